@@ -164,7 +164,7 @@ impl Plan {
         let mut plan = Self::draw(seed);
         let mut rng = Seed::from_u64(seed).split("path mtus").rng();
         for host in 0..2 {
-            let max_mtu = pick(&mut rng, &[1300, 1500, 9000, 65_536]);
+            let max_mtu = pick(&mut rng, &[1300, 1500, 9000, 65_535]);
             let association = plan.association_mut(host);
             association.path_mtu = Some(PathMtuConfig::default().max_mtu(max_mtu));
             association.max_packet_bytes = pick(&mut rng, &[512, 1232]);
@@ -181,8 +181,8 @@ impl Plan {
     #[must_use]
     pub fn largest_packet(&self, host: usize) -> usize {
         let association = &self.configs[host].association;
-        let found = association.path_mtu.as_ref().map_or(0, |path_mtu| path_mtu.max_mtu);
-        association.max_packet_bytes.max(found.min(MAX_PACKET_BYTES))
+        let found = association.path_mtu.as_ref().map_or(0, |path_mtu| path_mtu.max_mtu.into());
+        association.max_packet_bytes.max(MAX_PACKET_BYTES.min(found))
     }
 
     /// The plan of `seed`, over two links that go down and up, with an address of each host at both.

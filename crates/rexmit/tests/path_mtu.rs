@@ -42,7 +42,7 @@ impl Carrier {
     }
 
     fn endpoint(self, namespaces: &[NetNamespace; 2], end: usize, max_mtu: usize) -> Endpoint {
-        let path_mtu = PathMtuConfig::default().max_mtu(max_mtu);
+        let path_mtu = PathMtuConfig::default().max_mtu(max_mtu as u16);
         let association = AssociationConfig::rack().path_mtu(Some(path_mtu));
         let config = EndpointConfig::default().accept(true).association(Arc::new(association));
         let address = self.address(end);

@@ -20,8 +20,6 @@ pub const MAX_PACKET_BYTES: usize = 65_000;
 pub const MIN_RECEIVE_BUFFER_BYTES: usize = 4096;
 /// The longest SACK delay (RFC 9260 §6.2).
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
-/// The shortest PROBE_TIMER (RFC 8899 §5.1.1).
-const MIN_PROBE_TIMER: Duration = Duration::from_secs(1);
 /// After this time without an answer a peer is unreachable, in the profiles for thin streams.
 const DEAD_AFTER: Duration = Duration::from_secs(15);
 /// Most addresses told to a peer, and taken from one.
@@ -164,16 +162,13 @@ config! {
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct PathMtuConfig {
         /// The largest path MTU that is searched for, in bytes of an IP packet. Default 9000.
-        pub max_mtu: usize,
+        pub max_mtu: u16,
         /// Lost probes of a size after which it is too large (MAX_PROBES, 3).
         pub max_probes: u8,
-        /// A probe that is not answered for this long, or for the path's RTO if that is longer, is lost
-        /// (PROBE_TIMER). Default 1 s, the least that RFC 8899 §5.1.1 allows.
-        pub probe_timer: Duration,
         /// After this time larger packets are tried again (PMTU_RAISE_TIMER, 600 s).
         pub raise_timer: Duration,
         /// Bytes of a packet below SCTP beside its IP and UDP headers. The encrypted endpoints set it. Default 0.
-        pub record_bytes: usize,
+        pub record_bytes: u16,
     }
 }
 
@@ -182,7 +177,6 @@ impl Default for PathMtuConfig {
         Self {
             max_mtu: 9000,
             max_probes: 3,
-            probe_timer: MIN_PROBE_TIMER,
             raise_timer: Duration::from_secs(600),
             record_bytes: 0,
         }
@@ -191,14 +185,11 @@ impl Default for PathMtuConfig {
 
 impl PathMtuConfig {
     fn validate(&self) -> Result<(), ConfigError> {
-        bound("path_mtu.max_mtu", self.max_mtu, MIN_PACKET_BYTES, 1 << 16)?;
+        bound("path_mtu.max_mtu", self.max_mtu.into(), MIN_PACKET_BYTES, 65_535)?;
         bound("path_mtu.max_probes", self.max_probes.into(), 1, 255)?;
-        bound("path_mtu.record_bytes", self.record_bytes, 0, MIN_PACKET_BYTES)?;
-        let millis =
-            |duration: Duration| usize::try_from(duration.as_millis()).unwrap_or(usize::MAX);
-        let least = millis(MIN_PROBE_TIMER);
-        bound("path_mtu.probe_timer (ms)", millis(self.probe_timer), least, 60 * least)?;
-        bound("path_mtu.raise_timer (ms)", millis(self.raise_timer), 60 * least, usize::MAX)
+        bound("path_mtu.record_bytes", self.record_bytes.into(), 0, MIN_PACKET_BYTES)?;
+        let raise_s = usize::try_from(self.raise_timer.as_secs()).unwrap_or(usize::MAX);
+        bound("path_mtu.raise_timer (s)", raise_s, 60, usize::MAX)
     }
 }
 
@@ -578,15 +569,11 @@ mod tests {
             config.validate().is_err()
         };
         assert!(refused(|c| c.max_packet_bytes = 100));
-        let path_mtu = PathMtuConfig::default;
         assert!(!refused(|c| c.path_mtu = Some(PathMtuConfig::default())));
         assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().max_mtu(500))));
-        assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().max_mtu(65_537))));
         assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().max_probes(0))));
         assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().record_bytes(513))));
-        let short = Duration::from_millis(999);
-        assert!(path_mtu().probe_timer(short).validate().is_err());
-        assert!(path_mtu().raise_timer(short).validate().is_err());
+        assert!(PathMtuConfig::default().raise_timer(Duration::from_secs(59)).validate().is_err());
         assert!(refused(|c| c.outbound_streams = 0));
         assert!(refused(|c| c.max_inbound_streams = 0));
         assert!(refused(|c| c.receive_buffer_bytes = 1000));

@@ -45,9 +45,9 @@ pub(super) struct Bounds {
 impl Bounds {
     /// Of a path whose packets have `below` bytes of IP and UDP headers.
     pub(super) fn new(config: &PathMtuConfig, max_packet_bytes: usize, below: usize) -> Self {
-        let below = below + config.record_bytes;
+        let below = below + usize::from(config.record_bytes);
         let base = max_packet_bytes & !3;
-        let max = config.max_mtu.saturating_sub(below).min(MAX_PACKET_BYTES) & !3;
+        let max = usize::from(config.max_mtu).saturating_sub(below).min(MAX_PACKET_BYTES) & !3;
         let PathMtuConfig { max_probes, raise_timer, .. } = *config;
         Self { base, max: max.max(base), below, max_probes, raise_timer }
     }
@@ -373,7 +373,7 @@ mod tests {
 
     const NOW: Instant = Instant::ZERO;
 
-    fn bounds(max_mtu: usize) -> Bounds {
+    fn bounds(max_mtu: u16) -> Bounds {
         Bounds::new(&PathMtuConfig::default().max_mtu(max_mtu), 1232, 28)
     }
 
@@ -403,10 +403,11 @@ mod tests {
         for max_mtu in [1300, 1500, 9000, 65_000] {
             for mtu in 1260..10_000 {
                 let (found, probes) = search(&mut Discovery::new(bounds(max_mtu)), mtu);
-                assert!(found + 28 <= mtu.min(max_mtu) && probes <= 20, "{mtu}: {found}, {probes}");
+                let most = mtu.min(max_mtu.into());
+                assert!(found + 28 <= most && probes <= 20, "{mtu}: {found}, {probes}");
                 // Between common sizes the largest of these is used.
-                let common = COMMON_MTUS.into_iter().chain([ETHERNET_MTU, max_mtu, 1260]);
-                let best = common.filter(|&it| it <= mtu.min(max_mtu)).max();
+                let common = COMMON_MTUS.into_iter().chain([ETHERNET_MTU, max_mtu.into(), 1260]);
+                let best = common.filter(|&it| it <= most).max();
                 assert_eq!(Some((found + 28) & !3), best.map(|it| it & !3), "{mtu}");
             }
         }

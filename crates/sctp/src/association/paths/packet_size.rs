@@ -1,6 +1,8 @@
 //! How large the packets of each path may be: what its [`Discovery`] finds out, told to loss recovery, and the probes
 //! that it asks for.
 
+use std::time::Duration;
+
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::{PathChange, PathState, UnitState};
 
@@ -11,6 +13,8 @@ use crate::config::{AssociationConfig, PathMtuConfig, pmdcs_of};
 use crate::statistics::PathMtuState;
 use crate::wire::PacketWriter;
 
+/// The shortest PROBE_TIMER, which is the RTO otherwise (RFC 8899 §5.1.1).
+const MIN_PROBE_TIMER: Duration = Duration::from_secs(1);
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
 const UDP_BYTES: usize = 8;
@@ -125,7 +129,7 @@ impl PacketSizes {
         writer: &mut PacketWriter<'_>,
     ) {
         let rto = recovery.paths()[path].timer().rto();
-        let timer = self.0.as_ref().map_or(rto, |all| all.config.probe_timer.max(rto));
+        let timer = rto.max(MIN_PROBE_TIMER);
         let Some(discovery) = self.of_mut(path) else { return };
         let nonce = discovery.next_nonce(cx.around.rng.u64());
         writer.set_limit(size);
