@@ -111,7 +111,7 @@ impl PacketObserver for Recorder {
         if packet.source.ip() != PointToPoint::ADDRESSES[0] {
             return;
         }
-        let mut packets = self.0.lock().expect("nobody panicked");
+        let mut packets = self.0.lock().expect("no panic");
         match step {
             PacketStep::Sent { .. } => packets.push(read(now, packet)),
             PacketStep::Dropped(DropCause::Link { cause: LossCause::Mtu, .. }) => {
@@ -181,7 +181,7 @@ fn transfer(association: &AssociationConfig, mtu: Mtu, messages: usize) -> Seen 
     network.run_until(end, &mut app).expect("it goes on");
     assert_eq!(received, messages, "all of them arrive");
     let paths = network.machine(sender).paths(id.expect("connected")).expect("it is there");
-    let packets = packets.lock().expect("nobody panicked").clone();
+    let packets = packets.lock().expect("no panic").clone();
     Seen { packets, path: paths[0].clone(), finished_at }
 }
 
@@ -254,7 +254,7 @@ fn losses_of_any_size_change_nothing() {
     for association in profiles() {
         let seen = transfer(&association, Mtu { loss: 0.02, ..Mtu::of(1500) }, 100);
         assert_eq!(seen.path.max_packet_bytes, packet_in(1500));
-        // The path may be a black hole: what is sent again takes packets that every path takes.
+        // The path may be a black hole: retransmissions take the size that every path takes.
         let largest = seen.retransmissions().map(|packet| packet.wire_bytes).max();
         assert!(largest.is_some_and(|largest| largest <= BASE), "{largest:?}");
         let small = seen.data().filter(|packet| packet.wire_bytes <= BASE).count();

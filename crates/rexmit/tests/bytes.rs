@@ -68,7 +68,7 @@ async fn a_large_stream_arrives_whole_beside_messages_of_others() {
     assert_eq!(written.unwrap(), CloseReason::Shutdown);
 }
 
-/// As much as both buffers hold is accepted, and a message or two.
+/// The writer accepts the bytes that both buffers hold, and two messages more at most.
 #[tokio::test]
 async fn a_reader_that_does_not_read_makes_the_writer_wait() {
     let pair = pair().await;

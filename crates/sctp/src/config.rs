@@ -167,7 +167,7 @@ config! {
         pub max_probes: u8,
         /// After this time larger packets are tried again (PMTU_RAISE_TIMER, 600 s).
         pub raise_timer: Duration,
-        /// Bytes of a packet below SCTP beside its IP and UDP headers. The encrypted endpoints set it. Default 0.
+        /// Bytes of a packet below SCTP without its IP and UDP headers. The encrypted endpoints set it. Default 0.
         pub record_bytes: u16,
     }
 }

@@ -71,18 +71,18 @@ impl Script {
     }
 
     /// A router reports that the packet did not fit, and quotes it.
-    fn too_big(&mut self, mtu: usize, [source, destination, tag]: [u32; 3]) {
+    fn too_big(&mut self, mtu: usize, (source, destination, tag): (u16, u16, u32)) {
         let mut bytes = Vec::new();
-        bytes.extend((source as u16).to_be_bytes());
-        bytes.extend((destination as u16).to_be_bytes());
+        bytes.extend(source.to_be_bytes());
+        bytes.extend(destination.to_be_bytes());
         bytes.extend(tag.to_be_bytes());
         let (now, route) = (self.run().now, self.peer.route);
         self.endpoint.handle_packet_too_big(now, route, mtu, &bytes);
     }
 }
 
-/// What a true report quotes.
-const QUOTE: [u32; 3] = [PORT as u32, PEER_PORT as u32, PEER_TAG];
+/// The quote in a true report.
+const QUOTE: (u16, u16, u32) = (PORT, PEER_PORT, PEER_TAG);
 
 /// Ethernet's size is confirmed; the probe of the largest one is in flight.
 fn with_ethernet() -> Script {
@@ -185,10 +185,10 @@ fn a_search_begins_again_when_the_raise_timer_has_ended() {
 fn reports_that_cannot_be_true_are_refused() {
     let mut s = with_ethernet();
     let forged = [
-        [PORT as u32, PEER_PORT as u32, PEER_TAG ^ 1],
-        [PORT as u32 + 1, PEER_PORT as u32, PEER_TAG],
-        [PORT as u32, PEER_PORT as u32 + 1, PEER_TAG],
-        [PORT as u32, PEER_PORT as u32, 0],
+        (PORT, PEER_PORT, PEER_TAG ^ 1),
+        (PORT + 1, PEER_PORT, PEER_TAG),
+        (PORT, PEER_PORT + 1, PEER_TAG),
+        (PORT, PEER_PORT, 0),
     ];
     for (refused, quote) in (1..).zip(forged) {
         s.too_big(1400, quote);

@@ -47,7 +47,7 @@ pub struct ByteWriter {
 /// was dropped or the association has ended, `InvalidData` if a message was not sent by a [`ByteWriter`].
 pub struct ByteReader {
     stream: Stream,
-    /// What is left of the last message.
+    /// The unread rest of the last message.
     rest: Bytes,
     receiving: Option<Receiving>,
     end: Option<Result<(), (io::ErrorKind, &'static str)>>,

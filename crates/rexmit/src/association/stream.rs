@@ -63,7 +63,7 @@ impl Stream {
     /// use tokio::io::AsyncWriteExt as _;
     ///
     /// let mut writer = association.stream(1).writer();
-    /// writer.write_all(b"as much as you like").await?;
+    /// writer.write_all(b"any number of bytes").await?;
     /// writer.shutdown().await?;
     /// # Ok(())
     /// # }
@@ -76,7 +76,7 @@ impl Stream {
     /// The stream of bytes that the peer writes on its stream of this number. While the reader exists,
     /// [`Association::recv`] gets no messages of this stream, so make it before the peer can write: a message that
     /// was taken already is missing. Messages are handed out in the order in which they have arrived:
-    /// one that nobody takes holds up those behind it, on other streams, too.
+    /// one that is not taken delays those behind it, on other streams, too.
     ///
     /// ```
     /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {

@@ -24,12 +24,12 @@ pub(crate) struct Entry {
     pub(crate) recipients: Recipients,
 }
 
-/// Who gets received messages: those of a stream with a reader are for that.
+/// The recipients of messages: a reader gets those of its stream, `recv` all others.
 #[derive(Debug, Default)]
 pub(crate) struct Recipients {
-    /// The streams of readers, each as often as it has one.
+    /// The stream of each reader.
     readers: Vec<u16>,
-    /// The next message, if somebody looked at it whom it was not for.
+    /// The next message, if it was received for another recipient than the one that asked.
     head: Option<InboundMessage>,
 }
 

@@ -237,7 +237,7 @@ impl State {
             return Received::Nothing;
         };
         if entry.recipients.has_readers() {
-            // What is next may be for another.
+            // The next message may be for another recipient.
             self.wakes.association(&entry.cell, Waiting::Readable);
         }
         Received::Message(message)

@@ -377,7 +377,7 @@ mod tests {
         Bounds::new(&PathMtuConfig::default().max_mtu(max_mtu), 1232, 28)
     }
 
-    /// What a path that takes packets of `mtu` bytes confirms, and how many probes it takes.
+    /// The size found on a path for packets of `mtu` bytes, and the number of probes.
     fn search(discovery: &mut Discovery, mtu: usize) -> (usize, u32) {
         let (mut now, mut probes) = (NOW, 0);
         discovery.want(now);
@@ -456,7 +456,7 @@ mod tests {
         assert_eq!(discovery.bounds.max, 1472);
     }
 
-    /// What was lost was lost to congestion: the size is used again after one round trip.
+    /// The packets were lost to congestion: the size is used again after one round trip.
     #[test]
     fn a_suspicion_ends_with_an_answer() {
         let mut discovery = at_ethernet();
@@ -480,7 +480,7 @@ mod tests {
         assert!(!discovery.has_large());
     }
 
-    /// Each report that is believed makes the range of sizes smaller, so that forged ones come to an end.
+    /// Each report that is believed makes the range of sizes smaller, so that the number of forged ones is limited.
     #[test]
     fn reports_cannot_go_on_for_ever() {
         let mut discovery = Discovery::new(bounds(9000));

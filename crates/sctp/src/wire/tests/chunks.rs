@@ -222,7 +222,7 @@ fn pad_has_the_layout_of_rfc_4820_3_and_fills_its_packet() {
     let mut writer = PacketWriter::new(&mut buffer, COMMON_HEADER_LEN + 3, header);
     assert!(!writer.pad(), "there is no room for a chunk");
     writer.set_limit(100_000);
-    assert!(writer.pad(), "as much as a chunk may have");
+    assert!(writer.pad(), "the longest chunk");
     assert_eq!(writer.finish(), COMMON_HEADER_LEN + 65_532);
 }
 
