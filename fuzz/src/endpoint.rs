@@ -16,7 +16,7 @@ use rexmit_sctp::recovery::{
 use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
     AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, MAX_ADDRESSES,
-    OutboundMessage, Reliability,
+    OutboundMessage, PathMtuConfig, Reliability,
 };
 
 use crate::PacketDraft;
@@ -64,6 +64,8 @@ pub enum Act {
     /// The application of one side changes the mechanisms for thin streams, of a stream or of the
     /// association.
     Thin(bool, u8, u8),
+    /// A router reports to one side that a packet was larger than this MTU, with the right tag or another.
+    TooBig(bool, u16, bool),
 }
 
 /// The kind of an invented packet.
@@ -211,6 +213,7 @@ impl Side {
             .receive_buffer_bytes(RECEIVE_BUFFER)
             .max_message_bytes(RECEIVE_BUFFER)
             .send_buffer_bytes(32_768)
+            .path_mtu(Some(PathMtuConfig::default()))
             .max_held_chunks(64)
             .max_gap_ranges(16)
             .report_sent(true)
@@ -372,6 +375,12 @@ impl Exchange {
             }
             Act::Abort(side) => {
                 self.with_newest(*side, |endpoint, id| endpoint.abort(now, id, b"fuzz"));
+            }
+            Act::TooBig(side, mtu, is_forged) => {
+                let tag = self.sides[usize::from(!*side)].tag ^ u32::from(*is_forged);
+                let Side { endpoint, route, .. } = &mut self.sides[usize::from(*side)];
+                let quote = [&[0x13, 0x88, 0x13, 0x88][..], &tag.to_be_bytes()].concat();
+                endpoint.handle_packet_too_big(now, *route, (*mtu).into(), &quote);
             }
             Act::Thin(side, which, switches) => self.set_thin(*side, *which, *switches),
             Act::Address(side, what, host) => self.change_address(*side, *what, *host),

@@ -14,7 +14,9 @@ use rexmit_sctp::recovery::{
     CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection, PROFILES,
     ProbeConfig, RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
 };
-use rexmit_sctp::{AssociationConfig, EndpointConfig, Reliability, Scheduling};
+use rexmit_sctp::{
+    AssociationConfig, EndpointConfig, MAX_PACKET_BYTES, PathMtuConfig, Reliability, Scheduling,
+};
 
 use crate::paths;
 use crate::watch::{address, second_address};
@@ -154,6 +156,33 @@ impl Plan {
             calm_at: Instant::from_millis(duration_ms),
             closer,
         }
+    }
+
+    /// The plan of `seed`, with path MTU discovery, over paths whose MTUs differ and change.
+    #[must_use]
+    pub fn draw_path_mtus(seed: u64) -> Self {
+        let mut plan = Self::draw(seed);
+        let mut rng = Seed::from_u64(seed).split("path mtus").rng();
+        for host in 0..2 {
+            let max_mtu = pick(&mut rng, &[1300, 1500, 9000, 65_535]);
+            let association = plan.association_mut(host);
+            association.path_mtu = Some(PathMtuConfig::default().max_mtu(max_mtu));
+            association.max_packet_bytes = pick(&mut rng, &[512, 1232]);
+        }
+        for (_, directions) in &mut plan.paths {
+            for path in directions {
+                path.mtu = pick(&mut rng, &[None, Some(1280), Some(1400), Some(1500), Some(9000)]);
+            }
+        }
+        plan
+    }
+
+    /// The largest packet that `host` may ever send.
+    #[must_use]
+    pub fn largest_packet(&self, host: usize) -> usize {
+        let association = &self.configs[host].association;
+        let found = association.path_mtu.as_ref().map_or(0, |path_mtu| path_mtu.max_mtu.into());
+        association.max_packet_bytes.max(MAX_PACKET_BYTES.min(found))
     }
 
     /// The plan of `seed`, over two links that go down and up, with an address of each host at both.

@@ -162,7 +162,7 @@ fn outcome(network: &Network<Watched>, applications: Applications<'_>) -> Outcom
 fn endpoint(plan: &Plan, host: usize, life: u32) -> Watched {
     let config = plan.configs[host].clone();
     let limits = Limits {
-        max_packet_bytes: config.association.max_packet_bytes,
+        max_packet_bytes: plan.largest_packet(host),
         receive_buffer_bytes: config.association.receive_buffer_bytes,
         peer_window: plan.configs[1 - host].association.receive_buffer_bytes,
         is_flight_visible: !plan.has_partial_reliability(),

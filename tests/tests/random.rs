@@ -54,6 +54,23 @@ fn random_runs_over_two_paths_keep_every_promise() {
     }
 }
 
+/// Paths take larger packets, and then smaller ones again.
+#[test]
+fn random_runs_with_path_mtu_discovery_keep_every_promise() {
+    let (mut sent, mut delivered, mut larger) = (0, 0, 0);
+    run_seeds("with_path_mtu", Plan::draw_path_mtus, |outcome| {
+        sent += outcome.counts.0;
+        delivered += outcome.counts.1;
+        let paths =
+            outcome.statistics.iter().filter_map(|(_, statistics)| statistics.paths.first());
+        larger += paths.filter(|path| path.max_packet_bytes > 1232).count();
+    });
+    eprintln!("{sent} messages sent, {delivered} delivered, {larger} paths with larger packets");
+    if number("REXMIT_SEED").is_none() {
+        assert!(delivered * 2 > sent && larger > 100);
+    }
+}
+
 #[test]
 fn random_runs_keep_every_promise() {
     let (mut sent, mut delivered) = (0, 0);

@@ -223,6 +223,10 @@ impl Carry {
                 traffic.payload_delivered_bytes,
                 traffic.packets_received,
             );
+            for path in &statistics.paths {
+                let (remote, bytes) = (path.remote, path.max_packet_bytes);
+                eprintln!("path to {remote}: SCTP packets of up to {bytes} bytes");
+            }
         }
         Ok(())
     }

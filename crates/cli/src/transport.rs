@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use rexmit::{AssociationConfig, Endpoint, EndpointConfig, TimeLimits};
+use rexmit::{AssociationConfig, Endpoint, EndpointConfig, PathMtuConfig, TimeLimits};
 use rexmit_perf::load::Target;
 
 use crate::failure::Failure;
@@ -22,6 +22,9 @@ pub(crate) struct Transport {
     /// Recovery profile: a name of `rexmit profiles`.
     #[arg(long, value_name = "NAME", default_value = "interactive", value_parser = values::profile)]
     profile: AssociationConfig,
+    /// Discover the path MTU, and send larger packets where the path takes them, up to 9000 bytes.
+    #[arg(long)]
+    path_mtu: bool,
     /// Send SCTP directly over IP (protocol 132) instead of over UDP; needs CAP_NET_RAW.
     #[arg(long, requires = "unencrypted")]
     pub(crate) raw: bool,
@@ -49,6 +52,9 @@ impl Transport {
         change: impl FnOnce(&mut AssociationConfig),
     ) -> Arc<AssociationConfig> {
         let mut association = self.profile.clone();
+        if self.path_mtu {
+            association.path_mtu = Some(PathMtuConfig::default());
+        }
         change(&mut association);
         Arc::new(association)
     }

@@ -49,6 +49,7 @@ pub struct Planned {
 
 /// The configurations of both ends.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per run")]
 pub enum Ends {
     /// Both ends use SCTP.
     Sctp {

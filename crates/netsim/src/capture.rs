@@ -88,6 +88,7 @@ pub const fn loss_comment(cause: LossCause) -> &'static str {
         LossCause::Burst => "lost: burst",
         LossCause::Uniform => "lost: uniform",
         LossCause::Queue => "lost: no room in the queue",
+        LossCause::Mtu => "lost: larger than the MTU",
     }
 }
 

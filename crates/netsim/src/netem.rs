@@ -316,6 +316,7 @@ mod tests {
             corrupt: 0.005,
             rate: BitRate::new(10_000_000),
             queue: QueueLimit::Bytes(65_536),
+            mtu: None,
         };
         assert_eq!(text.parse(), Ok(expected));
         assert_eq!("".parse(), Ok(PathConfig::default()));

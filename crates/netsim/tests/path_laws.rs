@@ -434,3 +434,22 @@ fn a_path_without_chance_behaves_as_one_whose_chance_has_no_effect() {
     assert!(short.1.lost_queue > 0 && short.0.iter().any(|outcome| outcome.fate == Fate::Held));
     assert_eq!(short, long);
 }
+
+/// Also where losses are drawn, and from the packet on that a change precedes.
+#[test]
+fn a_packet_larger_than_the_mtu_is_lost_and_no_other() {
+    for uniform in [0.0, 1e-9] {
+        let path = |mtu| PathConfig {
+            mtu,
+            loss: Loss { uniform, ..Loss::default() },
+            ..PathConfig::default()
+        };
+        let mut model = PathModel::new(path(Some(1500)), &Seed::from_u64(1)).unwrap();
+        model.change_at(Instant::from_millis(10), path(Some(1400))).unwrap();
+        let mut fate = |ms, len| model.offer(Instant::from_millis(ms), len).fate;
+        assert_eq!([fate(0, 1500), fate(1, 1400)], [Fate::Passed; 2]);
+        assert_eq!(fate(2, 1501), Fate::Lost(LossCause::Mtu));
+        assert_eq!([fate(10, 1401), fate(11, 1400)], [Fate::Lost(LossCause::Mtu), Fate::Passed]);
+        assert_eq!((model.stats().lost_mtu, model.stats().lost()), (2, 2));
+    }
+}

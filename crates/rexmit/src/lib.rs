@@ -176,7 +176,7 @@ pub mod tun;
 mod turns;
 
 #[cfg(feature = "udp")]
-pub use association::{Association, Delivery, Stream};
+pub use association::{Association, ByteReader, ByteWriter, Delivery, Stream};
 pub use bytes::Bytes;
 #[cfg(feature = "udp")]
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
@@ -199,9 +199,9 @@ pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
     AddressChange, AddressError, AssociationConfig, AssociationStatistics, AuthenticationConfig,
     CloseReason, ConfigError, DEFAULT_PRIORITY, EndpointConfig, FailReason, InboundMessage,
-    MessageId, MultihomingConfig, OutboundMessage, OversizedMessages, PathState, PathStatistics,
-    PrimaryError, PriorityError, Reliability, ResetError, Scheduling, SharedKey, ThinError,
-    Traffic, recovery,
+    MessageId, MultihomingConfig, OutboundMessage, OversizedMessages, PathMtuConfig, PathMtuState,
+    PathState, PathStatistics, PrimaryError, PriorityError, Reliability, ResetError, Scheduling,
+    SharedKey, ThinError, Traffic, recovery,
 };
 
 /// The code of the README is compiled and run.

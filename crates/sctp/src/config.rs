@@ -71,8 +71,11 @@ config! {
         /// Incoming streams to accept. Default 2048.
         pub max_inbound_streams: u16,
         /// The largest SCTP packet, common header included; the path MTU less what is below SCTP.
-        /// The default of 1232 fits the smallest IPv6 MTU, with UDP encapsulation.
+        /// The default of 1232 fits the smallest IPv6 MTU, with UDP encapsulation. With `path_mtu` packets become
+        /// larger where the path takes them.
         pub max_packet_bytes: usize,
+        /// Path MTU discovery; `None` is off. Default `None`.
+        pub path_mtu: Option<PathMtuConfig>,
         /// The largest message, in and out: a larger one is not accepted from the application, and one of the
         /// peer is treated as `oversized_messages` says. Default 256 KiB.
         pub max_message_bytes: usize,
@@ -152,6 +155,44 @@ pub enum OversizedMessages {
     Drop,
     /// The association is aborted.
     Abort,
+}
+
+config! {
+    /// Path MTU discovery by probes (DPLPMTUD, RFC 8899), for each path. It begins with
+    /// [`max_packet_bytes`](AssociationConfig::max_packet_bytes), and with the first packet that was full while more data
+    /// waited. Every path must take packets of that size.
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    pub struct PathMtuConfig {
+        /// The largest path MTU that is searched for, in bytes of an IP packet. Default 9000.
+        pub max_mtu: u16,
+        /// Lost probes of a size after which it is too large (MAX_PROBES, 3).
+        pub max_probes: u8,
+        /// After this time larger packets are tried again (PMTU_RAISE_TIMER, 600 s).
+        pub raise_timer: Duration,
+        /// Bytes of a packet below SCTP without its IP and UDP headers. The encrypted endpoints set it. Default 0.
+        pub record_bytes: u16,
+    }
+}
+
+impl Default for PathMtuConfig {
+    fn default() -> Self {
+        Self {
+            max_mtu: 9000,
+            max_probes: 3,
+            raise_timer: Duration::from_secs(600),
+            record_bytes: 0,
+        }
+    }
+}
+
+impl PathMtuConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        bound("path_mtu.max_mtu", self.max_mtu.into(), MIN_PACKET_BYTES, 65_535)?;
+        bound("path_mtu.max_probes", self.max_probes.into(), 1, 255)?;
+        bound("path_mtu.record_bytes", self.record_bytes.into(), 0, MIN_PACKET_BYTES)?;
+        let raise_s = usize::try_from(self.raise_timer.as_secs()).unwrap_or(usize::MAX);
+        bound("path_mtu.raise_timer (s)", raise_s, 60, usize::MAX)
+    }
 }
 
 config! {
@@ -367,6 +408,7 @@ impl AssociationConfig {
             outbound_streams: 16,
             max_inbound_streams: 2048,
             max_packet_bytes: 1232,
+            path_mtu: None,
             max_message_bytes: 256 * 1024,
             oversized_messages: OversizedMessages::Drop,
             receive_buffer_bytes: 1024 * 1024,
@@ -401,6 +443,7 @@ impl AssociationConfig {
     /// The first field that makes no sense.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_packet_bytes", self.max_packet_bytes, MIN_PACKET_BYTES, MAX_PACKET_BYTES)?;
+        self.path_mtu.as_ref().map_or(Ok(()), PathMtuConfig::validate)?;
         bound("outbound_streams", self.outbound_streams.into(), 1, 65_535)?;
         bound("max_inbound_streams", self.max_inbound_streams.into(), 1, 65_535)?;
         bound("max_message_bytes", self.max_message_bytes, 1, self.receive_buffer_bytes)?;
@@ -455,7 +498,7 @@ impl AssociationConfig {
 
     /// PMDCS: the largest DATA chunk of a packet, header included.
     pub(crate) const fn pmdcs(&self) -> u32 {
-        ((self.max_packet_bytes & !3) - COMMON_HEADER_LEN) as u32
+        pmdcs_of(self.max_packet_bytes)
     }
 
     /// The largest payload of a DATA chunk: what fits beside nothing else.
@@ -466,6 +509,11 @@ impl AssociationConfig {
     pub(crate) fn guard_of_shutdown(&self) -> Duration {
         self.shutdown_guard.unwrap_or(self.recovery.rto.max * 5)
     }
+}
+
+/// The largest chunk of a packet of `packet_bytes`, header included.
+pub(crate) const fn pmdcs_of(packet_bytes: usize) -> u32 {
+    ((packet_bytes & !3) - COMMON_HEADER_LEN) as u32
 }
 
 #[cfg(test)]
@@ -538,6 +586,11 @@ mod tests {
             config.validate().is_err()
         };
         assert!(refused(|c| c.max_packet_bytes = 100));
+        assert!(!refused(|c| c.path_mtu = Some(PathMtuConfig::default())));
+        assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().max_mtu(500))));
+        assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().max_probes(0))));
+        assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().record_bytes(513))));
+        assert!(PathMtuConfig::default().raise_timer(Duration::from_secs(59)).validate().is_err());
         assert!(refused(|c| c.outbound_streams = 0));
         assert!(refused(|c| c.max_inbound_streams = 0));
         assert!(refused(|c| c.receive_buffer_bytes = 1000));

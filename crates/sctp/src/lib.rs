@@ -42,7 +42,7 @@ pub use association::{MAX_SHARED_KEYS, SharedKey};
 pub use config::{
     AssociationConfig, AuthenticationConfig, ConfigError, EndpointConfig, MAX_ADDRESSES,
     MAX_AUTHENTICATED_CHUNKS, MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES,
-    MIN_RECEIVE_BUFFER_BYTES, MultihomingConfig, OversizedMessages,
+    MIN_RECEIVE_BUFFER_BYTES, MultihomingConfig, OversizedMessages, PathMtuConfig,
 };
 pub use endpoint::{AssociationId, Endpoint};
 pub use error::{
@@ -54,7 +54,9 @@ pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
 pub use rexmit_core::{Instant, Machine, Route, Seed, trace};
 pub use rexmit_recovery::PathState;
 pub use rexmit_recovery::public as recovery;
-pub use statistics::{AssociationStatistics, EndpointStatistics, PathStatistics, Traffic};
+pub use statistics::{
+    AssociationStatistics, EndpointStatistics, PathMtuState, PathStatistics, Traffic,
+};
 pub use streams::{DEFAULT_PRIORITY, Scheduling};
 
 /// The code of the README is compiled and run.

@@ -94,9 +94,31 @@ pub struct PathStatistics {
     pub packets_in_flight: u32,
     /// Bytes of DATA chunks in flight.
     pub bytes_in_flight: u64,
+    /// The largest SCTP packet that may be sent now, in bytes.
+    pub max_packet_bytes: usize,
+    /// How far path MTU discovery is.
+    pub mtu_discovery: PathMtuState,
     /// Packets sent and lost.
     #[serde(flatten)]
     pub counters: PathCounters,
+}
+
+/// The state of path MTU discovery on one path (RFC 8899 §5.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PathMtuState {
+    /// It is off.
+    #[default]
+    Off,
+    /// Packets of the configured size are used; whether they arrive was not probed yet.
+    Base,
+    /// Larger sizes are probed while there is data for them.
+    Searching,
+    /// The size is found.
+    SearchComplete,
+    /// Probes of the configured size were lost.
+    Error,
 }
 
 /// Counters of an endpoint.
@@ -124,6 +146,8 @@ pub struct EndpointStatistics {
     pub addresses_refused: u64,
     /// Chunks dropped because they were not authenticated, and AUTH chunks that were wrong.
     pub unauthenticated: u64,
+    /// Reports of packets that were too big which cannot be true, or are of no association.
+    pub too_big_refused: u64,
     /// ASCONFs dropped because of their serial number, or malformed.
     pub asconfs_refused: u64,
 }

@@ -127,8 +127,13 @@ impl std::fmt::Debug for Endpoint {
 pub fn within_records(config: &AssociationConfig) -> AssociationConfig {
     let room = config.max_packet_bytes.saturating_sub(RECORD_OVERHEAD_BYTES);
     let packet = (room & !3).clamp(rexmit_sctp::MIN_PACKET_BYTES, MAX_PACKET_BYTES);
+    let path_mtu = config.path_mtu.clone().map(|path_mtu| {
+        let max_mtu = path_mtu.max_mtu.min((MAX_PACKET_BYTES + RECORD_OVERHEAD_BYTES) as u16);
+        path_mtu.max_mtu(max_mtu).record_bytes(RECORD_OVERHEAD_BYTES as u16)
+    });
     // A record is authenticated: a checksum says nothing more (RFC 9653).
-    config.clone().max_packet_bytes(packet).dynamic_addresses(false).zero_checksum(true)
+    let config = config.clone().max_packet_bytes(packet).path_mtu(path_mtu);
+    config.dynamic_addresses(false).zero_checksum(true)
 }
 
 impl Endpoint {

@@ -44,6 +44,8 @@ pub struct PathConfig {
     pub rate: Option<BitRate>,
     /// Limit of the queue in front of the link. Without a rate, no packet waits.
     pub queue: QueueLimit,
+    /// The largest packet, in bytes of IP; a larger one is lost without a report. `None`: no limit.
+    pub mtu: Option<usize>,
 }
 
 /// Which packets are lost: those selected by any of the three fields. Packets are counted from 0 in

@@ -40,6 +40,8 @@ pub enum LossCause {
     Uniform,
     /// The queue was full.
     Queue,
+    /// It was larger than the MTU.
+    Mtu,
 }
 
 /// One arrival of one packet.

@@ -123,7 +123,7 @@ impl PathModel {
             return self.offer_plain(packet, now, len, delay);
         }
         // Everything is drawn before anything is decided, so that no impairment disturbs another.
-        let lost = self.chance.loss.judge(packet, now);
+        let lost = self.too_large(len).or(self.chance.loss.judge(packet, now));
         let mut delivery = Delivery { packet, at: now, corruption: None, is_copy: false };
         let (delay, may_overtake) = self.draw_delay();
         delivery.corruption = self.draw_corruption();
@@ -154,13 +154,19 @@ impl PathModel {
             fate: Fate::Lost(LossCause::Queue),
             deliveries: Deliveries::default(),
         };
-        if let Some(sent) = self.enqueue(now, len) {
+        if let Some(cause) = self.too_large(len) {
+            outcome.fate = Fate::Lost(cause);
+        } else if let Some(sent) = self.enqueue(now, len) {
             let at = self.in_order(sent + delay, false);
             outcome.fate = Fate::Passed;
             outcome.deliveries.0.push(Delivery { packet, at, corruption: None, is_copy: false });
         }
         self.stats.on_offer(len, &outcome);
         outcome
+    }
+
+    fn too_large(&self, len: usize) -> Option<LossCause> {
+        self.config.mtu.is_some_and(|mtu| len > mtu).then_some(LossCause::Mtu)
     }
 
     fn apply_changes(&mut self, now: Instant) {

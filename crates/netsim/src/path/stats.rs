@@ -26,6 +26,8 @@ pub struct PathStats {
     pub lost_listed: u64,
     /// Packets lost because the queue was full.
     pub lost_queue: u64,
+    /// Packets lost because they were larger than the MTU.
+    pub lost_mtu: u64,
     /// Duplicated packets; lost packets are not duplicated.
     pub duplicated: u64,
     /// Packets in which a bit is flipped, without lost ones.
@@ -40,7 +42,7 @@ impl PathStats {
     /// Packets lost, whatever the cause.
     #[must_use]
     pub const fn lost(&self) -> u64 {
-        self.lost_uniform + self.lost_burst + self.lost_listed + self.lost_queue
+        self.lost_uniform + self.lost_burst + self.lost_listed + self.lost_queue + self.lost_mtu
     }
 
     pub(super) fn on_offer(&mut self, len: usize, outcome: &Outcome) {
@@ -53,6 +55,7 @@ impl PathStats {
             Fate::Lost(LossCause::Burst) => self.lost_burst += 1,
             Fate::Lost(LossCause::Listed) => self.lost_listed += 1,
             Fate::Lost(LossCause::Queue) => self.lost_queue += 1,
+            Fate::Lost(LossCause::Mtu) => self.lost_mtu += 1,
         }
     }
 

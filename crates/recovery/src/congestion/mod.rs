@@ -77,6 +77,17 @@ impl CongestionWindow {
         }
     }
 
+    /// Packets hold units of up to `packet` bytes from now on. A window that was not reduced is the initial one of
+    /// that size at least; no other grows or shrinks with the packets.
+    pub(crate) fn resize(&mut self, config: &RecoveryConfig, packet: u32) {
+        let Window { cwnd, initial, .. } = Self::new(config, packet).window;
+        let window = &mut self.window;
+        if window.cwnd >= window.initial {
+            window.cwnd = window.cwnd.max(cwnd);
+        }
+        (window.packet, window.initial) = (packet.into(), initial);
+    }
+
     /// cwnd, in bytes.
     pub const fn cwnd(&self) -> u64 {
         self.window.cwnd

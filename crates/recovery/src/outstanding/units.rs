@@ -129,6 +129,12 @@ impl<P> Unit<P> {
         self.transmissions.saturating_sub(self.redundant)
     }
 
+    /// Whether a redundant copy of it was sent.
+    #[must_use]
+    pub const fn was_copied(&self) -> bool {
+        self.is_copied
+    }
+
     /// Its last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
         let LastSent { path, cause } = self.last_sent;

@@ -39,6 +39,11 @@ pub enum PathChange {
         /// The largest unit that its packets hold, with header and padding, in bytes.
         packet: u32,
     },
+    /// Its packets hold more, or less, from now on; nothing else changes.
+    Resized {
+        /// The largest unit that its packets hold, with header and padding, in bytes.
+        packet: u32,
+    },
 }
 
 /// What happens to the setup of an association.
@@ -94,7 +99,7 @@ impl<P> LossRecovery<P> {
     }
 
     /// `path` ends or leads elsewhere: data in flight on it is declared lost, and one packet of it is sent
-    /// again at once.
+    /// again at once. Or the size of its packets changes.
     pub fn change_path(
         &mut self,
         now: Instant,
@@ -102,10 +107,13 @@ impl<P> LossRecovery<P> {
         change: PathChange,
         tracer: &mut Tracer<'_>,
     ) {
-        let reach = &mut self.state.paths[path].reach;
-        *reach = match change {
+        let is_confirmed = self.state.paths[path].reach.is_confirmed();
+        self.state.paths[path].reach = match change {
+            PathChange::Resized { packet } => {
+                return self.state.paths[path].window.resize(&self.state.config, packet);
+            }
             PathChange::Removed => Reach::REMOVED,
-            PathChange::Redirected { .. } if reach.is_confirmed() => Reach::ACTIVE,
+            PathChange::Redirected { .. } if is_confirmed => Reach::ACTIVE,
             PathChange::Redirected { .. } => Reach::UNCONFIRMED,
         };
         let moves = self.state.choose_paths();

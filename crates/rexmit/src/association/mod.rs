@@ -1,5 +1,6 @@
 //! Associations: handles to send, receive, listen to events and end.
 
+mod bytes;
 mod cell;
 mod connect;
 mod delivery;
@@ -14,10 +15,11 @@ use rexmit_sctp::{
     PrimaryError, PriorityError, ResetError, Scheduling, ThinError,
 };
 
-use crate::endpoint::{Endpoint, Established, Received, Shared};
+use crate::endpoint::{Endpoint, Established, Received, Recipients, Shared};
 use crate::event::Event;
 use crate::limits::{SHUTDOWN_TOO_LONG, within};
 use crate::{SendError, TrySendError};
+pub use bytes::{BYTES_PPID, ByteReader, ByteWriter, END_PPID};
 pub(crate) use cell::Cell;
 pub use delivery::Delivery;
 pub use stream::Stream;
@@ -149,9 +151,14 @@ impl Association {
     /// Who does not receive makes the peer wait once the receive buffer is full. Dropping the
     /// future loses nothing.
     pub async fn recv(&self) -> Option<InboundMessage> {
+        self.recv_of(None).await
+    }
+
+    /// The next message of a stream with a [`ByteReader`], or of all streams without.
+    async fn recv_of(&self, stream: Option<u16>) -> Option<InboundMessage> {
         loop {
             let readable = self.cell().readable.notified();
-            match self.receive() {
+            match self.receive(stream) {
                 Received::Message(message) => return Some(message),
                 Received::End => return None,
                 Received::Nothing => readable.await,
@@ -162,15 +169,30 @@ impl Association {
     /// A message, if one has arrived.
     #[must_use]
     pub fn try_recv(&self) -> Option<InboundMessage> {
-        match self.receive() {
+        match self.receive(None) {
             Received::Message(message) => Some(message),
             Received::Nothing | Received::End => None,
         }
     }
 
-    fn receive(&self) -> Received {
+    fn receive(&self, stream: Option<u16>) -> Received {
         let id = self.cell().id;
-        self.handle.shared.with(|state, now| state.receive(now, id))
+        self.handle.shared.with(|state, now| state.receive(now, id, stream))
+    }
+
+    /// Messages of `stream` are for a [`ByteReader`] from now on.
+    fn add_reader(&self, stream: u16) {
+        let id = self.cell().id;
+        self.handle
+            .shared
+            .with(|state, _| state.change_recipients(id, |all| all.add_reader(stream)));
+    }
+
+    /// Ends [`add_reader`](Self::add_reader).
+    fn remove_reader(&self, stream: u16) {
+        let id = self.cell().id;
+        let remove = |all: &mut Recipients| all.remove_reader(stream);
+        self.handle.shared.with_on_drop(|state, _| state.change_recipients(id, remove));
     }
 
     /// The next event; `None` after [`Event::Closed`]. Each event goes to one of those who wait.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use rexmit_sctp::{AssociationStatistics, CloseReason};
+use rexmit_sctp::{AssociationStatistics, CloseReason, InboundMessage};
 
 use crate::association::Cell;
 use crate::event::EventQueue;
@@ -21,6 +21,51 @@ pub(crate) struct Entry {
     pub(crate) events: EventQueue,
     /// The last handle was dropped: received messages are discarded.
     pub(crate) is_orphaned: bool,
+    pub(crate) recipients: Recipients,
+}
+
+/// The recipients of messages: a reader gets those of its stream, `recv` all others.
+#[derive(Debug, Default)]
+pub(crate) struct Recipients {
+    /// The stream of each reader.
+    readers: Vec<u16>,
+    /// The next message, if it was received for another recipient than the one that asked.
+    head: Option<InboundMessage>,
+}
+
+impl Recipients {
+    pub(crate) fn add_reader(&mut self, stream: u16) {
+        self.readers.push(stream);
+    }
+
+    pub(crate) fn remove_reader(&mut self, stream: u16) {
+        if let Some(place) = self.readers.iter().position(|&reader| reader == stream) {
+            self.readers.swap_remove(place);
+        }
+    }
+
+    pub(crate) fn has_readers(&self) -> bool {
+        !self.readers.is_empty()
+    }
+
+    pub(crate) fn take_head(&mut self) -> Option<InboundMessage> {
+        self.head.take()
+    }
+
+    /// The message, if it is for the reader of `stream`, or without one for everybody else; it stays the next one
+    /// otherwise.
+    pub(crate) fn take_if_for(
+        &mut self,
+        stream: Option<u16>,
+        message: InboundMessage,
+    ) -> Option<InboundMessage> {
+        let reader = self.readers.contains(&message.stream).then_some(message.stream);
+        if reader == stream {
+            return Some(message);
+        }
+        self.head = Some(message);
+        None
+    }
 }
 
 /// Values fixed at the start.
@@ -36,6 +81,15 @@ pub(crate) struct Established {
 impl Entry {
     pub(crate) fn new(cell: Arc<Cell>, established: Option<Established>) -> Self {
         let events = EventQueue::default();
-        Self { cell, established, closed: None, statistics: None, events, is_orphaned: false }
+        let recipients = Recipients::default();
+        Self {
+            cell,
+            established,
+            closed: None,
+            statistics: None,
+            events,
+            is_orphaned: false,
+            recipients,
+        }
     }
 }

@@ -48,7 +48,7 @@ use crate::log;
 use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
 use crate::{BindError, ConnectError};
-pub(crate) use entry::Established;
+pub(crate) use entry::{Established, Recipients};
 use protocol::Protocol;
 use refusals::{Watch, first_of};
 use state::State;

@@ -14,11 +14,11 @@ use rexmit_sctp::{
 };
 use rustc_hash::FxHashMap;
 
-use super::entry::Entry;
+use super::entry::{Entry, Recipients};
 use super::protocol::Protocol;
 use super::refusals::Refusals;
 use super::statistics::EndpointStatistics;
-use super::wakes::Wakes;
+use super::wakes::{Waiting, Wakes};
 use crate::association::Cell;
 use crate::clock::Alarm;
 use crate::limits::TimeLimits;
@@ -218,15 +218,46 @@ impl State {
         at_end.cloned().or_else(|| self.sctp.statistics(id)).unwrap_or_default()
     }
 
-    /// The next message of an association.
-    pub(crate) fn receive(&mut self, now: Instant, id: AssociationId) -> Received {
-        if let Some(message) = self.sctp.receive(now, id) {
-            self.count_received_after_end(id, &message);
-            return Received::Message(message);
+    /// The next message of an association for the reader of `stream`, or for those without.
+    pub(crate) fn receive(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        stream: Option<u16>,
+    ) -> Received {
+        let head = self.associations.get_mut(&id).and_then(|entry| entry.recipients.take_head());
+        let Some(message) = head.or_else(|| self.receive_next(now, id)) else {
+            return match self.associations.get(&id) {
+                Some(entry) if entry.closed.is_none() => Received::Nothing,
+                _ => Received::End,
+            };
+        };
+        let Some(entry) = self.associations.get_mut(&id) else { return Received::Message(message) };
+        let Some(message) = entry.recipients.take_if_for(stream, message) else {
+            return Received::Nothing;
+        };
+        if entry.recipients.has_readers() {
+            // The next message may be for another recipient.
+            self.wakes.association(&entry.cell, Waiting::Readable);
         }
-        match self.associations.get(&id) {
-            Some(entry) if entry.closed.is_none() => Received::Nothing,
-            _ => Received::End,
+        Received::Message(message)
+    }
+
+    fn receive_next(&mut self, now: Instant, id: AssociationId) -> Option<InboundMessage> {
+        let message = self.sctp.receive(now, id)?;
+        self.count_received_after_end(id, &message);
+        Some(message)
+    }
+
+    /// Changes for whom messages are.
+    pub(crate) fn change_recipients(
+        &mut self,
+        id: AssociationId,
+        change: impl FnOnce(&mut Recipients),
+    ) {
+        if let Some(entry) = self.associations.get_mut(&id) {
+            change(&mut entry.recipients);
+            self.wakes.association(&entry.cell, Waiting::Readable);
         }
     }
 

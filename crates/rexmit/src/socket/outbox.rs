@@ -123,6 +123,12 @@ impl Outbox {
                 }
                 Err(error) => {
                     self.failed += 1;
+                    if is_too_large(&error) {
+                        // That was why, and not that the system cannot cut.
+                        let parts = self.batches.iter_mut().take_while(|batch| batch.is_part);
+                        parts.for_each(|part| part.is_part = false);
+                    }
+                    let Some(batch) = self.batches.front() else { break };
                     self.last_failure = Some(SendFailure { remote: batch.route.remote, error });
                 }
             }
@@ -167,6 +173,17 @@ fn may_be_cutting(error: &io::Error) -> bool {
     return matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
     #[cfg(not(target_os = "linux"))]
     return error.kind() != io::ErrorKind::NetworkUnreachable;
+}
+
+/// Whether the packet is larger than the link takes: a probe of the path MTU, for example.
+fn is_too_large(error: &io::Error) -> bool {
+    #[cfg(target_os = "linux")]
+    return error.raw_os_error() == Some(libc::EMSGSIZE);
+    #[cfg(not(target_os = "linux"))]
+    return {
+        _ = error;
+        false
+    };
 }
 
 impl Batch {
@@ -257,6 +274,21 @@ mod tests {
         outbox.flush(&socket);
         assert!(outbox.take_failure(route("127.0.0.1:9").remote).is_none(), "of another");
         assert_eq!((outbox.sent, outbox.failed), (0, 4));
+    }
+
+    /// A batch that begins with one is refused as if it could not be cut.
+    #[tokio::test]
+    async fn a_packet_that_is_too_large_does_not_switch_batches_off() {
+        let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut outbox = Outbox::default();
+        for len in [65_508, 10] {
+            let (bytes, route) = (vec![0; len], route("127.0.0.1:9"));
+            let part = Batch { route, bytes, segment_bytes: len, packets: 1, is_part: true };
+            outbox.batches.push_back(part);
+        }
+        outbox.flush(&socket);
+        assert_eq!((outbox.sent, outbox.failed), (1, 1));
+        assert!(outbox.unbatched.is_empty());
     }
 
     /// Two INITs from UDP port 0 once switched batches off for everybody.

@@ -47,7 +47,7 @@ use asconf::{AddressChanges, Ways};
 use auth::{AuthError, must_be_authentic};
 use inbound::{DataError, Forwarding, Inbound, UserData};
 use outbound::{Outbound, Standing};
-use paths::Paths;
+use paths::{PathEntry, Paths};
 use peer::Peer;
 use replies::{Replies, ReportedError};
 use reset::{Halves, StreamReset, max_streams};
@@ -289,6 +289,8 @@ impl Association {
             }
             Chunk::Data(_) | Chunk::IData(_) => {}
             Chunk::Sack(sack) if self.state.may_process_sack() => {
+                // Before it passes chunks that were sent twice.
+                self.paths.sizes.review(cx, &mut self.out.recovery);
                 let acknowledged = self.out.on_sack(cx, &sack);
                 self.on_acknowledged(cx, acknowledged, true);
             }
@@ -329,6 +331,7 @@ impl Association {
             | Chunk::Auth(_)
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
+            | Chunk::Pad(_)
             | Chunk::Unknown => return self.on_extension_chunk(cx, route, (raw, chunk)),
         }
         Next::Continue
@@ -373,6 +376,7 @@ impl Association {
             }
             // One is enough; it covered this one.
             Chunk::Auth(_) if self.auth.is_some() => {}
+            // PAD is ignored, and counts as unknown chunks do: a packet may have few of them.
             _ => return self.on_unknown_chunk(raw),
         }
         Next::Continue
@@ -443,6 +447,7 @@ impl Association {
         acknowledged: Result<AckOutcome, AckError>,
         has_window: bool,
     ) {
+        self.paths.sizes.review(cx, &mut self.out.recovery);
         let Ok(outcome) = acknowledged else {
             let what = "a TSN was acknowledged that was never sent";
             return self.abort(cx, AbortCause::Violation(what));
@@ -472,6 +477,7 @@ impl Association {
         cx.around.unanswered.put_off(cx.now, &mut self.out.recovery);
         while !self.state.is_setting_up() && !self.state.is_closed() {
             let Some(expired) = self.out.on_timeout(cx) else { return };
+            self.paths.sizes.on_data_timeout(cx, &mut self.out.recovery, expired.path);
             if expired.repeats_forward {
                 self.paths.turn_control(&self.out.recovery);
             }
@@ -479,6 +485,19 @@ impl Association {
                 return;
             }
         }
+    }
+
+    /// A router reports that a packet over `route` did not fit its next link. Returns whether that can be true.
+    pub(crate) fn on_too_big(&mut self, cx: &mut Context<'_>, route: Route, mtu: usize) -> bool {
+        let is_from = |ip: IpAddr| {
+            let given = route.local.ip();
+            ip == given || ip.is_unspecified() || given.is_unspecified()
+        };
+        let is_it =
+            |it: &PathEntry| it.route.remote == route.remote && is_from(it.route.local.ip());
+        let path = self.paths.live().find(|(_, entry)| is_it(entry)).map(|(path, _)| path);
+        let (sizes, recovery) = (&mut self.paths.sizes, &mut self.out.recovery);
+        path.is_some_and(|path| sizes.on_too_big(cx, recovery, (path, mtu)))
     }
 
     fn on_data(&mut self, cx: &mut Context<'_>, stream: u16, data: &UserData<'_>) {
@@ -607,6 +626,7 @@ impl Association {
             }
         }
         self.on_retransmission_timeouts(cx);
+        self.paths.sizes.review(cx, &mut self.out.recovery);
         let watched = self.paths.on_heartbeat_timers(cx, &mut self.out.recovery);
         if watched.is_idle {
             // An idle association is small, whatever it did before.

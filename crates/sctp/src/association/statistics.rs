@@ -46,6 +46,8 @@ impl Association {
                 reordering: recovery.path_figures(path).reordering,
                 packets_in_flight: flight.packets,
                 bytes_in_flight: flight.bytes,
+                max_packet_bytes: self.paths.sizes.packet_bytes(&self.config, path),
+                mtu_discovery: self.paths.sizes.state(path),
                 counters: recovery.paths()[path].counters(),
             }
         };

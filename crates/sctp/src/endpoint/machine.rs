@@ -1,9 +1,10 @@
 //! The edge of an endpoint: packets and time in, packets and events out; and whose each packet is
 //! (RFC 9260 §8.5).
 
+use rexmit_core::table::Table;
 use rexmit_core::{Instant, Machine, Route};
 
-use super::{AssociationId, Endpoint, may_be_one_host};
+use super::{AssociationId, Endpoint, Lookup, Slot, may_be_one_host};
 use crate::association::{Incoming, begins_with};
 use crate::event::Event;
 use crate::wire::{Chunk, Packet, kind};
@@ -12,7 +13,7 @@ impl Machine for Endpoint {
     type Event = (AssociationId, Event);
 
     fn handle_input(&mut self, now: Instant, route: Route, bytes: &[u8]) {
-        let packet = match self.without_checksum(bytes) {
+        let packet = match without_checksum((&self.lookup, &self.table), bytes) {
             Some(packet) => packet,
             None => match Packet::parse(bytes) {
                 Ok(packet) => packet,
@@ -97,17 +98,6 @@ impl Machine for Endpoint {
 }
 
 impl Endpoint {
-    /// The packet in `bytes` if it has no checksum and may have none: it is of an association that has said so,
-    /// and does not begin with INIT, COOKIE ECHO or ASCONF (RFC 9653 §5.2, §5.3).
-    fn without_checksum<'p>(&self, bytes: &'p [u8]) -> Option<Packet<'p>> {
-        let packet = Packet::parse_without_checksum(bytes)?;
-        let association = self.lookup.by_tag(packet.header.verification_tag)?;
-        let takes_it = self.table.get(association)?.association.config().zero_checksum;
-        let needs_it = |kind| matches!(kind, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF);
-        let is_needed = packet.chunks().flatten().any(|raw| needs_it(raw.kind));
-        (takes_it && !is_needed).then_some(packet)
-    }
-
     /// Counts what is no valid packet.
     fn on_invalid(&mut self, bytes: &[u8]) {
         self.around.statistics.malformed += 1;
@@ -170,4 +160,18 @@ fn bears_reflected_tag(packet: &Packet<'_>) -> bool {
         first,
         Some(Ok(Chunk::Abort { t_bit: true, .. } | Chunk::ShutdownComplete { t_bit: true }))
     )
+}
+
+/// The packet in `bytes` if it has no checksum and may have none: it is of an association that has said so,
+/// and does not begin with INIT, COOKIE ECHO or ASCONF (RFC 9653 §5.2, §5.3).
+fn without_checksum<'p>(
+    (lookup, table): (&Lookup, &Table<Slot>),
+    bytes: &'p [u8],
+) -> Option<Packet<'p>> {
+    let packet = Packet::parse_without_checksum(bytes)?;
+    let association = lookup.by_tag(packet.header.verification_tag)?;
+    let takes_it = table.get(association)?.association.config().zero_checksum;
+    let needs_it = |kind| matches!(kind, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF);
+    let is_needed = packet.chunks().flatten().any(|raw| needs_it(raw.kind));
+    (takes_it && !is_needed).then_some(packet)
 }

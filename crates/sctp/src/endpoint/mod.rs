@@ -11,6 +11,7 @@ mod paths;
 mod retired;
 mod scheduling;
 mod setup;
+mod too_big;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -62,6 +62,7 @@ impl<'a> RawChunk<'a> {
             }
             kind::RE_CONFIG => Some(Chunk::ReConfig(ReConfig::new(value))),
             kind::AUTH => Auth::decode(value).map(Chunk::Auth),
+            kind::PAD => Some(Chunk::Pad(value)),
             kind::ASCONF => return Asconf::decode(value).map(Chunk::Asconf),
             kind::ASCONF_ACK => AsconfAck::decode(value).map(Chunk::AsconfAck),
             kind::FORWARD_TSN => ForwardTsn::decode(value).map(Chunk::ForwardTsn),
@@ -139,6 +140,8 @@ pub enum Chunk<'a> {
     Asconf(Asconf<'a>),
     /// Answers to them (RFC 5061 §4.1.2).
     AsconfAck(AsconfAck<'a>),
+    /// Padding, which means nothing (RFC 4820 §3).
+    Pad(&'a [u8]),
     /// A type not known here; see [`RawChunk::unknown_action`].
     Unknown,
 }

@@ -1,7 +1,7 @@
 //! The common parts of all chunks: types, decoding errors, and the action for a chunk of an
 //! unknown type (RFC 9260 §3.2).
 
-/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1, RFC 8260 §5).
+/// Chunk types (RFC 9260 §3.2, RFC 3758 §3.2, RFC 6525 §3.1, RFC 4895 §4.1, RFC 5061 §4.1, RFC 8260 §5, RFC 4820 §3).
 pub mod kind {
     /// Payload Data.
     pub const DATA: u8 = 0;
@@ -41,6 +41,8 @@ pub mod kind {
     pub const ASCONF_ACK: u8 = 128;
     /// Re-configuration.
     pub const RE_CONFIG: u8 = 130;
+    /// Padding.
+    pub const PAD: u8 = 132;
     /// Forward Cumulative TSN.
     pub const FORWARD_TSN: u8 = 192;
     /// Address Configuration Change.

@@ -25,6 +25,14 @@ impl<'b> Sink<'b> {
         }
     }
 
+    /// Appends `len` zeros.
+    pub(super) fn zeros(&mut self, len: usize) {
+        self.overflowed |= len > self.end.saturating_sub(self.buffer.len());
+        if !self.overflowed {
+            self.buffer.resize(self.buffer.len() + len, 0);
+        }
+    }
+
     pub(super) fn put_u16(&mut self, value: u16) {
         self.put(&value.to_be_bytes());
     }

@@ -66,6 +66,11 @@ impl<'b> PacketWriter<'b> {
         Self { buffer, limit: limit & !3, auth: None, has_checksum: true }
     }
 
+    /// The packet may have `limit` bytes from now on, rounded down as in [`Self::new`].
+    pub const fn set_limit(&mut self, limit: usize) {
+        self.limit = limit & !3;
+    }
+
     /// Bytes available for another chunk, including its padding. A multiple of four.
     #[must_use]
     pub fn room(&self) -> usize {
@@ -161,6 +166,16 @@ impl<'b> PacketWriter<'b> {
     /// (RFC 9260 §3.3.6).
     pub fn heartbeat_ack(&mut self, info: &[u8]) -> bool {
         self.append(|sink| encode_heartbeat(sink, kind::HEARTBEAT_ACK, info))
+    }
+
+    /// Appends PAD (RFC 4820 §3) that fills the packet up to its limit. Without room for a chunk the packet stays as
+    /// it was.
+    pub fn pad(&mut self) -> bool {
+        let len = self.room().min(usize::from(u16::MAX) & !3);
+        let Some(zeros) = len.checked_sub(CHUNK_HEADER_LEN) else { return false };
+        self.append(|sink| {
+            sink.chunk(kind::PAD, 0, |sink| sink.zeros(zeros));
+        })
     }
 
     /// Appends ABORT with the causes that `causes` adds, which may be none (RFC 9260 §3.3.7).
@@ -320,6 +335,7 @@ impl<'b> PacketWriter<'b> {
             Chunk::AsconfAck(ack) => self.asconf_ack(ack.serial, |writer| {
                 ack.answers().flatten().for_each(|answer| _ = writer.push(&answer));
             }),
+            Chunk::Pad(value) => self.plain(kind::PAD, 0, value),
             Chunk::Unknown => false,
         }
     }

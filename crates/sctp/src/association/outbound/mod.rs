@@ -43,6 +43,20 @@ const MIN_CHARGE_BYTES: usize = 64;
 /// So many messages and chunks are taken by their payload alone, in a small buffer, too.
 const UNCHARGED: usize = 16_384;
 
+/// The least payload of a chunk that is cut to fill a packet larger than the base size.
+const MIN_PIECE_BYTES: usize = 128;
+
+/// A packet that was filled with DATA.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Filled {
+    /// Some of it is new: what is retransmitted does not measure the path (RFC 9260 §8.3).
+    pub(super) has_new: bool,
+    /// There was no room for the next new chunk.
+    pub(super) is_full: bool,
+    /// The last new TSN, if the packet is larger than the base size.
+    pub(super) last_of_large: Option<u64>,
+}
+
 /// The sending half of an association.
 #[derive(Debug)]
 pub(crate) struct Outbound {
@@ -271,16 +285,16 @@ impl Outbound {
         }
     }
 
-    /// Cuts the next chunk and puts it into `packet`; returns its TSN, and whether the peer is to be asked to
+    /// Cuts the next chunk, of at most `max_payload` bytes, and puts it into `packet`; returns its TSN, and whether the peer is to be asked to
     /// acknowledge it at once.
     fn cut_next(
         &mut self,
         now: Instant,
-        wants_sack: bool,
+        (max_payload, wants_sack): (usize, bool),
         packet: &mut OpenPacket,
     ) -> Option<(u64, bool)> {
         let rwnd = self.peer_rwnd();
-        let mut fragment = self.queue.next(self.max_fragment)?;
+        let mut fragment = self.queue.next(max_payload)?;
         let tsn = self.recovery.outstanding().next_unit();
         if fragment.beginning && !fragment.ending {
             let message = self.queue.begun_message(fragment.stream)?.clone();

@@ -3,29 +3,35 @@
 use rexmit_recovery::{BundleRoom, Next, OpenPacket};
 
 use super::super::context::Context;
-use super::{Outbound, Standing};
+use super::{Filled, MIN_PIECE_BYTES, Outbound, Standing};
 use crate::streams::Fragment;
 use crate::wire::{Data, DataFlags, IData, PacketWriter};
 
 impl Outbound {
-    /// Fills a packet over `path` with DATA, as loss recovery says. Returns whether any is new: what is
-    /// retransmitted does not measure the path (RFC 9260 §8.3).
+    /// Fills a packet over `path` with DATA, as loss recovery says: up to `most` bytes if all of it is new. What is
+    /// retransmitted takes packets of the base size, which any path takes.
     pub(in super::super) fn write_data(
         &mut self,
         cx: &mut Context<'_>,
-        path: u8,
+        (path, most): (u8, usize),
         standing: Standing,
         writer: &mut PacketWriter<'_>,
-    ) -> bool {
+    ) -> Filled {
         self.queue.begin_packet();
         let mut packet = self.recovery.packet(path, false, self.next_group());
         let mut may_bundle = true;
+        let is_large = most > self.config.max_packet_bytes;
+        let mut is_full = false;
         while let Some(next) = packet.next(&self.recovery) {
             match next {
                 Next::New => {
+                    if is_large && packet.is_empty() {
+                        writer.set_limit(most);
+                    }
                     let is_bundled =
                         std::mem::take(&mut may_bundle) && self.bundle(cx, &mut packet, writer);
                     if !is_bundled && !self.write_new(cx, standing, &mut packet, writer) {
+                        is_full = self.next_new_len_over(path).is_some();
                         packet.refuse();
                     }
                 }
@@ -53,7 +59,9 @@ impl Outbound {
             self.turn = path + 1;
         }
         self.watch_window(cx.now, standing);
-        has_new
+        let is_large = has_new && writer.len() > self.config.max_packet_bytes;
+        let last = self.recovery.outstanding().next_unit() - 1;
+        Filled { has_new, is_full, last_of_large: is_large.then_some(last) }
     }
 
     /// Repeats one chunk, if it fits.
@@ -80,19 +88,28 @@ impl Outbound {
         packet: &mut OpenPacket,
         writer: &mut PacketWriter<'_>,
     ) -> bool {
-        let len = self.next_new_len_over(packet.path());
-        if len.is_none_or(|len| self.chunk_len(len) > writer.room()) {
-            return false;
-        }
-        let Some((tsn, wants_ack)) = self.cut_next(cx.now, standing.is_ending, packet) else {
-            return false;
-        };
+        let Some(len) = self.next_new_len_over(packet.path()) else { return false };
+        let Some(max_payload) = self.max_payload_in(len, writer) else { return false };
+        let how = (max_payload, standing.is_ending);
+        let Some((tsn, wants_ack)) = self.cut_next(cx.now, how, packet) else { return false };
         if let Some(unit) = self.recovery.outstanding().unit(tsn) {
             let is_interleaved = self.queue.is_interleaved();
             write_chunk((tsn, is_interleaved), &unit.payload, wants_ack, writer);
         }
         self.on_first_sent(cx, tsn);
         true
+    }
+
+    /// The largest payload of the next chunk, which would be `len` bytes long, if it has room in the packet. In a
+    /// packet beyond the base size the rest of a long message is cut to what is left.
+    fn max_payload_in(&self, len: usize, writer: &PacketWriter<'_>) -> Option<usize> {
+        if self.chunk_len(len) <= writer.room() {
+            return Some(self.max_fragment);
+        }
+        let is_large = writer.len() + writer.room() > self.config.max_packet_bytes;
+        let room = writer.room().checked_sub(self.data_header_len())?;
+        let may_cut = is_large && len == self.max_fragment && room >= MIN_PIECE_BYTES;
+        may_cut.then_some(room)
     }
 
     /// Bundles copies of data in flight with the next new chunk; returns whether there are any.

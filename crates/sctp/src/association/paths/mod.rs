@@ -9,8 +9,10 @@
 //! The state of each, and the path of data, are kept in loss recovery,
 //! under the same index.
 
+mod discovery;
 mod failure;
 mod heartbeat;
+mod packet_size;
 mod port_probe;
 mod sampling;
 mod watch;
@@ -26,6 +28,7 @@ use super::context::{Context, Recovery};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
 
 use heartbeat::Heartbeat;
+use packet_size::PacketSizes;
 use port_probe::Transports;
 use sampling::Sampling;
 
@@ -77,6 +80,8 @@ pub(super) struct Paths {
     is_watched: bool,
     /// The peer's transport addresses, as they change.
     pub(super) transports: Transports,
+    /// How large packets may be.
+    pub(super) sizes: PacketSizes,
 }
 
 impl Paths {
@@ -89,9 +94,11 @@ impl Paths {
                 .and_then(|_| local_for(route.remote.ip(), own, routes));
             PathEntry::new(Route { local: chosen.unwrap_or(route.local), ..route }, own)
         };
+        let entries: Vec<PathEntry> = routes.iter().map(entry).collect();
         Self {
+            sizes: PacketSizes::new(&config, routes),
             config,
-            entries: routes.iter().map(entry).collect(),
+            entries,
             latest: 0,
             reply: 0,
             control: 0,
@@ -137,12 +144,15 @@ impl Paths {
     /// Takes the place of a path that was removed, if there is one.
     fn enter(&mut self, entry: PathEntry) -> u8 {
         self.transports.touch();
+        let route = entry.route;
         let index = self.entries.iter().position(|path| path.is_removed);
         match index {
             Some(index) => self.entries[index] = entry,
             None => self.entries.push(entry),
         }
-        index.unwrap_or(self.entries.len() - 1) as u8
+        let path = index.unwrap_or(self.entries.len() - 1) as u8;
+        self.sizes.begin(path, route);
+        path
     }
 
     /// `path` is no more; there is another.
@@ -165,6 +175,7 @@ impl Paths {
         (entry.is_removed, entry.heartbeat) = (true, Heartbeat::Off);
         entry.sampling = Sampling::default();
         let remote = entry.route.remote;
+        self.sizes.end(path);
         let first = self.live().next().map(|(path, _)| path);
         self.latest = first.unwrap_or_default();
         self.leave_remote(remote);
@@ -176,6 +187,8 @@ impl Paths {
         let entry = self.get_mut(path);
         (entry.route.local, entry.is_local_chosen) = (local, true);
         entry.sampling = Sampling::default();
+        let route = entry.route;
+        self.sizes.begin(path, route);
     }
 
     /// The local addresses that are in use are settled: those that are not `own` are the driver's.

@@ -63,6 +63,7 @@ impl Paths {
         for entry in &mut self.entries {
             entry.heartbeat = Heartbeat::Off;
         }
+        self.sizes.stop();
     }
 
     /// A path begins, or begins elsewhere: it is watched, or probed, from now on; not at all while that
@@ -120,7 +121,8 @@ impl Paths {
             [only] => deadline(only),
             all => all.iter().map(deadline).min().unwrap_or(Instant::FAR_FUTURE),
         };
-        next.min(self.transports.probe_deadline().unwrap_or(Instant::FAR_FUTURE))
+        let probe = self.transports.probe_deadline().unwrap_or(Instant::FAR_FUTURE);
+        next.min(probe).min(self.sizes.next_deadline())
     }
 
     /// Heartbeat timers that are due, and that of a changed port.
@@ -131,6 +133,7 @@ impl Paths {
     ) -> Watched {
         let mut watched = Watched::default();
         self.transports.on_probe_timeout(cx.now);
+        self.sizes.on_timeout(cx, recovery);
         if !self.is_watched {
             return watched;
         }
@@ -269,13 +272,14 @@ impl Paths {
         if path >= self.len() {
             return false;
         }
-        // Neither a probe of a port nor an RTT sample changes the heartbeat schedule of the path.
+        // Neither a probe of a port or of a size nor an RTT sample changes the heartbeat schedule of the path.
         let changed = self.transports.take_answered(route.remote, nonce);
         if let Some(path) = changed {
             self.follow_port(path, route.remote);
         }
+        let has_confirmed = self.sizes.on_answered(cx, recovery, (path, nonce));
         let entry = self.get_mut(path);
-        let is_beside = changed.is_some() || entry.sampling.on_answered(nonce);
+        let is_beside = changed.is_some() || has_confirmed || entry.sampling.on_answered(nonce);
         if !is_beside && entry.heartbeat.nonce() != Some(nonce) {
             return false;
         }

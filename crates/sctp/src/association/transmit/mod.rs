@@ -22,10 +22,7 @@ impl Association {
             State::CookieEchoed(..) => self.write_cookie_echo(cx, packet),
             _ => self
                 .write_heartbeat_ack(packet)
-                .or_else(|| {
-                    let path = self.paths.with_port_probe_due()?;
-                    self.write_port_probe(cx, path, packet)
-                })
+                .or_else(|| self.write_probe(cx, packet))
                 .or_else(|| self.write_address_changes(cx, packet))
                 .or_else(|| self.write_established(cx, packet)),
         }?;
@@ -34,18 +31,21 @@ impl Association {
         Some(route)
     }
 
-    /// The HEARTBEAT to a port that the peer may have, on `path`, stands alone.
-    fn write_port_probe(
-        &mut self,
-        cx: &mut Context<'_>,
-        path: u8,
-        packet: &mut Vec<u8>,
-    ) -> Option<Route> {
-        if self.is_silent(path) {
-            return None;
-        }
+    /// The probe of a port that the peer may have, or of a path's MTU: it has nothing else in its packet.
+    fn write_probe(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
+        let of_port = self.paths.with_port_probe_due().filter(|&path| !self.is_silent(path));
+        let of_mtu = || self.paths.sizes.due_probe(&self.out.recovery);
+        let of_mtu = if of_port.is_some() { None } else { of_mtu() };
+        let of_mtu = of_mtu.filter(|&(path, _)| !self.is_held(path));
+        of_port.or(of_mtu.map(|(path, _)| path))?;
         let mut writer = self.begin_packet(packet);
-        let route = self.paths.write_port_probe(cx, &self.out.recovery, &mut writer);
+        let (paths, recovery) = (&mut self.paths, &self.out.recovery);
+        let route = if let Some(probe) = of_mtu {
+            paths.sizes.write_probe(cx, recovery, probe, &mut writer);
+            Some(paths.get(probe.0).route)
+        } else {
+            paths.write_port_probe(cx, recovery, &mut writer)
+        };
         self.finish_packet(writer);
         route
     }
@@ -232,8 +232,16 @@ impl Association {
 
     /// Fills the packet with DATA.
     fn write_data(&mut self, cx: &mut Context<'_>, path: u8, writer: &mut PacketWriter<'_>) {
-        if self.out.write_data(cx, path, self.standing(), writer) {
+        let most = self.paths.sizes.packet_bytes(&self.config, path);
+        let filled = self.out.write_data(cx, (path, most), self.standing(), writer);
+        if filled.has_new {
             self.paths.on_used(cx.now, path);
+        }
+        if filled.is_full {
+            self.paths.sizes.want_larger(cx.now, path);
+        }
+        if let Some(tsn) = filled.last_of_large {
+            self.paths.sizes.on_large_sent(path, tsn);
         }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::{assert_layout, decode_all, decode_one, hex, packet_around};
 use crate::wire::{
-    Causes, Chunk, ChunkError, Data, DataFlags, IData, Init, Params, RawChunk, ReConfigParam,
-    ReConfigResult, SkippedMid, U16List, UnknownAction, kind,
+    COMMON_HEADER_LEN, Causes, Chunk, ChunkError, Data, DataFlags, Header, IData, Init,
+    PacketWriter, Params, RawChunk, ReConfigParam, ReConfigResult, SkippedMid, U16List,
+    UnknownAction, kind,
 };
 
 #[test]
@@ -210,11 +211,27 @@ fn re_config_responses_have_the_layout_of_rfc_6525_4_4() {
 }
 
 #[test]
+fn pad_has_the_layout_of_rfc_4820_3_and_fills_its_packet() {
+    let written = |writer: &mut PacketWriter<'_>| {
+        writer.set_limit(COMMON_HEADER_LEN + 13);
+        writer.pad()
+    };
+    assert_layout(&hex("84 00 000C 00000000 00000000"), &Chunk::Pad(&[0; 8]), written);
+    let mut buffer = Vec::new();
+    let header = Header { source_port: 1, destination_port: 2, verification_tag: 3 };
+    let mut writer = PacketWriter::new(&mut buffer, COMMON_HEADER_LEN + 3, header);
+    assert!(!writer.pad(), "there is no room for a chunk");
+    writer.set_limit(100_000);
+    assert!(writer.pad(), "the longest chunk");
+    assert_eq!(writer.finish(), COMMON_HEADER_LEN + 65_532);
+}
+
+#[test]
 fn unknown_chunks_say_what_to_do_with_them() {
     let table = [
         (0x3F, UnknownAction { stop: true, report: false }),
         (0x7F, UnknownAction { stop: true, report: true }),
-        (0x84, UnknownAction { stop: false, report: false }),
+        (0xBF, UnknownAction { stop: false, report: false }),
         (0xC7, UnknownAction { stop: false, report: true }),
     ];
     for (kind, action) in table {

@@ -1,0 +1,137 @@
+//! Streams of bytes over an association: bounded memory, back-pressure, and how they end.
+
+mod common;
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use common::{Pair, patiently};
+use rexmit::{AssociationConfig, CloseReason};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+/// What `send_buffer_bytes` and `receive_buffer_bytes` are here.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+async fn pair() -> Pair {
+    let config = AssociationConfig::default();
+    Pair::connect_with(config.send_buffer_bytes(BUFFER_BYTES).receive_buffer_bytes(BUFFER_BYTES))
+        .await
+}
+
+/// The byte at `place` of every stream here.
+fn byte(place: usize) -> u8 {
+    (place.wrapping_mul(0x9E37_79B9) >> 13) as u8
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_stream_arrives_whole_beside_messages_of_others() {
+    const TOTAL: usize = 64 << 20;
+    let pair = pair().await;
+    let mut reader = pair.theirs.stream(1).reader();
+    let ours = pair.ours.clone();
+    let write = async move {
+        let mut writer = ours.stream(1).writer();
+        let mut piece = vec![0; 100_000];
+        for start in (0..TOTAL).step_by(piece.len()) {
+            let len = piece.len().min(TOTAL - start);
+            piece.iter_mut().zip(start..).for_each(|(it, place)| *it = byte(place));
+            writer.write_all(&piece[..len]).await.unwrap();
+            ours.stream(2).send("beside").await.unwrap();
+        }
+        writer.shutdown().await.unwrap();
+        assert_eq!(writer.write(b"more").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+        ours.shutdown().await
+    };
+    let theirs = pair.theirs.clone();
+    let messages = async move {
+        let mut count = 0;
+        while let Some(message) = theirs.recv().await {
+            assert_eq!((message.stream, &message.payload[..]), (2, &b"beside"[..]));
+            count += 1;
+        }
+        count
+    };
+    let read = async {
+        let (mut piece, mut place) = (vec![0; 50_000], 0);
+        loop {
+            let len = reader.read(&mut piece).await.unwrap();
+            if len == 0 {
+                return place;
+            }
+            assert!(piece[..len].iter().zip(place..).all(|(&it, place)| it == byte(place)));
+            place += len;
+        }
+    };
+    let all = async { tokio::join!(tokio::spawn(write), tokio::spawn(messages), read) };
+    let (written, messages, read) = patiently(all).await;
+    assert_eq!((read, messages.unwrap()), (TOTAL, TOTAL.div_ceil(100_000)));
+    assert_eq!(written.unwrap(), CloseReason::Shutdown);
+}
+
+/// The writer accepts the bytes that both buffers hold, and two messages more at most.
+#[tokio::test]
+async fn a_reader_that_does_not_read_makes_the_writer_wait() {
+    let pair = pair().await;
+    let mut reader = pair.theirs.stream(0).reader();
+    let mut writer = pair.ours.stream(0).writer();
+    let mut accepted = 0;
+    let rest = Duration::from_secs(1);
+    while let Ok(len) = tokio::time::timeout(rest, writer.write(&[7; 10_000])).await {
+        accepted += len.unwrap();
+        assert!(accepted <= 2 * BUFFER_BYTES + 2 * 16_384, "{accepted} bytes are held");
+    }
+    assert!(accepted >= BUFFER_BYTES, "{accepted}");
+    let end = async { writer.shutdown().await.unwrap() };
+    let mut all = Vec::new();
+    let (_, read) = patiently(async { tokio::join!(end, reader.read_to_end(&mut all)) }).await;
+    assert_eq!((read.unwrap(), all == vec![7; accepted]), (accepted, true));
+}
+
+#[tokio::test]
+async fn a_stream_that_is_not_complete_is_an_error() {
+    let pair = pair().await;
+    for has_full_buffer in [false, true] {
+        let mut reader = pair.theirs.stream(3).reader();
+        let mut writer = pair.ours.stream(3).writer();
+        let mut written = 0;
+        let wait = Duration::from_millis(300);
+        while let Ok(len) = tokio::time::timeout(wait, writer.write(&[1; 16_384])).await {
+            written += len.unwrap();
+            if !has_full_buffer {
+                break;
+            }
+        }
+        drop(writer);
+        let mut all = Vec::new();
+        let error = patiently(reader.read_to_end(&mut all)).await.unwrap_err();
+        assert_eq!((error.kind(), all.len()), (ErrorKind::UnexpectedEof, written), "{error}");
+        let error = reader.read(&mut [0]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "and it stays one");
+    }
+}
+
+#[tokio::test]
+async fn an_association_that_ends_ends_its_streams_of_bytes() {
+    let pair = pair().await;
+    let mut reader = pair.theirs.stream(0).reader();
+    let mut writer = pair.ours.stream(0).writer();
+    writer.write_all(b"half").await.unwrap();
+    pair.ours.abort(b"over");
+    let mut all = Vec::new();
+    let error = patiently(reader.read_to_end(&mut all)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+    assert_eq!(writer.write(b"more").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+#[tokio::test]
+async fn a_message_that_is_no_part_of_a_stream_of_bytes_is_an_error() {
+    let pair = pair().await;
+    let mut reader = pair.theirs.stream(0).reader();
+    pair.ours.stream(0).send("a message").await.unwrap();
+    let error = patiently(reader.read(&mut [0; 10])).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
+    // Without a reader messages are for `recv` again.
+    drop(reader);
+    pair.ours.stream(0).send("another").await.unwrap();
+    assert_eq!(patiently(pair.theirs.recv()).await.unwrap().payload, "another");
+}
