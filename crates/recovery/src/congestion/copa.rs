@@ -31,29 +31,19 @@ use std::time::Duration;
 use rexmit_core::Instant;
 
 use super::cubic::Cubic;
-use super::recent::Recent;
 use super::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
+use delays::Delays;
 
 /// 1/δ: packets that a sender keeps in the queue (§2: δ = 0.5).
 const INVERSE_DELTA: f64 = 2.0;
-/// The least round trip is that of the last so long.
-const LEAST_WINDOW: Duration = Duration::from_secs(10);
-/// A queue is nearly empty if it delays by less than this part of the recent round trips' range (§2.2).
-const NEARLY_EMPTY: f64 = 0.1;
-/// Over so many round trips that range is taken.
-const RANGE_ROUNDS: u32 = 4;
 /// After so many round trips without a nearly empty queue others fill it.
 const COMPETITIVE_ROUNDS: u32 = 5;
-/// And a queue that delays by so much all that time is not one of senders that use Copa.
-const LONG_QUEUE: Duration = Duration::from_millis(50);
 /// A loss while the queue was long is remembered for so long.
 const OVERFLOW_MEMORY: Duration = Duration::from_secs(20);
 /// Competitive mode is verified after so long.
 const COMPETITIVE_TIME: Duration = Duration::from_secs(30);
 /// The least round trip is to be seen again within this time.
 const LEAST_AGE: Duration = Duration::from_secs(5);
-/// A round trip is the least one again if it exceeds it by one part in so many at most.
-const LEAST_TOLERANCE: u32 = 64;
 /// v doubles only after so many round trips in the same direction.
 const STEADY_ROUNDS: u32 = 3;
 /// Packets of a window at least.
@@ -63,17 +53,12 @@ const MOST_LOST_PERCENT: u64 = 10;
 /// The window after such a round trip: RFC 9438 §4.6.
 const AFTER_OVERLOAD: f64 = 0.7;
 
+mod delays;
+
 /// State of the algorithm.
 #[derive(Clone, Debug)]
 pub(super) struct Copa {
-    /// The least of the last half round trip, of ten seconds, and the largest of four round trips.
-    standing: Recent,
-    least: Recent,
-    largest: Recent,
-    /// The least round trip of the last half one.
-    rtt_standing: Option<Duration>,
-    /// The least of ten seconds.
-    rtt_least: Duration,
+    delays: Delays,
     /// The window doubles every round trip, until the rate is the target.
     is_slow_start: bool,
     velocity: f64,
@@ -86,19 +71,7 @@ pub(super) struct Copa {
     drain: Option<Drain>,
     /// When the last drain ended.
     drained_at: Instant,
-    /// When the queue was nearly empty last.
-    nearly_empty_at: Instant,
-    /// When it was not.
-    filled_at: Instant,
-    /// When it was shorter than [`LONG_QUEUE`] last.
-    short_at: Instant,
-    /// When the least round trip was seen last.
-    least_at: Instant,
-    /// The queue has not been nearly empty for [`COMPETITIVE_ROUNDS`].
-    is_standing: bool,
-    /// And is in the upper half of its range.
-    is_at_peak: bool,
-    /// When a packet was lost at such a time.
+    /// When a packet was lost while the queue was long.
     overflowed_at: Option<Instant>,
     /// When something was acknowledged last.
     now: Instant,
@@ -152,11 +125,7 @@ impl Round {
 impl Default for Copa {
     fn default() -> Self {
         Self {
-            standing: Recent::least(),
-            least: Recent::least(),
-            largest: Recent::largest(),
-            rtt_standing: None,
-            rtt_least: Duration::ZERO,
+            delays: Delays::default(),
             is_slow_start: true,
             velocity: 1.0,
             is_up: true,
@@ -165,12 +134,6 @@ impl Default for Copa {
             mode: Mode::Default,
             drain: None,
             drained_at: Instant::ZERO,
-            nearly_empty_at: Instant::ZERO,
-            filled_at: Instant::ZERO,
-            short_at: Instant::ZERO,
-            least_at: Instant::ZERO,
-            is_standing: false,
-            is_at_peak: false,
             overflowed_at: None,
             now: Instant::ZERO,
             fraction: 0.0,
@@ -182,33 +145,7 @@ impl Default for Copa {
 impl Copa {
     /// The round trip in which a window is sent, for the pacing rate.
     pub(super) const fn rtt_standing(&self) -> Option<Duration> {
-        self.rtt_standing
-    }
-
-    /// Enters a sample; returns the queueing delay.
-    fn measure(&mut self, now: Instant, rtt: Duration, srtt: Duration) -> Duration {
-        let standing = self.standing.on_sample(now, srtt / 2, rtt);
-        let least = self.least.on_sample(now, LEAST_WINDOW, rtt);
-        let largest = self.largest.on_sample(now, RANGE_ROUNDS * srtt, rtt);
-        self.rtt_standing = Some(standing);
-        self.rtt_least = least;
-        if rtt <= least + least / LEAST_TOLERANCE {
-            self.least_at = now;
-        }
-        let queueing = standing.saturating_sub(least);
-        let range = largest.saturating_sub(least);
-        if queueing <= range.mul_f64(NEARLY_EMPTY) {
-            self.nearly_empty_at = now;
-        } else {
-            self.filled_at = now;
-        }
-        if queueing < LONG_QUEUE {
-            self.short_at = now;
-        }
-        self.now = now;
-        self.is_standing = now - self.nearly_empty_at > COMPETITIVE_ROUNDS * srtt;
-        self.is_at_peak = self.is_standing && queueing >= range / 2;
-        queueing
+        self.delays.rtt_standing
     }
 
     /// Begins a drain if one is needed, and ends one that is over. Returns whether the window is to stay small.
@@ -223,7 +160,8 @@ impl Copa {
             if now < drain.ends {
                 return true;
             }
-            let was_empty = self.nearly_empty_at > drain.began || queueing <= drain.queueing / 2;
+            let was_empty =
+                self.delays.nearly_empty_at > drain.began || queueing <= drain.queueing / 2;
             self.end_drain(window, now, drain, was_empty);
         }
         let rounds = COMPETITIVE_ROUNDS * srtt;
@@ -232,12 +170,13 @@ impl Copa {
         let (is_due, verifies) = match &self.mode {
             Mode::Competitive { until, .. } => (now >= *until, true),
             Mode::Default
-                if self.is_standing && (has_overflowed || now - self.short_at > rounds) =>
+                if self.delays.is_standing
+                    && (has_overflowed || now - self.delays.short_at > rounds) =>
             {
                 (true, true)
             }
             Mode::Default => {
-                let since = self.least_at.max(self.drained_at);
+                let since = self.delays.least_at.max(self.drained_at);
                 (!self.is_slow_start && now - since > LEAST_AGE, false)
             }
         };
@@ -254,8 +193,8 @@ impl Copa {
         queueing: Duration,
         verifies: bool,
     ) {
-        let standing = self.rtt_standing.unwrap_or_default();
-        let least = self.rtt_least;
+        let standing = self.delays.rtt_standing.unwrap_or_default();
+        let least = self.delays.rtt_least;
         let share = least.as_secs_f64() / standing.as_secs_f64().max(1e-9);
         let of_path = (window.cwnd as f64 * share.min(1.0)) as u64;
         let floor = LEAST_PACKETS as u64 * window.packet;
@@ -281,7 +220,7 @@ impl Copa {
     fn end_drain(&mut self, window: &mut Window, now: Instant, drain: Drain, was_empty: bool) {
         self.drain = None;
         self.drained_at = now;
-        self.short_at = now;
+        self.delays.short_at = now;
         if drain.verifies && !was_empty {
             window.cwnd = drain.cwnd;
             let cubic = match std::mem::replace(&mut self.mode, Mode::Default) {
@@ -376,12 +315,13 @@ impl Algorithm for Copa {
         // Small packets alone take less time at the bottleneck: they say nothing of a full window.
         let Some(rtt) = acked.rtt.filter(|_| is_limited) else { return };
         let srtt = acked.srtt.unwrap_or(rtt);
-        let queueing = self.measure(acked.now, rtt, srtt);
+        self.now = acked.now;
+        let queueing = self.delays.measure(acked.now, rtt, srtt);
         if self.drain(window, acked.now, srtt, queueing) {
             return;
         }
         if let Mode::Competitive { cubic, .. } = &mut self.mode {
-            if acked.now - self.filled_at <= COMPETITIVE_ROUNDS * srtt {
+            if acked.now - self.delays.filled_at <= COMPETITIVE_ROUNDS * srtt {
                 return cubic.on_acked(window, acked);
             }
             self.mode = Mode::Default;
@@ -389,7 +329,7 @@ impl Algorithm for Copa {
         self.end_round(window, acked.now, srtt);
         let packet = window.packet as f64;
         let cwnd = window.cwnd as f64 / packet;
-        let standing = self.rtt_standing.unwrap_or(rtt);
+        let standing = self.delays.rtt_standing.unwrap_or(rtt);
         let is_below = cwnd * queueing.as_secs_f64() <= INVERSE_DELTA * standing.as_secs_f64();
         if self.is_slow_start && is_below {
             window.cwnd += acked.bytes;
@@ -404,7 +344,7 @@ impl Algorithm for Copa {
 
     /// Only the competitive mode follows losses (§2.2).
     fn on_loss(&mut self, window: &mut Window, flight_size: u64) {
-        if self.is_at_peak {
+        if self.delays.is_at_peak {
             self.overflowed_at = Some(self.now);
         }
         match &mut self.mode {
