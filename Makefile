@@ -58,8 +58,9 @@ doc: ## the documentation of every crate, in target/doc
 book: ## the book of docs/, in target/book (installs mdBook under target/mdbook if it is missing)
 	@scripts/book
 
-lint: ## format, clippy, each feature of the library alone, and the number of its dependencies
+lint: ## format, clippy, lock files, each feature of the library alone, and the number of its dependencies
 	$(CARGO) fmt --all --check
+	$(CARGO) metadata --locked --format-version 1 --manifest-path interop/rust/Cargo.toml >/dev/null
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 	scripts/features
 
