@@ -376,18 +376,21 @@ impl Exchange {
             Act::Abort(side) => {
                 self.with_newest(*side, |endpoint, id| endpoint.abort(now, id, b"fuzz"));
             }
-            Act::TooBig(side, mtu, is_forged) => {
-                let tag = self.sides[usize::from(!*side)].tag ^ u32::from(*is_forged);
-                let Side { endpoint, route, .. } = &mut self.sides[usize::from(*side)];
-                let quote = [&[0x13, 0x88, 0x13, 0x88][..], &tag.to_be_bytes()].concat();
-                endpoint.handle_packet_too_big(now, *route, (*mtu).into(), &quote);
-            }
+            Act::TooBig(side, mtu, is_forged) => self.refuse_size(*side, *mtu, *is_forged),
             Act::Thin(side, which, switches) => self.set_thin(*side, *which, *switches),
             Act::Address(side, what, host) => self.change_address(*side, *what, *host),
             Act::Connect(side) => self.sides[usize::from(*side)].connect(now),
         }
         self.settle(0);
         self.settle(1);
+    }
+
+    /// A router tells `side` that packets of more than `mtu` bytes do not pass. A forged one does not know the tag.
+    fn refuse_size(&mut self, side: bool, mtu: u16, is_forged: bool) {
+        let tag = self.sides[usize::from(!side)].tag ^ u32::from(is_forged);
+        let Side { endpoint, route, .. } = &mut self.sides[usize::from(side)];
+        let quote = [&[0x13, 0x88, 0x13, 0x88][..], &tag.to_be_bytes()].concat();
+        endpoint.handle_packet_too_big(self.now, *route, mtu.into(), &quote);
     }
 
     /// Hands the next packet under way to each side on as `handling` says. Without any, both applications send and read,

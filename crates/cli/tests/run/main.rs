@@ -3,10 +3,10 @@
 //! `sockets.py` has what a program does; iperf3 and lksctp-tools are unmodified programs of Debian.
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::net::UdpSocket;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -95,6 +95,12 @@ fn is_there(program: &str, package: &str) -> bool {
     found
 }
 
+/// Reads a program's output up to the line that contains `wanted`.
+fn wait_for(lines: &mut Lines<BufReader<ChildStdout>>, wanted: &str) {
+    let found = lines.any(|line| line.is_ok_and(|line| line.contains(wanted)));
+    assert!(found, "no line contains {wanted:?}");
+}
+
 fn passes(test: &str) {
     let output = Engine::new().output(&["python3", &script(), test]);
     let text = String::from_utf8_lossy(&output.stderr);
@@ -168,7 +174,7 @@ fn iperf3_measures_over_sctp() {
     let mut server = engine.command(&["iperf3", "-s", "-1", "-p", &port, "--forceflush"]);
     let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));
     let mut lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
-    lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listening"))).expect("ready");
+    wait_for(&mut lines, "listening");
     let client = ["iperf3", "--sctp", "-c", "127.0.0.1", "-p", &port, "-n", "20M"];
     let output = engine.output(&client);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -187,7 +193,7 @@ fn lksctp_tools_send_and_receive() {
     let mut server = engine.command(&server);
     let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));
     let mut lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
-    lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("listen("))).expect("ready");
+    wait_for(&mut lines, "listen(");
     let client = [
         "sctp_test",
         "-H",
@@ -207,8 +213,7 @@ fn lksctp_tools_send_and_receive() {
     // Its peer sees the data, and a graceful end.
     let seen = ["COMMUNICATION_UP", "Data", "SHUTDOWN_COMPLETE"];
     for wanted in seen {
-        let found = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(wanted)));
-        assert!(found.is_some(), "{wanted}");
+        wait_for(&mut lines, wanted);
     }
 }
 
