@@ -76,7 +76,7 @@ impl FastRecovery {
         }
     }
 
-    /// Everything up to `cumulative` is acknowledged. Returns whether that ends the recovery.
+    /// Called when everything up to `cumulative` is acknowledged. Returns whether that ends the recovery.
     pub(crate) fn on_acked(&mut self, cumulative: u64) -> bool {
         let is_over = self.exit().is_some_and(|exit| cumulative >= exit);
         if is_over {
@@ -85,8 +85,8 @@ impl FastRecovery {
         is_over
     }
 
-    /// No unit below `earliest` is outstanding on `path`, or none at all. Returns whether that ends the
-    /// recovery of the path.
+    /// Reports that `earliest` is now the lowest outstanding unit of `path`; `None` if the path has none.
+    /// Returns whether that ends the recovery of the path.
     pub(crate) fn on_path_acked(&mut self, path: u8, earliest: Option<u64>) -> bool {
         let Some(exit) = self.paths.get_mut(usize::from(path)) else { return false };
         let is_over = exit.is_some_and(|exit| earliest.is_none_or(|earliest| earliest > exit));
@@ -110,7 +110,7 @@ impl FastRecovery {
         }
     }
 
-    /// The timer expired over a loss, with `highest` the highest unit sent.
+    /// Called when the timer expired over a loss, with `highest` the highest unit sent.
     pub(crate) const fn on_timeout(&mut self, highest: u64) {
         self.phase = Phase::Done { recover: highest };
     }

@@ -243,7 +243,7 @@ impl RtoTimer {
         self.backoffs
     }
 
-    /// A round trip was measured: the backoff collapses.
+    /// Called when a round trip was measured: updates the estimate and ends the backoff.
     pub fn on_sample(&mut self, sample: Duration, config: &RtoConfig) {
         self.rtt.on_sample(sample, config);
         self.forget_backoff(config);
@@ -256,8 +256,8 @@ impl RtoTimer {
         self.forget_backoff(config);
     }
 
-    /// The setup is done, and had to be retransmitted: without a sample the first timeout over data is
-    /// a long one, but no longer the backoff of the setup (RFC 6298 §5.7).
+    /// Called when the setup is done, and had to be retransmitted: without a sample the first timeout over
+    /// data is a long one, but no longer the backoff of the setup (RFC 6298 §5.7).
     pub fn on_setup_lost(&mut self, config: &RtoConfig) {
         if self.rtt == RttEstimator::Unmeasured {
             self.rto = config.initial.max(AFTER_SETUP_LOSS).min(config.max);
@@ -271,7 +271,7 @@ impl RtoTimer {
         self.backoffs = 0;
     }
 
-    /// The timer expired: back off.
+    /// Called when the timer expired: doubles the timeout (RFC 6298 §5.5).
     pub fn on_timeout(&mut self, config: &RtoConfig) {
         self.rto = (self.rto * 2).min(config.max);
         self.backoffs += 1;
@@ -339,7 +339,7 @@ impl T3 {
         self.expired_over == earliest
     }
 
-    /// The timer expired over a loss, with `earliest` as the earliest unit outstanding.
+    /// Called when the timer expired over a loss, with `earliest` as the earliest unit outstanding.
     pub(crate) const fn on_expired_over(&mut self, earliest: u64) {
         self.expired_over = earliest;
     }

@@ -180,7 +180,8 @@ fn subsets(sides: &mut Vec<bool>, from: usize, left: usize, judge: &mut impl FnM
     }
 }
 
-/// The share of exchanges with at least the measured distance, among [`EXCHANGES`] random ones.
+/// The p-value, estimated from [`EXCHANGES`] random exchanges: the share of them that reach at least the
+/// measured distance, the measured assignment included.
 fn drawn(
     measured: &[bool],
     pairing: Pairing,

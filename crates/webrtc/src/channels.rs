@@ -151,7 +151,7 @@ impl Channels {
         }
     }
 
-    /// The association is established, with this many outgoing streams.
+    /// Called when the association is established, with this many outgoing streams.
     pub(crate) fn on_connected(&mut self, streams: u16) {
         self.streams = streams;
         self.events.push_back(Event::Connected);
@@ -309,7 +309,7 @@ impl Channels {
         }
     }
 
-    /// A message was sent for the first time, or has failed before.
+    /// Called when a message was sent for the first time, or has failed before.
     pub(crate) fn on_sent(&mut self, id: MessageId) {
         let Some((stream, of, bytes)) = self.unsent.remove(&id) else { return };
         let channel = self.by_stream.get_mut(&stream).filter(|channel| channel.id == of);
@@ -342,7 +342,7 @@ impl Channels {
         over.into_iter().for_each(|stream| self.remove(stream));
     }
 
-    /// The peer's streams are reset; none stands for all.
+    /// Called when the peer's streams are reset; none stands for all.
     pub(crate) fn on_peer_reset(&mut self, streams: &[u16]) {
         let known = self.by_stream.keys().copied();
         self.resets.of_peer.extend(known.filter(|it| streams.is_empty() || streams.contains(it)));

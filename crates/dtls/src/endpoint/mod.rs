@@ -358,7 +358,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer has closed the connection.
+    /// Called when the peer has closed the connection.
     fn on_closed(&mut self, now: Instant, index: usize) {
         let connection = &self.connections[index];
         let is_new = self.sctp_associations(connection).next().is_none();

@@ -122,7 +122,7 @@ impl CongestionWindow {
         window.last_sent = Some(now);
     }
 
-    /// A packet of `bytes` was sent.
+    /// Called when a packet of `bytes` was sent.
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
         let of = (self.window.cwnd, self.window.packet);
         if let Some(pacer) = self.pacer_mut() {
@@ -151,7 +151,7 @@ impl CongestionWindow {
         self.pacer().and_then(Pacer::held_until)
     }
 
-    /// Something sent on this path was acknowledged.
+    /// Called when something sent on this path was acknowledged.
     pub(crate) fn on_acked(&mut self, acked: Acked) {
         let (window, algorithm) = self.parts();
         algorithm.on_acked(window, &acked);
@@ -165,19 +165,19 @@ impl CongestionWindow {
         }
     }
 
-    /// A packet was declared lost.
+    /// Called when a packet was declared lost.
     pub(crate) fn on_packet_lost(&mut self) {
         self.parts().1.on_packet_lost();
     }
 
-    /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding: sent and not
-    /// cumulatively acknowledged, without those of limited transmit (RFC 5681 §3.2).
+    /// Called when a loss was detected by acknowledgements, with `flight_size` bytes outstanding: sent and
+    /// not cumulatively acknowledged, without those of limited transmit (RFC 5681 §3.2).
     pub(crate) fn on_fast_retransmit(&mut self, flight_size: u64) {
         let (window, algorithm) = self.parts();
         algorithm.on_loss(window, flight_size);
     }
 
-    /// The retransmission timer expired.
+    /// Called when the retransmission timer expired.
     pub(crate) fn on_timeout(&mut self, timed_out: TimedOut) {
         let (window, algorithm) = self.parts();
         algorithm.on_timeout(window, timed_out);
@@ -191,7 +191,7 @@ impl CongestionWindow {
         window.ssthresh = window.ssthresh.min(window.cwnd - 1);
     }
 
-    /// A recovery without SACK ends with `flight` bytes in flight: no burst of what the window
+    /// Called when a recovery without SACK ends with `flight` bytes in flight: no burst of what the window
     /// would hold (RFC 6582 §3.2 step 3, full acknowledgement, option 1).
     pub(crate) fn on_recovery_left(&mut self, flight: u64) {
         let window = &mut self.window;
@@ -223,7 +223,7 @@ impl CongestionWindow {
         self.window.initial
     }
 
-    /// The setup was lost once: the first window is one packet (RFC 5681 §3.1).
+    /// Called when the setup was lost once: the first window is one packet (RFC 5681 §3.1).
     pub(crate) fn on_setup_lost(&mut self) {
         self.window.cwnd = self.window.packet;
     }
@@ -315,13 +315,13 @@ struct Window {
 trait Algorithm {
     /// A packet leaves.
     fn on_send(&mut self, window: &mut Window, sending: Sending);
-    /// Something sent on this path was acknowledged.
+    /// Called when something sent on this path was acknowledged.
     fn on_acked(&mut self, window: &mut Window, acked: &Acked);
-    /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding.
+    /// Called when a loss was detected by acknowledgements, with `flight_size` bytes outstanding.
     fn on_loss(&mut self, window: &mut Window, flight_size: u64);
-    /// A packet was declared lost, one of several in a recovery perhaps.
+    /// Called when a packet was declared lost; a recovery may have several.
     fn on_packet_lost(&mut self) {}
-    /// The retransmission timer expired.
+    /// Called when the retransmission timer expired.
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
 }
 

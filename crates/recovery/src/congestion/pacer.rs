@@ -39,7 +39,8 @@ impl Pacer {
         self.rtt = rtt.or(self.rtt).filter(|rtt| !rtt.is_zero());
     }
 
-    /// A packet of `bytes` was sent within a window of `cwnd` bytes, of packets of `packet` bytes.
+    /// Called when a packet of `bytes` was sent within a window of `cwnd` bytes, of packets of `packet`
+    /// bytes.
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u32, (cwnd, packet): (u64, u64)) {
         let rtt = self.rtt.filter(|_| cwnd > UNPACED_PACKETS * packet);
         let Some(rtt) = rtt else {

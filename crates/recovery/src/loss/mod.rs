@@ -114,7 +114,7 @@ impl LossDetector {
         self.timers.fill(Instant::FAR_FUTURE);
     }
 
-    /// Gives back memory that is not in use, with nothing outstanding.
+    /// Releases memory that is not in use, with nothing outstanding.
     pub(crate) fn release_memory(&mut self) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.clear();
@@ -190,16 +190,16 @@ impl LossDetector {
         }
     }
 
-    /// A recovery begins whose loss a redundant copy repaired: nothing above `cumulative` was retransmitted in
-    /// it, and nothing up to `highest` needs a rescue.
+    /// Called when a recovery begins whose loss a redundant copy repaired: nothing above `cumulative` was
+    /// retransmitted in it, and nothing up to `highest` needs a rescue.
     pub(crate) fn on_repaired(&mut self, cumulative: u64, highest: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_repaired(cumulative, highest);
         }
     }
 
-    /// A unit is acknowledged for the first time. Returns it if it is late, and how late depends on the other
-    /// blocks.
+    /// Called when a unit is acknowledged for the first time. Returns the unit if it is late and the other
+    /// blocks of the ACK decide how late.
     pub(crate) fn on_acked<P>(
         &mut self,
         now: Instant,
@@ -247,7 +247,7 @@ impl LossDetector {
         None
     }
 
-    /// Every unit up to `cumulative` is acknowledged.
+    /// Called when every unit up to `cumulative` is acknowledged.
     pub(crate) fn on_advanced(&mut self, cumulative: u64) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.forget_through(cumulative);
@@ -281,7 +281,7 @@ impl LossDetector {
         }
     }
 
-    /// A recovery of `path`, or of the association if `None`, is over.
+    /// Called when a recovery of `path`, or of the association if `None`, is over.
     pub(crate) fn on_recovery_left(&mut self, path: Option<u8>) {
         let Kind::Rack(paths) = &mut self.kind else { return };
         match path {

@@ -152,7 +152,7 @@ impl Scoreboard {
         self.rescue_rxt = first;
     }
 
-    /// A recovery up to `exit` begins whose loss is repaired: nothing above `cumulative` was sent
+    /// Called when a recovery up to `exit` begins whose loss is repaired: nothing above `cumulative` was sent
     /// again in it, and nothing needs a rescue.
     pub(super) const fn on_repaired(&mut self, cumulative: u64, exit: u64) {
         self.high_rxt = cumulative;

@@ -67,18 +67,19 @@ impl Tolerance {
         lesson(self.paths.get_or_insert_with(path, || Evidence::new(standard, percentile)));
     }
 
-    /// A unit of `path` arrived that a threshold of `needed` would have waited for.
+    /// Called when a unit of `path` arrived that a threshold of `needed` would have waited for.
     pub(super) fn on_late(&mut self, path: u8, needed: u16) {
         self.learn(path, |evidence| evidence.on_late(needed));
     }
 
-    /// A unit of `path` is declared lost. Without evidence of reordering there is nothing to weigh it against.
+    /// Called when a unit of `path` is declared lost. Without evidence of reordering there is nothing to
+    /// weigh it against.
     pub(super) fn on_lost(&mut self, path: u8) {
         self.paths.get_mut(path).into_iter().for_each(|evidence| evidence.on_lost(1));
     }
 
-    /// The original of a unit that was retransmitted because of `cause` in the latest episode had arrived; a
-    /// threshold of `needed` would have waited for it, unless that is zero.
+    /// Called when the original of a unit that was retransmitted because of `cause` in the latest episode had
+    /// arrived; a threshold of `needed` would have waited for it, unless that is zero.
     pub(crate) fn on_report(&mut self, path: u8, cause: SendCause, needed: u16) {
         self.learn(path, |evidence| {
             if cause == SendCause::FastRetransmit {
@@ -90,13 +91,13 @@ impl Tolerance {
         });
     }
 
-    /// A unit of `path` was declared lost, and its original arrived before it was retransmitted.
+    /// Called when a unit of `path` was declared lost, and its original arrived before it was retransmitted.
     pub(crate) fn on_not_lost(&mut self, path: u8) {
         self.paths.get_mut(path).into_iter().for_each(Evidence::on_not_lost);
     }
 
-    /// A spurious fast retransmit has cost, for as many round trips as it took to detect it and one more to
-    /// return, what the window is short of.
+    /// Called when a fast retransmit proved spurious. Its cost is the shortfall of the window, for the round
+    /// trips that detection took and one more to recover.
     pub(crate) fn on_spurious<P>(
         &mut self,
         now: Instant,
@@ -340,7 +341,7 @@ impl Evidence {
         highest.map_or(0, largest_in)
     }
 
-    /// A unit arrived late that a threshold of `needed` would have waited for.
+    /// Called when a unit arrived late that a threshold of `needed` would have waited for.
     pub(crate) fn on_late(&mut self, needed: u16) {
         let count = &mut self.histogram.0[bucket_of(needed)];
         *count = count.saturating_add(WEIGHT);
@@ -353,12 +354,12 @@ impl Evidence {
         self.update();
     }
 
-    /// A unit declared lost had arrived.
+    /// Called when a unit declared lost had arrived.
     pub(crate) fn on_not_lost(&mut self) {
         self.losses = self.losses.saturating_sub(WEIGHT.into());
     }
 
-    /// A fast retransmit proved spurious that kept `cost` packets from being sent.
+    /// Called when a fast retransmit proved spurious that kept `cost` packets from being sent.
     pub(crate) fn on_spurious_retransmit(&mut self, cost: f64) {
         let known = self.cost_of_retransmit.unwrap_or(cost);
         self.cost_of_retransmit = Some((7.0 * known + cost) / 8.0);
@@ -366,7 +367,7 @@ impl Evidence {
         self.update();
     }
 
-    /// The timer expired over a unit that the standard threshold would have told lost before.
+    /// Called when the timer expired over a unit that the standard threshold would have declared lost before.
     pub(crate) fn on_avoidable_timeout(&mut self, cost: TimeoutCost) {
         // Without a measurement: half of a window for two round trips.
         let of_retransmit = self.cost_of_retransmit.unwrap_or(cost.window).max(1.0);

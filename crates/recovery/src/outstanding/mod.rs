@@ -606,7 +606,7 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.units.shrink_to_fit();
         self.acknowledged.release_memory();
@@ -750,7 +750,8 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// The receiver reports `unit` as a duplicate. `None` if no transmission that is remembered explains it.
+    /// Called when the receiver reports `unit` as a duplicate. `None` if no transmission that is remembered
+    /// explains it.
     pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Repeat> {
         let explained = self.repeats_mut(unit)?.on_duplicate_report()?;
         self.history.on_explained();

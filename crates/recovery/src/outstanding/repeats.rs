@@ -101,8 +101,8 @@ const fn is_redundant(cause: SendCause) -> bool {
 }
 
 impl Repeats {
-    /// The first transmission, over `path` at `sent_at`, is declared lost, and its round trip may be
-    /// measured later.
+    /// Called when the first transmission, over `path` at `sent_at`, is declared lost, and its round trip may
+    /// be measured later.
     pub(super) fn on_first_lost(&mut self, path: u8, sent_at: Instant) {
         self.first = Some(FirstTransmission {
             path,
@@ -115,14 +115,14 @@ impl Repeats {
         });
     }
 
-    /// A later transmission is declared lost.
+    /// Called when a later transmission is declared lost.
     pub(super) fn on_later_lost(&mut self) {
         if let Some(first) = &mut self.first {
             first.is_lost_once = false;
         }
     }
 
-    /// The unit is retransmitted in a packet of its own; its copies so far do not count any more.
+    /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more.
     pub(super) fn on_sent_again(&mut self, now: Instant) {
         self.expire_copies();
         if let Some(first) = &mut self.first {
@@ -172,8 +172,8 @@ impl Repeats {
         (first.is_answered && first.path == path).then_some(first.sent_at)
     }
 
-    /// The unit is acknowledged, and no later one with it: the time of one that is may be longer, because
-    /// its own acknowledgement may have been lost.
+    /// Called when the unit is acknowledged, and no later one with it: the time of one that is may be longer,
+    /// because its own acknowledgement may have been lost.
     pub(crate) fn on_acked(&mut self, now: Instant) {
         let is_reported = self.list.iter().any(|repeat| repeat.is_reported);
         if let Some(first) = &mut self.first {
@@ -199,7 +199,7 @@ impl Repeats {
         first.acked_at.filter(|_| is_certain).map(|at| (first.path, at - first.sent_at))
     }
 
-    /// A reordering threshold of `needed` would have waited for the unit.
+    /// Called when a reordering threshold of `needed` would have waited for the unit.
     pub(crate) fn on_late(&mut self, needed: u16) {
         let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
         if let Some(repeat) = open.max_by_key(|repeat| repeat.packet) {
@@ -207,8 +207,8 @@ impl Repeats {
         }
     }
 
-    /// The receiver has received the unit more than once. A redundant copy explains it first; then the
-    /// oldest retransmission does.
+    /// Called when the receiver has received the unit more than once. A redundant copy explains it first;
+    /// then the oldest retransmission does.
     pub(super) fn on_duplicate_report(&mut self) -> Option<Repeat> {
         self.is_reported = true;
         let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
@@ -273,7 +273,8 @@ impl History {
         Some(episode)
     }
 
-    /// The same of `unit`, which is outstanding.
+    /// Forgets the oldest remembered transmission of `unit`, which is outstanding, and returns its episode;
+    /// `None` if none is remembered.
     pub(super) fn forget_oldest_of(
         &mut self,
         unit: u64,

@@ -456,9 +456,9 @@ impl SentPackets {
         self.flights[usize::from(packet.path)].bytes += u64::from(bytes);
     }
 
-    /// A unit is no longer in flight: its bytes leave the flight of its path, and if it is the last unit of its
-    /// packet in flight, the packet meets `fate`. Returns whether it did, and when it was sent, unless it is
-    /// forgotten.
+    /// Called when a unit is no longer in flight: its bytes leave the flight of its path, and if it is the
+    /// last unit of its packet in flight, the packet meets `fate`. Returns whether it did, and when it was
+    /// sent, unless it is forgotten.
     #[inline(always)] // With every unit: the call would cost as much again.
     pub(super) fn on_departed(
         &mut self,
@@ -483,8 +483,8 @@ impl SentPackets {
         (true, sent_at)
     }
 
-    /// A unit is in flight again: the receiver reneged, or the unit was declared lost wrongly. If its packet has
-    /// ended, the packet stays so.
+    /// Called when a unit is in flight again: the receiver reneged, or the unit was declared lost wrongly. If
+    /// its packet has ended, the packet stays so.
     pub(super) fn on_returned(&mut self, returned: &Departed) {
         self.flights[usize::from(returned.path)].bytes += u64::from(returned.bytes);
         if let Some(packet) = self.packet_mut(returned.packet)
@@ -502,7 +502,7 @@ impl SentPackets {
         }
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.packets.shrink_to_fit();
     }

@@ -272,7 +272,8 @@ impl Path {
         sent_at >= self.samples_from
     }
 
-    /// A round trip was measured. `estimate`: with this sample, if that starts it anew.
+    /// Called when a round trip was measured. `estimate` includes this sample; it is used if the sample
+    /// starts the estimate anew.
     pub(crate) fn on_sample(
         &mut self,
         now: Instant,
@@ -287,7 +288,7 @@ impl Path {
         self.samples_from = self.samples_from.max(now);
     }
 
-    /// A packet with something retransmitted is sent.
+    /// Called when a packet with something retransmitted is sent.
     pub(crate) fn on_retransmission(&mut self, now: Instant) {
         self.samples_from = after(now);
     }
@@ -394,7 +395,7 @@ impl Reach {
         matches!(self.failure, Failure::Certain)
     }
 
-    /// Something that was sent over it was not answered in time.
+    /// Called when data or a HEARTBEAT sent over this path was not acknowledged in time.
     pub(crate) fn on_error(&mut self, limits: FailureLimits) {
         if self.failure == Failure::Removed {
             return;
@@ -409,8 +410,8 @@ impl Reach {
         }
     }
 
-    /// Something was answered that was sent over this path, and if it `is_certain`, over no other
-    /// (RFC 7829 §3.2 rules 9 and 10).
+    /// Called when something sent over this path was acknowledged; `is_certain` if it was sent over no other
+    /// path (RFC 7829 §3.2 rules 9 and 10).
     pub(crate) fn on_answer(&mut self, is_certain: bool) {
         let is_revived = is_certain && self.failure != Failure::Removed;
         if is_revived || self.failure == Failure::None {
@@ -418,7 +419,8 @@ impl Reach {
         }
     }
 
-    /// A probe with a random number in it was answered: the peer is there (RFC 9260 §5.4).
+    /// Called when a probe that carried a random nonce was answered, which proves that the peer is reachable
+    /// here (RFC 9260 §5.4).
     pub(crate) fn on_probe_answered(&mut self) {
         if self.failure != Failure::Removed {
             *self = Self::ACTIVE;
@@ -471,18 +473,18 @@ impl<T> PerPath<T> {
         self.0[index].get_or_insert_with(|| Box::new(new()))
     }
 
-    /// `path` has none.
+    /// Drops the value of `path`.
     pub(crate) fn remove(&mut self, path: u8) {
         self.0.get_mut(usize::from(path)).into_iter().for_each(|of_path| *of_path = None);
     }
 
-    /// Those that there are.
+    /// The values of all paths that have one.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().filter_map(Option::as_deref)
     }
 
-    /// Those that there are.
+    /// The values of all paths that have one, to change.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut().filter_map(Option::as_deref_mut)
     }

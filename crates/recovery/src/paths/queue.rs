@@ -46,7 +46,7 @@ pub(crate) struct QueueingDelay {
 }
 
 impl QueueingDelay {
-    /// A round trip was measured.
+    /// Called when a round trip was measured.
     pub(crate) fn on_sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = rtt.as_secs_f64();
         if self.count == 0 {
@@ -111,7 +111,7 @@ impl Default for RecentLosses {
 }
 
 impl RecentLosses {
-    /// A packet with new data was sent.
+    /// Called when a packet with new data was sent.
     pub(crate) const fn on_sent(&mut self) {
         if self.sent >= LOSS_WINDOW {
             (self.sent, self.lost) = (self.sent / 2, self.lost / 2);

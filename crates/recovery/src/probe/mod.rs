@@ -83,7 +83,8 @@ struct PathProbe {
     queues: [Queue; 2],
     /// When a packet is due; far in the future if none will be.
     deadline: Instant,
-    /// When something was last acknowledged or, with nothing in flight, sent; far in the future before that.
+    /// When data was last acknowledged, or when data was sent with nothing else in flight, whichever is
+    /// later; far in the future before either.
     last_ack_at: Instant,
     /// Rounds of probes since the last ACK of a first transmission, and when the latest began: each takes a
     /// timeout, however many packets it retransmits.
@@ -180,27 +181,27 @@ impl ProbeTimer {
         self.paths.get(path)?.samples.shortest()
     }
 
-    /// A new unit is sent over `path`, where nothing was outstanding.
+    /// Called when a new unit is sent over `path`, where nothing was outstanding.
     pub(crate) fn on_first_outstanding(&mut self, now: Instant, path: u8) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.begin(now);
         }
     }
 
-    /// Units come from another path, where nothing was outstanding, and are sent next.
+    /// Called when units come from another path, where nothing was outstanding, and are sent next.
     pub(crate) fn on_moved_to(&mut self, path: u8) {
         self.on_first_outstanding(Instant::FAR_FUTURE, path);
     }
 
-    /// A round trip over `path` was measured by other means (a HEARTBEAT).
+    /// Called when a round trip over `path` was measured by other means (a HEARTBEAT).
     pub(crate) fn on_rtt(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.samples.on_sample(rtt);
         }
     }
 
-    /// The setup took a round trip over `path`. It is answered at once, which data is not if the receiver
-    /// delays ACKs and nothing asks it not to: samples are made of data alone.
+    /// Records the round trip time of the handshake over `path`. It is kept apart from the samples, which are
+    /// made of data alone: a handshake packet is answered at once, data only after the delay of delayed ACKs.
     pub(crate) fn on_setup_rtt(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.setup_rtt = Some(rtt);
@@ -332,7 +333,7 @@ impl ProbeTimer {
 
 /// Packets.
 impl ProbeTimer {
-    /// The newest packet is sent over `path`.
+    /// Called when the newest packet is sent over `path`.
     pub(crate) fn on_sent<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
         // What moves to a path that failed before is sent into its silence: no timer has to expire first.
         let is_silent = self.is_silent(path) || self.is_falling_silent(now, path, state);
@@ -353,7 +354,8 @@ impl ProbeTimer {
         probe.queues[round as usize].push_back((now, number));
     }
 
-    /// A redundant copy of `unit` is sent with another packet: its own packet is not due before the copy is.
+    /// Called when a redundant copy of `unit` is sent in another packet: the timer of the packet it was in
+    /// does not expire before that of the copy.
     pub(crate) fn on_copied<P>(&mut self, now: Instant, unit: &Unit<P>, state: &State<P>) {
         let packet = unit.last().packet;
         let round = round_of(state, packet);
@@ -503,7 +505,7 @@ impl ProbeTimer {
 
 /// ACKs.
 impl ProbeTimer {
-    /// A unit is acknowledged for the first time.
+    /// Called when a unit is acknowledged for the first time.
     pub(crate) fn on_acked<P>(&mut self, now: Instant, acked: &AckedUnit, state: &mut State<P>) {
         let path = acked.last.path;
         if state.groups.probed() & (1 << acked.group) == 0 {
@@ -537,14 +539,15 @@ impl ProbeTimer {
         }
     }
 
-    /// A unit with redundant copies was acknowledged by its own packet, which was sent at `sent_at`.
+    /// Called when a unit with redundant copies was acknowledged by its own packet, which was sent at
+    /// `sent_at`.
     pub(crate) fn on_copied_acked(&mut self, path: u8, sent_at: Option<Instant>) {
         if let (Some(probe), Some(sent_at)) = (self.paths.get_mut(path), sent_at) {
             probe.ack.note_certain(sent_at);
         }
     }
 
-    /// A unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
+    /// Called when a unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
     pub(crate) fn on_abandoned_acked(&mut self, path: u8, sent_at: Instant) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.ack.packets += 1;
@@ -560,7 +563,7 @@ impl ProbeTimer {
         shortest.is_some_and(|shortest| now - sent < shortest)
     }
 
-    /// A packet was retransmitted although its ACK was under way, which took so long.
+    /// Called when a packet was retransmitted although its ACK was on the way; `rtt` is what it took.
     pub(crate) fn on_late_ack(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path)
             && !probe.samples.are_delayed()
@@ -586,8 +589,8 @@ impl ProbeTimer {
         }
     }
 
-    /// A unit that the timer retransmitted had arrived, as a duplicate report shows: its ACK was late, or was
-    /// lost. Returns whether the ACK was lost as far as is known.
+    /// Called when a duplicate report shows that a unit which the timer retransmitted had arrived: its ACK
+    /// was late, or was lost. Returns whether it was lost, as far as is known.
     pub(crate) fn on_spurious(&mut self, now: Instant, first: FirstTransmission) -> bool {
         if first.is_answered {
             return false;

@@ -98,7 +98,7 @@ pub(crate) struct RttSamples {
 }
 
 impl RttSamples {
-    /// A round trip was measured.
+    /// Called when a round trip was measured.
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
         if self.recent.len() < REMEMBERED {
@@ -141,7 +141,7 @@ impl RttSamples {
         self.count < COLD_SAMPLES
     }
 
-    /// A first transmission was acknowledged in time, or the timer expired over it.
+    /// Called when a first transmission was acknowledged in time, or the timer expired over it.
     pub(crate) fn on_first_awaited(&mut self, has_expired: bool) {
         self.awaited = (self.awaited + 1).min(REPEATED_WEIGHT);
         let weight = (self.awaited + 16).min(REPEATED_WEIGHT);

@@ -121,11 +121,12 @@ pub enum AckError {
 }
 
 impl<P> LossRecovery<P> {
-    /// An acknowledgement arrives. `on_delivered` gets each unit that the cumulative point passes, in order.
+    /// Called when an acknowledgement arrives. `on_delivered` gets each unit that the cumulative point
+    /// passes, in order.
     ///
     /// # Errors
-    /// [`AckError::NeverSent`] if the cumulative point is beyond the last unit sent; then nothing but duplicate
-    /// reports was processed.
+    /// [`AckError::NeverSent`] if the cumulative point is beyond the last unit sent; then nothing but
+    /// duplicate reports was processed.
     pub fn on_ack<B, D>(
         &mut self,
         now: Instant,
@@ -212,14 +213,14 @@ struct PathAck {
 }
 
 impl PathAck {
-    /// A unit that was sent at `sent_at` makes an RTT sample of its path.
+    /// Called when a unit that was sent at `sent_at` makes an RTT sample of its path.
     fn on_sample(&mut self, sent_at: Option<Instant>, path: &Path) {
         self.sample_sent_at = self.sample_sent_at.max(sent_at);
         let marked = sent_at.filter(|&at| path.may_sample(at));
         self.marked_sent_at = self.marked_sent_at.into_iter().chain(marked).min();
     }
 
-    /// A unit that was sent for the first time at `first`, if that is known, is acknowledged.
+    /// Called when a unit that was sent for the first time at `first`, if that is known, is acknowledged.
     fn on_acked_first(&mut self, first: Option<Instant>) {
         let Some(first) = first else { return };
         let (oldest, newest) = self.first_sent.unwrap_or((first, first));
@@ -659,7 +660,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
 
 /// Duplicate reports and spurious episodes.
 impl<P> Acknowledging<'_, '_, '_, P> {
-    /// The receiver reports `unit` as a duplicate.
+    /// Called when the receiver reports `unit` as a duplicate.
     fn on_duplicate(&mut self, unit: u64) {
         let LossRecovery { state, probe, spurious, .. } = &mut *self.recovery;
         if unit >= state.outstanding.next_unit() {
@@ -751,7 +752,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         self.recovery.spurious.end_ack();
     }
 
-    /// The latest episode of `path` was spurious.
+    /// Called when the latest episode of `path` was spurious.
     fn on_spurious(&mut self, path: u8, by: Detector) {
         let Some(episode) = self.recovery.spurious.settle(path) else { return };
         let kind = episode.kind;

@@ -164,7 +164,7 @@ impl<P> LossRecovery<P> {
         self.on_moves(moves);
     }
 
-    /// Something shows whether `path` works. Returns its new state, if that is another.
+    /// Called when something shows whether `path` works. Returns its new state, if that is another.
     pub fn on_path_event(&mut self, path: u8, event: PathEvent) -> Option<PathState> {
         let potentially_failed = self.state.config.sctp.potentially_failed_max_retrans;
         let reach = &mut self.state.paths[path].reach;
@@ -185,7 +185,7 @@ impl<P> LossRecovery<P> {
         (state != before).then_some(state)
     }
 
-    /// The setup, over `path`, is done, timed out, or begins again.
+    /// Called when the handshake over `path` is done, timed out, or begins again.
     pub fn on_setup(&mut self, now: Instant, path: u8, event: SetupEvent, tracer: &mut Tracer<'_>) {
         match event {
             SetupEvent::Done { packet, was_repeated } => {

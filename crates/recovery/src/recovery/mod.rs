@@ -250,7 +250,8 @@ impl<P> LossRecovery<P> {
         self.state.settle_gates();
     }
 
-    /// The probe of a closed window was refused, and the window is open again: `unit` is retransmitted.
+    /// Called when the probe of a closed window was refused, and the window is open again: `unit` is
+    /// retransmitted.
     pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
         if self.state.outstanding.end_probe(unit) {
             self.declare_lost(unit, SendCause::WindowProbe, tracer);
@@ -259,7 +260,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// A round trip over `path` was measured by other means than the acknowledgement of data.
+    /// Called when a round trip over `path` was measured by other means than the acknowledgement of data.
     pub fn on_rtt_sample(
         &mut self,
         now: Instant,
@@ -298,7 +299,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Gives back memory that is not in use: for when nothing was sent for a while, so that no duplicate report
+    /// Releases memory that is not in use: for when nothing was sent for a while, so that no duplicate report
     /// is to be expected either.
     pub fn release_memory(&mut self) {
         self.state.outstanding.release_memory();

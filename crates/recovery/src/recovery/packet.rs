@@ -335,7 +335,8 @@ impl OpenPacket {
         Placement { path: self.path, starts_packet }
     }
 
-    /// The packet has begun with a unit of `bytes`: an idle window decays first.
+    /// Called when the first unit of the packet, of `bytes`, is written: the window of an idle path decays
+    /// first.
     fn on_started<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, bytes: u32) {
         let state = &mut recovery.state;
         let flight = state.outstanding.flight(self.path).bytes - u64::from(bytes);

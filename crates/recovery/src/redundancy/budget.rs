@@ -98,7 +98,8 @@ impl Default for Spending {
 }
 
 impl Spending {
-    /// A packet was sent with so many bytes of new units, beside a queue that is sent this share.
+    /// Called when a packet with `bytes` of new units was sent; `share` is the part of the budget that a
+    /// queue on the path leaves.
     pub(super) fn on_first_sent(&mut self, bytes: u32, share: Share) {
         if self.first_packets >= WINDOW {
             self.first_packets /= 2;
@@ -116,7 +117,7 @@ impl Spending {
         self.copied.bytes += u64::from(bytes);
     }
 
-    /// A packet was sent with nothing but copies.
+    /// Called when a packet was sent with nothing but copies.
     pub(super) fn on_packet_of_copies(&mut self) {
         self.copied.packets = self.copied.packets.saturating_add(1);
     }

@@ -90,7 +90,7 @@ impl Redundancy {
 
 /// The budget.
 impl Redundancy {
-    /// A packet with so many bytes of new units of `group` is sent over `path`.
+    /// Called when a packet with `bytes` of new units of `group` is sent over `path`.
     pub(crate) fn on_first_sent<P>(&mut self, path: u8, group: u8, bytes: u32, state: &State<P>) {
         self.spending.on_first_sent(bytes, share_beside_queue(path, group, state));
     }
@@ -100,7 +100,7 @@ impl Redundancy {
         self.spending.on_copied(bytes);
     }
 
-    /// A packet is sent with nothing but copies.
+    /// Called when a packet is sent with nothing but copies.
     pub(crate) fn on_packet_of_copies(&mut self) {
         self.spending.on_packet_of_copies();
     }

@@ -75,7 +75,7 @@ impl Episodes {
         }));
     }
 
-    /// A retransmission is sent. Returns the number of the episode that it belongs to.
+    /// Called when a retransmission is sent. Returns the number of the episode that it belongs to.
     pub(crate) fn on_resent(&mut self, now: Instant) -> Option<u32> {
         let episode = self.latest.as_mut()?;
         episode.resent_at.get_or_insert(now);
@@ -84,7 +84,8 @@ impl Episodes {
         Some(episode.number)
     }
 
-    /// A retransmission of episode `number` is reported as a duplicate. Returns whether that is the latest.
+    /// Called when a retransmission of episode `number` is reported as a duplicate. Returns whether that is
+    /// the latest.
     pub(crate) fn on_reported(&mut self, number: u32) -> bool {
         let Some(episode) = &mut self.latest else { return false };
         if episode.number == number {
@@ -174,9 +175,9 @@ pub(crate) struct Echo {
 }
 
 impl Eifel {
-    /// An acceptable acknowledgement arrives (steps 3 to 5). `resent_at`: when the first
-    /// retransmission of the episode was sent; without one nothing is decided. Returns whether it shows
-    /// the episode to be spurious.
+    /// Called when an acceptable acknowledgement arrives (steps 3 to 5). `resent_at`: when the first
+    /// retransmission of the episode was sent; without one nothing is decided. Returns whether it shows the
+    /// episode to be spurious.
     pub(crate) fn on_ack(&mut self, resent_at: Option<Instant>, echo: Echo) -> bool {
         let Some(resent_at) = resent_at.filter(|_| *self == Self::Waiting) else { return false };
         *self = Self::Done;
@@ -212,8 +213,9 @@ pub(crate) enum FRto {
 const PROBES: u8 = 2;
 
 impl FRto {
-    /// An acknowledgement arrives, with units up to `highest_sent` sent; `has_acked_original`: it covers a unit that
-    /// was sent once, before the timeout. Returns whether it shows the timeout to be spurious.
+    /// Called when an acknowledgement arrives, with units up to `highest_sent` sent; `has_acked_original`: it
+    /// covers a unit that was sent once, before the timeout. Returns whether it shows the timeout to be
+    /// spurious.
     pub(super) fn on_ack(
         &mut self,
         ack: &Acknowledged,
@@ -238,7 +240,7 @@ impl FRto {
         }
     }
 
-    /// A packet of new data is sent.
+    /// Called when a packet of new data is sent.
     pub(crate) const fn on_sent_new(&mut self) {
         if let Self::Probing { packets_left, .. } = self {
             *packets_left = packets_left.saturating_sub(1);

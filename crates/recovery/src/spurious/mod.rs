@@ -162,7 +162,7 @@ impl SpuriousDetection {
         self.on_mut(path).into_iter().for_each(|path| path.episodes.clear());
     }
 
-    /// A unit last sent over `path` is retransmitted because of `cause`. Returns its episode.
+    /// Called when a unit last sent over `path` is retransmitted because of `cause`. Returns its episode.
     pub(crate) fn on_resent(
         &mut self,
         now: Instant,
@@ -175,13 +175,14 @@ impl SpuriousDetection {
         episodes.on_resent(now).map(|number| EpisodeId { path, number })
     }
 
-    /// A transmission of `episode` is forgotten.
+    /// Called when a transmission of `episode` is forgotten.
     pub(crate) fn on_forgotten(&mut self, episode: Option<EpisodeId>) {
         let Some(EpisodeId { path, number }) = episode else { return };
         self.on_mut(path).into_iter().for_each(|path| path.episodes.doubt_through(number));
     }
 
-    /// A transmission of `episode` is reported as a duplicate. Returns whether that is the latest of its path.
+    /// Called when a transmission of `episode` is reported as a duplicate. Returns whether that is the latest
+    /// of its path.
     pub(crate) fn on_reported(&mut self, episode: EpisodeId) -> bool {
         let path = self.on_mut(episode.path);
         path.is_some_and(|path| path.episodes.on_reported(episode.number))
@@ -193,13 +194,14 @@ impl SpuriousDetection {
         self.on_mut(path).into_iter().for_each(|path| path.episodes.doubt());
     }
 
-    /// A duplicate is reported.
+    /// Called when a duplicate is reported.
     pub(crate) fn on_duplicate(&mut self) {
         self.0.iter_mut().for_each(|detectors| detectors.has_duplicate = true);
     }
 
-    /// The receiver reports something as a duplicate that was never retransmitted, with units up to `next` sent:
-    /// the network makes copies, and duplicate reports are not believed for a while (RFC 3708 §3 A.4).
+    /// Called when the receiver reports something as a duplicate that was never retransmitted, with units up
+    /// to `next` sent: the network makes copies, and duplicate reports are not believed for a while (RFC 3708
+    /// §3 A.4).
     pub(crate) fn on_unexplained_duplicate(&mut self, next: u64) {
         let Some(detectors) = &mut self.0 else { return };
         detectors.has_duplicate = true;
@@ -228,8 +230,9 @@ impl SpuriousDetection {
         paths.for_each(|path| path.has_acked_original = false);
     }
 
-    /// A unit last sent over `path` is acknowledged that was declared lost and waited to be retransmitted. If it
-    /// had been sent once, its original has arrived; otherwise the transmission that arrived is unknown.
+    /// Called when a unit last sent over `path` is acknowledged that was declared lost and waited to be
+    /// retransmitted. If it had been sent once, its original has arrived; otherwise the transmission that
+    /// arrived is unknown.
     pub(crate) fn on_waiting_acked(&mut self, path: u8, is_original: bool) {
         let Some(path) = self.on_mut(path) else { return };
         path.has_acked_original |= is_original;
@@ -314,7 +317,7 @@ impl SpuriousDetection {
         self.on_mut(path).into_iter().for_each(|path| path.f_rto = FRto::Off);
     }
 
-    /// A packet of new data is sent over `path`.
+    /// Called when a packet of new data is sent over `path`.
     pub(crate) fn on_sent_new(&mut self, path: u8) {
         self.on_mut(path).into_iter().for_each(|path| path.f_rto.on_sent_new());
     }

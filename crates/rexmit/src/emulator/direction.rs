@@ -72,7 +72,7 @@ impl<T: Clone> Direction<T> {
         Some(arrival)
     }
 
-    /// A packet that came out of the path could not be sent.
+    /// Called when a packet that came out of the path could not be sent.
     pub(super) fn on_unsent(&mut self) {
         self.unsent += 1;
     }

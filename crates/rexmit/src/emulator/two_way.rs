@@ -62,7 +62,7 @@ impl<T: Clone> TwoWay<T> {
         }
     }
 
-    /// A packet was dropped for this reason, without a buffer of its own.
+    /// Called when a packet was dropped because of `why`; the path held no buffer for it.
     pub(super) fn on_dropped(
         &mut self,
         at: Instant,
@@ -75,7 +75,7 @@ impl<T: Clone> TwoWay<T> {
         }
     }
 
-    /// A packet left the path, or was dropped if the comment says so. `None` if it is not known
+    /// Called when a packet left the path, or was dropped if the comment says so. `None` if it is not known
     /// any more whose it was, so that it cannot be shown.
     pub(super) fn on_left(
         &mut self,
@@ -106,7 +106,7 @@ impl<T: Clone> TwoWay<T> {
         self.direction(bound).poll_arrival(now)
     }
 
-    /// A packet that came out of the path could not be sent.
+    /// Called when a packet that came out of the path could not be sent.
     pub(super) fn on_unsent(&mut self, bound: Bound) {
         self.direction(bound).on_unsent();
     }

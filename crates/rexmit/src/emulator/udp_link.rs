@@ -66,7 +66,7 @@ impl UdpLink {
         self.listener.local_addr()
     }
 
-    /// A packet arrived at one of the sockets.
+    /// Called when a packet arrived at one of the sockets.
     fn on_packet(
         &mut self,
         arrival: Instant,

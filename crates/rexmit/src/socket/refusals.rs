@@ -41,7 +41,11 @@ impl Socket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits for a destination whose host has answered "port unreachable".
+    /// Waits for an ICMP "port unreachable" and returns the destination of the packet that it answers. ICMP
+    /// errors of other kinds are skipped.
+    ///
+    /// # Errors
+    /// Any other error of the socket.
     pub(crate) async fn refused(&self) -> io::Result<SocketAddr> {
         use tokio::io::Interest;
         loop {

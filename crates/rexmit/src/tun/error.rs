@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a TUN device or a network namespace cannot be had.
+/// Why a TUN device or a network namespace could not be created or opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TunError {

@@ -56,7 +56,7 @@ pub(crate) trait Served: Send + Sized + 'static {
     /// Looks at what else the driver waits for, and registers it there.
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant);
 
-    /// The driver has ended: open connections end here.
+    /// Called when the driver has ended: open connections end here.
     fn on_driver_gone(&mut self, now: Instant);
 }
 

@@ -220,7 +220,7 @@ impl Association {
         self.replies.owe_cookie_ack();
     }
 
-    /// A cookie that was made at `created` came back, and was good for this association.
+    /// Called when a cookie that was made at `created` came back, and was good for this association.
     pub(crate) fn on_cookie_used(&mut self, created: Instant) {
         self.peer.on_cookie_used(created);
     }

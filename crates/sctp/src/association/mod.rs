@@ -440,7 +440,8 @@ impl Association {
         &mut self.out
     }
 
-    /// The peer has acknowledged: that shows which paths work, and makes room. A SACK `has_window`.
+    /// Called when the peer has acknowledged data, which shows which paths work and frees buffer space.
+    /// `has_window` if it was a SACK, which also has a window.
     fn on_acknowledged(
         &mut self,
         cx: &mut Context<'_>,
@@ -487,7 +488,8 @@ impl Association {
         }
     }
 
-    /// A router reports that a packet over `route` did not fit its next link. Returns whether that can be true.
+    /// Called when a router reports that a packet over `route` did not fit its next link. Returns whether
+    /// that can be true.
     pub(crate) fn on_too_big(&mut self, cx: &mut Context<'_>, route: Route, mtu: usize) -> bool {
         let is_from = |ip: IpAddr| {
             let given = route.local.ip();

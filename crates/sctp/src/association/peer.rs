@@ -115,7 +115,7 @@ impl Peer {
         peer.initial_tsn != self.initial_tsn
     }
 
-    /// A cookie that was made at `created` came back, and was good for this association.
+    /// Called when a cookie that was made at `created` came back, and was good for this association.
     pub(super) fn on_cookie_used(&mut self, created: Instant) {
         self.newest_cookie = self.newest_cookie.max(created);
     }

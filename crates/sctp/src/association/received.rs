@@ -190,7 +190,7 @@ impl Received {
         if is_due { SackDue::Now } else { SackDue::Delayed }
     }
 
-    /// A SACK with everything in it has been written.
+    /// Called when a SACK with everything in it has been written.
     pub(super) fn on_sack_sent(&mut self) {
         self.unacknowledged_packets = 0;
         self.duplicates.clear();

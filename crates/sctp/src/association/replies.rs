@@ -75,7 +75,7 @@ impl Replies {
         self.heartbeat_acks.retain(|(route, _)| !is_gone(route));
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.heartbeat_acks.shrink_to_fit();
         self.errors.shrink_to_fit();

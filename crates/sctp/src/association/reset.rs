@@ -238,8 +238,8 @@ impl StreamReset {
         }
     }
 
-    /// The response timer expired: schedules a retransmission of our request. Returns whether it counts as
-    /// an error; it does not after "In progress" (RFC 6525 §5.2.7 H2).
+    /// Called when the response timer expired: schedules a retransmission of our request. Returns whether it
+    /// counts as an error; it does not after "In progress" (RFC 6525 §5.2.7 H2).
     pub(super) fn on_timeout(&mut self) -> Option<bool> {
         self.timer = Deadline::OFF;
         let request = self.ours.as_mut()?;
@@ -372,7 +372,7 @@ impl StreamReset {
         Ok(())
     }
 
-    /// The peer asks us to reset our outgoing streams (RFC 6525 §5.2.3): our own request is the
+    /// Called when the peer asks us to reset our outgoing streams (RFC 6525 §5.2.3): our own request is the
     /// answer, once no other is under way.
     fn on_request(
         &mut self,

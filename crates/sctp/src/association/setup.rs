@@ -93,7 +93,7 @@ impl Setup {
         self.t1
     }
 
-    /// The chunk has just left.
+    /// Called when the chunk was sent.
     pub(super) fn on_sent(&mut self, now: Instant, rto: Duration) {
         self.sent_at.get_or_insert(now);
         self.is_owed = false;

@@ -47,14 +47,14 @@ impl Shutdown {
         self.is_owed = true;
     }
 
-    /// The chunk has just left.
+    /// Called when the chunk was sent.
     pub(super) fn on_sent(&mut self, now: Instant, rto: Duration) {
         self.is_owed = false;
         self.t2 = Deadline::at(now + rto);
     }
 
-    /// A packet arrived in SHUTDOWN-SENT: restarts T2-shutdown, so that the peer can send its remaining
-    /// data. Returns whether SHUTDOWN was sent.
+    /// Called when a packet arrived in SHUTDOWN-SENT: restarts T2-shutdown, so that the peer can send its
+    /// remaining data. Returns whether SHUTDOWN was sent.
     pub(super) fn on_heard(&mut self, now: Instant, rto: Duration) -> bool {
         if !self.is_owed {
             self.t2 = Deadline::at(now + rto);

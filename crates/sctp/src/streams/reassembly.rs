@@ -48,8 +48,8 @@ impl Reassembly {
         Self { fragments: Fragments::ByTsn(ByTsn::default()), messages: Messages::new(limits) }
     }
 
-    /// The handshake says, before the first piece, whether messages are interleaved and whether they may be
-    /// abandoned.
+    /// Called when the handshake says, before the first piece, whether messages are interleaved and whether
+    /// they may be abandoned.
     pub(crate) fn on_peer_known(&mut self, is_interleaved: bool, may_abandon: bool) {
         self.messages.may_abandon = may_abandon;
         self.fragments = if is_interleaved {
@@ -98,7 +98,7 @@ impl Reassembly {
         self.messages.delivery.pop()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         match &mut self.fragments {
             Fragments::ByTsn(fragments) => fragments.release_memory(),

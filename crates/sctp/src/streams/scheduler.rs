@@ -131,7 +131,7 @@ impl Scheduler {
         }
     }
 
-    /// New data of `stream` are in the packet that is being written.
+    /// Called when the packet being written contains new data of `stream`.
     pub(super) fn on_sent(&mut self, stream: u16) {
         if self.packet != OpenPacket::None {
             self.packet = OpenPacket::Of(stream);
@@ -171,7 +171,7 @@ impl Scheduler {
         place
     }
 
-    /// The stream at `place` has had its turn; returns its new place if it has more to send.
+    /// Called when the stream at `place` has had its turn; returns its new place if it has more to send.
     pub(super) fn on_served(
         &mut self,
         stream: u16,

@@ -225,7 +225,7 @@ impl SendQueue {
         self.messages.len()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.messages.release_memory();
         self.begun.release_memory();
@@ -526,7 +526,7 @@ impl SendQueue {
         }
     }
 
-    /// A stream has had its turn, and sent `bytes`.
+    /// Called when a stream has had its turn, and sent `bytes`.
     fn on_served(&mut self, number: u16, bytes: usize) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         let Some(place) = stream.place() else { return };
@@ -536,7 +536,7 @@ impl SendQueue {
         self.stand(number, place);
     }
 
-    /// The message that a stream would have sent next is gone.
+    /// Called when the message that a stream would have sent next was removed.
     fn on_next_gone(&mut self, number: u16) {
         let Some(place) = self.streams.get(&number).and_then(OutgoingStream::place) else { return };
         let next = match self.claim(number) {

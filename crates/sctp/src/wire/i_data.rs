@@ -18,7 +18,8 @@ pub struct IData<'a> {
     pub tsn: u32,
     /// Stream Identifier.
     pub stream: u16,
-    /// Message Identifier: of ordered and of unordered messages of the stream, each from 0.
+    /// Message Identifier (RFC 8260 §2.1). Ordered and unordered messages of a stream are numbered
+    /// separately, each from 0.
     pub mid: u32,
     /// Payload Protocol Identifier of the first fragment; 0 in others, which do not carry it.
     pub ppid: u32,

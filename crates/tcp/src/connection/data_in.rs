@@ -95,7 +95,8 @@ impl Connection {
         self.inbound.receive_nothing(self.state == State::Closed)
     }
 
-    /// The application has taken bytes, which makes room: the peer is told if that is worth a segment.
+    /// Called when the application has taken bytes, which makes room: the peer is told if that is worth a
+    /// segment.
     fn on_read(&mut self, count: usize) {
         self.traffic.payload_delivered_bytes += count as u64;
         let room = self.inbound.room(self.out.segment_bytes);

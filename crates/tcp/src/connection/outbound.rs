@@ -124,7 +124,7 @@ impl Outbound {
         unwrap_u32(self.snd_nxt, acknowledgment)
     }
 
-    /// The peer's MSS and scale are known.
+    /// Called when the peer's MSS and scale are known.
     pub(super) fn on_agreed(&mut self, our_mss: u16, agreed: &Negotiated) {
         self.mss = u32::from(our_mss.min(agreed.peer_mss));
         self.segment_bytes = self.mss - if agreed.timestamps.is_some() { 12 } else { 0 };
@@ -132,7 +132,7 @@ impl Outbound {
         self.has_reports = agreed.sack;
     }
 
-    /// The peer's SYN, numbered `irs`, offers a window, which is not scaled.
+    /// Called when the peer's SYN, numbered `irs`, offers a window, which is not scaled.
     pub(super) fn on_syn(&mut self, irs: u64, window: u64) {
         self.window = SendWindow {
             end: self.snd_nxt + window,
@@ -219,7 +219,8 @@ impl Outbound {
             .map(|unit| unit.payload)
     }
 
-    /// The peer has dropped data that it had reported: its reports count as long as recovery believes them.
+    /// Called when the peer has dropped data that it had reported: its reports count as long as recovery
+    /// believes them.
     pub(super) const fn on_reneged(&mut self) {
         self.has_reports &= self.recovery.outstanding().believes_reports();
     }
@@ -240,7 +241,7 @@ impl Outbound {
         self.probing.is_due = false;
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.buffer.release_memory();
         self.recovery.release_memory();

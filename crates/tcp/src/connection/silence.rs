@@ -39,7 +39,7 @@ impl Silence {
         Self { heard_at: now, answers_from: Instant::ZERO, probes: 0 }
     }
 
-    /// The peer has been heard of.
+    /// Called when a segment of the peer has arrived.
     pub(super) const fn on_heard(&mut self, now: Instant) {
         self.heard_at = now;
         self.probes = 0;

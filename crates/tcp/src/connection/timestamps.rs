@@ -45,8 +45,8 @@ impl TimestampState {
         Serial(value).is_before(Serial(self.recent)) && now - self.recent_since <= RECENT_IS_VALID
     }
 
-    /// An acceptable segment that begins at or before what was acknowledged last bore `value`
-    /// (RFC 7323 §4.3 (2): with delayed acknowledgements the earliest one is echoed).
+    /// Called when an acceptable segment that begins at or before the last acknowledged byte carried `value`
+    /// (RFC 7323 §4.3 (2): with delayed ACKs the earliest timestamp is echoed).
     pub(super) fn on_segment(&mut self, now: Instant, value: u32) {
         let is_expired = now - self.recent_since > RECENT_IS_VALID;
         if is_expired || !Serial(value).is_before(Serial(self.recent)) {

@@ -150,8 +150,8 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement was sent with a segment; if it could not report everything, another has to
-    /// follow.
+    /// Called when an acknowledgement was sent with a segment; if it could not report everything, another has
+    /// to follow.
     fn on_ack_sent(&mut self, is_told: bool) {
         self.inbound.last_ack_sent = self.inbound.rcv_nxt();
         self.owed.ack &= !is_told;

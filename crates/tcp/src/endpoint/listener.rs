@@ -60,7 +60,7 @@ impl Endpoint {
         self.listeners.remove(&port);
     }
 
-    /// A segment arrived for a listening port and no connection.
+    /// Called when a segment arrived for a listening port and no connection.
     pub(super) fn on_listen(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         let flags = segment.header.flags;
         if flags.has(Flags::RST) {

@@ -7,7 +7,7 @@ use super::{Endpoint, Reply};
 use crate::wire::{Flags, Header, Segment};
 
 impl Endpoint {
-    /// A segment arrived that is nobody's.
+    /// Called when a segment arrived that belongs to no connection.
     pub(super) fn on_unknown(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         self.around.statistics.strays += 1;
         let Some(header) = reset_for(segment) else { return };

@@ -153,7 +153,7 @@ impl Endpoint {
         self.time_waits.on_segment(now, tuple, segment, takes_timestamps)
     }
 
-    /// A segment arrived for a connection in TIME-WAIT.
+    /// Called when a segment arrived for a connection in TIME-WAIT.
     pub(super) fn on_time_wait(
         &mut self,
         now: Instant,

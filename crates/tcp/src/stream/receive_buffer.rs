@@ -238,7 +238,7 @@ impl ReceiveBuffer {
         self.held = RangeSet::new();
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         let mut ring = std::mem::take(&mut self.ring);
         ring.shrink_to(self.len(), self.runs());

@@ -70,7 +70,7 @@ impl SendBuffer {
         self.bytes = VecDeque::new();
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.bytes.shrink_to_fit();
     }

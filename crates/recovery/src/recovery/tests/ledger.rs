@@ -68,7 +68,7 @@ fn a_lost_packet_counts_once_whatever_it_carried() {
     assert_eq!(s.recovery.statistics().retransmitted.fast_retransmit, 3, "units");
 }
 
-/// What became of each packet is known while something older is in flight.
+/// A packet's fate can be looked up until no older packet is in flight.
 #[test]
 fn the_fate_of_each_packet_is_known() {
     let mut s = Sender::bursting();

@@ -110,7 +110,7 @@ fn a_unit_repeated_by_the_timer_may_be_fast_retransmitted() {
     assert_eq!(s.losses(&[(0, &[(2, 3)]), (0, &[(2, 4)]), (0, &[(2, 5)])]), [0, 0, 1]);
 }
 
-/// Thin streams take the first report (Petlund 2009 §5.1); the threshold is a value.
+/// Thin streams retransmit at the first report (Petlund 2009 §5.1); the threshold is configurable.
 #[test]
 fn the_threshold_is_configured() {
     let mut s = Sender::with(|config| config.missing_reports = 1);

@@ -55,7 +55,7 @@ struct Sender {
     has_new: bool,
     /// When that was sent whose timestamp the next acknowledgement echoes.
     echo: Option<Instant>,
-    /// How many packets the next acknowledgement answers.
+    /// Packets received that the next ACK reports; 0 leaves the number unreported.
     packets_answered: u8,
 }
 

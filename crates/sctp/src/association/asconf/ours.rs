@@ -254,7 +254,7 @@ impl AddressChanges {
         self.watch_paths(cx, ways);
     }
 
-    /// The peer does not know a chunk: if it is ASCONF, what was asked has failed (A9).
+    /// Called when the peer does not know a chunk: if it is ASCONF, what was asked has failed (A9).
     pub(in crate::association) fn on_unrecognized_chunk(
         &mut self,
         cx: &mut Context<'_>,

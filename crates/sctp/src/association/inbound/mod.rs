@@ -169,7 +169,7 @@ impl Inbound {
         traffic.sacks_sent += self.counters.sacks_sent;
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.reassembly.release_memory();
     }
@@ -353,7 +353,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// The peer has reset its outgoing streams; none means all.
+    /// Called when the peer has reset its outgoing streams; none means all.
     pub(super) fn on_streams_reset(&mut self, streams: &[u16]) {
         self.reassembly.on_streams_reset((!streams.is_empty()).then_some(streams));
     }
@@ -428,7 +428,7 @@ impl Inbound {
         self.sack_timer
     }
 
-    /// An acknowledgement has waited long enough.
+    /// Called when an acknowledgement has waited long enough.
     pub(super) const fn on_sack_timer(&mut self) {
         self.sack_timer = Deadline::OFF;
         self.is_sack_owed = true;

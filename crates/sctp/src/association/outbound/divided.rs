@@ -68,7 +68,7 @@ impl DividedMessages {
         std::mem::take(&mut self.0).into_iter()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         if self.0.is_empty() {
             self.0.clear(); // Or it keeps a node.

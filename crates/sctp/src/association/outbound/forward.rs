@@ -57,7 +57,7 @@ impl Forward {
         self.is_owed
     }
 
-    /// The peer has performed a reset of streams, before which the last TSN was `last`.
+    /// Called when the peer has performed a reset of streams, before which the last TSN was `last`.
     pub(super) const fn on_streams_reset(&mut self, last: u64) {
         self.reset_through = last;
     }

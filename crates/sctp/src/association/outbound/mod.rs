@@ -155,7 +155,8 @@ impl Outbound {
         }
     }
 
-    /// The peer takes `streams` of ours and offers a window, into which no chunk is to be larger.
+    /// Called when the handshake is known: the peer accepts `streams` outgoing streams and offers a window;
+    /// no chunk is to be larger than that window.
     pub(super) fn on_peer_known(
         &mut self,
         streams: u16,
@@ -231,7 +232,7 @@ impl Outbound {
         if count < UNCHARGED { buffered } else { buffered.max(count * MIN_CHARGE_BYTES) }
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.queue.release_memory();
         self.recovery.release_memory();
@@ -468,7 +469,7 @@ impl Outbound {
         self.tell_writable(cx);
     }
 
-    /// Tells the application that there is room again, if it waits for that.
+    /// Emits [`Event::Writable`] if the application waits for room and the send buffer is at most half full.
     pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
         let has_room = self.charged_bytes() <= self.config.send_buffer_bytes / 2;
         if has_room && std::mem::take(&mut self.is_writer_waiting) {
@@ -493,7 +494,7 @@ impl Outbound {
         self.probe.timer()
     }
 
-    /// A closed window is to be probed now.
+    /// Called when a closed window is to be probed now.
     pub(super) const fn on_probe_timer(&mut self) {
         self.probe.on_timer();
     }
@@ -509,7 +510,7 @@ impl Outbound {
         Some(Expired { path, is_error: !is_answered && has_backed_off, repeats_forward })
     }
 
-    /// A chunk was sent for the first time.
+    /// Called when a chunk was sent for the first time.
     fn on_first_sent(&self, cx: &mut Context<'_>, tsn: u64) {
         let Some(unit) = self.recovery.outstanding().unit(tsn) else { return };
         let fragment = &unit.payload;
@@ -534,7 +535,7 @@ impl Outbound {
         self.fail_everything(cx);
     }
 
-    /// Tells the application of every message that is not acknowledged that it failed.
+    /// Reports every unacknowledged message to the application as failed.
     pub(super) fn fail_everything(&mut self, cx: &mut Context<'_>) {
         let mut failed = Vec::new();
         self.recovery.drain(|unit| {
@@ -648,8 +649,8 @@ impl Outbound {
         self.watch_window(cx.now, standing);
     }
 
-    /// The peer has performed a reset of streams, before which the last TSN was `last`: a FORWARD-TSN
-    /// names none of their SSNs from before.
+    /// Called when the peer has performed a reset of streams, before which the last TSN was `last`: a
+    /// FORWARD-TSN names none of their SSNs from before.
     pub(super) const fn on_streams_reset(&mut self, last: u64) {
         self.forward.on_streams_reset(last);
     }
@@ -722,7 +723,7 @@ impl Outbound {
     }
 }
 
-/// The cumulative point has passed `unit`: its bytes are free; returns the message it completes.
+/// Called when the cumulative point has passed `unit`: its bytes are free; returns the message it completes.
 fn on_delivered(
     unit: Unit<Fragment>,
     divided: &mut DividedMessages,

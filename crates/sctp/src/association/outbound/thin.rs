@@ -59,7 +59,8 @@ impl ThinStreams {
         self.0.is_empty()
     }
 
-    /// A message of `stream` is accepted: the stream is singled out if the profile says so and there is a group left.
+    /// Called when a message of `stream` is accepted: the stream is singled out if the profile says so and
+    /// there is a group left.
     pub(super) fn on_used(&mut self, stream: u16, recovery: &mut Recovery) {
         let thin = *recovery.thin_config(0);
         if !thin.sctp.by_stream {
@@ -71,7 +72,7 @@ impl ThinStreams {
         }
     }
 
-    /// The association has other mechanisms from now on, and so have streams without their own.
+    /// Called when the association has other mechanisms from now on, and so have streams without their own.
     pub(super) fn on_mechanisms_set(&mut self, thin: ThinConfig, recovery: &mut Recovery) {
         for known in self.0.iter_mut().filter(|known| known.singled_out == SingledOut::ByUse) {
             recovery.set_thin(Some(known.group), thin).expect("the group exists");

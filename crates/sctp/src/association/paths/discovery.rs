@@ -20,7 +20,7 @@ use crate::statistics::PathMtuState;
 /// frames.
 const COMMON_MTUS: [usize; 15] =
     [1280, 1320, 1360, 1380, 1400, 1420, 1440, 1460, 1480, 1492, 2000, 4352, 8000, 9000, 32_000];
-/// The MTU that is tried first, and the largest one right after it.
+/// The MTU of Ethernet, in bytes: the first size probed, unless ICMP reported another.
 const ETHERNET_MTU: usize = 1500;
 /// After this time without the base size confirmed it is probed again.
 const ERROR_RETRY: Duration = Duration::from_secs(60);
@@ -223,7 +223,7 @@ impl Discovery {
         self.probe.map_or(fresh, |probe| probe.nonce)
     }
 
-    /// A probe of `size` was sent, to be answered before `deadline`.
+    /// Called when a probe of `size` was sent, to be answered before `deadline`.
     pub(super) fn on_probe_sent(&mut self, size: usize, nonce: u64, deadline: Instant) {
         let lost = self.probe.map_or(0, |probe| probe.lost);
         self.probe = Some(Probe { size, nonce, lost, deadline: Some(deadline) });
@@ -234,7 +234,7 @@ impl Discovery {
         self.probe?.deadline
     }
 
-    /// A HEARTBEAT ACK with this nonce arrived. Returns whether it answers a probe.
+    /// Called when a HEARTBEAT ACK with this nonce arrived. Returns whether it answers a probe.
     pub(super) fn on_answered(&mut self, now: Instant, nonce: u64) -> bool {
         let Some(probe) = self.probe.take_if(|probe| probe.nonce == nonce) else { return false };
         if std::mem::take(&mut self.is_suspect) {
@@ -246,7 +246,7 @@ impl Discovery {
         true
     }
 
-    /// The PROBE_TIMER may have ended.
+    /// Called when the PROBE_TIMER may have ended.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         let Some(probe) = &mut self.probe else { return };
         if probe.deadline.is_none_or(|deadline| deadline > now) {
@@ -289,7 +289,7 @@ impl Discovery {
         self.state = State::Base;
     }
 
-    /// A packet larger than the base size was sent, with new data up to `tsn`.
+    /// Called when a packet larger than the base size was sent, with new data up to `tsn`.
     pub(super) fn on_large_sent(&mut self, tsn: u64) {
         if self.large.in_flight.len() < MAX_WATCHED {
             self.large.in_flight.push(tsn);
@@ -338,9 +338,9 @@ impl Discovery {
         }
     }
 
-    /// A router has reported that its next link takes packets of `mtu` bytes only (RFC 8899 §4.6.2). It may be forged by
-    /// a host on the path: it never makes packets smaller than the base size, and larger sizes are probed all
-    /// the same. Returns whether it can be true.
+    /// Called when a router has reported that its next link takes packets of `mtu` bytes only (RFC 8899
+    /// §4.6.2). It may be forged by a host on the path: it never makes packets smaller than the base size,
+    /// and larger sizes are probed all the same. Returns whether it can be true.
     pub(super) fn on_too_big(&mut self, now: Instant, mtu: usize) -> bool {
         let size = self.bounds.packet_in(mtu);
         let sent = self.probe.map_or(self.confirmed, |probe| probe.size.max(self.confirmed));

@@ -21,7 +21,8 @@ impl Paths {
         self.errors = 0;
     }
 
-    /// The peer has shown that it is there, over `path`; if that `is_certain`, it was over no other.
+    /// Called when the peer has answered over `path`; `is_certain` if what it answers was sent over no other
+    /// path.
     pub(in crate::association) fn on_answered(
         &mut self,
         cx: &mut Context<'_>,
@@ -34,7 +35,7 @@ impl Paths {
         }
     }
 
-    /// The peer has answered a probe of `path`.
+    /// Called when the peer has answered a probe of `path`.
     pub(in crate::association) fn on_probed(
         &mut self,
         cx: &mut Context<'_>,

@@ -278,9 +278,9 @@ impl Paths {
         &mut self.entries[usize::from(path)]
     }
 
-    /// A packet with the right tag came over `route`: its encapsulation port may be where the peer is
-    /// reached from now on (RFC 6951 §5.4; see [`port_probe`]), and a local address that was not chosen
-    /// here is where it is reached from. Returns its path; `None` if it is not an address of the peer.
+    /// Called when a packet with the right tag came over `route`: its encapsulation port may be where the
+    /// peer is reached from now on (RFC 6951 §5.4; see [`port_probe`]), and a local address that was not
+    /// chosen here is where it is reached from. Returns its path; `None` if it is not an address of the peer.
     ///
     /// While paths are not watched no new data leave, and a changed port is followed at once.
     pub(super) fn on_packet(&mut self, route: Route) -> Option<u8> {

@@ -106,7 +106,8 @@ impl PacketSizes {
         }
     }
 
-    /// A packet over `path` that is larger than the base size was sent, with new data up to `tsn`.
+    /// Called when a packet over `path` that is larger than the base size was sent, with new data up to
+    /// `tsn`.
     pub(in crate::association) fn on_large_sent(&mut self, path: u8, tsn: u64) {
         if let Some(discovery) = self.of_mut(path) {
             discovery.on_large_sent(tsn);
@@ -151,7 +152,7 @@ impl PacketSizes {
         }
     }
 
-    /// A HEARTBEAT ACK of `path` with this nonce arrived. Returns whether it answers a probe.
+    /// Called when a HEARTBEAT ACK of `path` with this nonce arrived. Returns whether it answers a probe.
     pub(super) fn on_answered(
         &mut self,
         cx: &mut Context<'_>,
@@ -185,7 +186,8 @@ impl PacketSizes {
         }
     }
 
-    /// A router on `path` reports that its next link has this MTU. Returns whether that can be true.
+    /// Called when a router on `path` reports that its next link has this MTU. Returns whether that can be
+    /// true.
     pub(in crate::association) fn on_too_big(
         &mut self,
         cx: &mut Context<'_>,

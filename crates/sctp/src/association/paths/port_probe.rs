@@ -132,7 +132,7 @@ impl Transports {
         self.probe()?.deadline
     }
 
-    /// The probe was not answered in time: it is retransmitted, or the port is abandoned.
+    /// Called when the probe was not answered in time: it is retransmitted, or the port is abandoned.
     pub(super) fn on_probe_timeout(&mut self, now: Instant) {
         let Some(changes) = &mut self.changes else { return };
         changes.probe.take_if(|probe| probe.on_timeout(now));

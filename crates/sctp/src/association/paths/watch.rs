@@ -125,7 +125,8 @@ impl Paths {
         next.min(probe).min(self.sizes.next_deadline())
     }
 
-    /// Heartbeat timers that are due, and that of a changed port.
+    /// Handles the path timers that have expired: heartbeats, the probe of a changed UDP port and path MTU
+    /// discovery.
     pub(in crate::association) fn on_heartbeat_timers(
         &mut self,
         cx: &mut Context<'_>,
@@ -254,7 +255,7 @@ impl Paths {
         }
     }
 
-    /// New DATA was sent over `path`, which measures it.
+    /// Called when new DATA was sent over `path`, which measures it.
     pub(in crate::association) fn on_used(&mut self, now: Instant, path: u8) {
         self.get_mut(path).last_used = now;
     }

@@ -90,7 +90,7 @@ impl ByMid {
         self.begun.len() + self.loose.len()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         if self.held() == 0 {
             // They keep a node each until they are cleared.
@@ -106,7 +106,7 @@ impl ByMid {
         messages.drop_message(&mut begun.assembly)
     }
 
-    /// The peer has given up the messages up to `skipped`.
+    /// Called when the peer has given up the messages up to `skipped`.
     pub(super) fn on_skipped(&mut self, skipped: SkippedMid, messages: &mut Messages) {
         let SkippedMid { stream, unordered, mid } = skipped;
         let key = self.key_of(stream, unordered, mid, messages);

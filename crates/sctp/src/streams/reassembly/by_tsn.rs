@@ -55,7 +55,7 @@ impl ByTsn {
         self.assemblies.len() + self.loose.len()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         if self.assemblies.is_empty() && self.loose.is_empty() {
             // They keep a node each until they are cleared.

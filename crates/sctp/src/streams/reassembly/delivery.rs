@@ -52,7 +52,7 @@ impl Delivery {
         self.held_bytes
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.ready.shrink_to_fit();
         if self.waiting.is_empty() {
@@ -161,7 +161,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Makes ready what waits in `stream` up to `last`, gaps or not.
+    /// Makes every complete message of `stream` up to `last` readable, also those that wait for an earlier
+    /// one.
     fn deliver_stranded(&mut self, stream: u16, last: u64) {
         while let Some((&place, _)) = self.waiting.range((stream, 0)..=(stream, last)).next()
             && let Some(waiting) = self.waiting.remove(&place)

@@ -164,7 +164,7 @@ impl BegunMessages {
         self.bytes = 0;
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         if self.messages.is_empty() {
             self.messages.clear(); // Or it keeps a node.
