@@ -53,8 +53,8 @@ struct Slot<T> {
     is_ready: bool,
     /// Whether its owner took its last event.
     is_end_reported: bool,
-    /// Its deadline in `Table::deadlines`: not later than its earliest timer. [`Instant::FAR_FUTURE`]
-    /// without one: half the size of an option.
+    /// The connection's entry in `Table::deadlines`, never later than its earliest timer;
+    /// [`Instant::FAR_FUTURE`] if it has none (half the size of an `Option`).
     scheduled: Instant,
     value: T,
 }

@@ -114,7 +114,7 @@ pub enum Detector {
     Duplicates,
     /// The acknowledgement echoes a timestamp older than the retransmission (RFC 3522).
     Timestamps,
-    /// After the timeout, data was acknowledged that had not been retransmitted (RFC 5682).
+    /// F-RTO: after the timeout, an ACK covered data that had not been retransmitted (RFC 5682).
     FRto,
 }
 
@@ -194,7 +194,8 @@ pub enum TraceEvent {
         /// A timeout, or a fast retransmit.
         kind: SendCause,
     },
-    /// Nothing that the latest retransmission event of a path declared lost was lost.
+    /// The latest retransmission episode of a path proved spurious: none of the packets that it declared lost
+    /// was lost.
     EventSpurious {
         /// The path's index.
         path: u8,

@@ -72,7 +72,8 @@ impl LossDetection {
         }
     }
 
-    /// The same with a threshold that follows reordering, if it has one.
+    /// The same detector with an adaptive reordering threshold that begins at `percentile`; unchanged if the
+    /// detector has no such threshold.
     #[must_use]
     pub const fn adaptive(self, percentile: u8) -> Self {
         let reordering = Reordering::Adaptive { percentile };
@@ -114,7 +115,7 @@ pub enum CongestionControl {
     NewReno,
     /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
     Cubic,
-    /// The same, with the packets of a window spread over its round trip (RFC 9002 §7.7).
+    /// CUBIC with pacing: the packets of a window are spread over a round trip (RFC 9002 §7.7).
     PacedCubic,
     /// A window that keeps the queue of the path short, by the delay of round trips, and paced (Copa: Arun and
     /// Balakrishnan, NSDI 2018).
@@ -124,7 +125,7 @@ pub enum CongestionControl {
 /// Windows of several paths at once that together are as aggressive as one: resource pooling
 /// (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath, "CMT/RPv2").
 ///
-/// With cᵢ for the window of path i and rᵢ for its smoothed round-trip time, path P has the part
+/// With cᵢ for the window of path i and rᵢ for its smoothed round-trip time, path P has the share
 ///
 /// > î = (c_P / r_P) / Σ (cᵢ / rᵢ)
 ///
@@ -134,13 +135,14 @@ pub enum CongestionControl {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Coupling {
-    /// Nothing: each is that of a flow of its own, so that paths that meet at a bottleneck take one
-    /// flow's share each.
+    /// Uncoupled: each path's window is that of an independent flow, so paths that share a bottleneck take
+    /// one flow's share each.
     #[default]
     None,
-    /// Together they are as aggressive as one flow (resource pooling v2). Paths that meet take one
-    /// flow's share there; others are filled if their queues hold some round trips, and less with
-    /// shorter ones, since a loss on either takes half of the rate of both.
+    /// The windows together are as aggressive as one flow (resource pooling v2). Paths that share a
+    /// bottleneck take one flow's share there. Disjoint paths are filled if their queues hold some round
+    /// trips of data, and less if the queues are shorter, since a loss on either path halves the rate of
+    /// both.
     ResourcePoolingV2,
 }
 
@@ -186,7 +188,8 @@ pub enum RetransmissionDestination {
     Alternate,
     /// Another active path, however the loss was detected (RFC 2960 §6.4).
     Elsewhere,
-    /// As soon as possible: any path whose window has room, chosen at random.
+    /// Any path whose window has room, chosen at random, so that the retransmission is sent as soon as
+    /// possible.
     Asap,
     /// The path with the lowest loss rate; of equals one at random.
     LossRate,
@@ -222,26 +225,26 @@ config! {
         /// acknowledged, those retransmitted and the others looked at apart (CUCv2). Otherwise it grows only
         /// when the cumulative point of the association advances (RFC 4960 §7.2.1).
         pub cwnd_update: bool,
-        /// DAC, delayed acknowledgements: as a receiver, a gap does not hurry an acknowledgement, and it
-        /// says how many packets it answers; as a sender, so many reports count, if all that is newly
-        /// acknowledged was sent over one path and after what is missing.
+        /// Delayed acknowledgements (DAC). As a receiver: a gap does not trigger an immediate SACK, and the
+        /// SACK says how many packets it acknowledges. As a sender: a SACK counts as that many missing
+        /// reports, if all newly acknowledged data was sent over one path and after the missing chunk.
         pub delayed_ack: bool,
-        /// Receive buffer splitting: what is under way over a path is no more than its part of the peer's
-        /// window, so that a slow path with a long queue does not take it all (Dreibholz, Becke, Rathgeb
-        /// and Tüxen 2010). What has arrived and waits for others is of no path.
+        /// Receive buffer splitting: the data outstanding on a path is limited to its share of the peer's
+        /// receive window, so that a slow path with a long queue cannot fill the whole window (Dreibholz,
+        /// Becke, Rathgeb and Tüxen 2010). Data that has arrived out of order counts for no path.
         pub split_buffer: bool,
-        /// Blocking estimation: nothing new leaves over a slower path that would keep faster ones waiting for
-        /// the peer's window, since what they send in the meantime cannot be delivered before it (BLEST:
-        /// Ferlin, Alay, Mehani and Boreli 2016).
+        /// Blocking estimation: no new data is sent over a slower path if faster paths would have to wait for
+        /// the peer's window because of it, since their data could not be delivered before it (BLEST: Ferlin,
+        /// Alay, Mehani and Boreli 2016).
         pub avoid_blocking: bool,
-        /// The coupling of the windows of the paths. Takes [`all_paths`](Self::all_paths)
-        /// and the windows of RFC 9260.
+        /// The coupling of the windows of the paths. Requires [`all_paths`](Self::all_paths) and
+        /// [`CongestionControl::Rfc9260`].
         pub coupling: Coupling,
     }
 }
 
 impl CmtConfig {
-    /// All paths at once, with the three algorithms that this needs.
+    /// Concurrent multipath transfer with the three algorithms that it needs.
     pub const ON: Self = Self {
         all_paths: true,
         split_fast_retransmit: true,
@@ -253,7 +256,7 @@ impl CmtConfig {
     };
 }
 
-/// How a thin stream is told.
+/// What makes a stream thin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -264,6 +267,7 @@ pub enum ThinTest {
     /// Fewer than four packets in flight, but not in the slow start that a connection begins with:
     /// the test of Linux (`tcp_stream_is_thin`).
     Linux,
-    /// So many packets in flight at most: for a sender that does not rely on what later packets tell.
+    /// At most this many packets in flight, for a sender whose mechanisms do not wait for ACKs of later
+    /// packets.
     Packets(u8),
 }

@@ -13,7 +13,7 @@ pub(crate) struct FastRecovery {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// No recovery, and none before that would delay one.
+    /// Not in a recovery, and no earlier recovery or timeout delays the next one.
     #[default]
     Open,
     /// In a recovery until `exit`, the highest unit sent when it began, is acknowledged.
@@ -115,7 +115,7 @@ impl FastRecovery {
         self.phase = Phase::Done { recover: highest };
     }
 
-    /// Nothing was lost: what is missing from here on is another loss.
+    /// Forgets the current recovery, because nothing was lost in it: the next loss begins a new one.
     pub(crate) const fn forget(&mut self) {
         self.phase = Phase::Open;
     }
@@ -125,12 +125,12 @@ impl FastRecovery {
         self.beyond_window
     }
 
-    /// So many bytes are sent beyond the window.
+    /// Counts `bytes` that are sent beyond the window by limited transmit.
     pub(crate) const fn on_beyond_window(&mut self, bytes: u64) {
         self.beyond_window += bytes;
     }
 
-    /// Data sent beyond the window counts like all other data.
+    /// Counts data sent beyond the window as ordinary data from now on.
     pub(crate) const fn forget_beyond_window(&mut self) {
         self.beyond_window = 0;
     }

@@ -15,11 +15,11 @@ use crate::{
 /// One field of a [`RecoveryConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// Its place, with dots.
+    /// The path of the field, with dots: `thin.probe_timer`.
     pub name: &'static str,
-    /// Its value in words.
+    /// The value, as text.
     pub value: String,
-    /// What it means, in a line.
+    /// The meaning of the field, in one line.
     pub meaning: &'static str,
 }
 

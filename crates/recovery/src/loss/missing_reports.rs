@@ -31,7 +31,7 @@ struct Overtaken {
     reports: u16,
     /// Before.
     earlier: u16,
-    /// It is declared lost, and no further report makes it a loss.
+    /// The unit was declared lost already; further reports are counted but do not declare it lost again.
     is_judged: bool,
 }
 
@@ -50,7 +50,7 @@ impl Overtaken {
 }
 
 impl MissingReports {
-    /// There are so many paths, of which the last is new.
+    /// Adds a path; `paths` is their number, the new one included.
     pub(super) fn add_path(&mut self, paths: usize) {
         if paths > 1 {
             let mut list = std::mem::take(&mut self.paths).into_vec();
@@ -78,7 +78,8 @@ impl MissingReports {
         self.forget(unit)
     }
 
-    /// `unit` is in flight and below something acknowledged; it has at least `reports` so far.
+    /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data. `reports` is
+    /// the least number of them so far.
     pub(super) fn watch(&mut self, unit: u64, reports: u16) {
         let known = self.overtaken.entry(unit).or_default();
         if std::mem::take(&mut known.is_judged) {
@@ -102,8 +103,8 @@ impl MissingReports {
         }
     }
 
-    /// `unit` is acknowledged, retransmitted, or abandoned. Returns how often it was reported missing, if it
-    /// was overtaken.
+    /// Stops counting reports of `unit`, because it was acknowledged, retransmitted or abandoned. Returns how
+    /// often it was reported missing, if it was overtaken.
     pub(super) fn forget(&mut self, unit: u64) -> Option<u16> {
         if self.overtaken.is_empty() {
             return None;
@@ -111,7 +112,7 @@ impl MissingReports {
         self.overtaken.remove(&unit).as_ref().map(Overtaken::in_all)
     }
 
-    /// `unit` is declared lost, but what is reported of it still counts.
+    /// Marks `unit` as declared lost; reports of it are still counted.
     pub(super) fn judge(&mut self, unit: u64) {
         if let Some(known) = self.overtaken.get_mut(&unit) {
             known.is_judged = true;

@@ -40,7 +40,7 @@ enum Kind {
     Scoreboard(Scoreboard),
     /// By time, each path for itself.
     Rack(Vec<Rack>),
-    /// Not at all: duplicate acknowledgements are counted.
+    /// Duplicate ACKs are counted; no unit is looked at.
     DuplicateAcks,
 }
 
@@ -68,7 +68,7 @@ impl LossDetector {
         Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
-    /// There are so many paths, of which the last is new.
+    /// Adds a path; `paths` is their number, the new one included.
     pub(crate) fn add_path(&mut self, paths: usize) {
         match &mut self.kind {
             Kind::MissingReports(missing) => missing.add_path(paths),
@@ -151,15 +151,15 @@ impl LossDetector {
         }
     }
 
-    /// `unit` is abandoned.
+    /// Called when `unit` is abandoned.
     pub(crate) fn on_abandoned(&mut self, unit: u64) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.forget(unit);
         }
     }
 
-    /// `unit` is declared lost, or is retransmitted while it is in flight. Reports of it still count where the
-    /// threshold follows reordering.
+    /// Called when `unit` is declared lost, or retransmitted while it is in flight. An adaptive threshold
+    /// goes on counting reports of it.
     pub(crate) fn on_judged(&mut self, unit: u64) {
         let Kind::MissingReports(missing) = &mut self.kind else { return };
         if self.tolerance.is_adaptive() {
@@ -169,7 +169,8 @@ impl LossDetector {
         }
     }
 
-    /// `unit` is in flight below something that is acknowledged, and was reported missing `reports` times.
+    /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data, and was
+    /// reported missing `reports` times.
     pub(crate) fn watch(&mut self, unit: u64, reports: u16) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.watch(unit, reports);
@@ -183,7 +184,7 @@ impl LossDetector {
         }
     }
 
-    /// `unit` is retransmitted in a recovery.
+    /// Called when `unit` is retransmitted in a recovery.
     pub(crate) fn on_retransmitted(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_resent(unit);
@@ -269,8 +270,9 @@ impl LossDetector {
         }
     }
 
-    /// So many reports, or acknowledged units above, came before `late`. If it was retransmitted, only a
-    /// duplicate report can show that its original has arrived.
+    /// Learns how many reports `late` needed: `reports` of them, or of units acknowledged above it, came
+    /// before its ACK. If the unit was retransmitted, only a duplicate report can show that its original has
+    /// arrived.
     fn on_late<P>(&mut self, late: LateUnit, reports: u16, state: &mut State<P>) {
         let needed = reports.saturating_add(1);
         if late.is_retransmitted {

@@ -23,7 +23,7 @@ impl Tolerance {
         Self { standard, percentile, paths: PerPath::default() }
     }
 
-    /// Nothing is known of `path`.
+    /// Forgets what was learned about `path`.
     pub(super) fn renew_path(&mut self, path: u8) {
         self.paths.remove(path);
     }
@@ -139,7 +139,8 @@ impl Tolerance {
         self.learn(path, |evidence| evidence.on_avoidable_timeout(cost));
     }
 
-    /// So many units were delivered, over whichever paths: evidence grows older.
+    /// Called when `units` units were delivered, over any path: evidence loses weight with the units
+    /// delivered.
     pub(crate) fn on_delivered(&mut self, units: u64) {
         self.paths.iter_mut().for_each(|evidence| evidence.on_delivered(units));
     }
@@ -182,7 +183,7 @@ pub(super) fn is_last_report<P>(state: &State<P>) -> bool {
 const STEP: u32 = 10;
 /// Units delivered after which evidence counts half.
 pub(crate) const AGE: u64 = 4096;
-/// What one observation weighs: so many halvings it outlives.
+/// The initial weight of one observation; each ageing halves it.
 const WEIGHT: u32 = 16;
 /// Values below have a bucket each.
 const LINEAR: u16 = 32;
@@ -309,7 +310,7 @@ impl TimeoutCost {
 }
 
 impl Evidence {
-    /// Nothing is known: the threshold is `standard`, `pef` begins with `percentile` per cent.
+    /// No evidence yet: the threshold is `standard`, and `pef` begins at `percentile` per cent.
     pub(crate) fn new(standard: u8, percentile: u8) -> Self {
         Self {
             histogram: Histogram([0; BUCKETS]),
@@ -348,7 +349,7 @@ impl Evidence {
         self.update();
     }
 
-    /// So many units were declared lost by reports.
+    /// Called when missing reports declared `units` units lost.
     pub(crate) fn on_lost(&mut self, units: u64) {
         self.losses += u64::from(WEIGHT) * units;
         self.update();
@@ -377,7 +378,7 @@ impl Evidence {
         self.update();
     }
 
-    /// So many units were delivered: evidence ages.
+    /// Called when `units` units were delivered: evidence ages.
     pub(crate) fn on_delivered(&mut self, units: u64) {
         self.delivered += units;
         if self.delivered < AGE {

@@ -54,7 +54,7 @@ pub struct Outstanding<P> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
     pub(crate) path: u8,
-    /// It is the first unit of its packet.
+    /// Whether the unit is the first of its packet.
     pub(crate) starts_packet: bool,
 }
 
@@ -69,15 +69,15 @@ pub(crate) struct AckedUnit {
     pub(crate) last: Transmission,
     /// When its last transmission was sent, unless that packet is forgotten.
     pub(crate) sent_at: Option<Instant>,
-    /// It was in flight, and not waiting to be retransmitted.
+    /// Whether the unit was in flight; otherwise it waited to be retransmitted.
     pub(crate) was_in_flight: bool,
     /// The packet that was acknowledged with it.
     pub(crate) packet: Option<PacketNumber>,
-    /// It was sent once, bundled copies aside.
+    /// Whether the unit was sent only once, bundled copies not counted.
     pub(crate) is_first_transmission: bool,
     pub(crate) is_copied: bool,
     pub(crate) is_on_several_paths: bool,
-    /// It was the earliest unit outstanding on its path.
+    /// Whether the unit was the earliest one outstanding on its path.
     pub(crate) was_earliest: bool,
 }
 
@@ -99,11 +99,11 @@ pub(crate) struct LostUnit {
 /// A unit was retransmitted in a packet of its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retransmitted {
-    /// Its transmission before.
+    /// The transmission before this one.
     pub(crate) before: Transmission,
-    /// It was in flight, and not declared lost.
+    /// Whether the unit was in flight, that is not declared lost.
     pub(crate) was_in_flight: bool,
-    /// It is the earliest unit outstanding on its path, and was last sent over that path.
+    /// Whether the unit is the earliest one outstanding on its path and was last sent over that path.
     pub(crate) is_earliest: bool,
     pub(crate) moved: Option<Moved>,
 }
@@ -113,7 +113,7 @@ pub(crate) struct Retransmitted {
 pub(crate) struct Moved {
     pub(crate) from: u8,
     pub(crate) to: u8,
-    /// Nothing was outstanding on the new path.
+    /// Whether nothing was outstanding on the new path.
     pub(crate) was_idle: bool,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Moved {
 pub(crate) struct Abandoned {
     pub(crate) path: u8,
     pub(crate) sent_over: u8,
-    /// It waited to be retransmitted.
+    /// Whether the unit waited to be retransmitted.
     pub(crate) was_lost: bool,
 }
 
@@ -391,7 +391,7 @@ impl<P> Outstanding<P> {
         Some(Retransmitted { before, was_in_flight, is_earliest, moved })
     }
 
-    /// `unit` is acknowledged. `None` if it was before, or is abandoned.
+    /// Acknowledges `unit`. `None` if it was acknowledged or abandoned before.
     pub(crate) fn acknowledge(&mut self, unit: u64) -> Option<AckedUnit> {
         let u = self.unit_mut(unit)?;
         let &mut Unit { bytes, user_bytes, group, path, state, .. } = u;
@@ -537,7 +537,7 @@ impl<P> Outstanding<P> {
         moved
     }
 
-    /// `unit` is outstanding on `to`.
+    /// Makes `unit` outstanding on path `to`. `None` if it was there already.
     pub(crate) fn move_to(&mut self, unit: u64, to: u8) -> Option<Moved> {
         let from = self.unit(unit)?.path;
         if from == to {
@@ -551,8 +551,8 @@ impl<P> Outstanding<P> {
         Some(moved)
     }
 
-    /// `unit` is abandoned. One that was acknowledged above the cumulative point is abandoned, too, as a part
-    /// of its message. `None` if it was not outstanding.
+    /// Abandons `unit` (RFC 3758), also if it was acknowledged above the cumulative point, because its
+    /// message is abandoned as a whole. `None` if it was not outstanding.
     pub(crate) fn abandon(&mut self, unit: u64) -> Option<Abandoned> {
         let u = self.unit_mut(unit)?;
         let (state, path, last) = (u.state, u.path, u.last());
@@ -626,7 +626,7 @@ impl<P> Outstanding<P> {
         self.packets.on_departed(&departed, fate).0.then_some(packet)
     }
 
-    /// `unit` no longer waits to be retransmitted.
+    /// Removes `unit` from the units that wait to be retransmitted.
     fn leave_lost(&mut self, unit: u64) {
         let Some(u) = self.unit(unit) else { return };
         let (path, sent_over, user_bytes) = (u.path, u.last_sent.path, u64::from(u.user_bytes));
@@ -635,7 +635,7 @@ impl<P> Outstanding<P> {
         self.user_bytes_lost -= user_bytes;
     }
 
-    /// `unit` is no longer outstanding on `path`.
+    /// Removes `unit` from the outstanding data of `path`.
     fn leave_path(&mut self, unit: u64, path: u8) {
         let on_path = self.on_mut(path);
         on_path.outstanding -= 1;

@@ -51,7 +51,7 @@ pub(crate) struct Repeat {
 /// The first redundant copy of a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstCopy {
-    /// Its packet.
+    /// The packet that carried the copy.
     pub(crate) packet: PacketNumber,
     /// Where the unit was before, if the copy was sent in a packet of its own and nothing was sent since.
     pub(crate) alone: Option<FirstSent>,
@@ -77,9 +77,9 @@ pub(crate) struct FirstTransmission {
     pub(crate) acked_at: Option<Instant>,
     /// A duplicate was reported by then, so that the ACK was sent for a repeated transmission.
     is_acked_for_repeat: bool,
-    /// It was acknowledged sooner than the second transmission can have been.
+    /// Whether the unit was acknowledged too soon for the ACK to answer the second transmission.
     pub(crate) is_answered: bool,
-    /// It was declared lost once, so that it was sent twice at most.
+    /// Whether the unit was declared lost only once, that is, was sent at most twice.
     is_lost_once: bool,
 }
 
@@ -186,10 +186,11 @@ impl Repeats {
         self.first
     }
 
-    /// Both transmissions have arrived, so that the acknowledgement of the unit was for the first: its path
-    /// and its round trip, if the acknowledgement came alone (Karn's algorithm forbids only what is
-    /// ambiguous) and reported no duplicate. With `may_be_several`, also of more than two transmissions, once each
-    /// is reported.
+    /// The path and round trip time of the first transmission, once duplicate reports show that both
+    /// transmissions have arrived and the ACK of the unit was therefore for the first: Karn's algorithm
+    /// forbids only ambiguous samples. `None` if a duplicate had been reported before that ACK. With
+    /// `may_be_several`, the unit may have been sent more than twice, and every transmission must be
+    /// reported.
     pub(crate) fn take_round_trip(&mut self, may_be_several: bool) -> Option<(u8, Duration)> {
         if may_be_several && self.has_open() {
             return None;
@@ -236,9 +237,9 @@ pub(crate) struct History {
     delivered: BTreeMap<u64, Box<Repeats>>,
     /// Transmissions remembered and not reported, of outstanding and delivered units.
     remembered: usize,
-    /// Of units up to this one something may be forgotten.
+    /// The highest unit of which a transmission was forgotten.
     forgotten_through: u64,
-    /// No outstanding unit below has a transmission that is remembered and not reported.
+    /// A lower bound: no outstanding unit below has a remembered transmission that was not reported.
     lowest_outstanding: u64,
 }
 
@@ -248,12 +249,12 @@ impl History {
         self.remembered < LOG_CAPACITY
     }
 
-    /// No outstanding unit below has a transmission to forget.
+    /// A lower bound of the outstanding units that have a transmission to forget.
     pub(super) const fn lowest_outstanding(&self) -> u64 {
         self.lowest_outstanding
     }
 
-    /// `unit` is retransmitted.
+    /// Remembers a retransmission of `unit`.
     pub(super) fn remember(&mut self, unit: u64, repeats: &mut Repeats, new: Repeat) {
         repeats.list.push(new);
         self.remembered += 1;
@@ -291,7 +292,7 @@ impl History {
         self.forgotten_through = self.forgotten_through.max(unit);
     }
 
-    /// `unit` is delivered.
+    /// Called when `unit` is delivered: keeps its transmissions of which a duplicate may still be reported.
     pub(super) fn on_delivered(&mut self, unit: u64, repeats: Box<Repeats>) {
         if repeats.has_open() {
             self.delivered.insert(unit, repeats);

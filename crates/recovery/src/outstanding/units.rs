@@ -38,12 +38,12 @@ pub(super) struct LastSent {
 pub struct NewUnit {
     /// With header and padding: what congestion control counts.
     pub bytes: u32,
-    /// What counts against the peer's receive window.
+    /// Payload bytes, which count against the peer's receive window.
     pub user_bytes: u32,
     /// The group whose mechanisms apply to it.
     pub group: u8,
-    /// It is sent although the peer's window is closed, so that a missing acknowledgement does not show a
-    /// loss: only T3-rtx repeats it.
+    /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx
+    /// retransmits it.
     pub is_probe: bool,
 }
 
@@ -59,20 +59,21 @@ pub struct Unit<P> {
     /// The path on which it is outstanding: in flight over it, or waiting to be retransmitted over it.
     pub(crate) path: u8,
     pub(super) state: UnitState,
-    /// Its last transmission, in parts so that a unit with an SCTP fragment stays within the size that moves
-    /// without a call (128 bytes).
+    /// The last transmission, in parts so that a unit with an SCTP fragment stays within 128 bytes, the size
+    /// that the compiler moves without a call.
     pub(super) last_sent: LastSent,
     pub(super) last_packet: PacketNumber,
     /// How often it was sent, redundant copies in packets of their own included.
     pub(crate) transmissions: u16,
-    /// Of the transmissions, those that were redundant copies.
+    /// How many of the transmissions were redundant copies in packets of their own.
     pub(super) redundant: u16,
-    /// It was retransmitted as lost: it is ineligible for another fast retransmit (RFC 9260 §7.2.4 rule 5).
+    /// Whether the unit was retransmitted as lost, which makes it ineligible for another fast retransmit (RFC
+    /// 9260 §7.2.4 rule 5).
     pub(crate) is_fast_retransmitted: bool,
     /// A redundant copy of it was sent.
     pub(crate) is_copied: bool,
     pub(super) is_on_several_paths: bool,
-    /// It probes a closed window: only T3-rtx repeats it.
+    /// Whether the unit probes a closed receive window: only T3-rtx retransmits it.
     pub(crate) is_probe: bool,
     /// Set once it was declared lost or copied.
     pub(super) repeats: Option<Box<Repeats>>,
@@ -84,12 +85,13 @@ pub(crate) struct KnownAbandoned {
     pub(crate) group: u8,
     /// The path over which it was last sent.
     pub(crate) path: u8,
-    /// Its transmission, if there was only one, that was declared lost, and round trips are measured by it.
+    /// The transmission of a unit that was sent only once and declared lost, if an RTT sample is to be taken
+    /// from it.
     pub(crate) only_transmission: Option<FirstTransmission>,
 }
 
 impl<P> Unit<P> {
-    /// In flight over `path`, in `packet`.
+    /// A new unit, in flight over `path` in `packet`.
     #[inline]
     pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
         Self {
@@ -117,7 +119,7 @@ impl<P> Unit<P> {
         self.group
     }
 
-    /// Its state.
+    /// The state of the unit.
     #[must_use]
     pub const fn state(&self) -> UnitState {
         self.state
@@ -135,13 +137,13 @@ impl<P> Unit<P> {
         self.is_copied
     }
 
-    /// Its last transmission; copies bundled into other packets do not count.
+    /// The last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
         let LastSent { path, cause } = self.last_sent;
         Transmission { packet: self.last_packet, path, cause }
     }
 
-    /// It was sent once more.
+    /// Records another transmission.
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
         self.last_sent = LastSent { path: last.path, cause: last.cause };
@@ -184,7 +186,7 @@ impl<P> Unit<P> {
         self.is_in_flight() && !self.is_fast_retransmitted
     }
 
-    /// Its repeated transmissions.
+    /// The repeated transmissions that are remembered.
     pub(crate) fn repeats(&self) -> Option<&Repeats> {
         self.repeats.as_deref()
     }
@@ -197,7 +199,7 @@ pub(crate) struct PathUnits {
     pub(crate) lost: BTreeSet<u64>,
     /// Units in flight over this path, and those that wait to be retransmitted over it.
     pub(crate) outstanding: u32,
-    /// No lower unit is outstanding on this path.
+    /// The earliest unit outstanding on this path, or a lower bound of it.
     pub(crate) earliest: u64,
     /// User bytes last sent over this path that are in flight, or lost and wait for any path.
     pub(crate) user_bytes: u64,
@@ -234,7 +236,7 @@ impl PathUnits {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct PacketNumber(pub(crate) u64);
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     /// Sent, and neither acknowledged nor declared lost.
@@ -262,9 +264,9 @@ pub(crate) struct SentPacket {
     pub(crate) highest: u64,
     /// How many units it carries.
     pub(crate) units: u16,
-    /// Their bytes, as congestion control counts them.
+    /// The bytes of its units, as congestion control counts them.
     pub(crate) bytes: u32,
-    /// What became of it.
+    /// The fate of the packet.
     pub(crate) fate: Fate,
     /// How many of its units are in flight in it.
     pub(super) in_flight: u16,
@@ -317,9 +319,9 @@ pub(super) struct Departed {
 /// Packets in flight that carry a unit of a group.
 #[derive(Clone, Debug, Default)]
 struct GroupFlights {
-    /// Of group 0, which always exists.
+    /// The count of group 0, which always exists.
     base: u32,
-    /// Of the others, from 1.
+    /// The counts of the other groups, from 1.
     others: Vec<u32>,
 }
 

@@ -56,7 +56,7 @@ pub(crate) const TIMEOUT_MEMORY: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) path: u8,
-    /// Its window has room now.
+    /// Whether the window of the path has room now.
     pub(crate) has_room: bool,
     /// Packets lost, and sent.
     pub(crate) lost: (u64, u64),
@@ -68,7 +68,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Its figures in the order in which they count: the highest are the best.
+    /// What `policy` compares, most significant first; the path with the highest figures is chosen.
     fn merit(&self, policy: RetransmissionDestination) -> [u64; 4] {
         match policy {
             RetransmissionDestination::LossRate => {

@@ -79,7 +79,7 @@ impl Paths {
         self.list.len() == 1
     }
 
-    /// Their numbers.
+    /// The numbers of the paths.
     #[inline]
     pub(crate) fn numbers(&self) -> std::ops::Range<u8> {
         0..self.count()
@@ -176,7 +176,8 @@ pub struct Path {
     pub(crate) gate: Gate,
     /// Packets sent before give no RTT sample.
     samples_from: Instant,
-    /// What shows a queue, once a thin stream was sent that backs off by queueing delay.
+    /// The measurements of the queue on this path, created once a thin stream that backs off by queueing
+    /// delay was sent over it.
     pub(crate) queue: Option<Box<QueueSigns>>,
     /// State needed only with several paths.
     pub(crate) beside: Option<Box<BesideOthers>>,
@@ -314,13 +315,14 @@ impl Path {
 pub enum PathState {
     /// The peer has not proved to be there: no data (RFC 9260 §5.4).
     Unconfirmed,
-    /// It works.
+    /// The path works.
     Active,
-    /// It may have failed: no data while another path is active (RFC 7829 §3.1).
+    /// The path may have failed: it gets no data while another path is active (RFC 7829 §3.1).
     PotentiallyFailed,
-    /// It does not work (RFC 9260 §8.2).
+    /// The path does not work (RFC 9260 §8.2).
     Inactive,
-    /// It is no more: one of its addresses was deleted (RFC 5061). Its number may be given to another.
+    /// The path was removed, because one of its addresses was deleted (RFC 5061). Its number may be used
+    /// again.
     Removed,
 }
 
@@ -366,7 +368,7 @@ impl Reach {
     /// A path that is no more.
     pub(crate) const REMOVED: Self = Self { failure: Failure::Removed, ..Self::UNCONFIRMED };
 
-    /// Its state.
+    /// The state of the path.
     #[must_use]
     pub const fn state(self) -> PathState {
         match (self.is_confirmed, self.failure) {
@@ -439,7 +441,8 @@ impl Reach {
     }
 }
 
-/// What few paths have: at most one `T` for each, which begins when it is needed, in 16 bytes while no path has one.
+/// A value that few paths need: at most one `T` per path, created at its first use. 16 bytes while no path
+/// has one.
 #[derive(Debug)]
 pub(crate) struct PerPath<T>(Box<[Option<Box<T>>]>);
 
@@ -450,19 +453,19 @@ impl<T> Default for PerPath<T> {
 }
 
 impl<T> PerPath<T> {
-    /// That of `path`.
+    /// The value of `path`; `None` if it was never created.
     #[inline]
     pub(crate) fn get(&self, path: u8) -> Option<&T> {
         self.0.get(usize::from(path))?.as_deref()
     }
 
-    /// That of `path`.
+    /// The value of `path`, to change.
     #[inline]
     pub(crate) fn get_mut(&mut self, path: u8) -> Option<&mut T> {
         self.0.get_mut(usize::from(path))?.as_deref_mut()
     }
 
-    /// That of `path`, created by `new` at its first use.
+    /// The value of `path`, created by `new` at its first use.
     pub(crate) fn get_or_insert_with(&mut self, path: u8, new: impl FnOnce() -> T) -> &mut T {
         let index = usize::from(path);
         if index >= self.0.len() {

@@ -17,7 +17,7 @@ const LEAST_WINDOW: Duration = Duration::from_secs(60);
 const FIRST_SAMPLES: u32 = 16;
 /// A new sample weighs at least one part in this many in the mean.
 const WEIGHT: u32 = 16;
-/// The same in the squares that measure jitter.
+/// The same for the mean squares of the differences, which measure jitter.
 const JITTER_WEIGHT: u32 = 128;
 /// Standard deviations of jitter between the mean and the least of about a thousand samples, with one for
 /// the uncertainty of the estimate.

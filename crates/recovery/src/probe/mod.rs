@@ -35,37 +35,39 @@ use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit}
 use crate::paths::PerPath;
 use crate::state::State;
 
-/// Packets looked at to find the earliest that the timer is for, at most: some may be of streams that are not
-/// thin.
+/// At most this many packets are searched for the earliest one that the timer covers; some may be of streams
+/// that are not thin.
 const MAX_LOOK_AHEAD: usize = 64;
-/// Rounds of probes in a row without an ACK before each doubles the timeout: on a short path a silence that is
-/// tolerated would otherwise hold hundreds of them.
+/// Rounds of unanswered probes with a constant timeout; each further round doubles it. On a short path,
+/// hundreds of rounds would fit into the silence that is tolerated.
 const STEADY_ROUNDS: u32 = 8;
-/// After n rounds in a row the next takes at least 2ⁿ times this, up to [`MOST_PACE`]: a short path is silent for as long as a
-/// host has no time, which says nothing of losses.
+/// After n unanswered rounds the next round takes at least 2ⁿ times this, up to [`MOST_PACE`]: on a short
+/// path, a silence may only mean that the peer's host is busy.
 const LEAST_PACE: Duration = Duration::from_millis(5);
 const MOST_PACE: Duration = Duration::from_millis(40);
-/// Probes that are put off because most connections are unanswered wait for so long until that is looked at again, and for
-/// so long at most.
+/// How long probes are put off at a time while most connections of the endpoint are unanswered;
+/// [`MOST_PUT_OFF`] is the limit in all.
 const PUT_OFF: Duration = Duration::from_millis(10);
 const MOST_PUT_OFF: Duration = Duration::from_millis(100);
-/// The timeout doubles at most so often.
+/// The timeout is doubled at most this many times.
 const MOST_DOUBLINGS: u32 = 16;
-/// A unit that was sent so often is left to T3-rtx: it may never arrive, as one that is too large for the path.
+/// A unit that was transmitted this many times is left to T3-rtx: it may never arrive, for example because it
+/// is too large for the path.
 pub(crate) const MOST_TRANSMISSIONS: u16 = 16;
-/// A path is silent after so many timeouts without an ACK at least, however long each is.
+/// A path counts as silent after at least this many timeouts without an ACK, however long each is.
 const MIN_SILENT_TIMEOUTS: u32 = 4;
-/// A timer that expires so late shows that this host has no time to process ACKs that have arrived, either.
+/// A timer that expires this late shows that this host is too busy to process ACKs that have arrived.
 const LATE: Duration = Duration::from_millis(2);
-/// Of a shorter round trip than this, probes of a silent path are so far apart.
+/// The least time between probes of a silent path.
 const SILENT_PACE: Duration = Duration::from_millis(100);
-/// After so long a silence they are [`LONG_SILENT_PACE`] apart: an outage of ten seconds began after the last ACK.
+/// After this time without an ACK (an outage of ten seconds that began after the last ACK), probes of a
+/// silent path are [`LONG_SILENT_PACE`] apart.
 const LONG_SILENCE: Duration = Duration::from_millis(10_500);
 const LONG_SILENT_PACE: Duration = Duration::from_secs(1);
 /// The timeout of a probe of a silent path exceeds the mean round trip by this at most.
 const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 
-/// Packets that were in flight, by when they, or copies of what is in them, were sent.
+/// Packets that were in flight, in the order in which they, or redundant copies of their units, were sent.
 type Queue = VecDeque<(Instant, PacketNumber)>;
 
 /// The probe timers of an association: one for each path, once a stream has one.
@@ -78,35 +80,39 @@ pub(crate) struct ProbeTimer {
 #[derive(Debug)]
 struct PathProbe {
     samples: RttSamples,
-    /// The watched packets by [`Round`]: all packets of a round wait for the same time, so that the first of each
-    /// is due first.
+    /// The packets that the timer covers, by [`Round`]. All packets of a round have the same timeout, so that
+    /// the first in each queue expires first.
     queues: [Queue; 2],
-    /// When a packet is due; far in the future if none will be.
+    /// When the timer of the earliest packet expires; far in the future if it is not armed.
     deadline: Instant,
     /// When data was last acknowledged, or when data was sent with nothing else in flight, whichever is
     /// later; far in the future before either.
     last_ack_at: Instant,
-    /// Rounds of probes since the last ACK of a first transmission, and when the latest began: each takes a
-    /// timeout, however many packets it retransmits.
+    /// Rounds of probes since the last ACK of a first transmission, and when the latest began. A round lasts
+    /// one timeout, however many packets it retransmits.
     unanswered: u32,
     round_began_at: Instant,
-    /// The last ACK is too long ago: the path is probed as a whole, next at this time.
+    /// When the path is probed next as a whole, because the last ACK is too long ago; `None` while it is not
+    /// silent.
     silent: Option<Instant>,
     /// Probes of the silent path so far.
     silent_probes: u16,
-    /// ACKs that came in time and were not reported yet.
+    /// ACKs that came before a probe was needed, and were not yet reported to [`Unanswered`].
     answers: u16,
     /// When the latest packet was sent.
     last_sent_at: Instant,
-    /// No packet is due before: the last expiry came late, or most connections are unanswered.
+    /// The timer does not expire before this time, because its last expiry came late or most connections are
+    /// unanswered.
     not_before: Instant,
-    /// When the first of the packets was due whose probes are put off because most connections are unanswered;
-    /// far in the future if none are.
+    /// When the earliest of the packets would have expired whose probes are put off because most connections
+    /// are unanswered; far in the future if there are none.
     put_off_at: Instant,
-    /// The stream of the last ACK was thin: one with much in flight is left to T3-rtx while it is silent.
+    /// Whether the stream of the last ACK was thin: a path with much data in flight is left to T3-rtx while
+    /// it is silent.
     was_thin: bool,
     ack: Answered,
-    /// The round trip of the setup, where only that was certainly answered at once.
+    /// The round trip time of the handshake, the only packet that is certainly answered at once if the
+    /// receiver delays ACKs.
     setup_rtt: Option<Duration>,
 }
 
@@ -153,7 +159,8 @@ impl ProbeTimer {
         self.paths.get_or_insert_with(path, PathProbe::default);
     }
 
-    /// The path leads another way, of which nothing is known. Data in flight is watched on.
+    /// Forgets what was measured on `path`, because its packets now take another route. Data in flight stays
+    /// covered by the timer.
     pub(crate) fn renew_path(&mut self, now: Instant, path: u8) {
         if let Some(probe) = self.paths.get_mut(path) {
             *probe = PathProbe { queues: std::mem::take(&mut probe.queues), ..Default::default() };
@@ -161,7 +168,7 @@ impl ProbeTimer {
         }
     }
 
-    /// Nothing is in flight any more.
+    /// Disarms all timers, when nothing is in flight any more.
     pub(crate) fn clear(&mut self) {
         for probe in self.paths.iter_mut() {
             probe.queues.iter_mut().for_each(VecDeque::clear);
@@ -254,15 +261,15 @@ impl ProbeTimer {
         probe.samples.timeout(timer, Round::First).map(|timeout| 2 * timeout)
     }
 
-    /// Whether the timer, and nothing else but T3-rtx, declares a packet over `path` with units of these
-    /// groups lost now. Where the receiver delays ACKs, later packets show a loss sooner.
+    /// Whether only this timer and T3-rtx may declare a packet with units of these `groups` over `path` lost
+    /// now. Not if the receiver delays ACKs: then ACKs of later packets show a loss sooner.
     pub(crate) fn covers<P>(&self, state: &State<P>, path: u8, groups: u32) -> bool {
         let probe = self.paths.get(path);
         probe.is_some_and(|probe| !probe.samples.are_delayed())
             && self.timeout_of(state, path, groups, Round::First).is_some()
     }
 
-    /// The same of a unit.
+    /// As [`covers`](Self::covers), for one unit.
     pub(crate) fn covers_unit<P>(&self, state: &State<P>, unit: &Unit<P>) -> bool {
         state.groups.probed() != 0 && self.covers(state, unit.path, 1 << unit.group())
     }
@@ -311,8 +318,8 @@ impl ProbeTimer {
         timeout.max(pace.min(LONG_SILENT_PACE))
     }
 
-    /// `path` is silent from now on if the last ACK is too long ago, until the next. Returns whether it is to be
-    /// probed now.
+    /// Marks `path` as silent, until its next ACK, if the last ACK is too long ago. Returns whether the path
+    /// is to be probed now.
     pub(crate) fn probes_silent<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
         let pace = self.silent_pace(now, path, state);
         let begins =
@@ -453,7 +460,7 @@ impl ProbeTimer {
         deadline
     }
 
-    /// Takes the packets that are due out of the queue.
+    /// Removes the packets whose timer has expired from the queue of `round`, and returns them.
     pub(crate) fn take_expired<P>(
         &mut self,
         now: Instant,
@@ -572,8 +579,9 @@ impl ProbeTimer {
         }
     }
 
-    /// All units of an ACK are processed; `has_acked`: some were last sent over `path`. `echo` is when that was
-    /// sent whose timestamp the ACK echoes, give or take a tick.
+    /// Called after all units of an ACK were processed. `has_acked`: some of them were last sent over `path`.
+    /// `echo`: when the packet was sent whose timestamp the ACK echoes, and the length of a tick of that
+    /// clock.
     #[inline]
     pub(crate) fn learn(
         &mut self,
@@ -606,7 +614,7 @@ impl ProbeTimer {
 }
 
 impl PathProbe {
-    /// Something is sent, and nothing was outstanding.
+    /// Called when data is sent with nothing else outstanding on the path.
     const fn begin(&mut self, now: Instant) {
         self.last_ack_at = now;
         self.unanswered = 0;
@@ -614,7 +622,7 @@ impl PathProbe {
         self.put_off_at = Instant::FAR_FUTURE;
     }
 
-    /// Whether a probe was due since the last ACK. A silent path is not unanswered any more: it may have ended.
+    /// Whether a probe was due since the last ACK. Not for a silent path, whose connection may have ended.
     fn is_unanswered(&self) -> bool {
         self.silent.is_none() && (self.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
     }
@@ -667,7 +675,8 @@ impl PathProbe {
         }
     }
 
-    /// No round trip is shorter: not much, if all that were measured may be delayed.
+    /// A lower bound of the round trip time. If all samples may contain the ACK delay, it is taken from that
+    /// of the handshake.
     fn too_short(&self) -> Option<Duration> {
         let at_once = self.setup_rtt.map_or(Duration::MAX, |rtt| rtt - rtt / 4);
         self.samples.too_short().map(|shortest| shortest.min(at_once))

@@ -28,43 +28,45 @@ use super::config::ProbeConfig;
 
 /// Samples that are remembered.
 const REMEMBERED: usize = 256;
-/// With fewer samples the slowest of them would count, with the default share.
+/// With fewer samples than this, the default quantile would be the slowest sample.
 const FEW: usize = 200;
-/// The share of missed ACKs, of 65,536, from which on the receiver is taken to delay them.
+/// The share of lost or delayed ACKs, in 65,536ths, from which the receiver is assumed to delay ACKs.
 const DELAYED_SHARE: u32 = 65_536 * 35 / 100;
-/// A new sample weighs at least one part in this many in the mean.
+/// The divisor of the smoothed mean: a new sample has at least this weight, 1/16.
 const WEIGHT: u32 = 16;
-/// The same in the mean deviation while it falls, so that it outlasts a while without late samples.
+/// The divisor of the smoothed mean deviation while it falls: it falls more slowly than it rises, so that it
+/// survives a time without late samples.
 const FALLING_WEIGHT: u32 = 32;
-/// A path with fewer samples is cold.
+/// A path with fewer samples than this is "cold": its timeout has a larger margin.
 const COLD_SAMPLES: u32 = 5;
-/// Added to half of the mean round trip, the least margin on a cold path.
+/// Part of the least margin on a cold path: half of the mean round trip, and this.
 const COLD_MARGIN: Duration = Duration::from_millis(10);
-/// The least margin there, however short the round trip is: the first answers of a server come before others ask,
-/// and the next ones behind those of all who ask at once.
+/// The least margin on a cold path, however short the round trip: a server's first answers come before other
+/// clients connect, the next ones behind those of all clients that connected at once.
 const LEAST_COLD_MARGIN: Duration = Duration::from_millis(60);
-/// A sample that exceeds all others by more than so many times what these exceed their median by is no jitter.
+/// A sample is an outlier, and not jitter, if it exceeds the second largest by more than this many times what
+/// that one exceeds the median by.
 const ISOLATED: u32 = 4;
-/// Samples from which on one may be found to be so, and of which it must be one.
+/// The least number of samples among which one can be found to be an outlier.
 const ISOLATED_AMONG: usize = 3;
 const FIRST_SAMPLES: u32 = 8;
-/// Added to the slowest sample that is waited for, for clocks.
+/// The least margin above the slowest sample that is waited for: the resolution of clocks.
 const LEAST_MARGIN: Duration = Duration::from_micros(100);
-/// The margin is at most so many mean deviations, for the time after a few very late samples.
+/// The margin is at most this many mean deviations, which limits the effect of a few very late samples.
 const MOST_DEVIATIONS: u32 = 8;
-/// The largest share of early retransmissions of retransmissions: more would gain little, because the wait is
-/// near the mean.
+/// The largest share of retransmissions that may be sent too early, in millionths. A larger share would gain
+/// little, because the timeout is then near the mean.
 const MOST_EARLY_AGAIN: u32 = MILLION / 4;
 const MILLION: u32 = 1_000_000;
-/// A packet weighs at least one part in this many in the share of those retransmitted.
+/// The divisor of the smoothed share of packets that were retransmitted.
 const REPEATED_WEIGHT: u32 = 256;
 
-/// Which transmission of a unit is waited for.
+/// The kind of transmission whose ACK is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
-    /// One that was not declared lost before.
+    /// A unit that was never declared lost.
     First,
-    /// A retransmission of a unit that was.
+    /// A retransmission of a unit that was declared lost.
     Again,
 }
 
@@ -75,25 +77,25 @@ impl Round {
 /// The round trips of the packets of a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RttSamples {
-    /// The latest, in microseconds, as a ring that begins anywhere.
+    /// The latest samples in microseconds, as a ring buffer.
     recent: Vec<u32>,
-    /// The place of the oldest, once the ring is full.
+    /// The index of the oldest sample, once the ring is full.
     oldest: usize,
-    /// The same, ascending.
+    /// The same samples in ascending order.
     sorted: Vec<u32>,
     mean: Duration,
     deviation: Duration,
-    /// The slowest of the first ones, in microseconds.
+    /// The slowest of the first [`FIRST_SAMPLES`] samples, in microseconds.
     slowest_at_first: u32,
-    /// All samples so far.
+    /// The number of samples so far.
     count: u32,
-    /// Packets of which it is known whether their ACK came by itself.
+    /// Packets of which it is known whether their own ACK arrived.
     judged: u32,
-    /// The smoothed share of those without, of 65,536.
+    /// The smoothed share of packets without an ACK of their own, in 65,536ths.
     missed: u32,
-    /// First transmissions that were acknowledged in time or not, up to [`REPEATED_WEIGHT`].
+    /// First transmissions whose outcome is known, in time or not, up to [`REPEATED_WEIGHT`].
     awaited: u32,
-    /// The smoothed share of those that were not, of 65,536.
+    /// The smoothed share of first transmissions that were not acknowledged in time, in 65,536ths.
     repeated: u32,
 }
 
@@ -205,19 +207,19 @@ impl RttSamples {
         Some(Duration::from_micros(u64::from(slower) - part / u64::from(MILLION)))
     }
 
-    /// The mean; zero before the first.
+    /// The smoothed mean round trip; zero before the first sample.
     pub(crate) const fn mean(&self) -> Duration {
         self.mean
     }
 
-    /// The shortest that is remembered.
+    /// The shortest round trip remembered.
     pub(crate) fn shortest(&self) -> Option<Duration> {
         self.sorted.first().map(|&micros| Duration::from_micros(micros.into()))
     }
 
-    /// No round trip takes so little. Of n retransmissions one in n is acknowledged in less than the shortest
-    /// of n samples, and to take that for the ACK of the transmission before would be far off: so this is as
-    /// much below the shortest as that is below the mean.
+    /// A lower bound of the round trip time: an ACK that comes sooner after a retransmission is for the
+    /// original. The bound is below the shortest sample by as much as that is below the mean, but at least
+    /// half of it. The shortest sample itself would be wrong for one ACK in n + 1, with n samples.
     pub(crate) fn too_short(&self) -> Option<Duration> {
         let shortest = self.shortest()?;
         let below = self.mean.saturating_sub(shortest);

@@ -50,11 +50,11 @@ pub struct LossRecovery<P> {
     spurious: SpuriousDetection,
 }
 
-/// What applies on a path.
+/// The timeout and the reordering tolerated on a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathFigures {
-    /// The timeout: that of its timer, or a shorter one while the stream of the earliest unit outstanding is thin
-    /// (Petlund 2009 §5.2).
+    /// The retransmission timeout now: the path's RTO, or a shorter timeout while the stream of the earliest
+    /// unit outstanding is thin (Petlund 2009 §5.2).
     pub rto: Duration,
     /// The reordering tolerated.
     pub reordering: ReorderingState,
@@ -65,10 +65,11 @@ pub struct PathFigures {
 pub enum RttSource {
     /// By a HEARTBEAT or the like, which is answered at once.
     Heartbeat,
-    /// By the setup, which is answered at once although data may not be: the probe timer takes no sample.
+    /// By the handshake, which is answered at once, while data may be answered after the ACK delay: no sample
+    /// for the probe timer.
     Setup,
-    /// By a timestamp. An ACK that was lost may have been made up for by a later one, so that only the
-    /// retransmission timeout takes this into account.
+    /// By a timestamp (RFC 7323). The sample may be too long, because a later ACK may have replaced a lost
+    /// one: it is used for the retransmission timeout only.
     Timestamp,
 }
 
@@ -135,14 +136,14 @@ impl<P> LossRecovery<P> {
         self.state.thinness(group)
     }
 
-    /// What applies on `path` now.
+    /// The present timeout of `path`, and the reordering tolerated on it.
     #[must_use]
     pub fn path_figures(&self, path: u8) -> PathFigures {
         let reordering = self.loss.tolerance.reordering(path, &self.state);
         PathFigures { rto: self.state.rto(path), reordering }
     }
 
-    /// Sets what is done about loss while a group is thin: in `group`, or in a new one. Returns the group.
+    /// Sets the mechanisms of `group` while it is thin, or those of a new group. Returns the group.
     ///
     /// # Errors
     /// With [`MAX_GROUPS`](crate::MAX_GROUPS) groups there is no new one.
@@ -194,20 +195,21 @@ impl<P> LossRecovery<P> {
         groups.has_mechanisms() && (0..groups.count()).any(wants)
     }
 
-    /// Something happened (a packet arrived, a timer expired, the application called): a new opportunity to
-    /// send, with a new allowance of Max.Burst packets.
+    /// Begins a new opportunity to send, with a new allowance of Max.Burst packets. To be called when a
+    /// packet has arrived, a timer has expired, or the application has made a call.
     pub fn begin_opportunity(&mut self) {
         let State { paths, config, .. } = &mut self.state;
         paths.iter_mut().for_each(|path| path.renew_burst(config));
     }
 
-    /// Before a packet is built: chooses the path that retransmissions take now, where that is a choice. `draw`
-    /// gives a number below its argument, for ties.
+    /// Chooses the path of retransmissions, for policies that choose when the packet is sent. To be called
+    /// before a packet is built. `draw` returns a random number below its argument, which decides between
+    /// equals.
     pub fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
         self.state.choose_destination(now, draw);
     }
 
-    /// What goes into a packet over `path` before new data, if that may be sent now: something that was declared
+    /// The next unit to be sent over `path` before new data, if it may be sent now: one that was declared
     /// lost, or else a delayed copy.
     #[must_use]
     #[inline]
@@ -226,12 +228,12 @@ impl<P> LossRecovery<P> {
         Permission::of(self).takes_new(path, group)
     }
 
-    /// `unit`, of which a delayed copy over `path` is due ([`next_due`](Self::next_due)), is to have none.
+    /// Cancels the delayed copy of `unit` that [`next_due`](Self::next_due) named for `path`.
     pub fn drop_copy(&mut self, path: u8, unit: u64) {
         self.redundancy.drop_copy(path, unit);
     }
 
-    /// A number is spent on a unit that is never sent: it is abandoned from the start.
+    /// Uses up a number for a unit that is never sent: it is abandoned from the start.
     pub fn skip_new(&mut self, payload: P) -> u64 {
         self.state.outstanding.skip(payload)
     }
@@ -299,8 +301,8 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Releases memory that is not in use: for when nothing was sent for a while, so that no duplicate report
-    /// is to be expected either.
+    /// Releases memory that is not in use. To be called when nothing was sent for a while, because duplicate
+    /// reports are not understood any more afterwards.
     pub fn release_memory(&mut self) {
         self.state.outstanding.release_memory();
         if self.state.outstanding.is_empty() {

@@ -10,10 +10,10 @@ use crate::TimerRestart;
 use crate::outstanding::{FirstSent, NewUnit, PacketNumber, Placement, Unit};
 use crate::redundancy::{BundleRoom, Copies, Redundancy};
 
-/// Units looked at to find one of the same thin stream, at most: bulk may stand between.
+/// At most this many units are searched for one of the same thin stream; bulk data may lie between.
 const MAX_LOOK_AHEAD: usize = 64;
 
-/// What goes into a packet next.
+/// The next thing to be written into a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// A unit that was declared lost.
@@ -26,7 +26,7 @@ pub enum Next {
     BundledCopy(u64),
     /// New data, if there is any.
     New,
-    /// A unit that may be lost, to keep acknowledgements coming.
+    /// A unit that may be lost, sent so that ACKs keep coming (RFC 6675 §4 NextSeg rules 3 and 4).
     Rescue(u64),
 }
 
@@ -35,18 +35,18 @@ pub enum Next {
 pub struct Written<'a, P> {
     /// The protocol's own data.
     pub payload: &'a P,
-    /// The peer is to be asked to acknowledge it at once (SCTP: the I bit).
+    /// Whether to ask the peer for an immediate ACK (SCTP: the I bit).
     pub wants_ack: bool,
 }
 
-/// A packet being built: [`next`](Self::next) says what goes into it; the protocol writes it and says so by
+/// A packet being built: [`next`](Self::next) names the next unit; the protocol writes it and confirms with
 /// [`put`](Self::put) or [`put_new`](Self::put_new), or refuses it by [`pass`](Self::pass) or
-/// [`refuse`](Self::refuse). Ends with [`end`](Self::end).
+/// [`refuse`](Self::refuse). The packet is finished with [`end`](Self::end).
 #[must_use = "a packet ends with `end`"]
 #[derive(Debug)]
 pub struct OpenPacket {
     path: u8,
-    /// Its units have to follow each other.
+    /// Whether the units of the packet must be consecutive (a TCP segment).
     is_run: bool,
     /// The group of the first new data for it.
     new_group: u8,
@@ -55,11 +55,11 @@ pub struct OpenPacket {
     named: Option<Next>,
     /// The last unit that was named.
     last_named: Option<u64>,
-    /// The last unit in it.
+    /// The last unit in the packet.
     last: Option<u64>,
     /// Copies to be bundled with new data.
     to_copy: Copies,
-    /// Those that were.
+    /// Copies that were bundled.
     copied: Copies,
     content: Content,
 }
@@ -78,14 +78,14 @@ enum Filling {
 #[derive(Clone, Copy, Debug, Default)]
 struct Content {
     units: u16,
-    /// It repeats the earliest unit outstanding of its path, so that T3-rtx restarts.
+    /// Whether the packet retransmits the earliest unit outstanding on its path, so that T3-rtx restarts.
     has_earliest: bool,
     has_repeats: bool,
-    /// It has delayed copies.
+    /// Whether the packet contains delayed copies.
     has_delayed: bool,
-    /// Something in it is neither new nor a redundant copy.
+    /// Whether the packet contains a unit that is neither new nor a redundant copy.
     is_needed: bool,
-    /// The probe timer is why something is in it.
+    /// Whether the packet contains a unit that the probe timer retransmits.
     has_probe: bool,
     /// The new units, which are the last of all, their bytes and group.
     new: u16,
@@ -109,7 +109,7 @@ impl OpenPacket {
         }
     }
 
-    /// Its path.
+    /// The path of the packet.
     #[must_use]
     pub const fn path(&self) -> u8 {
         self.path
@@ -127,13 +127,14 @@ impl OpenPacket {
         !self.to_copy.is_empty()
     }
 
-    /// Whether there is new data in it.
+    /// Whether the packet contains new data.
     #[must_use]
     pub const fn has_new(&self) -> bool {
         self.content.new > 0
     }
 
-    /// What goes into it next, if anything does.
+    /// The next unit for the packet, to be answered with [`put`](Self::put), [`put_new`](Self::put_new),
+    /// [`pass`](Self::pass) or [`refuse`](Self::refuse); `None` if the packet is complete.
     #[inline]
     pub fn next<P>(&mut self, recovery: &LossRecovery<P>) -> Option<Next> {
         // New data is the rule; what is repeated is worth a call.
@@ -436,7 +437,7 @@ impl OpenPacket {
         Some(())
     }
 
-    /// `unit` is retransmitted in this packet.
+    /// Records the retransmission of `unit` in this packet.
     fn repeat<P>(
         &mut self,
         recovery: &mut LossRecovery<P>,
