@@ -1,18 +1,19 @@
 //! The probe timer of thin streams (compare RFC 9002 §6.2): a packet whose ACK does not come in time is
 //! retransmitted.
 //!
-//! A packet is watched from when it was sent; one of which enough redundant copies were sent with newer
-//! packets, from when the latest of these was sent. The timer runs for the earliest of them, whatever is sent
-//! later, and only for streams that are thin while the window has room: a sender that fills its window fills
-//! queues, too, and has ACKs of later packets. A stream that is thin by itself (`by_stream`) has it beside others that
-//! fill the window. Only T3-rtx declares a packet lost that the timer watches,
-//! unless the receiver delays ACKs: then later packets may show a loss sooner.
+//! Each packet has its own timeout, which runs from when it was sent, or from the latest of its redundant
+//! copies if enough of these were bundled with newer packets. Unlike QUIC's PTO, it does not restart when
+//! later packets are sent. The timer covers only streams that are thin while the window has room: a sender
+//! that fills its window also fills queues, and has ACKs of later packets. With `by_stream`, it also covers a
+//! thin stream beside others that fill the window. A packet that the timer covers is declared lost by it or
+//! T3-rtx only, unless the receiver delays ACKs: then later packets may show a loss sooner.
 //!
 //! # Silent paths
-//! A path on which nothing is acknowledged for a while is silent. Packets are not watched one by one any more: once
-//! per timeout, of 100 ms at least, everything outstanding is declared lost, and one packet of it is sent, so that
-//! the first packet after an outage is sent within a round trip of its end, whatever the outage's length. After ten
-//! seconds that is once per second. T3-rtx runs, too, backs off, and counts errors as if there were no probes.
+//! A path without ACKs for [`ProbeConfig::silence`] is silent. Instead of a timeout per packet, one probe is
+//! sent per timeout, at most every 100 ms: everything outstanding is declared lost, and one packet of it is
+//! sent. So transmission resumes within a round trip of the end of an outage, however long it was. After ten
+//! seconds, one probe is sent per second. T3-rtx runs as well; it backs off and counts errors as if there
+//! were no probes.
 
 mod config;
 mod rtt_samples;

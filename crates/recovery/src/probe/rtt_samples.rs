@@ -1,26 +1,25 @@
-//! The round trips of a path, and how long the probe timer waits because of them.
+//! The RTT samples of a path, and the probe timeout computed from them.
 //!
-//! A packet of a thin stream is retransmitted when its ACK should have come: when it was sent, plus a round
-//! trip, plus a margin. A thin stream has nothing better: later packets, whose ACKs would show a loss, are
-//! sent too late or never. The margin follows the samples, packet by packet ([`RttSamples`]): next to nothing
-//! on a steady path, and on one with jitter what all but a share of the samples keep within.
+//! A packet of a thin stream is retransmitted when its ACK is late: after the time it was sent, plus a round
+//! trip, plus a margin. ACKs of later packets, which usually show a loss, come too late or never on a thin
+//! stream. The margin follows the distribution of the samples ([`RttSamples`]): on a steady path it is close
+//! to zero, and on a path with jitter it covers all but a configured share of the samples.
 //!
 //! # How many probes may be early
-//! The setting is the share of packets that may be retransmitted while their ACK is under way. A first
-//! transmission always runs that risk, a retransmission only where there is one: if the share r of the packets
-//! is retransmitted, early shares a and b cost a + r·b. A message that is lost twice waits for both,
-//! w(a) + w(b). Where the tail of round trips falls exponentially, w is c·ln(1/a), and the least sum at a given
-//! cost has a = r·b: half the cost for each, whatever c and r are. (A normal tail is thinner and would give
-//! the first less, for 0.3 of 27 ms with 5 ms of jitter each way and r = 5 %.) So a first transmission waits
-//! for all but half of the share, and a retransmission for all but that half divided by r: a far shorter time
-//! at the same cost.
+//! [`ProbeConfig::late_per_mille`] is the share of packets that may be retransmitted while their ACK is on
+//! its way. Every first transmission has this risk, a retransmission only when there is one: if the share r
+//! of packets is retransmitted, early shares a and b cost a + r·b. A message that is lost twice waits for
+//! both timeouts, w(a) + w(b). If the tail of round trip times falls exponentially, w is c·ln(1/a), and at a
+//! given cost the sum is least for a = r·b, that is, half of the cost for each, whatever c and r are. (With a
+//! normal distribution, whose tail is thinner, the optimum has less for the first: with 5 ms of jitter each
+//! way and r = 5 % that would save 0.3 of 27 ms.) So a first transmission may be early with half of the
+//! share, and a retransmission with that half divided by r: its timeout is far shorter at the same cost.
 //!
 //! # Lost and delayed ACKs
-//! An ACK is missed when a packet is acknowledged only together with a later one, or a duplicate report proves
-//! that it had arrived. Where ACKs are lost, a few are missed, and nothing is to be learned from them: to wait
-//! for lost data would cost more than a spurious retransmission. Where the receiver delays ACKs, most are.
-//! From [`DELAYED_SHARE`] on the receiver is taken to delay ACKs, and whatever acknowledged a packet counts as
-//! its ACK.
+//! An ACK is counted as missed if a packet is acknowledged only together with a later one, or a duplicate
+//! report proves that it had arrived. If ACKs are lost, a few are missed, which changes nothing: waiting
+//! longer would cost more than the spurious retransmissions. If the receiver delays ACKs, most are missed.
+//! From [`DELAYED_SHARE`] on the receiver is assumed to delay ACKs, and any ACK of a packet makes a sample.
 
 use std::time::Duration;
 
