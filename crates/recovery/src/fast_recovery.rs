@@ -1,11 +1,11 @@
-//! Fast recovery: when one is under way, and what must be acknowledged before another may begin
-//! (RFC 9260 §7.2.4, RFC 6582 §3.2, RFC 6675 §5.1).
+//! Fast recovery: whether one is in progress, and what must be acknowledged before the next may begin (RFC
+//! 9260 §7.2.4, RFC 6582 §3.2, RFC 6675 §5.1).
 
 /// The fast recovery of an association, and those of its paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FastRecovery {
     phase: Phase,
-    /// Bytes of limited transmit, which are left out when the window is reduced (RFC 5681 §3.2 step 2).
+    /// Bytes sent by limited transmit, which do not count when the window is reduced (RFC 5681 §3.2 step 2).
     beyond_window: u64,
     /// With split fast retransmit, the exit of the recovery that each path is in; empty with one path.
     paths: Box<[Option<u64>]>,
@@ -23,7 +23,7 @@ enum Phase {
 }
 
 impl FastRecovery {
-    /// The number of paths.
+    /// Sets the number of paths.
     pub(crate) fn set_paths(&mut self, count: usize) {
         let known = self.paths.iter().copied().chain(std::iter::repeat(None));
         self.paths = known.take(if count > 1 { count } else { 0 }).collect();
@@ -63,13 +63,13 @@ impl FastRecovery {
         }
     }
 
-    /// A recovery of everything up to `highest` begins.
+    /// Begins a recovery of all units up to `highest`.
     pub(crate) const fn begin(&mut self, highest: u64) {
         self.phase = Phase::Recovering { exit: highest };
         self.beyond_window = 0;
     }
 
-    /// A recovery of `path` begins, of everything up to `highest`.
+    /// Begins a recovery of `path`, of all units up to `highest`.
     pub(crate) fn begin_on_path(&mut self, path: u8, highest: u64) {
         if let Some(exit) = self.paths.get_mut(usize::from(path)) {
             *exit = Some(highest);
@@ -96,14 +96,14 @@ impl FastRecovery {
         is_over
     }
 
-    /// The recovery ends without being complete: a timeout, or the path is gone.
+    /// Ends the recovery before it is complete, because of a timeout or because the path was removed.
     pub(crate) const fn leave(&mut self) {
         if let Phase::Recovering { exit } = self.phase {
             self.phase = Phase::Done { recover: exit };
         }
     }
 
-    /// The recovery of `path` ends.
+    /// Ends the recovery of `path`.
     pub(crate) fn leave_on_path(&mut self, path: u8) {
         if let Some(exit) = self.paths.get_mut(usize::from(path)) {
             *exit = None;
@@ -120,7 +120,7 @@ impl FastRecovery {
         self.phase = Phase::Open;
     }
 
-    /// Bytes of limited transmit.
+    /// Bytes sent beyond the window by limited transmit.
     pub(crate) const fn beyond_window(&self) -> u64 {
         self.beyond_window
     }

@@ -1,4 +1,4 @@
-//! A configuration as a list: every field by name, with its value and what it means.
+//! A configuration as a list: the name, value and meaning of every field.
 
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use std::time::Duration;
@@ -23,8 +23,8 @@ pub struct Field {
     pub meaning: &'static str,
 }
 
-/// The fields of a configuration, in order. Names no field that does not exist, and leaves none out: that would
-/// not compile. `= expression` lists the fields of a part instead.
+/// Lists the fields of a configuration, in order. A field that does not exist, or one left out, does not
+/// compile. `= expression` lists the fields of a part instead.
 macro_rules! fields {
     ($of:expr => $kind:ident, $prefix:literal { $($name:ident $(= $part:expr)?, $($meaning:literal)?;)* }) => {{
         let $kind { $($name),* } = $of;
@@ -188,7 +188,7 @@ fn fields_of_copy_budget(budget: &CopyBudget) -> Vec<Field> {
     })
 }
 
-/// A value as a person reads it.
+/// A value as text for people.
 trait Words {
     fn words(&self) -> String;
 }
