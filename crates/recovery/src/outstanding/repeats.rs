@@ -1,5 +1,5 @@
-//! The transmissions of a unit after the first: what an ambiguous acknowledgement and a duplicate report are
-//! compared with, while the unit is outstanding and for a while after it was delivered.
+//! The transmissions of a unit after the first, which ambiguous ACKs and duplicate reports are compared with,
+//! while the unit is outstanding and for a while after it was delivered.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rexmit_core::trace::SendCause;
 
 use super::PacketNumber;
 
-/// Repeated transmissions that are remembered, over all units of an association.
+/// The most repeated transmissions remembered, over all units of an association.
 pub const LOG_CAPACITY: usize = 1024;
 
 /// The number of a recovery episode: the episodes of a path in their order.
@@ -24,8 +24,8 @@ pub(crate) struct EpisodeId {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Repeats {
     list: Vec<Repeat>,
-    /// Bundled copies before this place do not count any more: the unit was retransmitted since, or they
-    /// have expired.
+    /// The index of the first transmission since the unit was last retransmitted or its copies expired:
+    /// bundled copies before it no longer count.
     standing_from: usize,
     first_copy: Option<FirstCopy>,
     is_reported: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Repeats {
 /// One transmission after the first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeat {
-    /// The packet that it replaces, or that of a bundled copy.
+    /// The packet that this transmission replaces; for a bundled copy, the packet that carried it.
     pub(crate) packet: PacketNumber,
     pub(super) sent_at: Instant,
     pub(crate) cause: SendCause,
@@ -53,11 +53,11 @@ pub(crate) struct Repeat {
 pub(crate) struct FirstCopy {
     /// The packet that carried the copy.
     pub(crate) packet: PacketNumber,
-    /// Where the unit was before, if the copy was sent in a packet of its own and nothing was sent since.
+    /// The transmission before, if the copy was sent in a packet of its own and nothing was sent since.
     pub(crate) alone: Option<FirstSent>,
 }
 
-/// Where a unit was before it was copied.
+/// The transmission of a unit before it was copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstSent {
     pub(crate) packet: PacketNumber,
@@ -75,7 +75,7 @@ pub(crate) struct FirstTransmission {
     repeated_at: Option<Instant>,
     /// When the unit was acknowledged.
     pub(crate) acked_at: Option<Instant>,
-    /// A duplicate was reported by then, so that the ACK was sent for a repeated transmission.
+    /// Whether a duplicate had been reported by then, so that the ACK was for a repeated transmission.
     is_acked_for_repeat: bool,
     /// Whether the unit was acknowledged too soon for the ACK to answer the second transmission.
     pub(crate) is_answered: bool,
@@ -130,7 +130,7 @@ impl Repeats {
         }
     }
 
-    /// Copies sent so far do not stand for the unit any more.
+    /// Stops counting the copies sent so far as replacements of a retransmission.
     pub(crate) fn expire_copies(&mut self) {
         self.standing_from = self.list.len();
         if let Some(copy) = &mut self.first_copy {
@@ -138,7 +138,8 @@ impl Repeats {
         }
     }
 
-    /// Bundled copies since the unit was last sent in a packet of its own, and when the latest was sent.
+    /// The number of bundled copies since the unit was last sent in a packet of its own, and when the latest
+    /// was sent.
     pub(crate) fn standing_copies(&self) -> (u8, Option<Instant>) {
         let standing = self.list.get(self.standing_from..).unwrap_or_default();
         let mut bundled = standing.iter().filter(|repeat| repeat.is_bundled);
@@ -159,8 +160,8 @@ impl Repeats {
         self.is_reported = false;
     }
 
-    /// The unit is acknowledged, and its path answers after `shortest` at least. When the first transmission
-    /// was sent over the same path, if it must have been what was acknowledged.
+    /// When the first transmission was sent, if the ACK at `now` must be for it: it was sent over the same
+    /// path, and the ACK came less than `shortest`, the least round trip, after the second.
     pub(crate) fn answered_before_repeat(
         &mut self,
         now: Instant,
@@ -172,8 +173,8 @@ impl Repeats {
         (first.is_answered && first.path == path).then_some(first.sent_at)
     }
 
-    /// Called when the unit is acknowledged, and no later one with it: the time of one that is may be longer,
-    /// because its own acknowledgement may have been lost.
+    /// Called when this unit, and no later one, is acknowledged by an ACK. (Otherwise its own ACK may have
+    /// been lost, and the time until this one would be too long.)
     pub(crate) fn on_acked(&mut self, now: Instant) {
         let is_reported = self.list.iter().any(|repeat| repeat.is_reported);
         if let Some(first) = &mut self.first {
@@ -307,7 +308,7 @@ impl History {
         self.delivered.get_mut(&unit).map(|repeats| &mut **repeats)
     }
 
-    /// A duplicate report explained a transmission.
+    /// Called when a duplicate report was matched to a transmission.
     pub(super) const fn on_explained(&mut self) {
         self.remembered -= 1;
     }
@@ -319,8 +320,8 @@ impl History {
         }
     }
 
-    /// A new episode of `path` begins: transmissions of delivered units belong to none of that path any
-    /// more, because such units are not retransmitted.
+    /// Called when a new episode of `path` begins: removes transmissions of delivered units from its earlier
+    /// episodes, because such units are not retransmitted.
     pub(crate) fn forget_episodes(&mut self, path: u8) {
         let repeats = self.delivered.values_mut().flat_map(|repeats| &mut repeats.list);
         repeats.for_each(|repeat| repeat.episode = repeat.episode.filter(|it| it.path != path));

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// The state of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnitState {
-    /// Its last transmission is in flight.
+    /// The last transmission is in flight.
     InFlight,
     /// Reported as received above the cumulative point.
     Acknowledged,
@@ -33,7 +33,7 @@ pub(super) struct LastSent {
     pub(super) cause: SendCause,
 }
 
-/// A unit as it is sent for the first time.
+/// A unit that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
 pub struct NewUnit {
     /// With header and padding: what congestion control counts.
@@ -283,12 +283,12 @@ pub struct Flight {
     pub bytes: u64,
 }
 
-/// Every packet sent and what became of it.
+/// The packets sent, with the fate of each.
 ///
-/// *Packets* are counted, whatever they carried: the thin test looks at packets in flight, not at chunks or
-/// bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of
-/// this unit: acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten once nothing older is in
-/// flight.
+/// Packets are counted whatever their content, because the thin test uses packets in flight, not chunks or
+/// bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of this unit:
+/// acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten
+/// once nothing older is in flight.
 ///
 /// The packets of one association, oldest first, and data in flight on each path.
 #[derive(Clone, Debug, Default)]
@@ -299,16 +299,16 @@ pub(crate) struct SentPackets {
     groups: GroupFlights,
 }
 
-/// A unit as it goes into a packet.
+/// A unit that is added to a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) unit: u64,
     pub(super) bytes: u32,
-    /// Below 32.
+    /// The group of the unit, below 32.
     pub(super) group: u8,
 }
 
-/// A unit that is no longer in flight, or is again: the path and the packet of its last transmission.
+/// A unit that leaves the flight, or returns to it: the path and the packet of its last transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departed {
     pub(super) bytes: u32,
@@ -406,8 +406,8 @@ impl SentPackets {
         (0..self.packets.len()).map(|index| &self.packets[index]).find(|packet| is_it(packet))
     }
 
-    /// Whether a packet sent after `number` is in flight on `path`. Costs what was sent over other paths, or
-    /// is no longer in flight, since the newest one.
+    /// Whether a packet sent after `number` is in flight on `path`. The cost is the number of newer packets
+    /// that were sent over other paths or are no longer in flight.
     pub(crate) fn has_in_flight_after(&self, path: u8, number: PacketNumber) -> bool {
         let newer = self.next_number().0.saturating_sub(number.0 + 1);
         let newer = usize::try_from(newer).unwrap_or(usize::MAX);
@@ -420,7 +420,7 @@ impl SentPackets {
         PacketNumber(self.first + self.packets.len() as u64)
     }
 
-    /// A packet is sent over `path`, with this unit first.
+    /// Records that a packet is sent over `path`, with this unit first.
     #[inline]
     pub(super) fn begin(&mut self, now: Instant, path: u8, cause: SendCause, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
@@ -442,7 +442,7 @@ impl SentPackets {
         flight.bytes += u64::from(bytes);
     }
 
-    /// The newest packet also carries this unit.
+    /// Adds a unit to the newest packet.
     pub(super) fn add(&mut self, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
         let Some(packet) = self.packets.back_mut() else { return };
@@ -458,9 +458,8 @@ impl SentPackets {
         self.flights[usize::from(packet.path)].bytes += u64::from(bytes);
     }
 
-    /// Called when a unit is no longer in flight: its bytes leave the flight of its path, and if it is the
-    /// last unit of its packet in flight, the packet meets `fate`. Returns whether it did, and when it was
-    /// sent, unless it is forgotten.
+    /// Called when a unit leaves the flight. If it is the last unit of its packet in flight, the packet meets
+    /// `fate`. Returns whether it did, and when the packet was sent, unless that is forgotten.
     #[inline(always)] // With every unit: the call would cost as much again.
     pub(super) fn on_departed(
         &mut self,
@@ -485,8 +484,8 @@ impl SentPackets {
         (true, sent_at)
     }
 
-    /// Called when a unit is in flight again: the receiver reneged, or the unit was declared lost wrongly. If
-    /// its packet has ended, the packet stays so.
+    /// Called when a unit returns to flight: the receiver reneged, or the unit was declared lost wrongly. A
+    /// packet that has met its fate keeps it.
     pub(super) fn on_returned(&mut self, returned: &Departed) {
         self.flights[usize::from(returned.path)].bytes += u64::from(returned.bytes);
         if let Some(packet) = self.packet_mut(returned.packet)
