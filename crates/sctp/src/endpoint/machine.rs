@@ -1,5 +1,5 @@
-//! The edge of an endpoint: packets and time in, packets and events out; and whose each packet is
-//! (RFC 9260 §8.5).
+//! The API boundary of an endpoint: packets and time in, packets and events out; and the association that
+//! each packet belongs to (RFC 9260 §8.5).
 
 use rexmit_core::table::Table;
 use rexmit_core::{Instant, Machine, Route};

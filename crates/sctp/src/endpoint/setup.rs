@@ -1,5 +1,5 @@
-//! INIT and COOKIE ECHO, as they reach the endpoint (RFC 9260 §5.1, §5.2). Answering INIT keeps no
-//! state: all of it travels in the cookie.
+//! The handshake at the endpoint: INIT and COOKIE ECHO (RFC 9260 §5.1, §5.2). Answering an INIT stores no
+//! state: all of it is in the cookie.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
