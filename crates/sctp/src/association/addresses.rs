@@ -66,8 +66,8 @@ fn common_bits(a: IpAddr, b: IpAddr) -> Option<u32> {
     }
 }
 
-/// Of `choices`, the one that has most in common with `address`, then the one that the fewest
-/// `routes` take already, then the first.
+/// The one of `choices` that has the longest common prefix with `address`; of equals the one that the fewest
+/// `routes` use, then the first.
 fn nearest(
     address: IpAddr,
     choices: impl Iterator<Item = IpAddr>,
@@ -92,7 +92,7 @@ pub(super) const fn unspecified_like(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Of `choices`, the address that is nearest to `remote`, beside the other `routes`; see [`nearest`].
+/// The one of `choices` that is nearest to `remote`, given the other `routes`; see [`nearest`].
 pub(super) fn nearest_of(remote: IpAddr, choices: &[IpAddr], routes: &[Route]) -> Option<IpAddr> {
     let uses = |own| routes.iter().filter(|route| route.local.ip() == own).count();
     nearest(remote, choices.iter().copied(), uses)

@@ -74,7 +74,7 @@ pub(crate) struct Association {
     out: Outbound,
     inbound: Inbound,
     reset: StreamReset,
-    /// If both sides speak RFC 4895.
+    /// Authentication; `None` unless both sides support RFC 4895.
     auth: Option<Box<Auth>>,
     /// Once an address has changed (RFC 5061).
     asconf: Option<Box<AddressChanges>>,
@@ -94,10 +94,10 @@ struct PacketCounters {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     pub(crate) route: Route,
-    /// It bears the peer's own tag, as only ABORT and SHUTDOWN COMPLETE with the T bit may (RFC 9260
-    /// §8.5.1).
+    /// Whether the packet has the peer's own tag, as only ABORT and SHUTDOWN COMPLETE with the T bit may (RFC
+    /// 9260 §8.5.1).
     pub(crate) is_reflected: bool,
-    /// Its length.
+    /// The length of the packet in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -256,7 +256,7 @@ impl Association {
         self.end_packet(cx);
     }
 
-    /// What each chunk does.
+    /// Dispatches a chunk to its procedure.
     fn on_chunk(
         &mut self,
         cx: &mut Context<'_>,
@@ -337,7 +337,7 @@ impl Association {
         Next::Continue
     }
 
-    /// What each chunk of an extension does, if both sides speak it.
+    /// Dispatches a chunk of an extension, if both sides support it.
     fn on_extension_chunk(
         &mut self,
         cx: &mut Context<'_>,
@@ -405,7 +405,7 @@ impl Association {
         if action.stop { Next::Stop } else { Next::Continue }
     }
 
-    /// What sending depends on.
+    /// The conditions that decide what may be sent.
     const fn standing(&self) -> Standing {
         Standing {
             may_send: self.state.may_send_data(),
@@ -641,7 +641,8 @@ impl Association {
         self.advance_shutdown(cx);
     }
 
-    /// After a call: reports unanswered packets, and answers that came in time, to the endpoint.
+    /// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time. Called after
+    /// each call of the association.
     #[inline]
     pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
         cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
@@ -718,12 +719,12 @@ impl Association {
         self.auth.as_mut().is_some_and(|own| own.verify(ours, (auth, rest)).is_ok())
     }
 
-    /// What authenticates chunks, for the application to change keys.
+    /// The authentication state, for the application to change keys.
     pub(crate) fn auth(&mut self) -> Result<&mut Auth, KeyError> {
         self.auth.as_deref_mut().ok_or(KeyError::NotSupported)
     }
 
-    /// From now on addresses may change.
+    /// Prepares the association for changes of addresses.
     fn begin_changes(&mut self) {
         let initial_tsns = (self.identity.local_initial_tsn, self.peer.initial_tsn());
         let paths = &self.paths;

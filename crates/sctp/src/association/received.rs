@@ -11,12 +11,12 @@ pub(super) const MAX_DUPLICATES: usize = 32;
 /// that one ahead is never taken for one behind.
 const MAX_TSN_AHEAD: u64 = i16::MAX as u64;
 
-/// What to do with a TSN.
+/// What to do with a received TSN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
     New,
     Duplicate,
-    /// It cannot be taken: too far ahead, or one gap too many.
+    /// The TSN is refused: too far ahead, or one gap too many.
     BeyondLimit,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Received {
     duplicates: Vec<u32>,
     /// Packets with DATA since the last SACK.
     unacknowledged_packets: u8,
-    /// Nothing was received yet: the first DATA is acknowledged at once (RFC 9260 §5.1).
+    /// Whether nothing was received yet: the first DATA is acknowledged at once (RFC 9260 §5.1).
     is_first: bool,
     packet: PacketNotes,
 }
@@ -51,7 +51,7 @@ pub(super) enum SackDue {
 }
 
 impl Received {
-    /// Nothing received; the peer's first TSN will be `first`.
+    /// The state before the first DATA chunk, whose TSN will be `first`.
     pub(super) fn new(first: u64) -> Self {
         Self {
             cumulative: first - 1,
@@ -107,7 +107,8 @@ impl Received {
         self.packet = PacketNotes { had_gap: self.has_gap(), ..PacketNotes::default() };
     }
 
-    /// What to do with `tsn`, which the packet carries; `immediate` is its I bit.
+    /// Records `tsn`, which the current packet carries, and returns what to do with it; `immediate` is its I
+    /// bit.
     pub(super) fn on_tsn(
         &mut self,
         tsn: u64,

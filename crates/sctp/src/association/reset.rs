@@ -23,7 +23,7 @@ use crate::wire::{
 /// Where stream reset stands, both ways.
 #[derive(Debug)]
 pub(super) struct StreamReset {
-    /// Both sides speak RFC 6525.
+    /// Whether both sides support RFC 6525.
     is_supported: bool,
     /// The sequence number of our next request.
     next_request: u32,
@@ -58,13 +58,13 @@ const MAX_PARAMS: usize = 2;
 #[derive(Debug)]
 struct OwnRequest {
     sequence: u32,
-    /// Of the incoming request of the peer that this answers.
+    /// The sequence number of the peer's incoming request that this one answers.
     response_sequence: Option<u32>,
     streams: Vec<u16>,
     is_owed: bool,
     /// The peer has said that it takes its time, which is no error.
     is_in_progress: bool,
-    /// It was sent, so it must be retransmitted unchanged.
+    /// The last assigned TSN, once the request was sent: it must be retransmitted unchanged.
     last_assigned_tsn: Option<u64>,
 }
 
@@ -402,7 +402,8 @@ impl StreamReset {
         Some((sequence, result))
     }
 
-    /// The same request again: ours that answers it is lost, or waits, or has been performed.
+    /// Handles a retransmitted request of the peer: our request that answers it was lost, waits, or was
+    /// performed.
     fn on_request_again(&mut self, sequence: u32) -> Option<Answer> {
         let is_answer = |ours: &&mut Box<OwnRequest>| ours.response_sequence == Some(sequence);
         match self.ours.as_mut().filter(is_answer) {
@@ -417,7 +418,7 @@ impl StreamReset {
         }
     }
 
-    /// What became of our request.
+    /// Handles the peer's answer to our request.
     fn on_answer(
         &mut self,
         cx: &mut Context<'_>,

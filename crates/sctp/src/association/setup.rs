@@ -29,7 +29,7 @@ pub(crate) struct Setup {
     sent_at: Option<Instant>,
     /// The round-trip time, where the setup uses it.
     rtt: Option<Duration>,
-    /// It is repeated before the RTO, whether or not a round-trip time is known.
+    /// Whether the chunk is retransmitted before the RTO, even without an RTT sample.
     is_eager: bool,
     /// Attempts with a new INIT after a stale cookie.
     stale_cookies: u32,

@@ -28,7 +28,7 @@ pub(crate) enum State {
 
 #[derive(Debug)]
 pub(crate) struct EchoedCookie {
-    /// What COOKIE ECHO carries.
+    /// The State Cookie that COOKIE ECHO carries.
     pub(super) cookie: Vec<u8>,
     /// Parameters of the INIT ACK to be reported, whole (RFC 9260 §3.3.10.8).
     pub(super) unrecognized: Vec<u8>,
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    /// What INIT or COOKIE ECHO keeps, while its answer is awaited.
+    /// The retransmission state of INIT or COOKIE ECHO, while either waits for its answer.
     pub(super) fn setup_mut(&mut self) -> Option<&mut Setup> {
         match self {
             Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => Some(setup),
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    /// What SHUTDOWN or SHUTDOWN ACK keeps, once it is the turn of either.
+    /// The retransmission state of SHUTDOWN or SHUTDOWN ACK, once either is to be sent.
     pub(super) const fn shutdown_mut(&mut self) -> Option<&mut Shutdown> {
         match self {
             Self::ShutdownSent(shutdown) | Self::ShutdownAckSent(shutdown) => Some(shutdown),

@@ -15,7 +15,8 @@ use crate::config::MAX_ADDRESSES;
 
 /// Bytes of an address with its kind.
 const MAX_ADDRESS_LEN: usize = 1 + 16;
-/// What every cookie begins with: the time, eight numbers of 32 bits, four of 16 bits, flags.
+/// The length of the fixed part of a cookie in bytes: the time, eight numbers of 32 bits, four of 16 bits,
+/// flags.
 const FIXED_LEN: usize = 8 + 8 * 4 + 4 * 2 + 1;
 /// The longest cookie that is ever signed; a longer one is not ours and is not hashed.
 pub(super) const MAX_COOKIE_LEN: usize = FIXED_LEN

@@ -79,7 +79,7 @@ pub struct Endpoint {
     signer: CookieSigner,
     around: Surroundings,
     replies: VecDeque<(Route, Vec<u8>)>,
-    /// What RANDOM has in our INITs; of its own, so that it changes nothing else.
+    /// Generator for RANDOM parameters, separate so that it does not change other random values.
     randoms: Rng,
 }
 

@@ -23,12 +23,11 @@ pub(super) const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
 
 /// The reaction of an existing association to an INIT.
 enum Existing {
-    /// No association: Tie-Tags of 0.
+    /// There is no association: the Tie-Tags are 0.
     None,
-    /// It is being set up from here, too: the answer repeats the parameters of its own INIT
-    /// (RFC 9260 §5.2.1).
+    /// We have sent an INIT, too: the answer repeats the parameters of our INIT (RFC 9260 §5.2.1).
     Colliding(Identity, Arc<AssociationConfig>),
-    /// It may be about to be restarted: a new identity, with its Tie-Tags.
+    /// The association may be restarted: the answer has a new identity, and the Tie-Tags.
     Established { tie_tags: (u32, u32) },
 }
 

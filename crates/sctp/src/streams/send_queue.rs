@@ -18,7 +18,7 @@ use super::message_lists::{List, MessageLists};
 use super::scheduler::{Claim, DEFAULT_PRIORITY, Place, Scheduler, Scheduling};
 use crate::message::{MessageId, OutboundMessage, Reliability};
 
-/// What one DATA or I-DATA chunk carries, but for its TSN.
+/// The content of a DATA or I-DATA chunk, without its TSN.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fragment {
     /// The message it is part of.
@@ -82,7 +82,8 @@ enum Line {
 #[derive(Debug)]
 struct OutgoingStream {
     messages: List,
-    /// Its rank in the scheduler's line; the tag at which its last chunk or message ends while it is not there.
+    /// The stream's rank in the scheduler; while it is not scheduled, the tag at which its last chunk or
+    /// message ended.
     rank: u64,
     line: Line,
     /// The MIDs of the next ordered and of the next unordered message (RFC 8260 §2.1).
@@ -107,9 +108,9 @@ impl Default for OutgoingStream {
 /// The chunk that is cut next.
 #[derive(Clone, Copy)]
 enum Upcoming {
-    /// Of the message of this stream that has begun.
+    /// The rest of the message of this stream that has begun.
     Rest(u16),
-    /// Of this message, the oldest of this stream.
+    /// The beginning of this message, the oldest of this stream.
     Beginning(u16, u32),
 }
 
@@ -379,7 +380,7 @@ impl SendQueue {
         self.begun.of(stream).map(Begun::message)
     }
 
-    /// Of the messages that are cut in part and expire, the one that does so first: when, its stream, and its id.
+    /// The begun message that expires first: the time, its stream and its id.
     pub(crate) fn begun_expiry(&self) -> Option<(Instant, u16, MessageId)> {
         self.begun.next_expiry()
     }

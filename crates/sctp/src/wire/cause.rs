@@ -56,7 +56,7 @@ pub enum Cause<'a> {
     UnrecognizedParameters(&'a [u8]),
     /// A DATA chunk had no user data (§3.3.10.9).
     NoUserData {
-        /// Its TSN.
+        /// The TSN of the chunk.
         tsn: u32,
     },
     /// COOKIE ECHO came in the SHUTDOWN-ACK-SENT state (§3.3.10.10).
@@ -66,7 +66,7 @@ pub enum Cause<'a> {
     RestartWithNewAddresses(&'a [u8]),
     /// The application's reason for the abort (§3.3.10.12).
     UserInitiatedAbort(&'a [u8]),
-    /// A violation that no other cause names, with what the sender has to say (§3.3.10.13).
+    /// A violation that no other cause describes, with text from the sender (§3.3.10.13).
     ProtocolViolation(&'a [u8]),
     /// The request, whole, would delete the last address (RFC 5061 §4.3.1).
     DeleteLastAddress(&'a [u8]),
@@ -74,17 +74,17 @@ pub enum Cause<'a> {
     ResourceShortage(&'a [u8]),
     /// The request, whole, would delete the address that it came from (RFC 5061 §4.3.3).
     DeleteSourceAddress(&'a [u8]),
-    /// An ASCONF-ACK for what was never asked (RFC 5061 §4.3.4).
+    /// An ASCONF-ACK without a matching ASCONF (RFC 5061 §4.3.4).
     IllegalAsconfAck,
     /// The request, whole, is refused by policy (RFC 5061 §4.3.5).
     NotAuthorized(&'a [u8]),
     /// AUTH has this HMAC identifier, which was not offered (RFC 4895 §4).
     UnsupportedHmac(u16),
-    /// A cause that is not known here.
+    /// A cause with a code that is not one of the above.
     Unknown {
-        /// Its cause code.
+        /// The cause code.
         code: u16,
-        /// Its cause-specific information.
+        /// The cause-specific information.
         value: &'a [u8],
     },
 }
@@ -222,7 +222,7 @@ pub struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    /// The causes that `bytes`, the value of an ERROR or ABORT, hold.
+    /// The causes in `bytes`, the value of an ERROR or ABORT.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -250,8 +250,8 @@ impl Eq for Causes<'_> {}
 
 /// Appends error causes to a chunk that is being written.
 ///
-/// Each method returns whether there was room; a cause for which there was none is left out
-/// whole, and a smaller one may still follow.
+/// Each method returns whether there was room; a cause that does not fit is left out entirely, and a smaller
+/// one may still follow.
 pub struct CausesWriter<'s, 'b> {
     sink: &'s mut Sink<'b>,
 }

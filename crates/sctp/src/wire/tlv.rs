@@ -6,10 +6,10 @@ use super::padded;
 /// Why a parameter or an error cause cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TlvError {
-    /// Its length is below four or reaches beyond its chunk; what follows it cannot be found.
+    /// The length field is below four or exceeds the chunk; the next parameter cannot be found.
     #[error("the length of a parameter or error cause does not fit its chunk")]
     Framing,
-    /// Its value has not the length that its type calls for; what follows it can be read.
+    /// The length of the value does not fit its type; the next parameter can be read.
     #[error("the value of a parameter or error cause does not fit its type")]
     Value,
 }

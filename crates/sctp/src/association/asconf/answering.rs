@@ -18,7 +18,7 @@ pub(super) struct Answering {
     pub(super) answers: VecDeque<(u32, Box<[u8]>)>,
     /// Which of them are to leave, and where to.
     owed: Option<(Vec<u32>, Route)>,
-    /// No ASCONF of the packet at hand was performed yet.
+    /// Whether no ASCONF of the current packet was performed yet.
     pub(super) is_first: bool,
 }
 

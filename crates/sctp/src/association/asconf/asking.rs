@@ -8,7 +8,7 @@ use crate::wire::{AsconfAck, AsconfAnswer, AsconfChange, AsconfRequest, PacketWr
 /// Changes that wait for the answer to an ASCONF: as many fit the smallest packet.
 pub(super) const MAX_WAITING: usize = 12;
 
-/// What we have asked, and what is still to be.
+/// Our ASCONF requests: the one that waits for an answer, and those still to be sent.
 #[derive(Debug)]
 pub(super) struct Asking {
     /// The serial number of our next ASCONF.
@@ -24,7 +24,7 @@ pub(super) struct Asking {
 #[derive(Debug)]
 pub(super) struct Outstanding {
     pub(super) serial: u32,
-    /// Its Address Parameter.
+    /// The Address Parameter.
     address: IpAddr,
     pub(super) changes: Vec<(u32, AddressChange)>,
     is_due: bool,
@@ -116,8 +116,8 @@ impl Asking {
     }
 }
 
-/// What became of each of `changes`: the cause for which it was refused, if it was. What stands behind
-/// the first that was refused and is not told to be done, was refused, too (A7).
+/// The result of each of `changes`: the cause for which it was refused, if any. Those after the first refused
+/// one are refused, too, unless reported as performed (RFC 5061 §5.1 A7).
 pub(super) fn outcomes(changes: &[(u32, AddressChange)], ack: &AsconfAck<'_>) -> Vec<Option<u16>> {
     let mut last_cause = None;
     let outcome = |&(correlation, _): &(u32, AddressChange)| {

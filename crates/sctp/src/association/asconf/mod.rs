@@ -61,9 +61,9 @@ impl Ways<'_> {
 /// An address change requested by the application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OwnAddress {
-    /// There is another; unspecified: the one that the packet will come from.
+    /// An address was added; unspecified: the address that the packet will come from.
     Add(IpAddr),
-    /// It is no more: nothing leaves from it from now on.
+    /// An address was deleted: nothing is sent from it any more.
     Delete(IpAddr),
     /// The peer is asked to send to it.
     Prefer(IpAddr),
@@ -72,7 +72,7 @@ pub(crate) enum OwnAddress {
 }
 
 impl AddressChanges {
-    /// Before the first change: `own` are our addresses that the peer was told.
+    /// The state before the first change; `own` are the addresses that the handshake listed.
     pub(super) fn new(
         own: Vec<IpAddr>,
         (local_initial_tsn, peer_initial_tsn): (u32, u32),

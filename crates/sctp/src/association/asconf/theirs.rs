@@ -18,7 +18,7 @@ use crate::wire::{
 /// The least that must be left of a packet for an answer, beside AUTH.
 const MAX_AUTH_LEN: usize = 40;
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
     Done,

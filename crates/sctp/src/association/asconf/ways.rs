@@ -1,4 +1,4 @@
-//! What addresses that come and go do to the paths.
+//! The effect of added and deleted addresses on the paths.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -69,8 +69,8 @@ impl AddressChanges {
         self.begin_paths_from_own(cx, ways);
     }
 
-    /// Nothing leaves any more from addresses of ours that `is_given_up`: their paths begin elsewhere, or
-    /// end where there is one like that.
+    /// Stops sending from our addresses that `is_given_up`: their paths continue from another local address,
+    /// or are removed if there is such a path already.
     pub(super) fn leave_locals(
         &self,
         cx: &mut Context<'_>,

@@ -16,7 +16,7 @@ use keys::{HmacKind, KeyRing, Keyed, Mac};
 pub use keys::{MAX_SHARED_KEYS, SharedKey};
 pub(crate) use offer::{AuthOffer, MAX_VECTOR_BYTES, OfferReader, RANDOM_LEN, push_offer};
 
-/// What authenticates the chunks of one association.
+/// The authentication of the chunks of one association.
 pub(crate) struct Auth {
     peer: AuthOffer,
     /// The keys of the application; without any, one empty key under 0.
@@ -25,7 +25,7 @@ pub(crate) struct Auth {
     ready: Option<Box<(u16, Keyed)>>,
 }
 
-/// What our side of the keys is made of.
+/// Our part of the key material.
 #[derive(Clone, Copy)]
 pub(crate) struct Ours<'a> {
     pub(crate) config: &'a AssociationConfig,
@@ -43,12 +43,12 @@ impl std::fmt::Debug for Auth {
 pub(crate) enum AuthError {
     /// The hash function was not offered.
     UnsupportedHmac(u16),
-    /// No such key, or the MAC is wrong.
+    /// The key is unknown, or the MAC is wrong.
     Forged,
 }
 
 impl Auth {
-    /// What both sides have offered.
+    /// The state after the handshake, from the offers of both sides.
     pub(crate) fn new(config: &AssociationConfig, peer: &AuthOffer) -> Box<Self> {
         Box::new(Self {
             peer: peer.clone(),
@@ -146,7 +146,7 @@ impl Auth {
         self.shared.as_mut().ok_or(KeyError::NoSuchKey)?.delete(key_id)
     }
 
-    /// Gives back what can be made again.
+    /// Releases memory whose content can be recomputed.
     pub(super) fn release_memory(&mut self) {
         self.ready = None;
     }

@@ -64,7 +64,7 @@ impl HeldBack {
         self.chunks.len()
     }
 
-    /// Their payload.
+    /// The payload bytes of the chunks.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }

@@ -67,7 +67,7 @@ pub(super) struct UserData<'a> {
     tsn: u32,
     immediate: bool,
     is_interleaved: bool,
-    /// Its TSN is not unwrapped yet.
+    /// The chunk, whose TSN is not unwrapped yet.
     piece: Piece<'a>,
 }
 
@@ -80,7 +80,7 @@ pub(super) enum Forwarding<'a> {
 /// Why a DATA chunk is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DataError {
-    /// There is no such stream: to be reported (RFC 9260 §6.5).
+    /// The stream does not exist, which is reported to the peer (RFC 9260 §6.5).
     InvalidStream(u16),
     /// A protocol violation: the association is aborted.
     Violation(&'static str),
@@ -292,7 +292,7 @@ impl Inbound {
         }
     }
 
-    /// Tells the application of a message that was dropped, or ends the association if it was not to be.
+    /// Reports a dropped message to the application, or aborts the association if the configuration says so.
     fn on_dropped(
         &mut self,
         cx: &mut Context<'_>,
@@ -385,7 +385,7 @@ impl Inbound {
         Ok(true)
     }
 
-    /// Tells the application, once, that there is something to read.
+    /// Emits [`Event::Readable`], once until everything was received.
     pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>) {
         if !self.is_readable_told && self.has_message() {
             self.is_readable_told = true;

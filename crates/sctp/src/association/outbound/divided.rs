@@ -35,7 +35,7 @@ impl Divided {
     }
 }
 
-/// All that are not acknowledged entirely.
+/// The divided messages that are not completely acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct DividedMessages(BTreeMap<MessageId, Divided>);
 

@@ -15,7 +15,7 @@ use crate::wire::{PacketWriter, SkippedMid, forward_tsn_len, i_forward_tsn_len};
 /// How far the peer is to go on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward {
-    /// Both sides speak RFC 3758.
+    /// Whether both sides support RFC 3758.
     is_supported: bool,
     /// A FORWARD-TSN is to leave.
     is_owed: bool,

@@ -40,7 +40,7 @@ const MAX_OUTSTANDING: u64 = i16::MAX as u64;
 /// The least charge to the send buffer for a queued message, or for a chunk sent and not acknowledged: it bounds the
 /// bookkeeping for small messages.
 const MIN_CHARGE_BYTES: usize = 64;
-/// So many messages and chunks are taken by their payload alone, in a small buffer, too.
+/// This many messages and chunks are charged their payload alone, even in a small buffer.
 const UNCHARGED: usize = 16_384;
 
 /// The least payload of a chunk that is cut to fill a packet larger than the base size.
@@ -49,7 +49,7 @@ const MIN_PIECE_BYTES: usize = 128;
 /// A packet that was filled with DATA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Filled {
-    /// Some of it is new: what is retransmitted does not measure the path (RFC 9260 §8.3).
+    /// Whether it contains new data: retransmissions do not measure the path (RFC 9260 §8.3).
     pub(super) has_new: bool,
     /// There was no room for the next new chunk.
     pub(super) is_full: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Outbound {
     max_fragment: usize,
     /// Payload bytes in `recovery`.
     outstanding_bytes: usize,
-    /// Of paths that are used at once, the one that is looked at first for new data.
+    /// With CMT: the path that is tried first for new data.
     turn: u8,
     /// The application was told that the buffer is full.
     is_writer_waiting: bool,
@@ -109,7 +109,7 @@ pub(super) struct Standing {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expired {
     pub(super) path: u8,
-    /// It says something against the path and the peer.
+    /// Whether the expiry counts as an error of the path and the association.
     pub(super) is_error: bool,
     /// FORWARD-TSN is sent again.
     pub(super) repeats_forward: bool,
@@ -197,7 +197,7 @@ impl Outbound {
         self.queue.set_scheduling(scheduling);
     }
 
-    /// No chunk is longer than `len` from now on, header included.
+    /// Limits new chunks to `len` bytes, header included.
     pub(super) fn limit_chunks(&mut self, len: usize) {
         self.max_fragment = self.max_fragment.min(len - self.data_header_len());
     }
@@ -268,7 +268,8 @@ impl Outbound {
         self.recovery.outstanding().unit(tsn).map_or(0, |unit| unit.payload.payload.len())
     }
 
-    /// The same for a packet over `path`, which may have to leave its part of the window to others.
+    /// The length of the next new chunk for a packet over `path`, unless its part of the peer's window has to
+    /// be left to other paths.
     fn next_new_len_over(&self, path: u8) -> Option<usize> {
         let may_leave = |len: &usize| {
             let bytes = *len as u64;

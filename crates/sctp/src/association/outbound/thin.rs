@@ -23,7 +23,7 @@ struct ThinStream {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SingledOut {
     No,
-    /// As each stream that is used (`by_stream`), with the mechanisms of the association.
+    /// Singled out by `by_stream`, with the mechanisms of the association.
     ByUse,
     /// By the application, with mechanisms of its own.
     ByApplication,

@@ -1,13 +1,14 @@
-//! The largest packet that a path takes: path MTU discovery by probes (DPLPMTUD, RFC 8899 §5, §6.2).
+//! The largest packet that a path carries, found by probes (DPLPMTUD, RFC 8899 §5, §6.2).
 //!
-//! Owns the state machine of one path and answers with values; the paths write the probes, and loss recovery says
-//! what became of packets. A probe is a HEARTBEAT with a PAD chunk (RFC 4820) and never has data, so that its loss
-//! costs nothing and is no congestion. Nothing is probed before a packet was full while more data waited: an
+//! Owns the state machine of one path; the paths write the probes, and loss recovery reports the fate of
+//! packets. A probe is a HEARTBEAT with a PAD chunk (RFC 4820) and never has data, so that its loss delays no
+//! data and is not counted as congestion. Probing begins when a packet is full and more data waits: an
 //! association of small messages sends no probe.
 //!
-//! A DATA chunk is never larger than the base size allows; larger packets bundle several. A chunk that was cut
-//! cannot be cut again (RFC 9260 §6.9), and so each fits whatever size is used later, and IP never has to fragment.
-//! Retransmissions take packets of the base size: where larger ones vanish (a black hole), their data still arrives.
+//! A DATA chunk is never larger than the base size allows; larger packets bundle several. A chunk cannot be
+//! fragmented again (RFC 9260 §6.9); so each fits any size used later, and IP never fragments.
+//! Retransmissions are sent in packets of the base size: if larger ones are lost (a black hole), their data
+//! still arrives.
 
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ const COMMON_MTUS: [usize; 15] =
     [1280, 1320, 1360, 1380, 1400, 1420, 1440, 1460, 1480, 1492, 2000, 4352, 8000, 9000, 32_000];
 /// The MTU of Ethernet, in bytes: the first size probed, unless ICMP reported another.
 const ETHERNET_MTU: usize = 1500;
-/// After this time without the base size confirmed it is probed again.
+/// How long after the base size could not be confirmed it is probed again.
 const ERROR_RETRY: Duration = Duration::from_secs(60);
 /// Large packets in flight whose fate is watched, at most.
 const MAX_WATCHED: usize = 16;
@@ -43,7 +44,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Of a path whose packets have `below` bytes of IP and UDP headers.
+    /// The bounds of a path whose packets have `below` bytes of IP and UDP headers.
     pub(super) fn new(config: &PathMtuConfig, max_packet_bytes: usize, below: usize) -> Self {
         let below = below + usize::from(config.record_bytes);
         let base = max_packet_bytes & !3;
@@ -71,10 +72,11 @@ impl Bounds {
 /// The states of RFC 8899 §5.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It is not known whether packets of the base size arrive.
+    /// The base size is not confirmed yet.
     Base,
     Searching,
-    /// Until the PMTU_RAISE_TIMER ends; it is looked at when a larger packet would help.
+    /// The search is complete until the PMTU_RAISE_TIMER expires, which is checked only when a larger packet
+    /// would help.
     SearchComplete {
         raise_at: Instant,
     },
@@ -89,7 +91,7 @@ enum State {
 struct Probe {
     /// PROBED_SIZE.
     size: usize,
-    /// That of all its probes, since an answer to any of them confirms the size.
+    /// The nonce of all probes of this size, since an answer to any of them confirms it.
     nonce: u64,
     /// PROBE_COUNT: those that were not answered in time.
     lost: u8,
@@ -97,12 +99,12 @@ struct Probe {
     deadline: Option<Instant>,
 }
 
-/// What became of a packet that was sent.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PacketFate {
     InFlight,
     Delivered,
-    /// It was declared lost.
+    /// The packet was declared lost.
     Lost,
     /// Some of it was also sent in other packets, or given up: an acknowledgement says nothing of its size.
     Unknown,
@@ -203,7 +205,8 @@ impl Discovery {
         }
     }
 
-    /// A reported size; else Ethernet's, then the largest one, and then halves of what is left.
+    /// The next size to probe: a reported one, else Ethernet's, then the largest, then the middle of the
+    /// remaining ones.
     fn next_size(&self) -> Option<usize> {
         let sizes = self.bounds.between(self.confirmed, self.too_large);
         let ethernet = self.bounds.packet_in(ETHERNET_MTU);
@@ -360,7 +363,7 @@ impl Discovery {
         true
     }
 
-    /// Nothing is probed any more.
+    /// Ends discovery: nothing is probed any more.
     pub(super) fn stop(&mut self) {
         (self.probe, self.is_suspect, self.is_wanted) = (None, false, false);
     }

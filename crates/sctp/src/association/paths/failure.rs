@@ -151,7 +151,7 @@ impl Paths {
         self.control
     }
 
-    /// What belongs to no path in particular goes over `path` from now on.
+    /// Sends control chunks that belong to no particular path over `path` from now on.
     pub(in crate::association) const fn set_control(&mut self, path: u8) {
         self.control = path;
     }

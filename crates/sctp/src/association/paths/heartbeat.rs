@@ -20,7 +20,7 @@ pub(super) enum Heartbeat {
     Queued {
         unanswered: Option<u64>,
     },
-    /// It is to be sent as soon as may be.
+    /// The HEARTBEAT is to be sent at the next opportunity.
     Due,
     /// Sent; an answer is awaited until the deadline.
     Awaiting {

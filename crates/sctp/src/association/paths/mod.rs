@@ -63,16 +63,16 @@ impl PathEntry {
     }
 }
 
-/// All paths of an association; never empty.
+/// The paths of an association; never empty.
 #[derive(Debug)]
 pub(super) struct Paths {
     config: Arc<AssociationConfig>,
     entries: Vec<PathEntry>,
-    /// That of the last packet.
+    /// The path of the last packet received.
     latest: u8,
-    /// The same, if it is confirmed: where replies go (RFC 9260 §6.4).
+    /// The path of the last packet received over a confirmed path, which replies take (RFC 9260 §6.4).
     pub(super) reply: u8,
-    /// That of what belongs to none in particular.
+    /// The path of control chunks that belong to no particular path.
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     pub(super) errors: u32,
@@ -108,7 +108,7 @@ impl Paths {
         }
     }
 
-    /// These take the place of `before`, which the endpoint still knows.
+    /// Replaces the paths `before`, which the endpoint still has in its lookup table.
     pub(super) fn succeeding(mut self, before: &mut Self) -> Self {
         self.transports = std::mem::take(&mut before.transports).of_other_paths();
         self
@@ -141,7 +141,7 @@ impl Paths {
         ways.into_iter().map(|route| self.enter(PathEntry::new(route, own))).collect()
     }
 
-    /// Takes the place of a path that was removed, if there is one.
+    /// Adds a path, in the place of a removed one if there is any. Returns its number.
     fn enter(&mut self, entry: PathEntry) -> u8 {
         self.transports.touch();
         let route = entry.route;
@@ -155,7 +155,7 @@ impl Paths {
         path
     }
 
-    /// `path` is no more; there is another.
+    /// Removes `path`; another one exists.
     pub(super) fn end(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery, path: u8) {
         let before = recovery.paths().data_path();
         self.remove(path);
@@ -209,8 +209,8 @@ impl Paths {
         own
     }
 
-    /// Of `choices`, the address from which `path` is to begin instead of its own; one that the driver
-    /// chooses, without one of its family.
+    /// The one of `choices` from which `path` is to begin instead of its own address; unspecified, for the
+    /// driver to choose, if none is of its family.
     pub(super) fn local_instead(&self, path: u8, choices: &[IpAddr]) -> SocketAddr {
         let Route { local, remote } = self.get(path).route;
         let others: Vec<Route> =

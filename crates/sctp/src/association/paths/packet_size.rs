@@ -23,7 +23,7 @@ const UDP_BYTES: usize = 8;
 #[derive(Debug)]
 pub(in crate::association) struct PacketSizes(Option<Box<Discoveries>>);
 
-/// If discovery is on.
+/// State of path MTU discovery, if it is enabled.
 #[derive(Debug)]
 struct Discoveries {
     config: PathMtuConfig,
@@ -34,7 +34,7 @@ struct Discoveries {
 }
 
 impl PacketSizes {
-    /// Of paths along `routes`.
+    /// The packet sizes of paths along `routes`.
     pub(super) fn new(config: &AssociationConfig, routes: &[Route]) -> Self {
         let base = config.max_packet_bytes;
         let discoveries = |config| Box::new(Discoveries { config, base, paths: Vec::new() });
@@ -51,7 +51,7 @@ impl PacketSizes {
         paths[path] = Some(Discovery::new(bounds(config, *base, route)));
     }
 
-    /// `path` is no more.
+    /// Forgets `path`, which was removed.
     pub(super) fn end(&mut self, path: u8) {
         if let Some(all) = &mut self.0
             && let Some(discovery) = all.paths.get_mut(usize::from(path))
@@ -60,7 +60,7 @@ impl PacketSizes {
         }
     }
 
-    /// Nothing is probed any more.
+    /// Ends discovery on all paths.
     pub(super) fn stop(&mut self) {
         self.all_mut().for_each(Discovery::stop);
     }
@@ -239,7 +239,7 @@ fn bounds(config: &PathMtuConfig, base: usize, route: Route) -> Bounds {
     Bounds::new(config, base, ip + udp)
 }
 
-/// What became of the packet that `tsn` was first sent in.
+/// The fate of the packet in which `tsn` was first sent.
 fn fate_of(recovery: &Recovery, tsn: u64) -> PacketFate {
     let Some(unit) = recovery.outstanding().unit(tsn) else { return PacketFate::Delivered };
     match unit.state() {

@@ -29,7 +29,7 @@ pub(in crate::association) struct Transports {
 
 #[derive(Debug, Default)]
 struct Changes {
-    /// Those that are no more, for the endpoint to forget.
+    /// Transport addresses no longer used, for the endpoint to remove from its table.
     departed: Vec<SocketAddr>,
     probe: Option<PortProbe>,
 }
@@ -81,7 +81,7 @@ impl PortProbe {
 }
 
 impl Transports {
-    /// Those of paths that take the place of others: ports of these are not asked any more.
+    /// The transport addresses of replaced paths, whose ports are not probed any more.
     pub(super) fn of_other_paths(mut self) -> Self {
         self.touch();
         if let Some(changes) = &mut self.changes {
@@ -100,7 +100,7 @@ impl Transports {
         self.version = self.version.wrapping_add(1);
     }
 
-    /// Those that are no more, each told once.
+    /// The transport addresses no longer used, each returned once.
     pub(in crate::association) fn take_departed(&mut self) -> Vec<SocketAddr> {
         let departed = self.changes.as_mut().map(|changes| std::mem::take(&mut changes.departed));
         self.changes.take_if(|changes| changes.probe.is_none());

@@ -11,7 +11,7 @@ use super::heartbeat::{Heartbeat, heartbeat_info, read_heartbeat_info};
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
 
-/// What heartbeat timers that were due say.
+/// The result of expired heartbeat timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::association) struct Watched {
     /// The path of data was idle for a whole period.

@@ -51,7 +51,7 @@ pub(super) struct ByMid {
     begun: BTreeMap<Key, Begun>,
     /// By message and unwrapped FSN. One map for all: one of its own would cost each message a node.
     loose: BTreeMap<(Key, u64), Loose>,
-    /// Of streams with unordered or skipped messages.
+    /// State of the streams that have unordered or skipped messages.
     streams: BTreeMap<u16, StreamMids>,
 }
 

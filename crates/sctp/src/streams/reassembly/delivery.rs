@@ -16,7 +16,7 @@ pub(super) const FIRST: u64 = 1 << 32;
 /// A message all of whose pieces have arrived.
 pub(super) struct Complete {
     pub(super) stream: u16,
-    /// Or the SSN.
+    /// The MID or, without I-DATA, the SSN.
     pub(super) mid: u32,
     pub(super) ppid: u32,
     pub(super) unordered: bool,
@@ -116,7 +116,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Lets `stream` continue after `mid`: delivers what waits up to it, then what follows.
+    /// Skips messages of `stream` up to `mid`: delivers the complete ones among them, then those that follow
+    /// without a gap.
     pub(super) fn skip(&mut self, stream: u16, mid: u32) {
         let expected = self.expected(stream);
         let mid = self.unwrap(expected, mid);
@@ -131,7 +132,8 @@ impl Delivery {
         }
     }
 
-    /// Lets these streams, or all, start again, after delivering what waits in them.
+    /// Resets `streams`, or all, to sequence number 0, after delivering the complete messages that wait in
+    /// them.
     pub(super) fn reset(&mut self, streams: Option<&[u16]>) {
         if let Some(streams) = streams {
             for &stream in streams {
@@ -171,7 +173,8 @@ impl Delivery {
         }
     }
 
-    /// Makes ready what waits in `stream` from `next` on without a gap, and expects what follows.
+    /// Makes the complete messages of `stream` from `next` on readable, up to the first gap, and expects the
+    /// next one.
     fn deliver_from(&mut self, stream: u16, mut next: u64) {
         while let Some(waiting) = self.waiting.remove(&(stream, next)) {
             self.make_ready(stream, false, waiting);
@@ -180,7 +183,7 @@ impl Delivery {
         self.expected.insert(stream, next);
     }
 
-    /// Its bytes are counted already.
+    /// Makes a message readable. Its bytes were counted before.
     fn make_ready(&mut self, stream: u16, unordered: bool, Waiting { ppid, payload }: Waiting) {
         let message = payload.map(|payload| InboundMessage { stream, ppid, unordered, payload });
         self.ready.extend(message);
@@ -189,7 +192,7 @@ impl Delivery {
 
 #[cfg(test)]
 impl Delivery {
-    /// What `held_bytes` must be.
+    /// The correct value of `held_bytes`, for checks.
     pub(super) fn counted_bytes(&self) -> usize {
         let payloads = self.waiting.values().filter_map(|message| message.payload.as_ref());
         let waiting: usize = payloads.map(Bytes::len).sum();

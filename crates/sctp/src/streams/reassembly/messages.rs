@@ -1,5 +1,5 @@
-//! What both ways to find the pieces of a message share: the limits, the counters, the message that is
-//! assembled, and the complete ones.
+//! The part that reassembly by TSN and by MID share: the limits, the counters, the message being assembled,
+//! and complete messages.
 
 use bytes::Bytes;
 
@@ -17,11 +17,11 @@ pub(super) struct Assembly {
     pub(super) ppid: u32,
     pub(super) unordered: bool,
     pub(super) buffer: Vec<u8>,
-    /// It was too large: what arrives of it is discarded.
+    /// Whether the message was too large: its chunks are discarded.
     is_dropped: bool,
 }
 
-/// What both ways to find pieces share: the limits, the counters, and the complete messages.
+/// The state that reassembly by TSN and by MID share: limits, counters and complete messages.
 #[derive(Debug)]
 pub(super) struct Messages {
     pub(super) limits: ReassemblyLimits,

@@ -1,6 +1,6 @@
 //! Pieces of messages, as they arrive, and why they are not taken.
 
-/// What one received DATA or I-DATA chunk carried.
+/// The content of a received DATA or I-DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Piece<'a> {
     pub(crate) tsn: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Piece<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// How much [`Reassembly`] holds.
+/// How much [`Reassembly`](super::Reassembly) holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReassemblyLimits {
     /// The largest message, in payload bytes; a larger one is dropped. A message must fit into the receive buffer, since

@@ -72,15 +72,15 @@ impl Begun {
     }
 }
 
-/// All of them, by stream.
+/// All begun messages, by stream.
 #[derive(Debug, Default)]
 pub(super) struct BegunMessages {
     messages: BTreeMap<u16, Begun>,
     /// When those that expire do so, with their streams.
     deadlines: BTreeSet<(Instant, u16)>,
-    /// Their sizes, with their streams.
+    /// The sizes of the messages, with their streams.
     sizes: BTreeSet<(usize, u16)>,
-    /// Their sizes, added up.
+    /// The sum of the sizes.
     bytes: usize,
 }
 
