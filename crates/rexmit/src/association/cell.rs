@@ -1,4 +1,4 @@
-//! Where tasks wait for an association.
+//! The state of an association that its tasks wait on.
 
 use rexmit_sctp::AssociationId;
 use tokio::sync::Notify;

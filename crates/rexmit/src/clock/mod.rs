@@ -54,9 +54,9 @@ pub(crate) fn wall_clock_offset() -> std::time::Duration {
     std::time::Duration::from_nanos(linux::wall_clock_nanos().saturating_sub(monotonic))
 }
 
-/// Sleeps until `deadline`, up to about two milliseconds too long.
+/// Sleeps until `deadline`, or up to about two milliseconds longer.
 ///
-/// For application timers, of which there may be many. See the [module](self) for the alternative.
+/// For application timers, of which there may be many. For higher precision see [`Alarm`].
 ///
 /// # Panics
 /// Outside a tokio runtime with its timer enabled.

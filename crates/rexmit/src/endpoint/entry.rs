@@ -1,4 +1,4 @@
-//! The endpoint's state of an association, besides that of the protocol.
+//! The state that the endpoint has for an association, in addition to that of the protocol.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

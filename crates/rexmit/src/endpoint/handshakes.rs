@@ -1,4 +1,4 @@
-//! Handshakes that calls wait for.
+//! DTLS handshakes that calls wait for.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,9 +1,9 @@
 //! Attempts to connect whose first packet is answered by ICMP "port unreachable": nothing listens there, so the
 //! attempt fails at once instead of after its time limit.
 //!
-//! An attacker that has guessed the addresses and ports of an attempt can forge such an answer. It counts only while nothing was
-//! received from the peer, and the system reports none while no attempt is in progress: it neither ends an association
-//! nor makes a send fail.
+//! An attacker that has guessed the addresses and ports of an attempt can forge such an answer. It counts
+//! only while nothing was received from the peer, and the system reports such errors only while an attempt is
+//! in progress: they neither end an association nor make a send fail.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;

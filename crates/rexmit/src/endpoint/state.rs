@@ -1,5 +1,5 @@
-//! Everything behind the endpoint's lock: the protocol, the socket's outbox, the timer, and what is
-//! to be told to whom.
+//! The state behind the endpoint's lock: the protocol, the socket's outbox, the timer, and pending
+//! notifications.
 
 use std::collections::VecDeque;
 use std::io;
@@ -86,9 +86,9 @@ pub(super) struct Counts {
 /// What there is to read.
 pub(crate) enum Received {
     Message(InboundMessage),
-    /// Nothing yet.
+    /// No message yet.
     Nothing,
-    /// Nothing ever again.
+    /// No message any more.
     End,
 }
 

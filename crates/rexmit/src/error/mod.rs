@@ -1,4 +1,4 @@
-//! What can go wrong at the edge to the operating system, in words that say what to do.
+//! Errors at the boundary to the operating system, with texts that say what to do.
 
 #[cfg(feature = "udp")]
 mod association;
@@ -12,11 +12,11 @@ use thiserror::Error;
 #[cfg(feature = "udp")]
 pub use association::{ConnectError, SendError, TrySendError};
 
-/// Why a local address cannot be used.
+/// Why a local address could not be bound.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// It is in use.
+    /// The address is in use.
     #[error("{address} is in use: choose another port, or 0 for any free one")]
     InUse {
         /// The address that was asked for.
@@ -28,13 +28,13 @@ pub enum BindError {
         /// The address that was asked for.
         address: SocketAddr,
     },
-    /// Not without privileges.
+    /// Binding the address requires privileges.
     #[error("{address} is not allowed: ports below 1024 need CAP_NET_BIND_SERVICE")]
     Permission {
         /// The address that was asked for.
         address: SocketAddr,
     },
-    /// SCTP directly over IP is not for everybody.
+    /// SCTP directly over IP requires privileges.
     #[error(
         "SCTP directly over IP on {address} needs CAP_NET_RAW: run as root, give the program the \
          capability (setcap cap_net_raw+ep), or use UDP encapsulation"
@@ -52,7 +52,7 @@ pub enum BindError {
         /// The address that was asked for.
         address: IpAddr,
     },
-    /// One socket is to send from several addresses.
+    /// An endpoint with several addresses must be bound to a wildcard address.
     #[error(
         "an endpoint with several addresses is not bound to {address} alone: bind a wildcard address"
     )]
@@ -60,7 +60,7 @@ pub enum BindError {
         /// The address that was asked for.
         address: IpAddr,
     },
-    /// Encryption is of one address on either side.
+    /// An encrypted endpoint must have one address.
     #[error(
         "an encrypted endpoint has one address: an association over DTLS has a single path (RFC 8261)"
     )]
@@ -73,10 +73,10 @@ pub enum BindError {
         /// The error of the resolver.
         source: io::Error,
     },
-    /// The configuration is refused.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Without randomness no endpoint is safe.
+    /// The operating system gave no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Entropy(io::Error),
     /// Another error of the operating system.

@@ -1,5 +1,5 @@
-//! The PROXY protocol's header, version 2 ("The PROXY protocol, Versions 1 & 2", §2.2): who the
-//! client is, before anything that it says.
+//! The header of the PROXY protocol, version 2 ("The PROXY protocol, Versions 1 & 2", §2.2), which reports
+//! the client's address before its data.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! One direction of a connection: what one side says is written to the other.
+//! One direction of a connection: data read from one side is written to the other.
 
 use std::io;
 use std::net::Shutdown;

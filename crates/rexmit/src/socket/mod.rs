@@ -1,7 +1,7 @@
 //! The sockets that carry SCTP packets: UDP encapsulation (RFC 6951) and raw IP protocol 132.
 //!
-//! Both are the same to what is above: batches in, batches out, readiness from tokio. A UDP socket
-//! lets the kernel cut and coalesce batches (GSO, GRO); a raw socket takes one packet at a time.
+//! Both have the same interface: batches in, batches out, readiness from tokio. A UDP socket lets the kernel
+//! cut and coalesce batches (GSO, GRO); a raw socket takes one packet at a time.
 
 mod inbox;
 mod outbox;

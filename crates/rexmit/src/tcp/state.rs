@@ -1,5 +1,4 @@
-//! Everything behind the stack's lock: the protocol, the way to the device, the timer, and what is
-//! to be told to whom.
+//! The state behind the stack's lock: the protocol, the device, the timer, and pending notifications.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

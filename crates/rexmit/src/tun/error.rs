@@ -1,4 +1,4 @@
-//! Why there is no device, in words that say what to do.
+//! Errors of devices and namespaces, with texts that say what to do.
 
 use std::io;
 use std::net::IpAddr;
@@ -16,12 +16,12 @@ pub enum TunError {
          the device: --device /dev/net/tun)"
     )]
     NoDriver,
-    /// The device node is not for this user.
+    /// This user may not open the device node.
     #[error(
         "/dev/net/tun may not be opened by this user: run as root, or `sudo chmod a+rw /dev/net/tun`"
     )]
     NodePermission,
-    /// Network interfaces are not for everybody.
+    /// Network interfaces require privileges.
     #[error(
         "a TUN device needs CAP_NET_ADMIN: run as root, or grant it with `sudo setcap \
          cap_net_admin,cap_sys_admin+ep {}`", program.display()
@@ -30,7 +30,7 @@ pub enum TunError {
         /// This program.
         program: PathBuf,
     },
-    /// Nor are network namespaces.
+    /// Network namespaces require privileges.
     #[error(
         "a network namespace needs CAP_SYS_ADMIN: run as root, or grant it with `sudo setcap \
          cap_net_admin,cap_sys_admin+ep {}`", program.display()
@@ -39,7 +39,7 @@ pub enum TunError {
         /// This program.
         program: PathBuf,
     },
-    /// The system gives its users no user namespaces.
+    /// The system does not allow unprivileged user namespaces.
     #[error(
         "an unprivileged user namespace is refused ({0}): run as root, or allow them \
          (`sudo sysctl user.max_user_namespaces=10000`; on Ubuntu also \
@@ -68,7 +68,7 @@ pub enum TunError {
         /// The name that was asked for.
         name: String,
     },
-    /// No interface can have this name, or this MTU, or this address.
+    /// The name, MTU or address is not possible for an interface.
     #[error("no TUN device can be like this: {0}")]
     Impossible(String),
     /// An interface of this machine has an address in the same network.
@@ -119,7 +119,7 @@ impl TunError {
         }
     }
 
-    /// Whether what is missing is a permission or the driver, not a better configuration.
+    /// Whether a permission or the driver is missing, which no other configuration would change.
     #[must_use]
     pub fn is_not_permitted(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};

@@ -1,5 +1,5 @@
-//! How a protocol that does no I/O is served, whichever protocol it is: turns under one lock, taken
-//! by the handles and by one task that drives.
+//! Runs a sans-I/O protocol, whichever it is, in turns under one lock, which the handles and one driver task
+//! take.
 //!
 //! [`Served`] does the protocol's part of each step; the order of the steps, and
 //! with it that no wake-up is lost, is here alone.

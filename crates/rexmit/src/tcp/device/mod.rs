@@ -1,4 +1,4 @@
-//! Where a stack's IP packets come from and go to.
+//! The devices over which a stack exchanges IP packets.
 
 mod memory;
 
@@ -10,7 +10,7 @@ use crate::tun::{AsyncTun, Batch};
 pub use memory::{MemoryDevice, QUEUE_PACKETS};
 
 /// Exchanges IP packets with a network: a TUN device ([`AsyncTun`]), another stack in this process
-/// ([`MemoryDevice`]), a tunnel of one's own.
+/// ([`MemoryDevice`]), or a tunnel of the application.
 pub trait PacketDevice: Send + Sync + 'static {
     /// The longest packet, in bytes.
     fn mtu(&self) -> u16;
