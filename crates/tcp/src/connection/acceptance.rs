@@ -1,5 +1,5 @@
-//! Which segments are looked at (RFC 9293 §3.10.7.4, first to fourth check and the beginning of the
-//! fifth; RFC 5961; RFC 7323 §5.3).
+//! The acceptance test of segments (RFC 9293 §3.10.7.4, first to fourth check and the beginning of the fifth;
+//! RFC 5961; RFC 7323 §5.3).
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
@@ -34,14 +34,14 @@ const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> b
 /// Why a segment is not looked at, or not further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Refusal {
-    /// It bears no timestamps, though they were agreed on (RFC 7323 §3.2).
+    /// The segment has no timestamps, although they were negotiated (RFC 7323 §3.2).
     NoTimestamps,
-    /// Its timestamp is older than one that was taken (PAWS, RFC 7323 §5.3 R1).
+    /// The timestamp is older than an earlier one (PAWS, RFC 7323 §5.3 R1).
     OldTimestamp,
     OutOfWindow,
-    /// It may be forged: the peer is to prove it (RFC 5961 §3.2, §4.2, §5.2).
+    /// The segment may be forged: a challenge ACK asks the peer for proof (RFC 5961 §3.2, §4.2, §5.2).
     Doubtful(&'static str),
-    /// It ends the connection, for this reason if anybody is to know one.
+    /// The segment ends the connection; the reason is for the application, if it has to know one.
     Ends(Option<CloseReason>),
     Silently,
 }

@@ -1,5 +1,5 @@
-//! Processing of an acknowledgement (RFC 9293 §3.10.7.4, fifth check): data it frees, what loss
-//! recovery makes of it, and the window it tells.
+//! Processing of an ACK (RFC 9293 §3.10.7.4, fifth check): it frees sent data, feeds loss recovery, and
+//! updates the send window.
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_recovery::{Ack, LossDetection, RttSource};

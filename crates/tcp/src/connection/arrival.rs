@@ -1,4 +1,4 @@
-//! A segment that arrives, with its numbers placed next to ours.
+//! A received segment, with its sequence numbers unwrapped.
 
 use crate::wire::{Flags, HEADER_LEN, Header, Segment};
 

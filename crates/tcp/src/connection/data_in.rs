@@ -1,5 +1,5 @@
-//! Data that arrives (RFC 9293 §3.10.7.4, sixth and seventh check), when it is acknowledged
-//! (§3.8.6.3, RFC 5681 §4.2), and how the application takes it (§3.10.3).
+//! Received data (RFC 9293 §3.10.7.4, sixth and seventh check), when it is acknowledged (§3.8.6.3, RFC 5681
+//! §4.2), and reading by the application (§3.10.3).
 
 use super::inbound::Inbound;
 use super::owed::Reset;

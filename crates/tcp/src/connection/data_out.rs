@@ -1,5 +1,5 @@
-//! New data: what the application gives (RFC 9293 §3.10.2), and how much of it may leave as the next
-//! segment (§3.7.4, §3.8.6.2.1).
+//! New data: writing by the application (RFC 9293 §3.10.2), and how much may be sent in the next segment
+//! (§3.7.4, §3.8.6.2.1).
 
 use rexmit_core::Instant;
 use rexmit_recovery::{NewUnit, OpenPacket};

@@ -1,5 +1,5 @@
-//! The two ends of stream: what a FIN, and the acknowledgement of ours, does to the state
-//! (RFC 9293 §3.6, §3.10.7.4, fifth and eighth check).
+//! The ends of both streams: the effect of the peer's FIN, and of the ACK of ours, on the state (RFC 9293
+//! §3.6, §3.10.7.4, fifth and eighth check).
 
 use super::inbound::PeerFin;
 use super::{Arrival, Connection, Context, Next, State, Timer};

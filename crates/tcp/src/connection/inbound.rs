@@ -1,5 +1,5 @@
-//! The receiving half: what has arrived, what was acknowledged of it, and what was offered
-//! (RFC 9293 §3.3.1, receive sequence variables).
+//! The receiving half: data received, acknowledged, and the window advertised (RFC 9293 §3.3.1, receive
+//! sequence variables).
 
 use super::context::Negotiated;
 use super::window::{OfferedWindow, Room};
@@ -13,11 +13,11 @@ use crate::wire::Options;
 pub(super) enum PeerFin {
     /// No FIN has arrived.
     Open,
-    /// It has this sequence number; something before it is missing.
+    /// A FIN with this sequence number has arrived, and data before it is missing.
     Ahead(u64),
-    /// Everything has arrived.
+    /// The FIN and all data before it have arrived.
     Taken,
-    /// The application knows.
+    /// The application has read the end of the data.
     Told,
 }
 

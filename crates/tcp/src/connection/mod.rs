@@ -1,5 +1,4 @@
-//! One connection: its state and the table of what a segment does. The procedures of RFC 9293 have
-//! a file each.
+//! One connection: its state, and the dispatch of segments. Each procedure of RFC 9293 has a file.
 
 mod acceptance;
 mod acknowledge;

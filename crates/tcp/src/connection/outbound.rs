@@ -27,7 +27,7 @@ const FIRST_UNIT: u64 = 1;
 pub(super) enum Fin {
     /// The application may send more.
     Open,
-    /// It has finished; the FIN has not left.
+    /// The application has finished; the FIN was not sent yet.
     Queued,
     /// The FIN was sent.
     Sent,

@@ -1,5 +1,4 @@
-//! Probing a closed window (RFC 9293 §3.8.6.1) and what is held back against silly windows
-//! (§3.8.6.2.1).
+//! Probing a closed window (RFC 9293 §3.8.6.1), and data held back to avoid silly windows (§3.8.6.2.1).
 
 use std::time::Duration;
 

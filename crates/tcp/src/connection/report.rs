@@ -81,9 +81,9 @@ fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
 /// The content of a duplicate report.
 #[derive(Clone, Debug)]
 pub(super) enum Duplicates {
-    /// Nothing of which it is known whether it was sent more than once.
+    /// No duplicate, or one of which it is unknown whether it was sent more than once.
     None,
-    /// The network made a copy of something that was sent once.
+    /// A duplicate of data that was sent once: the network duplicated it.
     Unexplained,
     /// These units were sent more than once, and arrived more than once.
     Units(Vec<u64>),

@@ -1,5 +1,5 @@
-//! Retransmitted data, by its place in the stream: a duplicate report (RFC 2883) concerns
-//! sequence numbers, and of what loss recovery may have forgotten.
+//! The ranges of the stream that were retransmitted: a duplicate report (RFC 2883) concerns sequence numbers,
+//! also of units that loss recovery has forgotten.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ pub(super) struct Retransmitted {
 /// Whether what was reported as a duplicate had left more than once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
-    /// It had, or this is forgotten.
+    /// It was retransmitted, or that is unknown.
     Maybe,
-    /// It was sent once.
+    /// It was sent only once.
     Never,
 }
 

@@ -1,4 +1,4 @@
-//! Segments: what goes into the next one, as loss recovery says.
+//! Building the next segment, as loss recovery directs.
 
 use rexmit_core::Instant;
 use rexmit_core::trace::Tracer;

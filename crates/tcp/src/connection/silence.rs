@@ -1,5 +1,4 @@
-//! The silence of the peer and its consequences: a probe (RFC 9293 §3.8.4), or giving
-//! memory back.
+//! The silence of the peer: keep-alive probes (RFC 9293 §3.8.4), and the release of unused memory.
 
 use std::time::Duration;
 
@@ -26,11 +25,11 @@ pub(super) struct Silence {
 /// The expiry of the probe timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
-    /// No silence that is long enough: it looks again then.
+    /// The silence is not long enough; check again at this time.
     Nothing(Instant),
-    /// A probe leaves, and it looks again then.
+    /// A probe is sent; check again at this time.
     Silence(Instant),
-    /// The peer does not answer.
+    /// The peer does not answer any more.
     Nobody,
 }
 

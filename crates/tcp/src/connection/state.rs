@@ -1,14 +1,13 @@
-//! The states of a connection (RFC 9293 §3.3.2) and what may happen in each.
+//! The states of a connection (RFC 9293 §3.3.2), and what each allows.
 
-/// A state of RFC 9293 §3.3.2. LISTEN is not one of a connection here: a listener makes
-/// connections in SYN-RECEIVED.
+/// A state of RFC 9293 §3.3.2. LISTEN is not among them: a listener creates connections in SYN-RECEIVED.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
-    /// We asked for a connection.
+    /// Our SYN was sent.
     SynSent,
-    /// Both have asked; our SYN is not acknowledged.
+    /// Both SYNs were sent; ours is not acknowledged.
     SynReceived,
-    /// Data flows.
+    /// The connection is established.
     Established,
     /// We have finished sending; our FIN is not acknowledged.
     FinWait1,
@@ -27,7 +26,7 @@ pub enum State {
 }
 
 impl State {
-    /// The RFC's name.
+    /// The name in RFC 9293, such as "ESTABLISHED".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,5 +1,5 @@
-//! The window that we offer (RFC 9293 §3.8.6.2.2, RFC 7323 §2): never taken back, and never opened
-//! by less than is worth a segment.
+//! The window that we advertise (RFC 9293 §3.8.6.2.2, RFC 7323 §2): it never shrinks, and it opens only by
+//! amounts that are worth a segment.
 
 /// The right edge of what the peer may send.
 #[derive(Clone, Copy, Debug)]

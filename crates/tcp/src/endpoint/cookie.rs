@@ -1,14 +1,13 @@
-//! SYN cookies: what a full backlog would have to remember between SYN and ACK, given to the peer
-//! to keep (RFC 4987 §3.6).
+//! SYN cookies: the state between SYN and ACK, which a full backlog has no room for, is encoded in the
+//! SYN-ACK and returned by the peer (RFC 4987 §3.6).
 //!
-//! The initial sequence number is a keyed hash of both ends, the peer's initial sequence number and
-//! the time, with an index of its MSS in the lowest three bits. Window scale and SACK stand in the
-//! lowest bits of the timestamp, which the peer echoes; without timestamps they are given up.
+//! The initial sequence number is a keyed hash of both ends, the peer's initial sequence number and the time,
+//! with an index of its MSS in the lowest three bits. Window scale and SACK are in the lowest bits of the
+//! timestamp, which the peer echoes; without timestamps the connection has neither.
 //!
-//! 29 bits are left for the hash. An attacker who guesses them gets a connection from an address that is
-//! not his, as he would with any initial sequence number; therefore nothing but a lately full
-//! backlog makes us look at cookies at all. The bits in the timestamp are not covered: they say
-//! only what the peer itself can do, and it alone suffers if it changes them.
+//! 29 bits are left for the hash. An attacker who guesses them gets a connection from a forged address, as
+//! with any initial sequence number; therefore cookies are only accepted while the backlog was full recently.
+//! The hash does not cover the bits in the timestamp: they only describe the peer's own capabilities.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -54,11 +53,11 @@ pub(super) struct Opened {
 /// Why the acknowledgement in a segment is no good cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
-    /// None were made lately.
+    /// No cookie was sent recently.
     NoneInUse,
-    /// It has made a connection.
+    /// The cookie was used already.
     Used,
-    /// It is forged, or too old, or the segment is not the first.
+    /// The cookie is forged or too old, or the segment is not the first of the connection.
     Unknown,
 }
 

@@ -1,7 +1,7 @@
-//! What tells one connection from another, and hashes of it under secret keys.
+//! The four-tuple that identifies a connection, and hashes of it with secret keys.
 //!
-//! The remote half is chosen by the sender of a packet. Under a secret key an attacker
-//! cannot choose values that fall into one place of a table, or guess what is made from them.
+//! The remote half is chosen by the sender of a packet. With a secret key an attacker cannot choose values
+//! that collide in a table, or guess values derived from the hash.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,5 +1,5 @@
-//! Where sequence numbers and timestamps of a connection begin: somewhere that others cannot guess,
-//! and after where the connection before it, between the same two ends, left off.
+//! The initial sequence number and timestamp of a connection: not predictable for others, and above those of
+//! the last connection between the same two ends.
 
 use rexmit_core::{Instant, Seed};
 

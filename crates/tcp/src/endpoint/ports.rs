@@ -1,5 +1,5 @@
-//! Ephemeral ports by double hashing (RFC 6056 §3.3.4): for each peer they go up one by one from
-//! where others cannot guess, so that none is used again before all were.
+//! Ephemeral ports by double hashing (RFC 6056 §3.3.4): for each peer they increase by one from a start that
+//! others cannot predict, so that no port is used again before all others.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,5 +1,5 @@
-//! Connections in TIME-WAIT (RFC 9293 §3.3.2, §3.10.7.4), in as few bytes as will do: what is
-//! needed to acknowledge the peer's FIN again, and to tell a new SYN from an old one.
+//! Connections in TIME-WAIT (RFC 9293 §3.3.2, §3.10.7.4), stored in few bytes: enough to acknowledge the
+//! peer's FIN again, and to distinguish a new SYN from an old one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -29,10 +29,9 @@ pub(super) struct TimeWait {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Nothing,
-    /// An acknowledgement of where both sides left off.
+    /// Send an ACK with the final sequence numbers.
     Acknowledge,
-    /// It is a SYN of a new connection; the sequence number is the first that it must not begin
-    /// before.
+    /// The SYN begins a new connection, whose initial sequence number must be at least this.
     Reopen(u32),
 }
 

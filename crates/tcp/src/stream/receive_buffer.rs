@@ -1,6 +1,5 @@
-//! Bytes that arrived: those in order wait for the application, those beyond a gap for the gap to
-//! close. Both lie in one ring at the place where the application will find them, so that a byte is
-//! copied once on its way in and once on its way out.
+//! Received bytes: those in order wait for the application, those beyond a gap for the gap to be filled. Both
+//! are in one ring, at their final place, so that a byte is copied once when received and once when read.
 
 use rexmit_core::RangeSet;
 

@@ -1,7 +1,7 @@
-//! A ring of bytes that are written and read at places counted from its front.
+//! A ring buffer that is written and read at offsets from its front.
 //!
-//! Its memory is asked for as zeros and not touched before bytes are written there: what lies far
-//! beyond a gap takes no more real memory than the pages that it falls on.
+//! Its memory is allocated as zeros and not touched before bytes are written: bytes far beyond a gap use only
+//! the pages that they are in.
 
 /// The least that is asked for.
 const MIN_CAPACITY: usize = 256;
