@@ -17,7 +17,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// The same route, seen from the other end.
+    /// The route as seen from the other end.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self { local: self.remote, remote: self.local }

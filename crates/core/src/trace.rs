@@ -46,11 +46,11 @@ impl<'a> Tracer<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendCause {
-    /// Data for the first time.
+    /// Data was sent for the first time.
     New,
     /// The retransmission timer expired (RFC 9260 §6.3.3).
     Timeout,
-    /// Enough missing reports (RFC 9260 §7.2.4).
+    /// Fast retransmit: enough missing reports (RFC 9260 §7.2.4), duplicate ACKs, or RACK.
     FastRetransmit,
     /// Outstanding data bundled with a retransmission that had room.
     Bundled,

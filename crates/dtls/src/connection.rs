@@ -1,4 +1,4 @@
-//! One DTLS connection, its time in ours.
+//! One DTLS connection, with our instants translated to those of the library.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -63,14 +63,14 @@ pub(crate) fn library_config(encryption: &Encryption, mtu: usize) -> Arc<dimpl::
 #[derive(Debug)]
 pub(crate) enum State {
     Handshaking,
-    /// Both sides have proved who they are, and are trusted.
+    /// Both sides are authenticated and trusted.
     Secured {
         /// When it is looked at next whether an association uses it.
         check_at: Instant,
         /// None did when it was looked at last.
         is_unused: bool,
     },
-    /// Refused after the handshake: whatever still comes is answered by the last record.
+    /// Refused after the handshake: every further datagram is answered by the last record.
     Refused {
         farewell: Vec<u8>,
         until: Instant,

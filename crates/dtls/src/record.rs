@@ -1,4 +1,4 @@
-//! Records and the ClientHello, as far as they must be understood ahead of the library (RFC 9147 §4, §5).
+//! Parsing of records and the ClientHello, as far as needed before the library (RFC 9147 §4, §5).
 
 /// Content types of DTLS 1.2 (RFC 6347 §4.1).
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -87,7 +87,7 @@ pub(crate) fn admissible(datagram: &[u8], is_handshaking: bool) -> Option<&[u8]>
 /// The records that a [session](crate::Session) admits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
-    /// All but application data in the clear.
+    /// All records but plaintext application data.
     Handshake,
     /// Protected records, and flights of a handshake that the peer retransmits.
     Flights,

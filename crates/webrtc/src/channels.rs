@@ -1,4 +1,5 @@
-//! The channels of a connection: their streams, opening and closing, and which messages are theirs (RFC 8831, RFC 8832).
+//! The channels of a connection: their streams, how they open and close, and which messages belong to them
+//! (RFC 8831, RFC 8832).
 
 #[cfg(test)]
 mod fuzz;

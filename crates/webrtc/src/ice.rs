@@ -1,7 +1,7 @@
-//! ICE (RFC 8445) of one peer, by the crate `is`: with bounds on what a peer can make it keep, and with consent
-//! (RFC 7675).
+//! ICE (RFC 8445) of one peer, by the crate `is`: with bounded state, and with consent (RFC 7675).
 //!
-//! There is one socket, whose own address does not matter to ICE: it has a name here, one for either IP version.
+//! There is one socket, whose own address does not matter to ICE: a placeholder address per IP version stands
+//! for it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rexmit_core::{Instant, Rng};
 use crate::config::IceMode;
 use crate::sdp::Description;
 
-/// Addresses from which a peer has shown itself, at most; checks from others are dropped.
+/// The most addresses from which a peer may send checks; checks from others are dropped.
 pub const MAX_PEER_ADDRESSES: usize = 32;
 /// Addresses of ours that a peer has seen, at most.
 const MAX_MAPPED: usize = 8;

@@ -133,7 +133,8 @@ impl Agent {
         }
     }
 
-    /// Opens a channel, also before the connection is established: [`Event::ChannelOpened`](crate::Event::ChannelOpened) follows, or
+    /// Opens a channel; allowed before the connection is established.
+    /// [`Event::ChannelOpened`](crate::Event::ChannelOpened) follows, or
     /// [`Event::ChannelClosed`](crate::Event::ChannelClosed) if there is no stream for it.
     ///
     /// # Errors
@@ -168,60 +169,61 @@ impl Agent {
         Ok(())
     }
 
-    /// Closes a channel once everything it has accepted was sent: [`Event::ChannelClosed`](crate::Event::ChannelClosed) follows.
+    /// Closes a channel after sending the messages that it has accepted;
+    /// [`Event::ChannelClosed`](crate::Event::ChannelClosed) follows.
     pub fn close_channel(&mut self, now: Instant, channel: ChannelId) {
         self.channels.close(channel);
         self.advance(now);
     }
 
-    /// Bytes that a channel has accepted and not sent, as `bufferedAmount` in JavaScript.
+    /// The bytes that a channel has accepted and not sent, as `bufferedAmount` in JavaScript.
     #[must_use]
     pub fn buffered_amount(&self, channel: ChannelId) -> usize {
         self.channels.buffered(channel)
     }
 
-    /// [`Event::BufferedAmountLow`](crate::Event::BufferedAmountLow) is reported when [`buffered_amount`](Self::buffered_amount) falls to this many
-    /// bytes. 0 to begin with.
+    /// Sets the threshold of [`Event::BufferedAmountLow`](crate::Event::BufferedAmountLow), which is reported
+    /// when [`buffered_amount`](Self::buffered_amount) falls to this many bytes. Default 0.
     pub fn set_buffered_amount_low_threshold(&mut self, channel: ChannelId, bytes: usize) {
         self.channels.set_low_threshold(channel, bytes);
     }
 
-    /// Ends the connection at once, and tells the peer. What was not sent is lost.
+    /// Closes the connection at once, and notifies the peer. Unsent messages are lost.
     pub fn close(&mut self, now: Instant) {
         self.end(now, CloseReason::Local);
     }
 
-    /// Whether the connection has ended; there may be events left.
+    /// Whether the connection has ended; there may be unread events.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, State::Ending(_) | State::Closed)
     }
 
-    /// Whether the last event was reported.
+    /// Whether the connection has ended and all events were read.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, State::Closed)
     }
 
-    /// Whether it is still being set up.
+    /// Whether the connection is being set up.
     #[must_use]
     pub const fn is_setting_up(&self) -> bool {
         matches!(self.state, State::SettingUp { .. })
     }
 
-    /// Where data are sent; `None` before ICE has found it.
+    /// The address that data is sent to; `None` until ICE has found it.
     #[must_use]
     pub const fn remote(&self) -> Option<SocketAddr> {
         self.ice.nominated()
     }
 
-    /// Addresses at which the peer has shown itself.
+    /// The addresses from which the peer has sent authenticated checks.
     #[must_use]
     pub fn peer_addresses(&self) -> &[SocketAddr] {
         self.ice.sources()
     }
 
-    /// The version of DTLS; `None` before it is known.
+    /// The negotiated version of DTLS; `None` before.
     #[must_use]
     pub fn dtls_version(&self) -> Option<Version> {
         self.session.as_ref()?.version()
@@ -233,7 +235,7 @@ impl Agent {
         self.association.statistics()
     }
 
-    /// Messages of the peer that were dropped: of no channel, or malformed ones of DCEP.
+    /// The number of messages of the peer that were dropped: for no channel, or malformed DCEP messages.
     #[must_use]
     pub const fn dropped_messages(&self) -> u64 {
         self.channels.dropped

@@ -1,4 +1,4 @@
-//! The peers as their driver sees them.
+//! The peers as a [`Machine`], for their driver.
 
 use rexmit_core::{Instant, Machine, Route};
 
