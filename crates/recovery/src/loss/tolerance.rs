@@ -189,7 +189,7 @@ pub(crate) const AGE: u64 = 4096;
 const WEIGHT: u32 = 16;
 /// Values below this have a bucket each.
 const LINEAR: u16 = 32;
-/// The largest value distinguished.
+/// Values above this are counted as this.
 const MAX: u16 = 4095;
 const BUCKETS: usize = 144;
 

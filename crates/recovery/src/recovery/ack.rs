@@ -726,7 +726,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         spurious.on_unexplained_duplicate(state.outstanding.next_unit());
     }
 
-    /// Judges the episodes that are undecided.
+    /// Decides open episodes as spurious, if the ACK allows it.
     fn judge_episodes(&mut self, has_new: bool, echo: Option<(Instant, Duration)>) {
         if !self.recovery.spurious.is_on() {
             return;

@@ -17,7 +17,7 @@ const MAX_ECHOED_BYTES: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Replies {
     cookie_ack: bool,
-    /// Where each goes, and all that was in the HEARTBEAT.
+    /// HEARTBEAT ACKs to be sent: the route of each, and the content of the HEARTBEAT.
     heartbeat_acks: Vec<(Route, Box<[u8]>)>,
     errors: Vec<ReportedError>,
     /// Chunks of unknown types in the present packet.

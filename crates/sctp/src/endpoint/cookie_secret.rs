@@ -107,7 +107,7 @@ impl EpochSecret {
     }
 }
 
-/// Moves `state` on, and returns the key that comes out of it.
+/// Advances `state`, and returns the key derived from it.
 fn step(state: &mut Key) -> Key {
     let derive = |label: &[u8]| {
         let mut mac = keyed(state);

@@ -385,7 +385,7 @@ impl Endpoint {
         self.reply(route, reply);
     }
 
-    /// A new association out of a good cookie.
+    /// Creates an association from a valid cookie.
     fn accept(
         &mut self,
         now: Instant,

@@ -7,7 +7,7 @@ use rexmit_core::serial::Serial;
 
 use crate::wire::Header;
 
-/// After this time TS.Recent says nothing any more (RFC 7323 §5.5: 24 days at a tick of 1 ms).
+/// TS.Recent is invalid after this time (RFC 7323 §5.5: 24 days at a tick of 1 ms).
 const RECENT_IS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// The tick of TSval.

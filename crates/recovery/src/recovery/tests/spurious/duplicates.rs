@@ -232,7 +232,8 @@ fn each_path_has_its_own_events() {
     assert!(s.window(0).ssthresh() < other);
 }
 
-/// More copies than the log holds: what is dropped would have had to be reported.
+/// With more transmissions than the log holds, some reports cannot be attributed, so the episode is not
+/// proven.
 #[test]
 fn an_event_larger_than_the_log_is_not_proven() {
     for (units, is_proven) in [(crate::LOG_CAPACITY, true), (crate::LOG_CAPACITY + 1, false)] {
