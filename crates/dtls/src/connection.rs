@@ -67,7 +67,7 @@ pub(crate) enum State {
     Secured {
         /// When it is looked at next whether an association uses it.
         check_at: Instant,
-        /// None did when it was looked at last.
+        /// Whether no association used the connection at the last check.
         is_unused: bool,
     },
     /// Refused after the handshake: every further datagram is answered by the last record.
@@ -188,7 +188,7 @@ impl Connection {
         self.dtls.send_application_data(packet).map(drop)
     }
 
-    /// Has the library say goodbye, and returns the datagram with it.
+    /// Closes the connection in the library, and returns the datagram with its close alert.
     pub(crate) fn close(&mut self, buffer: &mut Vec<u8>) -> Vec<u8> {
         let mut farewell = Vec::new();
         if self.dtls.close().is_ok() {

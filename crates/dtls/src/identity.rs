@@ -187,7 +187,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Has the key sign something, and the certificate verify it.
+/// Checks that the key belongs to the certificate, by a signature.
 fn check(provider: &CryptoProvider, certificate: &[u8], key: &[u8]) -> Result<(), IdentityError> {
     const MESSAGE: &[u8] = b"rexmit";
     let key = provider.key_provider.load_private_key(key);

@@ -27,7 +27,8 @@ const fn is_protected(first: u8) -> bool {
     first & 0xe0 == 0x20
 }
 
-/// Takes the first record off `datagram`; `None` if it is cut short, too long, or no record.
+/// Removes the first record from `datagram`, and returns it; `None` if it is truncated, too long, or not a
+/// record.
 fn split_record<'a>(datagram: &mut &'a [u8]) -> Option<&'a [u8]> {
     let first = *datagram.first()?;
     let len = if is_protected(first) {
@@ -169,9 +170,9 @@ pub(crate) struct ClientHello<'a> {
 
 /// The extension that echoes a cookie.
 struct Cookie<'a> {
-    /// Its place among the extensions.
+    /// Its offset among the extensions.
     at: usize,
-    /// Of the whole extension.
+    /// The length of the whole extension.
     len: usize,
     value: &'a [u8],
 }

@@ -91,7 +91,7 @@ pub enum SessionOutput<'a> {
 enum State {
     Handshaking,
     Secured {
-        /// Until when retransmitted flights of the peer are answered.
+        /// The time until which retransmitted flights of the peer are answered.
         flights_until: Instant,
     },
     Ended,

@@ -184,7 +184,7 @@ pub enum ConfigError {
     OutOfBounds {
         /// The field.
         name: &'static str,
-        /// Its value.
+        /// The value given.
         value: usize,
         /// The least it may be.
         min: usize,

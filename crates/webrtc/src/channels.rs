@@ -21,7 +21,7 @@ const MAX_RESETS: usize = 64;
 /// Messages of DCEP that wait for room in the send buffer; beyond them channels that the peer opens are closed.
 const MAX_CONTROL: usize = 1024;
 
-/// What one peer can make be kept (see [`AgentConfig`]).
+/// The limits of the state that a peer can cause (see [`AgentConfig`]).
 struct Limits {
     max_channels: usize,
     max_label_bytes: usize,
@@ -30,11 +30,11 @@ struct Limits {
 /// Streams that are to be reset, by either side.
 #[derive(Default)]
 struct Resets {
-    /// Of ours, on which the peer has opened what cannot be.
+    /// Our streams on which the peer has opened a channel that is not allowed.
     refused: BTreeSet<u16>,
     /// The peer was asked to take a reset of ours.
     is_under_way: bool,
-    /// Of the peer's, which has reset them, until what arrived before is received.
+    /// Streams that the peer has reset, until the messages received before are read.
     of_peer: BTreeSet<u16>,
 }
 
@@ -349,7 +349,8 @@ impl Channels {
         self.resets.of_peer.extend(known.filter(|it| streams.is_empty() || streams.contains(it)));
     }
 
-    /// What arrived before the peer's resets is received: they count now. Returns whether there were any.
+    /// Applies the peer's resets, after all messages received before them were read. Returns whether there
+    /// were any.
     pub(crate) fn on_drained(&mut self) -> bool {
         let has_resets = !self.resets.of_peer.is_empty();
         for stream in std::mem::take(&mut self.resets.of_peer) {

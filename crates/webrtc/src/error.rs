@@ -26,7 +26,7 @@ pub enum OfferError {
     /// A limit of the server was reached.
     #[error("the limit of {limit} {what} is reached: try again later")]
     Busy {
-        /// Of what there are too many.
+        /// The limited resource.
         what: &'static str,
         /// The limit.
         limit: usize,

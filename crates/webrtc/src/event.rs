@@ -13,7 +13,7 @@ pub enum Event {
     ChannelOpened {
         /// The channel.
         channel: ChannelId,
-        /// What it is like.
+        /// The properties of the channel.
         config: ChannelConfig,
         /// Whether the peer has opened it.
         is_incoming: bool,

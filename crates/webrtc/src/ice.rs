@@ -32,7 +32,7 @@ const fn local_for(remote: SocketAddr) -> SocketAddr {
     if remote.is_ipv4() { LOCAL_V4 } else { LOCAL_V6 }
 }
 
-/// What both sides of a connection authenticate their checks with.
+/// The credentials with which both sides authenticate their checks.
 #[derive(Clone)]
 pub(crate) struct Credentials {
     pub(crate) ufrag: String,

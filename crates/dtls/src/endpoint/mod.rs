@@ -31,7 +31,7 @@ pub enum Event {
     Secured {
         /// The peer's address.
         remote: SocketAddr,
-        /// Its certificate.
+        /// The fingerprint of its certificate.
         peer: Fingerprint,
     },
     /// The connection with `remote` has failed or ended; its associations were aborted.
@@ -93,7 +93,7 @@ pub struct Endpoint {
     statistics: Statistics,
 }
 
-/// What waits to be polled.
+/// The outputs that wait to be polled.
 #[derive(Default)]
 struct Queues {
     /// Cookies.
@@ -108,7 +108,7 @@ struct Queues {
 struct Buffers {
     /// A packet of SCTP before it is encrypted.
     packet: Vec<u8>,
-    /// What comes from the library.
+    /// A buffer for outputs of the library.
     output: Vec<u8>,
 }
 
@@ -280,8 +280,8 @@ impl Endpoint {
         self.advance_from(now, index, route, act);
     }
 
-    /// As [`Self::advance`], for a datagram that arrived over `route`. Returns whether there was an SCTP packet
-    /// in it.
+    /// As [`Self::advance`], for a datagram received over `route`. Returns whether it contained an SCTP
+    /// packet.
     fn advance_from(
         &mut self,
         now: Instant,

@@ -14,7 +14,7 @@ use crate::clock;
 
 /// Packets that may wait for the disk; others are missing in the capture, and counted.
 const MAX_WAITING: usize = 8192;
-/// What Linux gives packets unless told otherwise. The relay does not see what the sender chose.
+/// The default hop limit of Linux; the relay does not see the one that the sender chose.
 const HOP_LIMIT: u8 = 64;
 /// SCTP's IP protocol number, which packets in UDP do not use.
 const IP_PROTOCOL: u8 = 132;
@@ -22,10 +22,10 @@ const IP_PROTOCOL: u8 = 132;
 /// Under which addresses a packet is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shown {
-    /// Under those in its own IP header.
+    /// With the IP header of the packet itself.
     #[cfg(feature = "tun")]
     AsItIs,
-    /// From the first to the second, with headers made up.
+    /// Between these addresses (source, destination), with synthesized headers.
     Between(SocketAddr, SocketAddr),
 }
 

@@ -9,7 +9,7 @@ use rexmit_core::Instant;
 
 use super::socket::RelaySocket;
 
-/// Never used twice, so that a packet for a forgotten client does not reach another one.
+/// An id is never used twice, so that a packet for a forgotten client does not reach another one.
 pub(super) type ClientId = usize;
 
 /// One client: its address, and the socket that speaks to the server for it.
@@ -28,7 +28,7 @@ pub(super) struct Clients {
     next_id: ClientId,
     max_clients: usize,
     idle_timeout: Duration,
-    /// No client is due before this.
+    /// A lower bound of the time at which a client expires.
     next_expiry: Instant,
 }
 

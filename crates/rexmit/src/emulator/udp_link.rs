@@ -26,7 +26,7 @@ const FIRST_CLIENT: ClientId = FIRST_TOKEN + 1;
 pub(super) const INTERFACES: [&str; 2] = ["to the server", "to the clients"];
 const REFUSED: &str = "dropped by the emulator: one client too many";
 
-/// Whose packet it is, and what its IP header said.
+/// The client of a packet, and the fields of its IP header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UdpTag {
     client: ClientId,

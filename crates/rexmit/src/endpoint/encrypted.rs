@@ -112,8 +112,8 @@ impl Endpoint {
         Self::with_socket(socket, config, protocol).map_err(refused)
     }
 
-    /// Has an encrypted connection with the first of `remotes`, which is left alone there. `None` if this
-    /// endpoint does not encrypt.
+    /// Establishes an encrypted connection with the first of `remotes`, and removes the others, because an
+    /// association over DTLS has one path. `None` if this endpoint does not encrypt.
     pub(super) async fn secure(
         &self,
         remotes: &mut Vec<SocketAddr>,

@@ -137,7 +137,8 @@ impl State {
         }
     }
 
-    /// Tells whom it concerns. Whether something was done that may make more packets or events.
+    /// Passes the protocol's events to the associations that they concern. Returns whether that may have
+    /// caused more packets or events.
     pub(super) fn dispatch_events(&mut self, now: Instant) -> bool {
         let mut has_acted = false;
         while let Some(happened) = self.sctp.poll_event() {
@@ -269,7 +270,7 @@ impl State {
         cell
     }
 
-    /// In a fixed order.
+    /// The ids of all associations, in a fixed order.
     fn association_ids(&self) -> Vec<AssociationId> {
         let mut ids: Vec<_> = self.associations.keys().copied().collect();
         ids.sort_unstable();

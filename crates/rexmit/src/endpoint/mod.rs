@@ -311,7 +311,7 @@ impl Endpoint {
         }
     }
 
-    /// What became of an attempt, once that is known.
+    /// The result of an attempt to connect; `None` while it is in progress.
     fn outcome(&self, cell: &Cell) -> Option<Result<Established, CloseReason>> {
         let state = self.shared.lock();
         let entry = state.associations.get(&cell.id)?;

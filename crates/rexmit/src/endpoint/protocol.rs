@@ -20,7 +20,7 @@ pub(crate) enum Protocol {
     Encrypted(Box<rexmit_dtls::Endpoint>, Handshakes),
 }
 
-/// What happened.
+/// An event of the protocol or its encryption.
 pub(crate) enum Happened {
     Association(AssociationId, Event),
     /// An encrypted connection was established, or has ended.

@@ -113,7 +113,7 @@ impl Drop for Watch {
 }
 
 impl State {
-    /// Notes the refusal and wakes the attempts.
+    /// Records the refusal, and wakes the attempts.
     fn on_refused(&mut self, destination: SocketAddr) {
         self.refusals.note_refusal(destination);
         self.wakes.endpoint();

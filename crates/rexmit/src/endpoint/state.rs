@@ -63,7 +63,7 @@ pub(crate) struct State {
 pub(super) struct Life {
     /// Handles of the endpoint that exist.
     pub(super) handles: usize,
-    /// No new associations.
+    /// Whether new associations are refused.
     pub(super) is_closing: bool,
 }
 
@@ -83,7 +83,7 @@ pub(super) struct Counts {
     pub(super) not_accepted: u64,
 }
 
-/// What there is to read.
+/// The result of reading.
 pub(crate) enum Received {
     Message(InboundMessage),
     /// No message yet.

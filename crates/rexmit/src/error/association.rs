@@ -105,7 +105,7 @@ pub enum ConnectError {
     Handshake {
         /// The peer's address.
         remote: SocketAddr,
-        /// What went wrong.
+        /// The reason.
         source: rexmit_dtls::HandshakeError,
     },
     /// The peer never answered.
@@ -147,7 +147,7 @@ pub enum ConnectError {
     },
 }
 
-/// What helps if an endpoint bound to `local` cannot send to `remote`.
+/// What to do if an endpoint bound to `local` cannot send to `remote`.
 fn remedy(local: SocketAddr, remote: SocketAddr) -> &'static str {
     let is_other_family = remote.is_ipv6() != local.is_ipv6();
     let serves_both = local.is_ipv6() && local.ip().is_unspecified();

@@ -24,9 +24,9 @@ pub enum ProxyEvent<'a> {
     Ended {
         /// Its address.
         client: SocketAddr,
-        /// From its acceptance on.
+        /// The time since it was accepted.
         lasted: Duration,
-        /// What it exchanged with the service.
+        /// The bytes that it exchanged with the service.
         sent: Sent,
         /// Segments that were sent to it again.
         retransmissions: u64,

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-/// What every header begins with.
+/// The signature at the start of every header.
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// Version 2, command PROXY: the connection was made on behalf of another host.
 const VERSION_AND_COMMAND: u8 = 0x21;

@@ -75,7 +75,7 @@ pub(super) enum Broken {
     Sink,
 }
 
-/// What one direction has in hand.
+/// The state of one direction.
 #[derive(Debug)]
 pub(super) struct Pump<'a> {
     buffer: Box<[u8]>,
@@ -91,7 +91,7 @@ impl<'a> Pump<'a> {
         Self { buffer: vec![0; BUFFER_BYTES].into(), start: 0, end: 0, written }
     }
 
-    /// Has `bytes` written before what the source says.
+    /// Queues `bytes` to be written before the data of the source.
     pub(super) fn put_first(&mut self, bytes: &[u8]) {
         self.buffer[..bytes.len()].copy_from_slice(bytes);
         (self.start, self.end) = (0, bytes.len());

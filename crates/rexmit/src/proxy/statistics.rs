@@ -201,7 +201,7 @@ impl AddAssign for Sent {
 }
 
 impl RoundTrips {
-    /// Of a sorted list.
+    /// The percentiles of a sorted list.
     fn of(sorted: &[Duration]) -> Option<Self> {
         let last = sorted.len().checked_sub(1)?;
         let at = |percent: usize| sorted[(sorted.len() * percent / 100).min(last)];

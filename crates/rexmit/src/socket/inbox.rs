@@ -26,7 +26,7 @@ impl Inbox {
         Self { memory, meta: [RecvMeta::default(); BUFFERS], received: 0 }
     }
 
-    /// Has `receive` fill the buffers, and keeps what it returns: how many. Whether all of them.
+    /// Fills the buffers by `receive`, which returns how many it has filled. Returns whether all were.
     pub(super) fn fill(
         &mut self,
         receive: impl FnOnce(&mut [IoSliceMut<'_>], &mut [RecvMeta]) -> io::Result<usize>,

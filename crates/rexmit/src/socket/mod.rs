@@ -31,12 +31,12 @@ const SCTP: i32 = 132;
 /// How SCTP packets are packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// In UDP datagrams.
+    /// SCTP in UDP datagrams.
     Udp,
-    /// Directly in IPv4; the kernel delivers the IP header with them.
+    /// SCTP directly over IPv4; the kernel delivers packets with the IP header.
     #[cfg(all(feature = "raw", target_os = "linux"))]
     RawV4 { sctp_port: u16 },
-    /// Directly in IPv6.
+    /// SCTP directly over IPv6.
     #[cfg(all(feature = "raw", target_os = "linux"))]
     RawV6 { sctp_port: u16 },
 }

@@ -14,7 +14,7 @@ pub enum OpenError {
     /// No address was given.
     #[error("a stack needs an address of its own: one in the network of its device")]
     NoAddress,
-    /// No host can have this address.
+    /// The address cannot be that of a host.
     #[error("{0} is no address of a host: choose one in the network of the device")]
     BadAddress(IpAddr),
     /// The MTU of the device is too small.

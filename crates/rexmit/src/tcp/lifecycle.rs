@@ -132,7 +132,8 @@ impl State {
         }
     }
 
-    /// Tells whom it concerns. Whether something was done that may make more segments or events.
+    /// Passes the protocol's events to the connections that they concern. Returns whether that may have
+    /// caused more segments or events.
     pub(super) fn dispatch_events(&mut self, now: Instant) -> bool {
         let mut has_acted = false;
         while let Some((id, event)) = self.tcp.poll_event() {

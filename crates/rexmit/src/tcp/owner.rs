@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::state::{Shared, State};
 
-/// What handles of the stack and listeners share; its end is the last one's.
+/// Shared by the handles and listeners of a stack; dropped with the last of them.
 pub(super) struct Owner {
     pub(super) shared: Arc<Shared>,
     pub(super) addresses: Vec<IpAddr>,

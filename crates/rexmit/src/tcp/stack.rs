@@ -214,7 +214,7 @@ impl Stack {
         }
     }
 
-    /// What became of an attempt, once that is known.
+    /// The result of an attempt to connect; `None` while it is in progress.
     fn outcome(&self, cell: &Cell) -> Option<Result<Established, CloseReason>> {
         let state = self.owner.shared.lock();
         let entry = state.connections.get(&cell.id)?;

@@ -45,7 +45,7 @@ pub(super) struct State {
     pub(super) listeners: BTreeMap<u16, Listening>,
     /// Neither handles of the stack nor listeners are left.
     pub(super) is_released: bool,
-    /// No new connections.
+    /// Whether new connections are refused.
     pub(super) is_closing: bool,
     pub(super) time_limits: TimeLimits,
     pub(super) next_turn: NextTurn,
@@ -224,7 +224,7 @@ impl State {
 }
 
 impl Entry {
-    /// What reading returns after everything that had arrived.
+    /// The result of reading after all received data was read.
     fn read_at_end(&self) -> io::Result<usize> {
         match self.closed {
             Some(tcp::CloseReason::Finished) => Ok(0),
@@ -265,7 +265,7 @@ impl Served for State {
         device.poll_receive(cx, batch)
     }
 
-    /// All packets before anything is sent: one acknowledgement reports all of them.
+    /// Handles all received packets before anything is sent, so that one ACK reports all of them.
     fn handle_received(
         &mut self,
         now: Instant,

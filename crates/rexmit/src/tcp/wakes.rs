@@ -14,7 +14,7 @@ use crate::turns;
 enum Waiting {
     Readable,
     Writable,
-    /// The beginning or the end, which is of interest to everybody.
+    /// The beginning or the end of a connection, which all waiting tasks need.
     Change,
 }
 
@@ -50,12 +50,12 @@ impl Wakes {
         self.connections.push((Arc::clone(&entry.cell), Waiting::Change));
     }
 
-    /// There is something to accept, or never will be.
+    /// Wakes a listener: there is a connection to accept, or there will be none any more.
     pub(super) fn listener(&mut self, waiting: &Arc<Notify>) {
         self.listeners.push(Arc::clone(waiting));
     }
 
-    /// Those who wait for the end of the stack.
+    /// Wakes the tasks that wait for the end of the stack.
     pub(super) fn stack(&mut self) {
         self.stack = true;
     }

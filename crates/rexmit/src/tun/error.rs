@@ -76,7 +76,7 @@ pub enum TunError {
     AddressTaken {
         /// The address that was asked for.
         address: IpAddr,
-        /// Whose network it lies in.
+        /// The interface with the other address.
         interface: String,
         /// The address of that interface.
         taken: IpAddr,
@@ -84,7 +84,7 @@ pub enum TunError {
     /// Another error of the operating system.
     #[error("{doing}: {source}")]
     Io {
-        /// What could not be done.
+        /// The operation that failed.
         doing: &'static str,
         /// The error of the system.
         source: io::Error,
@@ -92,7 +92,7 @@ pub enum TunError {
 }
 
 impl TunError {
-    /// Of the attempt to open the device node.
+    /// The error for a failed attempt to open the device node.
     pub(super) fn from_node(source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Self::NoDriver,
@@ -101,7 +101,7 @@ impl TunError {
         }
     }
 
-    /// Of the attempt to make an interface.
+    /// The error for a failed attempt to create an interface.
     pub(super) fn from_interface(name: Option<&str>, source: io::Error) -> Self {
         match (source.raw_os_error(), name) {
             (Some(libc::EACCES | libc::EPERM), _) => Self::Permission { program: program() },
@@ -111,7 +111,7 @@ impl TunError {
         }
     }
 
-    /// Of the attempt to make or enter a namespace.
+    /// The error for a failed attempt to create or enter a namespace.
     pub(super) fn from_namespace(source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(libc::EPERM) => Self::NamespacePermission { program: program() },

@@ -1,4 +1,4 @@
-//! Calling the driver, once for whatever has gathered.
+//! Waking the driver, once for all work that has accumulated.
 
 use std::task::{Context, Waker};
 
@@ -16,7 +16,7 @@ impl DriverCall {
         self.waker = Some(cx.waker().clone());
     }
 
-    /// There is work for the driver.
+    /// Records that there is work for the driver.
     pub(crate) fn note_work(&mut self) {
         self.has_work = true;
     }

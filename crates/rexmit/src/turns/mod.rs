@@ -21,7 +21,7 @@ pub(crate) use driver::Driver;
 pub(crate) use next::NextTurn;
 pub(crate) use shared::Shared;
 
-/// What stands behind the lock of a [`Shared`].
+/// The protocol state behind the lock of a [`Shared`].
 pub(crate) trait Served: Send + Sized + 'static {
     /// Where packets come from and go to.
     type Device: Send + Sync + ?Sized;

@@ -118,7 +118,7 @@ impl Outbound {
         through
     }
 
-    /// What its SACK option says, mapped onto units.
+    /// The reports of the SACK option, mapped onto units.
     fn reports(&self, arrival: &Arrival<'_>) -> Reports {
         let blocks = arrival.header.options.sack.as_slice();
         if blocks.is_empty() || !self.has_reports {

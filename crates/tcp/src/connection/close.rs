@@ -7,14 +7,14 @@ use super::owed::{Owed, Reset};
 use super::{Connection, Context, State, Timer};
 use crate::event::CloseReason;
 
-/// What of a connection in TIME-WAIT is needed to answer for it until it is over.
+/// The state of a connection that TIME-WAIT needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeWaitSeed {
     /// SND.NXT.
     pub(crate) snd_nxt: u32,
     /// RCV.NXT.
     pub(crate) rcv_nxt: u32,
-    /// What goes into the window field.
+    /// The value of the window field.
     pub(crate) window: u16,
     /// TS.Recent, if timestamps are agreed on.
     pub(crate) ts_recent: Option<u32>,
@@ -85,7 +85,8 @@ impl Connection {
         }
     }
 
-    /// In TIME-WAIT, with everything read and acknowledged: what remains of it.
+    /// The state for TIME-WAIT, once the connection has reached it and everything is read and acknowledged;
+    /// `None` before.
     pub(crate) fn time_wait(&self) -> Option<TimeWaitSeed> {
         if self.state != State::TimeWait
             || self.inbound.has_unread(self.application.is_gone)

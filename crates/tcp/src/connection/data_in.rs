@@ -107,7 +107,7 @@ impl Connection {
 }
 
 impl Inbound {
-    /// Tells the application, once, that there is something to receive, if it is there and may read.
+    /// Emits [`Event::Readable`], once, if the application may read and has not closed the connection.
     pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>, state: State, is_gone: bool) {
         if !self.is_readable_told && self.has_unread(is_gone) && state.may_read() {
             self.is_readable_told = true;

@@ -34,7 +34,7 @@ impl Connection {
 }
 
 impl Outbound {
-    /// Tells the application that there is room again in a buffer of `limit` bytes, if it waits for that.
+    /// Emits [`Event::Writable`] if the application waits for room, and a buffer of `limit` bytes has enough.
     pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>, limit: usize) {
         let has_room = self.buffer.len() <= limit - limit / 4;
         if has_room && !self.is_finishing() && std::mem::take(&mut self.is_writer_waiting) {
@@ -65,8 +65,8 @@ impl Outbound {
         (is_full || is_all || is_much).then_some(len as u32)
     }
 
-    /// The same, or the part that fits the window, but a byte (or the FIN) at least, if the probe is
-    /// due.
+    /// The length of the next segment or, if a window probe is due, of the part that fits the window, but at
+    /// least one byte (or the FIN).
     fn next_or_probe_len(&self, nagle: bool, room: u32) -> Option<u32> {
         self.next_len(nagle, room).or_else(|| {
             let is_probe =

@@ -29,7 +29,7 @@ pub(super) struct Inbound {
     pub(super) buffer: ReceiveBuffer,
     pub(super) fin: PeerFin,
     pub(super) window: OfferedWindow,
-    /// It is closed.
+    /// Whether the window is closed.
     pub(super) is_closed: bool,
     limit: usize,
     /// Last.ACK.sent (RFC 7323 §4.3).
@@ -43,7 +43,7 @@ pub(super) struct Inbound {
 }
 
 impl Default for Inbound {
-    /// Before the peer's SYN.
+    /// The state before the peer's SYN.
     fn default() -> Self {
         Self {
             irs: 0,
@@ -91,7 +91,7 @@ impl Inbound {
         }
     }
 
-    /// What there is room for, seen with segments of `mss`.
+    /// The room in the receive buffer, for segments of `mss`.
     pub(super) fn room(&self, mss: u32) -> Room {
         Room {
             rcv_nxt: self.rcv_nxt(),
@@ -116,7 +116,7 @@ impl Inbound {
         is_known
     }
 
-    /// There is nothing to be read: for now, or for good.
+    /// The result of reading from an empty buffer: 0 at the end of the data, or an error.
     pub(super) fn receive_nothing(&mut self, has_ended: bool) -> Result<usize, ReceiveError> {
         match self.fin {
             PeerFin::Taken | PeerFin::Told => {

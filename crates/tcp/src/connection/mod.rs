@@ -79,7 +79,7 @@ pub(crate) struct Connection {
     timestamps: Option<TimestampState>,
     handshake: Handshake,
     silence: Silence,
-    /// Its share of those that the endpoint sends.
+    /// The connection's share of the endpoint's challenge ACKs.
     challenges: ChallengeLimit,
     timers: TimerTable<TIMERS>,
     owed: Owed,
@@ -225,7 +225,8 @@ impl Connection {
     }
 }
 
-/// After a call of `connection`: reports unanswered packets, and answers that came in time, to the endpoint.
+/// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time. Called after each
+/// call of `connection`.
 #[inline]
 pub(crate) fn report_unanswered(
     connection: &mut Connection,

@@ -117,8 +117,9 @@ impl Connection {
         self.inbound.tell_readable(cx, self.state, self.application.is_gone);
     }
 
-    /// In SYN-RECEIVED the peer's SYN comes again, alone because our SYN-ACK was lost, or with the
-    /// acknowledgement of ours in a simultaneous open. `None` if nothing is left to look at.
+    /// Handles a segment in SYN-RECEIVED that has the peer's SYN again: alone, because our SYN-ACK was lost,
+    /// or with the ACK of our SYN in a simultaneous open. Returns the rest of the segment; `None` if nothing
+    /// is left.
     pub(super) fn take_repeated_syn<'a>(
         &mut self,
         segment: &'a Segment<'a>,
@@ -143,7 +144,7 @@ impl Connection {
         Next::Continue
     }
 
-    /// Both SYNs are acknowledged.
+    /// Establishes the connection, when both SYNs are acknowledged.
     fn establish(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) {
         self.timers.stop(Timer::Syn);
         self.owed.syn = false;

@@ -17,7 +17,7 @@ use crate::wire::MAX_SACK_BLOCKS;
 
 /// A connection has one path.
 pub(super) const PATH: u8 = 0;
-/// And one stream: thin, or not.
+/// The only group of TCP, which has one stream.
 pub(super) const GROUP: u8 = 0;
 /// The number of the first unit.
 const FIRST_UNIT: u64 = 1;
@@ -67,7 +67,7 @@ pub(super) struct SendWindow {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Outbound {
-    /// From SND.UNA on.
+    /// Data from SND.UNA on.
     pub(super) buffer: SendBuffer,
     pub(super) recovery: LossRecovery<Piece>,
     pub(super) snd_una: u64,
@@ -192,12 +192,12 @@ impl Outbound {
         self.recovery.outstanding().is_empty() && !self.has_unsent()
     }
 
-    /// What loss recovery counts as in flight: whole units.
+    /// The flight as loss recovery counts it, in whole units.
     pub(super) fn flight(&self) -> Flight {
         self.recovery.outstanding().flight(PATH)
     }
 
-    /// The same without what an acknowledgement that ended within the oldest unit has covered.
+    /// The bytes in flight, without those of the oldest unit that a partial ACK has covered.
     pub(super) fn bytes_in_flight(&self) -> u64 {
         let oldest = self.recovery.outstanding().unit(self.recovery.outstanding().cumulative() + 1);
         let oldest = oldest.filter(|unit| unit.state() == UnitState::InFlight);
@@ -232,7 +232,7 @@ impl Outbound {
         }
     }
 
-    /// Nothing will be sent any more.
+    /// Drops all data, because nothing will be sent any more.
     pub(super) fn clear(&mut self) {
         self.recovery.drain(drop);
         self.buffer.clear();

@@ -16,7 +16,7 @@ impl Piece {
         self.start + u64::from(self.len) + u64::from(self.has_fin)
     }
 
-    /// This and `next`, which follows it.
+    /// The piece made of this one and `next`, which follows it.
     pub(super) const fn joined(self, next: Self) -> Self {
         Self { start: self.start, len: self.len + next.len, has_fin: next.has_fin }
     }

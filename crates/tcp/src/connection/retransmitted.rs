@@ -12,7 +12,7 @@ use super::piece::Piece;
 pub(super) struct Retransmitted {
     /// By start and unit.
     pieces: BTreeMap<(u64, u64), (Piece, u32)>,
-    /// Of what begins below, something may be forgotten.
+    /// Ranges that begin below this may have been forgotten.
     forgotten_below: u64,
 }
 

@@ -6,7 +6,7 @@ use rexmit_core::Instant;
 
 use crate::config::KeepAlive;
 
-/// After this time without a segment memory that is not in use goes back.
+/// The time without a segment after which unused memory is released.
 const QUIET: Duration = Duration::from_secs(5);
 /// A segment out of the window without data or FIN is answered at most this often: two ends that
 /// disagree would otherwise acknowledge each other for ever, and a SYN costs nothing.

@@ -43,7 +43,8 @@ impl State {
         }
     }
 
-    /// What follows when our FIN is to leave (RFC 9293 §3.10.4). Before the connection is established it waits.
+    /// The state after the application has finished, when our FIN is to be sent (RFC 9293 §3.10.4). Before
+    /// the connection is established, the FIN waits.
     pub(super) const fn after_our_fin(self) -> Self {
         match self {
             Self::Established => Self::FinWait1,
@@ -52,7 +53,7 @@ impl State {
         }
     }
 
-    /// What follows on the FIN of the peer (RFC 9293 §3.10.7.4, eighth check).
+    /// The state after the FIN of the peer (RFC 9293 §3.10.7.4, eighth check).
     pub(super) const fn after_peer_fin(self) -> Self {
         match self {
             Self::Established => Self::CloseWait,

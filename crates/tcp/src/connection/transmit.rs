@@ -123,7 +123,7 @@ impl Connection {
         true
     }
 
-    /// What every segment after the SYNs bears.
+    /// The header of a segment after the SYNs.
     fn header(&mut self, cx: &Context<'_>, sequence: u64, flags: Flags) -> Header {
         let room = self.inbound.room(self.out.segment_bytes);
         let window = self.inbound.window.offer(room);

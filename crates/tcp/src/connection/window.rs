@@ -10,7 +10,7 @@ pub(super) struct OfferedWindow {
     shift: u8,
 }
 
-/// What there is room for.
+/// The room in the receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// RCV.NXT.
@@ -22,7 +22,7 @@ pub(super) struct Room {
 }
 
 impl OfferedWindow {
-    /// Nothing was offered beyond `edge`.
+    /// A window whose right edge is `edge`.
     pub(super) const fn new(edge: u64, shift: u8) -> Self {
         Self { edge, shift }
     }
@@ -38,10 +38,10 @@ impl OfferedWindow {
         room.rcv_nxt + window
     }
 
-    /// What goes into the window field now. A window that stays is rounded up where there is room
-    /// for that, since rounding it down seems to take back what was offered. Without one it
-    /// is rounded down (RFC 7323 §2.4), and what was offered is still taken: many small segments,
-    /// each followed by a rounding up, would move the edge beyond any limit.
+    /// The value of the window field of the next segment. A window that stays the same is rounded up if there
+    /// is room, since rounding it down would seem to shrink it. Without room it is rounded down (RFC 7323
+    /// §2.4), and data up to the edge announced before is still accepted: if it were rounded up, many small
+    /// segments would move the edge beyond any limit.
     pub(super) fn offer(&mut self, room: Room) -> u16 {
         let candidate = self.candidate(room);
         if candidate >= self.edge + room.step {

@@ -46,7 +46,7 @@ pub(super) struct Cookies {
 pub(super) struct Opened {
     /// The SYN, with the options that the cookie kept.
     pub(super) syn: Header,
-    /// Its whole hash, by which [`Cookies::accept`] remembers it.
+    /// The whole hash of the cookie, by which [`Cookies::accept`] remembers it.
     mark: u64,
 }
 
@@ -117,7 +117,8 @@ impl Cookies {
         Ok(Opened { syn, mark })
     }
 
-    /// It has made a connection: it makes no other, however often the network delivers it.
+    /// Marks the cookie as used, so that it creates no other connection, however often the network delivers
+    /// it.
     pub(super) fn accept(&mut self, now: Instant, opened: &Opened) {
         self.accepted.remember(now, opened.mark);
     }

@@ -23,7 +23,7 @@ impl FourTuple {
         Self { local: (local.ip(), local.port()), remote: (remote.ip(), remote.port()) }
     }
 
-    /// That of a segment which arrived over `route`.
+    /// The four-tuple of a segment that arrived over `route`.
     pub(super) fn of_arrival(route: Route, header: &Header) -> Self {
         Self {
             local: (route.local.ip(), header.destination_port),
@@ -70,7 +70,7 @@ fn is_one_host(address: IpAddr) -> bool {
 }
 
 impl Hash for FourTuple {
-    /// In as few words as possible, as it is done for each segment.
+    /// Hashes as few words as possible, because this is done for each segment.
     fn hash<H: Hasher>(&self, state: &mut H) {
         for (address, port) in [self.local, self.remote] {
             match address {

@@ -67,7 +67,7 @@ impl Lookup {
         self.by_tuple.get(tuple).copied()
     }
 
-    /// As [`Self::by_tuple`], for a segment that arrived for one of the connections in `table`.
+    /// As [`Self::by_tuple`], for a received segment; `table` has the connections.
     pub(super) fn of_segment(&mut self, table: &Table<Slot>, tuple: &FourTuple) -> Option<u32> {
         let is_its_own = |slot: &Slot| slot.is_entered && slot.tuple == *tuple;
         if table.get(self.latest).is_some_and(is_its_own) {

@@ -21,7 +21,7 @@ pub(super) struct TimeWait {
     /// Twice the maximum segment lifetime.
     life: Duration,
     until: Instant,
-    /// Its key in `deadlines`: not later than `until`.
+    /// The entry's key in `deadlines`, never later than `until`.
     scheduled: (Instant, u64),
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Verdict {
 pub(super) struct TimeWaits {
     entries: HashMap<FourTuple, TimeWait, SecretKey>,
     deadlines: BTreeMap<(Instant, u64), FourTuple>,
-    /// Tells entries with the same deadline apart.
+    /// Distinguishes entries with the same deadline.
     next_number: u64,
     max: usize,
 }
@@ -114,8 +114,8 @@ impl TimeWaits {
         }
     }
 
-    /// What `segment` calls for, and the acknowledgement in case it does; none if there is no such
-    /// connection. A new one would take timestamps or not.
+    /// How to answer `segment`, with the ACK to send if that is the answer; `None` if no connection in
+    /// TIME-WAIT has this tuple. `takes_timestamps`: whether a new connection would use timestamps.
     pub(super) fn on_segment(
         &mut self,
         now: Instant,

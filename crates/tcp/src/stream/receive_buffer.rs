@@ -6,18 +6,18 @@ use rexmit_core::RangeSet;
 use super::ring::Ring;
 use crate::wire::{MAX_SACK_BLOCKS, SackBlocks};
 
-/// What became of the bytes of a segment.
+/// The result of inserting the bytes of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Inserted {
     /// By how many bytes what is in order grew.
     pub(crate) advanced: u64,
     /// Part of a gap was closed.
     pub(crate) has_filled: bool,
-    /// It lies, in part, beyond a gap.
+    /// Whether some of the bytes are beyond a gap.
     pub(crate) is_beyond_gap: bool,
     /// The first run of bytes in it that had arrived before, and the one after its last.
     pub(crate) duplicate: Option<(u64, u64)>,
-    /// It was not taken, for one of the limits.
+    /// Whether the segment was dropped because of a limit.
     pub(crate) is_dropped: bool,
 }
 

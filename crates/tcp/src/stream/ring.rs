@@ -55,7 +55,7 @@ impl Ring {
         self.head = self.place(count);
     }
 
-    /// Nothing is in use: the same memory is used again and again.
+    /// Moves the front to the start of the memory, when the ring is empty, so that the same pages are reused.
     pub(super) const fn rewind(&mut self) {
         self.head = 0;
     }
@@ -67,7 +67,7 @@ impl Ring {
         }
     }
 
-    /// Gives back what is more than `len` bytes, if that is worth it.
+    /// Shrinks the memory to `len` bytes, if that saves enough.
     pub(super) fn shrink_to(&mut self, len: usize, runs: impl Iterator<Item = (usize, usize)>) {
         if len == 0 || len < self.capacity() / 2 {
             self.resize(len, runs);

@@ -133,7 +133,7 @@ impl Header {
         self.write_between(between(&source, &destination), payload, out);
     }
 
-    /// As [`Self::write`], with the sum over the addresses.
+    /// As [`Self::write`], with the sum of the pseudo-header.
     pub(crate) fn write_between(&self, between: Sum, payload: (&[u8], &[u8]), out: &mut Vec<u8>) {
         out.clear();
         let header_len = HEADER_LEN + self.options.wire_len();

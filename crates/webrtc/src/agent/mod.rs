@@ -263,7 +263,7 @@ impl Agent {
         }
     }
 
-    /// Has DTLS seal what SCTP sends.
+    /// Encrypts the packets that SCTP has to send.
     fn seal_all(&mut self, now: Instant) {
         while self.seal_one(now) {}
     }

@@ -38,9 +38,9 @@ impl ServeConfig {
 /// A number of things per second, as many of which may happen at once.
 #[derive(Debug)]
 pub(super) struct Allowance {
-    /// What one costs; `None` if there may be none.
+    /// The time that one offer costs; `None` if none is allowed.
     cost: Option<Duration>,
-    /// At most a second's.
+    /// Saved time, at most a second.
     saved: Duration,
     at: Instant,
 }

@@ -38,9 +38,9 @@ const MAX_OWNERS: usize = 4;
 
 struct Peer {
     agent: Agent,
-    /// It counts as one that is being set up.
+    /// Whether the peer counts as being set up.
     is_setting_up: bool,
-    /// It is in `Peers::active`.
+    /// Whether the peer is in `Peers::active`.
     is_active: bool,
     /// Addresses in `Peers::by_address`.
     addresses: Vec<SocketAddr>,

@@ -76,7 +76,7 @@ pub struct Description {
     /// The SHA-256 fingerprints of certificates that the author may show; those of other hash functions are
     /// skipped.
     pub fingerprints: Vec<Fingerprint>,
-    /// Who begins the DTLS handshake.
+    /// Which side begins the DTLS handshake.
     pub setup: Setup,
     /// SCTP port (RFC 8841 §5).
     pub sctp_port: u16,

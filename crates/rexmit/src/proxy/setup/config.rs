@@ -77,7 +77,7 @@ pub(super) fn name(listen: SocketAddr) -> String {
     format!("{NAME_PREFIX}{}_{}", listen.ip().to_string().replace(':', "_"), listen.port())
 }
 
-/// What every such name begins with.
+/// The prefix of all names of rules.
 pub(super) const NAME_PREFIX: &str = "rexmit_proxy_";
 /// The comment of the rule that keeps an interface from forwarding anything else.
 pub(super) const GUARD: &str = "forwarding-was-off";

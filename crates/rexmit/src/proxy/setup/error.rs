@@ -86,13 +86,13 @@ pub enum SetupError {
     Command {
         /// The whole command.
         command: String,
-        /// What it said.
+        /// Its error output.
         said: String,
     },
     /// A kernel setting could not be changed.
     #[error("{}: {source}", path.display())]
     Switch {
-        /// Its file.
+        /// The file of the setting.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -100,7 +100,7 @@ pub enum SetupError {
     /// Another error of the operating system.
     #[error("{doing}: {source}")]
     Io {
-        /// What could not be done.
+        /// The operation that failed.
         doing: &'static str,
         /// The error of the system.
         source: io::Error,

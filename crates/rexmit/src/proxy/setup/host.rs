@@ -33,10 +33,10 @@ fn find(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// What `arguments` print, the first of which is the program.
+/// Runs a program and returns its output; the first of `arguments` is the program.
 ///
 /// # Errors
-/// When it cannot be run, or fails.
+/// If it cannot be run, or fails.
 pub(super) fn run(arguments: &[String]) -> Result<String, SetupError> {
     let [program, rest @ ..] = arguments else { return Ok(String::new()) };
     let file = find(program).unwrap_or_else(|| program.into());

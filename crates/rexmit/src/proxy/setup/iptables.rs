@@ -61,7 +61,7 @@ pub(super) fn delete(rules: &Rules<'_>) -> Vec<Vec<String>> {
     undo.map(|line| iptables(rules.listen, &line)).collect()
 }
 
-/// What there is of proxies' rules.
+/// The existing rules of proxies.
 pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
     let mut found = Found::default();
     for table in TABLES {

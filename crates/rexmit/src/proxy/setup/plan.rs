@@ -124,7 +124,7 @@ impl Setup {
         }
     }
 
-    /// What to do once the device is there.
+    /// The steps to take once the device exists.
     fn steps(&self, firewall: Firewall) -> Vec<Step> {
         let listen = self.config.listen;
         let device = &self.config.device;
@@ -249,7 +249,7 @@ fn find(firewall: Firewall, listen: SocketAddr) -> Result<Found, SetupError> {
     }
 }
 
-/// What there is of rules, whichever program made them.
+/// The existing rules of proxies, whichever program made them.
 fn find_all(listen: SocketAddr) -> Result<Found, SetupError> {
     let mut all = Found::default();
     for firewall in [Firewall::Nft, Firewall::Iptables] {
@@ -278,7 +278,7 @@ pub fn remove(listen: SocketAddr) -> Result<bool, SetupError> {
     Ok(has_removed)
 }
 
-/// As [`remove`], what one of the programs made.
+/// As [`remove`], for the rules of one of the programs.
 pub(super) fn remove_with(firewall: Firewall, listen: SocketAddr) -> Result<bool, SetupError> {
     let found = find(firewall, listen)?;
     if !found.is_there {

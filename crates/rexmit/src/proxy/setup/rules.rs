@@ -19,6 +19,6 @@ pub(super) struct Found {
     pub(super) is_there: bool,
     /// Interfaces on which it has switched forwarding on.
     pub(super) guarded: Vec<String>,
-    /// Those on which others have.
+    /// Interfaces on which other proxies have switched forwarding on.
     pub(super) guarded_by_others: Vec<String>,
 }
