@@ -353,7 +353,7 @@ pub enum ConfigError {
     /// A chunk of this type cannot be authenticated (RFC 4895 §3.2).
     #[error("chunks of type {0} cannot be authenticated")]
     AuthenticatedChunk(u8),
-    /// Primary.Switchover.Max.Retrans must not be below the errors that make data leave a path.
+    /// Primary.Switchover.Max.Retrans is below the number of errors after which data leaves a path.
     #[error("primary_switchover_max_retrans is below the errors that make data leave a path")]
     Switchover,
     /// SACK.Delay must not be above 500 ms (RFC 9260 §6.2).
@@ -373,10 +373,10 @@ fn bound(name: &'static str, value: usize, min: usize, max: usize) -> Result<(),
 }
 
 impl EndpointConfig {
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_associations", self.max_associations, 1, 16 << 20)?;
         bound("addresses", self.addresses.len(), 0, MAX_ADDRESSES)?;
@@ -450,10 +450,10 @@ impl AssociationConfig {
         }
     }
 
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_packet_bytes", self.max_packet_bytes, MIN_PACKET_BYTES, MAX_PACKET_BYTES)?;
         self.path_mtu.as_ref().map_or(Ok(()), PathMtuConfig::validate)?;

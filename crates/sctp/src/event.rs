@@ -16,7 +16,7 @@ use crate::{MessageId, OutboundMessage};
 pub enum Event {
     /// The association is established (COMMUNICATION UP).
     Connected {
-        /// Whether the peer asked for it.
+        /// Whether the peer initiated the association.
         incoming: bool,
         /// Where the peer is.
         peer: SocketAddr,

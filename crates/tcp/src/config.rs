@@ -214,10 +214,10 @@ fn bound(name: &'static str, value: usize, min: usize, max: usize) -> Result<(),
 }
 
 impl EndpointConfig {
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_connections", self.max_connections, 1, 16 << 20)?;
         bound("syn_backlog", self.syn_backlog, 0, 1 << 20)?;
@@ -253,10 +253,10 @@ impl ConnectionConfig {
         }
     }
 
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("mss", self.mss.into(), (MIN_MSS + IPV6_SURPLUS).into(), MAX_MSS.into())?;
         bound("receive_buffer_bytes", self.receive_buffer_bytes, 1024, MAX_RECEIVE_BUFFER_BYTES)?;

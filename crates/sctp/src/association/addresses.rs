@@ -1,8 +1,8 @@
-//! Which addresses are told, taken and paired (RFC 9260 §5.1.2).
+//! The addresses that are sent to the peer, accepted from it, and paired to paths (RFC 9260 §5.1.2).
 //!
-//! RFC 9260 has no rules of scope. Those here are the usual ones of the implementations: an address
-//! is told to a peer, and taken from one, only if it means the same to both, which is so where its
-//! scope is no smaller than that of the address at which the peer is.
+//! RFC 9260 has no scope rules. Those here are the usual ones: an address is sent to a peer, and accepted
+//! from one, only if its scope is no smaller than that of the peer's address, so that it means the same to
+//! both sides.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

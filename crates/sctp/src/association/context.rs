@@ -21,7 +21,7 @@ pub(crate) type Recovery = LossRecovery<Fragment>;
 
 /// The state that all associations of an endpoint share.
 pub(crate) struct Surroundings {
-    /// The endpoint's addresses that a peer is told.
+    /// The endpoint's addresses that are sent to peers.
     pub(crate) addresses: Vec<IpAddr>,
     /// The configuration of associations, with what loss recovery reads of it.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),

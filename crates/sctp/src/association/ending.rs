@@ -1,4 +1,4 @@
-//! How an association ends, at once (RFC 9260 §9.1) or gracefully (§9.2), and what the peer reports.
+//! The end of an association, by abort (RFC 9260 §9.1) or shutdown (§9.2), and errors that the peer reports.
 
 use super::replies::Replies;
 use super::shutdown::Shutdown;
@@ -24,7 +24,7 @@ impl Association {
         }
     }
 
-    /// Ends the association: what was not acknowledged has failed.
+    /// Ends the association; unacknowledged messages fail.
     pub(super) fn close(
         &mut self,
         cx: &mut Context<'_>,
@@ -99,7 +99,7 @@ impl Association {
         }
     }
 
-    /// The application asks for the end: what was accepted is still delivered.
+    /// Called when the application shuts down the association: accepted messages are still delivered.
     pub(crate) fn shutdown(&mut self, cx: &mut Context<'_>) {
         match self.state {
             State::Established => {

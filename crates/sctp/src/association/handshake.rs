@@ -1,6 +1,5 @@
-//! Setting up an association (RFC 9260 §5): what the initiator does, what a cookie makes, and what
-//! a second cookie does to an association that exists. Answering INIT keeps no state and is the
-//! endpoint's business.
+//! Setting up an association (RFC 9260 §5): the initiator's side, creation from a cookie, and a cookie for an
+//! existing association. The endpoint answers INIT, without state.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -73,7 +72,7 @@ impl Association {
         association
     }
 
-    /// Takes over what the peer said of itself.
+    /// Adopts the parameters of the peer's INIT or INIT ACK.
     fn adopt(&mut self, cx: &Context<'_>, peer: &PeerParameters) {
         let streams = self.config.outbound_streams.min(peer.inbound_streams);
         let is_interleaved = self.config.interleaving && peer.supports_i_data;
@@ -220,7 +219,7 @@ impl Association {
         self.replies.owe_cookie_ack();
     }
 
-    /// Called when a cookie that was made at `created` came back, and was good for this association.
+    /// Called when a valid cookie made at `created` was used for this association.
     pub(crate) fn on_cookie_used(&mut self, created: Instant) {
         self.peer.on_cookie_used(created);
     }
@@ -239,8 +238,8 @@ impl Association {
         self.replies.owe_cookie_ack();
     }
 
-    /// COOKIE ECHO of a peer that has started anew (RFC 9260 §5.2.4 A): the association begins
-    /// again under the same id; what was unacknowledged has failed, what had arrived can be read.
+    /// Restarts the association after a COOKIE ECHO of a restarted peer (RFC 9260 §5.2.4 A): it begins again
+    /// under the same id. Unacknowledged messages have failed; received ones can be read.
     pub(crate) fn restart(
         &mut self,
         cx: &mut Context<'_>,

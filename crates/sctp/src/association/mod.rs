@@ -174,7 +174,7 @@ impl Association {
         self.paths.live().map(|(_, path)| path.route.remote)
     }
 
-    /// The peer's transport addresses that are no more and that the endpoint has not been told of.
+    /// The peer's transport addresses no longer used, which the endpoint does not know yet.
     pub(crate) fn take_departed(&mut self) -> Vec<SocketAddr> {
         self.paths.transports.take_departed()
     }
@@ -189,7 +189,7 @@ impl Association {
         self.paths.remotes()
     }
 
-    /// Whether it has ended and nothing is left to read or to send.
+    /// Whether the association has ended, with nothing left to read or to send.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, State::Closed(None)) && !self.inbound.has_message()
     }
@@ -393,7 +393,7 @@ impl Association {
         Next::Stop
     }
 
-    /// RFC 9260 §3.2: the two high bits of the type say what to do.
+    /// Handles a chunk of unknown type according to the two high bits of its type (RFC 9260 §3.2).
     fn on_unknown_chunk(&mut self, raw: &RawChunk<'_>) -> Next {
         if self.replies.pass_unknown() {
             return Next::Stop;
@@ -527,8 +527,8 @@ impl Association {
         }
     }
 
-    /// The DATA of a packet are processed: what is contradictory ends the association, the rest is
-    /// acknowledged and told to the application.
+    /// Called after the DATA chunks of a packet: contradictory ones abort the association; others are
+    /// acknowledged and reported to the application.
     fn after_data(&mut self, cx: &mut Context<'_>) {
         let is_shutdown_sent = matches!(self.state, State::ShutdownSent(_));
         match self.inbound.end_packet(cx.now, is_shutdown_sent, self.paths.has_dac()) {
@@ -586,7 +586,7 @@ impl Association {
         self.paths.set_control(self.out.recovery.paths().alternate_to(path));
     }
 
-    /// The chunks of a packet are processed: acknowledge, and see what may happen next.
+    /// Called after all chunks of a packet: acknowledges data, and continues procedures that waited.
     fn end_packet(&mut self, cx: &mut Context<'_>) {
         if self.state.is_closed() {
             return;
@@ -731,7 +731,7 @@ impl Association {
         self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), initial_tsns));
     }
 
-    /// Once addresses have changed: where they stand, and what a change works on.
+    /// The state of address changes, and what they act on; `None` before the first change.
     fn changes(&mut self) -> Option<(&mut AddressChanges, Ways<'_>)> {
         let ways = Ways {
             config: &self.config,
@@ -766,7 +766,7 @@ impl Association {
         }
     }
 
-    /// Whether nothing but HEARTBEATs, where these may, can leave over `path` now.
+    /// Whether only HEARTBEATs may be sent over `path` now.
     fn is_held(&self, path: u8) -> bool {
         let changes = self.asconf.as_ref();
         changes.is_some_and(|changes| changes.is_held(&self.paths, &self.out.recovery, path))

@@ -101,7 +101,7 @@ impl Peer {
         self.takes_zero_checksum
     }
 
-    /// Takes over what the peer said of itself.
+    /// Adopts the parameters of the peer's INIT or INIT ACK.
     pub(super) const fn adopt(&mut self, peer: &PeerParameters, changes_addresses: bool) {
         self.tag = peer.tag;
         self.initial_tsn = peer.initial_tsn;
@@ -115,7 +115,7 @@ impl Peer {
         peer.initial_tsn != self.initial_tsn
     }
 
-    /// Called when a cookie that was made at `created` came back, and was good for this association.
+    /// Called when a valid cookie made at `created` was used for this association.
     pub(super) fn on_cookie_used(&mut self, created: Instant) {
         self.newest_cookie = self.newest_cookie.max(created);
     }
@@ -141,7 +141,7 @@ pub(crate) struct Extras<'a> {
 }
 
 impl Extras<'_> {
-    /// Adds `param`, whole and without padding, to what is reported, if there is room.
+    /// Adds `param`, whole and without padding, to the unrecognized parameters to report, if there is room.
     fn report(&mut self, param: &[u8]) {
         let start = crate::wire::padded(self.unrecognized.len());
         if crate::wire::padded(start + param.len()) <= MAX_REPORT_BYTES {
@@ -242,7 +242,7 @@ pub(crate) fn read_init<'a>(
     Ok((peer, extras))
 }
 
-/// The addresses that a peer tells.
+/// The addresses that a peer lists.
 struct Addresses {
     source: IpAddr,
     taken: Vec<IpAddr>,

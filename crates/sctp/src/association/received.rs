@@ -20,7 +20,7 @@ pub(super) enum Arrival {
     BeyondLimit,
 }
 
-/// The TSNs received, unwrapped, and what has not been acknowledged yet.
+/// The TSNs received, unwrapped, and which were not acknowledged yet.
 #[derive(Debug)]
 pub(super) struct Received {
     cumulative: u64,

@@ -1,4 +1,4 @@
-//! Replies that wait to leave: COOKIE ACK, ERROR and HEARTBEAT ACK.
+//! Replies that wait to be sent: COOKIE ACK, ERROR and HEARTBEAT ACK.
 
 use rexmit_core::Route;
 
@@ -8,7 +8,8 @@ use crate::wire::{Cause, CausesWriter, PacketWriter};
 const MAX_HEARTBEAT_ACKS: usize = 4;
 /// Errors that wait to be reported; more are not reported.
 const MAX_ERRORS: usize = 4;
-/// Chunks of unknown types in one packet; what follows these is dropped, as no honest peer sends so many.
+/// The most chunks of unknown types handled in one packet; further chunks are dropped, because no correct
+/// peer sends that many.
 const MAX_UNKNOWN_CHUNKS: usize = 1024;
 /// Bytes of a peer's chunk or heartbeat that are kept to be sent back.
 const MAX_ECHOED_BYTES: usize = 1024;
@@ -90,7 +91,7 @@ impl Replies {
         self.cookie_ack || !self.errors.is_empty()
     }
 
-    /// The next HEARTBEAT ACK: where it goes, and what it carries.
+    /// The next HEARTBEAT ACK: its route and content.
     pub(super) fn next_heartbeat_ack(&mut self) -> Option<(Route, Box<[u8]>)> {
         (!self.heartbeat_acks.is_empty()).then(|| self.heartbeat_acks.remove(0))
     }

@@ -1,7 +1,7 @@
-//! Resetting streams (RFC 6525): our outgoing ones at the application's wish, and the peer's.
+//! Resetting streams (RFC 6525): of our outgoing streams by the application, and of the peer's.
 //!
-//! One request of ours is under way at a time. Requests to add streams or to reset all TSNs are
-//! denied, as RFC 6525 §5.2 lets a receiver do.
+//! One request of ours is in progress at a time. Requests to add streams or to reset all TSNs are denied,
+//! which RFC 6525 §5.2 allows.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::wire::{
     U16List,
 };
 
-/// Where stream reset stands, both ways.
+/// The state of stream resets in both directions.
 #[derive(Debug)]
 pub(super) struct StreamReset {
     /// Whether both sides support RFC 6525.
@@ -32,7 +32,7 @@ pub(super) struct StreamReset {
     ours: Option<Box<OwnRequest>>,
     /// Our answers to the requests of the peer's last RE-CONFIG: given again if it is repeated.
     answers: Vec<Answer>,
-    /// Answers that have not left, at most [`MAX_OWED_ANSWERS`].
+    /// Answers to be sent, at most [`MAX_OWED_ANSWERS`].
     owed: Vec<Answer>,
     /// The last request of the peer that became a request of ours, which answers it.
     taken_up: Option<u32>,
@@ -42,10 +42,10 @@ pub(super) struct StreamReset {
     timer: Deadline,
 }
 
-/// The sequence number of a request, and what became of it.
+/// The sequence number of a request, and its result.
 type Answer = (u32, ReConfigResult);
 
-/// Answers that wait to leave; more are not given, and the peer asks again.
+/// The most answers that wait to be sent; further requests get none, and the peer retransmits them.
 const MAX_OWED_ANSWERS: usize = 4;
 /// Bytes of a response without TSNs, and of a request without streams (RFC 6525 §4.4, §4.1).
 const RESPONSE_LEN: usize = 12;
@@ -86,13 +86,13 @@ pub(super) struct Halves<'a> {
 }
 
 impl OwnRequest {
-    /// Whether it resets all of `streams`; none stands for all there are.
+    /// Whether the request resets all of `streams`; an empty list means all streams.
     fn covers(&self, streams: &[u16]) -> bool {
         let has = |stream| self.streams.binary_search(stream).is_ok();
         self.streams.is_empty() || (!streams.is_empty() && streams.iter().all(has))
     }
 
-    /// Whether a message of a stream to be reset was sent in part: its rest goes first.
+    /// Whether a message of a stream to be reset was sent in part: its rest has to be sent first.
     fn is_held_up(&self, queue: &SendQueue) -> bool {
         if self.streams.is_empty() {
             queue.has_begun_message()
@@ -192,7 +192,7 @@ impl StreamReset {
         self.ours.as_ref()?.last_assigned_tsn
     }
 
-    /// Whether a RE-CONFIG may leave now.
+    /// Whether a RE-CONFIG may be sent now.
     pub(super) fn is_owed(&self, queue: &SendQueue) -> bool {
         !self.owed.is_empty() || self.may_request(queue)
     }
@@ -303,12 +303,11 @@ impl StreamReset {
         (1..=MAX_AHEAD).contains(&sequence.wrapping_sub(self.next_of_peer.0))
     }
 
-    /// The answer to a request by its sequence number alone: the same as before for one
-    /// that was answered, an error of one that is out of order (RFC 6525 §5.2.1). `None` if it is
-    /// to be performed.
+    /// The answer to a request that follows from its sequence number: the earlier answer for one that was
+    /// answered, an error for one out of order (RFC 6525 §5.2.1). `None` if it has to be performed.
     ///
-    /// Peers may have one request under way, but pion sends one for each channel that it closes, and gives up those that
-    /// are answered by an error: while one is lost, those behind it are in progress.
+    /// A peer may have only one request in progress, but pion sends one for each channel that it closes, and
+    /// abandons those that get an error: while one is lost, those after it are answered with "in progress".
     fn judge(&mut self, sequence: u32) -> Option<ReConfigResult> {
         let before = self.answers.iter().find(|&&(answered, _)| answered == sequence);
         match before {
@@ -373,7 +372,7 @@ impl StreamReset {
     }
 
     /// Called when the peer asks us to reset our outgoing streams (RFC 6525 §5.2.3): our own request is the
-    /// answer, once no other is under way.
+    /// answer, once no other is in progress.
     fn on_request(
         &mut self,
         sequence: u32,

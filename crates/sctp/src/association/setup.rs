@@ -19,7 +19,7 @@ const MAX_STALE_COOKIES: u32 = 3;
 /// State of the setup while INIT or COOKIE ECHO awaits its reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
-    /// The chunk is to leave.
+    /// Whether the chunk is to be sent.
     is_owed: bool,
     /// Times the present chunk was retransmitted at the RTO's pace.
     attempts: u32,
@@ -128,7 +128,7 @@ impl Setup {
         (self.stale_cookies > 0).then(|| srtt.unwrap_or_default() + Duration::from_secs(1))
     }
 
-    /// T1: `rto`, after what comes earlier.
+    /// The T1 timeout: `rto`, after the earlier retransmissions by round trip time.
     fn timeout(&self, rto: Duration) -> Duration {
         self.early_timeout(rto).unwrap_or(rto)
     }

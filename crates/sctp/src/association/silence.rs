@@ -31,7 +31,7 @@ impl Silence {
         self.0 = Instant::FAR_FUTURE;
     }
 
-    /// When the peer is unreachable, after so many timeouts in a row.
+    /// When the peer counts as unreachable, given `errors` consecutive timeouts.
     pub(super) fn deadline(self, dead_after: Option<Duration>, errors: u32) -> Deadline {
         match dead_after {
             Some(limit) if self.0 < Instant::FAR_FUTURE && errors >= MIN_ERRORS => {

@@ -10,7 +10,7 @@ use super::shutdown::Shutdown;
 use super::timers::{Deadline, Timer};
 use crate::wire::PacketWriter;
 
-/// Where an association stands.
+/// The state of an association.
 #[derive(Debug)]
 pub(crate) enum State {
     /// INIT was sent; T1-init runs.
@@ -22,7 +22,7 @@ pub(crate) enum State {
     ShutdownSent(Shutdown),
     ShutdownReceived,
     ShutdownAckSent(Shutdown),
-    /// Ended; a last packet may still have to leave.
+    /// The association has ended; a last packet may have to be sent.
     Closed(Option<Box<Farewell>>),
 }
 
@@ -92,7 +92,7 @@ impl State {
         matches!(self, Self::CookieWait(_) | Self::CookieEchoed(..) | Self::Established)
     }
 
-    /// Whether DATA may leave in packets of their own (RFC 9260 §6).
+    /// Whether DATA may be sent in packets without control chunks (RFC 9260 §6).
     pub(super) const fn may_send_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK has just left over a path with this RTO.
+    /// Called when INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK was sent over a path with this RTO.
     pub(super) fn on_chunk_sent(&mut self, now: Instant, rto: Duration) {
         match self {
             Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => setup.on_sent(now, rto),
@@ -196,7 +196,7 @@ impl State {
         }
     }
 
-    /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK is to leave.
+    /// Whether INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK is to be sent.
     pub(super) fn is_chunk_owed(&self) -> bool {
         match self {
             Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => setup.is_owed(),

@@ -83,7 +83,7 @@ impl StateCookie {
         age.checked_sub(self.lifetime).filter(|late| !late.is_zero())
     }
 
-    /// Whether `address` is one of those that the INIT came from and told.
+    /// Whether `address` is the source of the INIT, or one that it listed.
     pub(super) fn may_come_from(&self, address: IpAddr) -> bool {
         self.address.ip() == address || self.peer.addresses.contains(&address)
     }
@@ -307,7 +307,7 @@ mod tests {
         assert!(signer.verify(Instant::ZERO, &[&content[..], &signature].concat()).is_none());
     }
 
-    /// Two cookies for a free port, and two for one with an association: nothing tells them apart.
+    /// Two cookies for a free port, and two for one with an association, cannot be distinguished.
     #[test]
     fn tie_tags_cannot_be_read_from_a_cookie() {
         let mut signer = signer();

@@ -57,7 +57,7 @@ impl Secrets {
         &self.current
     }
 
-    /// The secret of what was signed at `created`, unless that is too long ago.
+    /// The secret in use at `created`, unless that is too long ago.
     pub(super) fn of(&self, created: Instant, now: Instant) -> Option<&EpochSecret> {
         let (epoch, present) = (self.epoch(created), self.epoch(now));
         if created > now || present - epoch > 1 {
@@ -159,8 +159,8 @@ mod tests {
         assert!(kept(&secrets, 8, 8) && !kept(&secrets, 5, 6) && secrets.previous.is_none());
     }
 
-    /// With the state after a step neither the key of that step nor one before can be found again: the
-    /// state that made it is gone, also from where it was.
+    /// The state after a step does not reveal the key of that step or an earlier one: the previous state is
+    /// overwritten, also in its old place.
     #[test]
     fn a_step_overwrites_the_state() {
         let mut secrets = secrets();

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use super::retired::RetiredTags;
 use crate::association::Association;
 
-/// An association, and under what it is entered.
+/// An association, and the keys under which it is found.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) association: Box<Association>,
@@ -83,7 +83,7 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// Without associations; a cookie is good for no longer than `cookie_life`.
+    /// An empty lookup table; cookies are valid for `cookie_life`.
     pub(super) fn new(cookie_life: Duration) -> Self {
         Self {
             by_tag: FxHashMap::default(),
@@ -123,7 +123,8 @@ impl Lookup {
         self.by_tag.insert(slot.tag, index);
     }
 
-    /// The association `index` was called: its tags and addresses are entered anew if they changed.
+    /// Called after the association `index` was called: updates its keys if its tags or addresses have
+    /// changed.
     #[inline]
     pub(super) fn update(&mut self, now: Instant, index: u32, slot: &mut Slot) {
         if !slot.is_entered_as_it_is() {
@@ -176,7 +177,7 @@ impl Lookup {
     }
 }
 
-/// Takes `index` out from under `key`, where another association may stand.
+/// Removes `index` from `key`, unless another association is there.
 fn remove(by_address: &mut BTreeMap<Transport, u32>, key: Transport, index: u32) {
     if by_address.get(&key) == Some(&index) {
         by_address.remove(&key);

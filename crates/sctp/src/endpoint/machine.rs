@@ -98,7 +98,7 @@ impl Machine for Endpoint {
 }
 
 impl Endpoint {
-    /// Counts what is no valid packet.
+    /// Counts an invalid packet.
     fn on_invalid(&mut self, bytes: &[u8]) {
         self.around.statistics.malformed += 1;
         if Packet::parse_without_checksum(bytes).is_some() {
@@ -106,8 +106,7 @@ impl Endpoint {
         }
     }
 
-    /// Hands a packet to the association that its tag names (RFC 9260 §8.5), or finds out what a
-    /// packet that belongs to none is about.
+    /// Passes a packet to the association of its tag (RFC 9260 §8.5), or handles one that belongs to none.
     pub(super) fn deliver(
         &mut self,
         now: Instant,

@@ -90,8 +90,8 @@ impl Endpoint {
 
     /// An INIT belongs to an association if any of its addresses does (RFC 9260 §5.1.2 D).
     ///
-    /// The addresses that it names have no UDP port. Over UDP they say nothing of an association that is
-    /// established: any host can name them, and an answer that differs would tell it what there is.
+    /// The addresses that it lists have no UDP port. Over UDP they are not compared with established
+    /// associations: any host can list them, and a different answer would reveal that an association exists.
     fn find_existing(&self, source: SocketAddr, port: u16, named: &[IpAddr]) -> Option<u32> {
         let is_setting_up = |&index: &u32| {
             self.table.get(index).is_some_and(|slot| slot.association.state().is_setting_up())
@@ -277,7 +277,7 @@ impl Endpoint {
         self.reply(route, reply);
     }
 
-    /// COOKIE ECHO, with what follows it in its packet (RFC 9260 §5.1.5, §5.2.4).
+    /// Handles COOKIE ECHO and the chunks after it in its packet (RFC 9260 §5.1.5, §5.2.4).
     pub(super) fn on_cookie_echo(
         &mut self,
         now: Instant,
@@ -336,8 +336,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether COOKIE ECHO stands under an AUTH that is right for the association that exists, or for
-    /// the one that the cookie would begin; or under none, where none is asked for (RFC 4895 §6.3).
+    /// Whether the AUTH before COOKIE ECHO is valid for the existing association, or for the one that the
+    /// cookie would begin; or no AUTH is required (RFC 4895 §6.3).
     fn is_authentic(
         &mut self,
         existing: Option<u32>,
@@ -411,13 +411,13 @@ impl Endpoint {
         Some(self.insert(now, association).index())
     }
 
-    /// An association gets Tie-Tags of its own, which no cookie has told before.
+    /// Gives an association new Tie-Tags, which no cookie contained before.
     fn with_tie_tags(&mut self, identity: Identity) -> Identity {
         Identity { tie_tags: (self.around.rng.u32() | 1, self.around.rng.u32() | 1), ..identity }
     }
 
-    /// A good cookie for an association that exists: Table 12 of RFC 9260 §5.2.4. Returns the
-    /// association if what follows the cookie in its packet is for it.
+    /// Handles a valid cookie for an existing association: Table 12 of RFC 9260 §5.2.4. Returns the
+    /// association if the chunks after the cookie are for it.
     fn compare_tags(
         &mut self,
         now: Instant,

@@ -52,7 +52,7 @@ pub(super) struct Place {
 /// The values that the place of a stream depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
-    /// The number of the message that it sends next, or goes on with.
+    /// The number of the message that the stream sends or continues next.
     pub(super) arrival: u64,
     /// Its next chunk continues a message.
     pub(super) is_begun: bool,

@@ -30,15 +30,15 @@ pub(crate) struct Fragment {
     pub(crate) fsn: u32,
     pub(crate) ppid: u32,
     pub(crate) unordered: bool,
-    /// The I bit: on the last fragment of a message that asked for it.
+    /// The I bit, set on the last fragment of a message sent with it.
     pub(crate) immediate: bool,
     pub(crate) beginning: bool,
     pub(crate) ending: bool,
     /// A slice of the message, not a copy.
     pub(crate) payload: Bytes,
-    /// When the whole message is to be given up.
+    /// When the whole message is to be abandoned.
     pub(crate) expires: Option<Instant>,
-    /// When the application wants the whole message to be given up.
+    /// The reliability that the application chose for the whole message.
     pub(crate) reliability: Reliability,
 }
 
@@ -147,7 +147,7 @@ impl SendQueue {
         }
     }
 
-    /// Goes on with the scheduler and the priorities of `before`.
+    /// Takes over the scheduler and the priorities of `before`.
     pub(crate) fn continuing(mut self, before: &Self) -> Self {
         self.scheduler = Scheduler::new(before.scheduler.scheduling());
         for (&number, stream) in &before.streams {
@@ -168,7 +168,7 @@ impl SendQueue {
         self.interleaving.is_some()
     }
 
-    /// Sets the priority of a stream, or its weight: [`Scheduling`] says what it means.
+    /// Sets the priority or weight of a stream; see [`Scheduling`].
     pub(crate) fn set_priority(&mut self, number: u16, priority: u16) {
         let stream = self.streams.entry(number).or_default();
         stream.priority = priority;
@@ -232,7 +232,7 @@ impl SendQueue {
         self.begun.release_memory();
     }
 
-    /// Whether nothing is left to cut, now or after a pause.
+    /// Whether the queue has nothing to send, now or after a pause.
     pub(crate) fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.messages.is_empty()
     }
@@ -317,13 +317,12 @@ impl SendQueue {
         self.deadlines.first().map(|&(at, ..)| at)
     }
 
-    /// Drops the part of the begun message of `stream` that is not fragmented yet, if it is `id`, and returns a
-    /// fragment that ends it and holds nothing.
+    /// Drops the part of the begun message of `stream` that is not fragmented yet, if it is `id`, and returns
+    /// an empty fragment that ends it.
     ///
-    /// The association then skips the message by a FORWARD-TSN. What it sent of it ends without an
-    /// E bit and may be acknowledged already, so it spends one further TSN on that fragment, never
-    /// sent and abandoned at once; the FORWARD-TSN that passes it is what ends the message at the
-    /// peer.
+    /// The association then skips the message by a FORWARD-TSN. The part that was sent has no E bit and may
+    /// already be acknowledged, so one more TSN is used up for the empty fragment, which is never sent and
+    /// abandoned at once; the FORWARD-TSN over it ends the message at the peer.
     pub(crate) fn abandon_begun(&mut self, stream: u16, id: MessageId) -> Option<Fragment> {
         self.begun.of(stream).filter(|begun| begun.id() == id)?;
         let rest = self.begun.cut(stream, usize::MAX)?;

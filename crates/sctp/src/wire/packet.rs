@@ -123,7 +123,7 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks that `body` holds: what follows a common header.
+    /// The chunks in `body`, the part of a packet after its common header.
     pub(crate) const fn new(body: &'a [u8]) -> Self {
         Self { rest: body }
     }

@@ -22,7 +22,7 @@ pub(super) struct Tlv<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Takes the first field off `rest`.
+/// Removes the first field from `rest`, and returns it.
 ///
 /// `None` at the end, where up to three bytes may be left over as counted final padding. After a
 /// framing error `rest` is empty, so that an iterator over it is fused.

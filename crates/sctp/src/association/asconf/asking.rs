@@ -47,9 +47,9 @@ impl Asking {
         self.outstanding.is_some() || !self.waiting.is_empty()
     }
 
-    /// Whether the peer is being told of `address`, and will know it for certain. After the deletion of
-    /// all other addresses it knows the one from which the request came, and that may be any of them: the
-    /// request is repeated from where this host is then.
+    /// Whether an ASCONF in progress adds `address`, and the peer will certainly know it afterwards. After
+    /// the deletion of all other addresses the peer knows the one that the ASCONF came from, which may be any
+    /// of them, because the ASCONF is retransmitted from the present address of this host.
     pub(super) fn is_adding(&self, address: IpAddr) -> bool {
         let is_it = |(_, change): &(u32, AddressChange)| *change == AddressChange::Added(address);
         let deletes_others = |(_, change): &(u32, AddressChange)| matches!(change, AddressChange::Deleted(others) if others.is_unspecified());
@@ -59,7 +59,7 @@ impl Asking {
         })
     }
 
-    /// Makes an ASCONF of what waits, if none is under way.
+    /// Makes an ASCONF of the waiting changes, unless one is in progress.
     fn begin(&mut self, address: IpAddr) {
         if self.outstanding.is_some() || self.waiting.is_empty() {
             return;
@@ -77,13 +77,13 @@ impl Asking {
         self.waiting.push(change);
     }
 
-    /// Whether an ASCONF is to leave now.
+    /// Whether an ASCONF is to be sent now.
     pub(super) fn is_owed(&self) -> bool {
         self.outstanding.as_ref().map_or(!self.waiting.is_empty(), |it| it.is_due)
     }
 
-    /// Writes the ASCONF for `path`. `address` becomes its Address Parameter on the first transmission.
-    /// One is under way at a time (C1).
+    /// Writes the ASCONF for `path`. `address` becomes its Address Parameter on the first transmission. Only
+    /// one is in progress at a time (C1).
     pub(super) fn write(&mut self, path: u8, address: IpAddr, writer: &mut PacketWriter<'_>) {
         self.begin(address);
         let Some(outstanding) = &mut self.outstanding else { return };

@@ -1,5 +1,5 @@
-//! Our addresses: what the application changes, the ASCONF that tells it, and the peer's answer
-//! (RFC 5061 §5.1, §5.3).
+//! Our addresses: changes by the application, the ASCONF that reports them, and the peer's answer (RFC 5061
+//! §5.1, §5.3).
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ use crate::error::AddressError;
 use crate::event::{AddressChange, Event};
 use crate::wire::{AsconfAck, Cause, PacketWriter, kind};
 
-/// An ASCONF-ACK for what was never asked (RFC 5061 §4.3.4, F0).
+/// An ASCONF-ACK without a matching ASCONF (RFC 5061 §4.3.4, F0).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::association) struct NeverAsked;
 
@@ -254,7 +254,7 @@ impl AddressChanges {
         self.watch_paths(cx, ways);
     }
 
-    /// Called when the peer does not know a chunk: if it is ASCONF, what was asked has failed (A9).
+    /// Called when the peer reports an unknown chunk: if it is ASCONF, our changes have failed (A9).
     pub(in crate::association) fn on_unrecognized_chunk(
         &mut self,
         cx: &mut Context<'_>,

@@ -15,7 +15,7 @@ use crate::wire::{
     Asconf, AsconfChange, AsconfRequest, COMMON_HEADER_LEN, Cause, Chunks, Header, PacketWriter,
 };
 
-/// The least that must be left of a packet for an answer, beside AUTH.
+/// The bytes of a packet reserved for AUTH when an answer is sized.
 const MAX_AUTH_LEN: usize = 40;
 
 /// The result of a request.
@@ -168,8 +168,8 @@ impl AddressChanges {
     }
 }
 
-/// The value of the ASCONF-ACK. Success is told only where something was refused before (A7); what
-/// does not fit one packet is left out.
+/// The value of the ASCONF-ACK. Success is reported only after a refusal (A7); answers that do not fit one
+/// packet are left out.
 fn answer(
     serial: u32,
     outcomes: &[(AsconfRequest<'_>, Outcome)],

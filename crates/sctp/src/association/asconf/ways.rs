@@ -135,7 +135,7 @@ impl AddressChanges {
         ways.paths.make_primary(cx, ways.recovery, path);
     }
 
-    /// Whether not even HEARTBEATs may leave over `path` now.
+    /// Whether not even HEARTBEATs may be sent over `path` now.
     pub(in crate::association) fn is_silent(&self, paths: &Paths, path: u8) -> bool {
         self.is_adding(paths.get(path).route.local.ip())
     }

@@ -1,9 +1,9 @@
-//! Authenticated chunks (RFC 4895): what is under an AUTH chunk comes from who set the association up,
-//! or from a holder of a key that only both sides know.
+//! Authenticated chunks (RFC 4895): chunks after an AUTH chunk come from the host that set up the
+//! association, or from a holder of a key that only both sides know.
 //!
-//! `offer` is what INIT and INIT ACK say, `keys` the keys and what is made of them. Off, or with a peer
-//! that does not speak it, an association keeps nothing of it; keys are made when a chunk first needs one,
-//! and forgotten while the association is idle.
+//! `offer` has the parameters of INIT and INIT ACK, `keys` the keys. An association has no state here if
+//! authentication is disabled, or the peer does not support it. Association keys are computed when a chunk
+//! first needs one, and dropped while the association is idle.
 
 mod keys;
 mod offer;
@@ -109,7 +109,7 @@ impl Auth {
         }
     }
 
-    /// Appends AUTH; [`Self::finish`] signs what follows.
+    /// Appends AUTH; [`Self::finish`] fills in the MAC of the chunks after it.
     pub(super) fn put(&self, writer: &mut PacketWriter<'_>) {
         let kind = self.peer.kind();
         writer.auth(self.active(), kind.id(), kind.mac_len());
@@ -120,7 +120,7 @@ impl Auth {
         writer.finish_authenticated(|bytes| self.sign(ours, bytes));
     }
 
-    /// Bytes that must stand in every packet.
+    /// The bytes that AUTH takes in every packet.
     pub(super) const fn overhead(&self) -> usize {
         if self.peer.covers_all() { wire::AUTH_HEADER_LEN + self.peer.kind().mac_len() } else { 0 }
     }
@@ -152,8 +152,8 @@ impl Auth {
     }
 }
 
-/// Whether a peer that `changes_addresses` may send chunks of this type only under an AUTH. Whoever asks
-/// for that does so of peers, too, that do not speak RFC 4895.
+/// Whether chunks of this type are accepted only after an AUTH, given whether the peer `changes_addresses`. A
+/// configured requirement applies also to peers without RFC 4895.
 pub(super) fn must_be_authentic(
     config: &AssociationConfig,
     changes_addresses: bool,

@@ -73,7 +73,7 @@ impl HeldBack {
         &self.chunks
     }
 
-    /// Called when the peer gave up what is incomplete up to `cumulative` (RFC 3758 §3.6).
+    /// Called when the peer abandoned the incomplete messages up to `cumulative` (RFC 3758 §3.6).
     pub(super) fn on_forward_tsn(&mut self, cumulative: u64) {
         self.chunks.retain(|held| held.tsn > cumulative || (held.beginning && held.ending));
         self.bytes = self.chunks.iter().map(|held| held.payload.len()).sum();

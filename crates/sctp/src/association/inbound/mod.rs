@@ -1,5 +1,5 @@
-//! Receiving user data: DATA and I-DATA, FORWARD-TSN and I-FORWARD-TSN, the window, and what the
-//! application reads (RFC 9260 §6.2, §6.5–6.7, §6.9, RFC 8260 §2.2.3).
+//! Receiving user data: DATA and I-DATA, FORWARD-TSN and I-FORWARD-TSN, the receive window, and reading by
+//! the application (RFC 9260 §6.2, §6.5–6.7, §6.9, RFC 8260 §2.2.3).
 
 mod held_back;
 
@@ -108,7 +108,7 @@ impl Inbound {
         }
     }
 
-    /// Keeps what the application has not read of `before`, and goes on counting.
+    /// Takes over the unread messages and the counters of `before`.
     pub(super) fn continuing(mut self, before: &mut Self) -> Self {
         let messages: VecDeque<_> = std::iter::from_fn(|| before.pop()).collect();
         let bytes = messages.iter().map(|message| message.payload.len()).sum();
@@ -159,7 +159,7 @@ impl Inbound {
         self.received.cumulative()
     }
 
-    /// Adds what was received to `traffic`.
+    /// Adds the counters of received data to `traffic`.
     pub(super) const fn count(&self, traffic: &mut Traffic) {
         traffic.messages_delivered += self.counters.messages_delivered;
         traffic.payload_delivered_bytes += self.counters.payload_delivered_bytes;
@@ -174,10 +174,10 @@ impl Inbound {
         self.reassembly.release_memory();
     }
 
-    /// The window to offer: what is left of the buffer. When that is less than a packet (or half of a
-    /// small buffer) it only shrinks, against silly windows: small room that the application made is
-    /// not offered (RFC 9260 §6.2, RFC 1122 §4.2.3.3). But where there is nothing to read, only the
-    /// rest of a message makes room, and a packet of it is asked for.
+    /// The window to advertise: the free part of the buffer. If that is less than a packet (or half of a
+    /// small buffer), the window only shrinks, to avoid silly windows: small room that the application has
+    /// made is not advertised (RFC 9260 §6.2, RFC 1122 §4.2.3.3). But if there is nothing to read, only the
+    /// rest of an incomplete message can free the buffer, and a window of one packet is advertised.
     fn window(&self) -> usize {
         let buffer = self.config.receive_buffer_bytes;
         let left = buffer.saturating_sub(self.held_bytes());
@@ -306,7 +306,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// A stream reset was performed: what waited for it goes on (RFC 6525 §5.2.2 E4).
+    /// Processes the chunks that waited for a stream reset, which was performed (RFC 6525 §5.2.2 E4).
     pub(super) fn release_held_back(&mut self, cx: &mut Context<'_>) -> Result<(), DataError> {
         let Some(held_back) = self.held_back.take() else { return Ok(()) };
         for held in held_back.chunks() {
@@ -442,7 +442,7 @@ impl Inbound {
         self.is_sack_owed
     }
 
-    /// Another chunk acknowledges what a delayed SACK would.
+    /// Cancels a delayed SACK, because another chunk acknowledges the same.
     pub(super) const fn stop_delaying(&mut self) {
         self.sack_timer = Deadline::OFF;
     }

@@ -1,5 +1,5 @@
-//! Messages of several chunks of which one was sent: what the application gave, for when it fails, and which
-//! chunks are theirs.
+//! Messages of several chunks, of which at least one was sent: their content, in case they fail, and their
+//! chunks.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -1,5 +1,5 @@
-//! Sending user data: from the application's message to what loss recovery keeps, and back from
-//! the peer's SACK to what the application is told (RFC 9260 §6.1, §6.2.1).
+//! Sending user data: from the application's message to outstanding data, and from the peer's SACK to events
+//! of the application (RFC 9260 §6.1, §6.2.1).
 
 mod divided;
 mod forward;
@@ -33,8 +33,8 @@ use forward::Forward;
 use thin::ThinStreams;
 use window_probe::WindowProbe;
 
-/// DATA chunks beyond the cumulative point at most: half the space of stream sequence numbers, so
-/// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
+/// The most DATA chunks beyond the cumulative point: half of the space of stream sequence numbers, so that
+/// the peer can distinguish an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
 const MAX_OUTSTANDING: u64 = i16::MAX as u64;
 
 /// The least charge to the send buffer for a queued message, or for a chunk sent and not acknowledged: it bounds the
@@ -61,7 +61,7 @@ pub(super) struct Filled {
 #[derive(Debug)]
 pub(crate) struct Outbound {
     config: Arc<AssociationConfig>,
-    /// Messages, or the rest of one, that have not left.
+    /// Messages, or the rest of one, that were not sent.
     pub(super) queue: SendQueue,
     /// Chunks sent and not cumulatively acknowledged; a unit's number is its TSN.
     pub(super) recovery: Recovery,
@@ -79,7 +79,7 @@ pub(crate) struct Outbound {
     outstanding_bytes: usize,
     /// With CMT: the path that is tried first for new data.
     turn: u8,
-    /// The application was told that the buffer is full.
+    /// Whether the application waits for room in the buffer.
     is_writer_waiting: bool,
     probe: WindowProbe,
     forward: Forward,
@@ -97,9 +97,9 @@ struct Counters {
 /// State of the association that sending depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
-    /// DATA may leave in packets of their own.
+    /// Whether DATA may be sent in packets without control chunks.
     pub(super) may_send: bool,
-    /// The application sends no more: the peer is asked to acknowledge the end at once.
+    /// Whether the application has finished sending: the last chunk asks for an immediate SACK.
     pub(super) is_ending: bool,
     /// The path of FORWARD-TSN.
     pub(super) control: u8,
@@ -141,7 +141,7 @@ impl Outbound {
         }
     }
 
-    /// Goes on counting where `before` stopped, with the mechanisms that it had.
+    /// Takes over the counters and mechanisms of `before`.
     pub(super) fn continuing(mut self, before: &Self) -> Self {
         before.thin_streams.continue_in(&mut self.recovery, &before.recovery);
         Self {
@@ -249,11 +249,11 @@ impl Outbound {
         self.peer_window.a_rwnd.saturating_sub(self.recovery.outstanding().user_bytes_to_arrive())
     }
 
-    /// The payload length of the next new chunk, if the peer's window takes it, or it may leave as
-    /// a probe of the window (RFC 9260 §6.1 A).
+    /// The payload length of the next new chunk, if it fits the peer's window, or may be sent as a probe of
+    /// the window (RFC 9260 §6.1 A).
     ///
-    /// A chunk is never made shorter to fit a window: a small window is left unused until it holds
-    /// the whole chunk, which is the sender's part against silly windows.
+    /// A chunk is never shortened to fit a window: a small window is not used until the whole chunk fits,
+    /// which is the sender's part of silly window avoidance.
     pub(super) fn next_new_len(&self) -> Option<usize> {
         let len = self.queue.peek_len(self.max_fragment)?;
         let is_probe = self.probe.is_due() && self.recovery.outstanding().is_empty();
@@ -278,9 +278,9 @@ impl Outbound {
         self.next_new_len().filter(may_leave)
     }
 
-    /// The rest of the message `id`, if it is begun, will never leave. One TSN is spent on it, so
-    /// that the FORWARD-TSN passes more than the peer may already have acknowledged and the peer
-    /// drops the half it holds.
+    /// Drops the unsent rest of the message `id`, if it has begun. One TSN is used up for it, so that the
+    /// FORWARD-TSN goes beyond what the peer may already have acknowledged, and the peer drops the part that
+    /// it holds.
     fn skip_rest(&mut self, stream: u16, id: MessageId) {
         if let Some(rest) = self.queue.abandon_begun(stream, id) {
             self.recovery.skip_new(rest);
@@ -353,7 +353,7 @@ impl Outbound {
         Ok(id)
     }
 
-    /// Adds what was accepted to `traffic`.
+    /// Adds the counters of accepted data to `traffic`.
     pub(super) const fn count(&self, traffic: &mut Traffic) {
         traffic.messages_accepted += self.counters.messages_accepted;
         traffic.payload_accepted_bytes += self.counters.payload_accepted_bytes;
@@ -433,7 +433,7 @@ impl Outbound {
         (cumulative < outstanding.next_unit()).then(|| self.take_ack(cx, ack))
     }
 
-    /// Hands an acknowledgement to loss recovery, and what it passes to the application's events.
+    /// Passes an ACK to loss recovery, and reports the messages that it completes.
     fn take_ack(
         &mut self,
         cx: &mut Context<'_>,
@@ -530,7 +530,8 @@ impl Outbound {
         }
     }
 
-    /// The association is closed: reports unacknowledged messages as failed, and no more `Writable`.
+    /// Called when the association is closed: reports unacknowledged messages as failed, and emits no more
+    /// `Writable`.
     pub(super) fn end(&mut self, cx: &mut Context<'_>) {
         self.is_writer_waiting = false;
         self.fail_everything(cx);
@@ -581,12 +582,13 @@ impl Outbound {
         }
     }
 
-    /// Why the message of `tsn`, which is about to be sent again, is to be given up instead.
+    /// Why the message of `tsn`, which is about to be retransmitted, has to be abandoned instead; `None` if
+    /// it has not.
     fn reason_to_abandon(&self, now: Instant, tsn: u64) -> Option<FailReason> {
         self.forward.reason_to_abandon(now, self.recovery.outstanding().unit(tsn)?)
     }
 
-    /// Gives up the message that `tsn` is a part of, all of it; the peer is told over `control`.
+    /// Abandons the whole message of `tsn`; the FORWARD-TSN takes the path `control`.
     fn abandon_message(&mut self, cx: &mut Context<'_>, control: u8, tsn: u64, reason: FailReason) {
         let outstanding = self.recovery.outstanding();
         let Some(unit) = outstanding.unit(tsn) else { return };
@@ -606,8 +608,8 @@ impl Outbound {
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
 
-    /// When a message that has not left, or of which a part has not, is to be given up (RFC 3758
-    /// §4.1 TR4).
+    /// When the lifetime ends of the next message that was not sent, and of the next one that was sent in
+    /// part (RFC 3758 §4.1 TR4).
     pub(super) fn next_expiry(&self) -> [Option<Instant>; 2] {
         [self.queue.next_expiry(), self.rest_expiry().map(|(at, ..)| at)]
     }
@@ -634,7 +636,7 @@ impl Outbound {
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
 
-    /// Gives up messages whose lifetime is over and that have not left, or not entirely.
+    /// Abandons messages whose lifetime is over and that were not sent completely.
     pub(super) fn expire_messages(&mut self, cx: &mut Context<'_>, standing: Standing) {
         while let Some((_, stream, id)) = self.rest_expiry().filter(|&(at, ..)| at <= cx.now) {
             self.abandon_expired_rest(cx, standing.control, (stream, id));
@@ -678,8 +680,9 @@ impl Outbound {
         }
     }
 
-    /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
-    /// and one without DATA is not taken for one with. Copies of such are dropped.
+    /// Abandons the next units to be sent that may not be sent any more, so that the packet can carry the
+    /// FORWARD-TSN, and a packet without DATA is not expected to have any. Delayed copies of such units are
+    /// dropped.
     pub(super) fn abandon_next(&mut self, cx: &mut Context<'_>, control: u8) {
         for path in 0..self.recovery.paths().count() {
             while let Some(next) = self.recovery.next_due(path)
@@ -695,8 +698,8 @@ impl Outbound {
         }
     }
 
-    /// The path over which a packet with DATA may leave now, of those that are not `is_held`: with what
-    /// is to be sent again, before anything new (RFC 9260 §6.1 C).
+    /// The path over which a packet with DATA may be sent now, of those that are not `is_held`: first one
+    /// with retransmissions, then one for new data (RFC 9260 §6.1 C).
     pub(super) fn path_with_data(&self, is_held: impl Fn(u8) -> bool) -> Option<u8> {
         let count = self.recovery.paths().count();
         let may_send_over = |path| !is_held(path) && self.has_data_for(path);

@@ -1,7 +1,6 @@
-//! Thin streams: which streams are judged by themselves (Petlund 2009 §5, §8).
+//! Thin streams: which streams are singled out (Petlund 2009 §5, §8).
 //!
-//! Whether a stream is thin, and what that means for timers and losses, is the business of loss
-//! recovery.
+//! Loss recovery decides whether a stream is thin, and what that means for timers and losses.
 
 use rexmit_recovery::{MAX_GROUPS, ThinConfig, Thinness};
 
@@ -113,7 +112,8 @@ impl ThinStreams {
         Ok(())
     }
 
-    /// The association begins again: what the loss recovery `before` was told still holds.
+    /// Applies the groups and mechanisms of the loss recovery `before` to the new one, after a restart of the
+    /// association.
     pub(super) fn continue_in(&self, recovery: &mut Recovery, before: &Recovery) {
         let _ = recovery.set_thin(Some(0), *before.thin_config(0));
         for group in 1..=self.0.len() as u8 {

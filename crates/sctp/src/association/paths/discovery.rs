@@ -106,7 +106,8 @@ pub(super) enum PacketFate {
     Delivered,
     /// The packet was declared lost.
     Lost,
-    /// Some of it was also sent in other packets, or given up: an acknowledgement says nothing of its size.
+    /// Some of its chunks were also sent in other packets, or abandoned: their ACK does not prove that a
+    /// packet of this size arrived.
     Unknown,
 }
 
@@ -311,8 +312,8 @@ impl Discovery {
         }
     }
 
-    /// Looks at what became of large packets: after too many losses without a delivery none is sent until a probe was
-    /// answered.
+    /// Checks the fate of large packets: after too many losses without a delivery, none is sent until a probe
+    /// is answered.
     pub(super) fn review(&mut self, fate: impl Fn(u64) -> PacketFate) {
         let LargePackets { in_flight, lost } = &mut self.large;
         let mut is_delivered = false;

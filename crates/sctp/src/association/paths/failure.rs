@@ -129,8 +129,8 @@ impl Paths {
         self.follow_data_path(cx, recovery, data_path);
     }
 
-    /// New data took the path `before`: if they take another now, so does what belongs to no path in
-    /// particular, and the application is told.
+    /// Called when new data was sent over the path `before`: if it takes another now, so do control chunks
+    /// that belong to no particular path, and the application gets an event.
     pub(in crate::association) fn follow_data_path(
         &mut self,
         cx: &mut Context<'_>,

@@ -85,8 +85,8 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The ways that the application named, or that the peer came by; `own` are the addresses that a
-    /// peer is told.
+    /// The paths along `routes`, which the application named or the peer's packets came over; `own` are the
+    /// addresses that are sent to the peer.
     pub(super) fn new(config: Arc<AssociationConfig>, routes: &[Route], own: &[IpAddr]) -> Self {
         let entry = |&route: &Route| {
             let chosen = Some(route.local.ip())
@@ -278,11 +278,11 @@ impl Paths {
         &mut self.entries[usize::from(path)]
     }
 
-    /// Called when a packet with the right tag came over `route`: its encapsulation port may be where the
-    /// peer is reached from now on (RFC 6951 §5.4; see [`port_probe`]), and a local address that was not
-    /// chosen here is where it is reached from. Returns its path; `None` if it is not an address of the peer.
+    /// Called when a packet with the right tag arrived over `route`: a new encapsulation port may become the
+    /// peer's (RFC 6951 §5.4; see [`port_probe`]), and its local address is used if none was chosen here.
+    /// Returns its path; `None` if it is not an address of the peer.
     ///
-    /// While paths are not watched no new data leave, and a changed port is followed at once.
+    /// While heartbeats are disabled no new data is sent, and a changed port is followed at once.
     pub(super) fn on_packet(&mut self, route: Route) -> Option<u8> {
         let latest = self.get(self.latest);
         if latest.route != route || latest.is_removed {

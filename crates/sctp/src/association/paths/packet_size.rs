@@ -1,5 +1,5 @@
-//! How large the packets of each path may be: what its [`Discovery`] finds out, told to loss recovery, and the probes
-//! that it asks for.
+//! The packet size of each path: results of its [`Discovery`] are passed to loss recovery, and its probes are
+//! written here.
 
 use std::time::Duration;
 
@@ -212,7 +212,7 @@ impl PacketSizes {
         }
     }
 
-    /// Calls the discovery of `path`, and tells loss recovery if the size of packets is another after that.
+    /// Calls the discovery of `path`, and updates loss recovery if the packet size has changed.
     fn change(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,9 +1,10 @@
-//! A peer whose encapsulation port changes, because a NAT on the way forgot it (RFC 6951 §5.4).
+//! Validation of a changed encapsulation port of the peer, for example after a NAT forgot the old one (RFC
+//! 6951 §5.4).
 //!
-//! An observer of an association's packets can send a copy of one from another port, and a party of
-//! one can name the port of a third party. So a packet with the right tag from a new port is taken, but
-//! the association stays where it is until a HEARTBEAT with a nonce was answered from there. Replies to
-//! HEARTBEATs aside, nothing else leaves for the new port before.
+//! An observer of an association's packets can send a copy of one from another port, and a peer can claim the
+//! port of a third party. So a packet with the right tag from a new port is accepted, but the association
+//! keeps the old port until a HEARTBEAT with a nonce was answered from the new one. Before that, only replies
+//! to HEARTBEATs and this HEARTBEAT are sent to the new port.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use crate::wire::PacketWriter;
 /// HEARTBEATs to a new port that are not answered, before it is forgotten.
 const MAX_PROBES: u8 = 5;
 
-/// How the peer's transport addresses change: what the endpoint is to be told, and the port that is asked.
+/// The changes of the peer's transport addresses: those that the endpoint has to learn, and the port being
+/// probed.
 #[derive(Debug, Default)]
 pub(in crate::association) struct Transports {
     /// See [`Self::version`].
@@ -41,7 +43,7 @@ struct PortProbe {
     remote: SocketAddr,
     nonce: u64,
     sent: u8,
-    /// When the one that was sent is given up; none while one is to leave.
+    /// When the probe that was sent has failed; none while one is to be sent.
     deadline: Option<Instant>,
 }
 
@@ -54,8 +56,8 @@ impl PortProbe {
         self.deadline.is_none()
     }
 
-    /// Whether a packet from `remote` is reason enough to ask there instead: not while the first
-    /// HEARTBEAT to another port is under way, so that packets from many ports cause no more of them.
+    /// Whether a packet from `remote` may replace the probed port: not while the first HEARTBEAT to another
+    /// port is in flight, so that packets from many ports do not cause more HEARTBEATs.
     fn may_give_way_to(&self, path: u8, remote: SocketAddr) -> bool {
         (self.path, self.remote) != (path, remote) && self.sent > 1
     }
@@ -164,13 +166,13 @@ impl Paths {
         }
     }
 
-    /// The path whose port may have changed, if the HEARTBEAT that finds out is to leave now.
+    /// The path whose port may have changed, if its HEARTBEAT is to be sent now.
     pub(in crate::association) fn with_port_probe_due(&self) -> Option<u8> {
         let probe = self.transports.probe()?;
         (self.is_watched && probe.is_due()).then_some(probe.path)
     }
 
-    /// Writes the HEARTBEAT to a port that the peer may have. It stands alone: returns where it goes.
+    /// Writes the HEARTBEAT to a port that the peer may have, in a packet of its own. Returns its route.
     pub(in crate::association) fn write_port_probe(
         &mut self,
         cx: &mut Context<'_>,

@@ -25,8 +25,8 @@ fn is_unconfirmed(recovery: &Recovery, path: u8) -> bool {
 }
 
 impl Paths {
-    /// HB.interval + RTO, with jitter of half the RTO either way: the least it may be, and what is
-    /// drawn on top of it.
+    /// The heartbeat period: HB.interval + RTO, with jitter of ± half the RTO. Returns its minimum, and the
+    /// random part to add.
     fn heartbeat_period(
         &self,
         cx: &mut Context<'_>,
@@ -222,7 +222,7 @@ impl Paths {
         self.get_mut(path).heartbeat = period.map_or(Heartbeat::Off, resting);
     }
 
-    /// The first path over which a HEARTBEAT is to leave now.
+    /// The first path over which a HEARTBEAT is to be sent now.
     pub(in crate::association) fn with_heartbeat_due(&self) -> Option<u8> {
         let is_due = |path: &super::PathEntry| {
             matches!(path.heartbeat, Heartbeat::Due) || path.sampling.is_due()
@@ -260,8 +260,8 @@ impl Paths {
         self.get_mut(path).last_used = now;
     }
 
-    /// HEARTBEAT ACK, which came over `route`: only the answer to what was really sent counts, and for
-    /// the path over which it was sent. Returns whether it was one.
+    /// Handles a HEARTBEAT ACK that arrived over `route`. Only the answer to a HEARTBEAT that was sent
+    /// counts, and for the path over which it was sent. Returns whether it was one.
     pub(in crate::association) fn on_heartbeat_ack(
         &mut self,
         cx: &mut Context<'_>,
@@ -294,17 +294,16 @@ impl Paths {
         true
     }
 
-    /// The peer set the association up, so that nothing was measured: where a HEARTBEAT may measure what
-    /// acknowledgements cannot, one leaves with the end of the setup.
+    /// Requests a HEARTBEAT at the end of the handshake, if the configuration measures by HEARTBEAT: the peer
+    /// initiated the association, so this side has no sample.
     pub(in crate::association) fn ask_for_first_round_trip(&mut self, recovery: &Recovery) {
         if recovery.wants_rtt_sample(false) {
             self.get_mut(recovery.paths().data_path()).sampling.ask();
         }
     }
 
-    /// An acknowledgement of what was sent again does not tell the round-trip time (Karn); on a thin
-    /// stream a HEARTBEAT measures it, once per timeout.
-    /// The same if the acknowledgement may answer a FORWARD-TSN.
+    /// Requests a HEARTBEAT, once per timeout, when an ACK of a thin stream gave no RTT sample: because it
+    /// covers retransmitted data (Karn), or may answer a FORWARD-TSN.
     pub(in crate::association) fn ask_for_round_trip(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! Pieces of I-DATA chunks: a piece names its message and its place in it, and the TSN says nothing
-//! (RFC 8260 §2.2.3).
+//! Reassembly of I-DATA: a chunk names its message and its place in it; the TSN is not used (RFC 8260
+//! §2.2.3).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -106,7 +106,7 @@ impl ByMid {
         messages.drop_message(&mut begun.assembly)
     }
 
-    /// Called when the peer has given up the messages up to `skipped`.
+    /// Called when the peer has abandoned the messages up to `skipped`.
     pub(super) fn on_skipped(&mut self, skipped: SkippedMid, messages: &mut Messages) {
         let SkippedMid { stream, unordered, mid } = skipped;
         let key = self.key_of(stream, unordered, mid, messages);
@@ -143,7 +143,7 @@ impl ByMid {
         (stream, unordered, unwrap_u32(near, mid))
     }
 
-    /// Whether the message was given up: what still arrives of it belongs to nothing.
+    /// Whether the message was abandoned, so that further pieces of it are discarded.
     fn is_skipped(&self, (stream, unordered, mid): Key) -> bool {
         let mids = self.streams.get(&stream);
         mids.is_some_and(|mids| {
@@ -231,7 +231,7 @@ impl ByMid {
         Ok(())
     }
 
-    /// Drops what has arrived of these messages; returns whether there was any.
+    /// Drops the received pieces of these messages; returns whether there were any.
     fn drop_all(&mut self, keys: RangeInclusive<Key>, messages: &mut Messages) -> bool {
         let mut has_dropped = false;
         while let Some((&key, _)) = self.begun.range(keys.clone()).next()

@@ -25,8 +25,8 @@ pub(super) struct ByTsn {
     assemblies: BTreeMap<u64, Assembly>,
     /// By TSN.
     loose: BTreeMap<u64, Loose>,
-    /// The highest TSN skipped by FORWARD-TSN, and after it the TSNs that continue the message
-    /// skipped: what follows it without a beginning belongs to nothing.
+    /// The highest TSN skipped by FORWARD-TSN or, after it, of the skipped message's continuation: pieces
+    /// that follow it without a beginning are discarded.
     orphaned_by: Option<u64>,
 }
 
@@ -196,8 +196,8 @@ impl ByTsn {
         Ok(())
     }
 
-    /// Discards the pieces put aside that continue a message given up at `tsn`, and remembers where
-    /// more of it may arrive.
+    /// Discards stored pieces that continue a message abandoned at `tsn`, and remembers where more of it may
+    /// arrive.
     fn discard_orphans(&mut self, tsn: u64, messages: &mut Messages) {
         let mut last = tsn;
         while let Some(loose) = self.loose.remove(&last.wrapping_add(1)) {

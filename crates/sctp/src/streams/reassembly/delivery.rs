@@ -1,5 +1,5 @@
-//! Complete messages on their way to the application: the order within each stream
-//! (RFC 9260 §6.6, RFC 8260 §2.1), and what is ready to be read.
+//! Complete messages: their order within each stream (RFC 9260 §6.6, RFC 8260 §2.1), and the queue for the
+//! application.
 
 use std::collections::{BTreeMap, VecDeque};
 

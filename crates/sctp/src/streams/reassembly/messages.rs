@@ -9,7 +9,7 @@ use super::piece::{DroppedMessage, Piece, ReassemblyError, ReassemblyLimits};
 /// The largest buffer that is reserved ahead for a message of which only the beginning is known.
 const MOST_RESERVED_BYTES: usize = 64 * 1024;
 
-/// A message whose beginning, and what follows it without a gap, has arrived.
+/// A message whose beginning, and possibly further pieces without a gap, has arrived.
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) stream: u16,
@@ -115,7 +115,7 @@ impl Messages {
         }
     }
 
-    /// Drops what has arrived of a message, and what will; returns it the first time.
+    /// Drops the received and future pieces of a message; returns the message the first time.
     pub(super) fn drop_message(&mut self, assembly: &mut Assembly) -> Option<DroppedMessage> {
         self.incomplete_bytes -= assembly.buffer.len();
         assembly.buffer = Vec::new();

@@ -116,8 +116,8 @@ impl BegunMessages {
         self.messages.len() < MOST_BEGUN && others <= most / 2 && sent + others <= most
     }
 
-    /// Whether another `len` bytes of the message of `stream` leave room for the others in the buffer of a
-    /// peer that holds `most` bytes.
+    /// Whether `len` more bytes of the message of `stream` leave room for the other begun messages in the
+    /// buffer of a peer that holds `most` bytes.
     pub(super) fn may_go_on(&self, stream: u16, len: usize, most: usize) -> bool {
         let Some(&(largest, largest_stream)) = self.sizes.last() else { return true };
         let others = self.bytes - largest;
@@ -137,7 +137,7 @@ impl BegunMessages {
         self.messages.insert(stream, begun);
     }
 
-    /// Cuts the next fragment of the message of `stream`, which is gone with its last one.
+    /// Cuts the next fragment of the message of `stream`, which is removed after its last one.
     pub(super) fn cut(&mut self, stream: u16, max_payload: usize) -> Option<Fragment> {
         let begun = self.messages.get_mut(&stream)?;
         let fragment = begun.cut(max_payload);
