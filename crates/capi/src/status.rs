@@ -197,10 +197,7 @@ pub(crate) unsafe fn deref_mut<'a, T>(pointer: *mut T, what: &str) -> Result<&'a
     unsafe { pointer.as_mut() }.ok_or_else(|| Failure::null(what))
 }
 
-/// Stores a result where the caller wants it.
-///
-/// # Safety
-/// `pointer` is NULL or points to memory for a `T`, which needs not be initialized.
+/// Stores a result in memory of the caller.
 pub(crate) unsafe fn store<T>(pointer: *mut T, value: T, what: &str) -> Outcome {
     if pointer.is_null() {
         return Err(Failure::null(what));

@@ -45,7 +45,7 @@ impl Cookies {
         self.signed(made.to_be_bytes(), peer, hello)
     }
 
-    /// Whether a ClientHello has a cookie of ours that is still good for `peer`.
+    /// Whether a ClientHello has a valid cookie of ours for `peer`.
     pub(crate) fn accepts(&self, now: Instant, peer: SocketAddr, hello: &ClientHello<'_>) -> bool {
         let Some((made, _)) = hello.cookie().and_then(|it| it.split_first_chunk::<TIME_BYTES>())
         else {

@@ -174,7 +174,7 @@ mod tests {
         assert!(recovery.on_path_acked(1, None), "nothing is outstanding");
     }
 
-    /// RFC 6582 §3.2: what was sent before a recovery ended has to be acknowledged before the next.
+    /// RFC 6582 §3.2: data sent before a recovery ended has to be acknowledged before the next one begins.
     #[test]
     fn a_recovery_that_is_left_incomplete_is_remembered_until_nothing_was_lost() {
         let mut recovery = FastRecovery::default();

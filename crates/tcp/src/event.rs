@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 pub enum Event {
     /// The connection is established.
     Connected {
-        /// Whether the peer asked for it.
+        /// Whether the peer initiated the connection.
         incoming: bool,
         /// Our address and port.
         local: SocketAddr,

@@ -59,7 +59,7 @@ pub struct Traffic {
     pub payload_delivered_bytes: u64,
     /// Segments sent without payload, SYN, FIN or RST.
     pub acks_sent: u64,
-    /// Segments received that held nothing but what had been received before.
+    /// Segments received with only data that had been received before.
     pub duplicates_received: u64,
     /// Segments received before one that comes earlier in the stream.
     pub out_of_order_received: u64,

@@ -95,7 +95,7 @@ pub(crate) enum Reset {
 pub(crate) struct Channel {
     pub(crate) id: ChannelId,
     pub(crate) config: ChannelConfig,
-    /// The application has been told that it is open: the peer knows it.
+    /// Whether the channel was reported as open: the peer knows it.
     pub(crate) is_open: bool,
     pub(crate) is_incoming: bool,
     /// Messages that were accepted and not sent, OPEN and ACK included.

@@ -56,7 +56,7 @@ pub(crate) struct Channels {
     resets: Resets,
     is_writable_wanted: bool,
     pub(crate) events: VecDeque<Event>,
-    /// Messages of no channel, and messages of DCEP that make no sense.
+    /// Messages for no channel, and invalid DCEP messages.
     pub(crate) dropped: u64,
 }
 
@@ -100,7 +100,7 @@ impl Channels {
         self.by_stream.insert(stream, channel);
     }
 
-    /// Opens a channel; the peer is told when there is a connection.
+    /// Opens a channel; DATA_CHANNEL_OPEN is sent once there is a connection.
     pub(crate) fn open(&mut self, config: ChannelConfig) -> Result<ChannelId, OpenError> {
         let limit = self.limits.max_label_bytes.min(usize::from(u16::MAX));
         if self.len() >= self.limits.max_channels {
@@ -247,7 +247,7 @@ impl Channels {
         Ok(())
     }
 
-    /// The application closes a channel: what it has accepted is sent before.
+    /// Closes a channel for the application, after sending its accepted messages.
     pub(crate) fn close(&mut self, id: ChannelId) {
         if let Some(at) = self.unassigned.iter().position(|channel| channel.id == id) {
             self.unassigned.remove(at);
@@ -329,7 +329,8 @@ impl Channels {
         }
     }
 
-    /// Our streams are reset; none stands for all. A refusal changes nothing: the channel is closed here.
+    /// Called when our streams are reset; an empty list means all. A refusal makes no difference: the channel
+    /// is closed here.
     pub(crate) fn on_reset(&mut self, streams: &[u16]) {
         self.resets.is_under_way = false;
         let is_meant = |stream: &u16| streams.is_empty() || streams.contains(stream);
@@ -343,7 +344,7 @@ impl Channels {
         over.into_iter().for_each(|stream| self.remove(stream));
     }
 
-    /// Called when the peer's streams are reset; none stands for all.
+    /// Called when the peer's streams are reset; an empty list means all.
     pub(crate) fn on_peer_reset(&mut self, streams: &[u16]) {
         let known = self.by_stream.keys().copied();
         self.resets.of_peer.extend(known.filter(|it| streams.is_empty() || streams.contains(it)));

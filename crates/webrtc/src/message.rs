@@ -49,8 +49,8 @@ impl Message {
         }
     }
 
-    /// The identifier and the content of its SCTP message. SCTP has no empty ones: a byte stands for nothing
-    /// (RFC 8831 §6.6).
+    /// The payload protocol identifier and the content of its SCTP message. SCTP has no empty messages: one
+    /// byte represents an empty one (RFC 8831 §6.6).
     pub(crate) fn to_sctp(&self) -> (u32, Bytes) {
         let (full, empty) = match self {
             Self::Text(_) => (PPID_TEXT, PPID_TEXT_EMPTY),

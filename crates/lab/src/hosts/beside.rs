@@ -47,7 +47,7 @@ impl<C: Counter> Beside<C> {
         Self { endpoint, is_unordered, most, sends_to: None, unacknowledged, received }
     }
 
-    /// What counted the bytes of the transfer that were received.
+    /// The counter of the bytes received of the transfer.
     #[must_use]
     pub const fn received(&self) -> &C {
         &self.received

@@ -260,7 +260,7 @@ impl CongestionWindow {
     }
 }
 
-/// What an ACK tells the window of a path.
+/// The inputs that an ACK gives to the window of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     /// When the ACK arrived.

@@ -25,8 +25,8 @@ mod tests;
 /// Runs of units, inclusive.
 pub(crate) type Runs = SmallVec<[(u64, u64); 4]>;
 
-/// The units of one association that are not cumulatively acknowledged. Their numbers are consecutive and
-/// do not wrap. `P` is what the protocol keeps with a unit.
+/// The units of one association that are not cumulatively acknowledged. Their numbers are consecutive and do
+/// not wrap. `P` is the protocol's data of a unit.
 #[derive(Debug)]
 pub struct Outstanding<P> {
     /// The number of `units[0]`: one above the cumulative point.

@@ -508,7 +508,7 @@ impl SentPackets {
         self.packets.shrink_to_fit();
     }
 
-    /// Forgets every packet, and what was in flight. The numbers begin again.
+    /// Forgets every packet and all data in flight. Numbering begins again.
     pub(super) fn clear(&mut self) {
         let paths = self.flights.len();
         *self = Self { flights: vec![Flight::default(); paths], ..Self::default() };

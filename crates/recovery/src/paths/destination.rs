@@ -17,8 +17,8 @@ pub(super) fn data_path(
     best(reaches, |path| (path != primary, distance(path)))
 }
 
-/// The path over which to try again what was not answered over `path`: another one, if there is one
-/// as good; the primary one first.
+/// The path over which to retransmit data that was not acknowledged over `path`: another one, if there is one
+/// in as good a state; the primary one first.
 pub(super) fn alternate_to(
     path: u8,
     reaches: impl ExactSizeIterator<Item = Reach>,

@@ -116,7 +116,7 @@ impl Paths {
         self.data_path = destination::data_path(self.reaches(), self.primary, self.data_path);
     }
 
-    /// The path over which to try again what was not answered over `path` (RFC 9260 §6.4.1).
+    /// The path over which to retransmit data that was not acknowledged over `path` (RFC 9260 §6.4.1).
     #[must_use]
     pub fn alternate_to(&self, path: u8) -> u8 {
         if self.is_one() {
@@ -251,7 +251,8 @@ impl Path {
         self.counters
     }
 
-    /// The path leads another way from now on, of which nothing is known. What waits for it stays.
+    /// Resets the measurements of the path, whose packets take another route from now on. Data that waits for
+    /// it stays.
     pub(crate) fn renew(&mut self, now: Instant, config: &RecoveryConfig, packet: u32) {
         self.timer = RtoTimer::new(&config.rto);
         self.window = CongestionWindow::new(config, packet);
@@ -267,8 +268,8 @@ impl Path {
         self.gate.burst_left = config.max_burst.map_or(u32::MAX, |packets| packets.get().into());
     }
 
-    /// Whether what was sent at `sent_at` may be a round-trip sample: once per round trip
-    /// (RFC 9260 §6.3.1 C4), and only if nothing was retransmitted since (C5).
+    /// Whether data sent at `sent_at` may give an RTT sample: one per round trip (RFC 9260 §6.3.1 C4), and
+    /// only if nothing was retransmitted since (C5).
     pub(crate) fn may_sample(&self, sent_at: Instant) -> bool {
         sent_at >= self.samples_from
     }
@@ -329,15 +330,15 @@ pub enum PathState {
 /// How many errors in a row make a path fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FailureLimits {
-    /// PotentiallyFailed.Max.Retrans (RFC 7829 §3.2); `None` leaves the state out.
+    /// PotentiallyFailed.Max.Retrans (RFC 7829 §3.2); `None` disables the state.
     pub(crate) potentially_failed: Option<u32>,
     /// Path.Max.Retrans (RFC 9260 §8.2).
     pub(crate) inactive: u32,
 }
 
 impl FailureLimits {
-    /// Errors are counted up to here. They go on beyond the limit, so that of paths that are all
-    /// inactive the one can be told that worked last (RFC 7829 §4.1 rule 3).
+    /// The largest error count. Errors are counted beyond the limit, so that among inactive paths the one
+    /// that worked last is known (RFC 7829 §4.1 rule 3).
     const fn most(self) -> u32 {
         self.inactive.saturating_add(1).saturating_mul(10)
     }
@@ -365,7 +366,7 @@ impl Reach {
     /// A path that works.
     pub const ACTIVE: Self = Self { is_confirmed: true, ..Self::UNCONFIRMED };
 
-    /// A path that is no more.
+    /// A path that was removed.
     pub(crate) const REMOVED: Self = Self { failure: Failure::Removed, ..Self::UNCONFIRMED };
 
     /// The state of the path.

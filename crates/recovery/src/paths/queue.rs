@@ -1,21 +1,21 @@
-//! What shows a queue on a path: the delay that it adds to round trips, and the packets that it drops.
+//! Signs of a queue on a path: the delay that it adds to round trips, and the packets that it drops.
 //!
-//! A drop-tail queue that a greedy sender keeps filled delays every packet for as long as it stands; jitter
-//! delays each packet by another time. The queueing delay is therefore the mean round trip less the shortest
-//! recent one, less what jitter explains. Jitter shows in the difference between round trips: independent
-//! delays differ over one step by the same amount as over two, while a queue, which grows and drains, differs more over
-//! two. A queue that stood for minutes is not seen, as by every delay-based sender, nor one so short that
-//! others fill and drain it between two of our packets; the loss rate shows these.
+//! A drop-tail queue that a greedy sender keeps filled delays all packets about equally, while jitter delays
+//! each packet differently. The queueing delay is therefore estimated as the mean round trip, minus the
+//! shortest recent one, minus what jitter explains. Jitter is measured by the differences between round
+//! trips: independent delays differ over one step as much as over two, while a queue, which grows and drains,
+//! differs more over two. A queue that stood for minutes is not detected, as by any delay-based sender, nor
+//! is one so short that it fills and drains between two of our packets; the loss rate shows these.
 
 use std::time::Duration;
 
 use rexmit_core::Instant;
 
-/// The shortest round trip is that of the last one to two of these.
+/// The shortest round trip is that of the last one to two of these periods.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
 /// Round trips before any delay is reported.
 const FIRST_SAMPLES: u32 = 16;
-/// A new sample weighs at least one part in this many in the mean.
+/// The divisor of the smoothed mean: a new sample has at least this weight, 1/16.
 const WEIGHT: u32 = 16;
 /// The same for the mean squares of the differences, which measure jitter.
 const JITTER_WEIGHT: u32 = 128;
@@ -84,7 +84,7 @@ fn blend(old: &mut f64, new: f64, n: u32) {
     *old += (new - *old) / f64::from(n);
 }
 
-/// Packets after which what was counted before weighs half: more than a burst of losses takes.
+/// Packets after which the counts are halved, more than a burst of losses has.
 const LOSS_WINDOW: u32 = 128;
 /// Packets counted as sent before the first.
 const LOSS_HEAD_START: u32 = 64;
@@ -131,7 +131,7 @@ impl RecentLosses {
         self.exceed(OVERLOAD_PERCENT)
     }
 
-    /// Whether so much is lost that redundant copies may be the reason.
+    /// Whether the loss rate is so high that redundant copies may be its cause.
     pub(crate) const fn forbid_copies(&self) -> bool {
         self.forbid_copies
     }
@@ -149,7 +149,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// Answers at a pace, each so long, from `start` on; the most and the least that they told.
+    /// Adds samples at a constant pace from `start` on; returns the largest and the smallest estimate.
     fn answers(
         queueing: &mut QueueingDelay,
         start: Instant,

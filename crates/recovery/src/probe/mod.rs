@@ -255,7 +255,8 @@ impl ProbeTimer {
         None
     }
 
-    /// How long T3-rtx of `path` waits at least for what the timer is for, so that it comes last.
+    /// The least timeout of T3-rtx of `path` while the probe timer covers its data, so that T3-rtx expires
+    /// last.
     pub(crate) fn least_t3<P>(&self, state: &State<P>, path: u8) -> Option<Duration> {
         let probe = self.paths.get(path)?;
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
@@ -437,7 +438,7 @@ impl ProbeTimer {
         now < end
     }
 
-    /// Enters in `unanswered` what is to be known of this connection.
+    /// Updates `unanswered` with the state of this connection.
     #[inline]
     pub(crate) fn report(&mut self, now: Instant, unanswered: &mut Unanswered, share: &mut Share) {
         let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
@@ -628,7 +629,7 @@ impl PathProbe {
         self.silent.is_none() && (self.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
     }
 
-    /// The timer expired over `packet`, or over copies of what is in it.
+    /// Records that the timer expired over `packet`, or over copies of its units.
     fn note_expired<P>(
         &mut self,
         state: &State<P>,

@@ -194,7 +194,7 @@ impl RttSamples {
         }
     }
 
-    /// The round trip that so many samples in a million exceed: of n samples the k-th slowest is exceeded by
+    /// The round trip that `share` samples in a million exceed: of n samples the k-th slowest is exceeded by
     /// k in n + 1, with linear interpolation between two.
     fn exceeded_by(&self, share: u32) -> Option<Duration> {
         let known = self.sorted.len();
@@ -289,7 +289,7 @@ mod tests {
         ([mean(0), mean(1)], f64::from(early) * 1000.0 / f64::from(SENT))
     }
 
-    /// Two rounds are as near to 20 + 27 ms as 256 answers tell: 2.58 and 1.28 deviations of 7.07 ms.
+    /// The two timeouts are as close to 20 + 27 ms as 256 samples allow: 2.58 and 1.28 deviations of 7.07 ms.
     #[test]
     fn what_is_repeated_early_keeps_within_the_stated_share() {
         let ([first, again], early) = with_jitter(&ProbeConfig::DEFAULT);
@@ -327,7 +327,7 @@ mod tests {
         assert!(timeout(&times) < MS(120), "{:?}", timeout(&times));
     }
 
-    /// One packet in ten takes another way, which is 30 ms longer.
+    /// One packet in ten takes another route, whose round trip is 30 ms longer.
     #[test]
     fn answers_that_are_late_now_and_then_are_waited_for() {
         let mut rng = Seed::from_u64(2).rng();

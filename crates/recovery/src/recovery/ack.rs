@@ -600,8 +600,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         }
     }
 
-    /// The cumulative point moved although the peer does not report what it holds above: the end of a recovery
-    /// that duplicates began, or the next hole in it (RFC 6582 §3.2 step 3).
+    /// Called when the cumulative point of a peer without SACK has moved: ends the recovery that duplicate
+    /// ACKs began, or handles a partial ACK (RFC 6582 §3.2 step 3).
     fn leave_duplicates(&mut self) {
         if !self.outcome.has_advanced {
             return;
@@ -806,7 +806,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         state.settle_gates();
     }
 
-    /// With nothing lost there is nothing to recover from, and what is missing from here on is another loss.
+    /// Ends the recovery of a spurious episode, because nothing was lost in it: the next loss begins a new
+    /// one.
     fn leave_spurious_recovery(&mut self, path: u8, kind: SendCause) {
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         if !state.outstanding.on(path).is_awaiting() {

@@ -1,4 +1,4 @@
-//! Paths that are added, fail, recover, end, or lead another way (RFC 9260 §8, RFC 7829, RFC 5061).
+//! Paths that are added, fail, recover, are removed, or take another route (RFC 9260 §8, RFC 7829, RFC 5061).
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub enum SetupEvent {
 }
 
 impl<P> LossRecovery<P> {
-    /// Adds what the mechanisms keep for a path.
+    /// Adds the state of all mechanisms for a path.
     pub(super) fn add_path_state(&mut self) {
         self.state.outstanding.add_path();
         self.state.fast_recovery.set_paths(self.state.paths.count().into());
@@ -135,7 +135,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// The way that packets on `path` took is gone, and they with it.
+    /// Declares the packets in flight on `path` lost, because their route does not exist any more.
     fn lose_way(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         // A fast recovery that outlived this would freeze the window.
         self.state.fast_recovery.leave();

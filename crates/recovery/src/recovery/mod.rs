@@ -1,8 +1,8 @@
-//! [`LossRecovery`]: the sender's side of an association. It hands what happens to the mechanisms, one after the
-//! other, and does what they answer.
+//! [`LossRecovery`]: the sender's side of an association. It passes events to the mechanisms, one after the
+//! other, and carries out their results.
 //!
-//! `ack` is what an acknowledgement does, `timeout` what a timer does, `packet` how a packet is filled,
-//! `permission` the rules of sending, and `addresses` changes of paths.
+//! `ack` processes ACKs, `timeout` timers; `packet` fills packets, `permission` has the rules of sending, and
+//! `addresses` changes of paths.
 
 mod ack;
 mod addresses;
@@ -40,7 +40,7 @@ use crate::{
 
 /// Loss recovery and congestion control of one association, over units numbered by the protocol.
 ///
-/// Numbers are unwrapped and consecutive. `P` is what the protocol keeps with a unit.
+/// Numbers are unwrapped and consecutive. `P` is the protocol's data of a unit.
 #[derive(Debug)]
 pub struct LossRecovery<P> {
     state: State<P>,
@@ -173,7 +173,9 @@ impl<P> LossRecovery<P> {
         Ok(set)
     }
 
-    /// Whether `path` may take so many new user bytes, beside other paths.
+    /// Whether `user_bytes` of new data may be sent over `path`, given the data on other paths and the peer's
+    /// window; see [`CmtConfig::split_buffer`](crate::CmtConfig::split_buffer) and
+    /// [`avoid_blocking`](crate::CmtConfig::avoid_blocking).
     #[must_use]
     pub fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
         self.state.may_take(path, user_bytes, peer)
@@ -394,7 +396,8 @@ impl<P> LossRecovery<P> {
         !is_split
     }
 
-    /// Declares lost what was sent long enough before something that has arrived (RACK). Returns how many units.
+    /// Declares units lost that were sent long enough before something that has arrived (RACK). Returns how
+    /// many.
     fn detect_by_time(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> u64 {
         let (mut newly_lost, mut begins) = (0, false);
         for path in self.state.paths.numbers() {
@@ -428,7 +431,7 @@ impl<P> LossRecovery<P> {
         tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });
     }
 
-    /// Starts T3-rtx of `path` anew.
+    /// Restarts T3-rtx of `path`.
     fn arm_t3(&mut self, now: Instant, path: u8) {
         let least = self.probe.least_t3(&self.state, path);
         self.state.arm_t3(now, path, least);

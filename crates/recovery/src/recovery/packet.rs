@@ -1,5 +1,5 @@
-//! How a packet is filled: what is declared lost, what is bundled with it, redundant copies, then new data
-//! (RFC 9260 §6.1 C, E).
+//! Filling a packet: units declared lost, units bundled with them, redundant copies, then new data (RFC 9260
+//! §6.1 C, E).
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};
@@ -237,7 +237,8 @@ impl OpenPacket {
         };
     }
 
-    /// The unit that was named goes into it. `None` if it is not outstanding any more.
+    /// Puts the unit that [`next`](Self::next) named into the packet. `None` if it is not outstanding any
+    /// more.
     #[inline(never)] // Retransmission is the exception: new data stays fast.
     pub fn put<'r, P>(
         &mut self,
@@ -264,9 +265,9 @@ impl OpenPacket {
         Some(Written { payload, wants_ack })
     }
 
-    /// Copies of data in flight of `group` are to be bundled with new data of it; a packet that has units
-    /// already bundles what it may by itself. To be called before the first new unit; returns whether there are
-    /// any, which are named next.
+    /// Chooses copies of data in flight of `group` to be bundled with its new data; a packet that has units
+    /// already bundles what it may by itself. To be called before the first new unit. Returns whether there
+    /// are any, which [`next`](Self::next) names next.
     ///
     /// # Panics
     /// If there is no such group.
@@ -288,8 +289,7 @@ impl OpenPacket {
         !self.to_copy.is_empty()
     }
 
-    /// New data goes into it. Returns the number of its unit, and whether the peer is to be asked to acknowledge
-    /// it at once.
+    /// Puts a new unit into the packet. Returns its number, and whether to ask the peer for an immediate ACK.
     pub fn put_new<P>(
         &mut self,
         recovery: &mut LossRecovery<P>,

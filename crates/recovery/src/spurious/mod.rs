@@ -340,7 +340,7 @@ impl SpuriousDetection {
         paths.any(|path| path.f_rto.prefers_new())
     }
 
-    /// Whether F-RTO holds back what is declared lost on `path`: everything but the first packet, until it has
+    /// Whether F-RTO holds back units declared lost on `path`: all but the first packet, until it has
     /// decided.
     pub(crate) fn holds_lost(&self, path: u8, may_retransmit_now: bool) -> bool {
         match self.on(path).map_or(FRto::Off, |path| path.f_rto) {

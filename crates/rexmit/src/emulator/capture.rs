@@ -65,7 +65,7 @@ impl Recorder {
         Ok((Self { waiting, wall_clock_offset, missed: 0 }, thread))
     }
 
-    /// A packet left the link, or was dropped if there is a comment. Never waits.
+    /// Records a packet that left the link, or was dropped if there is a comment. Never waits.
     pub(super) fn record(
         &mut self,
         at: Instant,
@@ -84,8 +84,8 @@ impl Recorder {
     }
 }
 
-/// Writes what is seen until the recorder is gone. Whenever nothing waits it flushes, so that the
-/// file can be read meanwhile and survives a killed process.
+/// Writes recorded packets until the recorder is dropped. Flushes whenever nothing waits, so that the file
+/// can be read meanwhile and survives a killed process.
 fn write(
     out: impl Write,
     interfaces: [&'static str; 2],
@@ -141,7 +141,7 @@ fn of_one_family(source: SocketAddr, destination: SocketAddr) -> (SocketAddr, So
 mod tests {
     use super::*;
 
-    /// A disk that stands still until the other end of the channel is dropped.
+    /// A disk that blocks until the other end of the channel is dropped.
     struct Stalled(Receiver<()>);
 
     impl Write for Stalled {

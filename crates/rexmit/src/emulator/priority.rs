@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// The time slice that is asked for where real-time priority is not to be had: the kernel's
-/// least. Who asks for short slices is let in sooner when it wakes up.
+/// The time slice requested if real-time priority is not permitted: the kernel's minimum. A thread with short
+/// slices is scheduled sooner when it wakes up.
 const SHORT_SLICE: Duration = Duration::from_micros(100);
 
 /// The scheduling priority of a thread.

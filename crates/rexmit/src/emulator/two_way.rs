@@ -11,7 +11,7 @@ use super::error::EmulatorError;
 /// Buffers kept for packets to come.
 const MAX_SPARE: usize = 1024;
 
-/// The paths there and back. `T` is what the link has to remember of a packet under way.
+/// The paths in both directions. `T` is the link's data about a packet on the path.
 #[derive(Debug)]
 pub(super) struct TwoWay<T> {
     pub(super) forward: Direction<T>,
@@ -75,8 +75,8 @@ impl<T: Clone> TwoWay<T> {
         }
     }
 
-    /// Called when a packet left the path, or was dropped if the comment says so. `None` if it is not known
-    /// any more whose it was, so that it cannot be shown.
+    /// Called when a packet left the path, or was dropped if the comment says so. `shown` is `None` if its
+    /// client is not known any more; then it is not recorded.
     pub(super) fn on_left(
         &mut self,
         at: Instant,

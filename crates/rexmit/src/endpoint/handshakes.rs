@@ -27,7 +27,7 @@ impl Handshakes {
         handshake.outcome = None;
     }
 
-    /// A call waits no more.
+    /// Records that a call has stopped waiting.
     pub(super) fn leave(&mut self, remote: SocketAddr) {
         if let Some(handshake) = self.0.get_mut(&remote) {
             handshake.waiting -= 1;

@@ -71,7 +71,7 @@ impl State {
         Some((cell, established))
     }
 
-    /// The last handle of an association is gone: ends it gracefully, in the background.
+    /// Shuts down an association in the background, after its last handle was dropped.
     pub(crate) fn release(&mut self, now: Instant, id: AssociationId) {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         entry.is_orphaned = true;
@@ -85,7 +85,7 @@ impl State {
         self.discard_received(now, id);
     }
 
-    /// Takes no more associations and shuts down those there are.
+    /// Accepts no more associations, and shuts down existing ones.
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.life.is_closing = true;
         for cell in std::mem::take(&mut self.incoming.waiting) {
@@ -97,7 +97,7 @@ impl State {
         self.wakes.endpoint();
     }
 
-    /// Takes no more associations and aborts those there are.
+    /// Accepts no more associations, and aborts existing ones.
     pub(super) fn abort(&mut self, now: Instant, reason: &[u8]) {
         self.life.is_closing = true;
         for cell in std::mem::take(&mut self.incoming.waiting) {

@@ -28,7 +28,7 @@ struct Attempts {
 }
 
 impl Refusals {
-    /// An attempt begins: what was received before does not count.
+    /// Begins an attempt: packets received before do not count.
     fn begin(&mut self, remote: SocketAddr) {
         let attempts = self.0.entry(remote).or_default();
         *attempts = Attempts { count: attempts.count + 1, ..Attempts::default() };

@@ -38,7 +38,7 @@ pub(crate) type Shared = turns::Shared<State>;
 /// The state of an endpoint.
 pub(crate) struct State {
     pub(crate) sctp: Protocol,
-    /// Gone once the endpoint has ended.
+    /// The socket; `None` once the endpoint has ended.
     pub(super) socket: Option<Arc<Socket>>,
     /// Where that is, or was.
     pub(super) local_addr: SocketAddr,
@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Ends a turn whose work is left to the driver.
+    /// Ends a turn, and leaves its work to the driver.
     fn leave_to_driver(&mut self) -> Wakes {
         self.next_turn.driver.note_work();
         self.take_wakes()
@@ -145,8 +145,8 @@ impl State {
         (result, wakes)
     }
 
-    /// Another socket takes the place of the one there is, and every association goes on from there. Peers
-    /// to come are told its address if they are told any.
+    /// Replaces the socket; every association continues from the new one. `is_told`: whether INITs of new
+    /// associations list its address.
     pub(super) fn rebind(&mut self, now: Instant, socket: Socket, is_told: bool) {
         if self.socket.is_none() {
             return; // It has ended.
@@ -169,7 +169,7 @@ impl State {
         self.next_turn.driver.note_work(); // It waits for the one before.
     }
 
-    /// Gathers what the protocol has to send, and sends it.
+    /// Collects the packets that the protocol has to send, and sends them.
     pub(super) fn transmit(&mut self, now: Instant) {
         let Some(socket) = self.socket.clone() else { return };
         if !self.gather(now, &socket, PACKETS_PER_TURN) {
@@ -182,8 +182,8 @@ impl State {
         }
     }
 
-    /// Takes packets from the protocol, sending batches as they become full. Whether there are no
-    /// more, or none may be taken because the socket is full.
+    /// Collects packets from the protocol, and sends batches as they become full. Returns whether there are
+    /// no more, or the socket is full.
     fn gather(&mut self, now: Instant, socket: &Socket, budget: usize) -> bool {
         for _ in 0..budget {
             if self.outbox.is_blocked() {

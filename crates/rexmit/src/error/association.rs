@@ -67,7 +67,7 @@ pub enum ConnectError {
     /// The name has no address.
     #[error("{name} cannot be resolved: {source}; an address is HOST:PORT, such as localhost:9899")]
     Unresolved {
-        /// The address that was asked for.
+        /// The address given.
         name: String,
         /// The error of the resolver.
         source: io::Error,

@@ -19,19 +19,19 @@ pub enum BindError {
     /// The address is in use.
     #[error("{address} is in use: choose another port, or 0 for any free one")]
     InUse {
-        /// The address that was asked for.
+        /// The address given.
         address: SocketAddr,
     },
     /// No interface of this machine has it.
     #[error("{} is not an address of this machine: `ip address` lists those that are", address.ip())]
     NotLocal {
-        /// The address that was asked for.
+        /// The address given.
         address: SocketAddr,
     },
     /// Binding the address requires privileges.
     #[error("{address} is not allowed: ports below 1024 need CAP_NET_BIND_SERVICE")]
     Permission {
-        /// The address that was asked for.
+        /// The address given.
         address: SocketAddr,
     },
     /// SCTP directly over IP requires privileges.
@@ -40,7 +40,7 @@ pub enum BindError {
          capability (setcap cap_net_raw+ep), or use UDP encapsulation"
     )]
     NeedsRawSockets {
-        /// The address that was asked for.
+        /// The address given.
         address: IpAddr,
     },
     /// The kernel speaks SCTP itself and would answer the same packets, with an ABORT.
@@ -49,7 +49,7 @@ pub enum BindError {
          encapsulation"
     )]
     KernelSctp {
-        /// The address that was asked for.
+        /// The address given.
         address: IpAddr,
     },
     /// An endpoint with several addresses must be bound to a wildcard address.
@@ -57,7 +57,7 @@ pub enum BindError {
         "an endpoint with several addresses is not bound to {address} alone: bind a wildcard address"
     )]
     NotWildcard {
-        /// The address that was asked for.
+        /// The address given.
         address: IpAddr,
     },
     /// An encrypted endpoint must have one address.
@@ -68,7 +68,7 @@ pub enum BindError {
     /// The name has no address.
     #[error("{name} cannot be resolved: {source}; an address is HOST:PORT, such as 0.0.0.0:9899")]
     Unresolved {
-        /// The address that was asked for.
+        /// The address given.
         name: String,
         /// The error of the resolver.
         source: io::Error,
@@ -82,7 +82,7 @@ pub enum BindError {
     /// Another error of the operating system.
     #[error("{address} cannot be used: {source}")]
     Io {
-        /// The address that was asked for.
+        /// The address given.
         address: SocketAddr,
         /// The error of the system.
         source: io::Error,

@@ -39,7 +39,7 @@ pub enum ProxyEvent<'a> {
         client: SocketAddr,
         /// Why.
         refusal: Refusal<'a>,
-        /// How many were not told of since the last time.
+        /// How many refusals were not reported since the last report.
         untold: u64,
     },
     /// Connections cannot be accepted any more.

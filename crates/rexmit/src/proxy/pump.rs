@@ -97,9 +97,9 @@ impl<'a> Pump<'a> {
         (self.start, self.end) = (0, bytes.len());
     }
 
-    /// Carries until the source has finished, which passes on.
+    /// Transfers data until the source has finished, and then finishes the sink.
     ///
-    /// Dropping the future loses nothing: what is in hand stays there.
+    /// Dropping the future loses nothing: buffered data stays in the buffer.
     pub(super) async fn run(&mut self, source: &impl Side, sink: &impl Side) -> Result<(), Broken> {
         loop {
             match self.turn(source, sink)? {
@@ -111,8 +111,8 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Carries what it can without waiting, when the source has broken. Its end is not passed on:
-    /// after an error, the kernel's sockets show one that looks orderly.
+    /// Transfers as much as possible without waiting, after the source has failed. The end of the source is
+    /// not passed on: after an error, the kernel's sockets report an end that looks orderly.
     pub(super) fn flush(&mut self, source: &impl Side, sink: &impl Side) {
         while let Ok(Turn::Moved) = self.turn(source, sink) {}
     }

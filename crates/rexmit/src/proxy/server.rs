@@ -18,7 +18,7 @@ use super::statistics::{Client, Monitor};
 use crate::clock;
 use crate::tcp::{TcpListener, TcpStream};
 
-/// Refusals that are told per second; the others are counted.
+/// The most refusals reported per second; further ones are counted.
 const REFUSALS_TOLD_PER_SECOND: u32 = 5;
 
 /// Connects the clients of a listener to one service.
@@ -35,7 +35,7 @@ struct Shared {
     refusals: Mutex<Refusals>,
 }
 
-/// How many refusals were told of in this second.
+/// The number of refusals reported in this second.
 #[derive(Default)]
 struct Refusals {
     since: Option<rexmit_core::Instant>,
@@ -143,7 +143,7 @@ impl Shared {
 }
 
 impl Refusals {
-    /// Whether the next one is told of, and how many before it were not.
+    /// Whether the next refusal is reported; if so, how many before it were not.
     fn next(&mut self, now: rexmit_core::Instant) -> Option<u64> {
         if self.since.is_none_or(|since| now >= since + Duration::from_secs(1)) {
             (self.since, self.told) = (Some(now), 0);

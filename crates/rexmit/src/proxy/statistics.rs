@@ -76,7 +76,7 @@ pub struct Monitor(Arc<Mutex<Ledger>>);
 
 #[derive(Default)]
 struct Ledger {
-    /// Counts of what has ended, and what is told of at once.
+    /// Counts of ended connections, and of events counted at once.
     past: ProxyStatistics,
     open: BTreeMap<u64, Arc<Client>>,
     next_number: u64,
@@ -184,7 +184,7 @@ impl Drop for Open<'_> {
 }
 
 impl ProxyStatistics {
-    /// Adds what a client has done so far; returns how it is.
+    /// Adds the counters of a client; returns the statistics of its connection.
     fn add(&mut self, client: &Client) -> ConnectionStatistics {
         let statistics = client.stream.statistics();
         self.sent += client.sent();

@@ -151,7 +151,7 @@ impl Socket {
         self.io.poll_send_ready(cx)
     }
 
-    /// Reads what has arrived, as far as `inbox` has room, in one system call.
+    /// Receives the packets available, as many as `inbox` has room for, in one system call.
     pub(crate) fn poll_receive(
         &self,
         cx: &mut Context<'_>,
@@ -178,7 +178,7 @@ impl Socket {
         }
     }
 
-    /// The SCTP packet in what was received, unless it is another endpoint's.
+    /// The SCTP packet in a received datagram, unless it is for another endpoint.
     fn sctp_packet<'a>(&self, received: &'a [u8]) -> Option<&'a [u8]> {
         match self.kind {
             Kind::Udp => Some(received),

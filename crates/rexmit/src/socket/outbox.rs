@@ -42,8 +42,8 @@ pub(crate) struct Outbox {
     batches: VecDeque<Batch>,
     spare: Vec<Vec<u8>>,
     is_blocked: bool,
-    /// Where single packets were taken after a batch was refused: the system cannot cut batches on the
-    /// way there. An error of one destination says nothing of the others.
+    /// The destinations for which the system refused a batch but sends single packets. An error of one
+    /// destination does not concern others.
     unbatched: VecDeque<IpAddr>,
     last_failure: Option<SendFailure>,
     /// Packets that the system took.

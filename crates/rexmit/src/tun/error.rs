@@ -51,7 +51,7 @@ pub enum TunError {
         "there is no network namespace {name}: `ip netns list` lists those that are ({source})"
     )]
     NoNamespace {
-        /// The name that was asked for.
+        /// The name given.
         name: String,
         /// The error of the system.
         source: io::Error,
@@ -59,13 +59,13 @@ pub enum TunError {
     /// Another interface has the name.
     #[error("there is a network interface {name} already: choose another name")]
     NameInUse {
-        /// The name that was asked for.
+        /// The name given.
         name: String,
     },
     /// There is no device of this name.
     #[error("there is no network interface {name}")]
     NoDevice {
-        /// The name that was asked for.
+        /// The name given.
         name: String,
     },
     /// The name, MTU or address is not possible for an interface.
@@ -74,7 +74,7 @@ pub enum TunError {
     /// An interface of this machine has an address in the same network.
     #[error("{address} is taken: {interface} has {taken}; choose another network")]
     AddressTaken {
-        /// The address that was asked for.
+        /// The address given.
         address: IpAddr,
         /// The interface with the other address.
         interface: String,

@@ -219,7 +219,7 @@ impl Connection {
         self.owed.ack |= !is_bare || self.silence.may_answer(cx.now);
     }
 
-    /// RFC 5961 §3.2, §4.2, §5.2: asks the peer to prove what may be forged.
+    /// Sends a challenge ACK for a segment that may be forged (RFC 5961 §3.2, §4.2, §5.2).
     fn challenge(&mut self, cx: &mut Context<'_>, reason: &'static str) {
         cx.trace_dropped(reason);
         self.traffic.challenged += 1;

@@ -127,8 +127,8 @@ impl Outbound {
         blocks_of(self, arrival.ack, blocks)
     }
 
-    /// RFC 5681 §2, for a peer that does not tell what it holds, or loss recovery that is not to
-    /// know.
+    /// Whether the segment is a duplicate ACK (RFC 5681 §2), of a peer without SACK or for loss recovery that
+    /// ignores SACK.
     fn counts_as_duplicate(&self, arrival: &Arrival<'_>, detection: LossDetection) -> bool {
         let window = u64::from(arrival.header.window) << self.shift;
         (!self.has_reports || detection == LossDetection::DuplicateAcks)
@@ -139,8 +139,8 @@ impl Outbound {
             && !self.recovery.outstanding().is_empty()
     }
 
-    /// The window of a segment that is not older than the one that told it last. A peer that takes
-    /// back what it offered is tolerated (RFC 9293 §3.8.6). Returns whether it has closed.
+    /// Updates the send window from a segment that is not older than the last one used. A peer that shrinks
+    /// its window is tolerated (RFC 9293 §3.8.6). Returns whether the window has closed.
     fn update_window(&mut self, arrival: &Arrival<'_>) -> bool {
         let told_by = (arrival.seq, arrival.ack);
         if told_by < self.window.told_by {

@@ -38,8 +38,8 @@ impl Connection {
         self.watch_window(cx);
     }
 
-    /// The application is gone. What it has not read, and what still arrives, is lost, and the peer
-    /// is told so by a RST.
+    /// Closes the connection for the application. Unread and later data is lost, which a RST reports to the
+    /// peer.
     pub(crate) fn close(&mut self, cx: &mut Context<'_>) {
         let is_unread = self.inbound.buffer.readable() > 0;
         self.application.is_gone = true;
@@ -65,8 +65,8 @@ impl Connection {
         self.end(cx, reason, reset);
     }
 
-    /// Enters CLOSED. What arrived in order can still be read; what is beyond a gap, or was not
-    /// acknowledged, is lost. Without a reason the application is not informed.
+    /// Enters CLOSED. Data received in order can still be read; data beyond a gap, and unacknowledged data,
+    /// is lost. Without a reason the application gets no event.
     pub(super) fn end(
         &mut self,
         cx: &mut Context<'_>,

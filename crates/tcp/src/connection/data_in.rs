@@ -95,8 +95,8 @@ impl Connection {
         self.inbound.receive_nothing(self.state == State::Closed)
     }
 
-    /// Called when the application has taken bytes, which makes room: the peer is told if that is worth a
-    /// segment.
+    /// Called when the application has read bytes, which frees buffer space: the peer gets a window update if
+    /// that is worth a segment.
     fn on_read(&mut self, count: usize) {
         self.traffic.payload_delivered_bytes += count as u64;
         let room = self.inbound.room(self.out.segment_bytes);

@@ -34,11 +34,11 @@ pub(super) struct Inbound {
     limit: usize,
     /// Last.ACK.sent (RFC 7323 §4.3).
     pub(super) last_ack_sent: u64,
-    /// The largest payload seen: what the peer's full segments hold.
+    /// The largest payload received, the size of the peer's full segments.
     pub(super) largest_payload: u64,
     /// The duplicate that the next acknowledgement reports (RFC 2883).
     pub(super) duplicate: Option<(u64, u64)>,
-    /// The application was told that there is something, and has not found it empty since.
+    /// Whether `Readable` was reported, and the application has not found the buffer empty since.
     pub(super) is_readable_told: bool,
 }
 
@@ -100,7 +100,8 @@ impl Inbound {
         }
     }
 
-    /// Whether bytes, or the end of the peer's data, wait for the application, if it is not gone.
+    /// Whether bytes, or the end of the peer's data, wait for the application, unless it has closed the
+    /// connection.
     pub(super) fn has_unread(&self, is_orphan: bool) -> bool {
         !is_orphan && (self.buffer.readable() > 0 || self.fin == PeerFin::Taken)
     }
@@ -131,7 +132,7 @@ impl Inbound {
         }
     }
 
-    /// Bytes of the SACK option that a segment would bear now, with `limit` blocks at most.
+    /// The bytes of the SACK option of the next segment, with at most `limit` blocks.
     pub(super) fn report_len(&self, limit: Option<usize>) -> u32 {
         if self.duplicate.is_none() && !self.buffer.has_gap() {
             return 0;
@@ -141,8 +142,7 @@ impl Inbound {
         if is_told { options.wire_len() as u32 } else { 0 }
     }
 
-    /// Adds the blocks that fit into `room` bytes, `limit` at most; returns whether the peer knows then
-    /// what there is to know.
+    /// Adds the blocks that fit into `room` bytes, at most `limit`; returns whether these are all.
     pub(super) fn report(
         &mut self,
         options: &mut Options,
@@ -159,8 +159,8 @@ impl Inbound {
         is_told
     }
 
-    /// A duplicate first, and behind it the run that it lies in, if that is beyond a gap
-    /// (RFC 2883 §4); then the runs beyond gaps (RFC 2018 §4).
+    /// Adds a duplicate first, then the range that contains it if that is beyond a gap (RFC 2883 §4), then
+    /// the other ranges beyond gaps (RFC 2018 §4).
     fn fill_report(&self, options: &mut Options, limit: Option<usize>, room: u32) -> bool {
         let Some(limit) = limit else { return true };
         let most = limit.min(blocks_that_fit(room));

@@ -183,13 +183,13 @@ impl Connection {
         self.state
     }
 
-    /// Whether it counts against the listener's backlog: the application does not know it yet, and is not
-    /// told if it fails.
+    /// Whether the connection counts against the listener's backlog: the application does not know it yet,
+    /// and gets no event if it fails.
     pub(crate) const fn is_half_open(&self) -> bool {
         self.handshake.is_passive && matches!(self.state, State::SynReceived)
     }
 
-    /// Whether it has ended and nothing is left to read or to send.
+    /// Whether the connection has ended, with nothing left to read or to send.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Closed
             && !self.owed.is_any()

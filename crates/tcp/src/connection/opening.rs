@@ -49,8 +49,8 @@ impl Connection {
         connection
     }
 
-    /// A passive open as if its SYN-ACK had left; the acknowledgement that bears the cookie is to
-    /// follow through [`on_segment`](Self::on_segment).
+    /// A passive open from a SYN cookie, as if its SYN-ACK had been sent; pass the ACK that returned the
+    /// cookie to [`on_segment`](Self::on_segment) afterwards.
     pub(crate) fn from_cookie(
         cx: &mut Context<'_>,
         config: Arc<ConnectionConfig>,

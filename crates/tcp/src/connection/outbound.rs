@@ -37,7 +37,7 @@ pub(super) enum Fin {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
     pub(super) unit: u64,
-    /// When it last left.
+    /// When the probe was last sent.
     pub(super) sent_at: Instant,
     /// An acknowledgement came since, and the window was still closed.
     pub(super) is_refused: bool,
@@ -47,7 +47,7 @@ pub(super) struct Probe {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probing {
     pub(super) sent: Option<Probe>,
-    /// The next one is to leave.
+    /// Whether the next probe is to be sent.
     pub(super) is_due: bool,
     /// The peer has confirmed its closed window since the timer last expired.
     pub(super) is_closed_confirmed: bool,
@@ -56,9 +56,9 @@ pub(super) struct Probing {
 /// The peer's window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendWindow {
-    /// SND.UNA + SND.WND when the window was last told.
+    /// The right edge of the window, SND.UNA + SND.WND at its last update.
     pub(super) end: u64,
-    /// SEG.SEQ and SEG.ACK of the segment that told it (SND.WL1, SND.WL2).
+    /// SEG.SEQ and SEG.ACK of the segment with the last window update (SND.WL1, SND.WL2).
     pub(super) told_by: (u64, u64),
     /// MAX.SND.WND.
     pub(super) largest: u64,
@@ -77,16 +77,16 @@ pub(super) struct Outbound {
     pub(super) shift: u8,
     /// The payload and options of a segment at most.
     pub(super) mss: u32,
-    /// The payload of a segment that bears no more than timestamps.
+    /// The largest payload of a segment whose only option is timestamps.
     pub(super) segment_bytes: u32,
-    /// The peer reports what it holds.
+    /// Whether the peer sends SACK blocks.
     pub(super) has_reports: bool,
     /// How often it has taken a report back.
     pub(super) fin: Fin,
     pub(super) probing: Probing,
     /// Consecutive timeouts without an answer.
     pub(super) unanswered: u32,
-    /// The application was told that the buffer is full.
+    /// Whether the application waits for room in the buffer.
     pub(super) is_writer_waiting: bool,
     /// The data that a duplicate report may concern; none before the first retransmission.
     pub(super) retransmitted: Option<Box<Retransmitted>>,
@@ -157,8 +157,8 @@ impl Outbound {
         self.window.end.saturating_sub(self.snd_nxt)
     }
 
-    /// The sequence number of a segment without data: SND.NXT, unless what was sent lies beyond the
-    /// window, where a peer would not look at it (RFC 9293 §3.10.7.4, first check).
+    /// The sequence number of a segment without data: SND.NXT, or the right edge of the window if data was
+    /// sent beyond it, where the peer would not accept the segment (RFC 9293 §3.10.7.4, first check).
     pub(super) fn next_acceptable(&self) -> u64 {
         self.snd_nxt.min(self.window.end.max(self.snd_una))
     }
@@ -169,7 +169,7 @@ impl Outbound {
         piece.end() > self.window.end && self.flight().packets > 0
     }
 
-    /// Bytes that have not left.
+    /// The bytes that were not sent.
     pub(super) fn unsent(&self) -> u64 {
         self.buffer.end().saturating_sub(self.snd_nxt)
     }
@@ -182,7 +182,7 @@ impl Outbound {
         self.fin == Fin::Sent && self.snd_una == self.snd_nxt
     }
 
-    /// Whether something has not left for the first time.
+    /// Whether there are bytes, or a FIN, that were never sent.
     pub(super) fn has_unsent(&self) -> bool {
         self.fin != Fin::Sent && (self.unsent() > 0 || self.fin == Fin::Queued)
     }
@@ -205,7 +205,7 @@ impl Outbound {
         self.flight().bytes - covered
     }
 
-    /// SACK blocks that a segment may bear; `None` if the peer does not understand them.
+    /// The most SACK blocks of a segment; `None` if SACK was not negotiated.
     pub(super) fn sack_limit(&self, has_timestamps: bool) -> Option<usize> {
         let limit = if has_timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
         self.has_reports.then_some(limit)

@@ -16,7 +16,7 @@ pub(super) struct Retransmitted {
     forgotten_below: u64,
 }
 
-/// Whether what was reported as a duplicate had left more than once.
+/// Whether data reported as a duplicate was sent more than once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
     /// It was retransmitted, or that is unknown.
@@ -37,8 +37,8 @@ impl Retransmitted {
         }
     }
 
-    /// `left..right` is reported as a duplicate: calls `on_unit` for each unit that lies within it and
-    /// retransmitted, once. Costs a search, and a pass over the entries within.
+    /// Evaluates a report of `left..right` as a duplicate: calls `on_unit` once for each retransmitted unit
+    /// within it. Costs a search, and a pass over the entries within.
     pub(super) fn report(&mut self, left: u64, right: u64, mut on_unit: impl FnMut(u64)) -> Known {
         let below = self.pieces.range(..(left, 0)).next_back();
         let mut is_known =

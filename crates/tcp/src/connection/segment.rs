@@ -11,9 +11,9 @@ use super::{Connection, Context};
 use crate::event::CloseReason;
 
 impl Connection {
-    /// Consecutive timeouts end the connection (RFC 9293 §3.8.3, R2); a closed window that the peer
-    /// confirms does not count (§3.8.6.1, MUST-37) until the application is gone: nothing else could
-    /// end it then.
+    /// Aborts the connection after too many consecutive timeouts (RFC 9293 §3.8.3, R2). A closed window that
+    /// the peer acknowledges does not count (§3.8.6.1, MUST-37) until the application has closed the
+    /// connection, because nothing else would end it then.
     pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
         cx.around.unanswered.put_off(cx.now, &mut self.out.recovery);
         while let Some((timeout, is_confirmed)) = self.out.expire_recovery(cx.now, &mut cx.tracer())
@@ -101,7 +101,7 @@ impl Outbound {
         Some(piece)
     }
 
-    /// Adds new data, or has copies of what was sent before it bundled with it.
+    /// Adds new data or, before it, copies of data in flight to be bundled with it.
     fn add_new(
         &mut self,
         now: Instant,

@@ -68,7 +68,7 @@ impl State {
         !matches!(self, Self::SynSent | Self::SynReceived | Self::Closed)
     }
 
-    /// Whether data or a FIN may leave: also what was accepted before the application finished.
+    /// Whether data or a FIN may be sent, including data accepted before the application finished.
     pub(super) const fn may_send_data(self) -> bool {
         matches!(
             self,

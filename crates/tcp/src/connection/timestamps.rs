@@ -34,7 +34,7 @@ impl TimestampState {
         Self { recent, recent_since: now, first_sent }
     }
 
-    /// TS.Recent: what is echoed.
+    /// TS.Recent, the timestamp to echo.
     pub(super) const fn recent(&self) -> u32 {
         self.recent
     }
@@ -55,14 +55,14 @@ impl TimestampState {
         }
     }
 
-    /// The round-trip time that the echo in a segment tells (RFC 7323 §4): for what was retransmitted the
-    /// clock alone cannot tell. An echo of what a delayed acknowledgement covered is that of the earliest
-    /// segment, so that it includes the delay.
+    /// The round trip time from the timestamp echo in a segment (RFC 7323 §4), which is unambiguous also for
+    /// retransmitted data. The echo of a delayed ACK is that of the earliest segment, so that the sample
+    /// includes the delay.
     pub(super) fn round_trip_by_echo(&self, clock: u32, header: &Header) -> Option<Duration> {
         self.round_trip(clock, header.options.timestamps?.echo_reply)
     }
 
-    /// The round-trip time that an echo of ours tells, unless we never sent it.
+    /// The round trip time from an echo of our timestamp; `None` if we never sent it.
     pub(super) fn round_trip(&self, clock: u32, echo_reply: u32) -> Option<Duration> {
         let elapsed = clock.wrapping_sub(echo_reply);
         let since_first = clock.wrapping_sub(self.first_sent);

@@ -112,8 +112,8 @@ impl Connection {
         true
     }
 
-    /// A segment that the peer must answer: before what it expects, and empty
-    /// (RFC 9293 §3.8.4).
+    /// Writes a keep-alive probe, which the peer must answer: an empty segment before the sequence number
+    /// that it expects (RFC 9293 §3.8.4).
     fn write_keep_alive(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
         if !std::mem::take(&mut self.owed.keep_alive) {
             return false;

@@ -1,7 +1,7 @@
 //! The window that we advertise (RFC 9293 §3.8.6.2.2, RFC 7323 §2): it never shrinks, and it opens only by
 //! amounts that are worth a segment.
 
-/// The right edge of what the peer may send.
+/// The window advertised to the peer, by its right edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfferedWindow {
     /// The sequence number after the last that was ever offered (RCV.NXT + RCV.WND).
@@ -32,7 +32,7 @@ impl OfferedWindow {
         self.edge
     }
 
-    /// How far the edge could go now, in steps of the scale.
+    /// The right edge that the window could have now, in steps of the scale.
     fn candidate(&self, room: Room) -> u64 {
         let window = (room.free as u64 >> self.shift).min(u16::MAX.into()) << self.shift;
         room.rcv_nxt + window
@@ -56,8 +56,8 @@ impl OfferedWindow {
         field
     }
 
-    /// Whether the peer ought to be told that the application has made room: the window has
-    /// doubled at least.
+    /// Whether a window update is worth a segment, after the application has read data: the window has at
+    /// least doubled.
     pub(super) fn is_worth_an_update(&self, room: Room) -> bool {
         let candidate = self.candidate(room);
         let left = self.edge.saturating_sub(room.rcv_nxt);

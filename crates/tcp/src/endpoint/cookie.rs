@@ -123,14 +123,14 @@ impl Cookies {
         self.accepted.remember(now, opened.mark);
     }
 
-    /// The period stands for a secret of its own: without the key nothing can be learned about its
-    /// hashes from those of others.
+    /// The hash of a cookie. The period acts as a separate secret: without the key, its hashes cannot be
+    /// derived from those of other periods.
     fn hash(&self, period: u64, tuple: &FourTuple, irs: u32, index: u32) -> u64 {
         self.key.hash((period, tuple, irs, index))
     }
 }
 
-/// `syn` with what a cookie can keep: an MSS that is said, and the options in the timestamp.
+/// `syn` reduced to what a cookie can encode: an MSS of the table, and the options in the timestamp.
 pub(super) fn kept(syn: &Header, is_v6: bool, with_timestamps: bool) -> Header {
     let default = if is_v6 { MSS[3] } else { MSS[1] };
     let mss = Some(syn.options.mss.unwrap_or(default));

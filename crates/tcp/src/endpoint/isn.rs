@@ -32,8 +32,8 @@ impl Beginnings {
         self.fixed.unwrap_or_else(|| clock.wrapping_add(self.sequence_key.hash(tuple) as u32))
     }
 
-    /// The offset that is added to the clock to make TSval (RFC 7323 §5.4): the same for each connection
-    /// between two ends, so that timestamps tell a later one from an earlier (RFC 6191).
+    /// The offset of TSval from the clock (RFC 7323 §5.4). It is the same for all connections between two
+    /// ends, so that timestamps distinguish a later connection from an earlier one (RFC 6191).
     pub(super) fn timestamp_offset(&self, tuple: &FourTuple) -> u32 {
         self.timestamp_key.hash(tuple) as u32
     }

@@ -10,7 +10,7 @@ use rexmit_recovery::Share;
 use super::four_tuple::{FourTuple, SecretKey};
 use crate::connection::{Connection, State};
 
-/// A connection, and what the endpoint knows of it.
+/// A connection, with the endpoint's state of it.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) connection: Box<Connection>,
@@ -19,7 +19,7 @@ pub(super) struct Slot {
     pub(super) is_entered: bool,
     /// The listening port whose backlog it counts against.
     pub(super) half_open_at: Option<u16>,
-    /// Whether the application has heard, or will hear, of it.
+    /// Whether the application got an event of the connection, or will get one.
     pub(super) is_announced: bool,
     pub(super) unanswered: Share,
 }
@@ -43,7 +43,7 @@ impl Slot {
         }
     }
 
-    /// Whether it has nothing left to do.
+    /// Whether the connection can be removed.
     pub(super) fn is_over(&self) -> bool {
         let is_handed_over = !self.is_entered && self.connection.state() == State::TimeWait;
         is_handed_over || self.connection.is_over()

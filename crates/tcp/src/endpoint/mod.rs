@@ -387,8 +387,8 @@ impl Endpoint {
         self.table.insert(slot);
     }
 
-    /// Enters what may have changed about the connection `index`: when it is due, whether it counts
-    /// as half-open, and whether segments are still for it.
+    /// Updates the tables after a call of the connection `index`: its deadline, whether it is half-open, and
+    /// whether segments still belong to it.
     fn settle(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.table.update(index) else { return };
         if let Some(port) = slot.half_open_at.filter(|_| !slot.connection.is_half_open()) {

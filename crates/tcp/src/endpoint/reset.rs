@@ -25,7 +25,7 @@ impl Endpoint {
     }
 }
 
-/// The RST that tells the sender of `segment` that there is no connection; a RST gets none.
+/// The RST that answers `segment`, which belongs to no connection; `None` if it is a RST itself.
 fn reset_for(segment: &Segment<'_>) -> Option<Header> {
     let header = &segment.header;
     if header.flags.has(Flags::RST) {

@@ -9,7 +9,7 @@ use crate::wire::{MAX_SACK_BLOCKS, SackBlocks};
 /// The result of inserting the bytes of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Inserted {
-    /// By how many bytes what is in order grew.
+    /// By how many bytes the data received in order grew.
     pub(crate) advanced: u64,
     /// Part of a gap was closed.
     pub(crate) has_filled: bool,
@@ -77,7 +77,7 @@ impl ReceiveBuffer {
         self.next - self.readable as u64
     }
 
-    /// Where the bytes that are kept lie in the ring.
+    /// The ranges of the ring that contain bytes.
     fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
         let place = |sequence: u64| (sequence - self.base()) as usize;
         let held = self.held.iter().map(move |run| (place(*run.start()), place(run.end() + 1)));
@@ -225,7 +225,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Forgets what the application has not taken: it is gone.
+    /// Discards unread data, because the application has closed the connection.
     pub(crate) fn discard(&mut self) {
         self.readable = 0;
         self.ring = Ring::default();

@@ -3,7 +3,7 @@
 //! Its memory is allocated as zeros and not touched before bytes are written: bytes far beyond a gap use only
 //! the pages that they are in.
 
-/// The least that is asked for.
+/// The least capacity, in bytes.
 const MIN_CAPACITY: usize = 256;
 
 /// See the module. How many of its bytes are in use is known to who uses it.
@@ -20,7 +20,7 @@ impl Ring {
         self.bytes.len()
     }
 
-    /// Where `at` lies from the front on.
+    /// The index of the byte at offset `at` from the front.
     const fn place(&self, at: usize) -> usize {
         let place = self.head + at;
         if place < self.bytes.len() { place } else { place - self.bytes.len() }
@@ -45,12 +45,12 @@ impl Ring {
         }
     }
 
-    /// Up to `len` bytes from the front on, as far as they lie in one piece.
+    /// Up to `len` bytes from the front, as many as are contiguous.
     pub(super) fn front(&self, len: usize) -> &[u8] {
         &self.bytes[self.head..self.bytes.len().min(self.head + len)]
     }
 
-    /// Gives up `count` bytes at the front.
+    /// Removes `count` bytes at the front.
     pub(super) const fn skip(&mut self, count: usize) {
         self.head = self.place(count);
     }

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// A window of the stream: the bytes from the first that is not acknowledged to the last that was
-/// accepted. Grows with what is put in.
+/// The bytes of the stream from the first unacknowledged one to the last accepted one. Grows as needed.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     start: u64,

@@ -41,8 +41,8 @@ impl Sum {
         }
     }
 
-    /// Apart, because otherwise the compiler reads the four bytes of an IPv4 address as a part of
-    /// sixteen, and waits for what was never written at once.
+    /// Adds an IPv6 address. A function of its own, because the compiler would otherwise read the four bytes
+    /// of an IPv4 address as a part of sixteen, on which the processor stalls (store forwarding).
     #[inline(never)]
     fn with_v6(self, address: &Ipv6Addr) -> Self {
         self.with(&address.octets())

@@ -246,7 +246,7 @@ impl Agent {
         &self.credentials.ufrag
     }
 
-    /// Ends the connection, and tells the peer as far as it can be told.
+    /// Ends the connection, and notifies the peer if possible.
     fn end(&mut self, now: Instant, reason: CloseReason) {
         if self.is_closed() {
             return;
@@ -283,7 +283,7 @@ impl Agent {
         true
     }
 
-    /// Does what has become possible with an input, a timeout or a call.
+    /// Continues all procedures that an input, a timeout or a call may have made possible.
     fn advance(&mut self, now: Instant) {
         self.now = now;
         if self.is_closed() {

@@ -32,8 +32,8 @@ pub struct ServeStatistics {
     pub discarded: u64,
 }
 
-/// Peers that may share an address: one after the other behind a NAT, or where somebody forges another's address. DTLS
-/// tells whose a record is, so that each gets all that come from there.
+/// The most peers that may share an address: one after the other behind a NAT, or if an address is forged.
+/// DTLS identifies the peer of a record, so each of them gets all datagrams from there.
 const MAX_OWNERS: usize = 4;
 
 struct Peer {

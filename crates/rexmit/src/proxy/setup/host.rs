@@ -102,7 +102,7 @@ pub(super) fn check_interface(name: &str) -> Result<(), SetupError> {
     }
 }
 
-/// The switch that makes an interface forward what comes in there; `all` for the machine's.
+/// The kernel setting that makes an interface forward packets that it receives; `all` for the whole machine.
 pub(super) fn forwarding(is_ipv4: bool, interface: &str) -> PathBuf {
     let family = if is_ipv4 { "ipv4" } else { "ipv6" };
     Path::new("/proc/sys/net").join(family).join("conf").join(interface).join("forwarding")
@@ -140,7 +140,7 @@ pub(super) fn check_place(listen: SocketAddr) -> Result<(), SetupError> {
     if ip.is_loopback() { Err(SetupError::Loopback(listen)) } else { Ok(()) }
 }
 
-/// Whether an error says that there is nothing of the kind, as after a clean start.
+/// Whether an error says that the object does not exist, as after a clean start.
 pub(super) fn is_absent(error: &SetupError) -> bool {
     let source = match error {
         SetupError::Switch { source, .. } => source,

@@ -54,7 +54,7 @@ fn rules_of(rules: &Rules<'_>) -> Vec<String> {
     lines
 }
 
-/// The commands that remove them, by what was added.
+/// The commands that remove rules, made from those that added them.
 pub(super) fn delete(rules: &Rules<'_>) -> Vec<Vec<String>> {
     let lines = rules_of(rules);
     let undo = lines.iter().rev().map(|line| line.replace(" -I ", " -D ").replace(" -A ", " -D "));

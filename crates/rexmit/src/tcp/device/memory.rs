@@ -43,7 +43,7 @@ impl MemoryDevice {
     }
 }
 
-/// A panic of another holder leaves the queue as it was between two packets.
+/// Locks the queue, also after a panic of another holder, which cannot leave it inconsistent.
 fn lock(queue: &Mutex<Queue>) -> std::sync::MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
