@@ -1,4 +1,4 @@
-//! What comes of claims whose answer is known.
+//! The verdicts of claims whose answer is known.
 
 use VerdictKind::{DoesNotHold, Holds, Undecided};
 

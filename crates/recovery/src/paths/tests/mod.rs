@@ -229,7 +229,7 @@ fn a_slower_path_leaves_the_peers_buffer_to_faster_ones() {
     assert!(state.may_take(1, 1000, buffer(0)), "it has failed");
 }
 
-/// CUC: of what was sent once, by path, upwards.
+/// CUC: the earliest outstanding unit of each path that was sent once.
 #[test]
 fn each_path_has_a_pseudo_cumulative_point() {
     let mut state = at_once(|_| ());

@@ -126,7 +126,7 @@ impl TraceSink for Events {
     }
 }
 
-/// The story of one packet that was wrongly declared lost, as the trace tells it.
+/// The trace events of a packet that was wrongly declared lost.
 #[test]
 fn the_trace_tells_what_became_of_a_packet() {
     let (mut s, events) = (Sender::new(), Events::default());
@@ -160,7 +160,7 @@ fn words(event: &TraceEvent) -> Option<String> {
     }
 }
 
-/// The end of an association: every unit is given back once, and nothing is left.
+/// The end of an association: every unit is returned once, and none remains.
 #[test]
 fn draining_gives_everything_back_and_leaves_nothing_behind() {
     let mut s = Sender::new();

@@ -30,7 +30,7 @@ fn a_sack_that_repeats_what_is_known_reports_nothing() {
     assert_eq!(s.losses(&again), [0; 6]);
 }
 
-/// RFC 9260 §7.2.4, HTNA: only what is below the highest TSN *newly* acknowledged is reported.
+/// RFC 9260 §7.2.4, HTNA: only units below the highest TSN *newly* acknowledged are reported.
 #[test]
 fn units_above_the_highest_newly_acknowledged_one_are_not_reported() {
     let mut s = Sender::new();

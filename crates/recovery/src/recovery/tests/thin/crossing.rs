@@ -1,4 +1,4 @@
-//! From thin to thick and back, and streams of one association that are judged by themselves.
+//! Streams that become thick and thin again, and streams that are singled out.
 
 use std::sync::mpsc;
 

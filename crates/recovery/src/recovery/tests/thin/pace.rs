@@ -12,7 +12,7 @@ const BUNDLED: ThinConfig = ThinConfig {
     ..ThinConfig::OFF
 };
 
-/// The first of these units leaves at once, and with each of the others, so many microseconds later.
+/// Sends the first unit at once, and each of the others after this many microseconds more.
 fn bundled(thin: ThinConfig, others: &[u64]) -> Sender {
     let mut s = Sender::warm(|config| {
         config.thin = thin;
