@@ -1,4 +1,4 @@
-//! What must hold between units, packets and sums after every transition; checked in debug builds.
+//! Invariants of units, packets and sums, which hold after every transition; checked in debug builds.
 
 use super::repeats::Repeats;
 use super::{Outstanding, UnitState};

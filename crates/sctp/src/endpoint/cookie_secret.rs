@@ -66,7 +66,7 @@ impl Secrets {
         std::iter::once(&self.current).chain(&self.previous).find(|secret| secret.epoch == epoch)
     }
 
-    /// Secrets to come depend on `entropy`, too.
+    /// Mixes `entropy` into future secrets.
     pub(super) fn mix(&mut self, entropy: &[u8; 32]) {
         let mut mac = keyed(&self.state);
         mac.update(b"mix");

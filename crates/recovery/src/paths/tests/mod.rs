@@ -214,7 +214,8 @@ fn each_path_has_its_part_of_the_peers_window() {
     assert!(state.may_take(0, 9999, window(0)), "without the switch there are no parts");
 }
 
-/// 100 and 300 ms: the faster sends three windows of 4000 meanwhile.
+/// Round trips of 100 and 300 ms: the faster path sends three windows of 4000 bytes during one round trip of
+/// the slower.
 #[test]
 fn a_slower_path_leaves_the_peers_buffer_to_faster_ones() {
     let buffer = |buffer| PeerWindow { a_rwnd: u64::MAX, buffer };

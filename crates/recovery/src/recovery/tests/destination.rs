@@ -150,7 +150,7 @@ fn an_acknowledgement_of_what_left_over_two_paths_is_ambiguous() {
     assert_eq!((outcome.paths, outcome.certain_paths), (0b10, 0));
 }
 
-/// An acknowledgement that comes before the repetition speaks of the path that was used.
+/// An ACK that comes before the retransmission is for the first transmission, over the first path.
 #[test]
 fn what_is_acknowledged_before_it_leaves_again_counts_for_its_first_path() {
     let mut s = Sender::over_two(|_| ());

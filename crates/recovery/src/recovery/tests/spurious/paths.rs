@@ -26,7 +26,7 @@ impl Sender {
 }
 
 /// RFC 9260 §6.4: data that timed out is retransmitted over the other path. The episode belongs to the first
-/// path, and so do originals that arrive before they are retransmitted.
+/// path, also for originals that arrive before they are retransmitted.
 #[test]
 fn a_timeout_whose_copies_leave_over_another_path_is_undone_on_its_own() {
     let mut s = Sender::detecting().with_second_path();
