@@ -36,7 +36,7 @@ pub struct Agreement {
     pub distance: f64,
     /// The share of exchanges of runs between the sides whose distance is at least as large.
     pub p: f64,
-    /// The number of runs of each side.
+    /// The number of runs of the first and of the second side.
     pub runs: (usize, usize),
     /// Whether this number of runs could show a difference at the 5 % level.
     pub has_power: bool,

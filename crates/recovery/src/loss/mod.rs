@@ -271,9 +271,9 @@ impl LossDetector {
         }
     }
 
-    /// Learns how many reports `late` needed: `reports` of them, or of units acknowledged above it, came
-    /// before its ACK. If the unit was retransmitted, only a duplicate report can show that its original has
-    /// arrived.
+    /// Called when `late` was acknowledged late, after `reports` reports of it, or acknowledgements of units
+    /// above it: learns that this number is too few to declare a loss. If the unit was retransmitted, only a
+    /// duplicate report can show that its original arrived.
     fn on_late<P>(&mut self, late: LateUnit, reports: u16, state: &mut State<P>) {
         let needed = reports.saturating_add(1);
         if late.is_retransmitted {

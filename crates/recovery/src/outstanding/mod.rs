@@ -277,7 +277,8 @@ impl<P> Outstanding<P> {
         self.paths.iter().filter_map(|path| path.lost_from(from)).min()
     }
 
-    /// The units declared lost that were last sent over `path`, whichever path they wait for.
+    /// The units declared lost and not retransmitted yet that were last sent over `path`, even if they are
+    /// queued for retransmission over another path.
     pub(crate) fn awaiting(&self, path: u8) -> impl Iterator<Item = u64> {
         let lost = self.paths.iter().flat_map(|on_path| on_path.lost.iter().copied());
         lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last_sent.path == path))

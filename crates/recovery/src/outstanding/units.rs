@@ -484,8 +484,8 @@ impl SentPackets {
         (true, sent_at)
     }
 
-    /// Called when a unit returns to flight: the receiver reneged, or the unit was declared lost wrongly. A
-    /// packet that has met its fate keeps it.
+    /// Called when a unit counts as in flight again: the receiver reneged, or the unit was declared lost
+    /// wrongly. If its packet was already delivered or declared lost, the packet stays so.
     pub(super) fn on_returned(&mut self, returned: &Departed) {
         self.flights[usize::from(returned.path)].bytes += u64::from(returned.bytes);
         if let Some(packet) = self.packet_mut(returned.packet)

@@ -162,7 +162,8 @@ pub(crate) enum Eifel {
 /// The inputs of the algorithm from an ACK that moves the cumulative point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Echo {
-    /// When the segment was sent whose timestamp it echoes, in whole ticks of the timestamp clock.
+    /// The time of the echoed timestamp, which is when that segment was sent, rounded down to a tick of the
+    /// timestamp clock.
     pub(crate) sent_at: Instant,
     /// The length of that tick.
     pub(crate) tick: std::time::Duration,

@@ -69,7 +69,7 @@ pub(super) struct Life {
 
 /// Associations that peers begin.
 pub(super) struct Incoming {
-    /// Whether the configuration allows them.
+    /// Whether the configuration allows associations that peers begin.
     pub(super) is_allowed: bool,
     /// Established and not accepted yet, oldest first.
     pub(super) waiting: VecDeque<Arc<Cell>>,
@@ -249,7 +249,8 @@ impl State {
         Some(message)
     }
 
-    /// Changes for whom messages are.
+    /// Changes who receives which messages, and wakes all receivers, because the next message may now be
+    /// another's.
     pub(crate) fn change_recipients(
         &mut self,
         id: AssociationId,

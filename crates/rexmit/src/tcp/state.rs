@@ -63,7 +63,7 @@ pub(super) struct Counts {
     pub(super) not_accepted: u64,
 }
 
-/// The device's error instead of sending.
+/// A segment that the TUN device refused: to whom it was, and the device's error.
 struct SendFailure {
     remote: IpAddr,
     error: io::Error,

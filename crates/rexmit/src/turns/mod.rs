@@ -30,11 +30,11 @@ pub(crate) trait Served: Send + Sized + 'static {
     /// The tasks to wake after a turn.
     type Wakes: Wakes;
 
-    /// Does what the last change made due: sends, tells, sets the timer. Ends every turn.
+    /// Does what the last change made due: sends packets, reports events, sets the timer. Ends every turn.
     fn settle(&mut self, now: Instant) -> Self::Wakes;
 
-    /// The driver's turn begins: whom to wake up when there is work after it. `None` when it is no
-    /// longer needed.
+    /// Called at the beginning of the driver's turn: registers its waker, which is called when there is work
+    /// after the turn. `None` when the driver is no longer needed and ends.
     fn register_driver(&mut self, cx: &Context<'_>) -> Option<Arc<Self::Device>>;
 
     /// Receives the waiting packets in one call. Not under the lock: a concurrent sender need not wait
@@ -53,7 +53,8 @@ pub(crate) trait Served: Send + Sized + 'static {
         received: io::Result<&Self::Inbox>,
     );
 
-    /// Looks at what else the driver waits for, and registers it there.
+    /// Polls what else the driver waits for: the alarm, and a socket that refused packets, until it is
+    /// writable again.
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant);
 
     /// Called when the driver has ended: open connections end here.

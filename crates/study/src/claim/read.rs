@@ -123,7 +123,7 @@ pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Optio
     Some(Claim { says: says?.value, means, source_value, unit, comparisons })
 }
 
-/// Reads `pooled = true`, and notes what it excludes.
+/// Reads the field `pooled` of a claim, and notes an error if combined points or gains are given beside it.
 fn read_pooled(fields: &mut Fields<'_, '_>, kind: Kind, gathered: &Gathered) -> bool {
     if kind == Kind::Like || !fields.flag("pooled").unwrap_or(false) {
         return false;

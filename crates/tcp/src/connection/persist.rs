@@ -61,8 +61,10 @@ impl Outbound {
         }
     }
 
-    /// The timers of loss recovery that are due. Returns the expiry of a retransmission timer, and whether the
-    /// peer had shown meanwhile that it is there and its window closed.
+    /// Expires the timers of loss recovery that are due. If the retransmission timer was among them, returns
+    /// its expiry, and whether an ACK since the last expiry had confirmed that the peer's window is closed:
+    /// then the peer is alive, and the expiry counts as no failure while the application has the connection
+    /// open.
     pub(super) fn expire_recovery(
         &mut self,
         now: Instant,

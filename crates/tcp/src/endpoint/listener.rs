@@ -70,7 +70,9 @@ impl Endpoint {
         }
     }
 
-    /// Begins a connection with a peer that sent a SYN, with a sequence number not before `floor`.
+    /// Begins a connection with a peer that sent a SYN, or answers with a SYN cookie if the backlog is full.
+    /// `floor` is given if the SYN reopens a connection in TIME-WAIT: our initial sequence number is not
+    /// before it.
     pub(super) fn accept(
         &mut self,
         now: Instant,

@@ -41,7 +41,7 @@ pub struct Header {
 }
 
 impl HeaderConfig {
-    /// The default fields for a protocol.
+    /// The fields for the packets of an IP protocol (132 for SCTP, 6 for TCP): hop limit 64, traffic class 0.
     #[must_use]
     pub const fn new(protocol: u8) -> Self {
         Self { protocol, hop_limit: 64, traffic_class: 0 }

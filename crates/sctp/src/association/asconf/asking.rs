@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::event::AddressChange;
 use crate::wire::{AsconfAck, AsconfAnswer, AsconfChange, AsconfRequest, PacketWriter};
 
-/// Changes that wait for the answer to an ASCONF: as many fit the smallest packet.
+/// Largest number of changes queued behind an outstanding ASCONF: as many fit into the smallest packet.
 pub(super) const MAX_WAITING: usize = 12;
 
 /// Our ASCONF requests: the one that waits for an answer, and those still to be sent.
@@ -16,7 +16,8 @@ pub(super) struct Asking {
     next_correlation: u32,
     pub(super) waiting: Vec<AddressChange>,
     pub(super) outstanding: Option<Outstanding>,
-    /// The peer has said that it does not know ASCONF after all (A9, F3a).
+    /// Whether the peer answered that it does not know ASCONF, or one of its parameters, although it had
+    /// announced support (RFC 5061 §5.1 A9, §5.3 F3a). Every later change fails at once.
     pub(super) is_refused: bool,
 }
 
@@ -107,7 +108,8 @@ impl Asking {
         Some(outstanding.path)
     }
 
-    /// The peer has said that it does not know ASCONF: what was asked and what waits has failed.
+    /// Called when the peer answered that it does not know ASCONF. Returns the changes that failed by this:
+    /// those of the outstanding ASCONF, and the queued ones.
     pub(super) fn refuse_all(&mut self) -> Vec<AddressChange> {
         self.is_refused = true;
         let outstanding = self.outstanding.take();

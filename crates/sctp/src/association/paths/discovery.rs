@@ -80,7 +80,7 @@ enum State {
     SearchComplete {
         raise_at: Instant,
     },
-    /// Probes of the base size were lost.
+    /// MAX_PROBES probes of the base size were lost in a row. The base size is probed again at `retry_at`.
     Error {
         retry_at: Instant,
     },

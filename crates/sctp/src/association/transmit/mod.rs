@@ -89,8 +89,8 @@ impl Association {
         PacketWriter::new(packet, self.config.max_packet_bytes, header)
     }
 
-    /// Whether packets need a checksum: not those to a peer that takes them without, if DTLS protects them.
-    /// COOKIE ECHO and ASCONF always do (RFC 9653 §5.2).
+    /// Whether packets need a checksum. Not if the peer accepts packets without one, which it may if DTLS
+    /// protects them; COOKIE ECHO and ASCONF have a checksum even then (RFC 9653 §5.2).
     const fn needs_checksum(&self) -> bool {
         !self.peer.takes_zero_checksum()
     }
