@@ -39,7 +39,7 @@ pub trait Machine {
     /// The events that the machine reports to its owner.
     type Event;
 
-    /// A packet arrived over `route`. The bytes are untrusted and only borrowed.
+    /// Called when a packet arrived over `route`. Its bytes are untrusted, and borrowed for this call only.
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]);
 
     /// `now` has reached [`poll_timeout`](Self::poll_timeout). Harmless when called early.

@@ -91,13 +91,13 @@ pub(crate) struct Connection {
     pub(crate) peer: Option<Fingerprint>,
     pub(crate) state: State,
     pub(crate) begun: Instant,
-    /// Bytes of the peer's in the handshake.
+    /// Bytes received from the peer during the handshake.
     received: usize,
     /// Records from unknown ports that may be tried.
     pub(crate) trials: Trials,
     /// The library's next deadline.
     timeout: Instant,
-    /// Under which it is entered.
+    /// The deadline under which the endpoint has listed this connection.
     pub(crate) deadline: Instant,
 }
 
@@ -201,7 +201,8 @@ impl Connection {
         farewell
     }
 
-    /// The peer is not trusted: `farewell` is all it hears from now on.
+    /// Refuses a peer that is not trusted: until `until`, its datagrams are answered by `farewell`, at most
+    /// `MAX_FAREWELLS` times.
     pub(crate) fn refuse(&mut self, until: Instant, farewell: Vec<u8>) {
         self.state = State::Refused { farewell, until, left: MAX_FAREWELLS };
     }

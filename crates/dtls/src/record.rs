@@ -220,9 +220,9 @@ impl<'a> ClientHello<'a> {
         self.cookie.as_ref().map(|cookie| cookie.value)
     }
 
-    /// The record with the ClientHello before this one, as the client sent it before it was given a cookie:
-    /// without the cookie, and with as much more of padding if there is any (RFC 8446 §4.1.2). A client that
-    /// changes its padding in another way cannot return a cookie.
+    /// The client's first ClientHello as a record, reconstructed from this second one: without the cookie,
+    /// and with the padding extension, if any, as much longer (RFC 8446 §4.1.2). A client that changed its
+    /// padding in another way cannot complete the handshake.
     pub(crate) fn first(&self) -> Vec<u8> {
         let body = match &self.cookie {
             Some(cookie) => self.body_without(cookie),

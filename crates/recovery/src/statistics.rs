@@ -58,7 +58,7 @@ pub struct PathCounters {
     pub packets: u64,
     /// Packets declared lost; probes of a closed window are not.
     pub packets_lost: u64,
-    /// Of the packets, those that began with something retransmitted.
+    /// Packets among these whose first content was a retransmission.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -127,7 +127,7 @@ pub struct RecoveryStatistics {
     pub packets: u64,
     /// Packets declared lost; probes of a closed window are not.
     pub packets_lost: u64,
-    /// Of the packets, those that began with something retransmitted.
+    /// Packets among these whose first content was a retransmission.
     pub retransmission_packets: u64,
     /// Units sent for the first time.
     pub new_units: u64,

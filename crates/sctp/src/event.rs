@@ -36,9 +36,9 @@ pub enum Event {
     MessageAcknowledged(MessageId),
     /// The message failed: it will not be delivered, or it is unknown whether it was (SEND FAILURE).
     MessageFailed {
-        /// Which.
+        /// The message.
         id: MessageId,
-        /// Why.
+        /// Why it failed.
         reason: FailReason,
         /// Whether a part of it was sent.
         was_begun: bool,

@@ -168,7 +168,7 @@ impl Channels {
         }
     }
 
-    /// The peer knows the channel.
+    /// Called when the peer knows the channel: reports it as open, once.
     fn announce(&mut self, stream: u16) {
         if let Some(channel) = self.by_stream.get_mut(&stream)
             && !channel.is_open

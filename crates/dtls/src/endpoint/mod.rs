@@ -81,9 +81,10 @@ pub struct Endpoint {
     clock: Clock,
     cookies: Cookies,
     connections: Slab<Connection>,
-    /// Each address of each peer.
+    /// The secured connection with each address of a peer.
     secured: BTreeMap<SocketAddr, usize>,
-    /// Beside a secured one there may be another that the peer has begun anew.
+    /// The connection in its handshake with each address. There may be one beside a secured connection, if
+    /// the peer began anew.
     handshaking: BTreeMap<SocketAddr, usize>,
     deadlines: BTreeSet<(Instant, usize)>,
     /// Handshakes that peers began.
@@ -321,7 +322,7 @@ impl Endpoint {
         has_packet
     }
 
-    /// A client ends the handshake before it shows its own certificate.
+    /// Ends the handshake of a client with an untrusted server, before the client sends its own certificate.
     fn refuse_server(&mut self, now: Instant, index: usize) {
         let connection = &self.connections[index];
         if let Some(peer) = connection.peer.filter(|_| connection.is_client())

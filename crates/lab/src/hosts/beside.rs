@@ -112,7 +112,7 @@ impl<C: Counter> Machine for Beside<C> {
 
 impl<C: Counter> Transport for Beside<C> {
     type Id = AssociationId;
-    /// A message has arrived when it is delivered.
+    /// Nothing beyond deliveries is watched: a message counts as arrived when it is delivered.
     type Watch = ();
     const IP_PROTOCOL: u8 = Endpoint::IP_PROTOCOL;
     const KEEPS_BOUNDARIES: bool = true;

@@ -59,7 +59,7 @@ config! {
         pub thin: ThinConfig as with_thin,
         /// Settings of SCTP only.
         pub sctp: SctpConfig as with_sctp,
-        /// What serves TCP only.
+        /// Settings of TCP only.
         pub tcp: TcpConfig as with_tcp,
     }
 }
@@ -248,7 +248,7 @@ config! {
         pub queue_delay_limit: Option<Duration>,
         /// Mechanisms of SCTP only.
         pub sctp: ThinSctpConfig as with_sctp,
-        /// What serves TCP only.
+        /// Settings of TCP only.
         pub tcp: ThinTcpConfig as with_tcp,
     }
 }

@@ -44,7 +44,7 @@ struct Stage {
     k: f64,
     /// `W_est`: the window that Reno would have, in packets.
     w_est: f64,
-    /// Since when the sender has not used its window, a time that does not count for growth (RFC 9438 §5.8).
+    /// The time since which the sender has not used its window; it does not count for growth (RFC 9438 §5.8).
     unused_since: Option<Instant>,
 }
 

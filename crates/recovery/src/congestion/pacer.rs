@@ -28,7 +28,7 @@ pub(super) struct Pacer {
     /// Bytes that may be sent; negative after a packet that overdrew the credit.
     credit: f64,
     credit_at: Instant,
-    /// Until when packets have to wait.
+    /// The time until which packets have to wait.
     held_until: Option<Instant>,
 }
 
@@ -69,7 +69,7 @@ impl Pacer {
         }
     }
 
-    /// Until when packets have to wait; `None` if they need not.
+    /// The time until which packets have to wait; `None` if they need not.
     pub(super) const fn held_until(&self) -> Option<Instant> {
         self.held_until
     }

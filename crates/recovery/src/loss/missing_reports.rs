@@ -63,7 +63,7 @@ impl MissingReports {
         self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::default());
     }
 
-    /// An acknowledgement is about to be processed.
+    /// Called before an acknowledgement is processed.
     pub(super) fn begin_ack(&mut self) {
         self.paths.iter_mut().for_each(|path| path.highest_newly_acked = 0);
     }

@@ -144,7 +144,7 @@ impl LossDetector {
 
 /// Units, one by one.
 impl LossDetector {
-    /// An acknowledgement is about to be processed.
+    /// Called before an acknowledgement is processed.
     pub(crate) fn begin_ack(&mut self) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.begin_ack();

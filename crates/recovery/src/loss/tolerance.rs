@@ -311,7 +311,8 @@ impl TimeoutCost {
 }
 
 impl Evidence {
-    /// No evidence yet: the threshold is `standard`, and `pef` begins at `percentile` per cent.
+    /// The state before any evidence: the threshold is `standard`, and the percentile of the histogram begins
+    /// at `percentile` per cent.
     pub(crate) fn new(standard: u8, percentile: u8) -> Self {
         Self {
             histogram: Histogram([0; BUCKETS]),

@@ -250,7 +250,7 @@ impl History {
         self.remembered < LOG_CAPACITY
     }
 
-    /// A lower bound of the outstanding units that have a transmission to forget.
+    /// The number below which no outstanding unit has a recorded transmission that can be forgotten.
     pub(super) const fn lowest_outstanding(&self) -> u64 {
         self.lowest_outstanding
     }

@@ -36,7 +36,7 @@ pub(super) struct LastSent {
 /// A unit that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
 pub struct NewUnit {
-    /// With header and padding: what congestion control counts.
+    /// Its size in bytes as congestion control counts it: with header and padding.
     pub bytes: u32,
     /// Payload bytes, which count against the peer's receive window.
     pub user_bytes: u32,
@@ -52,7 +52,7 @@ pub struct NewUnit {
 pub struct Unit<P> {
     /// Data of the protocol for a retransmission.
     pub payload: P,
-    /// With header and padding: what congestion control counts.
+    /// Its size in bytes as congestion control counts it: with header and padding.
     pub(crate) bytes: u32,
     pub(super) user_bytes: u32,
     pub(super) group: u8,

@@ -120,7 +120,7 @@ impl RecentLosses {
         self.forbid_copies &= self.exceed(COPIES_RESUME_PERCENT);
     }
 
-    /// One was declared lost.
+    /// Called when a packet was declared lost.
     pub(crate) const fn on_lost(&mut self) {
         self.lost = self.lost.saturating_add(1);
         self.forbid_copies |= self.exceed(COPIES_STOP_PERCENT);
@@ -175,7 +175,7 @@ mod tests {
         assert!(queueing.standing() < MS(5), "{:?}", queueing.standing());
     }
 
-    /// Of a normal distribution, as the sum of many.
+    /// An approximately normally distributed delay around 200 ms, from a sum of uniform numbers.
     fn normal(rng: &mut Rng, deviation: Duration) -> Duration {
         let sum: f64 = (0..12).map(|_| rng.unit()).sum();
         Duration::from_secs_f64(0.2 + (sum - 6.0) * deviation.as_secs_f64())

@@ -108,8 +108,8 @@ struct PathProbe {
     /// When the earliest of the packets would have expired whose probes are put off because most connections
     /// are unanswered; far in the future if there are none.
     put_off_at: Instant,
-    /// Whether the stream of the last ACK was thin: a path with much data in flight is left to T3-rtx while
-    /// it is silent.
+    /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
+    /// path is silent.
     was_thin: bool,
     ack: Answered,
     /// The round trip time of the handshake, the only packet that is certainly answered at once if the
@@ -155,7 +155,7 @@ impl Default for PathProbe {
 
 /// Paths.
 impl ProbeTimer {
-    /// A stream has a probe timer, and there is `path`.
+    /// Creates the probe state of `path`, because a stream uses the probe timer.
     pub(crate) fn enable(&mut self, path: u8) {
         self.paths.get_or_insert_with(path, PathProbe::default);
     }
@@ -498,7 +498,8 @@ impl ProbeTimer {
         due
     }
 
-    /// Something is retransmitted by the timer: the first of a round?
+    /// Called when the probe timer retransmits something. If this begins a round of probes, counts it as
+    /// unanswered; further retransmissions within the timeout belong to the same round.
     pub(crate) fn count_round<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
         let group = state.group_of_earliest(path);
         let timeout = self.timeout(state, path, group, Round::Again).unwrap_or_default();

@@ -124,7 +124,8 @@ impl RttSamples {
         self.mean = blend(self.mean, rtt, weight(WEIGHT));
     }
 
-    /// Whether the ACK of a packet came by itself, or was missed.
+    /// Records whether a packet had an ACK of its own; `is_missed` if not, because its ACK was delayed, or
+    /// lost.
     pub(crate) fn on_ack_judged(&mut self, is_missed: bool) {
         self.judged = self.judged.saturating_add(1);
         let weight = self.judged.saturating_add(4).min(WEIGHT);

@@ -778,8 +778,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         }
     }
 
-    /// Units last sent over `path` that wait to be retransmitted were sent before the episode that declared them
-    /// lost: they are in flight (RFC 4015 §3.1 step 8, RFC 5682 §4).
+    /// Returns the units declared lost that were last sent over `path` to flight, because the episode that
+    /// declared them lost was spurious (RFC 4015 §3.1 step 8, RFC 5682 §4).
     fn resume(&mut self, path: u8) {
         let state = &self.recovery.state;
         let highest = state.outstanding.acknowledged().max();

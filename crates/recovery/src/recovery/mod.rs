@@ -367,7 +367,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// A fast retransmit begins on `path`: its window is reduced.
+    /// Called when a fast retransmit begins on `path`: reduces its window.
     fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let kind = SendCause::FastRetransmit;
         self.spurious.begin(path, kind, &mut self.state);
@@ -381,8 +381,8 @@ impl<P> LossRecovery<P> {
         trace_window(&self.state, path, tracer);
     }
 
-    /// Something on `path` was declared lost because time has passed. Returns whether a recovery of the
-    /// association is to begin.
+    /// Called when a unit on `path` was declared lost because time has passed (RACK). Returns whether a
+    /// recovery of the whole association begins.
     fn recover_by_time(&mut self, path: u8, tracer: &mut Tracer<'_>) -> bool {
         if self.state.fast_recovery.is_on_path(path) {
             self.state.retransmit_now(path);
@@ -437,7 +437,7 @@ impl<P> LossRecovery<P> {
         self.state.arm_t3(now, path, least);
     }
 
-    /// Data in flight on `path` has changed: sees when its timers expire.
+    /// Called when the data in flight on `path` has changed: computes anew when its timers expire.
     #[inline]
     fn refresh(&mut self, path: u8) {
         if self.state.config.loss_detection.is_early() {

@@ -214,7 +214,8 @@ impl OpenPacket {
         }
     }
 
-    /// The named unit does not fit and is skipped; others of its kind may fit.
+    /// Skips the unit that [`next`](Self::next) named, because it does not fit into the packet; a later unit
+    /// of the same kind (such as lost units) may fit.
     pub fn pass<P>(&mut self, recovery: &mut LossRecovery<P>) {
         match self.named.take() {
             Some(Next::DelayedCopy(unit)) => recovery.redundancy.drop_copy(self.path, unit),
@@ -224,7 +225,8 @@ impl OpenPacket {
         }
     }
 
-    /// The named unit does not fit, nor does any other of its kind.
+    /// Skips the unit that [`next`](Self::next) named and all others of its kind, because none fits into the
+    /// packet.
     pub fn refuse(&mut self) {
         self.named = None;
         self.to_copy = Copies::default();
@@ -526,9 +528,9 @@ fn next_to_bundle<P>(recovery: &LossRecovery<P>, unit: u64, path: u8) -> Option<
 
 /// The end of a packet.
 impl OpenPacket {
-    /// The packet is sent. Starts T3-rtx if it does not run, and restarts it if the packet repeats the earliest
-    /// outstanding unit (RFC 9260 §6.1, R1), unless the profile says otherwise ([`TimerRestart`]). Returns
-    /// whether the packet carries any unit.
+    /// Called when the packet is sent. Starts T3-rtx if it does not run, and restarts it if the packet
+    /// repeats the earliest outstanding unit (RFC 9260 §6.1, R1), unless the profile says otherwise
+    /// ([`TimerRestart`]). Returns whether the packet carries any unit.
     pub fn end<P>(
         self,
         recovery: &mut LossRecovery<P>,

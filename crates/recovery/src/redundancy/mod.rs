@@ -147,7 +147,7 @@ fn share_beside_queue<P>(path: u8, group: u8, state: &State<P>) -> Share {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyPermission {
     Granted,
-    /// Not now: the stream is not thin, or the window is full.
+    /// Not allowed at present: the stream is not thin, or the window is full.
     NotThin,
     /// Denied by the budget, which a queue on the path may have reduced.
     Denied,

@@ -226,7 +226,7 @@ impl SpuriousDetection {
 
 /// Acknowledgements.
 impl SpuriousDetection {
-    /// An acknowledgement is about to be processed.
+    /// Called before an acknowledgement is processed.
     pub(crate) fn begin_ack(&mut self) {
         let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
         paths.for_each(|path| path.has_acked_original = false);

@@ -125,7 +125,8 @@ fn write_one<W: Write>(writer: &mut CaptureWriter<W>, sighting: &Sighting) -> io
     })
 }
 
-/// The relay may listen on one family and forward to the other; a packet has one only.
+/// Converts the IPv4 address of a mixed pair to an IPv4-mapped IPv6 address: the relay may listen on one
+/// family and forward to the other, but a captured packet has one family.
 fn of_one_family(source: SocketAddr, destination: SocketAddr) -> (SocketAddr, SocketAddr) {
     if source.is_ipv4() == destination.is_ipv4() {
         return (source, destination);

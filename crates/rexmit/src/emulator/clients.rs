@@ -78,7 +78,7 @@ impl Clients {
         Ok(Some(id))
     }
 
-    /// The client sent or received something.
+    /// Called when the client sent or received something: its idle time begins again.
     pub(super) fn touch(&mut self, now: Instant, id: ClientId) {
         if let Some(client) = self.by_id.get_mut(&id) {
             client.last_active = now;

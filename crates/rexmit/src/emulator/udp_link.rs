@@ -39,7 +39,7 @@ pub(super) struct UdpLink {
     server: SocketAddr,
     listener: RelaySocket,
     clients: Clients,
-    /// For the sockets of clients to come.
+    /// The registry for the sockets of future clients.
     registry: Registry,
     buffers: Vec<u8>,
     refused: u64,

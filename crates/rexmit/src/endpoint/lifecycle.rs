@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// The socket is given back with the last association after the last handle.
+    /// Closes the socket once no handle and no association is left and everything is sent.
     pub(super) fn release_socket_at_end(&mut self) {
         if self.life.handles == 0
             && self.has_ended()

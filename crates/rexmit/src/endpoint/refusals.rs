@@ -43,14 +43,14 @@ impl Refusals {
         }
     }
 
-    /// A packet was received from `remote`.
+    /// Called when a packet was received from `remote`.
     pub(super) fn note_answer(&mut self, remote: SocketAddr) {
         if let Some(attempts) = self.0.get_mut(&remote) {
             attempts.is_answered = true;
         }
     }
 
-    /// An ICMP error for `remote`.
+    /// Called when an ICMP error for `remote` arrived.
     fn note_refusal(&mut self, remote: SocketAddr) {
         if let Some(attempts) = self.0.get_mut(&remote) {
             attempts.is_refused = !attempts.is_answered;

@@ -276,7 +276,8 @@ mod tests {
         assert_eq!((outbox.sent, outbox.failed), (0, 4));
     }
 
-    /// A batch that begins with one is refused as if it could not be cut.
+    /// The kernel refuses a batch that begins with such a packet by the same error as if it supported no
+    /// batches.
     #[tokio::test]
     async fn a_packet_that_is_too_large_does_not_switch_batches_off() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();

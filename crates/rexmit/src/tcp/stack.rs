@@ -287,7 +287,7 @@ fn check_addresses(addresses: &[IpAddr]) -> Result<(), OpenError> {
     addresses.iter().find(is_bad).map_or(Ok(()), |&address| Err(OpenError::BadAddress(address)))
 }
 
-/// The longest IP header there will be, and the least MSS, must fit.
+/// Checks that the MTU has room for the longest IP header of these addresses and the least MSS.
 fn check_mtu(mtu: u16, addresses: &[IpAddr]) -> Result<(), OpenError> {
     let headers = addresses.iter().map(|&address| HeaderConfig::header_bytes(address)).max();
     let headers = u16::try_from(headers.unwrap_or(0)).unwrap_or(u16::MAX);
@@ -295,8 +295,8 @@ fn check_mtu(mtu: u16, addresses: &[IpAddr]) -> Result<(), OpenError> {
     if mtu < least { Err(OpenError::MtuTooSmall { mtu, least }) } else { Ok(()) }
 }
 
-/// Lowers the MSS to what the device takes (RFC 6691). It is that of IPv4; the protocol deducts what
-/// IPv6 needs more.
+/// Lowers the MSS to what fits the device's MTU (RFC 6691), computed for IPv4; the protocol deducts the
+/// longer header of IPv6.
 fn fit_mss(config: &mut Arc<ConnectionConfig>, mtu: u16) {
     let header_bytes = HeaderConfig::header_bytes(IpAddr::from([0; 4]));
     let headers = TCP_HEADER_BYTES + u16::try_from(header_bytes).unwrap_or(u16::MAX);

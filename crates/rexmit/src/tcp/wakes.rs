@@ -43,7 +43,7 @@ impl Wakes {
         self.connections.push((Arc::clone(&entry.cell), Waiting::Writable));
     }
 
-    /// The connection has begun or ended.
+    /// Called when the connection was established or has ended: wakes all its tasks.
     pub(super) fn changed(&mut self, entry: &mut Entry) {
         self.tasks.extend(entry.reader.take());
         self.tasks.extend(entry.writer.take());

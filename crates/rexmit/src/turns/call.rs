@@ -10,7 +10,8 @@ pub(crate) struct DriverCall {
 }
 
 impl DriverCall {
-    /// The driver's turn begins: it looks at everything that was there before.
+    /// Called when the driver's turn begins: stores its waker. Work noted before is forgotten, since the turn
+    /// looks at everything.
     pub(crate) fn register(&mut self, cx: &Context<'_>) {
         self.has_work = false;
         self.waker = Some(cx.waker().clone());
@@ -21,8 +22,8 @@ impl DriverCall {
         self.has_work = true;
     }
 
-    /// The turn ends: how to wake up the driver, if it has work. Until its next turn, in which it
-    /// looks at everything, it need not be woken up again.
+    /// Called when a turn ends. Returns the driver's waker if there is work for it; `None` until its next
+    /// turn, because it need not be woken twice.
     pub(crate) fn take(&mut self) -> Option<Waker> {
         if self.has_work { self.waker.take() } else { None }
     }

@@ -95,7 +95,7 @@ impl Association {
         self.out.limit_chunks(self.config.pmdcs() as usize - overhead);
     }
 
-    /// The peer can also be reached at `addresses`, once they are confirmed.
+    /// Adds paths to further addresses of the peer. They have to be confirmed before data is sent to them.
     pub(crate) fn note_addresses(&mut self, cx: &Context<'_>, addresses: &[IpAddr]) {
         for _ in 0..self.paths.add(addresses, &cx.around.addresses) {
             self.out.recovery.open_path(None, self.config.pmdcs());

@@ -179,7 +179,7 @@ impl Association {
         self.paths.transports.take_departed()
     }
 
-    /// Another number whenever [`Self::confirmed_transports`] may have changed.
+    /// A number that changes whenever [`Self::confirmed_transports`] may have changed.
     pub(crate) const fn transports_version(&self) -> u32 {
         self.paths.transports.version()
     }
@@ -742,7 +742,7 @@ impl Association {
         Some((self.asconf.as_deref_mut()?, ways))
     }
 
-    /// The application changes an address of this host.
+    /// Changes an address of this host, as the application requests.
     pub(crate) fn change_own_address(
         &mut self,
         cx: &mut Context<'_>,

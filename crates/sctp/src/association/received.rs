@@ -102,7 +102,7 @@ impl Received {
         &self.duplicates
     }
 
-    /// A packet begins.
+    /// Called before a received packet is processed.
     pub(super) fn begin_packet(&mut self) {
         self.packet = PacketNotes { had_gap: self.has_gap(), ..PacketNotes::default() };
     }
@@ -173,9 +173,10 @@ impl Received {
         }
     }
 
-    /// The packet is processed.
+    /// Called after a received packet was processed. Returns whether a SACK is due.
     ///
-    /// With DAC, where packets come over several paths, a gap is no reason to hurry.
+    /// With DAC (delayed ACKs for several paths), a gap does not make a SACK due, because packets of
+    /// different paths overtake each other.
     pub(super) fn end_packet(&mut self, config: &AssociationConfig, has_dac: bool) -> SackDue {
         let notes = std::mem::take(&mut self.packet);
         if !notes.has_data {

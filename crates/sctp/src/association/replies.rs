@@ -35,12 +35,12 @@ pub(super) enum ReportedError {
 }
 
 impl Replies {
-    /// A packet arrives.
+    /// Called before a received packet is processed.
     pub(super) const fn begin_packet(&mut self) {
         self.unknown_chunks = 0;
     }
 
-    /// A chunk of an unknown type is passed over. Whether there are too many of them in this packet.
+    /// Counts a skipped chunk of an unknown type. Returns whether there are too many of them in this packet.
     pub(super) const fn pass_unknown(&mut self) -> bool {
         self.unknown_chunks += 1;
         self.unknown_chunks > MAX_UNKNOWN_CHUNKS
@@ -50,28 +50,30 @@ impl Replies {
         self.cookie_ack = true;
     }
 
-    /// Something is to be reported, if it is not one of too many.
+    /// Queues an error for the peer; dropped if too many are queued.
     pub(super) fn report(&mut self, error: ReportedError) {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
         }
     }
 
-    /// A chunk of an unknown type is to be reported, if it is short and not one of too many: thousands fit into a packet.
+    /// Queues a report of a chunk of an unknown type; dropped if the chunk is long, or too many are queued:
+    /// thousands fit into a packet.
     pub(super) fn report_unrecognized(&mut self, chunk: &[u8]) {
         if chunk.len() <= MAX_ECHOED_BYTES && self.errors.len() < MAX_ERRORS {
             self.errors.push(ReportedError::UnrecognizedChunk(chunk.into()));
         }
     }
 
-    /// A HEARTBEAT is to be answered to where it came from, with all that is in it.
+    /// Queues the HEARTBEAT ACK, with the same information, for the source of the HEARTBEAT; dropped if the
+    /// information is long, or too many are queued.
     pub(super) fn owe_heartbeat_ack(&mut self, route: Route, value: &[u8]) {
         if value.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
             self.heartbeat_acks.push((route, value.into()));
         }
     }
 
-    /// Replies from or to an abandoned address are dropped.
+    /// Drops queued replies from or to an abandoned address.
     pub(super) fn forget_over(&mut self, is_gone: impl Fn(&Route) -> bool) {
         self.heartbeat_acks.retain(|(route, _)| !is_gone(route));
     }

@@ -468,7 +468,8 @@ pub(super) fn max_streams(max_packet_bytes: usize) -> usize {
     max_packet_bytes.saturating_sub(others) / 2
 }
 
-/// The peer's streams begin again, and DATA that waited for that are taken (RFC 6525 §5.2.2 E4).
+/// Resets the peer's streams to their first sequence numbers, and processes the DATA held back until then
+/// (RFC 6525 §5.2.2 E4).
 fn perform(
     cx: &mut Context<'_>,
     streams: Vec<u16>,

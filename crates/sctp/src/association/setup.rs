@@ -68,19 +68,20 @@ impl Setup {
         Self { stale_cookies: self.stale_cookies, ..Self::new(rtt, self.is_eager) }
     }
 
-    /// The cookie was stale: a new INIT is pending (RFC 9260 §5.2.6). `None` after [`MAX_STALE_COOKIES`].
+    /// The state after the peer reported a stale cookie: a new INIT is pending (RFC 9260 §5.2.6). `None`
+    /// after [`MAX_STALE_COOKIES`].
     pub(super) fn restarted(&self) -> Option<Self> {
         let stale_cookies = self.stale_cookies + 1;
         (stale_cookies <= MAX_STALE_COOKIES)
             .then_some(Self { stale_cookies, ..Self::new(self.rtt, self.is_eager) })
     }
 
-    /// The chunk waits for [`Self::release`], unless it was sent before.
+    /// Holds the chunk back until [`Self::release`], unless it was sent before.
     pub(super) const fn hold(&mut self) {
         self.is_owed = self.is_owed && self.sent_at.is_some();
     }
 
-    /// The chunk is pending, if it waited.
+    /// Lets the chunk be sent, if it was held back.
     pub(super) const fn release(&mut self) {
         self.is_owed = self.is_owed || self.sent_at.is_none();
     }

@@ -33,7 +33,7 @@ pub(super) struct EpochSecret {
 }
 
 impl Secrets {
-    /// Each secret is used for `lifetime`.
+    /// Derives the first secret from `seed`; each secret is used for `lifetime`.
     pub(super) fn new(seed: &Seed, lifetime: Duration) -> Self {
         let mut state = Key::default();
         seed.split("state cookie").rng().fill(&mut *state);

@@ -22,9 +22,10 @@ use crate::association::Association;
 pub(super) struct Slot {
     pub(super) association: Box<Association>,
     tag: u32,
-    /// Zero as long as it is not known.
+    /// The peer's tag; zero until it is known.
     peer_tag: u32,
-    /// Which of the peer's transport addresses are entered; none once it is closed.
+    /// The version of the peer's transport addresses that is in the tables; `None` if none is, because the
+    /// association is closed.
     transports: Option<u32>,
     pub(super) unanswered: Share,
 }
@@ -48,7 +49,7 @@ impl Slot {
         }
     }
 
-    /// Which of the peer's transport addresses are to be entered.
+    /// The version of the peer's transport addresses that has to be in the tables.
     fn transports_to_enter(&self) -> Option<u32> {
         let is_closed = self.association.state().is_closed();
         (!is_closed).then(|| self.association.transports_version())

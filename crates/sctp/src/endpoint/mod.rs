@@ -339,7 +339,7 @@ impl Endpoint {
         AssociationId(key)
     }
 
-    /// Enters what changed in a call of the association `index`.
+    /// Updates the lookup tables and timers after a call has changed the association `index`.
     fn update(&mut self, now: Instant, index: u32) {
         if let Some(slot) = self.table.update(index) {
             self.lookup.update(now, index, slot);

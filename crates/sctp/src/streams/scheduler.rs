@@ -118,7 +118,8 @@ impl Scheduler {
         self.begun.iter().map(|&(_, stream)| stream)
     }
 
-    /// The stream that alone may put new data into the packet that is being written.
+    /// The only stream that may put new data into the packet being written, with a round robin per packet;
+    /// else `None`.
     pub(super) const fn only(&self) -> Option<u16> {
         match self.packet {
             OpenPacket::Of(stream) => Some(stream),
@@ -139,7 +140,8 @@ impl Scheduler {
         }
     }
 
-    /// The packet is complete; returns the stream that has had its turn in it.
+    /// Called when a packet is complete. With a round robin per packet, returns the stream whose data it
+    /// carries, whose turn is now over; otherwise `None`.
     pub(super) const fn end_packet(&mut self) -> Option<u16> {
         let stream = self.only();
         self.packet = OpenPacket::None;

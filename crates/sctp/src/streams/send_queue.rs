@@ -242,7 +242,7 @@ impl SendQueue {
         self.scheduler.begin_packet();
     }
 
-    /// The packet is complete.
+    /// Called when a packet is complete: ends the turn of its stream, with a round robin per packet.
     pub(crate) fn end_packet(&mut self) {
         if let Some(stream) = self.scheduler.end_packet() {
             self.move_stream(stream);

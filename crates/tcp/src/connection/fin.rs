@@ -33,7 +33,7 @@ impl Connection {
         }
     }
 
-    /// Our FIN may be acknowledged.
+    /// Called after an acknowledgement: changes the state if it acknowledged our FIN.
     pub(super) fn on_fin_acknowledged(&mut self, cx: &mut Context<'_>) -> Next {
         if !self.out.is_fin_acknowledged() {
             return Next::Continue;

@@ -40,7 +40,7 @@ impl Handshake {
         }
     }
 
-    /// The peer's SYN was there first, and its cookie came back, if it `is_cookie`.
+    /// Marks the connection as opened by the peer's SYN; `is_cookie` if our SYN-ACK was a SYN cookie.
     pub(super) const fn begin_passive(&mut self, is_cookie: bool) {
         self.is_passive = true;
         self.is_cookie = is_cookie;

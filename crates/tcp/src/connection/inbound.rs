@@ -106,8 +106,8 @@ impl Inbound {
         !is_orphan && (self.buffer.readable() > 0 || self.fin == PeerFin::Taken)
     }
 
-    /// Data of an unacceptable segment from `seq` to `end` that had arrived before is reported (RFC
-    /// 2883 §4). Returns whether there is anything.
+    /// Records that data of an unacceptable segment, from `seq` to `end`, had been received before, so that
+    /// the next ACK reports it as a duplicate (RFC 2883 §4). Returns whether any of it had.
     pub(super) fn note_duplicate(&mut self, seq: u64, end: u64) -> bool {
         let end = end.min(self.buffer.next());
         let is_known = seq < end;

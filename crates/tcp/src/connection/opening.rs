@@ -173,7 +173,8 @@ impl Connection {
         self.watch_window(cx);
     }
 
-    /// Our SYN was not answered.
+    /// Called when our SYN or SYN-ACK was not answered in time: retransmits it, or ends the connection after
+    /// the last attempt.
     pub(super) fn on_syn_timeout(&mut self, cx: &mut Context<'_>) {
         if self.handshake.on_timeout(&self.config) {
             self.owed.syn = true;

@@ -141,7 +141,7 @@ impl Outbound {
         };
     }
 
-    /// Our SYN is acknowledged: data may flow.
+    /// Called when our SYN is acknowledged. From now on data may be sent.
     pub(super) fn on_established(
         &mut self,
         now: Instant,

@@ -34,7 +34,7 @@ impl Owed {
     }
 }
 
-/// Which RST.
+/// The kind of RST to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reset {
     /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>: this connection is over.

@@ -10,7 +10,7 @@ use super::piece::Piece;
 /// The retransmitted pieces, and the number of retransmissions of each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Retransmitted {
-    /// By start and unit.
+    /// The pieces by their first sequence number and unit, each with its number of retransmissions.
     pieces: BTreeMap<(u64, u64), (Piece, u32)>,
     /// Ranges that begin below this may have been forgotten.
     forgotten_below: u64,
@@ -26,7 +26,8 @@ pub(super) enum Known {
 }
 
 impl Retransmitted {
-    /// `piece`, which is `unit`, is retransmitted. Beyond [`LOG_CAPACITY`] the lowest is forgotten.
+    /// Called when `piece`, which is `unit`, is retransmitted. Beyond [`LOG_CAPACITY`] pieces, the lowest is
+    /// forgotten.
     pub(super) fn add(&mut self, piece: Piece, unit: u64) {
         let (_, times) = self.pieces.entry((piece.start, unit)).or_insert((piece, 0));
         *times = times.saturating_add(1);

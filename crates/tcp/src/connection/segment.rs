@@ -125,7 +125,8 @@ impl Outbound {
         Some(piece)
     }
 
-    /// An acknowledgement may have ended within it.
+    /// `piece` without the bytes that are already acknowledged: an acknowledgement may end in the middle of
+    /// it.
     fn without_acknowledged(&self, piece: Piece) -> Piece {
         let passed = self.snd_una.saturating_sub(piece.start).min(piece.len.into()) as u32;
         Piece { start: piece.start + u64::from(passed), len: piece.len - passed, ..piece }

@@ -109,7 +109,7 @@ impl SecretKey {
     }
 }
 
-/// For the places of a table, which are not observable: fewer rounds are enough.
+/// The hash of tables, whose places are not observable from outside, so that fewer rounds suffice.
 impl BuildHasher for SecretKey {
     type Hasher = SipHasher13;
 

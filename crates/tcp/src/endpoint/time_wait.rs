@@ -63,8 +63,8 @@ impl TimeWaits {
         self.entries.contains_key(tuple)
     }
 
-    /// A connection has entered TIME-WAIT. Returns whether the oldest was forgotten for it, or, if
-    /// none are to be remembered, itself.
+    /// Adds a connection that has entered TIME-WAIT. Returns whether one was forgotten early: the oldest, if
+    /// the table is full, or this one, if the table may have no entries.
     pub(super) fn insert(
         &mut self,
         now: Instant,
@@ -129,8 +129,7 @@ impl TimeWaits {
 }
 
 impl Endpoint {
-    /// The connection `index` is in TIME-WAIT: once it has no other duty, it becomes an entry that
-    /// takes less room.
+    /// Replaces the connection `index` by a smaller entry, if it is in TIME-WAIT and has nothing else to do.
     pub(super) fn hand_over(&mut self, now: Instant, index: u32) {
         let Some((_, slot)) = self.table.get_mut(index) else { return };
         let Some(seed) = slot.connection.time_wait() else { return };

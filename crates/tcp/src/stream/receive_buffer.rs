@@ -164,7 +164,8 @@ impl ReceiveBuffer {
         advanced
     }
 
-    /// The range around `sequence` is the newest; the others that it has swallowed are forgotten.
+    /// Makes the range that contains `sequence` the most recent one for SACK, and forgets the recent ones
+    /// that it now contains.
     fn note_recent(&mut self, sequence: u64) {
         let Some(range) = self.held.iter_from(sequence).next() else { return };
         let mut recent = [0; MAX_SACK_BLOCKS];
@@ -232,7 +233,7 @@ impl ReceiveBuffer {
         self.held = RangeSet::new();
     }
 
-    /// Data beyond a gap will never be complete: the connection has ended.
+    /// Drops the data beyond gaps, because the connection has ended and the gaps will not be filled.
     pub(crate) fn discard_held(&mut self) {
         self.held = RangeSet::new();
     }

@@ -262,7 +262,7 @@ impl Peers {
         }
     }
 
-    /// The peer `index` may have events.
+    /// Marks the peer `index` as one that may have events.
     fn activate(&mut self, index: u32) {
         if let Some((key, peer)) = self.table.get_mut(index)
             && !peer.is_active

@@ -15,9 +15,9 @@ use crate::{
 /// Calls that wait for something of one peer.
 #[derive(Default)]
 pub(super) struct Waiters {
-    /// For an event: one.
+    /// Notified when there is an event; a single task waits.
     pub(super) event: Notify,
-    /// For room in the send buffer: any number.
+    /// Notified when there is room in the send buffer; any number of tasks wait.
     pub(super) room: Notify,
 }
 

@@ -136,7 +136,7 @@ impl AddressChanges {
         self.answering.write(writer)
     }
 
-    /// A packet begins.
+    /// Called before a received packet is processed.
     pub(super) const fn begin_packet(&mut self) {
         self.answering.begin_packet();
     }

@@ -23,7 +23,7 @@ use crate::wire::{AsconfAck, Cause, PacketWriter, kind};
 pub(in crate::association) struct NeverAsked;
 
 impl AddressChanges {
-    /// The application changes an address of this host.
+    /// Changes an address of this host, as the application requests: queues the ASCONF.
     pub(in crate::association) fn change_own(
         &mut self,
         cx: &mut Context<'_>,

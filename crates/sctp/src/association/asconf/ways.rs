@@ -10,8 +10,8 @@ use crate::association::paths::Paths;
 use crate::event::Event;
 
 impl AddressChanges {
-    /// The peer can be reached at `remote`, too, once it is confirmed. `None` if there is no address of
-    /// ours from which it could be.
+    /// Adds a path to `remote`, an additional address of the peer, which has to be confirmed before data is
+    /// sent to it. Returns the path; `None` if none of our addresses can reach it.
     pub(super) fn begin_path_to(
         &self,
         cx: &mut Context<'_>,
@@ -48,7 +48,7 @@ impl AddressChanges {
         ways.paths.probe_next(ways.recovery);
     }
 
-    /// The peer is no longer at `address`.
+    /// Removes all paths to `address`, which the peer has deleted.
     pub(super) fn end_paths_to(
         &mut self,
         cx: &mut Context<'_>,
@@ -105,7 +105,7 @@ impl AddressChanges {
         ways.paths.probe_next(ways.recovery);
     }
 
-    /// The peer has acknowledged addresses of ours: paths that waited for that are watched.
+    /// Called when the peer has acknowledged addresses of ours: begins to monitor the paths from them.
     pub(super) fn watch_paths(&self, cx: &mut Context<'_>, ways: &mut Ways<'_>) {
         for path in 0..ways.paths.len() {
             if ways.paths.is_unwatched(path) {
@@ -116,7 +116,7 @@ impl AddressChanges {
         ways.paths.probe_next(ways.recovery);
     }
 
-    /// Data go where the peer wants them, if that is confirmed by now.
+    /// Makes the address that the peer asked for the primary one, if it is confirmed by now.
     pub(in crate::association) fn grant_wished_primary(
         &mut self,
         cx: &mut Context<'_>,

@@ -125,7 +125,7 @@ impl Auth {
         if self.peer.covers_all() { wire::AUTH_HEADER_LEN + self.peer.kind().mac_len() } else { 0 }
     }
 
-    /// The application has another key for the peer, or changes one.
+    /// Adds a shared key, or replaces the one with the same identifier.
     pub(crate) fn set_key(&mut self, key: SharedKey) -> Result<(), KeyError> {
         self.ready = None;
         match &mut self.shared {
@@ -135,7 +135,7 @@ impl Auth {
         Ok(())
     }
 
-    /// Chunks sent from now on are authenticated with this key.
+    /// Authenticates chunks sent from now on with this key.
     pub(crate) fn use_key(&mut self, key_id: u16) -> Result<(), KeyError> {
         self.shared.as_mut().ok_or(KeyError::NoSuchKey)?.use_key(key_id)
     }

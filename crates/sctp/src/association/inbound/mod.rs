@@ -28,7 +28,7 @@ pub(super) struct Inbound {
     config: Arc<AssociationConfig>,
     received: Received,
     reassembly: Reassembly,
-    /// While a reset of streams waits for DATA before it.
+    /// What is held back while a stream reset waits for earlier DATA; `None` otherwise.
     held_back: Option<Box<HeldBack>>,
     /// Read before the messages of `reassembly`; `None` once they are read.
     leftover: Option<Box<Leftover>>,
@@ -447,7 +447,8 @@ impl Inbound {
         self.sack_timer = Deadline::OFF;
     }
 
-    /// The peer has nothing more to send.
+    /// Called when the peer has nothing more to send: an acknowledgement that is due or delayed is not sent
+    /// anymore.
     pub(super) const fn stop_acknowledging(&mut self) {
         self.is_sack_owed = false;
         self.stop_delaying();

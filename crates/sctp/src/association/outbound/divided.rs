@@ -45,7 +45,7 @@ impl DividedMessages {
         self.0.insert(id, Divided { message, runs: vec![tsn..=tsn] });
     }
 
-    /// Another chunk of a message is sent as `tsn`.
+    /// Called when a further chunk of a message is sent as `tsn`.
     pub(super) fn go_on(&mut self, id: MessageId, tsn: u64) {
         let Some(divided) = self.0.get_mut(&id) else { return };
         match divided.runs.last_mut() {
@@ -58,7 +58,7 @@ impl DividedMessages {
         self.0.get(&id)
     }
 
-    /// The message is not tracked any further.
+    /// Stops tracking the message, and returns what was recorded of it.
     pub(super) fn remove(&mut self, id: MessageId) -> Option<Divided> {
         self.0.remove(&id)
     }

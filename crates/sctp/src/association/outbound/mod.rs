@@ -417,8 +417,9 @@ impl Outbound {
         Ok(outcome)
     }
 
-    /// The Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2). Some peers fill in something else, so
-    /// one that cannot be is not held against them: `None`. [`Self::after_ack`] follows.
+    /// Called for the Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2). `None` if it acknowledges data that
+    /// was never sent: some peers fill in another number there, so it is ignored instead of aborting the
+    /// association. The caller has to call [`Self::after_ack`] afterwards.
     pub(super) fn on_shutdown(
         &mut self,
         cx: &mut Context<'_>,

@@ -24,7 +24,7 @@ enum SingledOut {
     No,
     /// Singled out by `by_stream`, with the mechanisms of the association.
     ByUse,
-    /// By the application, with mechanisms of its own.
+    /// Singled out by the application, with mechanisms of their own.
     ByApplication,
 }
 
@@ -48,7 +48,7 @@ impl ThinStreams {
         found.filter(|thin| thin.is_singled_out()).map_or(0, |thin| thin.group)
     }
 
-    /// Which of them are thin now.
+    /// The streams that are singled out, and whether each is thin now.
     pub(super) fn thinness(&self, recovery: &Recovery) -> Vec<(u16, Thinness)> {
         let singled_out = self.0.iter().filter(|thin| thin.is_singled_out());
         singled_out.map(|thin| (thin.stream, recovery.thinness(thin.group))).collect()

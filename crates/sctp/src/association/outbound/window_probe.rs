@@ -38,7 +38,7 @@ impl WindowProbe {
         self.timer
     }
 
-    /// The next probe is due.
+    /// Called when the timer expired: the next probe is due.
     pub(super) const fn on_timer(&mut self) {
         self.timer = Deadline::OFF;
         self.is_due = true;

@@ -134,7 +134,8 @@ pub(super) struct Discovery {
     probe: Option<Probe>,
     /// Whether the confirmed size still passes is being probed.
     is_suspect: bool,
-    /// A packet was full while more data waited, since the last size was settled.
+    /// Whether a packet was full while more data waited, since the last size was confirmed or found too
+    /// large.
     is_wanted: bool,
     large: LargePackets,
 }
@@ -169,7 +170,8 @@ impl Discovery {
         }
     }
 
-    /// A packet was full while more data waited: a larger one would help.
+    /// Called when a packet was full and more data waited, so that a larger packet would have carried more:
+    /// continues the search for one, if it may be continued now.
     pub(super) fn want(&mut self, now: Instant) {
         if self.bounds.max <= self.bounds.base {
             return;
@@ -274,7 +276,8 @@ impl Discovery {
         }
     }
 
-    /// A size was settled: another one is probed when it would help, or the search is over.
+    /// Called when a size was confirmed or found too large. The next size is probed once a larger packet
+    /// would help; if none remains, the search is complete.
     fn search_on(&mut self, now: Instant) {
         (self.state, self.is_wanted) = (State::Searching, false);
         if self.next_size().is_none() {
@@ -283,8 +286,8 @@ impl Discovery {
         }
     }
 
-    /// The confirmed size does not pass any more: from the base size on, below it, a new one is searched (RFC 8899
-    /// §4.3).
+    /// Called when packets of the confirmed size do not arrive anymore (a black hole, RFC 8899 §4.3): begins
+    /// a new search below it, from the base size.
     fn leave_black_hole(&mut self) {
         self.too_large = self.confirmed;
         self.confirmed = self.bounds.base;

@@ -16,7 +16,7 @@ impl Paths {
         self.errors > self.config.association_max_retrans
     }
 
-    /// The peer has shown that it is there.
+    /// Called when the peer has answered: resets the error counter of the association.
     pub(in crate::association) const fn forget_errors(&mut self) {
         self.errors = 0;
     }
@@ -156,7 +156,8 @@ impl Paths {
         self.control = path;
     }
 
-    /// A control chunk was not answered in time: it is sent over another path.
+    /// Called when a control chunk was not answered in time: sends control chunks over another path, if there
+    /// is one.
     pub(in crate::association) fn turn_control(&mut self, recovery: &Recovery) {
         self.control = recovery.paths().alternate_to(self.control);
     }

@@ -114,8 +114,8 @@ impl Paths {
         self
     }
 
-    /// The peer can also be reached at `remotes`; they keep the encapsulation port of the first
-    /// path. Returns how many paths there are more.
+    /// Adds paths to further addresses of the peer, with the encapsulation port of the first path. Returns
+    /// the number of paths added.
     pub(super) fn add(&mut self, remotes: &[IpAddr], own: &[IpAddr]) -> usize {
         let before = self.entries.len();
         for &remote in remotes {
@@ -128,8 +128,8 @@ impl Paths {
         self.entries.len() - before
     }
 
-    /// The peer can also be reached at `remote`. Returns the path; `None` if there is no address of
-    /// ours from which it could be.
+    /// Adds a path to a further address of the peer. Returns the path; `None` if none of our addresses can
+    /// reach it.
     pub(super) fn add_remote(&mut self, remote: SocketAddr, own: &[IpAddr]) -> Option<u8> {
         let local = local_for(remote.ip(), own, &self.routes())?;
         Some(self.enter(PathEntry::new(Route { local, remote }, own)))
@@ -182,7 +182,7 @@ impl Paths {
         self.transports.on_path_removed(path);
     }
 
-    /// The path begins at `local` from now on.
+    /// Changes the local address of a path to `local`, and begins to measure its packet size anew.
     pub(super) fn redirect(&mut self, path: u8, local: SocketAddr) {
         let entry = self.get_mut(path);
         (entry.route.local, entry.is_local_chosen) = (local, true);
@@ -209,8 +209,8 @@ impl Paths {
         own
     }
 
-    /// The one of `choices` from which `path` is to begin instead of its own address; unspecified, for the
-    /// driver to choose, if none is of its family.
+    /// The address of `choices` that `path` is to use instead of its own local address; unspecified, for the
+    /// driver to choose, if none is of the same family.
     pub(super) fn local_instead(&self, path: u8, choices: &[IpAddr]) -> SocketAddr {
         let Route { local, remote } = self.get(path).route;
         let others: Vec<Route> =

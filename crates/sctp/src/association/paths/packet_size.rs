@@ -176,7 +176,8 @@ impl PacketSizes {
         });
     }
 
-    /// Something may have been acknowledged or declared lost.
+    /// Called when chunks may have been acknowledged or declared lost, from which the fate of large packets
+    /// follows.
     pub(in crate::association) fn review(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery) {
         if self.all().any(Discovery::has_large) {
             for discovery in self.all_mut() {

@@ -92,7 +92,7 @@ impl Transports {
         self
     }
 
-    /// Another number whenever a path was added, removed, confirmed or ends elsewhere.
+    /// A number that changes whenever a path was added, removed or confirmed, or its remote address changed.
     pub(in crate::association) const fn version(&self) -> u32 {
         self.version
     }
@@ -117,7 +117,8 @@ impl Transports {
         self.changes.as_ref()?.probe.as_ref()
     }
 
-    /// The peer may be at `remote` instead of where `path` ends.
+    /// Called when a packet shows that the encapsulation port of `path` may have changed: begins to probe
+    /// `remote`.
     pub(super) fn suspect(&mut self, path: u8, remote: SocketAddr) {
         if self.probe().is_none_or(|probe| probe.may_give_way_to(path, remote)) {
             self.changes.get_or_insert_default().probe = Some(PortProbe::new(path, remote));
@@ -149,7 +150,8 @@ impl Transports {
 }
 
 impl Paths {
-    /// The peer is at `remote` instead of where `path` ends, and with it everything that ended there.
+    /// Called when the probe confirmed the new port: changes the remote address of `path`, and of all other
+    /// paths that had the same one.
     pub(super) fn follow_port(&mut self, path: u8, remote: SocketAddr) {
         let before = std::mem::replace(&mut self.get_mut(path).route.remote, remote);
         for entry in self.entries.iter_mut().filter(|entry| entry.route.remote == before) {
@@ -158,7 +160,7 @@ impl Paths {
         self.leave_remote(before);
     }
 
-    /// The endpoint is to forget `remote`, unless another path leads there.
+    /// Makes the endpoint forget `remote`, unless another path has this address.
     pub(super) fn leave_remote(&mut self, remote: SocketAddr) {
         self.transports.touch();
         if !self.live().any(|(_, path)| path.route.remote == remote) {

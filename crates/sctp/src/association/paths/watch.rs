@@ -39,8 +39,8 @@ impl Paths {
         Some((interval + rto / 2, Duration::from_nanos(jitter)))
     }
 
-    /// The association is established: its paths are watched from now on, and addresses that are
-    /// not confirmed are probed.
+    /// Called when the association is established: begins to monitor its confirmed paths, and to probe the
+    /// others.
     pub(in crate::association) fn start_watching(
         &mut self,
         cx: &mut Context<'_>,
@@ -57,7 +57,7 @@ impl Paths {
         self.probe_next(recovery);
     }
 
-    /// The association ends: no path is watched any more.
+    /// Called when the association ends: stops all heartbeats and probes.
     pub(in crate::association) fn stop_watching(&mut self) {
         self.is_watched = false;
         for entry in &mut self.entries {
@@ -66,8 +66,8 @@ impl Paths {
         self.sizes.stop();
     }
 
-    /// A path begins, or begins elsewhere: it is watched, or probed, from now on; not at all while that
-    /// `is_silent`.
+    /// Called for a new path, or one with a new local address: monitors it if it is confirmed, else probes
+    /// it. Does neither while nothing may be sent from its local address (`is_silent`).
     pub(in crate::association) fn watch(
         &mut self,
         cx: &mut Context<'_>,

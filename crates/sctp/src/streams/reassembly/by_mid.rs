@@ -49,7 +49,8 @@ impl Default for StreamMids {
 #[derive(Debug, Default)]
 pub(super) struct ByMid {
     begun: BTreeMap<Key, Begun>,
-    /// By message and unwrapped FSN. One map for all: one of its own would cost each message a node.
+    /// Pieces that do not continue a message yet, by message and unwrapped FSN. One map for all messages,
+    /// because a map per message would allocate a node for each.
     loose: BTreeMap<(Key, u64), Loose>,
     /// State of the streams that have unordered or skipped messages.
     streams: BTreeMap<u16, StreamMids>,
@@ -121,7 +122,7 @@ impl ByMid {
         self.drop_all((stream, unordered, 0)..=key, messages);
     }
 
-    /// The MIDs of these streams, or of all, begin again.
+    /// Called when these streams, or all, were reset: their MIDs begin at 0 again.
     pub(super) fn on_streams_reset(&mut self, streams: Option<&[u16]>, messages: &mut Messages) {
         let Some(streams) = streams else {
             self.drop_all((0, false, 0)..=(u16::MAX, true, u64::MAX), messages);

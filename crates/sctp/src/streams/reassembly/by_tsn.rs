@@ -21,9 +21,9 @@ struct Loose {
 /// The pieces of incomplete messages.
 #[derive(Debug, Default)]
 pub(super) struct ByTsn {
-    /// By the TSN that each needs next.
+    /// Incomplete messages, by the TSN that each needs next.
     assemblies: BTreeMap<u64, Assembly>,
-    /// By TSN.
+    /// Pieces that do not continue a message yet, by TSN.
     loose: BTreeMap<u64, Loose>,
     /// The highest TSN skipped by FORWARD-TSN or, after it, of the skipped message's continuation: pieces
     /// that follow it without a beginning are discarded.

@@ -43,7 +43,7 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// For messages that have MIDs.
+    /// The state for messages that are numbered by MIDs.
     pub(super) fn of_mids() -> Self {
         Self { has_mids: true, ..Self::default() }
     }
