@@ -59,13 +59,13 @@ pub(crate) fn library_config(encryption: &Encryption, mtu: usize) -> Arc<dimpl::
     Arc::new(config.expect("settings within the library's limits"))
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Debug)]
 pub(crate) enum State {
     Handshaking,
     /// Both sides are authenticated and trusted.
     Secured {
-        /// When it is looked at next whether an association uses it.
+        /// The next time at which it is checked whether an association uses the connection.
         check_at: Instant,
         /// Whether no association used the connection at the last check.
         is_unused: bool,

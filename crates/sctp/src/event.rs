@@ -18,7 +18,7 @@ pub enum Event {
     Connected {
         /// Whether the peer initiated the association.
         incoming: bool,
-        /// Where the peer is.
+        /// The peer's address and encapsulation port.
         peer: SocketAddr,
         /// Outgoing streams: 0 to one less than this.
         outbound_streams: u16,

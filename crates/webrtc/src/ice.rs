@@ -69,13 +69,13 @@ pub(crate) struct Ice {
     origin: std::time::Instant,
     is_lite: bool,
     has_remote: bool,
-    /// Where the peer is, once a pair is nominated.
+    /// The peer's address, once a pair is nominated.
     nominated: Option<SocketAddr>,
-    /// Where it has shown itself.
+    /// The addresses from which the peer has sent authenticated STUN messages.
     sources: Vec<SocketAddr>,
-    /// Our addresses as it has seen them.
+    /// Our addresses as the peer sees them, beyond NATs.
     mapped: Vec<SocketAddr>,
-    /// When it last consented.
+    /// The time at which the peer last consented (RFC 7675).
     consent_at: Option<Instant>,
     timeout: Option<Instant>,
 }
@@ -216,7 +216,7 @@ impl Ice {
         self.nominated.or(shown)
     }
 
-    /// Where data are sent.
+    /// The address to which data is sent; `None` before a pair is nominated.
     pub(crate) const fn nominated(&self) -> Option<SocketAddr> {
         self.nominated
     }
@@ -226,7 +226,7 @@ impl Ice {
         self.sources.contains(&address)
     }
 
-    /// Where the peer has shown itself.
+    /// The addresses from which the peer has sent authenticated STUN messages.
     pub(crate) fn sources(&self) -> &[SocketAddr] {
         &self.sources
     }

@@ -58,7 +58,7 @@ impl Endpoint {
         None
     }
 
-    /// The peer of a connection was heard from another address.
+    /// Called when a valid record of a connection came from another address: adds this address to it.
     fn add_address(&mut self, index: usize, remote: SocketAddr) {
         let connection = &mut self.connections[index];
         let current = connection.route.remote;

@@ -28,7 +28,7 @@ pub(super) fn alternate_to(
     best(reaches, |other| (other == path, other != primary, distance(other)))
 }
 
-/// How far on in the list, from `path` and around, another path is.
+/// The number of steps from `path` to another path in the list of paths, which continues at its beginning.
 fn distance_from(path: u8, paths: usize) -> impl Fn(u8) -> usize {
     move |other| (usize::from(other) + paths - usize::from(path)) % paths
 }

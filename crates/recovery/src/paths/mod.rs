@@ -106,12 +106,12 @@ impl Paths {
         self.data_path
     }
 
-    /// New data take `path` while it works.
+    /// Makes `path` the primary path: new data is sent over it while it works.
     pub(crate) const fn set_primary(&mut self, path: u8) {
         self.primary = path;
     }
 
-    /// Chooses the path of new data again: a path has changed.
+    /// Chooses the path of new data again, after a path has changed its state.
     pub(crate) fn choose_data_path(&mut self) {
         self.data_path = destination::data_path(self.reaches(), self.primary, self.data_path);
     }
@@ -295,7 +295,7 @@ impl Path {
         self.samples_from = after(now);
     }
 
-    /// T3-rtx expired `at`, and the destination of retransmissions depends on that.
+    /// Remembers that T3-rtx expired `at`, if the destination of retransmissions depends on that.
     pub(crate) fn remember_timeout(&mut self, at: Instant) {
         let Some(beside) = &mut self.beside else { return };
         if beside.timeouts.len() == MAX_TIMEOUTS {
@@ -314,7 +314,7 @@ impl Path {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathState {
-    /// The peer has not proved to be there: no data (RFC 9260 §5.4).
+    /// The peer has not confirmed this address yet: no data is sent to it (RFC 9260 §5.4).
     Unconfirmed,
     /// The path works.
     Active,

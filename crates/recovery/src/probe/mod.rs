@@ -696,7 +696,8 @@ impl Answered {
     }
 }
 
-/// New data in a packet is the highest in it, and waits as long as any.
+/// The round of a packet in the probe timer. It follows from the packet's highest unit, which is new data if
+/// there is any.
 fn round_of<P>(state: &State<P>, packet: PacketNumber) -> Round {
     let packet = state.outstanding.packets().packet(packet);
     let highest = packet.and_then(|packet| state.outstanding.unit(packet.highest));

@@ -341,7 +341,8 @@ impl<P> LossRecovery<P> {
         Some(lost.path)
     }
 
-    /// Everything in flight on `path` is declared lost. Visits each unit above the cumulative acknowledgement once.
+    /// Declares everything in flight on `path` lost. Visits each unit above the cumulative acknowledgement
+    /// once.
     fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
         let outstanding = &self.state.outstanding;
         for number in outstanding.cumulative() + 1..outstanding.next_unit() {

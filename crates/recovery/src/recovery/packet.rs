@@ -606,7 +606,8 @@ impl OpenPacket {
         tracer.emit(|| TraceEvent::CopiesSent { packet, path, runs: runs_of(self.copied) });
     }
 
-    /// New data in the packet allows for copies, and the packet is watched.
+    /// Called when a packet is sent: adds its new data to the budget of redundant copies, and begins to cover
+    /// it by the probe timer.
     fn count_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant) {
         let Content { new, new_bytes, new_group, is_needed, .. } = self.content;
         let LossRecovery { state, probe, redundancy, .. } = recovery;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 const WINDOW: u32 = 256;
 /// The counts begin as if this much new data had been sent, so that copies are allowed at the first losses.
 const HEAD_START: Amount = Amount { packets: 16, bytes: 4096 };
-/// One part in this many of the bytes allowed is reserved for data sent more than a round trip ago.
+/// The reciprocal of the share of the allowed bytes that is reserved for data sent more than a round trip
+/// ago.
 const KEPT_BYTES: u64 = 16;
 
 config! {

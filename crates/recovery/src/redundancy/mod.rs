@@ -435,7 +435,7 @@ impl AckedCopied {
 /// Units of which copies are bundled: a set of the newest ones before the new unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Copies {
-    /// One above the highest unit that the set can contain.
+    /// One more than the highest unit that the set can contain.
     end: u64,
     /// Bit `n` stands for unit `end - 1 - n`.
     bits: u64,

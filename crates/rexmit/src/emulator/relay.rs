@@ -43,7 +43,7 @@ pub(super) trait Link {
     /// Sends a packet now or never.
     fn send(&mut self, bound: Bound, packet: &Packet<Self::Tag>) -> io::Result<()>;
 
-    /// How captures show a packet; `None` if that is not known any more.
+    /// The form in which captures show a packet; `None` if that is not known anymore.
     fn shown(&self, bound: Bound, tag: &Self::Tag) -> Option<Shown>;
 
     /// When [`expire`](Self::expire) is to be called again.

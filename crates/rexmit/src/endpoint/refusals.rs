@@ -22,7 +22,7 @@ pub(super) struct Refusals(BTreeMap<SocketAddr, Attempts>);
 #[derive(Default)]
 struct Attempts {
     count: usize,
-    /// Something was received from the peer.
+    /// Whether something was received from the peer.
     is_answered: bool,
     is_refused: bool,
 }

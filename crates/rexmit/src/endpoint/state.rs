@@ -29,7 +29,8 @@ use crate::turns::{self, NextTurn, Served};
 /// their turn.
 const PACKETS_PER_TURN: usize = 512;
 
-/// How often the endpoint gets entropy, so that secrets to come do not follow from those of now.
+/// The interval at which the endpoint gets new entropy, so that future secrets cannot be computed from
+/// present ones.
 const ENTROPY_INTERVAL: Duration = Duration::from_secs(600);
 
 /// State shared by the handles and the driver.
@@ -40,7 +41,7 @@ pub(crate) struct State {
     pub(crate) sctp: Protocol,
     /// The socket; `None` once the endpoint has ended.
     pub(super) socket: Option<Arc<Socket>>,
-    /// Where that is, or was.
+    /// The address of the socket, also after it was closed.
     pub(super) local_addr: SocketAddr,
     pub(super) outbox: Outbox,
     /// The packet being built.

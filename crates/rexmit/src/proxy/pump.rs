@@ -79,7 +79,7 @@ pub(super) enum Broken {
 #[derive(Debug)]
 pub(super) struct Pump<'a> {
     buffer: Box<[u8]>,
-    /// Data read and not yet written is between.
+    /// The beginning of the data that was read and not written yet.
     start: usize,
     end: usize,
     /// Bytes written so far.

@@ -157,7 +157,7 @@ impl Refusals {
     }
 }
 
-/// One client, to its end.
+/// Serves one client until its connection ends.
 async fn serve(shared: Arc<Shared>, client: Arc<Client>, stopping: Stopping) {
     let entry = shared.monitor.entry(&client);
     let (begun, peer) = (clock::now(), client.stream.peer_addr());

@@ -171,7 +171,7 @@ fn request(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// One of the requests above, with the structure that belongs to it.
+/// Performs one of the requests above; `argument` is the structure that it needs.
 fn ioctl<T>(socket: &OwnedFd, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
     let argument = std::ptr::from_mut(argument);
     // SAFETY: private to this module, whose callers pair each request with the structure that the

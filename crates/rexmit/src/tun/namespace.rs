@@ -18,7 +18,7 @@ use super::{TunError, interface};
 
 /// The namespace of the calling thread. Not `/proc/self`, which is that of the main thread.
 const OWN: &str = "/proc/thread-self/ns/net";
-/// Where `ip netns` keeps those that have names.
+/// The directory in which `ip netns` keeps named namespaces.
 const NAMED: &str = "/run/netns";
 
 /// A network namespace: interfaces, addresses, routes and ports of its own.

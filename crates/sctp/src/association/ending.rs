@@ -139,7 +139,8 @@ impl Association {
         self.paths.stop_watching();
     }
 
-    /// T2-shutdown expired: say it again.
+    /// Called when T2-shutdown expired: retransmits SHUTDOWN or SHUTDOWN ACK, over another path if there is
+    /// one.
     pub(super) fn on_t2_shutdown(&mut self, cx: &mut Context<'_>) {
         let Some(shutdown) = self.state.shutdown_mut() else { return };
         shutdown.on_t2();

@@ -211,7 +211,7 @@ impl Association {
         self.set_state(cx, State::CookieWait(Box::new(restarted)));
     }
 
-    /// COOKIE ECHO whose tags are those of this association (RFC 9260 §5.2.4 D).
+    /// Processes a COOKIE ECHO whose tags are those of this association (RFC 9260 §5.2.4 D).
     pub(crate) fn on_cookie_echo_again(&mut self, cx: &mut Context<'_>) {
         if matches!(self.state, State::CookieEchoed(..)) {
             self.establish(cx, false);
@@ -224,7 +224,7 @@ impl Association {
         self.peer.on_cookie_used(created);
     }
 
-    /// COOKIE ECHO with our tag and a new one of the peer: both sides have begun at the same time
+    /// Processes a COOKIE ECHO with our tag and a new one of the peer: both sides have begun at the same time
     /// (RFC 9260 §5.2.4 B).
     pub(crate) fn on_collision(&mut self, cx: &mut Context<'_>, peer: &PeerParameters) {
         if self.state.is_setting_up() {
@@ -263,7 +263,8 @@ impl Association {
         self.out.tell_writable(cx);
     }
 
-    /// COOKIE ECHO of a restarting peer while we wait for its SHUTDOWN COMPLETE (RFC 9260 §5.2.4).
+    /// Processes a COOKIE ECHO of a restarting peer in SHUTDOWN-ACK-SENT: sends SHUTDOWN ACK and an error
+    /// (RFC 9260 §5.2.4).
     pub(crate) fn refuse_restart(&mut self) {
         self.repeat_shutdown();
         self.replies.report(ReportedError::CookieReceivedWhileShuttingDown);

@@ -414,7 +414,7 @@ impl Association {
         }
     }
 
-    /// The application chooses the path that data take while it works.
+    /// Makes `path` the primary path, as the application requests: data is sent over it while it works.
     pub(crate) fn set_primary(
         &mut self,
         cx: &mut Context<'_>,

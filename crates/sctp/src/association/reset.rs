@@ -30,13 +30,13 @@ pub(super) struct StreamReset {
     /// The sequence number of the peer's next request.
     next_of_peer: Serial<u32>,
     ours: Option<Box<OwnRequest>>,
-    /// Our answers to the requests of the peer's last RE-CONFIG: given again if it is repeated.
+    /// Our answers to the requests of the peer's last RE-CONFIG, which are sent again if it is repeated.
     answers: Vec<Answer>,
     /// Answers to be sent, at most [`MAX_OWED_ANSWERS`].
     owed: Vec<Answer>,
     /// The last request of the peer that became a request of ours, which answers it.
     taken_up: Option<u32>,
-    /// The peer's request that waits for DATA still on the way.
+    /// The peer's request that cannot be performed yet, because earlier DATA is missing.
     deferred: Option<Box<Deferred>>,
     /// The answer to our request.
     timer: Deadline,
@@ -62,7 +62,7 @@ struct OwnRequest {
     response_sequence: Option<u32>,
     streams: Vec<u16>,
     is_owed: bool,
-    /// The peer has said that it takes its time, which is no error.
+    /// Whether the peer answered "in progress", which is no error.
     is_in_progress: bool,
     /// The last assigned TSN, once the request was sent: it must be retransmitted unchanged.
     last_assigned_tsn: Option<u64>,
@@ -81,7 +81,8 @@ pub(super) struct Halves<'a> {
     pub(super) out: &'a mut Outbound,
     /// The RTO of the path of RE-CONFIG.
     pub(super) rto: Duration,
-    /// How many streams of ours the peer may have reset at once; `None` if it may not any more.
+    /// The largest number of our streams whose reset the peer may request at once; `None` if it may request
+    /// none.
     pub(super) max_streams: Option<usize>,
 }
 
@@ -322,7 +323,7 @@ impl StreamReset {
         }
     }
 
-    /// The peer resets its outgoing streams, our incoming ones (RFC 6525 §5.2.2).
+    /// Processes a request of the peer to reset its outgoing streams, our incoming ones (RFC 6525 §5.2.2).
     fn on_incoming(
         &mut self,
         cx: &mut Context<'_>,

@@ -13,7 +13,7 @@ pub(crate) const MAX_REMEMBERED: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrips {
     known: BTreeMap<IpAddr, (Duration, u64)>,
-    /// How often anything was noted.
+    /// The number of entries made so far, which gives each its age.
     notes: u64,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Setup {
     t1: Deadline,
 }
 
-/// T1 has expired (RFC 9260 §4 rules 2 and 3).
+/// The result of an expiry of T1 (RFC 9260 §4 rules 2 and 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum T1Expiry {
     /// Retransmit the chunk.
@@ -62,7 +62,7 @@ impl Setup {
         }
     }
 
-    /// INIT ACK arrived: COOKIE ECHO is pending. `measured` is the SRTT.
+    /// The state after INIT ACK arrived: COOKIE ECHO is pending. `measured` is the SRTT.
     pub(super) fn answered(&self, measured: Option<Duration>, by_rtt: bool) -> Self {
         let rtt = measured.filter(|_| by_rtt || self.rtt.is_some()).or(self.rtt);
         Self { stale_cookies: self.stale_cookies, ..Self::new(rtt, self.is_eager) }

@@ -21,12 +21,12 @@ impl Default for Silence {
 }
 
 impl Silence {
-    /// DATA was sent, which a living peer answers.
+    /// Called when DATA was sent, which a reachable peer acknowledges.
     pub(super) fn on_data_sent(&mut self, now: Instant) {
         self.0 = self.0.min(now);
     }
 
-    /// A packet of the peer arrived.
+    /// Called when a packet of the peer arrived: ends the silence.
     pub(super) const fn end(&mut self) {
         self.0 = Instant::FAR_FUTURE;
     }

@@ -18,7 +18,7 @@ pub(super) enum Timer {
     WindowProbe,
     /// The answer to a RE-CONFIG request.
     ReConfig,
-    /// The peer is silent for too long.
+    /// Expires when the peer was silent for too long (`dead_after`).
     DeadPeer,
     /// T-4: the answer to an ASCONF.
     T4,

@@ -18,7 +18,8 @@ pub(super) const MAC_LEN: usize = 32;
 
 type Key = Zeroizing<[u8; 32]>;
 
-/// See the module.
+/// The secrets of state cookies: the present one, the one before, and the state that the next ones are
+/// derived from.
 pub(super) struct Secrets {
     state: Key,
     lifetime: Duration,

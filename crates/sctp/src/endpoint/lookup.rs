@@ -73,7 +73,7 @@ const fn transport(address: SocketAddr, port: u16) -> Transport {
     (ip, address.port(), port)
 }
 
-/// See the module.
+/// The tables that find the associations of an endpoint by tag and by transport address.
 #[derive(Debug)]
 pub(super) struct Lookup {
     /// Tags are our own random numbers, so that a fast hash is safe.

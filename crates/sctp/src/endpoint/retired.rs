@@ -18,7 +18,7 @@ use rustc_hash::FxHashSet;
 /// Tags remembered at most; beyond it the oldest are forgotten first.
 pub(super) const MAX_RETIRED_TAGS: usize = 65_536;
 
-/// See the module.
+/// The verification tags of associations that have ended, as long as their cookies are valid.
 #[derive(Debug)]
 pub(super) struct RetiredTags {
     /// The life of the longest-lived cookie.

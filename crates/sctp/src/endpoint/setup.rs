@@ -118,7 +118,7 @@ impl Endpoint {
         by_tag.or_else(|| self.find_existing(cookie.address, port, &cookie.peer.addresses))
     }
 
-    /// INIT for an association that exists (RFC 9260 §5.2.1, §5.2.2, §9.2).
+    /// Processes an INIT for an existing association (RFC 9260 §5.2.1, §5.2.2, §9.2).
     fn on_init_again(
         &mut self,
         now: Instant,
@@ -203,7 +203,7 @@ impl Endpoint {
         self.reply(route, reply);
     }
 
-    /// INIT ACK, which may come from an address that is not known yet.
+    /// Processes an INIT ACK, which may come from an address that is not known yet.
     pub(super) fn on_init_ack(
         &mut self,
         now: Instant,

@@ -158,7 +158,8 @@ impl SendQueue {
         self
     }
 
-    /// The peer takes interleaved messages, and holds at most `peer_buffer_bytes` of them.
+    /// Called when the peer supports interleaving: messages are sent in I-DATA chunks, with at most
+    /// `peer_buffer_bytes` of unfinished messages at a time.
     pub(crate) const fn interleave(&mut self, peer_buffer_bytes: usize) {
         self.interleaving = Some(peer_buffer_bytes);
     }
@@ -312,7 +313,7 @@ impl SendQueue {
         }
     }
 
-    /// When the next message that is not begun expires.
+    /// The time at which the next message expires of which nothing was sent.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, ..)| at)
     }

@@ -11,7 +11,7 @@ use super::{Arrival, Connection, Context, Next, State};
 use crate::wire::Flags;
 
 impl Connection {
-    /// The rest of the fifth check.
+    /// Processes the ACK field of an acceptable segment: the fifth check of RFC 9293 §3.10.7.4.
     pub(super) fn on_ack(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> Next {
         if self.state == State::SynReceived && self.on_ack_of_syn(cx, arrival) == Next::Stop {
             return Next::Stop;

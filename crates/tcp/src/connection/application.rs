@@ -3,7 +3,7 @@
 use super::Context;
 use crate::event::{CloseReason, Event};
 
-/// See the module.
+/// The application's view of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Application {
     /// Whether the application has closed the connection, so that received data has no reader.

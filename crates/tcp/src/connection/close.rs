@@ -18,7 +18,7 @@ pub(crate) struct TimeWaitSeed {
     pub(crate) window: u16,
     /// TS.Recent, if timestamps are agreed on.
     pub(crate) ts_recent: Option<u32>,
-    /// When it is over.
+    /// The end of TIME-WAIT.
     pub(crate) until: Instant,
 }
 

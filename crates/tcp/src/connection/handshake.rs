@@ -11,7 +11,7 @@ use crate::config::ConnectionConfig;
 /// How old an echo in the acknowledgement of a cookie may be.
 const COOKIE_ECHO_MS: u32 = 64_000;
 
-/// See the module.
+/// The state of our SYN, or SYN-ACK, until it is acknowledged.
 #[derive(Debug)]
 pub(super) struct Handshake {
     /// Whether the connection began with the peer's SYN.
@@ -19,7 +19,7 @@ pub(super) struct Handshake {
     /// The options negotiated by the SYNs, once the peer's has arrived.
     pub(super) agreed: Option<Negotiated>,
     sent_at: Instant,
-    /// How often it was sent again.
+    /// The number of retransmissions.
     repeats: u32,
     /// Whether the SYN-ACK was a SYN cookie, which this connection did not send.
     is_cookie: bool,

@@ -8,7 +8,7 @@ use crate::error::ReceiveError;
 use crate::stream::ReceiveBuffer;
 use crate::wire::Options;
 
-/// How far the peer's end of stream is.
+/// How far the end of the peer's data has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PeerFin {
     /// No FIN has arrived.
@@ -17,11 +17,11 @@ pub(super) enum PeerFin {
     Ahead(u64),
     /// The FIN and all data before it have arrived.
     Taken,
-    /// The application has read the end of the data.
+    /// The application was told of the end of the data.
     Told,
 }
 
-/// See the module.
+/// The receiving half of a connection.
 #[derive(Debug)]
 pub(super) struct Inbound {
     /// IRS.

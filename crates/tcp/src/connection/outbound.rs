@@ -39,7 +39,7 @@ pub(super) struct Probe {
     pub(super) unit: u64,
     /// When the probe was last sent.
     pub(super) sent_at: Instant,
-    /// An acknowledgement came since, and the window was still closed.
+    /// Whether an acknowledgement came since, with the window still closed.
     pub(super) is_refused: bool,
 }
 
@@ -49,7 +49,8 @@ pub(super) struct Probing {
     pub(super) sent: Option<Probe>,
     /// Whether the next probe is to be sent.
     pub(super) is_due: bool,
-    /// The peer has confirmed its closed window since the timer last expired.
+    /// Whether an acknowledgement has confirmed that the peer's window is closed, since the timer last
+    /// expired.
     pub(super) is_closed_confirmed: bool,
 }
 
@@ -64,7 +65,7 @@ pub(super) struct SendWindow {
     pub(super) largest: u64,
 }
 
-/// See the module.
+/// The sending half of a connection.
 #[derive(Debug)]
 pub(super) struct Outbound {
     /// Data from SND.UNA on.
@@ -81,7 +82,7 @@ pub(super) struct Outbound {
     pub(super) segment_bytes: u32,
     /// Whether the peer sends SACK blocks.
     pub(super) has_reports: bool,
-    /// How often it has taken a report back.
+    /// The end of our stream.
     pub(super) fin: Fin,
     pub(super) probing: Probing,
     /// Consecutive timeouts without an answer.

@@ -62,7 +62,7 @@ impl Retransmitted {
         self.pieces.len()
     }
 
-    /// Everything below `next` is forgotten, and no memory held.
+    /// Forgets all pieces, which are below `next`, and releases their memory.
     pub(super) fn release_memory(&mut self, next: u64) {
         *self = Self { pieces: BTreeMap::new(), forgotten_below: next };
     }

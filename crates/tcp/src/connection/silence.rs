@@ -16,7 +16,7 @@ const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     heard_at: Instant,
-    /// When a segment out of the window without data is answered again.
+    /// The time from which a segment without data outside the window is answered again.
     answers_from: Instant,
     /// Probes without an answer.
     probes: u32,
@@ -29,7 +29,7 @@ pub(super) enum Found {
     Nothing(Instant),
     /// A probe is sent; check again at this time.
     Silence(Instant),
-    /// The peer does not answer any more.
+    /// The peer has not answered any keep-alive probe.
     Nobody,
 }
 

@@ -33,7 +33,7 @@ const OPTION_BITS: u32 = 0b1_1111;
 const SACK_BIT: u32 = 0b1_0000;
 const NO_SCALE: u32 = 15;
 
-/// See the module.
+/// The SYN cookies of an endpoint.
 #[derive(Debug)]
 pub(super) struct Cookies {
     key: SecretKey,

@@ -8,7 +8,7 @@ use super::four_tuple::{FourTuple, SecretKey};
 /// The clock of sequence numbers (RFC 9293 §3.4.1).
 const TICK_NANOS: u64 = 4_000;
 
-/// See the module.
+/// The generator of initial sequence numbers and timestamps.
 #[derive(Debug)]
 pub(super) struct Beginnings {
     sequence_key: SecretKey,

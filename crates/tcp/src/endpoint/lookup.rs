@@ -50,7 +50,7 @@ impl Slot {
     }
 }
 
-/// See the module.
+/// The table that finds the connections of an endpoint by addresses and ports.
 #[derive(Debug)]
 pub(super) struct Lookup {
     by_tuple: HashMap<FourTuple, u32, SecretKey>,

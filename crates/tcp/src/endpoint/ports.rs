@@ -10,7 +10,7 @@ use super::four_tuple::SecretKey;
 /// Counters, each shared by the peers that fall on it (TABLE_LENGTH).
 const COUNTERS: usize = 1024;
 
-/// See the module.
+/// The generator of ephemeral ports.
 #[derive(Debug)]
 pub(super) struct EphemeralPorts {
     first: u16,

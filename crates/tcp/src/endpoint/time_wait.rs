@@ -35,7 +35,8 @@ pub(super) enum Verdict {
     Reopen(u32),
 }
 
-/// See the module. No operation costs more for the connections it is not about.
+/// The connections in TIME-WAIT. The cost of an operation does not grow with the number of connections that
+/// it does not concern.
 #[derive(Debug)]
 pub(super) struct TimeWaits {
     entries: HashMap<FourTuple, TimeWait, SecretKey>,

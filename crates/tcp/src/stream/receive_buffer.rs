@@ -28,14 +28,14 @@ impl Inserted {
     }
 }
 
-/// See the module. Bytes that were taken are never dropped.
+/// The received bytes that the application has not read. Accepted bytes are never dropped.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
     /// The next sequence number in order.
     next: u64,
     /// Unread bytes up to `next`, and behind them those held at their places.
     ring: Ring,
-    /// How many are in order.
+    /// The number of bytes in order, which can be read.
     readable: usize,
     /// Sequence numbers beyond a gap.
     held: RangeSet,
@@ -152,7 +152,7 @@ impl ReceiveBuffer {
         });
     }
 
-    /// Data that is in order now is no longer held.
+    /// Makes data readable that was beyond a gap and is in order now. Returns how many bytes.
     fn absorb(&mut self) -> u64 {
         let Some(first) = self.held.first().filter(|range| *range.start() <= self.next) else {
             return 0;

@@ -6,11 +6,11 @@
 /// The least capacity, in bytes.
 const MIN_CAPACITY: usize = 256;
 
-/// See the module. How many of its bytes are in use is known to who uses it.
+/// A ring buffer. Its user has to know which of its bytes are in use.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     bytes: Box<[u8]>,
-    /// Where the front is.
+    /// The position of the first byte.
     head: usize,
 }
 

@@ -44,7 +44,7 @@ impl SendBuffer {
         }
     }
 
-    /// Everything below `sequence` is acknowledged.
+    /// Drops the bytes below `sequence`, which are acknowledged.
     pub(crate) fn acknowledge_to(&mut self, sequence: u64) {
         let acknowledged = sequence.min(self.end()).saturating_sub(self.start);
         self.bytes.drain(..acknowledged as usize);

@@ -11,7 +11,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::config::Firewall;
 use super::error::SetupError;
 
-/// Where programs of root are, if not in the path of this user.
+/// Directories of root's programs, which may be missing in the PATH of other users.
 const SBIN: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
 
 /// The program of a firewall.

@@ -19,11 +19,11 @@ pub struct Setup {
     config: SetupConfig,
     /// Whether the address is this machine's, so that packets need another destination.
     is_translated: bool,
-    /// Where clients come in and forwarding has to be switched on.
+    /// The interfaces at which clients' packets arrive and forwarding has to be switched on.
     guarded: Vec<String>,
 }
 
-/// One thing to do.
+/// One step of the setup or its removal.
 enum Step {
     Run(Vec<String>),
     Write(PathBuf, &'static str),
@@ -52,7 +52,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Where forwarding is off, or on for the sake of another proxy alone.
+    /// The interfaces on which forwarding is off, or was switched on for another proxy only.
     fn to_be_guarded(&self, owner: Option<String>) -> Result<Vec<String>, SetupError> {
         let is_ipv4 = self.config.listen.is_ipv4();
         let is_on_by_default = host::is_on(&host::forwarding(is_ipv4, "all"))?;

@@ -73,7 +73,7 @@ impl Asking {
         self.outstanding = Some(Outstanding { serial, address, changes, is_due: true, path: 0 });
     }
 
-    /// Another change, after those that wait.
+    /// Appends a change to the queue.
     pub(super) fn add(&mut self, change: AddressChange) {
         self.waiting.push(change);
     }

@@ -151,7 +151,7 @@ impl AddressChanges {
         Outcome::Done
     }
 
-    /// The peer says where it likes data best (RFC 5061 §5.4).
+    /// Processes the peer's request to send data to one of its addresses while that works (RFC 5061 §5.4).
     fn prefer_of_peer(
         &mut self,
         cx: &mut Context<'_>,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::streams::Piece;
 
-/// One chunk that waits.
+/// One chunk that is held back.
 #[derive(Debug)]
 pub(super) struct Held {
     tsn: u64,

@@ -33,11 +33,11 @@ pub(super) struct Inbound {
     /// Read before the messages of `reassembly`; `None` once they are read.
     leftover: Option<Box<Leftover>>,
     streams: u16,
-    /// The application knows that there is something to read.
+    /// Whether the application was notified that there is something to read.
     is_readable_told: bool,
     /// The window that the last SACK offered.
     advertised: u32,
-    /// The rest of it after the data accepted since.
+    /// What is left of the advertised window after the data accepted since.
     offered: u32,
     is_sack_owed: bool,
     /// The delayed acknowledgement.
@@ -213,7 +213,7 @@ impl Inbound {
             && held + len <= 2 * buffer
     }
 
-    /// DATA or I-DATA (RFC 9260 §6.2). What `is_held_back` waits for a reset of its stream.
+    /// Processes DATA or I-DATA (RFC 9260 §6.2). With `is_held_back`, it waits for the reset of its stream.
     pub(super) fn on_data(
         &mut self,
         cx: &mut Context<'_>,

@@ -51,7 +51,7 @@ const MIN_PIECE_BYTES: usize = 128;
 pub(super) struct Filled {
     /// Whether it contains new data: retransmissions do not measure the path (RFC 9260 §8.3).
     pub(super) has_new: bool,
-    /// There was no room for the next new chunk.
+    /// Whether there was no room for the next new chunk.
     pub(super) is_full: bool,
     /// The last new TSN, if the packet is larger than the base size.
     pub(super) last_of_large: Option<u64>,

@@ -120,7 +120,7 @@ struct LargePackets {
     lost: u8,
 }
 
-/// See the module.
+/// The search for the packet size of one path.
 #[derive(Clone, Debug)]
 pub(super) struct Discovery {
     bounds: Bounds,
@@ -308,7 +308,8 @@ impl Discovery {
         !self.large.in_flight.is_empty()
     }
 
-    /// T3-rtx of the path has expired. Large packets may be why: none is sent until a probe was answered.
+    /// Called when T3-rtx of the path has expired. Large packets may be the reason, so none is sent until a
+    /// probe was answered.
     pub(super) fn on_data_timeout(&mut self) {
         if !self.large.in_flight.is_empty() {
             self.suspect();

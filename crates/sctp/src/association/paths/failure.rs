@@ -9,8 +9,8 @@ use crate::error::PrimaryError;
 use crate::event::Event;
 
 impl Paths {
-    /// One more sign that the peer is not there. Returns whether there were too many
-    /// (RFC 9260 §8.1).
+    /// Counts an error of the association. Returns whether there were too many, so that the peer is
+    /// unreachable (RFC 9260 §8.1).
     pub(in crate::association) fn count_error(&mut self) -> bool {
         self.errors += 1;
         self.errors > self.config.association_max_retrans
@@ -46,7 +46,7 @@ impl Paths {
         self.change(cx, recovery, path, PathEvent::Probed);
     }
 
-    /// One more sign that a path does not work (RFC 9260 §8.2).
+    /// Counts an error of a path, which may make it potentially failed or inactive (RFC 9260 §8.2, RFC 7829).
     pub(in crate::association) fn count_path_error(
         &mut self,
         cx: &mut Context<'_>,
@@ -72,7 +72,7 @@ impl Paths {
         }
     }
 
-    /// The application chooses the path that data take while it works.
+    /// Makes `path` the primary path, as the application requests: data is sent over it while it works.
     pub(in crate::association) fn choose_primary(
         &mut self,
         cx: &mut Context<'_>,
@@ -89,7 +89,7 @@ impl Paths {
         Ok(())
     }
 
-    /// Data take `path` while it works.
+    /// Makes `path` the primary path: data is sent over it while it works.
     pub(in crate::association) fn make_primary(
         &mut self,
         cx: &mut Context<'_>,

@@ -38,11 +38,11 @@ pub(super) struct PathEntry {
     pub(super) route: Route,
     /// The local address was chosen among our own, and is not the driver's to change.
     is_local_chosen: bool,
-    /// One of its addresses was deleted. Its place, which is its number, may be taken by another.
+    /// Whether one of its addresses was deleted. A new path may take its place, and with it its number.
     is_removed: bool,
     heartbeat: Heartbeat,
     sampling: Sampling,
-    /// When something that measures the path was last sent over it (RFC 9260 §8.3, "idle").
+    /// The last time at which something that measures the path was sent over it (RFC 9260 §8.3, "idle").
     last_used: Instant,
 }
 

@@ -163,7 +163,7 @@ impl PacketSizes {
         self.change(cx, recovery, path, |discovery| discovery.on_answered(now, nonce))
     }
 
-    /// T3-rtx of `path` has expired.
+    /// Called when T3-rtx of `path` has expired.
     pub(in crate::association) fn on_data_timeout(
         &mut self,
         cx: &mut Context<'_>,

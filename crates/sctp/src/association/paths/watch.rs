@@ -14,9 +14,9 @@ use crate::wire::PacketWriter;
 /// The result of expired heartbeat timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::association) struct Watched {
-    /// The path of data was idle for a whole period.
+    /// Whether the path of new data was idle for a whole heartbeat period.
     pub(in crate::association) is_idle: bool,
-    /// The peer was asked too often without an answer (RFC 9260 §8.1).
+    /// Whether the error counter of the association exceeded its limit (RFC 9260 §8.1).
     pub(in crate::association) is_unreachable: bool,
 }
 

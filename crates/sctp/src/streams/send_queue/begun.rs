@@ -76,7 +76,7 @@ impl Begun {
 #[derive(Debug, Default)]
 pub(super) struct BegunMessages {
     messages: BTreeMap<u16, Begun>,
-    /// When those that expire do so, with their streams.
+    /// The times at which messages with a lifetime expire, with their streams.
     deadlines: BTreeSet<(Instant, u16)>,
     /// The sizes of the messages, with their streams.
     sizes: BTreeSet<(usize, u16)>,
