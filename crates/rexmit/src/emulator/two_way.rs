@@ -45,7 +45,7 @@ impl<T: Clone> TwoWay<T> {
         self.recorder.as_ref().map_or(0, Recorder::missed)
     }
 
-    /// A packet entered the path at `arrival`.
+    /// Called when a packet entered the path at `arrival`.
     pub(super) fn offer(
         &mut self,
         arrival: Instant,

@@ -238,7 +238,7 @@ impl SendQueue {
         self.begun.is_empty() && self.messages.is_empty()
     }
 
-    /// New data of a packet are cut next; [`SendQueue::end_packet`] follows.
+    /// Called before new data is cut for a packet; [`SendQueue::end_packet`] has to follow.
     pub(crate) fn begin_packet(&mut self) {
         self.scheduler.begin_packet();
     }

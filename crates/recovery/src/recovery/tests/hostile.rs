@@ -1,5 +1,5 @@
-//! The cost of acknowledgements that a malicious receiver makes up, in units looked at, with every profile: each unit
-//! that is sent pays for a constant number of looks, and so does each acknowledgement (docs/security.md).
+//! The cost of acknowledgements from a malicious receiver, in lookups of units, with every profile: each unit
+//! that is sent pays for a constant number of lookups, and so does each acknowledgement (docs/security.md).
 
 use super::{RecoveryConfig, Sender, UnitState};
 
