@@ -186,12 +186,19 @@ config! {
         /// Whether small segments are sent while data is unacknowledged, that is, whether Nagle's algorithm
         /// is off.
         pub no_delay: bool,
+        /// The largest mean payload, in bytes, of the segments in flight of a stream that is thin (Petlund 2008 §2:
+        /// segments far smaller than the MSS); `None` is any size. Default `None`.
+        #[serde(with = "words::or_off")]
+        pub max_segment_bytes: Option<NonZeroU32>,
     }
 }
 
 impl ThinTcpConfig {
-    /// No mechanism: Nagle's algorithm stays on.
-    pub const OFF: Self = Self { no_delay: false };
+    /// No mechanism: Nagle's algorithm stays on, and segments may have any size.
+    pub const OFF: Self = Self { no_delay: false, max_segment_bytes: None };
+
+    /// Nagle's algorithm off, and segments of half an MSS of 1460 bytes at most: two of them fit in one.
+    pub const PETLUND_2008: Self = Self { no_delay: true, max_segment_bytes: NonZeroU32::new(730) };
 }
 
 config! {
@@ -295,7 +302,7 @@ impl ThinConfig {
         probe_timer: Some(ProbeConfig::DEFAULT),
         queue_delay_limit: Some(Duration::from_millis(25)),
         sctp: ThinSctpConfig { sack_immediately: true, heartbeat_samples: true, by_stream: false },
-        tcp: ThinTcpConfig { no_delay: true },
+        tcp: ThinTcpConfig { no_delay: true, ..ThinTcpConfig::OFF },
         ..Self::OFF
     };
 

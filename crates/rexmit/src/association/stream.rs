@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{MessageId, OutboundMessage, PriorityError, ThinError};
 
-use super::{Association, ByteReader, ByteWriter, Delivery};
+use super::{Association, Delivery};
 use crate::{SendError, TrySendError};
 
 /// An outgoing stream: a sequence of messages whose order the peer keeps, independent of the
@@ -54,44 +54,6 @@ impl Stream {
     /// If the association has ended, or there is no such stream.
     pub fn set_priority(&self, priority: u16) -> Result<(), PriorityError> {
         self.association.set_stream_priority(self.number, priority)
-    }
-
-    /// A stream of bytes of any length to the peer, which reads it with a [`reader`](Self::reader). Nothing else may be
-    /// sent on this stream meanwhile, and the peer must not have more than one writer for it.
-    ///
-    /// ```
-    /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
-    /// use tokio::io::AsyncWriteExt as _;
-    ///
-    /// let mut writer = association.stream(1).writer();
-    /// writer.write_all(b"any number of bytes").await?;
-    /// writer.shutdown().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn writer(&self) -> ByteWriter {
-        ByteWriter::new(self.clone())
-    }
-
-    /// The stream of bytes that the peer writes on its stream of this number. While the reader exists,
-    /// [`Association::recv`] returns no messages of this stream. Make the reader before the peer can write,
-    /// because it misses messages that were received before. Messages are handed out in the order of their
-    /// arrival: a message that is not read delays those behind it, also of other streams.
-    ///
-    /// ```
-    /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
-    /// use tokio::io::AsyncReadExt as _;
-    ///
-    /// let mut reader = association.stream(1).reader();
-    /// let mut all = Vec::new();
-    /// reader.read_to_end(&mut all).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn reader(&self) -> ByteReader {
-        ByteReader::new(self.clone())
     }
 
     /// An ordered, reliable message for this stream, to be modified and sent with [`Association::send`].

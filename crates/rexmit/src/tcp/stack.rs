@@ -13,7 +13,7 @@ use super::entry::{Cell, Established};
 use super::error::{ConnectError, ListenError, OpenError};
 use super::listener::{DEFAULT_BACKLOG, TcpListener};
 use super::owner::Owner;
-use super::state::{Shared, State};
+use super::state::{Shared, StackState};
 use super::statistics::StackStatistics;
 use super::stream::{Handle, TcpStream};
 use crate::clock::{self, Alarm};
@@ -85,7 +85,7 @@ impl Stack {
         getrandom::fill(&mut entropy).map_err(|error| OpenError::Entropy(error.into()))?;
         let tcp = tcp::Endpoint::new(config, &Seed::from_bytes(entropy))?;
         let alarm = Alarm::new().map_err(OpenError::Timer)?;
-        let state = State::new(tcp, Arc::new(device), &addresses, alarm);
+        let state = StackState::new(tcp, Arc::new(device), &addresses, alarm);
         let shared = Arc::new(Shared::new(state));
         tokio::spawn(Driver::new(Arc::clone(&shared), Batch::new(mtu)).run());
         Ok(Self { owner: Arc::new(Owner { shared, addresses, mtu }) })
@@ -226,7 +226,7 @@ impl Stack {
     /// down on both sides; data written before is then delivered, while a program that exits without waiting
     /// may lose it. After [`TimeLimits::shutdown`] (5 s by default) the remaining connections are aborted.
     pub async fn shutdown(&self) {
-        self.owner.shared.with(State::shut_down);
+        self.owner.shared.with(StackState::shut_down);
         if within(self.time_limits().shutdown, self.wait_for_end()).await.is_none() {
             self.abort();
             self.wait_for_end().await;
@@ -246,7 +246,7 @@ impl Stack {
 
     /// Accepts no more connections, and resets existing ones at once.
     pub fn abort(&self) {
-        self.owner.shared.with(State::abort);
+        self.owner.shared.with(StackState::abort);
     }
 
     /// The number of connections that have not ended, including those that are being set up. Connections in
