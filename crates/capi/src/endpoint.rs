@@ -30,7 +30,7 @@ pub struct rexmit_endpoint {
     #[cfg(target_os = "linux")]
     pub(crate) socket: Option<Socket>,
     packet: Vec<u8>,
-    /// A call is under way, or one panicked.
+    /// Whether a call is in progress, or one panicked.
     is_broken: bool,
     pub(crate) error: LastError,
 }

@@ -47,7 +47,7 @@ pub(crate) struct Socket {
     timer: OwnedFd,
     /// The deadline of the timer.
     armed: Option<Instant>,
-    /// The socket's buffer is full; `epoll` waits for room.
+    /// Whether the socket's buffer is full; `epoll` then waits for room.
     is_blocked: bool,
     /// One, or two while the socket's buffer is full.
     batches: VecDeque<Batch>,

@@ -104,7 +104,7 @@ pub(crate) struct Channel {
     pub(crate) buffered: usize,
     pub(crate) low_threshold: usize,
     pub(crate) outgoing: Reset,
-    /// The peer has reset its stream.
+    /// Whether the peer has reset its stream.
     pub(crate) is_incoming_reset: bool,
 }
 

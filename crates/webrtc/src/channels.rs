@@ -32,7 +32,7 @@ struct Limits {
 struct Resets {
     /// Our streams on which the peer has opened a channel that is not allowed.
     refused: BTreeSet<u16>,
-    /// The peer was asked to take a reset of ours.
+    /// Whether a reset of ours was requested and the peer has not answered.
     is_under_way: bool,
     /// Streams that the peer has reset, until the messages received before are read.
     of_peer: BTreeSet<u16>,

@@ -30,7 +30,8 @@ struct Overtaken {
     reports: u16,
     /// Reports of earlier transmissions.
     earlier: u16,
-    /// The unit was declared lost already; further reports are counted but do not declare it lost again.
+    /// Whether the unit was declared lost already; further reports are counted but do not declare it lost
+    /// again.
     is_judged: bool,
 }
 

@@ -70,7 +70,7 @@ pub struct Unit<P> {
     /// Whether the unit was retransmitted as lost, which makes it ineligible for another fast retransmit (RFC
     /// 9260 §7.2.4 rule 5).
     pub(crate) is_fast_retransmitted: bool,
-    /// A redundant copy of it was sent.
+    /// Whether a redundant copy of it was sent.
     pub(crate) is_copied: bool,
     pub(super) is_on_several_paths: bool,
     /// Whether the unit probes a closed receive window: only T3-rtx retransmits it.

@@ -186,10 +186,10 @@ pub struct Path {
 /// Allowance of a path beyond or short of its window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gate {
-    /// One packet of retransmissions may be sent whatever the window says (RFC 9260 §6.3.3 E3, §7.2.4
-    /// rule 3), while there is anything to retransmit.
+    /// Whether one packet of retransmissions may be sent beyond the window (RFC 9260 §6.3.3 E3, §7.2.4 rule
+    /// 3), while there is anything to retransmit.
     pub(crate) may_retransmit_now: bool,
-    /// Only one packet may be in flight until something is acknowledged (RFC 9260 §7.2.1).
+    /// Whether only one packet may be in flight until something is acknowledged (RFC 9260 §7.2.1).
     pub(crate) is_single_packet: bool,
     /// Data packets that may still be sent at this opportunity (Max.Burst).
     pub(crate) burst_left: u32,

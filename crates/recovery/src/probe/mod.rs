@@ -127,7 +127,7 @@ struct Answered {
     newest: Option<Instant>,
     /// When the newest and the oldest of those were sent whose first transmission was acknowledged for certain.
     certain: Option<(Instant, Instant)>,
-    /// A first transmission was acknowledged.
+    /// Whether a first transmission was acknowledged.
     has_first: bool,
 }
 

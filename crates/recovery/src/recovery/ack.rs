@@ -94,9 +94,9 @@ impl<B, D> Ack<B, D> {
 /// The result of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckOutcome {
-    /// The ACK is older than the present state, and was ignored.
+    /// Whether the ACK is older than the present state, and was ignored.
     pub is_stale: bool,
-    /// The cumulative point advanced.
+    /// Whether the cumulative point advanced.
     pub has_advanced: bool,
     /// Units acknowledged for the first time.
     pub newly_acked: u64,
@@ -106,14 +106,14 @@ pub struct AckOutcome {
     pub certain_paths: u64,
     /// Units declared lost.
     pub newly_lost: u64,
-    /// The receiver reneged: it dropped units that it had acknowledged above the cumulative point.
+    /// Whether the receiver reneged: it dropped units that it had acknowledged above the cumulative point.
     pub has_reneged: bool,
-    /// A round-trip time was measured.
+    /// Whether a round-trip time was measured.
     pub has_sampled: bool,
-    /// One of the units acknowledged for the first time had been sent more than once, so that the
+    /// Whether one of the units acknowledged for the first time had been sent more than once, so that the
     /// acknowledgement alone gives no round-trip time (Karn).
     pub has_acked_resent: bool,
-    /// The cumulative point passed units that were abandoned.
+    /// Whether the cumulative point passed units that were abandoned.
     pub has_passed_abandoned: bool,
 }
 
@@ -182,7 +182,7 @@ struct Acknowledging<'a, 't, 's, P> {
     now: Instant,
     tracer: &'t mut Tracer<'s>,
     range: AckRange,
-    /// The association was in fast recovery before.
+    /// Whether the association was in fast recovery before.
     was_recovering: bool,
     paths: SmallVec<[PathAck; 2]>,
     reneged: Vec<u64>,
@@ -203,9 +203,9 @@ struct PathAck {
     /// Bytes that the cumulative point passed.
     cumulative_bytes: u64,
     has_acked_earliest: bool,
-    /// The cumulative point passed abandoned units that were sent over this path.
+    /// Whether the cumulative point passed abandoned units that were sent over this path.
     has_passed_abandoned: bool,
-    /// The pseudo-cumulative point of this path has advanced (CUC).
+    /// Whether the pseudo-cumulative point of this path has advanced (CUC).
     has_pseudo_advanced: bool,
     /// When the newest unit that makes an RTT sample was sent.
     sample_sent_at: Option<Instant>,

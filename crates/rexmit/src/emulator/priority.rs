@@ -13,7 +13,7 @@ const SHORT_SLICE: Duration = Duration::from_micros(100);
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Priority {
-    /// That of an ordinary thread.
+    /// The priority of an ordinary thread.
     #[default]
     Normal,
     /// Short time slices: woken up sooner, with the same share of the processor. Needs nothing but

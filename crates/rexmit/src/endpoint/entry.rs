@@ -19,7 +19,7 @@ pub(crate) struct Entry {
     /// The last statistics, once it has ended.
     pub(crate) statistics: Option<Box<AssociationStatistics>>,
     pub(crate) events: EventQueue,
-    /// The last handle was dropped: received messages are discarded.
+    /// Whether the last handle was dropped: received messages are then discarded.
     pub(crate) is_orphaned: bool,
     pub(crate) recipients: Recipients,
 }

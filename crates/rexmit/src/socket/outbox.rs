@@ -22,7 +22,7 @@ struct Batch {
     bytes: Vec<u8>,
     segment_bytes: usize,
     packets: usize,
-    /// A part of a batch that the system refused as a whole.
+    /// Whether it is a part of a batch that the system refused as a whole.
     is_part: bool,
 }
 

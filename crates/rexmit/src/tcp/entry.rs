@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) reader: Option<Waker>,
     /// The task in `poll_write`.
     pub(super) writer: Option<Waker>,
-    /// The last handle was dropped.
+    /// Whether the last handle was dropped.
     pub(super) is_orphaned: bool,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct StackState {
     /// Connections that have not ended.
     pub(super) open: usize,
     pub(super) listeners: BTreeMap<u16, Listening>,
-    /// Neither handles of the stack nor listeners are left.
+    /// Whether no handle of the stack and no listener remains.
     pub(super) is_released: bool,
     /// Whether new connections are refused.
     pub(super) is_closing: bool,

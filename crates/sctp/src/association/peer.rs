@@ -68,7 +68,7 @@ pub(crate) struct Peer {
     newest_cookie: Instant,
     /// Whether both sides support RFC 5061 and RFC 4895.
     changes_addresses: bool,
-    /// Packets to it need no checksum.
+    /// Whether the peer accepts packets without a checksum.
     takes_zero_checksum: bool,
 }
 

@@ -354,7 +354,8 @@ impl StreamReset {
         Ok((sequence, ReConfigResult::Performed))
     }
 
-    /// The DATA that a reset waited for may have arrived. An error is of DATA that waited for the reset.
+    /// Called when DATA has arrived: performs a deferred reset whose earlier DATA is complete now. An error
+    /// concerns the DATA that was held back for the reset.
     pub(super) fn perform_deferred(
         &mut self,
         cx: &mut Context<'_>,

@@ -45,7 +45,7 @@ pub(super) struct Place {
     /// The rank; the lowest is served first. Depending on the scheduler: the turn in a round, the number of a
     /// message, or a start tag.
     pub(super) rank: u64,
-    /// Its next chunk continues a message.
+    /// Whether its next chunk continues a message.
     pub(super) is_begun: bool,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Place {
 pub(super) struct Claim {
     /// The number of the message that the stream sends or continues next.
     pub(super) arrival: u64,
-    /// Its next chunk continues a message.
+    /// Whether its next chunk continues a message.
     pub(super) is_begun: bool,
     pub(super) priority: u16,
     /// The tag at which its last chunk or message ends.

@@ -11,7 +11,8 @@ use super::{Arrival, Connection, Context, State};
 use crate::event::CloseReason;
 use crate::wire::{Flags, Segment};
 
-/// Table 6 of RFC 9293 §3.10.7.4: a segment of `len` at `seq` against the window from `rcv_nxt` on.
+/// Whether a segment of `len` at `seq` is acceptable with the window from `rcv_nxt` on (RFC 9293 §3.10.7.4,
+/// table 6).
 const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     let edge = rcv_nxt + window;
     match (len, window) {
@@ -25,8 +26,9 @@ const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     }
 }
 
-/// Segments that a table entry refuses though the acknowledgement, RST or urgent pointer is good: those with
-/// a closed window, and an empty segment behind data that fill the window.
+/// Whether the control bits of an unacceptable segment are processed all the same, if its acknowledgement,
+/// RST or urgent pointer is valid: with a closed window, and for an empty segment behind data that fill the
+/// window.
 const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     (window == 0 && seq == rcv_nxt) || (len == 0 && seq == rcv_nxt + window)
 }

@@ -6,7 +6,7 @@ pub(super) struct Piece {
     /// The sequence number of the first byte.
     pub(super) start: u64,
     pub(super) len: u32,
-    /// The FIN follows the last byte.
+    /// Whether the FIN follows the last byte.
     pub(super) has_fin: bool,
 }
 

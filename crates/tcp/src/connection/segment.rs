@@ -38,7 +38,7 @@ pub(super) struct SegmentRoom {
     pub(super) retransmission: u32,
     /// Payload of new data, beside the reports that go with it.
     pub(super) new: u32,
-    /// Small segments wait for outstanding data.
+    /// Whether small segments wait for outstanding data.
     pub(super) nagle: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::wire::{MAX_SACK_BLOCKS, SackBlocks};
 pub(crate) struct Inserted {
     /// By how many bytes the data received in order grew.
     pub(crate) advanced: u64,
-    /// Part of a gap was closed.
+    /// Whether a part of a gap was filled.
     pub(crate) has_filled: bool,
     /// Whether some of the bytes are beyond a gap.
     pub(crate) is_beyond_gap: bool,

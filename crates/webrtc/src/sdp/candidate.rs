@@ -45,7 +45,7 @@ pub struct Candidate {
     pub kind: CandidateKind,
 }
 
-/// A character of foundations, user name fragments and passwords (RFC 8839 §5.1: ice-char).
+/// Whether it is a character of foundations, user name fragments and passwords (RFC 8839 §5.1: ice-char).
 pub(super) const fn is_ice_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/'
 }

@@ -176,7 +176,7 @@ impl Connection {
         self.sender.call(|agent, _| agent.set_buffered_amount_low_threshold(channel, bytes));
     }
 
-    /// Closes the connection; [`Event::Closed`] follows.
+    /// Closes the connection. [`Event::Closed`] is reported once it is closed.
     pub fn close(&self) {
         self.sender.call(Agent::close);
     }

@@ -151,7 +151,8 @@ fn ipv4(bytes: &[u8]) -> Result<Packet<'_>, Reason> {
     })
 }
 
-/// RFC 791 §3.1, RFC 1071: the ones' complement sum over a header that is right is all ones.
+/// Whether the checksum of an IPv4 header is right: the ones' complement sum over the header is then all ones
+/// (RFC 791 §3.1, RFC 1071).
 fn is_sum_right(header: &[u8]) -> bool {
     // At most 30 words: no overflow.
     let words = header.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));

@@ -111,7 +111,7 @@ pub(super) struct Expired {
     pub(super) path: u8,
     /// Whether the expiry counts as an error of the path and the association.
     pub(super) is_error: bool,
-    /// FORWARD-TSN is sent again.
+    /// Whether FORWARD-TSN is retransmitted.
     pub(super) repeats_forward: bool,
 }
 
@@ -391,7 +391,7 @@ impl Outbound {
         self.thin_streams.set(stream, thin, &mut self.recovery)
     }
 
-    /// SACK (RFC 9260 §6.2.1). [`Self::after_ack`] follows.
+    /// Processes a SACK (RFC 9260 §6.2.1). The caller has to call [`Self::after_ack`] afterwards.
     pub(super) fn on_sack(
         &mut self,
         cx: &mut Context<'_>,

@@ -25,7 +25,7 @@ struct Outstanding {
     user_bytes: u64,
     /// When the probe was last sent.
     sent_at: Instant,
-    /// A SACK came since, and the window was still closed.
+    /// Whether a SACK arrived since, with the window still closed.
     is_refused: bool,
 }
 

@@ -36,7 +36,7 @@ use sampling::Sampling;
 #[derive(Debug)]
 pub(super) struct PathEntry {
     pub(super) route: Route,
-    /// The local address was chosen among our own, and is not the driver's to change.
+    /// Whether the local address was chosen among our own, so that the driver must not replace it.
     is_local_chosen: bool,
     /// Whether one of its addresses was deleted. A new path may take its place, and with it its number.
     is_removed: bool,
@@ -76,7 +76,7 @@ pub(super) struct Paths {
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     pub(super) errors: u32,
-    /// HEARTBEATs are sent (RFC 9260 §8.3).
+    /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.
     pub(super) transports: Transports,
@@ -251,7 +251,8 @@ impl Paths {
         self.live().filter(is_first).count()
     }
 
-    /// DAC: packets come over several paths, so their order says little.
+    /// Whether DAC (delayed ACKs for several paths) applies: packets come over several paths, so a gap hardly
+    /// indicates a loss.
     pub(super) fn has_dac(&self) -> bool {
         self.len() > 1 && self.config.recovery.sctp.cmt.delayed_ack
     }

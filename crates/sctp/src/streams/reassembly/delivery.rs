@@ -32,7 +32,7 @@ struct Waiting {
 
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
-    /// Messages have MIDs, not SSNs.
+    /// Whether messages have MIDs instead of SSNs.
     has_mids: bool,
     /// The unwrapped number that each stream delivers next; streams not listed are at [`FIRST`].
     expected: BTreeMap<u16, u64>,
