@@ -131,7 +131,7 @@ impl Group {
 pub(crate) struct Groups {
     base: Group,
     others: Vec<Group>,
-    /// `pttfr`: missing reports that make a loss.
+    /// `pttfr`: the number of missing reports after which a packet is lost.
     pttfr: u8,
     /// Whether any group has a mechanism.
     has_mechanisms: bool,

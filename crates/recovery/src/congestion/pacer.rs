@@ -74,7 +74,8 @@ impl Pacer {
         self.held_until
     }
 
-    /// Whether packets have to wait that may overdraw the credit by `beyond` more bytes than others.
+    /// Whether packets have to wait now, if they may exceed the credit by `beyond` bytes more than other
+    /// packets.
     pub(super) fn is_held(&self, beyond: u64) -> bool {
         self.held_until.is_some() && self.credit <= -(beyond as f64)
     }

@@ -99,8 +99,9 @@ impl<P> LossRecovery<P> {
         path
     }
 
-    /// `path` ends or leads elsewhere: data in flight on it is declared lost, and one packet of it is sent
-    /// again at once. Or the size of its packets changes.
+    /// Applies a change of `path`. If the path was removed or takes another route, declares the data in
+    /// flight on it lost and allows one packet of it to be retransmitted at once; a change of the packet size
+    /// declares nothing lost.
     pub fn change_path(
         &mut self,
         now: Instant,

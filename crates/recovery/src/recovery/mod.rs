@@ -315,7 +315,7 @@ impl<P> LossRecovery<P> {
 
 /// Steps that acknowledgements, timers and path changes share.
 impl<P> LossRecovery<P> {
-    /// `unit`, which is in flight, is declared lost. Returns the path that it was outstanding on.
+    /// Declares `unit`, which is in flight, lost. Returns the path that it was outstanding on.
     fn declare_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) -> Option<u8> {
         let lost = self.state.outstanding.lose(unit, cause)?;
         // With a probe the receiver refused it; the network lost nothing.

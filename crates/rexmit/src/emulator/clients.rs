@@ -20,7 +20,7 @@ pub(super) struct Client {
     last_active: Instant,
 }
 
-/// Everybody who sent to the emulator lately.
+/// The clients that have recently sent to the emulator.
 #[derive(Debug)]
 pub(super) struct Clients {
     by_id: BTreeMap<ClientId, Client>,

@@ -14,7 +14,7 @@ const OVERFLOWED: &str = "dropped by the emulator: too many packets under way";
 pub(super) enum Bound {
     /// From a client to the server, from the near device to the far one.
     Forward = 0,
-    /// Back.
+    /// From the server to a client, from the far device to the near one.
     Backward = 1,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Entry {
     pub(crate) cell: Arc<Cell>,
     /// `None` while the peer has not answered.
     pub(crate) established: Option<Established>,
-    /// `None` while it lasts.
+    /// Why the association ended; `None` before that.
     pub(crate) closed: Option<CloseReason>,
     /// The last statistics, once it has ended.
     pub(crate) statistics: Option<Box<AssociationStatistics>>,
@@ -68,7 +68,7 @@ impl Recipients {
     }
 }
 
-/// Values fixed at the start.
+/// Values of an association that do not change once it is established.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Established {
     pub(crate) peer: SocketAddr,

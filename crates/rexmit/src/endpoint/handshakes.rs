@@ -37,7 +37,7 @@ impl Handshakes {
         }
     }
 
-    /// A connection with `remote` was established, or has ended.
+    /// Called when a connection with `remote` was established, or has ended.
     pub(super) fn report(&mut self, remote: SocketAddr, outcome: Outcome) {
         if let Some(handshake) = self.0.get_mut(&remote) {
             handshake.outcome = Some(outcome);

@@ -8,7 +8,7 @@ use socket2::SockRef;
 
 use crate::tcp::TcpStream;
 
-/// Bytes taken from one side at a time; with them, a direction is not slowed down by its turns.
+/// Bytes read from one side at a time: so many that the cost of a turn hardly slows a direction down.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// One side: our TCP, or the kernel's.

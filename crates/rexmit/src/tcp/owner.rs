@@ -1,4 +1,4 @@
-//! The end of a stack's handles.
+//! The owner of a stack, shared by its handles: dropping the last one releases the stack.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -27,7 +27,7 @@ const TCP: u8 = 6;
 /// their turn.
 const SEGMENTS_PER_TURN: usize = 512;
 
-/// StackState shared by the handles and the driver.
+/// The state of a stack, shared by the handles and the driver.
 pub(super) type Shared = crate::turns::Shared<StackState>;
 
 /// The state of a stack.

@@ -473,7 +473,7 @@ impl Association {
         }
     }
 
-    /// The timers of loss recovery that are due (RFC 9260 §6.3.3).
+    /// Handles the timers of loss recovery that are due (RFC 9260 §6.3.3).
     fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
         cx.around.unanswered.put_off(cx.now, &mut self.out.recovery);
         while !self.state.is_setting_up() && !self.state.is_closed() {

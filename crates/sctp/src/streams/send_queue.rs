@@ -370,7 +370,7 @@ impl SendQueue {
         self.begun.of(stream).is_some()
     }
 
-    /// Whether a message of any stream is cut in part.
+    /// Whether a message of any stream was cut in part, so that its rest is still queued.
     pub(crate) fn has_begun_message(&self) -> bool {
         !self.begun.is_empty()
     }

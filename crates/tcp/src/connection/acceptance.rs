@@ -72,7 +72,8 @@ impl Checks<'_> {
         }
     }
 
-    /// The first check. Returns whether the segment is answered though it passes.
+    /// The first check. Returns whether the segment has to be acknowledged: it is unacceptable, but its
+    /// control bits are processed all the same.
     fn sequence(&self, arrival: &Arrival<'_>) -> Result<bool, Refusal> {
         let rcv_nxt = self.inbound.rcv_nxt();
         let window = self.inbound.window.edge().saturating_sub(rcv_nxt);

@@ -141,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Every timer that is due.
+    /// Handles every timer that is due.
     pub(crate) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         self.out.recovery.begin_opportunity();
         while let Some(timer) = self.timers.pop_expired(cx.now) {

@@ -234,7 +234,7 @@ fn as_soon_as_possible_takes_a_path_with_room() {
     assert_eq!(s.resend_over(1), [1]);
 }
 
-/// Without an active path, as ever.
+/// If no path is active, the one with the fewest errors is used, whatever the policy.
 #[test]
 fn without_an_active_path_there_is_no_choice() {
     let mut s = choosing(RetransmissionDestination::Csi);

@@ -8,7 +8,7 @@ pub(super) struct Rules<'a> {
     pub(super) device: &'a str,
     /// The stack's address, if that is not the one that clients connect to.
     pub(super) translated: Option<IpAddr>,
-    /// Interfaces that forward only because of this.
+    /// Interfaces on which forwarding is switched on for this proxy only.
     pub(super) guarded: &'a [String],
 }
 

@@ -292,7 +292,7 @@ fn a_report_of_before_the_path_was_renewed_is_of_no_event_after_it() {
     }
 }
 
-/// The same for a path in the place of one that was removed.
+/// A report of data from before the path was replaced concerns no episode of the new path.
 #[test]
 fn a_report_of_before_the_path_was_replaced_is_of_no_event_after_it() {
     let mut s = Sender::detecting().with_second_path();

@@ -99,7 +99,8 @@ fn a_lost_retransmission_is_found_as_any_loss_is() {
     assert_eq!(s.next_us(), None);
 }
 
-/// Answers after 81 to 120 ms: all are waited for at first, and three quarters after a repetition.
+/// Acknowledgements arrive after 81 to 120 ms: the first probe waits for all of them, a repeated one for
+/// three quarters.
 fn varying() -> Sender {
     Sender::warm_after(|config| config.thin = TIMED, |unit| 80 + unit * 17 % 41)
 }

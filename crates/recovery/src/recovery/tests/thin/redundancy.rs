@@ -136,7 +136,8 @@ fn reports_of_copies_are_no_spurious_retransmissions() {
     assert_eq!(s.recovery.statistics().spurious.timeout, 1);
 }
 
-/// The packet that carries the copy is not acknowledged, so it is the first one that was.
+/// The packet that carries the copy is not acknowledged, so the acknowledgement is for the first
+/// transmission.
 #[test]
 fn a_copied_unit_measures_the_round_trip_if_no_copy_can_have_arrived() {
     let mut s = two_packets(COPIES);
