@@ -219,7 +219,8 @@ pub unsafe extern "C" fn rexmit_get_statistics(
     }
 }
 
-/// One path of an association, by number. `size` is `sizeof(struct rexmit_path_statistics)`.
+/// The statistics of one path of an association, by number. `size` is `sizeof(struct
+/// rexmit_path_statistics)`.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `statistics` points to `size` bytes.

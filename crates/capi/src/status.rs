@@ -169,7 +169,7 @@ impl LastError {
     }
 }
 
-/// For C, which ends a text at its first zero.
+/// `words` as a text for C, with question marks in place of zero bytes, which would end it.
 pub(crate) fn text(words: &str) -> CString {
     CString::new(words.replace('\0', "?")).unwrap_or_default()
 }

@@ -128,7 +128,7 @@ impl Ice {
         self.handle_timeout(now);
     }
 
-    /// One more address at which the peer may be reached; a lite agent, which sends no checks, has no use for it.
+    /// Adds a candidate address of the peer. A lite agent, which sends no checks, ignores it.
     pub(crate) fn add_candidate(&mut self, candidate: &crate::Candidate) {
         let is_known = self.agent.remote_candidates().count() >= MAX_PEER_ADDRESSES;
         if !self.is_lite

@@ -64,7 +64,7 @@ impl Stage {
 }
 
 impl Cubic {
-    /// Congestion avoidance begins with `cwnd` packets (RFC 9438 §4.2, §4.8, §4.10).
+    /// Begins congestion avoidance with a window of `cwnd` packets (RFC 9438 §4.2, §4.8, §4.10).
     fn begin_stage(&mut self, now: Instant, cwnd: f64) -> Stage {
         if std::mem::take(&mut self.is_after_timeout) {
             self.w_max = Some(cwnd);

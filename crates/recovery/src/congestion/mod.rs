@@ -214,8 +214,7 @@ impl CongestionWindow {
         }
     }
 
-    /// What part of the association's rate the path has from now on, if its window is coupled to the
-    /// others.
+    /// Sets the path's share of the association's rate, if its window is coupled to the others.
     pub(crate) const fn set_share(&mut self, share: Option<RateShare>) {
         self.window.share = share;
     }
@@ -308,7 +307,7 @@ struct Window {
     packet: u64,
     /// The initial window.
     initial: u64,
-    /// What part of the association's rate the path has, if the windows of its paths are coupled.
+    /// The path's share of the association's rate, if the windows of its paths are coupled.
     share: Option<RateShare>,
     last_sent: Option<Instant>,
 }

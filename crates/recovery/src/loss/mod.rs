@@ -177,7 +177,7 @@ impl LossDetector {
         }
     }
 
-    /// `unit`, which was declared lost or acknowledged, is in flight again.
+    /// Called when `unit`, which was declared lost or acknowledged, counts as in flight again.
     pub(crate) fn on_returned(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_reneged(unit);

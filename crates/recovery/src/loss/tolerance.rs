@@ -333,7 +333,7 @@ impl Evidence {
         (was != self.threshold).then_some(self.threshold)
     }
 
-    /// `pef`, from 0 to 1.
+    /// The percentile `pef`, from 0 to 1.
     pub(crate) fn percentile(&self) -> f64 {
         f64::from(self.percentile) / 1000.0
     }

@@ -171,7 +171,7 @@ impl<P> Outstanding<P> {
         self.first + self.units.len() as u64
     }
 
-    /// Every unit up to this one is acknowledged (or was never sent).
+    /// The cumulative point: every unit up to this one is acknowledged (or was never sent).
     #[must_use]
     pub const fn cumulative(&self) -> u64 {
         self.first - 1

@@ -352,9 +352,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         }
     }
 
-    /// `unit` may have been abandoned before its ACK came, which shows the round trip as that of any other unit, if
-    /// it was sent once and the ACK is no answer to `skipped_at`. Without such samples the estimate would stay below
-    /// the round trips of messages whose lifetime is shorter than those.
+    /// Called when the cumulative point passes `unit`. If it was abandoned, sent once, and its ACK does not
+    /// answer `skipped_at`, the ACK gives a round-trip sample as that of any other unit. Without such samples
+    /// the estimate would stay below the round trips of messages whose lifetime is shorter than those.
     fn take_abandoned(&mut self, unit: u64, skipped_at: Option<Instant>) {
         let LossRecovery { state, probe, .. } = &mut *self.recovery;
         let unit = state.outstanding.unit(unit);

@@ -97,7 +97,7 @@ impl<P> LossRecovery<P> {
         recovery
     }
 
-    /// Data sent and not cumulatively acknowledged.
+    /// The data sent and not cumulatively acknowledged.
     #[must_use]
     #[inline]
     pub const fn outstanding(&self) -> &Outstanding<P> {

@@ -222,7 +222,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         state.settle_gates();
     }
 
-    /// Data in flight in `packet`, sent at `at`, is declared lost, unless enough copies were sent since.
+    /// Declares the data in flight in `packet`, sent at `at`, lost, unless enough copies were sent since.
     /// Returns how many units.
     fn lose_expired(&mut self, packet: PacketNumber, at: Instant) -> u64 {
         let (mut lost, mut is_beside_copies) = (0, false);
@@ -302,8 +302,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         state.paths.numbers().find(is_due)
     }
 
-    /// T3-rtx of `path` expires: the timeout doubles, the window collapses, and everything in flight on the path
-    /// is declared lost (E1, E2; E3 follows when the packet is built). Returns whether it doubled.
+    /// Called when T3-rtx of `path` expires: the timeout doubles, the window collapses, and everything in
+    /// flight on the path is declared lost (E1, E2; E3 follows when the packet is sent).
     pub(super) fn expire_t3(&mut self, path: u8, kind: TimeoutKind) -> bool {
         let config = self.config();
         let LossRecovery { state, loss, .. } = &mut *self.recovery;

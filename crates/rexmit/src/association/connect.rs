@@ -120,7 +120,7 @@ async fn connect_first(
         .unwrap_or_else(|| Err(unresolved(std::io::ErrorKind::NotFound.into())))
 }
 
-/// One attempt, until [`TimeLimits::connect`] after `start`.
+/// Makes one attempt, until [`TimeLimits::connect`] after `start`.
 async fn connect_to(
     remote: SocketAddr,
     config: &EndpointConfig,

@@ -114,7 +114,7 @@ impl State {
         self.open == 0
     }
 
-    /// One handle of the endpoint less.
+    /// Called when a handle of the endpoint is dropped.
     pub(super) fn release_handle(&mut self, now: Instant) {
         self.life.handles -= 1;
         if self.life.handles == 0 {

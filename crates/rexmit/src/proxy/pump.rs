@@ -17,7 +17,7 @@ pub(super) trait Side {
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
     async fn readable(&self) -> io::Result<()>;
     async fn writable(&self) -> io::Result<()>;
-    /// Half-close: nothing more is said, everything is still listened to.
+    /// Half-close: nothing more is sent, data is still received.
     fn finish(&self) -> io::Result<()>;
 }
 

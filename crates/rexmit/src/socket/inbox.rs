@@ -55,7 +55,7 @@ impl Inbox {
     }
 }
 
-/// IPv4 addresses are IPv4 addresses, whatever the socket calls them.
+/// The route of a received packet, with IPv4-mapped IPv6 addresses as IPv4 addresses.
 fn route(meta: &RecvMeta, bound: SocketAddr) -> Route {
     let local = meta.dst_ip.unwrap_or(bound.ip()).to_canonical();
     let remote = match meta.addr.ip().to_canonical() {

@@ -146,7 +146,7 @@ impl Socket {
         (self.local.ip().is_unspecified() && !local.is_unspecified()).then_some(local)
     }
 
-    /// Ready when [`try_send`](Self::try_send) is worth another try.
+    /// Ready when the socket may have room for [`try_send`](Self::try_send) again.
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_send_ready(cx)
     }

@@ -25,7 +25,7 @@ pub(super) struct Entry {
     pub(super) cell: Arc<Cell>,
     /// `None` while the peer has not answered.
     pub(super) established: Option<Established>,
-    /// `None` while it lasts.
+    /// Why the connection ended; `None` before that.
     pub(super) closed: Option<CloseReason>,
     /// The last statistics, once it has ended.
     pub(super) statistics: Option<Box<ConnectionStatistics>>,

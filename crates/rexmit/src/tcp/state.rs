@@ -109,7 +109,7 @@ impl StackState {
         std::mem::take(&mut self.wakes)
     }
 
-    /// Reads, or lets the task of `cx` wait for something to read.
+    /// Reads received bytes into `into`, or registers the task of `cx` to be woken when there are some.
     pub(super) fn poll_receive(
         &mut self,
         cx: Option<&Context<'_>>,

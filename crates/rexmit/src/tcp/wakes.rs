@@ -29,14 +29,14 @@ pub(super) struct Wakes {
 }
 
 impl Wakes {
-    /// Reading is worth a try again.
+    /// Marks the connection as readable, and wakes the tasks that wait to read.
     pub(super) fn readable(&mut self, entry: &mut Entry) {
         entry.is_readable = true;
         self.tasks.extend(entry.reader.take());
         self.connections.push((Arc::clone(&entry.cell), Waiting::Readable));
     }
 
-    /// Writing is worth a try again.
+    /// Marks the connection as writable, and wakes the tasks that wait to write.
     pub(super) fn writable(&mut self, entry: &mut Entry) {
         entry.is_writable = true;
         self.tasks.extend(entry.writer.take());

@@ -63,7 +63,7 @@ pub(crate) trait Served: Send + Sized + 'static {
 
 /// Wake-ups that are due.
 pub(crate) trait Wakes {
-    /// Once the lock is released, so that no task waits for it. `changed` is the waiting
-    /// room of the whole endpoint.
+    /// Wakes the tasks. Called once the lock is released, so that no task waits for it. `changed` notifies
+    /// the tasks that wait for the endpoint itself.
     fn wake(self, changed: &Notify);
 }

@@ -79,7 +79,7 @@ impl Association {
         self.close(cx, None, CloseReason::AbortedByPeer { cause, reason });
     }
 
-    /// ERROR (RFC 9260 §3.3.10).
+    /// Processes an ERROR (RFC 9260 §3.3.10).
     pub(super) fn on_error(&mut self, cx: &mut Context<'_>, causes: Causes<'_>) {
         for cause in causes.flatten() {
             match cause {
@@ -115,7 +115,7 @@ impl Association {
         }
     }
 
-    /// Everything outstanding may have been acknowledged now.
+    /// Continues the shutdown, if everything outstanding is acknowledged by now.
     pub(super) fn advance_shutdown(&mut self, cx: &mut Context<'_>) {
         if !self.out.is_empty() {
             return;
@@ -160,7 +160,7 @@ impl Association {
         }
     }
 
-    /// SHUTDOWN.
+    /// Processes a SHUTDOWN (RFC 9260 §9.2).
     pub(super) fn on_shutdown(&mut self, cx: &mut Context<'_>, cumulative_tsn_ack: u32) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {

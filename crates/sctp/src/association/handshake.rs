@@ -117,7 +117,7 @@ impl Association {
         });
     }
 
-    /// INIT ACK (RFC 9260 §5.1 C, §5.2.3).
+    /// Processes an INIT ACK (RFC 9260 §5.1 C, §5.2.3).
     pub(super) fn on_init_ack(
         &mut self,
         cx: &mut Context<'_>,
@@ -172,7 +172,7 @@ impl Association {
         }
     }
 
-    /// COOKIE ACK (RFC 9260 §5.1 E, §5.2.5).
+    /// Processes a COOKIE ACK (RFC 9260 §5.1 E, §5.2.5).
     pub(super) fn on_cookie_ack(&mut self, cx: &mut Context<'_>) {
         if let State::CookieEchoed(setup, _) = &self.state {
             self.sample_setup(cx, **setup);
@@ -180,7 +180,7 @@ impl Association {
         }
     }
 
-    /// T1-init or T1-cookie expired (RFC 9260 §4 rules 2 and 3).
+    /// Called when T1-init or T1-cookie expired (RFC 9260 §4 rules 2 and 3).
     pub(super) fn on_t1(&mut self, cx: &mut Context<'_>) {
         let path = self.paths.control();
         let rto = self.out.recovery.paths()[path].timer().rto();
@@ -197,7 +197,7 @@ impl Association {
         self.paths.turn_control(&self.out.recovery);
     }
 
-    /// ERROR with Stale Cookie (RFC 9260 §5.2.6): begin again with a new INIT.
+    /// Processes an ERROR with Stale Cookie: begins again with a new INIT (RFC 9260 §5.2.6).
     pub(super) fn on_stale_cookie(&mut self, cx: &mut Context<'_>) {
         let State::CookieEchoed(setup, _) = &self.state else { return };
         let setup = **setup;

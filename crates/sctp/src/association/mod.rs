@@ -607,7 +607,7 @@ impl Association {
         }
     }
 
-    /// Every timer that is due.
+    /// Handles every timer that is due.
     pub(crate) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         self.out.begin_opportunity();
         while let Some(timer) = first_due(cx.now, &self.timers())
@@ -697,7 +697,7 @@ impl Association {
         cx.tracer().emit(|| TraceEvent::State { state: name });
     }
 
-    /// AUTH, with all that follows it in its packet (RFC 4895 §6.3).
+    /// Processes AUTH, with all that follows it in its packet (RFC 4895 §6.3).
     fn on_auth(&mut self, cx: &mut Context<'_>, raw: &RawChunk<'_>, rest: &[u8]) -> Next {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         let Some(auth) = &mut self.auth else { return self.on_unknown_chunk(raw) };

@@ -63,7 +63,7 @@ impl Received {
         }
     }
 
-    /// Every TSN up to this one has arrived.
+    /// The cumulative TSN: every TSN up to this one has arrived.
     pub(super) const fn cumulative(&self) -> u64 {
         self.cumulative
     }
@@ -136,7 +136,7 @@ impl Received {
         Arrival::New
     }
 
-    /// `tsn` was new and has been taken.
+    /// Records that `tsn`, which is new, was accepted.
     pub(super) fn record(&mut self, tsn: u64) {
         if tsn == self.cumulative + 1 {
             self.cumulative = tsn;
@@ -152,8 +152,7 @@ impl Received {
         self.packet.is_urgent = true;
     }
 
-    /// Everything up to `cumulative` counts as received (FORWARD-TSN); returns whether that is
-    /// new.
+    /// Treats everything up to `cumulative` as received (FORWARD-TSN). Returns whether that is new.
     pub(super) fn skip_to(&mut self, cumulative: u64) -> bool {
         self.packet.has_data = true;
         self.packet.is_urgent = true;

@@ -248,7 +248,7 @@ impl StreamReset {
         Some(!request.is_in_progress)
     }
 
-    /// RE-CONFIG. An error is of DATA that waited for the reset.
+    /// Processes RE-CONFIG. An error concerns DATA that was held back for a reset.
     pub(super) fn on_re_config(
         &mut self,
         cx: &mut Context<'_>,

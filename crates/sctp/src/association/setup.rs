@@ -47,8 +47,8 @@ pub(super) enum T1Expiry {
 }
 
 impl Setup {
-    /// INIT is pending. `rtt` sets T1 if the setup uses a known round-trip time; without one T1 is a quarter of a second
-    /// at first if it `is_eager`.
+    /// The state in which INIT is pending. `rtt` sets T1 if the setup uses a known round-trip time; without
+    /// one T1 is a quarter of a second at first if it `is_eager`.
     pub(super) const fn new(rtt: Option<Duration>, is_eager: bool) -> Self {
         Self {
             is_owed: true,

@@ -93,7 +93,8 @@ impl StateCookie {
         self.identity.local_tag == local && self.peer.tag == peer
     }
 
-    /// Two associations do not get the same number here, so that it is used once with a secret.
+    /// The nonce of the encryption of a cookie: different for any two associations, so that no nonce is used
+    /// twice with one secret.
     fn nonce(&self) -> [u8; 16] {
         nonce(self.created, self.identity.local_tag, self.identity.local_initial_tsn)
     }

@@ -43,7 +43,7 @@ impl RetiredTags {
         }
     }
 
-    /// The association that had `tag` has ended.
+    /// Called when the association that had `tag` has ended: remembers the tag.
     pub(super) fn retire(&mut self, now: Instant, tag: u32) {
         self.forget_expired(now);
         if self.order.len() >= MAX_RETIRED_TAGS {

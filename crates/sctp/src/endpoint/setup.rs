@@ -32,7 +32,7 @@ enum Existing {
 }
 
 impl Endpoint {
-    /// INIT.
+    /// Processes an INIT.
     pub(super) fn on_init(&mut self, now: Instant, route: Route, packet: &Packet<'_>) {
         let mut chunks = packet.chunks();
         let Some(Ok(Chunk::Init(init))) = chunks.next().and_then(Result::ok).map(|c| c.decode())
@@ -156,7 +156,7 @@ impl Endpoint {
         self.answer_init(now, (route, packet), (peer, extras), &existing);
     }
 
-    /// INIT ACK (RFC 9260 §5.1 B).
+    /// Answers an INIT with an INIT ACK (RFC 9260 §5.1 B).
     fn answer_init(
         &mut self,
         now: Instant,

@@ -68,15 +68,15 @@ pub enum Cause<'a> {
     UserInitiatedAbort(&'a [u8]),
     /// A violation that no other cause describes, with text from the sender (§3.3.10.13).
     ProtocolViolation(&'a [u8]),
-    /// The request, whole, would delete the last address (RFC 5061 §4.3.1).
+    /// The quoted request would delete the last address (RFC 5061 §4.3.1).
     DeleteLastAddress(&'a [u8]),
-    /// The sender lacks a resource for the request, whole (RFC 5061 §4.3.2).
+    /// The sender lacks a resource for the quoted request (RFC 5061 §4.3.2).
     ResourceShortage(&'a [u8]),
-    /// The request, whole, would delete the address that it came from (RFC 5061 §4.3.3).
+    /// The quoted request would delete the address that it came from (RFC 5061 §4.3.3).
     DeleteSourceAddress(&'a [u8]),
     /// An ASCONF-ACK without a matching ASCONF (RFC 5061 §4.3.4).
     IllegalAsconfAck,
-    /// The request, whole, is refused by policy (RFC 5061 §4.3.5).
+    /// The quoted request is refused by policy (RFC 5061 §4.3.5).
     NotAuthorized(&'a [u8]),
     /// AUTH has this HMAC identifier, which was not offered (RFC 4895 §4).
     UnsupportedHmac(u16),

@@ -216,7 +216,7 @@ impl Connection {
         }
     }
 
-    /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> for an unacceptable segment.
+    /// Answers an unacceptable segment by `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`.
     fn answer_unacceptable(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
         let is_bare = arrival.payload.is_empty() && !arrival.has(Flags::FIN);
         self.owed.ack |= !is_bare || self.silence.may_answer(cx.now);

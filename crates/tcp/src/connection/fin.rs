@@ -68,7 +68,7 @@ impl Connection {
         self.timers.arm(Timer::TimeWait, now + self.config.msl * 2);
     }
 
-    /// FIN-WAIT-2 without an application lasts no longer than the configuration says.
+    /// Limits FIN-WAIT-2, once the application has closed the connection, to the configured time.
     pub(super) fn limit_fin_wait(&mut self, now: rexmit_core::Instant) {
         if self.application.is_gone
             && self.state == State::FinWait2

@@ -177,7 +177,7 @@ impl Inbound {
     }
 }
 
-/// SACK blocks that `room` bytes of options hold.
+/// The number of SACK blocks that `room` bytes of options hold.
 const fn blocks_that_fit(room: u32) -> usize {
     (room.saturating_sub(4) / 8) as usize
 }

@@ -114,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// Processing of a segment (RFC 9293 §3.10.7). Nothing in CLOSED: the endpoint answers then.
+    /// Processes a segment (RFC 9293 §3.10.7). In CLOSED it does nothing: the endpoint answers then.
     pub(crate) fn on_segment(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         self.traffic.segments_received += 1;
         self.traffic.bytes_received += wire_len(segment);
@@ -126,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 §3.10.7.4, in its order.
+    /// Processes a segment in a synchronized state, in the order of RFC 9293 §3.10.7.4.
     fn on_segment_in_sequence(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         let Some(arrival) = self.examine(cx, segment) else { return };
         self.silence.on_heard(cx.now);

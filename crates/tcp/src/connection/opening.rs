@@ -81,7 +81,7 @@ impl Connection {
         self.handshake.agreed = Some(agreed);
     }
 
-    /// RFC 9293 §3.10.7.3.
+    /// Processes a segment in SYN-SENT (RFC 9293 §3.10.7.3).
     pub(super) fn on_segment_in_syn_sent(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         let flags = segment.header.flags;
         let ack = segment.header.acknowledgment;

@@ -37,7 +37,7 @@ impl Owed {
 /// The kind of RST to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reset {
-    /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>: this connection is over.
+    /// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>`: ends this connection.
     Now,
     /// `<SEQ=SEG.ACK><CTL=RST>`: the answer to an acknowledgement that belongs to another connection.
     At(u32),

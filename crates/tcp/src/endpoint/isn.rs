@@ -17,7 +17,7 @@ pub(super) struct Beginnings {
 }
 
 impl Beginnings {
-    /// With `fixed`, every initial sequence number is that.
+    /// Creates the generator. `fixed`, if given, is every initial sequence number.
     pub(super) fn new(seed: &Seed, fixed: Option<u32>) -> Self {
         Self {
             sequence_key: SecretKey::new(seed, "initial sequence"),

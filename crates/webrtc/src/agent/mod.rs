@@ -294,7 +294,7 @@ impl Agent {
         self.channels.flush(now, &mut self.association);
     }
 
-    /// ICE has found the peer, or a lite agent has been found by it.
+    /// Begins the DTLS handshake, once ICE has an address of the peer.
     fn begin_handshake(&mut self, now: Instant) {
         if let (None, Some(peer), Some(_)) = (&self.session, &self.peer, self.ice.destination()) {
             self.handshake_at = now;
@@ -304,7 +304,7 @@ impl Agent {
         }
     }
 
-    /// Gives DTLS a datagram, or the time.
+    /// Passes a datagram, or the time, to the DTLS session.
     fn call_session(&mut self, now: Instant, datagram: Option<(SocketAddr, &[u8])>) {
         let source = datagram.map(|(source, _)| source);
         let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination().or(source))

@@ -101,7 +101,7 @@ impl Asking {
         writer.asconf((outstanding.serial, outstanding.address), requests);
     }
 
-    /// T-4 expired: schedules a retransmission. Returns the path of the last transmission.
+    /// Called when T-4 expired: schedules a retransmission. Returns the path of the last transmission.
     pub(super) fn repeat(&mut self) -> Option<u8> {
         let outstanding = self.outstanding.as_mut()?;
         outstanding.is_due = true;

@@ -168,14 +168,14 @@ impl AddressChanges {
         self.t4 = Deadline::at(t4);
     }
 
-    /// T-4 expired (RFC 5061 §5.1 B1–B5): schedules a retransmission of the ASCONF. Returns the path of
-    /// the last transmission.
+    /// Called when T-4 expired (RFC 5061 §5.1 B1–B5): schedules a retransmission of the ASCONF. Returns the
+    /// path of the last transmission.
     pub(in crate::association) fn on_t4(&mut self) -> Option<u8> {
         self.t4 = Deadline::OFF;
         self.asking.repeat()
     }
 
-    /// ASCONF-ACK, which was found authentic (RFC 5061 §5.1 A5–A8).
+    /// Processes an authenticated ASCONF-ACK (RFC 5061 §5.1 A5–A8).
     pub(in crate::association) fn on_asconf_ack(
         &mut self,
         cx: &mut Context<'_>,

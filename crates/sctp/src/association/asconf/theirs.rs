@@ -30,7 +30,7 @@ enum Outcome {
 }
 
 impl AddressChanges {
-    /// ASCONF, which was found authentic (RFC 5061 §5.2).
+    /// Processes an authenticated ASCONF (RFC 5061 §5.2).
     pub(in crate::association) fn on_asconf(
         &mut self,
         cx: &mut Context<'_>,

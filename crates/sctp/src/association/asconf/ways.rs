@@ -28,13 +28,13 @@ impl AddressChanges {
         Some(path)
     }
 
-    /// Every address of ours has a path (see [`crate::association::paths`]).
+    /// Adds a path for every address of ours that has none (see [`crate::association::paths`]).
     pub(super) fn begin_paths_from_own(&self, cx: &mut Context<'_>, ways: &mut Ways<'_>) {
         let begun = ways.paths.add_unused_locals(&self.own);
         self.begin_paths(cx, ways, &begun);
     }
 
-    /// Paths were entered: they are probed from now on.
+    /// Called when paths were added: begins to probe them.
     fn begin_paths(&self, cx: &mut Context<'_>, ways: &mut Ways<'_>, begun: &[u8]) {
         let pmdcs = ways.config.pmdcs();
         for &path in begun {

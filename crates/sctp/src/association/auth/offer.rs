@@ -48,7 +48,7 @@ impl AuthOffer {
         (matches!(self.kind, HmacKind::Sha256) as u8) | (self.covers_all as u8) << 1
     }
 
-    /// Out of a cookie.
+    /// The offer of the peer as stored in a state cookie.
     pub(crate) fn from_bits(bits: u8, vector: &[u8]) -> Self {
         let kind = if bits & 1 != 0 { HmacKind::Sha256 } else { HmacKind::Sha1 };
         Self { vector: vector.into(), kind, covers_all: bits & 2 != 0 }

@@ -154,7 +154,7 @@ impl Inbound {
         self.leftover.is_some() || self.reassembly.has_ready()
     }
 
-    /// Every TSN up to this one has arrived.
+    /// The cumulative TSN: every TSN up to this one has arrived.
     pub(super) const fn cumulative(&self) -> u64 {
         self.received.cumulative()
     }
@@ -319,7 +319,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// FORWARD-TSN (RFC 3758 §3.6) or I-FORWARD-TSN (RFC 8260 §2.3.1).
+    /// Processes FORWARD-TSN (RFC 3758 §3.6) or I-FORWARD-TSN (RFC 8260 §2.3.1).
     pub(super) fn on_forward_tsn(&mut self, forward: &Forwarding<'_>) -> Result<(), DataError> {
         let (tsn, has_mids) = match forward {
             Forwarding::Ssns(forward) => (forward.new_cumulative_tsn, false),

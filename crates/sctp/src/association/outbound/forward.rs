@@ -83,8 +83,8 @@ impl Forward {
         }
     }
 
-    /// T3-rtx expired: schedules another FORWARD-TSN if the peer is behind the Advanced.Peer.Ack.Point.
-    /// Returns whether it is.
+    /// Called when T3-rtx expired: schedules another FORWARD-TSN if the peer is behind the
+    /// Advanced.Peer.Ack.Point. Returns whether it is.
     pub(super) const fn on_timeout(&mut self, cumulative: u64) -> bool {
         let is_behind = self.advanced > cumulative;
         self.is_owed |= is_behind;

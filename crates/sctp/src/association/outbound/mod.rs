@@ -361,7 +361,7 @@ impl Outbound {
         traffic.sacks_received += self.counters.sacks_received;
     }
 
-    /// Which of the streams that were singled out are thin now.
+    /// The streams that were singled out, and whether each is thin now.
     pub(super) fn thin_streams(&self) -> Vec<(u16, Thinness)> {
         self.thin_streams.thinness(&self.recovery)
     }

@@ -43,7 +43,7 @@ impl PacketSizes {
         sizes
     }
 
-    /// `path` begins, or leads along `route` from now on: nothing is known of it.
+    /// Begins the search for the packet size of a new path, or of one that now leads along `route`.
     pub(super) fn begin(&mut self, path: u8, route: Route) {
         let Some(Discoveries { config, base, paths }) = self.0.as_deref_mut() else { return };
         let path = usize::from(path);

@@ -55,7 +55,8 @@ impl Association {
         self.asconf.as_ref().is_some_and(|changes| changes.is_silent(&self.paths, path))
     }
 
-    /// ASCONF-ACK and ASCONF have packets of their own: they may go where nothing else may.
+    /// Writes a packet with ASCONF-ACK or ASCONF. They have packets of their own, because they may be sent
+    /// over paths on which nothing else may.
     fn write_address_changes(
         &mut self,
         cx: &mut Context<'_>,
@@ -143,7 +144,7 @@ impl Association {
         None
     }
 
-    /// One packet: control chunks in their order, then DATA.
+    /// Writes one packet: control chunks in their order, then DATA.
     fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
         if self.paths.len() > 1 {
             let rng = &mut cx.around.rng;
