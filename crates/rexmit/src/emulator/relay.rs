@@ -36,8 +36,8 @@ pub(super) trait Link {
     /// The link's data about a packet on the path.
     type Tag: Clone;
 
-    /// Reads one round from the source that is readable, and offers what came to the paths.
-    /// Whether there may be more.
+    /// Reads a bounded number of packets from the readable source, and offers them to the paths. Returns
+    /// whether there may be more.
     fn receive(&mut self, token: Token, paths: &mut TwoWay<Self::Tag>) -> bool;
 
     /// Sends a packet now or never.

@@ -64,7 +64,7 @@ impl Connection {
         connection
     }
 
-    /// The options of the peer's SYN.
+    /// Stores the options of the peer's SYN.
     fn learn_syn(&mut self, cx: &Context<'_>, syn: &Segment<'_>) {
         let is_v6 = self.identity.remote.is_ipv6();
         let agreed = Negotiated::from_syns(&self.config, &syn.header, is_v6);

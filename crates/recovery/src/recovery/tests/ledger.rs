@@ -36,8 +36,8 @@ fn the_last_unit_decides_when_a_packet_is_acknowledged() {
     assert!(s.recovery.outstanding().packets().len() == 0);
 }
 
-/// A lost packet, two units in the next, a thin stream, and a SACK of the higher one (drop, send, send, thin, deliver):
-/// no packet was in flight then, but bytes were.
+/// A packet is lost, the next one carries two units, the stream is thin, and a SACK acknowledges the higher
+/// of them. Once, no packet counted as in flight then, although bytes did.
 #[test]
 fn a_packet_is_in_flight_as_long_as_a_lower_unit_of_it_is() {
     let mut s = Sender::new();

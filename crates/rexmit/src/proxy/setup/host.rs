@@ -119,7 +119,7 @@ pub(super) fn write(switch: &Path, value: &str) -> Result<(), SetupError> {
         .map_err(|source| SetupError::Switch { path: switch.into(), source })
 }
 
-/// Refuses who may not change networks.
+/// Checks that this process has the privileges to change networks.
 pub(super) fn check_permission() -> Result<(), SetupError> {
     let may = capabilities(None).is_ok_and(|it| it.effective.contains(CapabilitySet::NET_ADMIN));
     // Programs that are started get root's privileges, not those of this program's file.

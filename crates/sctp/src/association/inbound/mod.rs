@@ -393,8 +393,8 @@ impl Inbound {
         }
     }
 
-    /// The next message for the application. While the peer `may_send` more, it may have to learn
-    /// that there is room for it.
+    /// The next message for the application. If the peer `may_send` more, a SACK that reports the freed
+    /// buffer may become due.
     pub(super) fn receive(&mut self, may_send: bool) -> Option<InboundMessage> {
         let Some(message) = self.pop() else {
             self.is_readable_told = false;

@@ -90,7 +90,7 @@ fn a_path_that_fails_is_not_examined_any_more() {
     s.check();
 }
 
-/// RFC 4015 §3.1 step 8: what waits for the other path is on its way over its own.
+/// RFC 4015 §3.1 step 8: data queued for retransmission over another path is in flight on its own path again.
 #[test]
 fn what_waits_for_another_path_returns_to_its_own() {
     let tcp = TcpConfig::default().eifel(true);
