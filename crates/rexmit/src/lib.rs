@@ -175,8 +175,10 @@ pub mod tun;
 mod turns;
 
 #[cfg(feature = "udp")]
-pub use association::bytes::{ByteReader, ByteWriter};
-pub use association::{Association, Delivery, Stream};
+pub use association::{
+    Association, Delivery, Stream,
+    bytes::{ByteReader, ByteWriter},
+};
 pub use bytes::Bytes;
 #[cfg(feature = "udp")]
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
