@@ -1632,7 +1632,8 @@ rexmit_status rexmit_get_statistics(struct rexmit_endpoint *endpoint,
                                     size_t size);
 
 /**
- * One path of an association, by number. `size` is `sizeof(struct rexmit_path_statistics)`.
+ * The statistics of one path of an association, by number. `size` is `sizeof(struct
+ * rexmit_path_statistics)`.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `statistics` points to `size` bytes.

@@ -98,7 +98,7 @@ pub(crate) fn provider() -> CryptoProvider {
     CryptoProvider { hmac_provider: &OurCookies, ..dimpl::crypto::rust_crypto::default_provider() }
 }
 
-/// The library's HMACs, but for cookies: those are the HMAC of the client's random.
+/// The library's HMAC provider, except that the HMAC of a client's random is our cookie.
 #[derive(Debug)]
 struct OurCookies;
 

@@ -97,7 +97,7 @@ impl<T: Clone> TwoWay<T> {
         arrivals.into_iter().flatten().fold(Instant::FAR_FUTURE, Instant::min)
     }
 
-    /// A packet that is due, with its damage done.
+    /// The next packet that is due in this direction, with the bit flipped if it was corrupted.
     pub(super) fn poll_arrival(
         &mut self,
         bound: Bound,

@@ -124,7 +124,7 @@ impl Setup {
         once.map(|sent_at| now - sent_at).or(self.rtt)
     }
 
-    /// The life of a cookie to ask for in INIT beyond the usual, after a stale one.
+    /// The additional cookie lifetime that a new INIT requests (Cookie Preservative), after a stale cookie.
     pub(super) fn cookie_preservative(&self, srtt: Option<Duration>) -> Option<Duration> {
         (self.stale_cookies > 0).then(|| srtt.unwrap_or_default() + Duration::from_secs(1))
     }
@@ -134,8 +134,8 @@ impl Setup {
         self.early_timeout(rto).unwrap_or(rto)
     }
 
-    /// T1 where the round-trip time is known: half as much again, doubling until that is no sooner than
-    /// `rto`. Where it is not, an eager setup begins with [`FIRST_SETUP_TIMEOUT`].
+    /// The timeout of T1, if it is shorter than `rto`. With a known round-trip time it is half as much again,
+    /// and doubles with each retransmission; without one, an eager setup begins with [`FIRST_SETUP_TIMEOUT`].
     fn early_timeout(&self, rto: Duration) -> Option<Duration> {
         let by_rtt = |rtt: Duration| rtt.saturating_add(rtt / 2).max(MIN_SETUP_TIMEOUT);
         let eager = self.is_eager.then_some(FIRST_SETUP_TIMEOUT);

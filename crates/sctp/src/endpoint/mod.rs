@@ -375,8 +375,8 @@ fn new_tag(rng: &mut Rng, lookup: &Lookup) -> u32 {
     }
 }
 
-/// Whether it is no address of many hosts (RFC 9260 §8.4 rule 1). A broadcast address of a subnet
-/// cannot be distinguished from others.
+/// Whether it can be the address of a single host, neither broadcast nor multicast (RFC 9260 §8.4 rule 1). A
+/// broadcast address of a subnet cannot be recognized.
 fn may_be_one_host(address: IpAddr) -> bool {
     !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST)
 }

@@ -358,11 +358,11 @@ impl Inbound {
         self.reassembly.on_streams_reset((!streams.is_empty()).then_some(streams));
     }
 
-    /// The chunks of a packet are processed: its DATA are acknowledged now, if that `is_urgent` or the
-    /// rules say so, or later. Returns whether there were any; an error is a contradiction among
-    /// them.
+    /// Called after the chunks of a packet were processed: its DATA is acknowledged now, if it `is_urgent` or
+    /// the rules require it, or later. Returns whether there was any. An error is a contradiction among the
+    /// chunks.
     ///
-    /// `has_dac`: packets come over several paths, so their order says little.
+    /// `has_dac`: packets come over several paths, so a gap hardly indicates a loss.
     pub(super) fn end_packet(
         &mut self,
         now: Instant,
