@@ -45,14 +45,14 @@ pub enum Cause<'a> {
     },
     /// The sender lacks a resource (§3.3.10.4).
     OutOfResource,
-    /// The address parameter, whole, that cannot be resolved (§3.3.10.5).
+    /// The address parameter that cannot be resolved, header included (§3.3.10.5).
     UnresolvableAddress(&'a [u8]),
-    /// The chunk, whole, of a type that the sender does not know (§3.3.10.6).
+    /// The chunk of a type that the sender does not know, header included (§3.3.10.6).
     UnrecognizedChunkType(&'a [u8]),
     /// A mandatory parameter of INIT or INIT ACK has an invalid value (§3.3.10.7).
     InvalidMandatoryParameter,
-    /// The parameters, whole, that the sender does not know (§3.3.10.8); [`super::Params::new`]
-    /// reads them.
+    /// The parameters that the sender does not know, headers included (§3.3.10.8);
+    /// [`super::Params::new`] reads them.
     UnrecognizedParameters(&'a [u8]),
     /// A DATA chunk had no user data (§3.3.10.9).
     NoUserData {
@@ -61,7 +61,7 @@ pub enum Cause<'a> {
     },
     /// COOKIE ECHO came in the SHUTDOWN-ACK-SENT state (§3.3.10.10).
     CookieReceivedWhileShuttingDown,
-    /// The address parameters, whole, that a restart would add (§3.3.10.11);
+    /// The address parameters that a restart would add, headers included (§3.3.10.11);
     /// [`super::Params::new`] reads them.
     RestartWithNewAddresses(&'a [u8]),
     /// The application's reason for the abort (§3.3.10.12).

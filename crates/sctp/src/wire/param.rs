@@ -141,7 +141,7 @@ pub enum Param<'a> {
     Ipv6(Ipv6Addr),
     /// The State Cookie, in INIT ACK (RFC 9260 §3.3.3.1.1).
     StateCookie(&'a [u8]),
-    /// A parameter of the INIT, whole, that the sender of the INIT ACK does not know
+    /// A parameter of the INIT that the sender of the INIT ACK does not know, header included
     /// (RFC 9260 §3.3.3.1.2). [`Params::new`] reads it.
     UnrecognizedParameter(&'a [u8]),
     /// How much longer the State Cookie should live, in milliseconds (RFC 9260 §3.3.2.1.3).

@@ -344,7 +344,7 @@ impl<'b> PacketWriter<'b> {
         self.append(|sink| sink.chunk(kind, flags, |sink| sink.put(value)))
     }
 
-    /// Appends what `chunk` writes, whole and padded, or nothing.
+    /// Appends the chunk that `chunk` writes, padded; appends nothing if it does not fit.
     fn append(&mut self, chunk: impl FnOnce(&mut Sink<'_>)) -> bool {
         // So bounded, a list in a chunk leaves out entries that would break its 16-bit length.
         let end = self.limit.min(self.buffer.len() + usize::from(u16::MAX));
