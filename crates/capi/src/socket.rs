@@ -49,7 +49,7 @@ pub(crate) struct Socket {
     armed: Option<Instant>,
     /// Whether the socket's buffer is full; `epoll` then waits for room.
     is_blocked: bool,
-    /// One, or two while the socket's buffer is full.
+    /// The batches to be sent: one, or two while the socket's buffer is full.
     batches: VecDeque<Batch>,
     packet: Vec<u8>,
     buffer: Vec<u8>,

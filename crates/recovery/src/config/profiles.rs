@@ -114,7 +114,7 @@ impl RecoveryConfig {
     }
 
     /// `linux`: the SCTP of Linux 6. As [`lksctp`](Self::lksctp), but a fast retransmission of the oldest
-    /// chunk does not restart T3-rtx, as RFC 9260 §7.2.4 would have it.
+    /// chunk does not restart T3-rtx, unlike in RFC 9260 §7.2.4.
     #[must_use]
     pub fn linux() -> Self {
         Self { timer_restart: TimerRestart::OnAdvance, ..Self::lksctp() }

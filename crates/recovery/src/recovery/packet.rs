@@ -87,7 +87,7 @@ struct Content {
     is_needed: bool,
     /// Whether the packet contains a unit that the probe timer retransmits.
     has_probe: bool,
-    /// The new units, which are the last of all, their bytes and group.
+    /// The number of new units, which come after all others in the packet; then their bytes, and their group.
     new: u16,
     new_bytes: u32,
     new_group: u8,

@@ -220,8 +220,8 @@ impl Outbound {
             .map(|unit| unit.payload)
     }
 
-    /// Called when the peer has dropped data that it had reported: its reports count as long as recovery
-    /// believes them.
+    /// Called when the peer has dropped data that it had reported (reneging). Once loss recovery ignores its
+    /// reports, so does the connection.
     pub(super) const fn on_reneged(&mut self) {
         self.has_reports &= self.recovery.outstanding().believes_reports();
     }

@@ -27,7 +27,7 @@ fn expect_cheap(acknowledge: fn(&mut Sender)) {
     assert!(costs.iter().all(|&(visits, _)| visits <= PER_STEP), "{costs:?}");
 }
 
-/// Everything above a gap is acknowledged, then nothing but the gap, and so on.
+/// SACKs alternate: one acknowledges everything above a gap, the next takes this back, and so on.
 #[test]
 fn gap_reports_taken_back_and_forth_cost_no_more_than_what_was_sent() {
     expect_cheap(|s| {
