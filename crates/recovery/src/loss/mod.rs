@@ -429,7 +429,7 @@ fn may_be_fast_retransmitted<P>(outstanding: &Outstanding<P>, unit: u64) -> bool
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DuplicateAcks {
     count: u32,
-    /// Bytes known to have left the network, though not which segments.
+    /// Bytes that duplicate ACKs show to be no longer in flight, although it is unknown which segments.
     departed: u64,
     /// The number of partial ACKs in this recovery; `None` outside a recovery.
     partial: Option<u32>,
@@ -470,7 +470,7 @@ impl DuplicateAcks {
         *self = Self::default();
     }
 
-    /// Bytes known to have left the network in this recovery; 0 outside a recovery.
+    /// Bytes that duplicate ACKs have shown to be no longer in flight in this recovery; 0 outside a recovery.
     pub(crate) const fn departed(&self) -> u64 {
         if self.is_recovering() { self.departed } else { 0 }
     }

@@ -308,7 +308,7 @@ pub(super) struct Carried {
     pub(super) group: u8,
 }
 
-/// A unit that leaves the flight, or returns to it: the path and the packet of its last transmission.
+/// A unit that stops or begins to count as in flight: the path and the packet of its last transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departed {
     pub(super) bytes: u32,

@@ -359,7 +359,7 @@ fn is_awaited<P>(path: u8, planned: &Planned, state: &State<P>) -> bool {
     unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet) && unit.path == path)
 }
 
-/// What has to be sent when the probe timer of a unit has expired.
+/// The data to be sent when the probe timer of a unit has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
     /// Nothing: enough copies were sent since, and the ACK of the latest is waited for, or the budget denies

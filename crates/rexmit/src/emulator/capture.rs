@@ -65,7 +65,7 @@ impl Recorder {
         Ok((Self { waiting, wall_clock_offset, missed: 0 }, thread))
     }
 
-    /// Records a packet that left the link, or was dropped if there is a comment. Never waits.
+    /// Records a packet that was delivered by the link, or dropped if there is a comment. Never waits.
     pub(super) fn record(
         &mut self,
         at: Instant,

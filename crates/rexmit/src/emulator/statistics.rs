@@ -32,11 +32,11 @@ pub struct EmulatorStatistics {
 pub struct DirectionStatistics {
     /// The decisions of the path.
     pub path: PathStats,
-    /// Packets that left the path.
+    /// Packets delivered by the path.
     pub arrivals: ArrivalStats,
     /// Packets dropped because too many were on the path.
     pub overflowed: u64,
-    /// Packets that left the path but could not be sent: the client was forgotten, the socket's buffer was
-    /// full, or the system refused.
+    /// Packets delivered by the path that could not be sent: the client was forgotten, the socket's buffer
+    /// was full, or the system refused.
     pub unsent: u64,
 }

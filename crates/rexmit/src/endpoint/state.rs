@@ -60,7 +60,7 @@ pub(crate) struct State {
     pub(super) counts: Counts,
 }
 
-/// How long the endpoint lives.
+/// The state of the endpoint's life: its handles, and whether it is closing.
 pub(super) struct Life {
     /// Handles of the endpoint that exist.
     pub(super) handles: usize,

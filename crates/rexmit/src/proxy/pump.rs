@@ -8,7 +8,8 @@ use socket2::SockRef;
 
 use crate::tcp::TcpStream;
 
-/// Bytes read from one side at a time: so many that the cost of a turn hardly slows a direction down.
+/// The most bytes read from one side at a time, large enough that the cost of a turn hardly slows a direction
+/// down.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// One side: our TCP, or the kernel's.
@@ -111,8 +112,8 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Transfers as much as possible without waiting, after the source has failed. The end of the source is
-    /// not passed on: after an error, the kernel's sockets report an end that looks orderly.
+    /// Transfers all data that needs no waiting, after the source has failed. The end of the source is not
+    /// passed on: after an error, the kernel's sockets report an end that looks orderly.
     pub(super) fn flush(&mut self, source: &impl Side, sink: &impl Side) {
         while let Ok(Turn::Moved) = self.turn(source, sink) {}
     }

@@ -151,7 +151,7 @@ impl Socket {
         self.io.poll_send_ready(cx)
     }
 
-    /// Receives the packets available, as many as `inbox` has room for, in one system call.
+    /// Receives the available packets for which `inbox` has room, in one system call.
     pub(crate) fn poll_receive(
         &self,
         cx: &mut Context<'_>,

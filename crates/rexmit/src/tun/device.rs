@@ -85,10 +85,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Creates a device in the network namespace of the calling thread, and enables it.
-    ///
-    /// # Errors
-    /// What is missing or wrong, and what to do about it.
+    /// The missing or wrong condition, and how to mend it.
     pub fn open(config: &TunConfig) -> Result<Self, TunError> {
         config.validate()?;
         for (address, prefix) in config.addresses() {
@@ -172,7 +169,7 @@ impl Tun {
         self.device.recv(packet)
     }
 
-    /// Reads the available packets, as many as `batch` has room for.
+    /// Reads the available packets for which `batch` has room.
     ///
     /// # Errors
     /// As [`receive`](Self::receive); `batch` is empty then.

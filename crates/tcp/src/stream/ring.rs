@@ -45,7 +45,7 @@ impl Ring {
         }
     }
 
-    /// Up to `len` bytes from the front, as many as are contiguous.
+    /// Up to `len` contiguous bytes from the front.
     pub(super) fn front(&self, len: usize) -> &[u8] {
         &self.bytes[self.head..self.bytes.len().min(self.head + len)]
     }

@@ -28,7 +28,7 @@ pub(super) struct Inbound {
     config: Arc<AssociationConfig>,
     received: Received,
     reassembly: Reassembly,
-    /// What is held back while a stream reset waits for earlier DATA; `None` otherwise.
+    /// The DATA held back while a stream reset waits for earlier DATA; `None` otherwise.
     held_back: Option<Box<HeldBack>>,
     /// Read before the messages of `reassembly`; `None` once they are read.
     leftover: Option<Box<Leftover>>,
@@ -37,7 +37,7 @@ pub(super) struct Inbound {
     is_readable_told: bool,
     /// The window that the last SACK offered.
     advertised: u32,
-    /// What is left of the advertised window after the data accepted since.
+    /// The rest of the advertised window, after the data accepted since.
     offered: u32,
     is_sack_owed: bool,
     /// The delayed acknowledgement.
