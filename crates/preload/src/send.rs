@@ -12,6 +12,8 @@ use crate::{Errno, Outcome, ancillary, descriptor};
 
 /// The largest message: Linux's default of `SO_SNDBUF`, which bounds a message of its SCTP, too.
 const MAX_MESSAGE_BYTES: usize = 212_992;
+/// Messages up to this size need one packet, whatever was set.
+const SMALLEST_FRAGMENT: usize = 256;
 /// The most bytes of ancillary data.
 const MAX_CONTROL_BYTES: usize = 1024;
 /// `sinfo_flags` that end an association, and go with a message without payload.
@@ -33,7 +35,16 @@ pub(crate) fn message(
     if length == 0 && !is_ending || length != 0 && header.flags & 0x200 != 0 {
         return Err(Errno(libc::EINVAL));
     }
-    if name.style == Style::OneToOne {
+    if is_ending && name.style == Style::OneToOne {
+        return Err(Errno(libc::EINVAL));
+    }
+    if length > SMALLEST_FRAGMENT && raw::marks(fd)?.is_unfragmented {
+        let most = descriptor::fragment_bytes(name)?;
+        if length > most {
+            return Err(Errno(libc::EMSGSIZE));
+        }
+    }
+    if name.style.is_one_to_one() {
         let is_unconnected = match descriptor::state(name)? {
             State::Connected | State::Connecting => false,
             State::Idle => header.address.is_none(),
@@ -45,8 +56,8 @@ pub(crate) fn message(
             }
             return Err(Errno(libc::EPIPE));
         }
-    } else if header.address.is_none() && header.association == 0 {
-        return Err(Errno(libc::EPIPE));
+    } else if header.address.is_none() {
+        descriptor::has_association(name, header.association)?;
     }
     let header = header.to_bytes();
     let flags = flags & (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);

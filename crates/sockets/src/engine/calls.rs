@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use libc::{
     EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EINVAL, EISCONN, ENETUNREACH, ENFILE,
-    ENOBUFS, ENOTCONN, EOPNOTSUPP, ESOCKTNOSUPPORT,
+    ENOBUFS, ENOTCONN, EOPNOTSUPP, EPIPE, ESOCKTNOSUPPORT,
 };
 use rexmit_core::Route;
 use rexmit_sctp::{AssociationConfig, ConnectError};
@@ -45,6 +45,12 @@ impl Engine {
     /// Does what a request asks for, and answers, now or later.
     pub(super) fn call(&mut self, token: u64, request: &Request, body: &[u8]) {
         let Request { call, socket, first, second } = *request;
+        // What the program sent before the call comes first, and what follows from it on this machine.
+        if self.sockets.contains_key(&socket) {
+            self.take_messages(socket, false);
+            self.watch(socket);
+        }
+        self.catch_up();
         let outcome = match call {
             Call::Register => self.register(first),
             Call::Socket => {
@@ -61,13 +67,18 @@ impl Engine {
                 Some(outcome) => outcome,
                 None => return,
             },
-            Call::SetOption => {
-                let this = self.sockets.get_mut(&socket).ok_or(Failure(ENOTCONN));
-                this.and_then(|this| super::options::set(&mut this.settings, first, second, body))
-            }
+            Call::SetOption => self.set_option(socket, (first, second), body),
             Call::Option => self.option(socket, (first, second), body),
             Call::Name => self.name(socket, first != 0),
             Call::State => self.state_of(socket),
+            Call::Association => match self.sockets.get(&socket) {
+                Some(this) if this.associations.contains(&(first as u32)) => Ok(Vec::new()),
+                _ => Err(Failure(EPIPE)),
+            },
+            Call::Fragment => match self.sockets.get(&socket) {
+                Some(this) => Ok(this.settings.fragment_bytes().to_ne_bytes().to_vec()),
+                None => Err(Failure(EPIPE)),
+            },
         };
         self.requests.answer(token, &outcome, None);
     }
@@ -116,7 +127,7 @@ impl Engine {
             return Err(Failure(ENOBUFS));
         }
         let name = SocketName { engine: self.number, socket: number, style, is_ipv6 };
-        let (pair, theirs) = Pair::new(name)?;
+        let (pair, theirs) = Pair::new(name, settings.marks())?;
         epoll::add(&self.epoll, &pair, EventData::new_u64(number), EventFlags::empty())?;
         self.sockets.insert(number, Socket::new(name, pair, settings));
         self.watch(number);
@@ -203,7 +214,7 @@ impl Engine {
         }
         if let Some(port) = ports.touch(port) {
             port.listener = is_listening.then_some(number);
-            port.endpoint.set_accept(is_listening);
+            port.endpoint.set_accept(is_listening && !this.is_backlog_full());
         }
         Ok(Vec::new())
     }
@@ -223,6 +234,8 @@ impl Engine {
             Err(failure) => return Some(Err(failure)),
         };
         if is_non_blocking {
+            // An association with this machine is there at once, as in a kernel.
+            self.catch_up();
             return Some(Ok(association.to_ne_bytes().to_vec()));
         }
         self.sockets.get_mut(&number)?.connecting.push((association, token));
@@ -242,17 +255,16 @@ impl Engine {
         if remote_port == 0 || peers.iter().any(|peer| peer.port() != remote_port) {
             return Err(Failure(EINVAL));
         }
-        if !peers.iter().all(|peer| this.takes(peer)) {
-            return Err(Failure(EAFNOSUPPORT));
+        if !peers.iter().all(|peer| this.takes(peer) && is_unicast(peer.ip().to_canonical())) {
+            return Err(Failure(EINVAL));
         }
         let peer_port = this.settings.peer_port;
-        // The unspecified address means this host, as for TCP.
-        let remote = |peer: &SocketAddr| match peer.ip().to_canonical() {
-            IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, peer_port).into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, peer_port).into(),
-            ip => (ip, peer_port).into(),
-        };
-        let remotes: Vec<SocketAddr> = peers.iter().map(remote).collect();
+        let remotes: Vec<SocketAddr> =
+            peers.iter().map(|peer| (peer.ip().to_canonical(), peer_port).into()).collect();
+        let is_own = this.associations.iter().any(|association| {
+            let known = self.associations.get(association);
+            known.is_some_and(|known| known.peer == canonical(peers[0]))
+        });
         let port = self.port_of(number)?;
         let (routes, mtu) = self.routes(port, &remotes)?;
         let now = self.now;
@@ -262,7 +274,9 @@ impl Engine {
         let endpoint = &mut ports.touch(port).ok_or(Failure(EINVAL))?.endpoint;
         let id = endpoint.connect_over(now, &routes, remote_port, config).map_err(|error| {
             Failure(match error {
-                ConnectError::AlreadyConnected => EISCONN,
+                ConnectError::AlreadyConnected if is_own => EISCONN,
+                // Its association is another socket's, which was peeled off or accepted.
+                ConnectError::AlreadyConnected => EADDRNOTAVAIL,
                 ConnectError::TooManyAssociations => ENOBUFS,
                 _ => EINVAL,
             })
@@ -288,6 +302,8 @@ impl Engine {
             peer_has_ended: false,
             is_closing: false,
             has_sent: false,
+            autoclose: None,
+            last_used: self.now,
             closed: None,
         };
         self.associations.insert(association, made);
@@ -340,13 +356,33 @@ impl Engine {
         let Some(this) = self.sockets.get_mut(&number) else {
             return Ok((State::Connected as u32).to_ne_bytes().to_vec());
         };
-        let state = this.state;
-        if let Some(listener) = this.accepted_from.take()
-            && let Some(listener) = self.sockets.get_mut(&listener)
-        {
-            listener.unaccepted.remove(&number);
+        let mut state = this.state;
+        let listener = this.accepted_from.take();
+        if !this.is_one_to_one() {
+            let port = this.bound.as_ref().and_then(|bound| self.ports.get(&bound.port));
+            let is_listening = port.is_some_and(|port| port.listener == Some(number));
+            state = match (is_listening, this.associations.is_empty()) {
+                (true, _) => State::Listening,
+                (false, false) => State::Connected,
+                (false, true) => State::Idle,
+            };
+        }
+        if let Some(listener) = listener {
+            self.on_accepted(listener, number);
         }
         Ok((state as u32).to_ne_bytes().to_vec())
+    }
+
+    /// A socket waits no longer to be accepted, which may make room for others.
+    pub(super) fn on_accepted(&mut self, listener: u64, number: u64) {
+        let Some(this) = self.sockets.get_mut(&listener) else { return };
+        this.unaccepted.remove(&number);
+        let has_room = !this.is_backlog_full();
+        let port = this.bound.as_ref().map(|bound| bound.port);
+        let port = port.and_then(|port| self.ports.touch(port));
+        if let Some(port) = port.filter(|port| port.listener == Some(listener)) {
+            port.endpoint.set_accept(has_room);
+        }
     }
 
     /// `sctp_peeloff` (RFC 6458 §9.2).
@@ -363,7 +399,7 @@ impl Engine {
         let endpoint = self.ports.get(&port).map(|port| &port.endpoint);
         let paths = endpoint.and_then(|endpoint| endpoint.paths(id)).unwrap_or_default();
         let local = paths.first().map_or(this.any(), |path| path.local.ip());
-        let (made, theirs) = self.new_socket(Style::OneToOne, is_ipv6, settings)?;
+        let (made, theirs) = self.new_socket(Style::PeeledOff, is_ipv6, settings)?;
         if let Some(this) = self.sockets.get_mut(&number) {
             this.associations.remove(&association);
             this.readable.retain(|other| *other != association);
@@ -400,6 +436,12 @@ impl Engine {
             this.bound = Some(Bound { port, addresses: Vec::new() });
         }
     }
+}
+
+/// Whether the address can be a peer's.
+fn is_unicast(ip: IpAddr) -> bool {
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    !(ip.is_unspecified() || ip.is_multicast() || is_broadcast)
 }
 
 /// Whether this host has the address.

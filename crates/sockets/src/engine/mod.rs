@@ -2,8 +2,10 @@
 //!
 //! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections of calls, `calls` what each
 //! does; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the table
-//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket.
+//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket; `autoclose` ends idle
+//! associations.
 
+mod autoclose;
 mod calls;
 mod events;
 mod notifications;
@@ -27,6 +29,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::protocol::name::EngineNumber;
+use autoclose::Autoclose;
 use ports::Ports;
 use requests::Requests;
 use socket::{Association, Socket};
@@ -38,6 +41,8 @@ pub const MAX_SOCKETS: usize = 16_384;
 const MAX_EVENTS: usize = 256;
 /// Batches of packets received in one round, so that programs get their turn.
 const RECEIVED_PER_ROUND: usize = 16;
+/// Rounds of packets from this machine to itself before a call is served: more than a handshake has.
+const LOCAL_ROUNDS: usize = 8;
 /// Packets of an endpoint sent in one round.
 const SENT_PER_ROUND: usize = 256;
 /// The engine ends after this time without a program or an association.
@@ -75,6 +80,7 @@ pub struct Engine {
     /// The number of an association, by port and the endpoint's id.
     numbers: BTreeMap<(u16, u64), u32>,
     last_number: u32,
+    autoclose: Autoclose,
     now: Instant,
     /// When the last program has gone.
     idle_since: Option<Instant>,
@@ -109,6 +115,7 @@ impl Engine {
             numbers: BTreeMap::new(),
             // Small numbers have a meaning of their own (SCTP_FUTURE_ASSOC, SCTP_ALL_ASSOC).
             last_number: 2,
+            autoclose: Autoclose::default(),
             now: monotonic(),
             idle_since: None,
             packet: Vec::new(),
@@ -140,6 +147,7 @@ impl Engine {
                 self.on_ready(event.data.u64(), event.flags);
             }
             self.ports.expire(self.now);
+            self.close_idle();
             self.settle();
         }
         Ok(())
@@ -160,8 +168,9 @@ impl Engine {
         }
     }
 
-    fn receive_packets(&mut self) {
-        for _ in 0..RECEIVED_PER_ROUND {
+    /// Whether there were any.
+    fn receive_packets(&mut self) -> bool {
+        for round in 0..RECEIVED_PER_ROUND {
             let Self { udp, ports, now, .. } = self;
             let mut misdirected = None;
             let outcome = udp.receive(|route, packet| {
@@ -175,7 +184,19 @@ impl Engine {
                 self.refuse(route, &packet);
             }
             if !matches!(outcome, Ok(true)) {
-                break;
+                return round != 0;
+            }
+        }
+        true
+    }
+
+    /// Acts upon everything that has happened so far, as far as it concerns this machine alone: packets from it to
+    /// itself, and their answers. A call then finds what a kernel's SCTP, which does all of that at once, would have.
+    pub(super) fn catch_up(&mut self) {
+        for _ in 0..LOCAL_ROUNDS {
+            self.settle();
+            if !self.receive_packets() {
+                return;
             }
         }
     }
@@ -232,7 +253,8 @@ impl Engine {
             Duration::ZERO
         } else {
             let idle = self.idle_since.map(|since| since + IDLE_TIME);
-            let next = self.ports.next_deadline().into_iter().chain(idle).min();
+            let other = self.autoclose.next_deadline().into_iter().chain(idle);
+            let next = self.ports.next_deadline().into_iter().chain(other).min();
             next.map_or(Duration::from_secs(60), |at| at - self.now)
         };
         Timespec { tv_sec: wait.as_secs().min(60) as i64, tv_nsec: wait.subsec_nanos().into() }
