@@ -59,7 +59,9 @@ pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> Option<Outc
     // Nothing but SCTP has sequenced packets over IP.
     let is_default = protocol == 0 && kind == libc::SOCK_SEQPACKET;
     let is_ip = domain == libc::AF_INET || domain == libc::AF_INET6;
-    let is_ours = is_ip && (protocol == IPPROTO_SCTP || is_default);
+    let is_tcp = kind == libc::SOCK_STREAM && [0, libc::IPPROTO_TCP].contains(&protocol);
+    let is_sctp = protocol == IPPROTO_SCTP || is_default;
+    let is_ours = is_ip && (is_sctp || is_tcp && engine::takes_tcp());
     let engine = engine::of_process().filter(|_| is_ours)?;
     if flags & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) != 0 {
         return Some(Err(Errno(libc::EINVAL)));
@@ -170,6 +172,8 @@ pub(crate) fn set_option(
         }
         // How packets are marked is the engine's.
         libc::IPPROTO_IP | libc::IPPROTO_IPV6 => return Some(Ok(())),
+        // Of a program that means TCP: there is nothing like it, and no delay to switch off.
+        libc::IPPROTO_TCP if engine::takes_tcp() => return Some(Ok(())),
         IPPROTO_SCTP => {}
         _ => return Some(Err(Errno(libc::ENOPROTOOPT))),
     }
@@ -225,6 +229,7 @@ pub(crate) fn option(
         (SOL_SOCKET, libc::SO_ERROR | libc::SO_ACCEPTCONN) => {}
         (SOL_SOCKET, _) => return None,
         (libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => return number(0),
+        (libc::IPPROTO_TCP, _) if engine::takes_tcp() => return number(0),
         (IPPROTO_SCTP, option::PEEL_OFF | option::PEEL_OFF_FLAGS) => {
             return Some(peel_off(name, option == option::PEEL_OFF_FLAGS, to));
         }

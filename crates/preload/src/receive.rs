@@ -61,7 +61,11 @@ pub(crate) fn message(
         match attempt {
             Err(Errno(libc::EAGAIN)) if descriptor::may_wait(fd, flags) => {
                 if name.style == Style::OneToMany && !descriptor::may_receive(name)? {
-                    return Err(Errno(libc::ENOTCONN));
+                    // What came last may have come since.
+                    return descriptor::receiving(name, || self::attempt(fd, parts, is_peek))
+                        .map_err(|error| {
+                            if error == Errno(libc::EAGAIN) { Errno(libc::ENOTCONN) } else { error }
+                        });
                 }
                 raw::wait_readable(fd)?;
             }

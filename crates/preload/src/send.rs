@@ -81,7 +81,7 @@ pub(crate) fn to(
 ) -> Outcome<usize> {
     let mut header = Header { is_end: true, ..Header::default() };
     if !to.is_null() && length != 0 {
-        header.address = Some(read_address(to, length)?);
+        header.address = Some(read_address(name, to, length)?);
     }
     message(fd, name, &header, &[part], flags)
 }
@@ -98,7 +98,7 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     let mut header = Header { is_end: true, ..Header::default() };
     let (to, length) = (Address::from(message.msg_name), message.msg_namelen as usize);
     if !to.is_null() && length != 0 {
-        header.address = Some(read_address(to, length)?);
+        header.address = Some(read_address(name, to, length)?);
     }
     let mut control = [0; MAX_CONTROL_BYTES];
     let length = message.msg_controllen as usize;
@@ -110,15 +110,11 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     self::message(fd, name, &header, &parts, flags)
 }
 
-/// An address of the program.
-pub(crate) fn read_address(at: Address, length: usize) -> Outcome<std::net::SocketAddr> {
+/// A destination, of a family that the socket has.
+fn read_address(name: SocketName, at: Address, length: usize) -> Outcome<std::net::SocketAddr> {
     let mut bytes = [0; address::STORAGE_BYTES];
     let bytes = bytes.get_mut(..length).ok_or(Errno(libc::EINVAL))?;
     raw::copy_in(at, bytes)?;
-    let known = address::parse(bytes);
-    known.map(|(address, _)| address).ok_or_else(|| {
-        let family = bytes.first_chunk().map_or(0, |family| u16::from_ne_bytes(*family));
-        let is_known = [address::AF_INET, address::AF_INET6].contains(&family);
-        Errno(if is_known { libc::EINVAL } else { libc::EAFNOSUPPORT })
-    })
+    let known = address::parse(bytes).map(|(address, _)| address);
+    known.filter(|address| name.is_ipv6 || address.is_ipv4()).ok_or(Errno(libc::EINVAL))
 }

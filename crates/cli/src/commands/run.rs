@@ -9,7 +9,9 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use rexmit_sockets::client;
 use rexmit_sockets::engine::Engine;
-use rexmit_sockets::protocol::{ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE};
+use rexmit_sockets::protocol::{
+    ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
+};
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 use crate::commands::examples::examples;
@@ -56,6 +58,9 @@ pub(crate) struct Arguments {
     /// Serve the program also where the kernel has SCTP; otherwise it then runs as if started by itself.
     #[arg(long)]
     always: bool,
+    /// Also serve the program's TCP sockets, as SCTP's, as lksctp-tools' withsctp does: for both sides of a connection.
+    #[arg(long)]
+    tcp_as_sctp: bool,
     /// Be the engine of this number.
     #[arg(long, hide = true, value_name = "NUMBER")]
     engine: Option<u64>,
@@ -86,6 +91,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             (PROFILE_VARIABLE, arguments.profile.clone()),
             (PEER_PORT_VARIABLE, arguments.peer_udp_port.to_string()),
         ];
+        if arguments.tcp_as_sctp {
+            command.env(TCP_VARIABLE.to_string_lossy().as_ref(), "1");
+        }
         for (name, value) in variables {
             command.env(name.to_string_lossy().as_ref(), value);
         }

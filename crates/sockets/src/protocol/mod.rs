@@ -21,6 +21,8 @@ pub const ENGINE_VARIABLE: &CStr = c"REXMIT_RUN_ENGINE";
 pub const PROFILE_VARIABLE: &CStr = c"REXMIT_RUN_PROFILE";
 /// The environment variable that has the UDP port of the program's peers.
 pub const PEER_PORT_VARIABLE: &CStr = c"REXMIT_RUN_PEER_UDP_PORT";
+/// The environment variable that is set if the program's TCP sockets are SCTP's.
+pub const TCP_VARIABLE: &CStr = c"REXMIT_RUN_TCP_AS_SCTP";
 
 /// How sockets of one style differ from the other (RFC 6458 §3, §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

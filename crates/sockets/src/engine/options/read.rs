@@ -25,7 +25,7 @@ impl Engine {
         if level == SOL_SOCKET && option == libc::SO_ERROR && !self.sockets.contains_key(&socket) {
             return Ok(vec![0; 4]);
         }
-        let this = self.sockets.get_mut(&socket).ok_or(Failure(libc::ENOTCONN))?;
+        let this = self.sockets.get_mut(&socket).ok_or(Failure(EINVAL))?;
         if level == SOL_SOCKET {
             return match option {
                 libc::SO_ERROR => Ok(std::mem::take(&mut this.error).to_ne_bytes().to_vec()),

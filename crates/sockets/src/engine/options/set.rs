@@ -41,7 +41,7 @@ impl Engine {
     ) -> Outcome {
         /// The greatest number that does not name an association (`SCTP_ALL_ASSOC`).
         const ALL_ASSOCIATIONS: u32 = 2;
-        let this = self.sockets.get(&socket).ok_or(Failure(libc::ENOTCONN))?;
+        let this = self.sockets.get(&socket).ok_or(Failure(EINVAL))?;
         if level == IPPROTO_SCTP {
             if option == name::AUTO_CLOSE && this.is_one_to_one() {
                 return Err(Failure(EOPNOTSUPP));
@@ -61,7 +61,7 @@ impl Engine {
                 _ => {}
             }
         }
-        let this = self.sockets.get_mut(&socket).ok_or(Failure(libc::ENOTCONN))?;
+        let this = self.sockets.get_mut(&socket).ok_or(Failure(EINVAL))?;
         match level {
             SOL_SOCKET => set_of_socket(&mut this.settings, option, value)?,
             IPPROTO_SCTP => set_of_sctp(&mut this.settings, option, value)?,
@@ -72,7 +72,7 @@ impl Engine {
 
     /// `sctp_prim`: the path of new data.
     fn set_primary(&mut self, socket: u64, value: &[u8]) -> Outcome {
-        let this = self.sockets.get(&socket).ok_or(Failure(libc::ENOTCONN))?;
+        let this = self.sockets.get(&socket).ok_or(Failure(EINVAL))?;
         let (wanted, _) = address::parse(&value[4..]).ok_or(Failure(EINVAL))?;
         let (number, path) = self.path_to(this, u32_at(value, 0), wanted)?;
         let known = self.associations.get(&number).ok_or(Failure(EINVAL))?;
@@ -84,7 +84,7 @@ impl Engine {
 
     /// Fails if the value of `SCTP_PEER_ADDR_PARAMS` names an association and an address that is not its peer's.
     fn check_path_address(&self, socket: u64, value: &[u8]) -> Result<(), Failure> {
-        let this = self.sockets.get(&socket).ok_or(Failure(libc::ENOTCONN))?;
+        let this = self.sockets.get(&socket).ok_or(Failure(EINVAL))?;
         let value = sized(value, 132)?;
         let is_named =
             |(address, _): &(SocketAddr, usize)| !address.ip().to_canonical().is_unspecified();
