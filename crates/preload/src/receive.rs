@@ -108,7 +108,7 @@ fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
     match header.kind {
         Kind::Error => raw::consume(fd),
         Kind::LastError => {}
-        _ => return Ok(taken(fd, header, (total, skipped), parts, is_peek)?),
+        _ => return taken(fd, header, (total, skipped), parts, is_peek),
     }
     Err(Errno(header.error))
 }

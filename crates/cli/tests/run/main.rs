@@ -276,6 +276,15 @@ fn lksctp_tools_send_and_receive() {
 }
 
 #[test]
+fn a_transport_that_is_none_is_reported() {
+    let engine = Engine::new();
+    let mut command = engine.command(&["true"]);
+    let output = command.env("REXMIT_TRANSPORT", "* carrier-pigeon").output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("carrier-pigeon is no transport"), "{text}");
+}
+
+#[test]
 fn a_program_that_does_not_exist_is_reported() {
     let output = Engine::new().output(&["/nowhere/at-all"]);
     assert_eq!(output.status.code(), Some(127));

@@ -14,10 +14,11 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use super::pair::Pair;
 use super::settings::Settings;
 use super::socket::{Association, Bound, Socket};
-use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, udp};
+use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, wire};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::{Call, Request, State};
 use crate::protocol::{Style, address, bytes_at};
+use crate::transports::Transport;
 
 /// The most sockets that wait to be accepted, whatever `listen` was given.
 const MAX_BACKLOG: usize = 128;
@@ -259,8 +260,11 @@ impl Engine {
             return Err(Failure(EINVAL));
         }
         let peer_port = this.settings.peer_port;
-        let remotes: Vec<SocketAddr> =
-            peers.iter().map(|peer| (peer.ip().to_canonical(), peer_port).into()).collect();
+        let remotes = peers.iter().map(|peer| {
+            let ip = peer.ip().to_canonical();
+            (ip, self.transport_to(ip, peer_port)).into()
+        });
+        let remotes: Vec<SocketAddr> = remotes.collect();
         let is_own = this.associations.iter().any(|association| {
             let known = self.associations.get(association);
             known.is_some_and(|known| known.peer == canonical(peers[0]))
@@ -311,13 +315,25 @@ impl Engine {
         Ok(association)
     }
 
+    /// The UDP port at which a peer is, whose sockets have said `peer_port`; 0 for SCTP over IP.
+    fn transport_to(&self, ip: IpAddr, peer_port: u16) -> u16 {
+        // With itself the machine speaks the faster one, which needs no capability.
+        if is_local(ip) {
+            return peer_port;
+        }
+        match self.transports.to(ip, self.wires.has_ip(ip)) {
+            Transport::Ip => 0,
+            Transport::Udp(port) => port.unwrap_or(peer_port),
+        }
+    }
+
     /// The ways to these addresses, and the least of their MTUs.
     fn routes(&self, port: u16, remotes: &[SocketAddr]) -> Result<(Vec<Route>, usize), Failure> {
         let own = self.ports.get(&port).map(|port| port.addresses.as_slice()).unwrap_or_default();
         let mut least = usize::MAX;
         let mut routes = Vec::new();
         for remote in remotes {
-            let (chosen, mtu) = udp::way_to(remote.ip()).ok_or(Failure(ENETUNREACH))?;
+            let (chosen, mtu) = wire::way_to(remote.ip()).ok_or(Failure(ENETUNREACH))?;
             least = least.min(mtu);
             let local = match own {
                 [] => chosen,
@@ -327,7 +343,8 @@ impl Engine {
                     *same_family.ok_or(Failure(ENETUNREACH))?
                 }
             };
-            let local = SocketAddr::new(local, self.udp.port());
+            let port = if remote.port() == 0 { 0 } else { self.wires.udp_port() };
+            let local = SocketAddr::new(local, port);
             routes.push(Route { local, remote: *remote });
         }
         Ok((routes, least))
