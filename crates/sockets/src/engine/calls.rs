@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use libc::{
-    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EINVAL, EISCONN, ENETUNREACH, ENFILE,
-    ENOBUFS, ENOTCONN, EOPNOTSUPP, EPIPE, ESOCKTNOSUPPORT,
+    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, ECONNREFUSED, EINVAL, EISCONN, ENETUNREACH,
+    ENFILE, ENOBUFS, ENOTCONN, EOPNOTSUPP, EPIPE, ESOCKTNOSUPPORT,
 };
 use rexmit_core::Route;
 use rexmit_sctp::{AssociationConfig, ConnectError};
@@ -140,7 +140,7 @@ impl Engine {
         let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         let addresses = address::parse_all(body).ok_or(Failure(EINVAL))?;
         if !addresses.iter().all(|address| this.takes(address)) {
-            return Err(Failure(EAFNOSUPPORT));
+            return Err(Failure(EINVAL));
         }
         let addresses: Vec<_> = addresses.into_iter().map(canonical).collect();
         let port = addresses[0].port();
@@ -253,11 +253,15 @@ impl Engine {
             State::Connecting => return Err(Failure(EALREADY)),
         }
         let remote_port = peers[0].port();
-        if remote_port == 0 || peers.iter().any(|peer| peer.port() != remote_port) {
+        if peers.iter().any(|peer| peer.port() != remote_port) {
             return Err(Failure(EINVAL));
         }
         if !peers.iter().all(|peer| this.takes(peer) && is_unicast(peer.ip().to_canonical())) {
             return Err(Failure(EINVAL));
+        }
+        if remote_port == 0 {
+            // As by the peer, to which a kernel would send an INIT for this port.
+            return Err(Failure(ECONNREFUSED));
         }
         let peer_port = this.settings.peer_port;
         let remotes = peers.iter().map(|peer| {
