@@ -176,7 +176,8 @@ pub mod tun;
 mod turns;
 
 #[cfg(feature = "udp")]
-pub use association::{Association, ByteReader, ByteWriter, Delivery, Stream};
+pub use association::bytes::{ByteReader, ByteWriter};
+pub use association::{Association, Delivery, Stream};
 pub use bytes::Bytes;
 #[cfg(feature = "udp")]
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};
