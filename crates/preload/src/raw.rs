@@ -291,7 +291,7 @@ fn set_int_option(fd: c_int, name: c_int, value: c_int) -> Outcome<()> {
         .map(drop)
 }
 
-/// What the library is to remember of the socket.
+/// The marks of the socket.
 pub(crate) fn marks(fd: c_int) -> Outcome<Marks> {
     let number = int_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT)?;
     Ok(Marks::of_number(u32::try_from(number).unwrap_or(0)))

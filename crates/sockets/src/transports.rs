@@ -1,8 +1,8 @@
 //! Over what SCTP is sent to which destination: the file `/etc/rexmit.conf`, or the variable `REXMIT_TRANSPORT`.
 //!
 //! A line has a destination (an address, a network, or `*`) and the transports that may be used to it, the first one
-//! first: `ip`, or `udp` with or without a port (`udp:9899`). The most specific line counts. What is not named goes
-//! over IP, if the engine may, else over UDP.
+//! first: `ip`, or `udp` with or without a port (`udp:9899`). The most specific line counts. Other
+//! destinations are reached over IP, if the engine may, else over UDP.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -29,12 +29,12 @@ struct Rule {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transports(Vec<Rule>);
 
-/// Why a text is none: the line, and what is wrong with it.
+/// An error in a text: its line, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The reason, for the user.
     pub reason: String,
 }
 

@@ -168,7 +168,7 @@ fn a_peer_is_told_when_a_program_is_killed() {
     assert!(status.success(), "{status}");
 }
 
-/// Kills the process that serves this UDP port, as if the host had lost its power: nobody is told.
+/// Kills the process that serves this UDP port, as if the host had lost its power: no ABORT is sent.
 fn kill_engine(engine: &Engine) {
     let mark = format!("--udp-port\0{}\0", engine.0);
     let of_process = |entry: std::fs::DirEntry| -> Option<String> {

@@ -46,7 +46,7 @@ impl Engine {
     /// Does what a request asks for, and answers, now or later.
     pub(super) fn call(&mut self, token: u64, request: &Request, body: &[u8]) {
         let Request { call, socket, first, second } = *request;
-        // What the program sent before the call comes first, and what follows from it on this machine.
+        // Messages that the program sent before the call come first, with their effects on this machine.
         if self.sockets.contains_key(&socket) {
             self.take_messages(socket, false);
             self.watch(socket);

@@ -90,7 +90,7 @@ impl Settings {
         Arc::new(config)
     }
 
-    /// What the library acts upon.
+    /// The options that the library acts upon.
     pub(super) fn marks(&self) -> Marks {
         let is_set = |name: i32| self.kept.get(&name).is_some_and(|value| *value != 0);
         Marks {
@@ -101,7 +101,7 @@ impl Settings {
         }
     }
 
-    /// How long an association may be without data, if not forever.
+    /// The time without data after which an association ends; none: never.
     pub(super) fn autoclose(&self) -> Option<Duration> {
         let seconds = self.kept.get(&options::AUTO_CLOSE).filter(|seconds| **seconds != 0);
         seconds.map(|seconds| Duration::from_secs((*seconds).into()))
