@@ -42,6 +42,8 @@ const RECEIVED_PER_ROUND: usize = 16;
 const SENT_PER_ROUND: usize = 256;
 /// The engine ends after this time without a program or an association.
 const IDLE_TIME: Duration = Duration::from_millis(500);
+/// Requests for which there was no room are looked at again after this time.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// The token of the UDP socket.
 const UDP_TOKEN: u64 = 0;
 /// The token of the socket that takes requests.
@@ -139,6 +141,9 @@ impl Engine {
             for event in events.drain(..) {
                 self.on_ready(event.data.u64(), event.flags);
             }
+            if self.requests.is_paused() {
+                self.accept_requests();
+            }
             self.ports.expire(self.now);
             self.settle();
         }
@@ -232,7 +237,8 @@ impl Engine {
             Duration::ZERO
         } else {
             let idle = self.idle_since.map(|since| since + IDLE_TIME);
-            let next = self.ports.next_deadline().into_iter().chain(idle).min();
+            let accept = self.requests.is_paused().then_some(self.now + ACCEPT_AGAIN);
+            let next = self.ports.next_deadline().into_iter().chain(idle).chain(accept).min();
             next.map_or(Duration::from_secs(60), |at| at - self.now)
         };
         Timespec { tv_sec: wait.as_secs().min(60) as i64, tv_nsec: wait.subsec_nanos().into() }
