@@ -257,6 +257,17 @@ impl Engine {
     }
 }
 
+/// Has a process that is started get none of this one's descriptors but the standard ones.
+///
+/// # Errors
+/// When the kernel does not know how (before Linux 5.11).
+pub fn keep_descriptors() -> io::Result<()> {
+    // SAFETY: it changes no descriptor but for `exec`.
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The SCTP port that a packet is for.
 fn destination_port(packet: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(packet.get(2..4)?.try_into().ok()?))
