@@ -1,5 +1,7 @@
 //! How long calls wait for a peer.
 
+#[cfg(feature = "udp")]
+use std::pin::pin;
 use std::time::Duration;
 
 rexmit_core::config! {
@@ -13,10 +15,10 @@ rexmit_core::config! {
         /// `max_syn_retransmits`, three minutes.
         pub connect: Option<Duration>,
         /// The limit of [`Endpoint::shutdown`](crate::Endpoint::shutdown) and
-        /// [`Association::shutdown`](crate::Association::shutdown), after which associations are aborted and
-        /// unacknowledged messages fail; and of [`Stack::shutdown`](crate::tcp::Stack::shutdown), after which
-        /// connections are reset. Default 5 s: raise it to end an association after much data on a slow path.
-        /// An association whose last handle is dropped has no such limit.
+        /// [`Association::shutdown`](crate::Association::shutdown): without progress for this time, that is, if the
+        /// peer has acknowledged nothing, associations are aborted and unacknowledged messages fail. And the limit
+        /// of [`Stack::shutdown`](crate::tcp::Stack::shutdown) as a whole, after which connections are reset.
+        /// Default 5 s. An association whose last handle is dropped has no such limit.
         pub shutdown: Option<Duration>,
     }
 }
@@ -41,5 +43,26 @@ pub(crate) async fn within<T>(limit: Option<Duration>, done: impl Future<Output 
     match limit {
         Some(limit) => tokio::time::timeout(limit, done).await.ok(),
         None => Some(done.await),
+    }
+}
+
+/// Waits for `done` as long as `left`, bytes to be acknowledged, falls within each `limit`: `None` if it did not.
+#[cfg(feature = "udp")]
+pub(crate) async fn while_it_falls<T>(
+    limit: Option<Duration>,
+    left: impl Fn() -> usize,
+    done: impl Future<Output = T>,
+) -> Option<T> {
+    let mut done = pin!(done);
+    let mut before = left();
+    loop {
+        if let Some(value) = within(limit, done.as_mut()).await {
+            return Some(value);
+        }
+        let now = left();
+        if now >= before {
+            return None;
+        }
+        before = now;
     }
 }

@@ -17,7 +17,7 @@ use rexmit_sctp::{
 
 use crate::endpoint::{Endpoint, Established, Received, Recipients, Shared};
 use crate::event::Event;
-use crate::limits::{SHUTDOWN_TOO_LONG, within};
+use crate::limits::{SHUTDOWN_TOO_LONG, while_it_falls};
 use crate::{SendError, TrySendError};
 pub(crate) use cell::Cell;
 pub use delivery::Delivery;
@@ -328,7 +328,7 @@ impl Association {
     /// Returns the close reason when it has ended; only [`CloseReason::Shutdown`]
     /// means that the peer received everything.
     ///
-    /// After [`TimeLimits::shutdown`](crate::TimeLimits) (5 s by default) the association is aborted.
+    /// After [`TimeLimits::shutdown`](crate::TimeLimits) (5 s by default) without progress the association is aborted.
     ///
     /// Continue to receive meanwhile if the peer may be sending: otherwise it cannot finish.
     pub async fn shutdown(&self) -> CloseReason {
@@ -337,7 +337,8 @@ impl Association {
             state.sctp.shutdown(now, id);
             state.time_limits.shutdown
         });
-        match within(limit, self.closed()).await {
+        let left = || self.statistics().send_buffered_bytes;
+        match while_it_falls(limit, left, self.closed()).await {
             Some(reason) => reason,
             None => {
                 self.abort(SHUTDOWN_TOO_LONG);

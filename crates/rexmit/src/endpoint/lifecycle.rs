@@ -271,6 +271,13 @@ impl State {
     }
 
     /// The ids of all associations, in a fixed order.
+    /// Bytes of all associations that were sent or wait, and are not acknowledged.
+    pub(super) fn send_buffered_bytes(&self) -> usize {
+        let ids = self.associations.keys();
+        let all = ids.filter_map(|&id| self.sctp.statistics(id));
+        all.map(|statistics| statistics.send_buffered_bytes).sum()
+    }
+
     fn association_ids(&self) -> Vec<AssociationId> {
         let mut ids: Vec<_> = self.associations.keys().copied().collect();
         ids.sort_unstable();

@@ -41,7 +41,7 @@ use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, ConfigError, End
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
-use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, within};
+use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, while_it_falls, within};
 use crate::log;
 use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
@@ -341,14 +341,15 @@ impl Endpoint {
     }
 
     /// Accepts no more associations, ends existing ones gracefully, and waits until all have ended, at most
-    /// for [`TimeLimits::shutdown`] (5 s by default); then it aborts the rest.
+    /// for [`TimeLimits::shutdown`] (5 s by default) without progress; then it aborts the rest.
     ///
     /// Afterwards, while a handle exists, the endpoint still answers peers that missed the last packet of an
     /// association: keep it for some seconds if the path is lossy.
     pub async fn shutdown(&self) {
         self.shared.with(State::shut_down);
         let limit = self.time_limits().shutdown;
-        if within(limit, self.wait_for_end()).await.is_none() {
+        let left = || self.shared.lock().send_buffered_bytes();
+        if while_it_falls(limit, left, self.wait_for_end()).await.is_none() {
             self.abort(SHUTDOWN_TOO_LONG);
             self.wait_for_end().await;
         }

@@ -191,7 +191,7 @@ mod tests {
 
     fn engine() -> Engine {
         let number = getrandom::u64().expect("random bits");
-        Engine::new(number, 0).expect("an engine")
+        Engine::new(number, 0, Transports::default()).expect("an engine")
     }
 
     fn connected(engine: &Engine) -> OwnedFd {
