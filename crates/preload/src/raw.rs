@@ -356,11 +356,27 @@ pub(crate) fn connect_to(name: &[u8]) -> Outcome<c_int> {
     check(fd as isize)?;
     // SAFETY: the address lives and has this length.
     let result = unsafe { libc_next::connect(fd, address.as_ptr().cast(), length as socklen_t) };
-    if let Err(error) = check(result as isize) {
+    let is_there = check(result as isize).and_then(|_| check_user(fd));
+    if let Err(error) = is_there {
         close(fd);
         return Err(error);
     }
     Ok(fd)
+}
+
+/// Whether the other end is of this user, or of root: anybody may take an abstract name, and would get all that the
+/// program sends. As if nobody were there otherwise.
+fn check_user(fd: c_int) -> Outcome<()> {
+    let mut user = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as socklen_t;
+    let at = (&raw mut user).cast();
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: both live, and the value has this length.
+    let result = unsafe { libc_next::getsockopt(fd, level, name, at, &raw mut length) };
+    check(result as isize)?;
+    // SAFETY: it takes nothing.
+    let own = unsafe { libc::geteuid() };
+    if user.uid == 0 || user.uid == own { Ok(()) } else { Err(Errno(libc::ECONNREFUSED)) }
 }
 
 /// Closes a descriptor of our own.

@@ -69,6 +69,9 @@ pub(crate) struct Arguments {
     /// Be the engine of this number.
     #[arg(long, hide = true, value_name = "NUMBER")]
     engine: Option<u64>,
+    /// Start that engine, and leave it.
+    #[arg(long, hide = true, requires = "engine")]
+    detach: bool,
     /// The program and its arguments.
     #[arg(last = true, required_unless_present = "engine", value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -80,7 +83,8 @@ fn name_of_profile(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if let Some(number) = arguments.engine {
-        return serve(number, arguments.udp_port);
+        let port = arguments.udp_port;
+        return if arguments.detach { leave_engine(number, port) } else { serve(number, port) };
     }
     let Some((program, rest)) = arguments.program.split_first() else {
         return Err(Failure::new(Kind::Usage, "there is no program to run"));
@@ -92,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         // The engine says no more than that it does not start.
         transports()?;
         let number = reach_engine(arguments.udp_port)?;
-        command.env("LD_PRELOAD", preloads(&library));
+        command.env("LD_PRELOAD", preloads(&library)?);
         let variables = [
             (ENGINE_VARIABLE, format!("{number:x}")),
             (PROFILE_VARIABLE, arguments.profile.clone()),
@@ -167,13 +171,22 @@ fn library() -> Result<PathBuf, Failure> {
 }
 
 /// The value of LD_PRELOAD: the library, then the libraries named before.
-fn preloads(library: &Path) -> OsString {
+fn preloads(library: &Path) -> Result<OsString, Failure> {
     let mut all = library.as_os_str().to_owned();
+    // ld.so would take it for several, some of them perhaps relative to the folder of the program's user.
+    if all.as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
+        let message = format!(
+            "{}: LD_PRELOAD takes no path with a space or colon: put the library elsewhere, and name it by \
+             {LIBRARY_VARIABLE}",
+            library.display()
+        );
+        return Err(Failure::new(Kind::File, message));
+    }
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         all.push(":");
         all.push(others);
     }
-    all
+    Ok(all)
 }
 
 /// Has the engine for this UDP port stay as long as this process, and starts it if it does not run.
@@ -197,24 +210,39 @@ fn reach_engine(udp_port: u16) -> Result<u64, Failure> {
     Err(Failure::new(Kind::Failed, "the engine ends as soon as it is started"))
 }
 
-fn start_engine(number: u64, udp_port: u16) -> Outcome {
-    let mut engine = Command::new(std::env::current_exe()?)
+fn engine_command(number: u64, udp_port: u16) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
         .args(["run", "--engine", &number.to_string(), "--udp-port", &udp_port.to_string()])
         .current_dir("/")
         // Signals of the terminal are for the program.
         .process_group(0)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
+        .stderr(Stdio::null());
+    Ok(command)
+}
+
+/// Starts the engine as nobody's child: this process becomes the program, which may wait for all of its children, and
+/// the engine waits for the program.
+fn leave_engine(number: u64, udp_port: u16) -> Outcome {
+    // Nor has it what the program was given: who reads a pipe to its end would wait for the engine.
+    let _ = rexmit_sockets::engine::keep_descriptors();
+    engine_command(number, udp_port)?.spawn()?;
+    Ok(())
+}
+
+fn start_engine(number: u64, udp_port: u16) -> Outcome {
+    let mut command = engine_command(number, udp_port)?;
+    let mut starter = command.arg("--detach").stdout(Stdio::piped()).spawn()?;
+    let output = starter.stdout.take();
+    starter.wait()?;
     let mut line = String::new();
-    if let Some(output) = engine.stdout.take() {
+    if let Some(output) = output {
         BufReader::new(output).read_line(&mut line)?;
     }
     if line.trim_end() == READY {
         return Ok(());
     }
-    engine.wait()?;
     let message = format!(
         "cannot start the engine on UDP port {udp_port}: is the port taken by another program or user? choose \
          another by --udp-port"

@@ -221,6 +221,34 @@ assert a.getsockopt(s.SOL_SOCKET, s.SO_PROTOCOL) == 132";
     assert!(output.status.success(), "{output:?}");
 }
 
+/// It waits for the program to end: one that waits for all of its children, or whose pipe is read to the end, would
+/// wait for ever otherwise.
+#[test]
+fn the_engine_is_no_child_of_the_program_and_has_none_of_its_descriptors() {
+    let engine = Engine::new();
+    let script = "import os\ntry: os.wait()\nexcept ChildProcessError: print('alone')";
+    let output = engine.output(&["python3", "-c", script]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "alone\n");
+    // The engine is held by another program, and so must not hold the pipe of the first one.
+    let mut other = engine.command(&["sleep", "600"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec 3>&1; exec \"$@\" >/dev/null", "sh", BINARY, "run", "--always"]);
+    shell.args(["--udp-port", &engine.0, "--", "true"]).env("REXMIT_PRELOAD", library());
+    let mut first = shell.stdout(Stdio::piped()).spawn().expect("sh");
+    assert!(first.wait().expect("it ends").success());
+    let _other = Running(other.spawn().expect("the binary runs"));
+    let mut text = String::new();
+    let mut pipe = first.stdout.take().expect("piped");
+    std::io::Read::read_to_string(&mut pipe, &mut text).expect("it ends");
+}
+
+#[test]
+fn a_library_whose_path_ld_so_would_split_is_refused() {
+    let mut command = Engine::new().command(&["true"]);
+    let output = command.env("REXMIT_PRELOAD", "/opt/my tools/x.so").output().expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("space or colon"), "{output:?}");
+}
+
 #[test]
 fn iperf3_measures_over_sctp() {
     if !is_there("iperf3", "iperf3") {

@@ -51,6 +51,8 @@ const LOCAL_ROUNDS: usize = 8;
 const SENT_PER_ROUND: usize = 256;
 /// The engine ends after this time without a program or an association.
 const IDLE_TIME: Duration = Duration::from_millis(500);
+/// Requests for which there was no room are looked at again after this time.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// The last token of a socket for packets.
 const LAST_WIRE_TOKEN: u64 = MAX_WIRES - 1;
 /// The token of the socket that takes requests.
@@ -153,6 +155,9 @@ impl Engine {
             for event in events.drain(..) {
                 self.on_ready(event.data.u64(), event.flags);
             }
+            if self.requests.is_paused() {
+                self.accept_requests();
+            }
             self.ports.expire(self.now);
             self.close_idle();
             self.settle();
@@ -254,7 +259,8 @@ impl Engine {
             Duration::ZERO
         } else {
             let idle = self.idle_since.map(|since| since + IDLE_TIME);
-            let other = self.autoclose.next_deadline().into_iter().chain(idle);
+            let accept = self.requests.is_paused().then_some(self.now + ACCEPT_AGAIN);
+            let other = self.autoclose.next_deadline().into_iter().chain(idle).chain(accept);
             let next = self.ports.next_deadline().into_iter().chain(other).min();
             next.map_or(Duration::from_secs(60), |at| at - self.now)
         };
@@ -272,6 +278,17 @@ impl Engine {
         let since = *self.idle_since.get_or_insert(self.now);
         self.now - since >= IDLE_TIME
     }
+}
+
+/// Has a process that is started get none of this one's descriptors but the standard ones.
+///
+/// # Errors
+/// When the kernel does not know how (before Linux 5.11).
+pub fn keep_descriptors() -> io::Result<()> {
+    // SAFETY: it changes no descriptor but for `exec`.
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The SCTP port that a packet is for.

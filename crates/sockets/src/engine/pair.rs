@@ -17,7 +17,7 @@ use crate::protocol::name::SocketName;
 /// The largest message that a program can send at once, as the kernel's `net.core.wmem_default` on most machines.
 pub(super) const MAX_MESSAGE_BYTES: usize = 212_992;
 /// Bytes that may wait in a pair for the program: the engine's send buffer.
-const PAIR_BYTES: usize = 1 << 20;
+pub(super) const PAIR_BYTES: usize = 1 << 20;
 
 /// See the module.
 #[derive(Debug)]

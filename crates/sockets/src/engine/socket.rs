@@ -16,9 +16,9 @@ use crate::protocol::frame::{Header, Kind};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::State;
 
-/// Notifications that wait for room in a pair, at most; later ones are dropped, as the kernel drops them when the
-/// receive buffer is full.
-const MAX_NOTIFICATIONS: usize = 256;
+/// Notifications and errors that wait for room in a pair, at most; later ones are dropped, as the kernel drops
+/// notifications when the receive buffer is full.
+pub(super) const MAX_NOTIFICATIONS: usize = 256;
 
 /// The port and addresses of a bound socket.
 #[derive(Debug)]
@@ -139,6 +139,14 @@ impl Socket {
         }
     }
 
+    /// The next call that receives fails; dropped if too much waits, since a program that never receives may cause any
+    /// number.
+    pub(super) fn fail(&mut self, error: i32) {
+        if self.inbox.len() < MAX_NOTIFICATIONS {
+            self.deliver(Header::of_error(error), Bytes::new(), None);
+        }
+    }
+
     /// Moves messages into the pair while it has room; whether all are in.
     pub(super) fn flush(&mut self) -> bool {
         while let Some(first) = self.inbox.front() {
@@ -160,6 +168,12 @@ impl Socket {
             self.pair.end();
         }
         true
+    }
+
+    /// Messages that wait for room in the pair.
+    #[cfg(test)]
+    pub(super) fn waiting_count(&self) -> usize {
+        self.inbox.len()
     }
 
     /// Whether messages of a peer found no room in the pair.

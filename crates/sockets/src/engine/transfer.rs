@@ -146,7 +146,7 @@ impl Engine {
             Ok(false) => this.held = Some((header, payload)),
             Err(Failure(error)) => {
                 // The call that sent it has returned: the next one that receives fails instead.
-                this.deliver(Header::of_error(error), Bytes::new(), None);
+                this.fail(error);
                 self.receive_messages(number);
             }
         }
