@@ -266,7 +266,7 @@ impl Engine {
         let peer_port = this.settings.peer_port;
         let remotes = peers.iter().map(|peer| {
             let ip = peer.ip().to_canonical();
-            (ip, self.transport_to(ip, peer_port)).into()
+            (ip, transport_to(self, ip, peer_port)).into()
         });
         let remotes: Vec<SocketAddr> = remotes.collect();
         let is_own = this.associations.iter().any(|association| {
@@ -317,18 +317,6 @@ impl Engine {
         self.associations.insert(association, made);
         self.watch(number);
         Ok(association)
-    }
-
-    /// The UDP port at which a peer is, whose sockets have said `peer_port`; 0 for SCTP over IP.
-    fn transport_to(&self, ip: IpAddr, peer_port: u16) -> u16 {
-        // With itself the machine speaks the faster one, which needs no capability.
-        if is_local(ip) {
-            return peer_port;
-        }
-        match self.transports.to(ip, self.wires.has_ip(ip)) {
-            Transport::Ip => 0,
-            Transport::Udp(port) => port.unwrap_or(peer_port),
-        }
     }
 
     /// The ways to these addresses, and the least of their MTUs.
@@ -456,6 +444,18 @@ impl Engine {
             this.names = Some((local, peer));
             this.bound = Some(Bound { port, addresses: Vec::new() });
         }
+    }
+}
+
+/// The UDP port at which a peer is, whose sockets have said `peer_port`; 0 for SCTP over IP.
+fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
+    // With itself the machine speaks the faster one, which needs no capability.
+    if is_local(ip) {
+        return peer_port;
+    }
+    match engine.transports.to(ip, engine.wires.has_ip(ip)) {
+        Transport::Ip => 0,
+        Transport::Udp(port) => port.unwrap_or(peer_port),
     }
 }
 

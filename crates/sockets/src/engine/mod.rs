@@ -2,13 +2,15 @@
 //!
 //! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections of calls, `calls` what each
 //! does; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the table
-//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket; `autoclose` ends idle
-//! associations.
+//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket; `autoclose` and `idle`
+//! end associations without data.
 
 mod autoclose;
 mod calls;
 mod events;
+mod idle;
 mod notifications;
+mod option_names;
 mod options;
 mod pair;
 mod ports;

@@ -9,7 +9,7 @@ use rexmit_sctp::{
 };
 
 use super::notifications::Type;
-use super::options::name as options;
+use super::option_names as options;
 use crate::protocol::marks::Marks;
 
 /// The packet size on the ways of this machine to itself.

@@ -7,10 +7,11 @@ use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
 use rexmit_recovery::PathState;
 use rexmit_sctp::PathStatistics;
 
+use super::super::option_names as name;
 use super::super::settings::Settings;
 use super::super::socket::{Association, Socket};
 use super::super::{Engine, Failure, Outcome};
-use super::{KEPT, name, sized, u16_at, u32_at, words};
+use super::{KEPT, sized, u16_at, u32_at, words};
 use crate::protocol::request::State;
 use crate::protocol::{IPPROTO_SCTP, address};
 
@@ -48,14 +49,14 @@ impl Engine {
         match option {
             name::STATUS => {
                 sized(value, 4)?;
-                self.status(this, u32_at(value, 0))
+                status(self, this, u32_at(value, 0))
             }
             name::PEER_ADDR_INFO => {
                 let association = u32_at(sized(value, 152)?, 0);
                 let (wanted, _) = address::parse(&value[4..]).ok_or(Failure(EINVAL))?;
                 let (number, paths) = self.paths_of(this, association)?;
                 let (_, path) = self.path_to(this, association, wanted)?;
-                Ok(self.path_info(number, paths.get(usize::from(path))))
+                Ok(path_info(self, number, paths.get(usize::from(path))))
             }
             name::ASSOC_NUMBER => Ok(words(&[this.associations.len() as u32])),
             name::ASSOC_IDS => {
@@ -65,14 +66,14 @@ impl Engine {
                 ))
             }
             name::PEER_ADDRS | name::LOCAL_ADDRS => {
-                self.addresses_of(this, u32_at(sized(value, 8)?, 0), option == name::PEER_ADDRS)
+                addresses_of(self, this, u32_at(sized(value, 8)?, 0), option == name::PEER_ADDRS)
             }
             name::PRIMARY_ADDR => {
                 let association = u32_at(sized(value, 132)?, 0);
                 let (number, paths) = self.paths_of(this, association)?;
                 let primary = paths.iter().find(|path| path.is_primary);
                 let mut bytes = words(&[number]);
-                let known = primary.map(|path| self.with_sctp_port(number, path.remote));
+                let known = primary.map(|path| with_sctp_port(self, number, path.remote));
                 address::write_storage(known, &mut bytes);
                 Ok(bytes)
             }
@@ -113,91 +114,91 @@ impl Engine {
         let number = number.ok_or(Failure(EINVAL))?;
         Ok((number, self.associations.get(&number).ok_or(Failure(EINVAL))?))
     }
+}
 
-    fn with_sctp_port(&self, number: u32, address: SocketAddr) -> SocketAddr {
-        let port = self.associations.get(&number).map_or(0, |association| association.remote_port);
-        (address.ip(), port).into()
+fn with_sctp_port(engine: &Engine, number: u32, address: SocketAddr) -> SocketAddr {
+    let port = engine.associations.get(&number).map_or(0, |association| association.remote_port);
+    (address.ip(), port).into()
+}
+
+/// `sctp_paddrinfo`.
+fn path_info(engine: &Engine, number: u32, path: Option<&PathStatistics>) -> Vec<u8> {
+    let mut bytes = words(&[number]);
+    let address = path.map(|path| with_sctp_port(engine, number, path.remote));
+    address::write_storage(address, &mut bytes);
+    let Some(path) = path else {
+        bytes.resize(152, 0);
+        return bytes;
+    };
+    let state = match path.state {
+        PathState::Active => 2,
+        PathState::Inactive => 0,
+        PathState::PotentiallyFailed => 1,
+        _ => 3,
+    };
+    let millis = |time: Duration| time.as_millis() as u32;
+    bytes.extend(words(&[
+        state,
+        path.cwnd as u32,
+        path.srtt.map_or(0, millis),
+        millis(path.rto),
+        1500,
+    ]));
+    bytes
+}
+
+/// `sctp_status`.
+fn status(engine: &Engine, socket: &Socket, number: u32) -> Outcome {
+    const COOKIE_WAIT: u32 = 2;
+    const ESTABLISHED: u32 = 4;
+    const SHUTDOWN_PENDING: u32 = 5;
+    const SHUTDOWN_RECEIVED: u32 = 7;
+    let (number, association) = engine.association_of(socket, number)?;
+    let (number, paths) = engine.paths_of(socket, number).map(|(_, paths)| (number, paths))?;
+    let state = match association {
+        Association { is_closing: true, .. } => SHUTDOWN_PENDING,
+        Association { peer_has_ended: true, .. } => SHUTDOWN_RECEIVED,
+        Association { streams: None, .. } => COOKIE_WAIT,
+        _ => ESTABLISHED,
+    };
+    let (outbound, inbound) = association.streams.unwrap_or((0, 0));
+    let in_flight: u32 = paths.iter().map(|path| path.packets_in_flight).sum();
+    let config = &socket.settings.config;
+    let mut bytes = words(&[number, state, config.receive_buffer_bytes as u32]);
+    for count in [in_flight.min(65_535) as u16, 0, inbound, outbound] {
+        bytes.extend(count.to_ne_bytes());
     }
+    bytes.extend(words(&[socket.settings.fragment_bytes()]));
+    bytes.extend(path_info(engine, number, paths.iter().find(|path| path.is_primary)));
+    Ok(bytes)
+}
 
-    /// `sctp_paddrinfo`.
-    fn path_info(&self, number: u32, path: Option<&PathStatistics>) -> Vec<u8> {
-        let mut bytes = words(&[number]);
-        let address = path.map(|path| self.with_sctp_port(number, path.remote));
-        address::write_storage(address, &mut bytes);
-        let Some(path) = path else {
-            bytes.resize(152, 0);
-            return bytes;
-        };
-        let state = match path.state {
-            PathState::Active => 2,
-            PathState::Inactive => 0,
-            PathState::PotentiallyFailed => 1,
-            _ => 3,
-        };
-        let millis = |time: Duration| time.as_millis() as u32;
-        bytes.extend(words(&[
-            state,
-            path.cwnd as u32,
-            path.srtt.map_or(0, millis),
-            millis(path.rto),
-            1500,
-        ]));
-        bytes
-    }
-
-    /// `sctp_status`.
-    fn status(&self, socket: &Socket, number: u32) -> Outcome {
-        const COOKIE_WAIT: u32 = 2;
-        const ESTABLISHED: u32 = 4;
-        const SHUTDOWN_PENDING: u32 = 5;
-        const SHUTDOWN_RECEIVED: u32 = 7;
-        let (number, association) = self.association_of(socket, number)?;
-        let (number, paths) = self.paths_of(socket, number).map(|(_, paths)| (number, paths))?;
-        let state = match association {
-            Association { is_closing: true, .. } => SHUTDOWN_PENDING,
-            Association { peer_has_ended: true, .. } => SHUTDOWN_RECEIVED,
-            Association { streams: None, .. } => COOKIE_WAIT,
-            _ => ESTABLISHED,
-        };
-        let (outbound, inbound) = association.streams.unwrap_or((0, 0));
-        let in_flight: u32 = paths.iter().map(|path| path.packets_in_flight).sum();
-        let config = &socket.settings.config;
-        let mut bytes = words(&[number, state, config.receive_buffer_bytes as u32]);
-        for count in [in_flight.min(65_535) as u16, 0, inbound, outbound] {
-            bytes.extend(count.to_ne_bytes());
+/// `sctp_getaddrs`.
+fn addresses_of(engine: &Engine, socket: &Socket, number: u32, of_peer: bool) -> Outcome {
+    let (number, mut all) = match engine.paths_of(socket, number) {
+        Ok((number, paths)) if of_peer => {
+            let remote = |path: &PathStatistics| with_sctp_port(engine, number, path.remote);
+            (number, paths.iter().map(remote).collect::<Vec<_>>())
         }
-        bytes.extend(words(&[socket.settings.fragment_bytes()]));
-        bytes.extend(self.path_info(number, paths.iter().find(|path| path.is_primary)));
-        Ok(bytes)
-    }
-
-    /// `sctp_getaddrs`.
-    fn addresses_of(&self, socket: &Socket, number: u32, of_peer: bool) -> Outcome {
-        let (number, mut all) = match self.paths_of(socket, number) {
-            Ok((number, paths)) if of_peer => {
-                let remote = |path: &PathStatistics| self.with_sctp_port(number, path.remote);
-                (number, paths.iter().map(remote).collect::<Vec<_>>())
-            }
-            Ok((number, paths)) => {
-                let port = self.associations.get(&number).map_or(0, |known| known.port);
-                (number, paths.iter().map(|path| (path.local.ip(), port).into()).collect())
-            }
-            Err(failure) if of_peer => return Err(failure),
-            Err(_) => {
-                let bound = socket.bound.as_ref().ok_or(Failure(EINVAL))?;
-                let any = socket.any();
-                let known = if bound.addresses.is_empty() { &[any][..] } else { &bound.addresses };
-                (0, known.iter().map(|ip| (*ip, bound.port).into()).collect())
-            }
-        };
-        all.sort_unstable();
-        all.dedup();
-        let mut bytes = words(&[number, all.len() as u32]);
-        for address in all {
-            address::write(address::in_family(address, socket.name.is_ipv6), &mut bytes);
+        Ok((number, paths)) => {
+            let port = engine.associations.get(&number).map_or(0, |known| known.port);
+            (number, paths.iter().map(|path| (path.local.ip(), port).into()).collect())
         }
-        Ok(bytes)
+        Err(failure) if of_peer => return Err(failure),
+        Err(_) => {
+            let bound = socket.bound.as_ref().ok_or(Failure(EINVAL))?;
+            let any = socket.any();
+            let known = if bound.addresses.is_empty() { &[any][..] } else { &bound.addresses };
+            (0, known.iter().map(|ip| (*ip, bound.port).into()).collect())
+        }
+    };
+    all.sort_unstable();
+    all.dedup();
+    let mut bytes = words(&[number, all.len() as u32]);
+    for address in all {
+        address::write(address::in_family(address, socket.name.is_ipv6), &mut bytes);
     }
+    Ok(bytes)
 }
 
 /// Options whose value is what was set.

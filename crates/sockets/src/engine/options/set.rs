@@ -6,9 +6,10 @@ use std::time::Duration;
 use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
 
 use super::super::notifications::Type;
+use super::super::option_names as name;
 use super::super::settings::Settings;
 use super::super::{Engine, Failure, Outcome};
-use super::{KEPT, assoc_value, int, name, sized, u16_at, u32_at};
+use super::{KEPT, assoc_value, int, sized, u16_at, u32_at};
 use crate::protocol::{IPPROTO_SCTP, address, bytes_at};
 
 /// The longest delay of SACKs (RFC 9260 §6.2).
@@ -56,8 +57,8 @@ impl Engine {
                 }
             }
             match option {
-                name::PRIMARY_ADDR => return self.set_primary(socket, sized(value, 132)?),
-                name::PEER_ADDR_PARAMS => self.check_path_address(socket, value)?,
+                name::PRIMARY_ADDR => return set_primary(self, socket, sized(value, 132)?),
+                name::PEER_ADDR_PARAMS => check_path_address(self, socket, value)?,
                 _ => {}
             }
         }
@@ -69,30 +70,30 @@ impl Engine {
         };
         Ok(this.settings.marks().to_number().to_ne_bytes().to_vec())
     }
+}
 
-    /// `sctp_prim`: the path of new data.
-    fn set_primary(&mut self, socket: u64, value: &[u8]) -> Outcome {
-        let this = self.sockets.get(&socket).ok_or(Failure(EINVAL))?;
-        let (wanted, _) = address::parse(&value[4..]).ok_or(Failure(EINVAL))?;
-        let (number, path) = self.path_to(this, u32_at(value, 0), wanted)?;
-        let known = self.associations.get(&number).ok_or(Failure(EINVAL))?;
-        let (port, id, now) = (known.port, known.id, self.now);
-        let port = self.ports.touch(port).ok_or(Failure(EINVAL))?;
-        port.endpoint.set_primary(now, id, path).map_err(|_| Failure(EINVAL))?;
-        Ok(Vec::new())
-    }
+/// `sctp_prim`: the path of new data.
+fn set_primary(engine: &mut Engine, socket: u64, value: &[u8]) -> Outcome {
+    let this = engine.sockets.get(&socket).ok_or(Failure(EINVAL))?;
+    let (wanted, _) = address::parse(&value[4..]).ok_or(Failure(EINVAL))?;
+    let (number, path) = engine.path_to(this, u32_at(value, 0), wanted)?;
+    let known = engine.associations.get(&number).ok_or(Failure(EINVAL))?;
+    let (port, id, now) = (known.port, known.id, engine.now);
+    let port = engine.ports.touch(port).ok_or(Failure(EINVAL))?;
+    port.endpoint.set_primary(now, id, path).map_err(|_| Failure(EINVAL))?;
+    Ok(Vec::new())
+}
 
-    /// Fails if the value of `SCTP_PEER_ADDR_PARAMS` names an association and an address that is not its peer's.
-    fn check_path_address(&self, socket: u64, value: &[u8]) -> Result<(), Failure> {
-        let this = self.sockets.get(&socket).ok_or(Failure(EINVAL))?;
-        let value = sized(value, 132)?;
-        let is_named =
-            |(address, _): &(SocketAddr, usize)| !address.ip().to_canonical().is_unspecified();
-        let named = address::parse(&value[4..]).filter(is_named);
-        let Some((address, _)) = named else { return Ok(()) };
-        let is_connected = !this.is_one_to_one() || this.association.is_some();
-        if is_connected { self.path_to(this, u32_at(value, 0), address).map(drop) } else { Ok(()) }
-    }
+/// Fails if the value of `SCTP_PEER_ADDR_PARAMS` names an association and an address that is not its peer's.
+fn check_path_address(engine: &Engine, socket: u64, value: &[u8]) -> Result<(), Failure> {
+    let this = engine.sockets.get(&socket).ok_or(Failure(EINVAL))?;
+    let value = sized(value, 132)?;
+    let is_named =
+        |(address, _): &(SocketAddr, usize)| !address.ip().to_canonical().is_unspecified();
+    let named = address::parse(&value[4..]).filter(is_named);
+    let Some((address, _)) = named else { return Ok(()) };
+    let is_connected = !this.is_one_to_one() || this.association.is_some();
+    if is_connected { engine.path_to(this, u32_at(value, 0), address).map(drop) } else { Ok(()) }
 }
 
 fn set_of_socket(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(), Failure> {
