@@ -10,7 +10,7 @@ from typing import Callable, Optional
 
 from ._association import Association
 from ._errors import InternalError
-from ._events import Address, Closed, Connected
+from ._events import Address, Closed, Connected, Readable
 from ._rexmit import Endpoint
 
 # Datagrams received before the loop gets its turn.
@@ -92,11 +92,11 @@ class Transport:
             self._set_timer(now)
 
     def _report(self) -> bool:
-        """Reads events, which may wake tasks. Returns whether there were any."""
-        has_any = False
+        """Reads events, which may wake tasks. Returns whether there are messages, which they may answer."""
+        has_messages = False
         while (report := self.endpoint.next_event()) is not None:
-            has_any = True
             number, event = report
+            has_messages = has_messages or isinstance(event, Readable)
             association = self.associations.get(number)
             if association is None:
                 # One that was not accepted, as the server is closing, may be told of its end.
@@ -109,7 +109,7 @@ class Transport:
                 association.on_event(event)
             if isinstance(event, Closed):
                 del self.associations[number]
-        return has_any
+        return has_messages
 
     def close(self) -> None:
         """Closes the socket. Associations that are not over end without a packet to their peers."""
@@ -149,12 +149,12 @@ class Transport:
         if self._is_closed:
             return
         try:
-            has_any = self._report()
+            has_messages = self._report()
         except InternalError as error:
             self._fail(error)
             return
-        # Tasks that events have woken run before: what they send shares packets with the acknowledgement.
-        if has_any:
+        # Tasks that messages have woken run before: their answers share packets with the acknowledgement.
+        if has_messages:
             self.schedule()
         else:
             self.run()
