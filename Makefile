@@ -26,7 +26,7 @@ test-long: setup ## the same at full length, thousands of seeds; and CMT compare
 	scripts/interop --messages 10000
 	$(CARGO) test --quiet --release -p rexmit-webrtc --test browsers -- --ignored
 	scripts/webrtc-interop --messages 10000
-	scripts/python-test
+	REXMIT_SLURM=1 scripts/python-test
 	scripts/ns2
 
 golden: ## compare every packet and counter of recorded runs with what is recorded in tests/golden

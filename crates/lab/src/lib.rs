@@ -11,6 +11,7 @@
 //! [`measure::Comparison`] those of several runs. [`table`] prints a comparison on a terminal,
 //! [`finding`] summarizes it in a sentence, and serde writes it as JSON.
 
+pub mod analysis;
 pub mod bound;
 pub mod connections;
 pub mod finding;

@@ -80,6 +80,9 @@ pub enum Way {
     Out = 2,
 }
 
+/// Comments in captures on lost packets begin with it.
+pub const LOST: &str = "lost: ";
+
 /// The comment in captures on a lost packet.
 #[must_use]
 pub const fn loss_comment(cause: LossCause) -> &'static str {

@@ -289,6 +289,37 @@ fn udp_and_sctp_have_messages_too() {
     assert_eq!(sent, expected.map(messages));
 }
 
+/// As [`sctp`], with an I-DATA chunk (RFC 8260 §2.1) and the checksum.
+fn sctp_with_checksum(tsn: u32, payload: u8) -> Vec<u8> {
+    let mut bytes = sctp(&[]);
+    bytes.extend([64, 3, 0, 20 + payload]);
+    bytes.extend(tsn.to_be_bytes());
+    bytes.extend(vec![0; 12 + usize::from(payload).next_multiple_of(4)]);
+    let checksum = rexmit_core::checksum::crc32c(&bytes);
+    bytes[8..12].copy_from_slice(&checksum.to_le_bytes());
+    bytes
+}
+
+/// Of datagrams at other ports than SCTP's, the checksum decides.
+#[test]
+fn sctp_in_udp_is_found_at_any_port() {
+    let udp = |port: u16, payload: &[u8]| {
+        let mut frame = Vec::new();
+        let builder = PacketBuilder::ipv4(CLIENT, SERVER, 64).udp(port, 7000);
+        builder.write(&mut frame, payload).unwrap();
+        frame
+    };
+    let packet = sctp_with_checksum(10, 30);
+    let mut damaged = packet.clone();
+    damaged[30] ^= 1;
+    let frames = [udp(4000, &packet), udp(4000, &packet), udp(4001, &packet), udp(4002, &damaged)];
+    let trace = Trace::open(&file("any-port.pcap", &capture(&frames, 2000))).unwrap();
+    let sent: Vec<_> = trace.flows.iter().map(|flow| flow.client.clone()).collect();
+    // The retransmission does not count. 64 bytes: a datagram of something else.
+    let expected = [&[(0, 30)][..], &[(0, 30)], &[(0, 64)]];
+    assert_eq!(sent, expected.map(messages));
+}
+
 /// The same as pcapng, with a clock of 2⁻¹⁰ s, or microseconds if it is not told.
 fn capture_ng(frames: &[Vec<u8>], resolution: Option<u8>) -> Vec<u8> {
     let mut writer = PcapNgWriter::new(Vec::new()).unwrap();

@@ -36,8 +36,8 @@ mod _rexmit {
     use crate::identity::{Identity, Trust};
     #[pymodule_export]
     use crate::lab::{
-        LabResults, LabStudy, Sweep, Table, advice_study, execute_run, program, read_trace,
-        simulate, study_names,
+        LabResults, LabStudy, Sweep, Table, advice_study, analyse_capture, execute_run, program,
+        read_trace, simulate, study_names,
     };
 
     #[pymodule_init]

@@ -55,7 +55,11 @@ def test_the_programs_of_the_page_on_the_lab(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     study, own = programs(CRATE.parent.parent / "docs/python-lab.md")
     (readme,) = (program for program in programs(CRATE / "README.md") if "lab" in program)
+    (six_lines,) = programs(CRATE.parent.parent / "README.md")
+    assert len(six_lines.splitlines()) == 6
+    six_lines = six_lines.replace(").run()", ").with_seeds(1).run()").replace("loss=0.02", "loss=0.02, seeds=1")
     for program, expected in (
+        (six_lines.replace('"traces/', f'"{CRATE.parent.parent}/traces/'), "Choose interactive"),
         (study.replace("with_seeds(3)", "with_seeds(1)"), "All modifications retransmit more"),
         (own, "10 runs"),
         (readme, "interactive"),

@@ -311,6 +311,48 @@ def test_a_profile_is_recommended_for_a_capture(tmp_path):
         lab.advise("/none")
 
 
+def test_the_path_of_advice_is_estimated_or_assumed_and_it_says_which(tmp_path):
+    assumed = lab.advise(ROOT / "traces/ssh.csv.gz", seeds=1, store=tmp_path)
+    assert "Assumed, as the file has no ACKs: a round trip of 100 ms, 2 % loss." in assumed.about
+    assert not any(row.is_rival for row in assumed.rows)
+    estimated = lab.advise(ROOT / "traces/ssh.pcap.gz", loss=0.02, seeds=1, store=tmp_path)
+    assert "Estimated from the capture: a round trip takes 0.0 ms." in estimated.about
+
+
+def test_a_capture_is_analysed(tmp_path):
+    """The retransmissions are those that Wireshark finds in it."""
+    analysis = lab.analyse(ROOT / "traces/crossfire.pcap.gz")
+    again = [it["sent"]["repeating_packets"] for it in analysis.directions]
+    assert again == [0, 8, 0, 1, 0, 3, 0, 2]
+    assert not any(it["is_exact"] for it in analysis.directions)
+    frame = analysis.to_polars()
+    assert len(frame) == sum(it["sent"]["ranges"] for it in analysis.directions)
+    assert frame["repeated"].drop_nulls().to_list() == ["timer"] * 14
+    assert frame["bytes"].sum() == sum(it["sent"]["new_bytes"] for it in analysis.directions)
+    assert len(analysis.to_pandas()) == len(frame) and "RTT ms" in str(analysis)
+    with pytest.raises(ValueError, match="only pcap and pcapng"):
+        lab.analyse(ROOT / "traces/ssh.csv.gz")
+    with pytest.raises(ValueError, match="in common"):
+        lab.analyse(ROOT / "traces/ssh.pcap.gz", ROOT / "traces/crossfire.pcap.gz")
+    with pytest.raises(FileNotFoundError):
+        lab.analyse(tmp_path / "none.pcapng")
+
+
+def test_a_sweep_is_planned_before_it_is_run():
+    study = lab.Study.load(ROOT / "studies/long/limit-full-ordered.toml")
+    plan = study.plan(64)
+    assert (plan.runs, plan.cores) == (40_320, 64)
+    assert plan.hours == pytest.approx(plan.core_hours / 64)
+    assert str(plan).startswith("40,320 runs: about ") and str(plan).endswith(" on 64 cores")
+    small = lab_kit.study(seeds=1)
+    assert small.plan(3).core_hours == pytest.approx(small.estimated_seconds / 3600)
+    assert small.plan(1000).hours == small.plan(6).hours, "it has six runs"
+    assert lab_kit.study(seeds=5).estimated_seconds == pytest.approx(5 * small.estimated_seconds)
+    for cores, error in ((0, ValueError), (2.5, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="cores"):
+            study.plan(cores)
+
+
 def test_threads_run_python_during_runs(tmp_path):
     """A thread that counts gets on while runs take place."""
     study = lab_kit.study("30min", seeds=4)

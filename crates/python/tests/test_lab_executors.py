@@ -78,6 +78,17 @@ def test_progress_is_reported_and_results_are_found_again(expected, tmp_path, si
     assert (here.found, here.executed) == (42, 0)
 
 
+def test_a_task_has_as_many_runs_as_it_may(expected, tmp_path):
+    executor = Inline()
+    results = lab_kit.study().run(executor, store=tmp_path / "one", task_seconds=1000)
+    assert executor.tasks == 1 and results.to_polars().equals(expected)
+    for wrong in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="above zero"):
+            lab_kit.study().run(executor, store=tmp_path, task_seconds=wrong)
+    with pytest.raises(ValueError, match="choose an executor"):
+        lab_kit.study().run(store=tmp_path, task_seconds=1)
+
+
 @pytest.mark.parametrize("interrupted_by", ["executor", "threads"])
 def test_an_interrupted_sweep_goes_on(expected, tmp_path, single_runs, interrupted_by):
     def stop(progress):

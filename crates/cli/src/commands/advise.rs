@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use rexmit_lab::traffic::{Sender, Trace};
+use rexmit_lab::traffic::Sender;
 use rexmit_study::advice::{
-    Advice, DEFAULT_MAX_COST, DEFAULT_SEEDS, Question, QuestionError, link,
+    Advice, DEFAULT_MAX_COST, DEFAULT_SEEDS, PathGiven, Question, QuestionError,
 };
 use rexmit_study::page::study::html;
 use rexmit_study::runner::all_cores;
@@ -19,12 +19,14 @@ use crate::values;
 
 /// Say which profile to choose for captured traffic: what it gains, and what it costs.
 ///
-/// Replays the messages of one connection under several profiles over a simulated path, in virtual time: at most ten
+/// Replays the messages of one connection under every profile for messages over a simulated path, in virtual time: at most ten
 /// minutes of them, and five runs per profile. The table has latencies and costs, and the last line the profile with the
-/// lowest 99.9th percentile among those that are not too expensive.
+/// lowest 99.9th percentile among those that are not too expensive. The path is given, or estimated from a capture of TCP or
+/// of SCTP that is not encrypted.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-"  rexmit advise capture.pcapng --rtt 80ms --loss 2%
+"  rexmit advise capture.pcapng                        # over the path that the capture shows
+  rexmit advise capture.pcapng --rtt 80ms --loss 2%
   rexmit advise traces/ssh.csv.gz --direction s2c --flow 1 --ordered
   rexmit advise capture.pcapng --link 'delay 40ms 5ms loss gemodel 1% 25%' --report advice.html
   rexmit advise capture.pcapng --json | jq .recommended"))]
@@ -32,12 +34,12 @@ pub(crate) struct Arguments {
     /// Capture (pcap or pcapng) or trace (CSV with the columns trace,flow_id,direction,time_us,payload_bytes), optionally
     /// compressed by gzip.
     file: PathBuf,
-    /// Round-trip time of the path, half of it each way.
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = values::duration)]
-    rtt: Duration,
-    /// Packet loss in each direction.
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::probability)]
-    loss: f64,
+    /// Round-trip time of the path, half of it each way [default: estimated from ACKs in the capture, else 100 ms].
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    rtt: Option<Duration>,
+    /// Packet loss in each direction [default: estimated from ACKs in the capture, with its bursts, else 2 %].
+    #[arg(long, value_name = "PERCENT", value_parser = values::probability)]
+    loss: Option<f64>,
     /// Both directions of the path as netem writes them, instead of --rtt and --loss.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["rtt", "loss"])]
     link: Option<String>,
@@ -72,13 +74,13 @@ enum Direction {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let trace = Trace::open(&arguments.file)?;
     let sender = match arguments.direction {
         Direction::C2s => Sender::Client,
         Direction::S2c => Sender::Server,
     };
-    let path = arguments.link.clone().unwrap_or_else(|| link(arguments.rtt, arguments.loss));
-    let mut question = Question::new(&trace, arguments.flow, sender, path)?;
+    let given =
+        PathGiven { rtt: arguments.rtt, loss: arguments.loss, link: arguments.link.clone() };
+    let mut question = Question::open(&arguments.file, arguments.flow, sender, &given)?;
     question.is_ordered = arguments.ordered;
     question.seeds = arguments.seeds;
     let study = question.study()?;
@@ -100,6 +102,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 impl From<QuestionError> for Failure {
     fn from(error: QuestionError) -> Self {
-        Self::new(Kind::Usage, error)
+        match error {
+            QuestionError::Unreadable(error) => error.into(),
+            error => Self::new(Kind::Usage, error),
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! `rexmit trace`.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use rexmit_lab::traffic::{Trace, TraceError, TraceStatistics};
+use rexmit_lab::analysis::{Analysis, AnalysisError, Cause, RangeRow};
+use rexmit_lab::traffic::{Sender, Trace, TraceError, TraceStatistics};
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
@@ -11,7 +14,9 @@ use crate::output::Format;
 
 /// Analyse traces and captures.
 #[derive(Debug, Args)]
-#[command(after_help = examples!("  rexmit trace stats traces/ssh.csv.gz"))]
+#[command(after_help = examples!(
+"  rexmit trace stats traces/ssh.csv.gz
+  rexmit trace analyse capture.pcapng"))]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -20,6 +25,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Stats(Stats),
+    Analyse(Analyse),
 }
 
 /// Print statistics of a trace or capture, per flow and direction and in total.
@@ -35,14 +41,95 @@ struct Stats {
     format: Format,
 }
 
+/// Print what a capture shows of loss recovery: latency per byte, retransmissions by cause, duplicate ACKs, redundant copies.
+///
+/// For TCP, and for SCTP that is not encrypted. Captured at the sender, it has the latency to the ACK, and losses and spurious
+/// retransmissions are estimated from ACKs. With a capture of the other end, they are known, and the latency to arrival and
+/// delivery is reported, too.
+#[derive(Debug, Args)]
+#[command(visible_alias = "analyze", after_help = examples!(
+"  rexmit trace analyse sender.pcapng
+  rexmit trace analyse sender.pcapng --other-end receiver.pcapng
+  rexmit trace analyse sender.pcapng --ranges ranges.csv
+  rexmit trace analyse --json sender.pcapng | jq '.directions[].path.loss'"))]
+struct Analyse {
+    /// Capture (pcap or pcapng), optionally compressed by gzip.
+    file: PathBuf,
+    /// Capture of the same time at the other end of the connections. The shortest delay is taken to be the same in both
+    /// directions, which gives the difference between the clocks.
+    #[arg(long, value_name = "FILE")]
+    other_end: Option<PathBuf>,
+    /// Number of the connection in the file [default: all].
+    #[arg(long, value_name = "N")]
+    flow: Option<u32>,
+    /// File to write a row per range of data to, as CSV: when it was sent, acknowledged and received, and why it was sent again.
+    #[arg(long, value_name = "FILE")]
+    ranges: Option<PathBuf>,
+    #[command(flatten)]
+    format: Format,
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Command::Stats(Stats { file, format }) = &arguments.command;
-    let statistics = TraceStatistics::new(&Trace::open(file)?);
-    format.print(&statistics, TraceStatistics::table)
+    match &arguments.command {
+        Command::Stats(Stats { file, format }) => {
+            let statistics = TraceStatistics::new(&Trace::open(file)?);
+            format.print(&statistics, TraceStatistics::table)
+        }
+        Command::Analyse(arguments) => analyse(arguments),
+    }
+}
+
+fn analyse(arguments: &Analyse) -> Outcome {
+    let mut analysis = Analysis::open(&arguments.file, arguments.other_end.as_deref())?;
+    if let Some(flow) = arguments.flow {
+        let known: Vec<_> = analysis.directions.iter().map(|it| it.flow.to_string()).collect();
+        analysis.directions.retain(|direction| direction.flow == flow);
+        if analysis.directions.is_empty() {
+            let what = format!("there is no flow {flow}: choose one of {}", known.join(", "));
+            return Err(Failure::new(Kind::Usage, what));
+        }
+    }
+    if let Some(file) = &arguments.ranges {
+        write_ranges(&analysis, file).map_err(|error| {
+            let what = format!("{}: {error}; choose another file with --ranges", file.display());
+            Failure::new(Kind::File, what)
+        })?;
+    }
+    arguments.format.print(&analysis, Analysis::to_string)
+}
+
+fn write_ranges(analysis: &Analysis, file: &Path) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(file)?);
+    writeln!(out, "flow,direction,first,bytes,sent_s,ack_ms,arrival_ms,repeated")?;
+    for direction in &analysis.directions {
+        let side = match direction.direction {
+            Sender::Client => "c2s",
+            Sender::Server => "s2c",
+        };
+        for range in &direction.ranges {
+            let RangeRow { first, bytes, sent_s, ack_ms, arrival_ms, repeated } = range;
+            let [ack, arrival] =
+                [ack_ms, arrival_ms].map(|ms| ms.map_or_else(String::new, |ms| format!("{ms:.6}")));
+            let causes: Vec<&str> = repeated.iter().map(|it| Cause::word(*it)).collect();
+            let causes = causes.join(" ");
+            writeln!(
+                out,
+                "{},{side},{first},{bytes},{sent_s:.9},{ack},{arrival},{causes}",
+                direction.flow
+            )?;
+        }
+    }
+    out.flush()
 }
 
 impl From<TraceError> for Failure {
     fn from(error: TraceError) -> Self {
+        Self::new(Kind::File, error)
+    }
+}
+
+impl From<AnalysisError> for Failure {
+    fn from(error: AnalysisError) -> Self {
         Self::new(Kind::File, error)
     }
 }

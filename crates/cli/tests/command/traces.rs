@@ -47,6 +47,32 @@ fn json_has_each_flow_and_the_total() {
     assert_eq!(packets.map(|flow| flow["packets"].as_u64().unwrap()).sum::<u64>(), 26_102);
 }
 
+/// Wireshark finds the same retransmissions in it (`tcp.analysis.retransmission`); the receiver reported each as a duplicate.
+#[test]
+fn a_capture_is_analysed() {
+    let ranges = scratch("ranges.csv");
+    let command = format!("trace analyse {}", bundled("crossfire.pcap.gz"));
+    let text = run(&format!("{command} --ranges {}", ranges.display())).text();
+    assert!(text.contains("estimated from ACKs"), "{text}");
+    let json = run(&format!("{command} --json")).json();
+    let directions = json["directions"].as_array().unwrap();
+    let numbers = |of: &str, name: &str| -> Vec<u64> {
+        directions.iter().map(|it| it[of][name].as_u64().unwrap()).collect()
+    };
+    let again = [0, 8, 0, 1, 0, 3, 0, 2];
+    assert_eq!(numbers("sent", "repeating_packets"), again);
+    let timers = directions.iter().map(|it| it["repeated"]["timer"]["spurious"].as_u64());
+    assert_eq!(timers.map(|it| it.unwrap_or(0)).collect::<Vec<_>>(), again);
+    let rows = std::fs::read_to_string(ranges).unwrap();
+    assert_eq!(rows.lines().count() as u64, 1 + numbers("sent", "ranges").iter().sum::<u64>());
+    assert_eq!(rows.lines().filter(|row| row.ends_with(",timer")).count(), 14);
+    let one = run(&format!("{command} --json --flow 2")).json();
+    assert_eq!(one["directions"].as_array().unwrap().len(), 2);
+    run(&format!("{command} --flow 9")).assert_failed(2, "there is no flow 9");
+    run(&format!("trace analyse {}", bundled("ssh.csv.gz")))
+        .assert_failed(1, "only pcap and pcapng files have packets");
+}
+
 #[test]
 fn a_profile_is_recommended_for_a_capture() {
     let folder = scratch("advise");

@@ -4,31 +4,101 @@
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{
-    EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpSlice, UdpHeader, UdpHeaderSlice,
+    EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, UdpHeader,
+    UdpHeaderSlice,
 };
 use pcap_file::DataLink;
+use rexmit_core::checksum::{crc32c, crc32c_append};
+
+use super::sctp_chunks::{self, SctpPacket};
 
 /// The UDP port of encapsulated SCTP (RFC 6951 §5.1).
 const SCTP_OVER_UDP: u16 = 9899;
 
 /// A packet of a transport protocol.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct TransportPacket {
-    pub(super) protocol: IpNumber,
-    pub(super) source: SocketAddr,
-    pub(super) destination: SocketAddr,
-    pub(super) content: Content,
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TransportPacket {
+    /// The transport protocol; SCTP in UDP is SCTP.
+    pub protocol: Protocol,
+    /// Address and port of the sender.
+    pub source: SocketAddr,
+    /// Address and port of the receiver.
+    pub destination: SocketAddr,
+    /// Its headers.
+    pub content: Content,
 }
 
-/// The header fields needed to count payload.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Content {
+/// A transport protocol.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Protocol {
+    /// TCP (RFC 9293).
+    Tcp,
+    /// UDP (RFC 768).
+    Udp,
+    /// SCTP (RFC 9260), over IP or in UDP (RFC 6951).
+    Sctp,
+}
+
+/// The header fields of a packet.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Content {
     /// A TCP segment.
-    Tcp { is_syn: bool, is_ack: bool, sequence: u32, payload: u32 },
-    /// A UDP datagram.
-    Udp { payload: u32 },
-    /// An SCTP packet: TSN and user data of each DATA chunk.
-    Sctp { is_init: bool, data: Vec<(u32, u32)> },
+    Tcp(TcpSegment),
+    /// A UDP datagram with this number of bytes of payload.
+    Udp(u32),
+    /// An SCTP packet.
+    Sctp(SctpPacket),
+}
+
+/// The header fields of a TCP segment.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct TcpSegment {
+    /// SYN.
+    pub is_syn: bool,
+    /// FIN.
+    pub is_fin: bool,
+    /// RST.
+    pub is_reset: bool,
+    /// The sequence number.
+    pub sequence: u32,
+    /// The acknowledgment number, if ACK is set.
+    pub acknowledgment: Option<u32>,
+    /// The window field, not scaled.
+    pub window: u16,
+    /// SACK blocks in the order of the option (RFC 2018 §3): the first number of each, and the one after its last.
+    pub sack: Vec<(u32, u32)>,
+    /// Payload in bytes.
+    pub payload: u32,
+}
+
+impl TransportPacket {
+    /// Whether it opens a connection: a SYN without ACK, or an INIT.
+    #[must_use]
+    pub fn opens(&self) -> bool {
+        self.opening().is_some()
+    }
+
+    /// What distinguishes a packet that opens a connection from those of other connections between the same ports: its
+    /// sequence number, or the initiate tag of its INIT.
+    pub(super) fn opening(&self) -> Option<u32> {
+        match &self.content {
+            Content::Tcp(segment) => {
+                (segment.is_syn && segment.acknowledgment.is_none()).then_some(segment.sequence)
+            }
+            Content::Udp(_) => None,
+            Content::Sctp(packet) => packet.init,
+        }
+    }
+
+    /// Whether it answers the packet that opens a connection: a SYN with ACK, or an INIT ACK.
+    #[must_use]
+    pub fn answers_opening(&self) -> bool {
+        match &self.content {
+            Content::Tcp(segment) => segment.is_syn && segment.acknowledgment.is_some(),
+            Content::Udp(_) => false,
+            Content::Sctp(packet) => packet.is_init_ack,
+        }
+    }
 }
 
 /// Parses the transport packet in a captured frame; `None` for all other frames.
@@ -81,68 +151,66 @@ struct Transport<'a> {
 }
 
 impl Transport<'_> {
-    fn packet(
-        &self,
-        protocol: IpNumber,
-        ports: (u16, u16),
-        content: Content,
-    ) -> Option<TransportPacket> {
-        Some(TransportPacket {
-            protocol,
-            source: SocketAddr::new(self.source, ports.0),
-            destination: SocketAddr::new(self.destination, ports.1),
-            content,
-        })
+    fn packet(&self, protocol: Protocol, ports: (u16, u16), content: Content) -> TransportPacket {
+        let source = SocketAddr::new(self.source, ports.0);
+        let destination = SocketAddr::new(self.destination, ports.1);
+        TransportPacket { protocol, source, destination, content }
     }
 
     fn tcp(&self) -> Option<TransportPacket> {
         let segment = TcpSlice::from_slice(self.bytes).ok()?;
         let payload = self.declared_len.checked_sub(segment.header_slice().len())?;
-        let content = Content::Tcp {
+        let mut sack = Vec::new();
+        for option in segment.options_iterator().map_while(Result::ok) {
+            if let TcpOptionElement::SelectiveAcknowledgement(first, others) = option {
+                sack.push(first);
+                sack.extend(others.into_iter().flatten());
+            }
+        }
+        let content = Content::Tcp(TcpSegment {
             is_syn: segment.syn(),
-            is_ack: segment.ack(),
+            is_fin: segment.fin(),
+            is_reset: segment.rst(),
             sequence: segment.sequence_number(),
+            acknowledgment: segment.ack().then(|| segment.acknowledgment_number()),
+            window: segment.window_size(),
+            sack,
             payload: u32::try_from(payload).ok()?,
-        };
+        });
         let ports = (segment.source_port(), segment.destination_port());
-        self.packet(IpNumber::TCP, ports, content)
+        Some(self.packet(Protocol::Tcp, ports, content))
     }
 
     fn udp(&self) -> Option<TransportPacket> {
         let header = UdpHeaderSlice::from_slice(self.bytes).ok()?;
         let ports = (header.source_port(), header.destination_port());
         let declared_len = usize::from(header.length()).checked_sub(UdpHeader::LEN)?;
-        if ports.0 == SCTP_OVER_UDP || ports.1 == SCTP_OVER_UDP {
-            let bytes = self.bytes.get(UdpHeader::LEN..)?;
-            return Transport { declared_len, bytes, ..*self }.sctp();
+        let bytes = self.bytes.get(UdpHeader::LEN..)?;
+        let is_usual_port = ports.0 == SCTP_OVER_UDP || ports.1 == SCTP_OVER_UDP;
+        if is_usual_port || (bytes.len() == declared_len && has_sctp_checksum(bytes)) {
+            let content = Content::Sctp(sctp_chunks::parse(bytes, declared_len));
+            // The outer ports: many clients behind one address have the same ports inside.
+            return Some(self.packet(Protocol::Sctp, ports, content));
         }
         let payload = u32::try_from(declared_len).ok()?;
-        self.packet(IpNumber::UDP, ports, Content::Udp { payload })
+        Some(self.packet(Protocol::Udp, ports, Content::Udp(payload)))
     }
 
-    /// RFC 9260 §3: a common header, then chunks, each padded to four bytes.
     fn sctp(&self) -> Option<TransportPacket> {
-        const DATA: u8 = 0;
-        const DATA_HEADER: u16 = 16;
-        const INIT: u8 = 1;
-        let word = |at: usize| self.bytes.get(at..at + 4)?.first_chunk::<4>().copied();
-        let [a, b, c, d] = word(0)?;
+        let [a, b, c, d] = *self.bytes.first_chunk::<4>()?;
         let ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
-        let mut is_init = false;
-        let mut data = Vec::new();
-        let mut at = 12;
-        while at < self.declared_len
-            && let Some([chunk_type, _, high, low]) = word(at)
-        {
-            let len = u16::from_be_bytes([high, low]);
-            is_init |= chunk_type == INIT;
-            if chunk_type == DATA
-                && let (Some(tsn), Some(payload)) = (word(at + 4), len.checked_sub(DATA_HEADER))
-            {
-                data.push((u32::from_be_bytes(tsn), u32::from(payload)));
-            }
-            at += usize::from(len.max(4)).next_multiple_of(4);
-        }
-        self.packet(IpNumber::SCTP, ports, Content::Sctp { is_init, data })
+        let packet = sctp_chunks::parse(self.bytes, self.declared_len);
+        Some(self.packet(Protocol::Sctp, ports, Content::Sctp(packet)))
     }
+}
+
+/// Whether a datagram is an SCTP packet by its checksum (RFC 9260 §6.8), which other data has once in 2³² datagrams.
+fn has_sctp_checksum(bytes: &[u8]) -> bool {
+    const HEADER: usize = 12;
+    if bytes.len() < HEADER + 4 || !bytes.len().is_multiple_of(4) {
+        return false;
+    }
+    let (before, after) = (&bytes[..8], &bytes[HEADER..]);
+    let sum = crc32c_append(crc32c_append(crc32c(before), &[0; 4]), after);
+    bytes[8..HEADER] == sum.to_le_bytes()
 }

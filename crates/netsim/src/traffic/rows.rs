@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::trace::{Flow, Message, Sender, Trace, TraceError};
+use super::connections::Sender;
+use super::input::TraceError;
+use super::trace::{Flow, Message, Trace};
 
 /// The largest time; it keeps sums of times far from overflow.
 const MAX_TIME_US: u64 = 100 * 366 * 86_400 * 1_000_000;

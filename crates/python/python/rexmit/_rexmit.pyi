@@ -17,6 +17,7 @@ __all__ = [
     "Trust",
     "__version__",
     "advice_study",
+    "analyse_capture",
     "execute_run",
     "program",
     "read_trace",
@@ -167,13 +168,16 @@ class LabResults:
 
 def advice_study(
     path: str,
-    link: str,
     *,
+    rtt: Optional[float] = None,
+    loss: Optional[float] = None,
+    link: Optional[str] = None,
     flow: Optional[int] = None,
     from_client: bool = False,
     ordered: bool = False,
     seeds: int = 5,
 ) -> LabStudy: ...
+def analyse_capture(path: str, other_end: Optional[str] = None) -> tuple[str, str, Table]: ...
 def study_names() -> tuple[str, ...]: ...
 def program(file: str) -> str: ...
 def execute_run(document: str, program: str) -> tuple[Optional[bytes], Optional[tuple[str, str]]]: ...

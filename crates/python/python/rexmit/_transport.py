@@ -10,7 +10,7 @@ from typing import Callable, Optional
 
 from ._association import Association
 from ._errors import InternalError
-from ._events import Address, Closed, Connected
+from ._events import Address, Closed, Connected, Readable
 from ._rexmit import Endpoint
 
 # Datagrams received before the loop gets its turn.
@@ -82,8 +82,21 @@ class Transport:
             self._fail(error)
 
     def _run(self) -> None:
+        self._report()
+        now = monotonic()
+        if not self._unsent:
+            self._transmit(self.endpoint.datagrams_to_send(now))
+        if self._on_accepted is None and not self.associations:
+            self.close()
+        else:
+            self._set_timer(now)
+
+    def _report(self) -> bool:
+        """Reads events, which may wake tasks. Returns whether there are messages, which they may answer."""
+        has_messages = False
         while (report := self.endpoint.next_event()) is not None:
             number, event = report
+            has_messages = has_messages or isinstance(event, Readable)
             association = self.associations.get(number)
             if association is None:
                 # One that was not accepted, as the server is closing, may be told of its end.
@@ -96,13 +109,7 @@ class Transport:
                 association.on_event(event)
             if isinstance(event, Closed):
                 del self.associations[number]
-        now = monotonic()
-        if not self._unsent:
-            self._transmit(self.endpoint.datagrams_to_send(now))
-        if self._on_accepted is None and not self.associations:
-            self.close()
-        else:
-            self._set_timer(now)
+        return has_messages
 
     def close(self) -> None:
         """Closes the socket. Associations that are not over end without a packet to their peers."""
@@ -139,7 +146,18 @@ class Transport:
             # `run` reports an endpoint that failed.
             with suppress(InternalError):
                 self.endpoint.receive_datagrams(batch, self.local, monotonic())
-        self.run()
+        if self._is_closed:
+            return
+        try:
+            has_messages = self._report()
+        except InternalError as error:
+            self._fail(error)
+            return
+        # Tasks that messages have woken run before: their answers share packets with the acknowledgement.
+        if has_messages:
+            self.schedule()
+        else:
+            self.run()
 
     def _on_refused(self, error: OSError) -> None:
         """The system reports that nothing listens: of use in the setup, and anybody's word after it."""

@@ -1,37 +1,48 @@
 //! Advice for captured traffic.
 
 use std::path::Path;
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rexmit_lab::traffic::{Sender, Trace};
-use rexmit_study::advice::Question;
+use rexmit_lab::traffic::Sender;
+use rexmit_study::advice::{PathGiven, Question, QuestionError};
 
 use super::detached;
 use super::study::LabStudy;
 use super::trace::unreadable;
 
-/// The study that answers which profile to choose for the traffic of a file over `link`.
+/// The study that answers which profile to choose for the traffic of a file over a path: `link` in netem's notation, or `rtt` in
+/// seconds and `loss`; what is missing is estimated.
 #[pyfunction]
-#[pyo3(signature = (path, link, *, flow=None, from_client=false, ordered=false, seeds=5))]
+#[pyo3(signature = (path, *, rtt=None, loss=None, link=None, flow=None, from_client=false, ordered=false, seeds=5))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn advice_study(
     py: Python<'_>,
     path: &str,
-    link: String,
+    rtt: Option<f64>,
+    loss: Option<f64>,
+    link: Option<String>,
     flow: Option<u32>,
     from_client: bool,
     ordered: bool,
     seeds: u64,
 ) -> PyResult<LabStudy> {
     let sender = if from_client { Sender::Client } else { Sender::Server };
+    let rtt = rtt.map(Duration::try_from_secs_f64).transpose();
+    let rtt = rtt.map_err(|error| PyValueError::new_err(format!("rtt: {error}")))?;
+    let given = PathGiven { rtt, loss, link };
     detached(py, || {
-        let trace = Trace::open(Path::new(path)).map_err(|error| unreadable(error, path))?;
-        let study = Question::new(&trace, flow, sender, link).and_then(|mut question| {
+        let question = Question::open(Path::new(path), flow, sender, &given);
+        let study = question.and_then(|mut question| {
             question.is_ordered = ordered;
             question.seeds = seeds;
             question.study()
         });
-        let study = study.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(LabStudy { study })
+        let study = study.map_err(|error| match error {
+            QuestionError::Unreadable(error) => unreadable(error, path),
+            error => PyValueError::new_err(error.to_string()),
+        });
+        Ok(LabStudy { study: study? })
     })
 }

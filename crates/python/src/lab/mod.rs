@@ -8,11 +8,13 @@
 //! | `sweep` | the runs of a study: which are missing in the store, executed on threads or by other processes |
 //! | `results` | the page of a study, and its tables |
 //! | `run` | one run: a document for a sweep, or a scenario with its packets |
+//! | `analysis` | what captures show of loss recovery |
 //! | `advice` | which profile to choose for captured traffic |
 //! | `trace` | messages of captured traffic |
 //! | `table` | tables for the Arrow C data interface |
 
 mod advice;
+mod analysis;
 mod results;
 mod run;
 mod study;
@@ -27,6 +29,7 @@ use pyo3::prelude::*;
 use crate::errors::InternalError;
 
 pub(crate) use advice::advice_study;
+pub(crate) use analysis::analyse_capture;
 pub(crate) use results::LabResults;
 pub(crate) use run::{execute_run, program, simulate};
 pub(crate) use study::{LabStudy, study_names};

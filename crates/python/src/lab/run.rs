@@ -168,7 +168,7 @@ fn message_table(messages: &[MessageRow]) -> PyResult<Table> {
     table(&columns, rows)
 }
 
-fn table<'a, const N: usize>(
+pub(super) fn table<'a, const N: usize>(
     columns: &[(&str, Kind); N],
     rows: impl Iterator<Item = [Field<'a>; N]>,
 ) -> PyResult<Table> {

@@ -142,7 +142,13 @@ impl LabStudy {
         let time = |document: &RunDocument| {
             rexmit_study::runner::estimated_time(&document.scenario).as_secs_f64()
         };
-        detached(py, || Ok(self.study.plan().iter().map(time).sum()))
+        detached(py, || {
+            // It does not depend on the seed.
+            let mut one = self.study.clone();
+            one.seeds.truncate(1);
+            let of_a_seed: f64 = one.plan().iter().map(time).sum();
+            Ok(of_a_seed * self.study.seeds.len() as f64)
+        })
     }
 
     /// The runs of the study, with the results that the store has. `program` is the file of this module.

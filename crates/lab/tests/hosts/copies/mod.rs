@@ -1,5 +1,6 @@
 //! What [`CopyLedger`] says of the copies of data units.
 
+mod analysed;
 mod known;
 mod laws;
 mod oracle;

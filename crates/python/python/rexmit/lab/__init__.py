@@ -6,6 +6,7 @@ and charts need the extra ``lab``: ``pip install 'rexmit[lab]'``.
 
 from .._rexmit import Table
 from ._advice import Advice, ProfileCost, advise
+from ._analysis import CaptureAnalysis, analyse
 from ._capture import Capture, messages, read_capture
 from ._errors import RunError, StoreError, StudyError, UnknownStudyError, WorkerVersionError
 from ._results import Comparison, Estimate, FailedRun, Results, Verdict
@@ -24,7 +25,7 @@ from ._schema import (
     WebFlow,
 )
 from ._simulate import Run, run_scenario, simulate
-from ._study import STUDIES, Study
+from ._study import STUDIES, Plan, Study
 from ._sweep import Executor, Progress
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Axis",
     "BulkFlow",
     "Capture",
+    "CaptureAnalysis",
     "Change",
     "Claim",
     "Comparison",
@@ -40,6 +42,7 @@ __all__ = [
     "FailedRun",
     "Figure",
     "Network",
+    "Plan",
     "Point",
     "ProfileCost",
     "Progress",
@@ -60,6 +63,7 @@ __all__ = [
     "WebFlow",
     "WorkerVersionError",
     "advise",
+    "analyse",
     "messages",
     "read_capture",
     "run_scenario",

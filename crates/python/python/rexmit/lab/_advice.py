@@ -17,9 +17,11 @@ from ._sweep import Executor, Report
 @dataclass(frozen=True)
 class ProfileCost:
     """What a profile gains and costs: latencies from the intended sending to the delivery in milliseconds, packets of both
-    hosts per message, and their bytes per byte of payload, headers and acknowledgements included."""
+    hosts per message, and their bytes per byte of payload, headers and acknowledgements included. Rivals are other
+    implementations, for comparison."""
 
     profile: str
+    is_rival: bool
     p50_ms: float
     p99_ms: float
     p999_ms: float
@@ -64,8 +66,8 @@ def _seconds(name: str, value: object) -> float:
 def advise(
     path: Union[str, os.PathLike[str]],
     *,
-    rtt: float = 0.1,
-    loss: float = 0.02,
+    rtt: Optional[float] = None,
+    loss: Optional[float] = None,
     link: Optional[str] = None,
     direction: Literal["c2s", "s2c"] = "s2c",
     flow: Optional[int] = None,
@@ -82,8 +84,10 @@ def advise(
     ----------
     path : path
         A capture (pcap, pcapng) or a trace (CSV), as for `read_capture`; at most ten minutes of it are replayed.
-    rtt, loss : float
-        Of the path: the round-trip time in seconds, and the share of packets lost in each direction, from 0 to 1.
+    rtt, loss : float, optional
+        Of the path: the round-trip time in seconds, and the share of packets lost in each direction, from 0 to 1. What is
+        not given is estimated from the ACKs in a capture of TCP, or of SCTP that is not encrypted (losses with their
+        bursts), and is else 0.1 s and 0.02. `Advice.about` says which.
     link : str, optional
         Both directions of the path as netem writes them, instead of `rtt` and `loss`.
     direction, flow : optional
@@ -106,11 +110,20 @@ def advise(
     """
     if direction not in ("c2s", "s2c"):
         raise ValueError(f"direction is {direction!r}: choose 'c2s' or 's2c'")
-    if link is None:
-        if _seconds("loss", loss) > 1:
-            raise ValueError(f"loss is {loss}: it is a share, from 0 to 1")
-        link = f"delay {round(_seconds('rtt', rtt) * 5e5)}us loss {round(loss * 100, 6):f}%"
-    study = _rexmit.advice_study(os.fspath(path), link, flow=flow, from_client=direction == "c2s", ordered=ordered, seeds=seeds)
+    if rtt is not None:
+        rtt = _seconds("rtt", rtt)
+    if loss is not None and _seconds("loss", loss) > 1:
+        raise ValueError(f"loss is {loss}: it is a share, from 0 to 1")
+    study = _rexmit.advice_study(
+        os.fspath(path),
+        rtt=rtt,
+        loss=loss,
+        link=link,
+        flow=flow,
+        from_client=direction == "c2s",
+        ordered=ordered,
+        seeds=seeds,
+    )
     results = Study._of(study).run(executor, progress, store=store)
     text, found = results._results.advice(_seconds("max_cost", max_cost))
     advice = json.loads(found)

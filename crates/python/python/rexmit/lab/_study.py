@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 from .. import _rexmit
@@ -22,6 +23,30 @@ STUDIES: tuple[str, ...] = _rexmit.study_names()
 
 def _is_path(name: Path) -> bool:
     return not isinstance(name, str) or name.endswith(".toml") or os.sep in name or "/" in name
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep costs; ``print(plan)`` shows it in a sentence.
+
+    Attributes
+    ----------
+    runs, cores : int
+        The runs, and the cores that they are distributed over.
+    core_hours : float
+        The processor time in hours: what a cluster accounts for.
+    hours : float
+        The duration in hours.
+    """
+
+    runs: int
+    cores: int
+    core_hours: float
+    hours: float
+
+    def __str__(self) -> str:
+        took = f"{self.hours:.1f} h" if self.hours >= 1 else f"{self.hours * 60:.1f} min"
+        return f"{self.runs:,} runs: about {self.core_hours:.2f} core hours, {took} on {self.cores} cores"
 
 
 class Study:
@@ -150,8 +175,28 @@ class Study:
 
     @property
     def estimated_seconds(self) -> float:
-        """The approximate processor time of all runs: divide it by the number of cores."""
+        """The approximate processor time of all runs."""
         return self._study.estimated_seconds()
+
+    def plan(self, cores: int) -> Plan:
+        """How long all runs take on a number of cores, before any of them is run.
+
+        Parameters
+        ----------
+        cores : int
+            Cores or workers, in all.
+
+        Returns
+        -------
+        Plan
+            A rough estimate, from the length of the scenarios and the traffic in them. It knows nothing of stored results.
+        """
+        if isinstance(cores, bool) or not isinstance(cores, int):
+            raise TypeError(f"cores must be an int, not {type(cores).__name__}")
+        if cores < 1:
+            raise ValueError(f"cores is {cores}: it must be at least 1")
+        core_hours = self.estimated_seconds / 3600
+        return Plan(len(self), cores, core_hours, core_hours / min(cores, max(len(self), 1)))
 
     def __len__(self) -> int:
         """The number of runs: cells times seeds."""
@@ -171,6 +216,7 @@ class Study:
         progress: Union[bool, Report] = True,
         *,
         jobs: Optional[int] = None,
+        task_seconds: Optional[float] = None,
         store: Optional[Path] = None,
     ) -> Results:
         """Executes the runs that have no result yet.
@@ -188,6 +234,9 @@ class Study:
             Whether to show the progress on a terminal or in a notebook; or a function that is called with a `Progress`.
         jobs : int, optional
             Threads without `executor` (one per core).
+        task_seconds : float, optional
+            Processor time of a task for `executor`: runs are added until their estimates exceed it, 0.25 s by default, and
+            at most 32. With this parameter their number is not limited: use 60 where a task is a job, as with Slurm.
         store : path, optional
             The directory of single results (``~/.cache/rexmit/runs``, the one of the command).
 
@@ -209,11 +258,15 @@ class Study:
             raise TypeError(f"executor must have a method submit, as concurrent.futures.Executor has; {kind} has none")
         if executor is not None and jobs is not None:
             raise ValueError("jobs is for threads of this process: leave it out, or the executor")
+        if executor is None and task_seconds is not None:
+            raise ValueError("task_seconds is for tasks of an executor: leave it out, or choose an executor")
+        if task_seconds is not None and not task_seconds > 0:
+            raise ValueError(f"task_seconds is {task_seconds}: it must be above zero")
         place = None if store is None else os.fspath(store)
         sweep = self._study.sweep(_worker.module_file(), place)
         report = reporter(progress)
         if executor is None:
             run_here(sweep, jobs, report)
         else:
-            run_elsewhere(sweep, executor, report)
+            run_elsewhere(sweep, executor, report, task_seconds)
         return Results(sweep.results())

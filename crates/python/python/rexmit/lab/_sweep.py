@@ -102,11 +102,13 @@ class _Task:
     retries: int = 0
 
 
-def _tasks(missing: Iterable[tuple[str, str, float]]) -> list[_Task]:
+def _tasks(missing: Iterable[tuple[str, str, float]], task_seconds: Optional[float]) -> list[_Task]:
+    most_seconds = TASK_SECONDS if task_seconds is None else task_seconds
+    most_runs = TASK_RUNS if task_seconds is None else sys.maxsize
     tasks: list[_Task] = []
     seconds = 0.0
     for key, document, own in missing:
-        if not tasks or seconds >= TASK_SECONDS or len(tasks[-1].runs) == TASK_RUNS:
+        if not tasks or seconds >= most_seconds or len(tasks[-1].runs) == most_runs:
             tasks.append(_Task([]))
             seconds = 0.0
         tasks[-1].runs.append((key, document))
@@ -117,13 +119,13 @@ def _tasks(missing: Iterable[tuple[str, str, float]]) -> list[_Task]:
 class _Elsewhere:
     """A sweep whose runs are executed by the workers of an executor."""
 
-    def __init__(self, sweep: _rexmit.Sweep, executor: Executor, report: Report) -> None:
+    def __init__(self, sweep: _rexmit.Sweep, executor: Executor, report: Report, task_seconds: Optional[float]) -> None:
         self._sweep = sweep
         self._executor = executor
         self._report = report
         self._program = _rexmit.program(_worker.module_file())
         # Reversed, so that the next task is at the end.
-        self._waiting = _tasks(sweep.missing())[::-1]
+        self._waiting = _tasks(sweep.missing(), task_seconds)[::-1]
         self._outstanding: dict[int, tuple[Any, _Task]] = {}
         self._ended: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._number = 0
@@ -212,6 +214,6 @@ class _Elsewhere:
         self._report(Progress(runs, done, failed, left))
 
 
-def run_elsewhere(sweep: _rexmit.Sweep, executor: Executor, report: Report) -> None:
+def run_elsewhere(sweep: _rexmit.Sweep, executor: Executor, report: Report, task_seconds: Optional[float]) -> None:
     """Executes the missing runs by `executor`."""
-    _Elsewhere(sweep, executor, report).run()
+    _Elsewhere(sweep, executor, report, task_seconds).run()
