@@ -1,4 +1,4 @@
-//! Small messages beside a large transfer, in virtual time: 60 bytes every 50 ms beside what fills 10 Mbit/s, 10 ms each
+//! Small messages beside a large transfer, in virtual time: 60 bytes every 50 ms, and a transfer that fills 10 Mbit/s, 10 ms each
 //! way, with a queue of 100 packets at the link.
 //!
 //! Both are in one association or connection of each contestant, and the messages go first where it can be said so.
@@ -75,7 +75,7 @@ pub fn measure() -> Vec<Row> {
         target: Target::AtMost(1.0),
         note: NOTE.into(),
     };
-    let mut rows = vec![row("what is to be noticed", format!("{LIMIT_MS:.0} ms"), LIMIT_MS)];
+    let mut rows = vec![row("limit", format!("{LIMIT_MS:.0} ms"), LIMIT_MS)];
     for (name, transport, profile, is_unordered) in RIVALS {
         rows.push(match run(transport, profile, is_unordered) {
             Ok(theirs) => row(name, theirs.in_words(), theirs.p90_ms),

@@ -53,7 +53,7 @@ struct Wire {
     a_rwnd: u64,
     cumulative: u64,
     highest: u64,
-    /// What was sent and not acknowledged, by TSN.
+    /// Unacknowledged chunks by TSN.
     unacknowledged: BTreeMap<u64, Piece>,
 }
 
@@ -185,8 +185,8 @@ impl Watched {
         let packet = data.iter().map(|piece| padded(piece.header + piece.payload) as u64);
         let flight = path.bytes_in_flight.saturating_sub(packet.sum());
         let cwnd = path.cwnd;
-        // What is in flight already leaves room for one byte at least (RFC 9260 §6.1 B), or for none if the packet is
-        // that of a thin stream beside others: then this packet is all that exceeds the window.
+        // Data in flight leave room for one byte at least (RFC 9260 §6.1 B), or for none if the packet belongs to a thin
+        // stream beside others: then this packet is all that exceeds the window.
         let may_exceed = self.limits.may_exceed_window && is_beside_others;
         assert!(
             flight < cwnd || may_exceed && flight == cwnd,

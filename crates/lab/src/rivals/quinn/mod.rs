@@ -30,7 +30,7 @@ use crate::hosts::{Given, News};
 /// Largest number of concurrent streams. An unordered message uses one; with a lower limit, packets
 /// are sent only to raise it.
 const MAX_STREAMS: u32 = 4096;
-/// The flow control windows of a stream and of what is sent, which must not limit a transfer; a stream fills its own
+/// The flow control windows of a stream and of the sender, which must not limit a transfer; a stream fills its own
 /// only, so that messages always have room.
 const STREAM_WINDOW: u32 = 4 << 20;
 const SEND_WINDOW: u64 = 16 << 20;
