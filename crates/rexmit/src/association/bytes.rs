@@ -84,8 +84,8 @@ impl Stream {
         ByteWriter::new(self.clone())
     }
 
-    /// The stream of bytes that the peer writes on its stream of this number. While the reader exists,
-    /// [`Association::recv`] returns no messages of this stream. Make the reader before the peer can write,
+    /// The stream of bytes that the peer writes on its stream of this number. Until it has ended or the reader is
+    /// dropped, [`Association::recv`] returns no messages of this stream. Make the reader before the peer can write,
     /// because it misses messages that were received before. Messages are handed out in the order of their
     /// arrival: a message that is not read delays those behind it, also of other streams.
     ///
@@ -221,21 +221,28 @@ impl ByteReader {
     fn on_received(&mut self, message: Option<InboundMessage>) {
         let Some(message) = message else {
             let what = "the association has ended before the stream of bytes";
-            return self.end = Some(Err((io::ErrorKind::UnexpectedEof, what)));
+            return self.end_with(Err((io::ErrorKind::UnexpectedEof, what)));
         };
         let is_complete = &*message.payload == COMPLETE;
         match message.ppid {
             BYTES_PPID if !message.unordered => self.rest = message.payload,
-            END_PPID if is_complete => self.end = Some(Ok(())),
+            END_PPID if is_complete => self.end_with(Ok(())),
             END_PPID => {
                 let what = "the writer was dropped before the end of the stream of bytes";
-                self.end = Some(Err((io::ErrorKind::UnexpectedEof, what)));
+                self.end_with(Err((io::ErrorKind::UnexpectedEof, what)));
             }
             _ => {
                 let what = "a message that is no part of a stream of bytes";
-                self.end = Some(Err((io::ErrorKind::InvalidData, what)));
+                self.end_with(Err((io::ErrorKind::InvalidData, what)));
             }
         }
+    }
+
+    /// Nothing is read any more. What the peer sends on this stream all the same is for `recv`: it would delay the
+    /// messages of all streams for as long as the reader exists.
+    fn end_with(&mut self, end: Result<(), (io::ErrorKind, &'static str)>) {
+        self.end = Some(end);
+        self.stream.association().remove_reader(self.stream.number());
     }
 }
 
@@ -273,6 +280,8 @@ fn receive(association: Association, stream: u16) -> Receiving {
 impl Drop for ByteReader {
     fn drop(&mut self) {
         self.receiving = None;
-        self.stream.association().remove_reader(self.stream.number());
+        if self.end.is_none() {
+            self.stream.association().remove_reader(self.stream.number());
+        }
     }
 }
