@@ -18,7 +18,7 @@ use super::traffic::list;
 use super::words::{Size, Words};
 
 /// Bytes of a transfer beside messages that are sent and not acknowledged, at most.
-pub(super) const TRANSFER_BUFFER_BYTES: usize = 2 << 20;
+pub(super) const TRANSFER_BUFFER_BYTES: usize = 4 << 20;
 /// The port of every receiver.
 pub(super) const PORT: u16 = 7000;
 /// Bytes of the IP header of each packet.
