@@ -15,8 +15,8 @@ use rexmit_sctp::recovery::{
 };
 use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
-    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, MAX_ADDRESSES,
-    OutboundMessage, PathMtuConfig, Reliability,
+    AckCopies, AckCopyConfig, AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event,
+    MAX_ADDRESSES, OutboundMessage, PathMtuConfig, Reliability,
 };
 
 use crate::PacketDraft;
@@ -214,6 +214,7 @@ impl Side {
             .max_message_bytes(RECEIVE_BUFFER)
             .send_buffer_bytes(32_768)
             .path_mtu(Some(PathMtuConfig::default()))
+            .ack_copies(AckCopyConfig::default().request(index == 0).send(AckCopies::Always))
             .max_held_chunks(64)
             .max_gap_ranges(16)
             .report_sent(true)

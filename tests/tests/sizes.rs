@@ -24,7 +24,7 @@ const FIELDS: &[(&str, &str, usize)] = &[
     ("lab", "ThinFlow", 16),
     ("recovery", "RecoveryConfig", 18),
     ("recovery", "ThinConfig", 16),
-    ("sctp", "AssociationConfig", 30),
+    ("sctp", "AssociationConfig", 29),
     ("tcp", "EndpointStatistics", 18),
     ("tcp", "Traffic", 19),
 ];

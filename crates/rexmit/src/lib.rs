@@ -197,11 +197,12 @@ pub use rexmit_dtls::{
 pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
-    AddressChange, AddressError, AssociationConfig, AssociationStatistics, AuthenticationConfig,
-    CloseReason, ConfigError, DEFAULT_PRIORITY, EndpointConfig, FailReason, InboundMessage,
-    MessageId, MultihomingConfig, OutboundMessage, OversizedMessages, PathMtuConfig, PathMtuState,
-    PathState, PathStatistics, PrimaryError, PriorityError, Reliability, ResetError, Scheduling,
-    SharedKey, ThinError, Traffic, recovery,
+    AckCopies, AckCopyConfig, AddressChange, AddressError, AssociationConfig,
+    AssociationStatistics, AuthenticationConfig, CloseReason, ConfigError, DEFAULT_PRIORITY,
+    EndpointConfig, FailReason, InboundMessage, MessageId, MultihomingConfig, OutboundMessage,
+    OversizedMessages, PathMtuConfig, PathMtuState, PathState, PathStatistics, PrimaryError,
+    PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, ThinError, Traffic,
+    recovery,
 };
 
 /// The code of the README is compiled and run.
