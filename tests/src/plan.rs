@@ -11,8 +11,8 @@ use rexmit_sctp::recovery::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
 use rexmit_sctp::recovery::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection, PROFILES,
-    ProbeConfig, RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
+    PROFILES, ProbeConfig, RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
 };
 use rexmit_sctp::{
     AckCopies, AckCopyConfig, AssociationConfig, EndpointConfig, MAX_PACKET_BYTES, PathMtuConfig,
@@ -178,7 +178,7 @@ impl Plan {
         plan
     }
 
-    /// The plan of `seed`, in which SACKs of thin streams are sent twice.
+    /// The plan of `seed`, in which SACKs of thin streams are sent twice, and messages of some have deadlines.
     #[must_use]
     pub fn draw_ack_copies(seed: u64) -> Self {
         let mut plan = Self::draw(seed);
@@ -189,7 +189,11 @@ impl Plan {
                 .request(rng.chance(0.5))
                 .delay(Duration::from_millis(pick(&mut rng, &[1, 10, 100])))
                 .packets_percent(pick(&mut rng, &[0, 10, 50, 255]));
-            plan.association_mut(host).sack.ack_copies = copies;
+            let within = Duration::from_millis(pick(&mut rng, &[1, 100, 1000]));
+            let deadline = Deadline::new(within, pick(&mut rng, &[0.5, 0.99, 0.9999]));
+            let association = plan.association_mut(host);
+            association.sack.ack_copies = copies;
+            association.recovery.thin.deadline = rng.chance(0.5).then_some(deadline);
         }
         plan
     }

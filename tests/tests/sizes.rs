@@ -38,6 +38,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("loss", &["loss", "tolerance", "duplicates"]),
     ("outstanding", &["outstanding", "packets"]),
     ("paths", &["paths", "reach"]),
+    ("plan", &["plan"]),
     ("probe", &["probe"]),
     ("recovery", &["recovery"]),
     ("redundancy", &["redundancy"]),

@@ -195,7 +195,7 @@ pub use rexmit_dtls::{
 };
 #[cfg(all(feature = "emulator", target_os = "linux"))]
 pub use rexmit_netsim::path;
-pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
+pub use rexmit_sctp::recovery::{CopyBudget, Deadline, PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
     AckCopies, AckCopyConfig, AddressChange, AddressError, AssociationConfig,
     AssociationStatistics, AuthenticationConfig, CloseReason, ConfigError, DEFAULT_PRIORITY,

@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
     ProbeConfig, RetransmissionDestination, RtoConfig, SpuriousConfig, ThinTest, TimerRestart,
 };
 pub use fields::Field;
@@ -234,6 +234,9 @@ config! {
         pub delayed_copies: DelayedCopyConfig,
         /// What redundant copies may cost, the bundled ones included.
         pub copy_budget: CopyBudget,
+        /// When messages must arrive that have no deadline of their own, and with which probability: the planner sends as
+        /// many copies as that needs, within `copy_budget`, and late ones, too, unless the application gives them up.
+        pub deadline: Option<Deadline>,
         /// A queue that delays packets by this much, at most 60 s, stops redundant copies, as does the loss of 30 %
         /// of the packets. With such a queue, or 40 % lost, probes double their timeout from the first one that
         /// is not acknowledged, and after each of them new data waits for the next ACK and is sent together. With a
@@ -263,6 +266,7 @@ impl ThinConfig {
         probe_timer: None,
         delayed_copies: DelayedCopyConfig::OFF,
         copy_budget: CopyBudget::UNLIMITED,
+        deadline: None,
         queue_delay_limit: None,
         sctp: ThinSctpConfig::OFF,
         tcp: ThinTcpConfig::OFF,
@@ -327,5 +331,6 @@ impl ThinConfig {
             || self.ack_delay_samples
             || self.probe_timer.is_some()
             || self.delayed_copies.is_any()
+            || self.deadline.is_some()
     }
 }

@@ -65,8 +65,9 @@ pub(super) struct Planned {
     pub(super) unit: u64,
     /// The packet that it repeats: it is not needed if the unit was sent in another since.
     pub(super) packet: PacketNumber,
-    /// Copies that are to follow.
+    /// Copies that are to follow, and the time between two.
     pub(super) left: u8,
+    pub(super) spacing: Duration,
 }
 
 /// The delayed copies of a path.
