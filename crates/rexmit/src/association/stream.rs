@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{MessageId, OutboundMessage, PriorityError, ThinError};
 
-use super::{Association, ByteReader, ByteWriter, Delivery};
+use super::{Association, Delivery};
 use crate::{SendError, TrySendError};
 
 /// An outgoing stream: a sequence of messages whose order the peer keeps, independent of the
@@ -28,78 +28,41 @@ impl Stream {
         self.number
     }
 
-    /// The association that it is a stream of.
+    /// The association of the stream.
     #[must_use]
     pub const fn association(&self) -> &Association {
         &self.association
     }
 
-    /// Singles the stream out: while it is thin, whatever the other streams send, this is done about
-    /// its losses. `None` lets it count as the association again; see [`Association::set_thin`].
+    /// Singles out the stream: whether it is thin depends on its own packets in flight only, and `thin` are
+    /// its mechanisms. With `None` it counts as part of the association again; see [`Association::set_thin`].
     ///
     /// # Errors
-    /// When the association is gone, there is no such stream, too many were singled out, or the
-    /// values make no sense.
+    /// If the association has ended, there is no such stream, too many were singled out, or a value is out of
+    /// its range.
     pub fn set_thin(&self, thin: Option<ThinConfig>) -> Result<(), ThinError> {
         self.association.set_stream_thin(self.number, thin)
     }
 
-    /// Sets the priority of what the stream sends from now on: the higher goes first with
-    /// [`Scheduling::Priority`](crate::Scheduling::Priority), and it is the weight with
-    /// [`Scheduling::WeightedFairQueueing`](crate::Scheduling::WeightedFairQueueing). A stream begins with
-    /// [`DEFAULT_PRIORITY`](crate::DEFAULT_PRIORITY).
+    /// Sets the priority of the data that the stream sends from now on, initially
+    /// [`DEFAULT_PRIORITY`](crate::DEFAULT_PRIORITY). With
+    /// [`Scheduling::Priority`](crate::Scheduling::Priority) the stream with the higher value is sent first;
+    /// with [`Scheduling::WeightedFairQueueing`](crate::Scheduling::WeightedFairQueueing) it is the weight.
+    /// Other schedulers ignore it.
     ///
     /// # Errors
-    /// When the association is gone, or there is no such stream.
+    /// If the association has ended, or there is no such stream.
     pub fn set_priority(&self, priority: u16) -> Result<(), PriorityError> {
         self.association.set_stream_priority(self.number, priority)
     }
 
-    /// A stream of bytes of any length to the peer, which reads it with a [`reader`](Self::reader). Nothing else may be
-    /// sent on this stream meanwhile, and the peer must not have more than one writer for it.
-    ///
-    /// ```
-    /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
-    /// use tokio::io::AsyncWriteExt as _;
-    ///
-    /// let mut writer = association.stream(1).writer();
-    /// writer.write_all(b"any number of bytes").await?;
-    /// writer.shutdown().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn writer(&self) -> ByteWriter {
-        ByteWriter::new(self.clone())
-    }
-
-    /// The stream of bytes that the peer writes on its stream of this number. While the reader exists,
-    /// [`Association::recv`] gets no messages of this stream, so make it before the peer can write: a message that
-    /// was taken already is missing. Messages are handed out in the order in which they have arrived:
-    /// one that is not taken delays those behind it, on other streams, too.
-    ///
-    /// ```
-    /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
-    /// use tokio::io::AsyncReadExt as _;
-    ///
-    /// let mut reader = association.stream(1).reader();
-    /// let mut all = Vec::new();
-    /// reader.read_to_end(&mut all).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn reader(&self) -> ByteReader {
-        ByteReader::new(self.clone())
-    }
-
-    /// A message of this stream, to be changed and sent with [`Association::send`].
+    /// An ordered, reliable message for this stream, to be modified and sent with [`Association::send`].
     #[must_use]
     pub fn message(&self, payload: impl Into<Bytes>) -> OutboundMessage {
         OutboundMessage::new(self.number, payload)
     }
 
-    /// Sends a message after those before it, reliably.
+    /// Sends a message, ordered and reliably.
     ///
     /// # Errors
     /// As [`Association::send`].
@@ -107,7 +70,7 @@ impl Stream {
         self.association.send(self.message(payload)).await
     }
 
-    /// Sends a message whose [`Delivery`] says whether it is ordered, and when it is given up.
+    /// Sends a message with the order and lifetime that `delivery` describes.
     ///
     /// ```
     /// # async fn example(association: rexmit::Association) -> Result<(), rexmit::SendError> {

@@ -15,7 +15,8 @@ use crate::config::MAX_ADDRESSES;
 
 /// Bytes of an address with its kind.
 const MAX_ADDRESS_LEN: usize = 1 + 16;
-/// What every cookie begins with: the time, eight numbers of 32 bits, four of 16 bits, flags.
+/// The length of the fixed part of a cookie in bytes: the time, eight numbers of 32 bits, four of 16 bits,
+/// flags.
 const FIXED_LEN: usize = 8 + 8 * 4 + 4 * 2 + 1;
 /// The longest cookie that is ever signed; a longer one is not ours and is not hashed.
 pub(super) const MAX_COOKIE_LEN: usize = FIXED_LEN
@@ -82,12 +83,18 @@ impl StateCookie {
         age.checked_sub(self.lifetime).filter(|late| !late.is_zero())
     }
 
-    /// Whether `address` is one of those that the INIT came from and told.
+    /// Whether `address` is the source of the INIT, or one that it listed.
     pub(super) fn may_come_from(&self, address: IpAddr) -> bool {
         self.address.ip() == address || self.peer.addresses.contains(&address)
     }
 
-    /// Two associations do not get the same number here, so that it is used once with a secret.
+    /// Whether these are the Verification Tags of the two ends.
+    pub(super) const fn has_tags(&self, local: u32, peer: u32) -> bool {
+        self.identity.local_tag == local && self.peer.tag == peer
+    }
+
+    /// The nonce of the encryption of a cookie: different for any two associations, so that no nonce is used
+    /// twice with one secret.
     fn nonce(&self) -> [u8; 16] {
         nonce(self.created, self.identity.local_tag, self.identity.local_initial_tsn)
     }
@@ -309,7 +316,7 @@ mod tests {
         assert!(signer.verify(Instant::ZERO, &[&content[..], &signature].concat()).is_none());
     }
 
-    /// Two cookies for a free port, and two for one with an association: nothing tells them apart.
+    /// Two cookies for a free port, and two for one with an association, cannot be distinguished.
     #[test]
     fn tie_tags_cannot_be_read_from_a_cookie() {
         let mut signer = signer();

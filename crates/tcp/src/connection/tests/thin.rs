@@ -20,7 +20,7 @@ pub(super) fn with(thin: ThinConfig, syn: &str) -> Script {
     Script::established_with(config, syn)
 }
 
-/// `count` small segments leave now.
+/// Sends `count` small segments now.
 fn send_small(s: &mut Script, from: u64, count: u64) {
     for n in 0..count {
         let start = from + n * 100;
@@ -28,7 +28,7 @@ fn send_small(s: &mut Script, from: u64, count: u64) {
     }
 }
 
-/// Ten full segments leave at 0 ms.
+/// Sends ten full segments at 0 ms.
 fn send_much(s: &mut Script) {
     s.send(20_000);
     for n in 0..10 {
@@ -143,6 +143,17 @@ fn the_timeout_falls_to_200_ms_while_thin() {
         measure(&mut s);
         send_small(&mut s, 101, count);
         s.at(at).expect(&format!("P. 101:{0}({1}) ack 1", 101 + count * 100, count * 100));
+    }
+}
+
+#[test]
+fn the_timeout_stays_while_segments_are_large() {
+    let small = RTO_MIN.with_tcp(ThinTcpConfig::PETLUND_2008);
+    for (thin, length, at) in [(small, 730, 300), (small, 731, 1100), (RTO_MIN, 731, 300)] {
+        let mut s = with(thin, SYN);
+        measure(&mut s);
+        s.send(length).expect(&format!("P. 101:{}({length}) ack 1", 101 + length));
+        s.at(at).expect(&format!("P. 101:{}({length}) ack 1", 101 + length));
     }
 }
 
