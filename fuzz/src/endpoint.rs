@@ -11,12 +11,13 @@ use bolero::{TypeGenerator, produce};
 use hmac::{Hmac, KeyInit, Mac};
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::recovery::{
-    CopyBudget, DelayedCopyConfig, PROFILES, ProbeConfig, ThinConfig, ThinSctpConfig, ThinTest,
+    CopyBudget, Deadline, DelayedCopyConfig, PROFILES, ProbeConfig, ThinConfig, ThinSctpConfig,
+    ThinTest,
 };
 use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
-    AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event, MAX_ADDRESSES,
-    OutboundMessage, PathMtuConfig, Reliability,
+    AckCopies, AckCopyConfig, AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event,
+    MAX_ADDRESSES, OutboundMessage, PathMtuConfig, Reliability,
 };
 
 use crate::PacketDraft;
@@ -214,6 +215,7 @@ impl Side {
             .max_message_bytes(RECEIVE_BUFFER)
             .send_buffer_bytes(32_768)
             .path_mtu(Some(PathMtuConfig::default()))
+            .ack_copies(AckCopyConfig::default().request(index == 0).send(AckCopies::Always))
             .max_held_chunks(64)
             .max_gap_ranges(16)
             .report_sent(true)
@@ -511,6 +513,9 @@ impl Exchange {
                 2 => Reliability::Timed(Duration::from_millis(draft.reliability.into())),
                 _ => Reliability::MaxRetransmissions(u16::from(draft.reliability >> 6)),
             });
+        let within = Duration::from_millis(u64::from(draft.reliability) * 4);
+        let deadline = Deadline::new(within, f64::from(draft.reliability) / 256.0);
+        let message = message.deadline((draft.reliability & 4 != 0).then_some(deadline));
         let _ = side.endpoint.send(now, id, message);
     }
 

@@ -11,11 +11,12 @@ use rexmit_sctp::recovery::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
 use rexmit_sctp::recovery::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection, PROFILES,
-    ProbeConfig, RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
+    PROFILES, ProbeConfig, RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
 };
 use rexmit_sctp::{
-    AssociationConfig, EndpointConfig, MAX_PACKET_BYTES, PathMtuConfig, Reliability, Scheduling,
+    AckCopies, AckCopyConfig, AssociationConfig, EndpointConfig, MAX_PACKET_BYTES, PathMtuConfig,
+    Reliability, Scheduling,
 };
 
 use crate::paths;
@@ -173,6 +174,26 @@ impl Plan {
             for path in directions {
                 path.mtu = pick(&mut rng, &[None, Some(1280), Some(1400), Some(1500), Some(9000)]);
             }
+        }
+        plan
+    }
+
+    /// The plan of `seed`, in which SACKs of thin streams are sent twice, and messages of some have deadlines.
+    #[must_use]
+    pub fn draw_ack_copies(seed: u64) -> Self {
+        let mut plan = Self::draw(seed);
+        let mut rng = Seed::from_u64(seed).split("ack copies").rng();
+        for host in 0..2 {
+            let copies = AckCopyConfig::default()
+                .send(pick(&mut rng, &[AckCopies::OnRequest, AckCopies::Always]))
+                .request(rng.chance(0.5))
+                .delay(Duration::from_millis(pick(&mut rng, &[1, 10, 100])))
+                .packets_percent(pick(&mut rng, &[0, 10, 50, 255]));
+            let within = Duration::from_millis(pick(&mut rng, &[1, 100, 1000]));
+            let deadline = Deadline::new(within, pick(&mut rng, &[0.5, 0.99, 0.9999]));
+            let association = plan.association_mut(host);
+            association.sack.ack_copies = copies;
+            association.recovery.thin.deadline = rng.chance(0.5).then_some(deadline);
         }
         plan
     }

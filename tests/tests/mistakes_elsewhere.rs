@@ -90,7 +90,7 @@ fn delayed_acknowledgements_cause_no_retransmission() {
     let message = |n: u64| Step::new(1000 + 700 * n, 0, Op::Send(Burst::new(0, 1, 100)));
     steps.extend((0..100u64).map(message));
     let mut plan = Plan::by_hand(steps);
-    plan.association_mut(1).sack_delay = Duration::from_millis(500);
+    plan.association_mut(1).sack.delay = Duration::from_millis(500);
     plan.calm_at = Instant::from_millis(80_000);
     let outcome = run(&plan, false, false);
     let recovery = &sender(&outcome).recovery;
@@ -110,8 +110,8 @@ fn a_timer_of_a_round_trip_learns_that_acknowledgements_are_delayed() {
         let sender = plan.association_mut(0);
         sender.recovery = RecoveryConfig::profile("interactive").expect("it exists");
         sender.recovery.thin.sctp.sack_immediately = false; // As if the peer did not know the bit.
-        plan.association_mut(1).sack_delay = Duration::from_millis(500);
-        plan.association_mut(1).sack_every = sack_every;
+        plan.association_mut(1).sack.delay = Duration::from_millis(500);
+        plan.association_mut(1).sack.every = sack_every;
         plan.calm_at = Instant::from_millis(2000 + interval * 1000);
         let outcome = run(&plan, false, false);
         let needless = statistics_of(&outcome, 1).traffic.duplicates_received;

@@ -54,6 +54,21 @@ fn random_runs_over_two_paths_keep_every_promise() {
     }
 }
 
+#[test]
+fn random_runs_with_copies_of_sacks_keep_every_promise() {
+    let (mut sent, mut delivered, mut copies) = (0, 0, 0);
+    run_seeds("with_copies_of_sacks", Plan::draw_ack_copies, |outcome| {
+        sent += outcome.counts.0;
+        delivered += outcome.counts.1;
+        let all = outcome.statistics.iter();
+        copies += all.map(|(_, statistics)| statistics.traffic.ack_copies_sent).sum::<u64>();
+    });
+    eprintln!("{sent} messages sent, {delivered} delivered, {copies} copies of SACKs");
+    if number("REXMIT_SEED").is_none() {
+        assert!(delivered * 2 > sent && copies > 1000);
+    }
+}
+
 /// Paths take larger packets, and then smaller ones again.
 #[test]
 fn random_runs_with_path_mtu_discovery_keep_every_promise() {

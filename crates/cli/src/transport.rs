@@ -4,13 +4,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
-use rexmit::{AssociationConfig, Endpoint, EndpointConfig, PathMtuConfig, TimeLimits};
+use clap::{Args, ValueEnum};
+use rexmit::{AckCopies, AssociationConfig, Endpoint, EndpointConfig, PathMtuConfig, TimeLimits};
 use rexmit_perf::load::Target;
 
 use crate::failure::Failure;
 use crate::tls::Tls;
 use crate::values;
+
+/// The values of `--ack-copies`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AckCopiesOption {
+    Request,
+    Always,
+    Off,
+}
 
 /// The protocol options of SCTP.
 #[derive(Clone, Debug, Args)]
@@ -25,6 +33,11 @@ pub(crate) struct Transport {
     /// Discover the path MTU, and send larger packets where the path takes them, up to 9000 bytes.
     #[arg(long)]
     path_mtu: bool,
+    /// Copies of SACKs, so that a lost one does not cost a retransmission: `request` asks the peer to send each SACK of
+    /// our thin streams twice, `always` sends those of its thin streams twice, `off` does so for no peer.
+    /// Without it, they are sent to peers that ask.
+    #[arg(long, value_name = "WHEN")]
+    ack_copies: Option<AckCopiesOption>,
     /// Send SCTP directly over IP (protocol 132) instead of over UDP; needs CAP_NET_RAW.
     #[arg(long, requires = "unencrypted")]
     pub(crate) raw: bool,
@@ -54,6 +67,13 @@ impl Transport {
         let mut association = self.profile.clone();
         if self.path_mtu {
             association.path_mtu = Some(PathMtuConfig::default());
+        }
+        let ack_copies = &mut association.sack.ack_copies;
+        match self.ack_copies {
+            Some(AckCopiesOption::Request) => ack_copies.request = true,
+            Some(AckCopiesOption::Always) => ack_copies.send = AckCopies::Always,
+            Some(AckCopiesOption::Off) => ack_copies.send = AckCopies::Off,
+            None => {}
         }
         change(&mut association);
         Arc::new(association)

@@ -76,7 +76,7 @@ fn main() {
     for (profile, _) in PROFILES {
         for sack_delay in [Duration::from_millis(200), Duration::ZERO] {
             let mut config = AssociationConfig::profile(profile).expect("it is listed");
-            config.sack_delay = sack_delay;
+            config.sack.delay = sack_delay;
             let config = Arc::new(config);
             let mut latency = LatencyDistribution::new();
             let (mut timeouts, mut fast) = (0, 0);

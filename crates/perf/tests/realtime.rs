@@ -19,6 +19,7 @@ fn replay() -> Replay {
         profiles: vec!["rfc9260".into(), "lksctp".into()],
         seed: 5,
         unordered: false,
+        deadline: None,
     }
 }
 

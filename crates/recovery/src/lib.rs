@@ -15,6 +15,7 @@
 //! | `fast_recovery` | the current fast recovery |
 //! | `loss` | loss detection: missing reports, scoreboard, duplicate acknowledgements, RACK |
 //! | `probe` | the probe timer of thin streams |
+//! | `plan` | units with deadlines: how often each is sent, and when |
 //! | `redundancy` | redundant copies, bundled or delayed, and their budget |
 //! | `spurious` | detection of spurious retransmissions, and undo |
 //! | `thin` | whether a stream is thin, and what is done while it is |
@@ -29,6 +30,7 @@ mod fast_recovery;
 mod loss;
 mod outstanding;
 mod paths;
+mod plan;
 mod probe;
 mod recovery;
 mod redundancy;
@@ -51,6 +53,7 @@ pub use config::{
 pub use congestion::CongestionWindow;
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
 pub use paths::{Path, PathState, Paths, Reach};
+pub use plan::{Deadline, Due};
 pub use probe::{ProbeConfig, Share, Unanswered};
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
@@ -66,10 +69,11 @@ pub use thin::{GroupLimit, MAX_GROUPS, Thinness};
 /// the types in them. The rest is for implementations of protocols.
 pub mod public {
     pub use crate::{
-        ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, Field,
-        InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState, ProbeConfig,
-        RecoveryConfig, RecoveryStatistics, Reordering, ReorderingState, RetransmissionDestination,
-        RtoConfig, RttSample, SctpConfig, SpuriousConfig, SpuriousEvents, TCP_PROFILES, TcpConfig,
-        ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest, Thinness, TimerRestart,
+        ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig,
+        Field, InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState,
+        ProbeConfig, RecoveryConfig, RecoveryStatistics, Reordering, ReorderingState,
+        RetransmissionDestination, RtoConfig, RttSample, SctpConfig, SpuriousConfig,
+        SpuriousEvents, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig,
+        ThinTest, Thinness, TimerRestart,
     };
 }

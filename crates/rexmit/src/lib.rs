@@ -197,13 +197,14 @@ pub use rexmit_dtls::{
 };
 #[cfg(all(feature = "emulator", target_os = "linux"))]
 pub use rexmit_netsim::path;
-pub use rexmit_sctp::recovery::{PROFILES, RecoveryConfig, ThinConfig};
+pub use rexmit_sctp::recovery::{CopyBudget, Deadline, PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
-    AddressChange, AddressError, AssociationConfig, AssociationStatistics, AuthenticationConfig,
-    CloseReason, ConfigError, DEFAULT_PRIORITY, EndpointConfig, FailReason, InboundMessage,
-    MessageId, MultihomingConfig, OutboundMessage, OversizedMessages, PathMtuConfig, PathMtuState,
-    PathState, PathStatistics, PrimaryError, PriorityError, Reliability, ResetError, Scheduling,
-    SharedKey, ThinError, Traffic, recovery,
+    AckCopies, AckCopyConfig, AddressChange, AddressError, AssociationConfig,
+    AssociationStatistics, AuthenticationConfig, CloseReason, ConfigError, DEFAULT_PRIORITY,
+    EndpointConfig, FailReason, InboundMessage, MessageId, MultihomingConfig, OutboundMessage,
+    OversizedMessages, PathMtuConfig, PathMtuState, PathState, PathStatistics, PrimaryError,
+    PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, ThinError, Traffic,
+    recovery,
 };
 
 /// The code of the README is compiled and run.

@@ -94,10 +94,8 @@ config! {
         pub max_held_chunks: usize,
         /// The most ranges of TSNs received above the first missing one. Default 1024.
         pub max_gap_ranges: usize,
-        /// Maximum delay of an acknowledgement (SACK.Delay, 200 ms); zero disables the delay.
-        pub sack_delay: Duration,
-        /// A SACK is sent at the latest after this many packets with data. Default 2 (RFC 9260 §6.2).
-        pub sack_every: u8,
+        /// When SACKs are sent, and how often.
+        pub sack: SackConfig,
         /// The interval of HEARTBEATs on an idle path (HB.interval, 30 s); `None` sends none. At its
         /// heartbeat, an idle association also releases unused memory.
         pub heartbeat_interval: Option<Duration>,
@@ -204,6 +202,85 @@ impl PathMtuConfig {
         let raise_s = usize::try_from(self.raise_timer.as_secs()).unwrap_or(usize::MAX);
         bound("path_mtu.raise_timer (s)", raise_s, 60, usize::MAX)
     }
+}
+
+config! {
+    const
+    /// When SACKs are sent (RFC 9260 §6.2), and how often.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    pub struct SackConfig {
+        /// Maximum delay of an acknowledgement (SACK.Delay, 200 ms); zero disables the delay.
+        pub delay: Duration,
+        /// A SACK is sent at the latest after this many packets with data. Default 2 (RFC 9260 §6.2).
+        pub every: u8,
+        /// Second copies of the SACKs of thin streams.
+        pub ack_copies: AckCopyConfig,
+    }
+}
+
+impl Default for SackConfig {
+    fn default() -> Self {
+        let delay = Duration::from_millis(200);
+        Self { delay, every: 2, ack_copies: AckCopyConfig::default() }
+    }
+}
+
+impl SackConfig {
+    fn validate(&self) -> Result<(), ConfigError> {
+        bound("sack.every", self.every.into(), 1, 255)?;
+        if self.delay > MAX_SACK_DELAY {
+            return Err(ConfigError::SackDelay);
+        }
+        let delay_us = usize::try_from(self.ack_copies.delay.as_micros()).unwrap_or(usize::MAX);
+        bound("sack.ack_copies.delay (µs)", delay_us, 100, 100_000)
+    }
+}
+
+config! {
+    const
+    /// Second copies of the SACKs of a thin stream, so that one lost packet does not cost the sender of the data
+    /// a retransmission that was not needed. The receiver of the data sends them, from at most 16 packets with DATA
+    /// per round trip, none of which is full. A copy reports what has arrived until it is sent, except
+    /// duplicate TSNs, which are reported once. Concurrent multipath transfer disables copies.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    pub struct AckCopyConfig {
+        /// For which peers this side sends them. Default [`AckCopies::OnRequest`].
+        pub send: AckCopies,
+        /// Ask the peer to send them, with a parameter of INIT and INIT ACK that others skip. Default false.
+        pub request: bool,
+        /// The time between a SACK and its copy, 0.1 to 100 ms. DATA that is sent before carries the copy. The peer's
+        /// probe timer waits for the copy, too. A longer one survives longer bursts of loss. Default 1 ms.
+        pub delay: Duration,
+        /// The budget: packets that carry nothing but a copy, in percent of the packets of both directions with the
+        /// DATA that they acknowledge and with first SACKs. Copies beside DATA are not limited, and zero leaves only
+        /// those. Default 50: a copy for each message that is acknowledged alone.
+        pub packets_percent: u8,
+    }
+}
+
+impl Default for AckCopyConfig {
+    fn default() -> Self {
+        Self {
+            send: AckCopies::OnRequest,
+            request: false,
+            delay: Duration::from_millis(1),
+            packets_percent: 50,
+        }
+    }
+}
+
+/// For which peers the SACKs of thin streams are sent twice.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AckCopies {
+    /// For none.
+    Off,
+    /// For those that ask for it when the association is set up: [`AckCopyConfig::request`].
+    #[default]
+    OnRequest,
+    /// For all, whatever implementation they run.
+    Always,
 }
 
 config! {
@@ -428,8 +505,7 @@ impl AssociationConfig {
             send_buffer_bytes: 1024 * 1024,
             max_held_chunks: 16_384,
             max_gap_ranges: 1024,
-            sack_delay: Duration::from_millis(200),
-            sack_every: 2,
+            sack: SackConfig::default(),
             heartbeat_interval: Some(Duration::from_secs(30)),
             association_max_retrans: 10,
             dead_after: None,
@@ -469,7 +545,7 @@ impl AssociationConfig {
         bound("send_buffer_bytes", self.send_buffer_bytes, 1, 1 << 30)?;
         bound("max_held_chunks", self.max_held_chunks, 16, 1 << 24)?;
         bound("max_gap_ranges", self.max_gap_ranges, 1, 16_384)?;
-        bound("sack_every", self.sack_every.into(), 1, 255)?;
+        self.sack.validate()?;
         bound(
             "multihoming.heartbeat_max_burst",
             self.multihoming.heartbeat_max_burst.into(),
@@ -493,10 +569,28 @@ impl AssociationConfig {
         if self.multihoming.primary_switchover_max_retrans.is_some_and(|most| most < leaves_at) {
             return Err(ConfigError::Switchover);
         }
-        if self.sack_delay > MAX_SACK_DELAY {
-            return Err(ConfigError::SackDelay);
-        }
         Ok(self.recovery.validate()?)
+    }
+
+    /// Sets the [`delay`](SackConfig::delay) of `sack`.
+    #[must_use]
+    pub const fn sack_delay(mut self, delay: Duration) -> Self {
+        self.sack.delay = delay;
+        self
+    }
+
+    /// Sets [`every`](SackConfig::every) of `sack`.
+    #[must_use]
+    pub const fn sack_every(mut self, every: u8) -> Self {
+        self.sack.every = every;
+        self
+    }
+
+    /// Sets the [`ack_copies`](SackConfig::ack_copies) of `sack`.
+    #[must_use]
+    pub const fn ack_copies(mut self, ack_copies: AckCopyConfig) -> Self {
+        self.sack.ack_copies = ack_copies;
+        self
     }
 
     /// Whether authentication is offered (RFC 4895).
@@ -588,7 +682,7 @@ mod tests {
         assert_eq!(attempts, (10, 5, 8));
         assert_eq!(config.multihoming.heartbeat_max_burst, 1);
         assert_eq!(config.heartbeat_interval, Some(Duration::from_secs(30)));
-        assert_eq!(config.sack_delay, Duration::from_millis(200));
+        assert_eq!(config.sack.delay, Duration::from_millis(200));
     }
 
     #[test]
@@ -611,8 +705,10 @@ mod tests {
         assert!(refused(|c| c.send_buffer_bytes = 0));
         assert!(refused(|c| c.max_held_chunks = 0));
         assert!(refused(|c| c.max_gap_ranges = 0));
-        assert!(refused(|c| c.sack_every = 0));
-        assert!(refused(|c| c.sack_delay = Duration::from_millis(501)));
+        assert!(refused(|c| c.sack.every = 0));
+        assert!(refused(|c| c.sack.delay = Duration::from_millis(501)));
+        assert!(refused(|c| c.sack.ack_copies.delay = Duration::from_micros(99)));
+        assert!(refused(|c| c.sack.ack_copies.delay = Duration::from_millis(101)));
         assert!(refused(|c| c.multihoming.heartbeat_max_burst = 0));
         assert!(refused(|c| c.multihoming.primary_switchover_max_retrans = Some(4)));
         assert!(refused(|c| c.authentication.chunks = vec![1]));

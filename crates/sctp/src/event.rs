@@ -45,6 +45,13 @@ pub enum Event {
         /// The message as given to [`Endpoint::send`](crate::Endpoint::send).
         message: OutboundMessage,
     },
+    /// Messages sent from now on do not meet their deadline with the probability that was asked for: it is shorter than the
+    /// path, or needs more copies than the budget has. They are sent as well as it can be. Reported again after it could
+    /// be met for a while.
+    Infeasible {
+        /// Of a million messages, how many can be in time, as losses are now.
+        achievable_ppm: u32,
+    },
     /// The peer has begun to shut down: it accepts no more messages. Those sent before are still delivered.
     PeerShutdown,
     /// The peer has restarted: unacknowledged messages have failed, and streams begin again at 0 (RESTART).

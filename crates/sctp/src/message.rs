@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rexmit_core::config;
+use rexmit_recovery::Deadline;
 
 /// The id of a message that was accepted from the application, used in the events that report its fate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -51,6 +52,10 @@ config! {
         pub immediate: bool,
         /// How long delivery is attempted.
         pub reliability: Reliability,
+        /// When the peer should have it, and with which probability; `None` for the deadline of its stream or
+        /// association, [`ThinConfig::deadline`](crate::recovery::ThinConfig::deadline), if that has one. It takes copies
+        /// of data, which only profiles with mechanisms for thin streams send, and does not give the message up.
+        pub deadline: Option<Deadline>,
         /// The content, at least one byte: a DATA chunk cannot be empty (RFC 9260 §3.3.1).
         pub payload: Bytes,
     }
@@ -66,6 +71,7 @@ impl OutboundMessage {
             unordered: false,
             immediate: false,
             reliability: Reliability::Full,
+            deadline: None,
             payload: payload.into(),
         }
     }

@@ -60,6 +60,8 @@ pub struct Traffic {
     pub messages_dropped: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
+    /// Of these, second copies: [`AckCopyConfig`](crate::AckCopyConfig).
+    pub ack_copies_sent: u64,
     /// SACKs received.
     pub sacks_received: u64,
 }

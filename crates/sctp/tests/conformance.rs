@@ -171,7 +171,7 @@ fn data_beyond_an_advertised_window_of_zero_are_dropped() {
     let mut s = Script::established_server_with(|_, association| {
         association.receive_buffer_bytes = 8_192;
         association.max_message_bytes = 4_096;
-        association.sack_delay = std::time::Duration::ZERO;
+        association.sack.delay = std::time::Duration::ZERO;
     });
     let payload = [0; 1_000];
     let mut windows = Vec::new();

@@ -68,6 +68,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "limit-tcp",
     "limit-delayed",
     "limit-rtt",
+    "ack-copies",
     "outages",
     "fairness",
     "mixed",

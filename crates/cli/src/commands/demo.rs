@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rexmit::RecoveryConfig;
+use rexmit::{Deadline, RecoveryConfig};
 use rexmit_lab::link::Link;
 use rexmit_lab::load::{Load, LoadError};
 use rexmit_lab::measure::Comparison;
@@ -22,6 +22,9 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::names::unknown;
 use crate::output::{self, Format};
 use crate::values;
+
+/// The share of messages that are to meet `--deadline`.
+const DEADLINE_PROBABILITY: f64 = 0.999;
 
 /// Replay a captured game over an emulated lossy link, once per recovery profile, and compare the
 /// latencies.
@@ -38,6 +41,7 @@ use crate::values;
   rexmit demo --duration 2min --loss 1% --burst 3
   rexmit demo --trace ssh --profile rfc9260,lksctp --report ssh.html
   rexmit demo --reorder 5%
+  rexmit demo --deadline 150ms --unordered
   rexmit demo --two-paths
   rexmit demo --tcp --trace bzflag-tcp
   rexmit demo --json | jq '.runs[] | {profile, latency}'"))]
@@ -87,6 +91,10 @@ pub(crate) struct Arguments {
     /// Deliver messages in any order, without waiting for earlier ones.
     #[arg(long)]
     unordered: bool,
+    /// Deadline: the interactive profiles send copies of messages where that is needed for 99.9 % of them to arrive within
+    /// this time, if losses are independent.
+    #[arg(long, value_name = "TIME", value_parser = values::interval, conflicts_with_all = ["tcp", "two_paths"])]
+    deadline: Option<Duration>,
     /// File to write the report to [default: rexmit-demo.html; none with --json].
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -161,6 +169,7 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
         profiles,
         seed: arguments.seed,
         unordered: arguments.unordered,
+        deadline: arguments.deadline.map(|within| Deadline::new(within, DEADLINE_PROBABILITY)),
     })
 }
 

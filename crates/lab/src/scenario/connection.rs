@@ -145,7 +145,11 @@ impl Connection<'_> {
         set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
         receiver.max_message_bytes = receiver.max_message_bytes.min(receiver.receive_buffer_bytes);
         if let Some(delay) = &self.receiver.ack_delay {
-            receiver.sack_delay = ***delay;
+            receiver.sack.delay = ***delay;
+        }
+        if let Some(delay) = &self.receiver.ack_copies {
+            sender.sack.ack_copies.request = true;
+            receiver.sack.ack_copies.delay = ***delay;
         }
         problems.check_ends(sender.validate(), receiver.validate());
         Ends { sender, receiver }
@@ -164,6 +168,9 @@ impl Connection<'_> {
     }
 
     pub(super) fn tcp(&self, problems: &mut Problems) -> Ends<ConnectionConfig> {
+        if self.receiver.ack_copies.is_some() {
+            problems.add("receiver.ack_copies", "only the SCTP of rexmit sends copies of SACKs");
+        }
         let mut both = ConnectionConfig::sack().nagle(self.nagle);
         if let Some(Size(mtu)) = self.mtu.map(|mtu| **mtu) {
             both.mss = u16::try_from(mtu.saturating_sub(IP_AND_TCP_BYTES)).unwrap_or(u16::MAX);

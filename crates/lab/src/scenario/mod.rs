@@ -24,6 +24,9 @@
 //! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | theoretical bound, for each of `bounds`: `reactive`, `doubled`, `bundled` |
 //! | | `over_bound.KIND` (the same) | excess of the quantiles of `latency` over the bound |
 //! | | `bound.packets_per_message.PART`, `over_bound.packets_per_message.PART` | with `bounds`: the [least](crate::bound::least_packets) that let the quantile `PART` (`p50` to `p9999`) take a round trip more than the delay; of messages further apart than a round trip; `packets_per_message` over it |
+//! | thin, `recovery.thin.deadline` | `deadline.late_share`, `deadline.late_ratio` | share of messages that miss the deadline; over the share that may |
+//! | | `bound.deadline.packets_per_message`, `.wire_bytes_per_payload_byte` | the [least](crate::bound::least_cost) for which any sender meets it, with uniform loss and messages of one size at constant intervals |
+//! | | `over_bound.deadline` (the same) | measured, over the least |
 //! | thin, `transfer` | `transfer.goodput` | of the transfer on another stream of the association |
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |
 //! | | `timeouts`, `reductions`, `collapses` | expiries of the retransmission timer; reductions of the congestion window; those to one packet |
@@ -82,6 +85,7 @@
 mod bounds;
 mod check;
 mod connection;
+mod deadline;
 mod error;
 mod flows;
 mod meter;

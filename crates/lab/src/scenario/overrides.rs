@@ -53,7 +53,7 @@ impl<'de> Deserialize<'de> for Overrides {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rexmit_sctp::recovery::{PROFILES, TCP_PROFILES};
+    use rexmit_sctp::recovery::{Deadline, PROFILES, TCP_PROFILES};
     use std::time::Duration;
 
     fn overrides(json: &str) -> Result<Overrides, String> {
@@ -81,6 +81,25 @@ mod tests {
         expected.thin.rto_min = Some(Duration::from_millis(200));
         expected.missing_reports = 4;
         assert_eq!(overrides(json).unwrap().apply(&lksctp), Ok(expected));
+    }
+
+    #[test]
+    fn a_deadline_is_a_time_and_a_probability() {
+        let rfc9260 = RecoveryConfig::rfc9260();
+        let deadline = |probability: &str| {
+            let json = format!(
+                r#"{{"thin": {{"deadline": {{"within": "150ms", "probability": {probability}}}}}}}"#
+            );
+            overrides(&json).and_then(|overrides| overrides.apply(&rfc9260))
+        };
+        let applied = deadline("0.999").unwrap();
+        let expected = Deadline::new(Duration::from_millis(150), 0.999);
+        assert_eq!(applied.thin.deadline, Some(expected));
+        let text = serde_json::to_string(&applied).unwrap();
+        assert_eq!(serde_json::from_str::<RecoveryConfig>(&text).unwrap(), applied);
+        for wrong in ["1.0", "-0.1"] {
+            assert!(deadline(wrong).unwrap_err().contains("from 0 to 1"), "{wrong}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use rexmit_netsim::traffic::trace::Message;
 use rexmit_sctp::recovery::RecoveryStatistics;
 
 use super::bounds;
+use super::deadline;
 use super::error::ExecuteError;
 use super::flows::{connection_seed, thin_plan};
 use super::meter::{MessageMeter, SenderTally, SenderTrace, TrafficMeter};
@@ -120,6 +121,7 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
         let meter = meter(scenario, flow, measured);
         quantities::thin(&mut sheet, &meter, &traffic(measured), &sender);
         bounds::tell(&mut sheet, scenario, flow, &meter.latency);
+        deadline::tell(&mut sheet, scenario, flow, &meter.latency);
         let about = "how late messages were passed to the transport";
         sheet.latency("send_lateness", about, &measured.sending);
     }

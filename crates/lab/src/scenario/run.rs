@@ -5,6 +5,7 @@ use std::time::Duration;
 use rexmit_netsim::network::{Direction, Network};
 
 use super::bounds;
+use super::deadline;
 use super::error::ExecuteError;
 use super::flows::{Kind, flows};
 use super::meter::MessageMeter;
@@ -95,6 +96,7 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
             quantities::transfer(&mut sheet, &scenario.rate_meter(None));
         }
         bounds::tell(&mut sheet, scenario, flow, &meter.latency);
+        deadline::tell(&mut sheet, scenario, flow, &meter.latency);
     }
     for (name, flow) in &scenario.bulk {
         sheet.set_flow(name);

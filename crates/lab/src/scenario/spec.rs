@@ -177,6 +177,10 @@ pub struct ReceiverSpec {
     /// TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Words<Time>>,
+    /// SCTP: the sender asks for a second copy of each SACK, which the receiver sends so long after the first, within
+    /// its default budget. Default no copies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_copies: Option<Words<Time>>,
     /// The size of its receive buffer. Default 1 MiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<Words<Size>>,

@@ -7,6 +7,7 @@ use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::bounds;
+use super::deadline;
 use super::flows::{Carrier, Flow, Kind, OtherBeside, PUT_THERE, SctpBeside, thin_receiver};
 use super::meter::{MessageMeter, PathTally, RateMeter, TrafficMeter};
 use super::quantities;
@@ -65,6 +66,7 @@ pub(super) fn flow(
             }
             if let Some(spec) = scenario.thin.get(&flow.name) {
                 bounds::tell(sheet, scenario, spec, &meter.latency);
+                deadline::tell(sheet, scenario, spec, &meter.latency);
             }
         }
         Kind::Bulk(carrier, _) => {

@@ -338,3 +338,25 @@ fn what_arrives_of_all_flows_is_what_the_bottleneck_carries() {
         }
     }
 }
+
+/// SACKs that report nothing new are no missing reports, nor anything else that would look like a loss.
+#[test]
+fn copies_of_sacks_make_no_profile_retransmit() {
+    for (profile, _) in rexmit_sctp::recovery::PROFILES {
+        let measured = |receiver: &Value| {
+            let game = json!({ "traffic": "every 20ms size 100", "profile": profile, "receiver": receiver });
+            let flow = json!({
+                "duration": "10s",
+                "network": { "forward": "delay 50ms" },
+                "thin": { "game": game },
+            });
+            let outcome = run(flow, 1);
+            ["retransmissions.all", "two_way.packets_per_message"]
+                .map(|name| outcome.quantities[&format!("game.{name}")])
+        };
+        let ([before, sacks], [after, more]) =
+            (measured(&json!({})), measured(&json!({ "ack_copies": "2ms" })));
+        assert_eq!(before, after, "{profile}");
+        assert!(more > sacks + 0.4, "{profile}: {more} and {sacks} packets");
+    }
+}

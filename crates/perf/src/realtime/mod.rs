@@ -83,10 +83,12 @@ impl AnyLane {
     async fn set_up(name: String, replay: &Replay) -> Result<Self, RealtimeError> {
         match replay.transport {
             Transport::Sctp => {
-                let config = AssociationConfig::profile(&name).ok_or_else(|| {
+                let mut config = AssociationConfig::profile(&name).ok_or_else(|| {
                     let transport = Transport::Sctp;
                     RealtimeError::UnknownProfile { name: name.clone(), transport }
                 })?;
+                let thin = &mut config.recovery.thin;
+                thin.deadline = replay.deadline.filter(|_| thin.probe_timer.is_some());
                 Lane::set_up(name, config, replay).await.map(Self::Sctp)
             }
             Transport::Tcp => tcp::Lane::set_up(name, replay).await.map(Self::Tcp),

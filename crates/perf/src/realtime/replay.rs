@@ -7,6 +7,7 @@ use rexmit_core::Instant;
 use rexmit_lab::link::Link;
 use rexmit_lab::load::Load;
 use rexmit_lab::measure::{LatencyDistribution, Run};
+use rexmit_sctp::recovery::Deadline;
 
 use super::transport::Transport;
 
@@ -29,6 +30,8 @@ pub struct Replay {
     pub seed: u64,
     /// Whether messages may be delivered in any order. Over TCP delivery is always in order.
     pub unordered: bool,
+    /// The deadline of every message, in the lanes whose profile has a probe timer (SCTP): others send no copies.
+    pub deadline: Option<Deadline>,
 }
 
 /// The result of a lane.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{RecoveryConfig, RtoConfig};
 use crate::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
     ProbeConfig, Reordering, RetransmissionDestination, RttSample, SctpConfig, SpuriousConfig,
     TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest, TimerRestart,
 };
@@ -131,6 +131,7 @@ fn fields_of_thin(thin: &ThinConfig) -> Vec<Field> {
         probe_timer = fields_of_probe_timer, ;
         delayed_copies = fields_of_delayed_copies, ;
         copy_budget = fields_of_copy_budget, ;
+        deadline, "when messages must arrive, and with which probability: copies are sent as that needs, within the budget";
         queue_delay_limit,
             "queueing delay at which redundant copies stop and probes back off; below it copies take a \
              proportional part of their budget";
@@ -243,6 +244,12 @@ choices! {
 impl Words for Duration {
     fn words(&self) -> String {
         format!("{} ms", self.as_nanos() as f64 / 1e6)
+    }
+}
+
+impl Words for Deadline {
+    fn words(&self) -> String {
+        format!("{} for {} %", self.within().words(), 100.0 * self.probability())
     }
 }
 

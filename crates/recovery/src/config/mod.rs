@@ -5,7 +5,7 @@
 mod tests;
 
 use crate::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, LossDetection,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
     ProbeConfig, RetransmissionDestination, RtoConfig, SpuriousConfig, ThinTest, TimerRestart,
 };
 pub use fields::Field;
@@ -245,6 +245,9 @@ config! {
         pub delayed_copies: DelayedCopyConfig,
         /// The budget of all redundant copies, bundled and delayed. Unlimited by default.
         pub copy_budget: CopyBudget,
+        /// When messages must arrive that have no deadline of their own, and with which probability: the planner sends as
+        /// many copies as that needs, within `copy_budget`, and late ones, too, unless the application gives them up.
+        pub deadline: Option<Deadline>,
         /// The queueing delay, above 0 and at most 60 s, at which redundant copies stop; `None` ignores
         /// queues. With a shorter delay the budget of copies falls linearly, to zero at this delay. From this
         /// delay on, probes also double their timeout from the first unanswered one, and after each probe new
@@ -275,6 +278,7 @@ impl ThinConfig {
         probe_timer: None,
         delayed_copies: DelayedCopyConfig::OFF,
         copy_budget: CopyBudget::UNLIMITED,
+        deadline: None,
         queue_delay_limit: None,
         sctp: ThinSctpConfig::OFF,
         tcp: ThinTcpConfig::OFF,
@@ -340,5 +344,6 @@ impl ThinConfig {
             || self.ack_delay_samples
             || self.probe_timer.is_some()
             || self.delayed_copies.is_any()
+            || self.deadline.is_some()
     }
 }

@@ -1,6 +1,7 @@
 //! One unit of data: its state and its transmissions.
 
 use super::repeats::{FirstTransmission, Repeats};
+use crate::plan::Due;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 use std::collections::{BTreeSet, VecDeque};
@@ -45,6 +46,8 @@ pub struct NewUnit {
     /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx
     /// retransmits it.
     pub is_probe: bool,
+    /// When it must arrive; `None` for the deadline of its group, if that has one.
+    pub due: Option<Due>,
 }
 
 /// A unit that was sent and is not cumulatively acknowledged.

@@ -34,6 +34,7 @@ pub use unanswered::{Share, Unanswered};
 
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
+use crate::plan::RoundTrip;
 use crate::state::State;
 
 /// At most this many packets are searched for the earliest one that the timer covers; some may be of streams
@@ -182,6 +183,13 @@ impl ProbeTimer {
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
         self.paths.get(path).map_or(Instant::FAR_FUTURE, |probe| probe.deadline)
+    }
+
+    /// The round trip of `path` for units of `group`; `None` while there are few samples, or the timer is not for them.
+    pub(crate) fn round_trip<P>(&self, state: &State<P>, path: u8, group: u8) -> Option<RoundTrip> {
+        let timeout = self.timeout(state, path, group, Round::First)?;
+        let samples = &self.paths.get(path).filter(|probe| !probe.samples.is_cold())?.samples;
+        Some(RoundTrip { mean: samples.mean(), timeout })
     }
 
     /// The shortest round trip of `path` that is remembered.

@@ -280,6 +280,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             on_delivered(unit);
         }
         self.recovery.state.outstanding.forget_passed();
+        self.recovery.plan.on_cumulative(self.range.cumulative);
         self.recovery.loss.on_advanced(self.range.cumulative);
     }
 
@@ -539,8 +540,9 @@ impl<P> Acknowledging<'_, '_, '_, P> {
 
     fn on_repaired(&mut self, acked: &AckedCopied) {
         let AckedCopied { unit, first, .. } = *acked;
-        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        let LossRecovery { state, loss, spurious, plan, .. } = &mut *self.recovery;
         state.statistics.packets_repaired += 1;
+        plan.on_repaired();
         let (packet, cause) = (first.packet.0, SendCause::Redundant);
         self.tracer.emit(|| TraceEvent::PacketLost { packet, cause });
         if state.groups.config(first.group).loss_hiding {
@@ -698,6 +700,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         if let Some((path, rtt)) = round_trip {
             self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
         }
+        self.recovery.plan.on_spurious();
         let packet = explained.packet.0;
         self.tracer.emit(|| TraceEvent::PacketSpurious { packet });
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;

@@ -29,6 +29,7 @@ use crate::fast_recovery::FastRecovery;
 use crate::loss::LossDetector;
 use crate::outstanding::Outstanding;
 use crate::paths::{Path, Paths};
+use crate::plan::Planner;
 use crate::probe::ProbeTimer;
 use crate::redundancy::Redundancy;
 use crate::spurious::SpuriousDetection;
@@ -47,6 +48,7 @@ pub struct LossRecovery<P> {
     loss: LossDetector,
     probe: ProbeTimer,
     redundancy: Redundancy,
+    plan: Planner,
     spurious: SpuriousDetection,
 }
 
@@ -83,6 +85,7 @@ impl<P> LossRecovery<P> {
             loss: LossDetector::new(config.loss_detection, config.missing_reports),
             probe: ProbeTimer::default(),
             redundancy: Redundancy::default(),
+            plan: Planner::default(),
             spurious: SpuriousDetection::new(&config),
             state: State {
                 outstanding: Outstanding::new(first),
@@ -294,6 +297,7 @@ impl<P> LossRecovery<P> {
         self.loss.clear();
         self.probe.clear();
         self.redundancy.clear();
+        self.plan.clear();
         self.spurious.clear();
         self.state.fast_recovery.forget_beyond_window();
         for path in self.state.paths.iter_mut() {
@@ -320,6 +324,9 @@ impl<P> LossRecovery<P> {
         let lost = self.state.outstanding.lose(unit, cause)?;
         // With a probe the receiver refused it; the network lost nothing.
         self.state.count_lost(&lost, cause != SendCause::WindowProbe);
+        if lost.packet.is_some() && cause != SendCause::WindowProbe {
+            self.plan.on_lost(unit, lost.is_first_transmission);
+        }
         if let Some(packet) = lost.packet {
             tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
         }

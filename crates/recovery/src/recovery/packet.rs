@@ -8,6 +8,7 @@ use super::LossRecovery;
 use super::permission::Permission;
 use crate::TimerRestart;
 use crate::outstanding::{FirstSent, NewUnit, PacketNumber, Placement, Unit};
+use crate::plan::Due;
 use crate::redundancy::{BundleRoom, Copies, Redundancy};
 
 /// At most this many units are searched for one of the same thin stream; bulk data may lie between.
@@ -280,11 +281,16 @@ impl OpenPacket {
         group: u8,
         room: BundleRoom,
     ) -> bool {
-        let LossRecovery { state, probe, redundancy, .. } = recovery;
-        if state.outstanding.is_empty() || !self.is_empty() || !Redundancy::may_copy(group, state) {
+        let LossRecovery { state, probe, redundancy, plan, .. } = recovery;
+        if state.outstanding.is_empty() || !self.is_empty() {
             return false;
         }
-        let (copies, is_denied) = redundancy.choose(now, self.path, group, room, state, probe);
+        let may_copy = Redundancy::may_copy(group, state);
+        if !may_copy && !(plan.is_bundling() && state.is_thin(group)) {
+            return false;
+        }
+        let place = (self.path, group);
+        let (copies, is_denied) = redundancy.choose(now, place, room, state, (probe, plan));
         state.statistics.copies_denied += u64::from(is_denied);
         self.to_copy = copies;
         self.copied = Copies::before(state.outstanding.next_unit());
@@ -322,6 +328,9 @@ impl OpenPacket {
         if was_idle {
             recovery.probe.on_first_outstanding(now, self.path);
         }
+        if recovery.state.groups.has_mechanisms() {
+            self.plan_new(recovery, now, (unit, new));
+        }
         self.content.new += 1;
         self.content.new_bytes += new.bytes;
         self.content.new_group = new.group;
@@ -330,6 +339,25 @@ impl OpenPacket {
             self.stage = Filling::Full; // A segment of TCP has new data once, at its end.
         }
         (unit, wants_ack)
+    }
+
+    /// The probability with which the deadline of its new data can be met, if it is less than was asked for, and was not for
+    /// what was sent before: once.
+    pub fn take_infeasible<P>(&self, recovery: &mut LossRecovery<P>) -> Option<f64> {
+        recovery.plan.take_infeasible().filter(|_| self.has_new())
+    }
+
+    /// Plans the copies of a new unit, if it has a deadline and its stream is thin.
+    fn plan_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, new: (u64, NewUnit)) {
+        let LossRecovery { state, probe, redundancy, plan, .. } = recovery;
+        let (unit, NewUnit { group, due, .. }) = new;
+        let config = state.groups.config(group);
+        let of_group =
+            config.deadline.map(|deadline| Due { at: now + deadline.within(), deadline });
+        let Some(due) = due.or(of_group).filter(|_| state.is_thin(group)) else { return };
+        let rtt = probe.round_trip(state, self.path, group);
+        let copies = plan.on_new(now, unit, due, rtt, config.copy_budget.shares());
+        redundancy.plan_for_deadline(now, unit, copies, state);
     }
 
     const fn place(&mut self) -> Placement {
@@ -386,9 +414,14 @@ impl OpenPacket {
         let repeats = recovery.state.outstanding.unit(unit)?.repeats();
         let standing = repeats.map_or(0, |repeats| repeats.standing_copies().0);
         self.repeat(recovery, now, unit, cause)?;
-        let LossRecovery { state, redundancy, probe, .. } = recovery;
+        let LossRecovery { state, redundancy, probe, plan, .. } = recovery;
         let is_lost = matches!(cause, SendCause::Probe | SendCause::FastRetransmit);
-        if is_lost && !probe.is_silent(self.path) && state.groups.has_delayed_copies() {
+        let group = state.outstanding.unit(unit)?.group();
+        let rtt = if plan.is_any() { probe.round_trip(state, self.path, group) } else { None };
+        let planned = plan.on_retransmitted(now, unit, rtt).filter(|_| is_lost);
+        if let Some(copies) = planned.filter(|_| !probe.is_silent(self.path)) {
+            redundancy.plan_for_deadline(now, unit, copies, state);
+        } else if is_lost && !probe.is_silent(self.path) && state.groups.has_delayed_copies() {
             redundancy.plan_copies(now, unit, standing, state);
         }
         if is_redundant(cause, state.config.bundle_outstanding) {
@@ -418,7 +451,8 @@ impl OpenPacket {
         };
         let left = recovery.redundancy.take_copy(self.path, unit)?;
         self.repeat(recovery, now, unit, SendCause::Redundant)?;
-        let LossRecovery { state, redundancy, .. } = recovery;
+        let LossRecovery { state, redundancy, plan, .. } = recovery;
+        plan.on_copied(unit);
         if is_first {
             state.outstanding.on_copied_alone(unit, first);
         }
@@ -589,7 +623,8 @@ impl OpenPacket {
         }
         let number = recovery.state.outstanding.newest_packet();
         for unit in self.copied {
-            let LossRecovery { state, probe, redundancy, spurious, .. } = &mut *recovery;
+            let LossRecovery { state, probe, redundancy, spurious, plan, .. } = &mut *recovery;
+            plan.on_copied(unit);
             let forgotten = state.outstanding.remember_bundled_copy(now, unit, number);
             spurious.on_forgotten(forgotten);
             state.statistics.retransmitted.count(SendCause::Redundant);
@@ -610,11 +645,12 @@ impl OpenPacket {
     /// it by the probe timer.
     fn count_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant) {
         let Content { new, new_bytes, new_group, is_needed, .. } = self.content;
-        let LossRecovery { state, probe, redundancy, .. } = recovery;
+        let LossRecovery { state, probe, redundancy, plan, .. } = recovery;
         if !state.groups.has_mechanisms() {
             return;
         }
         if new > 0 {
+            plan.on_first_sent();
             state.note_first_sent(self.path);
             redundancy.on_first_sent(self.path, new_group, new_bytes, state);
             let next = state.outstanding.next_unit();

@@ -6,6 +6,8 @@ use std::time::Duration;
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Budget;
+
 /// Packets with new data after which all counts are halved.
 const WINDOW: u32 = 256;
 /// The counts begin as if this much new data had been sent, so that copies are allowed at the first losses.
@@ -34,6 +36,14 @@ config! {
 impl CopyBudget {
     /// No limit.
     pub const UNLIMITED: Self = Self { packets_percent: None, bytes_percent: None };
+
+    /// The same as shares.
+    pub(crate) fn shares(self) -> Budget {
+        let share = |percent: Option<NonZeroU16>| {
+            percent.map_or(f64::INFINITY, |percent| f64::from(percent.get()) / 100.0)
+        };
+        Budget { packets: share(self.packets_percent), bytes: share(self.bytes_percent) }
+    }
 
     /// A budget of `packets` and `bytes` in percent; zero is no limit.
     #[must_use]
@@ -84,7 +94,8 @@ pub(super) struct Spending {
 #[derive(Clone, Copy, Debug, Default)]
 struct Amount {
     packets: u32,
-    bytes: u64,
+    /// Of a window of packets: it saturates.
+    bytes: u32,
 }
 
 impl Default for Spending {
@@ -110,12 +121,13 @@ impl Spending {
         }
         self.first_packets += 1;
         self.first.packets += u32::from(share.0);
-        self.first.bytes += share.of(bytes.into());
+        let counted = u32::try_from(share.of(bytes.into())).unwrap_or(u32::MAX);
+        self.first.bytes = self.first.bytes.saturating_add(counted);
     }
 
     /// Called when `bytes` of units were sent as copies.
     pub(super) fn on_copied(&mut self, bytes: u32) {
-        self.copied.bytes += u64::from(bytes);
+        self.copied.bytes = self.copied.bytes.saturating_add(bytes);
     }
 
     /// Called when a packet was sent with nothing but copies.
@@ -133,7 +145,7 @@ impl Spending {
 
     /// How many bytes may be copied now.
     pub(super) fn bytes_left(&self, budget: CopyBudget) -> u64 {
-        let left = |percent| self.bytes_allowed(percent).saturating_sub(self.copied.bytes);
+        let left = |percent| self.bytes_allowed(percent).saturating_sub(self.copied.bytes.into());
         budget.bytes_percent.map_or(u64::MAX, left)
     }
 
@@ -146,7 +158,7 @@ impl Spending {
     }
 
     fn bytes_allowed(&self, percent: NonZeroU16) -> u64 {
-        self.first.bytes * u64::from(percent.get()) / 100
+        u64::from(self.first.bytes) * u64::from(percent.get()) / 100
     }
 }
 
@@ -181,7 +193,7 @@ mod tests {
             let most = (packets + HEAD_START.packets) * 20 / 100;
             let least = most - 1 - most / 25;
             assert!((least..=most).contains(&(alone as u32)), "{alone} of {packets}");
-            assert!(bytes <= u64::from(packets) * 50 + HEAD_START.bytes / 2);
+            assert!(bytes <= u64::from(packets) * 50 + u64::from(HEAD_START.bytes) / 2);
         }
     }
 
@@ -203,9 +215,10 @@ mod tests {
     fn bytes_are_a_limit_of_their_own_and_zero_is_none() {
         let mut spending = Spending::default();
         spending.on_first_sent(100, Share::ALL);
-        assert_eq!(spending.bytes_left(BUDGET), (100 + HEAD_START.bytes) / 2);
+        let first = u64::from(100 + HEAD_START.bytes);
+        assert_eq!(spending.bytes_left(BUDGET), first / 2);
         spending.on_copied(1900);
-        assert_eq!(spending.bytes_left_for_recent(BUDGET), 198 - (100 + HEAD_START.bytes) / 32);
+        assert_eq!(spending.bytes_left_for_recent(BUDGET), 198 - first / 32);
         spending.on_copied(100);
         assert_eq!(spending.bytes_left_for_recent(BUDGET), 0);
         assert_eq!(spending.bytes_left(BUDGET), 98);

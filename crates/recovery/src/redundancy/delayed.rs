@@ -67,8 +67,9 @@ pub(super) struct Planned {
     pub(super) unit: u64,
     /// The packet that contained the unit: no copy is needed if the unit was sent in another packet since.
     pub(super) packet: PacketNumber,
-    /// Copies that are to follow.
+    /// Copies that are to follow, and the time between two.
     pub(super) left: u8,
+    pub(super) spacing: Duration,
 }
 
 /// The delayed copies of a path.

@@ -16,6 +16,7 @@
 
 use crate::outstanding::{AckedUnit, Fate, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
+use crate::plan::{Copies as CopyPlan, Planner};
 use crate::probe::ProbeTimer;
 use crate::state::State;
 pub use budget::CopyBudget;
@@ -24,6 +25,7 @@ pub use delayed::DelayedCopyConfig;
 use delayed::{DelayedCopies, Planned};
 use rexmit_core::Instant;
 use std::ops::Range;
+use std::time::Duration;
 
 mod budget;
 mod delayed;
@@ -158,7 +160,12 @@ impl Redundancy {
     /// Whether data in flight of `group` may be copied now.
     #[inline]
     pub(crate) fn may_copy<P>(group: u8, state: &State<P>) -> bool {
-        state.groups.config(group).max_bundle_packets > 0 && state.is_thin(group)
+        Self::bundles(group, state) && state.is_thin(group)
+    }
+
+    /// Whether the profile bundles data in flight of `group`; otherwise only what the planner wants is bundled.
+    fn bundles<P>(group: u8, state: &State<P>) -> bool {
+        state.groups.config(group).max_bundle_packets > 0
     }
 
     /// Whether a retransmission over `path` may bundle data in flight of `group`.
@@ -173,12 +180,14 @@ impl Redundancy {
     pub(crate) fn choose<P>(
         &self,
         now: Instant,
-        path: u8,
-        group: u8,
+        (path, group): (u8, u8),
         bundle: BundleRoom,
         state: &State<P>,
-        probe: &ProbeTimer,
+        (probe, plan): (&ProbeTimer, &Planner),
     ) -> (Copies, bool) {
+        let bundles = Self::bundles(group, state);
+        let rtt = if bundles { None } else { probe.round_trip(state, path, group) };
+        let is_wanted = |unit: u64| bundles || plan.wants_bundled(now, unit, rtt);
         let thin = state.groups.config(group);
         let limit = thin.max_bundle_bytes.map_or(bundle.room, |most| {
             bundle.room.min(most.get().saturating_sub(bundle.new_bytes))
@@ -191,7 +200,7 @@ impl Redundancy {
         let units = outstanding.cumulative() + 1..outstanding.next_unit();
         for number in units.rev().take(Copies::MAX_LOOK_BACK) {
             let Some(unit) = outstanding.unit(number) else { break };
-            if !unit.is_in_flight() || unit.group() != group {
+            if !unit.is_in_flight() || unit.group() != group || !is_wanted(number) {
                 if bundle.is_contiguous {
                     break;
                 }
@@ -199,7 +208,7 @@ impl Redundancy {
             }
             let of_packet = unit.last().packet;
             packets += u8::from(packet.replace(of_packet) != Some(of_packet));
-            if packets > thin.max_bundle_packets || bytes + unit.bytes > limit {
+            if (bundles && packets > thin.max_bundle_packets) || bytes + unit.bytes > limit {
                 break;
             }
             // A run carries everything newer, so that nothing comes before it.
@@ -240,14 +249,29 @@ impl Redundancy {
         let copies = state.groups.config(u.group()).delayed_copies.of_retransmissions;
         let copies = copies.saturating_sub(standing);
         if copies > 0 && state.is_thin(u.group()) {
-            self.plan_copy(now, unit, u, copies - 1, state);
+            let spacing = state.groups.config(u.group()).delayed_copies.interval;
+            self.plan_copy(now, (unit, u), CopyPlan { count: copies, spacing });
         }
     }
 
-    fn plan_copy<P>(&mut self, now: Instant, unit: u64, u: &Unit<P>, left: u8, state: &State<P>) {
-        let at = now + state.groups.config(u.group()).delayed_copies.interval;
+    /// Copies of `unit` follow, as the planner says.
+    pub(crate) fn plan_for_deadline<P>(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        copies: CopyPlan,
+        state: &State<P>,
+    ) {
+        if let Some(u) = state.outstanding.unit(unit).filter(|_| copies.count > 0) {
+            self.plan_copy(now, (unit, u), copies);
+        }
+    }
+
+    fn plan_copy<P>(&mut self, now: Instant, (unit, u): (u64, &Unit<P>), copies: CopyPlan) {
         let delayed = self.delayed.get_or_insert_with(u.path, DelayedCopies::default);
-        delayed.plan(Planned { at, unit, packet: u.last().packet, left });
+        let CopyPlan { count, spacing } = copies;
+        let (at, packet, left) = (now + spacing, u.last().packet, count - 1);
+        delayed.plan(Planned { at, unit, packet, left, spacing });
     }
 
     /// Called when a packet with these new units is sent over `path`: plans their copy in case no new data
@@ -280,7 +304,11 @@ impl Redundancy {
         for unit in delayed.take_last(now).into_iter().flatten() {
             let known = state.outstanding.unit(unit);
             let packet = known.map_or(PacketNumber(0), |known| known.last().packet);
-            denied += self.ready_copy(path, Planned { at: now, unit, packet, left: 0 }, state);
+            denied += self.ready_copy(
+                path,
+                Planned { at: now, unit, packet, left: 0, spacing: Duration::ZERO },
+                state,
+            );
         }
         while let Some(planned) =
             self.delayed.get_mut(path).and_then(|delayed| delayed.take_due(now))
@@ -336,19 +364,25 @@ impl Redundancy {
 
     /// Takes the copy of `unit` that [`next_copy`](Self::next_copy) named for `path`, to be sent now. Returns
     /// how many copies are to follow; `None` if there is no such copy.
-    pub(crate) fn take_copy(&mut self, path: u8, unit: u64) -> Option<u8> {
+    pub(crate) fn take_copy(&mut self, path: u8, unit: u64) -> Option<CopyPlan> {
         let ready = &mut self.delayed.get_mut(path)?.ready;
         let place = ready.iter().position(|planned| planned.unit == unit)?;
-        ready.remove(place).map(|planned| planned.left)
+        let planned = ready.remove(place)?;
+        Some(CopyPlan { count: planned.left, spacing: planned.spacing })
     }
 
-    /// Called when the copy from [`take_copy`](Self::take_copy) is sent; plans the next one if `left` are to
-    /// follow.
-    pub(crate) fn on_copy_sent<P>(&mut self, now: Instant, unit: u64, left: u8, state: &State<P>) {
+    /// That copy is sent, and these are to follow.
+    pub(crate) fn on_copy_sent<P>(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        left: CopyPlan,
+        state: &State<P>,
+    ) {
         let Some(u) = state.outstanding.unit(unit) else { return };
         self.spending.on_copied(u.bytes);
-        if left > 0 {
-            self.plan_copy(now, unit, u, left - 1, state);
+        if left.count > 0 {
+            self.plan_copy(now, (unit, u), left);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use rexmit_sctp::recovery::Deadline;
 use rexmit_sctp::{OutboundMessage, Reliability};
 
 /// How a message is delivered: in order or not, and until when. The default is in the order of its stream, and
@@ -25,6 +26,8 @@ pub struct Delivery {
     /// How long delivery of the message is attempted. Default [`Reliability::Full`]: until the association
     /// ends.
     pub reliability: Reliability,
+    /// When the peer should have it, and with which probability. Default that of its stream or association, if any.
+    pub deadline: Option<Deadline>,
     /// Payload protocol identifier, which the peer's application receives with the message (RFC 9260 §3.3.1).
     /// Default 0: not specified.
     pub ppid: u32,
@@ -42,7 +45,13 @@ impl Delivery {
     /// Ordered delivery: after the messages sent before it on its stream.
     #[must_use]
     pub const fn ordered() -> Self {
-        Self { ordered: true, reliability: Reliability::Full, ppid: 0, immediate: false }
+        Self {
+            ordered: true,
+            reliability: Reliability::Full,
+            deadline: None,
+            ppid: 0,
+            immediate: false,
+        }
     }
 
     /// Unordered delivery: as soon as the message is complete at the peer.
@@ -57,6 +66,23 @@ impl Delivery {
     #[must_use]
     pub const fn lifetime(self, lifetime: Duration) -> Self {
         Self { reliability: Reliability::Timed(lifetime), ..self }
+    }
+
+    /// The peer should have the message `within` this time, with `probability`: copies of it are sent where that needs
+    /// them, within the budget of the profile (`thin.copy_budget`, which has no limit in `interactive`). One that is late is
+    /// still delivered, unless it has a [`lifetime`](Self::lifetime), too.
+    /// [`Event::Infeasible`](crate::Event::Infeasible) reports that it cannot be.
+    ///
+    /// ```
+    /// use rexmit::Delivery;
+    /// use std::time::Duration;
+    ///
+    /// let input = Delivery::unordered().within(Duration::from_millis(100), 0.999);
+    /// assert_eq!(input.deadline.map(|deadline| deadline.probability()), Some(0.999));
+    /// ```
+    #[must_use]
+    pub fn within(self, within: Duration, probability: f64) -> Self {
+        Self { deadline: Some(Deadline::new(within, probability)), ..self }
     }
 
     /// Abandons the message when one of its chunks would have to be retransmitted more than `most` times (RFC
@@ -83,6 +109,7 @@ impl Delivery {
         OutboundMessage::new(stream, payload)
             .unordered(!self.ordered)
             .reliability(self.reliability)
+            .deadline(self.deadline)
             .ppid(self.ppid)
             .immediate(self.immediate)
     }

@@ -82,6 +82,7 @@ impl Association {
         self.out.on_peer_known(streams, peer.a_rwnd, extensions);
         let inbound = peer.outbound_streams.min(self.config.max_inbound_streams);
         self.inbound.on_peer_known(peer.initial_tsn, inbound, extensions);
+        self.inbound.on_ack_copies_known(peer.wants_ack_copies);
         let supports_reset = self.config.stream_reset && peer.supports_re_config;
         self.reset.on_peer_known(peer.initial_tsn, supports_reset);
         self.note_addresses(cx, &peer.addresses);

@@ -27,6 +27,9 @@ pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &Associ
     if config.zero_checksum {
         params.push(&Param::ZeroChecksumAcceptable(SCTP_OVER_DTLS));
     }
+    if config.sack.ack_copies.request {
+        params.push(&Param::AckCopiesRequested);
+    }
     let mut kinds = Vec::with_capacity(7);
     kinds.extend(config.stream_reset.then_some(kind::RE_CONFIG));
     kinds.extend(config.partial_reliability.then_some(kind::FORWARD_TSN));

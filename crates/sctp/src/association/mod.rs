@@ -253,7 +253,7 @@ impl Association {
                 break;
             }
         }
-        self.end_packet(cx);
+        self.end_packet(cx, incoming.bytes);
     }
 
     /// Dispatches a chunk to its procedure.
@@ -529,9 +529,11 @@ impl Association {
 
     /// Called after the DATA chunks of a packet: contradictory ones abort the association; others are
     /// acknowledged and reported to the application.
-    fn after_data(&mut self, cx: &mut Context<'_>) {
+    fn after_data(&mut self, cx: &mut Context<'_>, bytes: usize) {
         let is_shutdown_sent = matches!(self.state, State::ShutdownSent(_));
-        match self.inbound.end_packet(cx.now, is_shutdown_sent, self.paths.has_dac()) {
+        let rtt = self.out.recovery.paths()[self.paths.control()].timer().rtt().srtt();
+        let how = (is_shutdown_sent, self.paths.has_dac());
+        match self.inbound.end_packet(cx.now, how, (bytes, rtt)) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return self.on_bad_data(cx, error),
@@ -587,11 +589,11 @@ impl Association {
     }
 
     /// Called after all chunks of a packet: acknowledges data, and continues procedures that waited.
-    fn end_packet(&mut self, cx: &mut Context<'_>) {
+    fn end_packet(&mut self, cx: &mut Context<'_>, bytes: usize) {
         if self.state.is_closed() {
             return;
         }
-        self.after_data(cx);
+        self.after_data(cx, bytes);
         self.advance_shutdown(cx);
         // A reset that has ended may have let messages go that meet a closed window.
         self.out.watch_window(cx.now, self.standing());
@@ -620,7 +622,7 @@ impl Association {
                     cx,
                     AbortCause::Violation("the shutdown took longer than its guard allows"),
                 ),
-                Timer::Sack => self.inbound.on_sack_timer(),
+                Timer::Sack => self.inbound.on_sack_timer(cx.now),
                 Timer::WindowProbe => self.out.on_probe_timer(),
                 Timer::ReConfig => self.on_re_config_timeout(cx),
                 Timer::DeadPeer => self.end_unreachable(cx),

@@ -31,6 +31,8 @@ pub(crate) struct PeerParameters {
     pub(crate) supports_i_forward_tsn: bool,
     /// Whether the peer accepts packets without a checksum over DTLS (RFC 9653 §5.1).
     pub(crate) takes_zero_checksum: bool,
+    /// It asks for copies of SACKs.
+    pub(crate) wants_ack_copies: bool,
     /// Whether the peer lists ASCONF and ASCONF-ACK. Counts only together with `auth` (RFC 5061 §4.2.7).
     pub(crate) supports_asconf: bool,
     pub(crate) auth: Option<AuthOffer>,
@@ -51,6 +53,7 @@ impl PeerParameters {
             supports_i_data: false,
             supports_i_forward_tsn: false,
             takes_zero_checksum: false,
+            wants_ack_copies: false,
             supports_asconf: false,
             auth: None,
         }
@@ -216,6 +219,7 @@ pub(crate) fn read_init<'a>(
             Param::ZeroChecksumAcceptable(method) if config.zero_checksum => {
                 peer.takes_zero_checksum = method == SCTP_OVER_DTLS;
             }
+            Param::AckCopiesRequested => peer.wants_ack_copies = true,
             Param::SupportedAddressTypes(_)
             | Param::EcnCapable
             | Param::UnrecognizedParameter(_)

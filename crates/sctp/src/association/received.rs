@@ -186,8 +186,8 @@ impl Received {
         let is_due = notes.is_urgent
             || (!has_dac && (notes.had_gap || self.has_gap()))
             || is_first
-            || self.unacknowledged_packets >= config.sack_every
-            || config.sack_delay.is_zero();
+            || self.unacknowledged_packets >= config.sack.every
+            || config.sack.delay.is_zero();
         if is_due { SackDue::Now } else { SackDue::Delayed }
     }
 

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use rexmit_core::Instant;
+use rexmit_recovery::{Deadline, Due};
 
 use self::begun::{Begun, BegunMessages};
 use super::message_lists::{List, MessageLists};
@@ -40,6 +41,8 @@ pub(crate) struct Fragment {
     pub(crate) expires: Option<Instant>,
     /// The reliability that the application chose for the whole message.
     pub(crate) reliability: Reliability,
+    /// When the peer must have the whole message.
+    pub(crate) due: Option<Due>,
 }
 
 impl Fragment {
@@ -56,6 +59,7 @@ impl Fragment {
             unordered: self.unordered,
             immediate: self.immediate,
             reliability: self.reliability,
+            deadline: self.due.map(|due| due.deadline),
             payload: self.payload.clone(),
         }
     }
@@ -67,6 +71,7 @@ struct Queued {
     /// Counts accepted messages; orders them across streams.
     arrival: u64,
     expires: Option<Instant>,
+    due: Option<Due>,
     message: OutboundMessage,
 }
 
@@ -207,7 +212,9 @@ impl SendQueue {
         self.arrivals += 1;
         self.buffered_bytes += message.payload.len();
         let stream = self.streams.entry(number).or_default();
-        let queued = Queued { id, arrival, expires, message };
+        let due = |deadline: Deadline| Due { at: now + deadline.within(), deadline };
+        let due = message.deadline.map(due);
+        let queued = Queued { id, arrival, expires, due, message };
         let key = self.messages.push_back(&mut stream.messages, queued);
         if let Some(at) = expires {
             self.deadlines.insert((at, arrival, key));

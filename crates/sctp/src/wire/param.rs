@@ -52,6 +52,9 @@ pub mod param_kind {
     pub const HMAC_ALGO: u16 = 0x8004;
     /// Supported Extensions (RFC 5061 §4.2.7).
     pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
+    /// ACK Copies Requested: of this library, in a range that IANA has not assigned. Receivers that do not know it
+    /// skip it without a report, as the two high bits say (RFC 9260 §3.2.1).
+    pub const ACK_COPIES_REQUESTED: u16 = 0xBF41;
     /// Forward-TSN-Supported (RFC 3758 §3.1).
     pub const FORWARD_TSN_SUPPORTED: u16 = 0xC000;
     /// Add IP Address (RFC 5061 §4.2.1).
@@ -108,6 +111,8 @@ impl<'a> RawParam<'a> {
             param_kind::CHUNKS => Some(Param::Chunks(value)),
             param_kind::HMAC_ALGO => U16List::from_wire(value).map(Param::HmacAlgo),
             param_kind::SUPPORTED_EXTENSIONS => Some(Param::SupportedExtensions(value)),
+            // With a value it is another parameter, and unknown.
+            param_kind::ACK_COPIES_REQUESTED if value.is_empty() => Some(Param::AckCopiesRequested),
             param_kind::FORWARD_TSN_SUPPORTED => {
                 exactly(value).map(|[]: [u8; 0]| Param::ForwardTsnSupported)
             }
@@ -164,6 +169,8 @@ pub enum Param<'a> {
     HmacAlgo(U16List<'a>),
     /// Types of the chunks of the extensions that the sender supports (RFC 5061 §4.2.7).
     SupportedExtensions(&'a [u8]),
+    /// The sender asks for a second copy of each SACK of its thin streams.
+    AckCopiesRequested,
     /// The sender supports FORWARD-TSN (RFC 3758 §3.1).
     ForwardTsnSupported,
     /// A parameter of another type; see [`RawParam::unknown_action`]. It cannot be written by
@@ -205,6 +212,7 @@ impl Param<'_> {
             Self::Chunks(value) => put(sink, param_kind::CHUNKS, value),
             Self::HmacAlgo(ids) => sink.tlv(param_kind::HMAC_ALGO, |sink| ids.encode(sink)),
             Self::SupportedExtensions(value) => put(sink, param_kind::SUPPORTED_EXTENSIONS, value),
+            Self::AckCopiesRequested => put(sink, param_kind::ACK_COPIES_REQUESTED, &[]),
             Self::ForwardTsnSupported => put(sink, param_kind::FORWARD_TSN_SUPPORTED, &[]),
             Self::Unknown => {}
         }

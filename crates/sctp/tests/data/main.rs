@@ -4,6 +4,7 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+mod ack_copies;
 mod flow_control;
 mod life_events;
 mod limits;

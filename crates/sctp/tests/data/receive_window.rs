@@ -9,7 +9,7 @@ fn small() -> Script {
     Script::established_server_with(|_, association| {
         association.receive_buffer_bytes = 8_192;
         association.max_message_bytes = 4_096;
-        association.sack_delay = std::time::Duration::ZERO;
+        association.sack.delay = std::time::Duration::ZERO;
     })
 }
 
@@ -58,7 +58,7 @@ fn the_rest_of_a_message_is_taken_though_little_is_left() {
     let mut s = Script::established_server_with(|_, association| {
         association.receive_buffer_bytes = 4_096;
         association.max_message_bytes = 4_096;
-        association.sack_delay = std::time::Duration::ZERO;
+        association.sack.delay = std::time::Duration::ZERO;
     });
     let whole = data(0, &[0; 1_000]).flags;
     for (n, len, window) in

@@ -114,7 +114,7 @@ fn a_chunk_with_the_i_bit_is_acknowledged_at_once() {
 #[test]
 fn without_a_delay_every_packet_is_acknowledged_at_once() {
     let mut s = Script::established_server_with(|_, association| {
-        association.sack_delay = Duration::ZERO;
+        association.sack.delay = Duration::ZERO;
     });
     for n in 0..4 {
         s.peer_sends([Data(data(n, b"m"))]);

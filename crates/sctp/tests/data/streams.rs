@@ -61,7 +61,7 @@ fn outgoing_ssns_wrap() {
 /// The same for what arrives.
 #[test]
 fn incoming_ssns_wrap() {
-    let mut s = Script::established_server_with(|_, association| association.sack_every = 255);
+    let mut s = Script::established_server_with(|_, association| association.sack.every = 255);
     let mut read = 0;
     for n in 0..65_540u32 {
         let message = wire::Data { tsn: tsn(n), ..data(n as u16, b"m") };
@@ -120,7 +120,7 @@ fn fragments_are_put_together_in_any_order() {
     let orders = [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]];
     for order in orders {
         let mut s = Script::established_server_with(|_, association| {
-            association.sack_delay = std::time::Duration::ZERO;
+            association.sack.delay = std::time::Duration::ZERO;
         });
         for n in order {
             let bits = u8::from(n == 0) << 1 | u8::from(n == 3);

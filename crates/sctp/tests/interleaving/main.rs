@@ -60,7 +60,7 @@ fn client() -> Script {
 fn server_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     let mut s = Script::with(|_, association| {
         association.interleaving = true;
-        association.sack_delay = std::time::Duration::ZERO;
+        association.sack.delay = std::time::Duration::ZERO;
         change(association);
     });
     let init = peer_init(s.peer.tag);

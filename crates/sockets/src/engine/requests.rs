@@ -188,6 +188,7 @@ mod tests {
     use crate::engine::socket::MAX_NOTIFICATIONS;
     use crate::protocol::Style;
     use crate::protocol::frame::Header;
+    use crate::transports::Transports;
 
     fn engine() -> Engine {
         let number = getrandom::u64().expect("random bits");

@@ -124,6 +124,6 @@ impl Settings {
     }
 
     pub(super) fn set_sack_delay(&mut self, delay_ms: u32) {
-        self.config.sack_delay = Duration::from_millis(delay_ms.into()).min(MAX_SACK_DELAY);
+        self.config.sack.delay = Duration::from_millis(delay_ms.into()).min(MAX_SACK_DELAY);
     }
 }

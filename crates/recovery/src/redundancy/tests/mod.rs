@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 
 use super::*;
 use crate::SendCause;
+use crate::plan::Planner;
 use crate::state::tests::{AT, FULL, MS, SMALL};
 use crate::{ProbeConfig, ThinConfig, ThinTest};
 
@@ -45,7 +46,10 @@ impl Copying {
 
     fn choose(&self, now: Instant, room: u32, is_contiguous: bool) -> (Vec<u64>, bool) {
         let room = BundleRoom { new_bytes: SMALL, room, is_contiguous };
-        let (copies, is_denied) = self.redundancy.choose(now, 0, 0, room, &self.state, &self.probe);
+        let (copies, is_denied) = {
+            let beside = (&self.probe, &Planner::default());
+            self.redundancy.choose(now, (0, 0), room, &self.state, beside)
+        };
         (copies.collect(), is_denied)
     }
 

@@ -1,10 +1,12 @@
 //! Receiving user data: DATA and I-DATA, FORWARD-TSN and I-FORWARD-TSN, the receive window, and reading by
 //! the application (RFC 9260 §6.2, §6.5–6.7, §6.9, RFC 8260 §2.2.3).
 
+mod ack_copies;
 mod held_back;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
@@ -13,13 +15,14 @@ use super::context::Context;
 use super::identity::unwrapped_initial_tsn;
 use super::received::{Arrival, Received, SackDue};
 use super::timers::Deadline;
-use crate::config::{AssociationConfig, OversizedMessages};
+use crate::config::{self, AssociationConfig, OversizedMessages};
 use crate::event::Event;
 use crate::message::InboundMessage;
 use crate::statistics::Traffic;
 use crate::streams::{DroppedMessage, Piece, Reassembly, ReassemblyError, ReassemblyLimits};
 use crate::wire::{Data, ForwardTsn, IData, IForwardTsn, PacketWriter, sack_len};
 
+use ack_copies::AckCopies;
 use held_back::HeldBack;
 
 /// The receiving half of an association.
@@ -42,6 +45,8 @@ pub(super) struct Inbound {
     is_sack_owed: bool,
     /// The delayed acknowledgement.
     sack_timer: Deadline,
+    /// If SACKs of thin streams are sent twice.
+    ack_copies: Option<Box<AckCopies>>,
     counters: Counters,
 }
 
@@ -57,8 +62,9 @@ struct Counters {
     messages_delivered: u64,
     payload_delivered_bytes: u64,
     duplicates_received: u64,
-    chunks_dropped: u64,
-    messages_dropped: u64,
+    /// These two saturate.
+    chunks_dropped: u32,
+    messages_dropped: u32,
     sacks_sent: u64,
 }
 
@@ -103,6 +109,7 @@ impl Inbound {
             offered: config.a_rwnd(),
             is_sack_owed: false,
             sack_timer: Deadline::OFF,
+            ack_copies: None,
             counters: Counters::default(),
             config,
         }
@@ -115,6 +122,9 @@ impl Inbound {
         self.leftover = (!messages.is_empty()).then(|| Box::new(Leftover { messages, bytes }));
         self.is_readable_told = before.is_readable_told;
         self.counters = before.counters;
+        if let Some(before) = before.ack_copies.take() {
+            self.ack_copies = Some(AckCopies::continuing(self.ack_copies.take(), before));
+        }
         self
     }
 
@@ -127,6 +137,17 @@ impl Inbound {
         self.received = Received::new(unwrapped_initial_tsn(initial_tsn));
         self.reassembly.on_peer_known(is_interleaved, may_abandon);
         self.streams = streams;
+    }
+
+    /// The SACKs of thin streams are sent twice to a peer that `wants_ack_copies`, as the configuration says.
+    pub(super) fn on_ack_copies_known(&mut self, wants_ack_copies: bool) {
+        let config = self.config.sack.ack_copies;
+        let is_on = match config.send {
+            config::AckCopies::Off => false,
+            config::AckCopies::OnRequest => wants_ack_copies,
+            config::AckCopies::Always => true,
+        };
+        self.ack_copies = is_on.then(|| Box::new(AckCopies::new(config)));
     }
 
     pub(super) const fn streams(&self) -> u16 {
@@ -160,13 +181,14 @@ impl Inbound {
     }
 
     /// Adds the counters of received data to `traffic`.
-    pub(super) const fn count(&self, traffic: &mut Traffic) {
+    pub(super) fn count(&self, traffic: &mut Traffic) {
         traffic.messages_delivered += self.counters.messages_delivered;
         traffic.payload_delivered_bytes += self.counters.payload_delivered_bytes;
         traffic.duplicates_received += self.counters.duplicates_received;
-        traffic.messages_dropped += self.counters.messages_dropped;
-        traffic.chunks_dropped += self.counters.chunks_dropped;
+        traffic.messages_dropped += u64::from(self.counters.messages_dropped);
+        traffic.chunks_dropped += u64::from(self.counters.chunks_dropped);
         traffic.sacks_sent += self.counters.sacks_sent;
+        traffic.ack_copies_sent += self.ack_copies.as_ref().map_or(0, |copies| copies.sent());
     }
 
     /// Releases memory that is not in use.
@@ -235,7 +257,7 @@ impl Inbound {
                 return Ok(());
             }
             Arrival::BeyondLimit => {
-                self.counters.chunks_dropped += 1;
+                self.counters.chunks_dropped = self.counters.chunks_dropped.saturating_add(1);
                 cx.trace_dropped("DATA beyond the limit of gaps");
                 return Ok(());
             }
@@ -258,7 +280,7 @@ impl Inbound {
     }
 
     fn refuse(&mut self, cx: &mut Context<'_>, reason: &'static str) {
-        self.counters.chunks_dropped += 1;
+        self.counters.chunks_dropped = self.counters.chunks_dropped.saturating_add(1);
         self.received.note_refused();
         cx.trace_dropped(reason);
     }
@@ -301,7 +323,7 @@ impl Inbound {
         if self.config.oversized_messages == OversizedMessages::Abort {
             return Err(DataError::Violation("a message is larger than max_message_bytes"));
         }
-        self.counters.messages_dropped += 1;
+        self.counters.messages_dropped = self.counters.messages_dropped.saturating_add(1);
         cx.event(Event::MessageDropped { stream, ppid, unordered });
         Ok(())
     }
@@ -366,12 +388,15 @@ impl Inbound {
     pub(super) fn end_packet(
         &mut self,
         now: Instant,
-        is_urgent: bool,
-        has_dac: bool,
+        (is_urgent, has_dac): (bool, bool),
+        (bytes, rtt): (usize, Option<Duration>),
     ) -> Result<bool, DataError> {
         let due = self.received.end_packet(&self.config, has_dac);
         if due == SackDue::No {
             return Ok(false);
+        }
+        if let Some(copies) = &mut self.ack_copies {
+            copies.on_data(now, bytes, rtt);
         }
         self.reassembly.abandon_cut_short(self.received.cumulative());
         if self.reassembly.has_contradiction(self.received.cumulative()) {
@@ -380,7 +405,7 @@ impl Inbound {
         if due == SackDue::Now || is_urgent {
             self.is_sack_owed = true;
         } else if !self.sack_timer.is_armed() {
-            self.sack_timer = Deadline::at(now + self.config.sack_delay);
+            self.sack_timer = Deadline::at(now + self.config.sack.delay);
         }
         Ok(true)
     }
@@ -424,14 +449,21 @@ impl Inbound {
         Some(message)
     }
 
-    pub(super) const fn sack_timer(&self) -> Deadline {
-        self.sack_timer
+    /// The delayed acknowledgement, or the copy of one.
+    pub(super) fn sack_timer(&self) -> Deadline {
+        let copy = self.ack_copies.as_ref().map_or(Deadline::OFF, |copies| copies.deadline());
+        self.sack_timer.min(copy)
     }
 
-    /// Called when an acknowledgement has waited long enough.
-    pub(super) const fn on_sack_timer(&mut self) {
-        self.sack_timer = Deadline::OFF;
-        self.is_sack_owed = true;
+    /// An acknowledgement, or the copy of one, has waited long enough.
+    pub(super) fn on_sack_timer(&mut self, now: Instant) {
+        if self.sack_timer.instant() <= now {
+            self.sack_timer = Deadline::OFF;
+            self.is_sack_owed = true;
+        }
+        if let Some(copies) = &mut self.ack_copies {
+            self.is_sack_owed |= copies.on_timeout(now);
+        }
     }
 
     pub(super) const fn owe_sack(&mut self) {
@@ -449,19 +481,28 @@ impl Inbound {
 
     /// Called when the peer has nothing more to send: an acknowledgement that is due or delayed is not sent
     /// anymore.
-    pub(super) const fn stop_acknowledging(&mut self) {
+    pub(super) fn stop_acknowledging(&mut self) {
         self.is_sack_owed = false;
         self.stop_delaying();
+        if let Some(copies) = &mut self.ack_copies {
+            copies.stop();
+        }
     }
 
-    /// Whether something waits to be acknowledged.
+    /// Whether something waits to be acknowledged, for the first time or again.
     pub(super) fn is_unacknowledged(&self) -> bool {
-        self.received.is_unacknowledged()
+        let has_copy = self.ack_copies.as_ref().is_some_and(|copies| copies.is_pending());
+        has_copy || self.received.is_unacknowledged()
     }
 
     /// Writes SACK with as many gap blocks and duplicates as fit (RFC 9260 §6.2, §6.7), and with DAC how
     /// many packets it answers.
-    pub(super) fn write_sack(&mut self, has_dac: bool, writer: &mut PacketWriter<'_>) {
+    pub(super) fn write_sack(
+        &mut self,
+        now: Instant,
+        has_dac: bool,
+        writer: &mut PacketWriter<'_>,
+    ) {
         let received = &self.received;
         let room = writer.room();
         if room < sack_len(0, 0) {
@@ -478,6 +519,9 @@ impl Inbound {
         let packets = if has_dac { received.unacknowledged_packets() } else { 0 };
         let duplicates = duplicates.iter().copied();
         if writer.sack_of(packets, (cumulative, a_rwnd), blocks, duplicates) {
+            if let Some(copies) = &mut self.ack_copies {
+                copies.on_sack_written(now, !has_dac && self.received.is_unacknowledged());
+            }
             self.received.on_sack_sent();
             (self.advertised, self.offered) = (a_rwnd, a_rwnd);
             self.is_sack_owed = false;

@@ -4,6 +4,7 @@ use rexmit_recovery::{BundleRoom, Next, OpenPacket};
 
 use super::super::context::Context;
 use super::{Filled, MIN_PIECE_BYTES, Outbound, Standing};
+use crate::event::Event;
 use crate::streams::Fragment;
 use crate::wire::{Data, DataFlags, IData, PacketWriter};
 
@@ -54,6 +55,9 @@ impl Outbound {
         }
         self.queue.end_packet();
         let has_new = packet.has_new();
+        if let Some(probability) = packet.take_infeasible(&mut self.recovery) {
+            cx.event(Event::Infeasible { achievable_ppm: (1e6 * probability) as u32 });
+        }
         packet.end(&mut self.recovery, cx.now, &mut cx.tracer());
         if has_new {
             self.turn = path + 1;

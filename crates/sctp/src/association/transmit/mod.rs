@@ -175,7 +175,7 @@ impl Association {
             self.reset.write(cx.now, rto, &self.out, &mut writer);
         }
         if self.inbound.is_sack_owed() || (sends_data && self.has_room_for_sack(path, &writer)) {
-            self.inbound.write_sack(self.paths.has_dac(), &mut writer);
+            self.inbound.write_sack(cx.now, self.paths.has_dac(), &mut writer);
         }
         if path == self.paths.control() {
             let last = self.reset.last_before_reset();

@@ -45,7 +45,7 @@ impl Begun {
     pub(super) fn cut(&mut self, max_payload: usize) -> Fragment {
         let start = self.sent_bytes;
         let end = start + self.rest_bytes().min(max_payload);
-        let Queued { id, expires, message, .. } = &mut self.queued;
+        let Queued { id, expires, due, message, .. } = &mut self.queued;
         let ending = end == message.payload.len();
         self.sent_bytes = end;
         let payload = if start == 0 && ending {
@@ -68,6 +68,7 @@ impl Begun {
             payload,
             expires: *expires,
             reliability: message.reliability,
+            due: *due,
         }
     }
 }

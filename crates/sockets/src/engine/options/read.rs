@@ -231,7 +231,7 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
             let mut bytes = sized(value, 132)?.to_vec();
             bytes.extend(words(&[config.heartbeat_interval.map_or(0, millis)]));
             bytes.extend((config.path_max_retrans as u16).to_ne_bytes());
-            bytes.extend(words(&[config.max_packet_bytes as u32, millis(config.sack_delay)]));
+            bytes.extend(words(&[config.max_packet_bytes as u32, millis(config.sack.delay)]));
             bytes
                 .extend(words(&[if config.heartbeat_interval.is_some() { 1 } else { 2 } | 1 << 5]));
             bytes.resize(156, 0);
@@ -247,9 +247,9 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
         name::MAX_SEG if value.len() >= 8 => words(&[association, settings.max_segment]),
         name::MAX_SEG => words(&[settings.max_segment]),
         name::DELAYED_SACK if value.len() >= 12 => {
-            words(&[association, millis(config.sack_delay), config.sack_every.into()])
+            words(&[association, millis(config.sack.delay), config.sack.every.into()])
         }
-        name::DELAYED_SACK => words(&[association, millis(config.sack_delay)]),
+        name::DELAYED_SACK => words(&[association, millis(config.sack.delay)]),
         name::CONTEXT | name::MAX_BURST => {
             let default = if option == name::MAX_BURST { 4 } else { 0 };
             let kept = settings.kept.get(&option).copied().unwrap_or(default);

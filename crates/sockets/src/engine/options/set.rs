@@ -202,7 +202,7 @@ fn set_delayed_sack(settings: &mut Settings, value: &[u8]) -> Result<(), Failure
         return Err(Failure(EINVAL));
     }
     if every != 0 {
-        settings.config.sack_every = every.min(255) as u8;
+        settings.config.sack.every = every.min(255) as u8;
     }
     // A SACK for every packet needs no delay, and 0 changes none.
     if delay != 0 && every != 1 {

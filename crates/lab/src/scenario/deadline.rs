@@ -1,0 +1,84 @@
+//! How well a flow meets its deadline (`recovery.thin.deadline`), and at what cost beside the least that is possible.
+
+use rexmit_sctp::recovery::Deadline as Asked;
+
+use super::outcome::Unit;
+use super::problem::Problems;
+use super::sheet::Sheet;
+use super::spec::{Scenario, ThinFlow, TransportKind};
+use super::traffic::Traffic;
+use crate::bound::{Deadline, Messages, Prices, least_cost};
+use crate::measure::LatencyDistribution;
+
+/// Of a DATA chunk.
+const CHUNK_HEADER_BYTES: usize = 16;
+/// Of IP, UDP and SCTP.
+const HEADER_BYTES: u32 = 40;
+
+impl ThinFlow {
+    /// The deadline of its profile, if it has one.
+    fn deadline(&self) -> Option<Asked> {
+        if self.transport != TransportKind::Sctp {
+            return None;
+        }
+        self.connection().sctp(&mut Problems::default()).sender.recovery.thin.deadline
+    }
+
+    /// The least packets and bytes per message for its deadline; `None` where the model does not apply.
+    fn least(&self, scenario: &Scenario, asked: Asked) -> Option<[f64; 2]> {
+        let Traffic::Intervals(traffic) = &*self.traffic else { return None };
+        let paths = scenario.network.paths();
+        let is_uniform =
+            |loss: &rexmit_netsim::path::Loss| loss.burst.is_none() && loss.packets.is_empty();
+        if traffic.is_random || !paths.iter().all(|path| is_uniform(&path.loss)) {
+            return None;
+        }
+        let [forward, backward] = &paths;
+        let messages = Messages {
+            interval: Some(traffic.interval),
+            delay: (forward.delay.mean + backward.delay.mean) / 2,
+            loss: forward.loss.uniform,
+            sack_loss: backward.loss.uniform,
+        };
+        let deadline = Deadline { within: asked.within(), probability: asked.probability() };
+        let chunk = u32::try_from((traffic.bytes + CHUNK_HEADER_BYTES).next_multiple_of(4)).ok()?;
+        let packets = least_cost(&messages, &deadline, &Prices::PACKETS)?.cost;
+        let bytes = least_cost(&messages, &deadline, &Prices::bytes(chunk, HEADER_BYTES))?.cost;
+        Some([1.0 + packets, (f64::from(chunk + HEADER_BYTES) + bytes) / traffic.bytes as f64])
+    }
+}
+
+/// Adds the share of messages that miss the deadline of `flow`, and what it costs to meet it, if it has one.
+pub(super) fn tell(
+    sheet: &mut Sheet,
+    scenario: &Scenario,
+    flow: &ThinFlow,
+    latency: &LatencyDistribution,
+) {
+    let Some(asked) = flow.deadline() else { return };
+    let late: u64 =
+        latency.steps().filter(|&(step, _)| step > asked.within()).map(|(_, count)| count).sum();
+    let share = (latency.count() > 0).then(|| late as f64 / latency.count() as f64);
+    sheet.share(
+        "deadline.late_share",
+        "share of messages that miss the deadline",
+        late,
+        latency.count(),
+    );
+    let about = "share of messages that miss the deadline, over the share that may";
+    let over = share.map(|share| share / (1.0 - asked.probability()));
+    sheet.quantity("deadline.late_ratio", Unit::Ratio, about, over);
+    let least = flow.least(scenario, asked);
+    for (index, name, about) in [
+        (0, "packets_per_message", "packets per message"),
+        (1, "wire_bytes_per_payload_byte", "bytes of IP packets per byte of the messages"),
+    ] {
+        let least = least.map(|least| least[index]);
+        let words = format!("the least {about} for which any sender meets the deadline");
+        sheet.quantity(&format!("bound.deadline.{name}"), Unit::Ratio, &words, least);
+        let measured = sheet.outcome.quantities.get(&format!("{}.{name}", sheet.flow())).copied();
+        let over = measured.zip(least).map(|(measured, least)| measured / least);
+        let words = format!("{about}, over {words}");
+        sheet.quantity(&format!("over_bound.deadline.{name}"), Unit::Ratio, &words, over);
+    }
+}
