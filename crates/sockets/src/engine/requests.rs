@@ -188,10 +188,11 @@ mod tests {
     use crate::engine::socket::MAX_NOTIFICATIONS;
     use crate::protocol::Style;
     use crate::protocol::frame::Header;
+    use crate::transports::Transports;
 
     fn engine() -> Engine {
         let number = getrandom::u64().expect("random bits");
-        Engine::new(number, 0).expect("an engine")
+        Engine::new(number, 0, Transports::default()).expect("an engine")
     }
 
     fn connected(engine: &Engine) -> OwnedFd {
