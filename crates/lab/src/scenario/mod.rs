@@ -84,6 +84,7 @@ mod check;
 mod connection;
 mod error;
 mod flows;
+mod kernel;
 mod meter;
 mod outcome;
 mod overrides;
@@ -106,11 +107,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rexmit_core::trace::TraceSink;
 
+use kernel::{NoKernel, Pace};
 use packets::PacketLog;
 
 use crate::connections::{Connections, Measured, Sockets, SocketsError};
+use crate::kernel::Kernel;
 
 pub use error::ExecuteError;
+pub use kernel::KernelHosts;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
 pub use overrides::Overrides;
 pub use packets::{Content, MAX_PACKET_ROWS, PacketRow};
@@ -138,7 +142,7 @@ impl Scenario {
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
         match self.clock {
-            Clock::Virtual => run::catalogue(self),
+            Clock::Virtual | Clock::Kernel => run::catalogue(self),
             Clock::Real => real::tell(self, &Default::default(), &Default::default()).catalogue,
         }
     }
@@ -163,9 +167,25 @@ pub fn execute_on(
     seed: u64,
 ) -> Result<RunOutcome, ExecuteError> {
     checked(scenario, || match scenario.clock {
-        Clock::Virtual => run::run(scenario, seed, None),
+        Clock::Virtual => run::run(scenario, seed, None, Pace::Jumps(NoKernel)),
+        Clock::Kernel => Ok(sockets.run_in_kernel(scenario, seed)?),
         Clock::Real => real::run(scenario, seed, sockets).map(|sheet| sheet.outcome),
     })
+}
+
+/// Runs `scenario` in `kernel`, in which this process runs.
+///
+/// # Errors
+/// If the scenario cannot be run, its clock is not that of a kernel, or the run fails.
+pub fn execute_in(
+    kernel: &mut dyn Kernel,
+    scenario: &Scenario,
+    seed: u64,
+) -> Result<RunOutcome, ExecuteError> {
+    if scenario.clock != Clock::Kernel {
+        return Err(Problem::of("clock", "a run inside a kernel has `clock = \"kernel\"`").into());
+    }
+    checked(scenario, || run::run(scenario, seed, None, Pace::Kernel(kernel)))
 }
 
 /// Calls `run` if `scenario` is valid. A panic is an error.
@@ -190,11 +210,11 @@ pub fn execute_with_packets(
     scenario: &Scenario,
     seed: u64,
 ) -> Result<(RunOutcome, Vec<PacketRow>), ExecuteError> {
-    if scenario.clock == Clock::Real {
+    if scenario.clock != Clock::Virtual {
         return execute(scenario, seed).map(|outcome| (outcome, Vec::new()));
     }
     let log = PacketLog::default();
-    let outcome = checked(scenario, || run::run(scenario, seed, Some(&log)))?;
+    let outcome = checked(scenario, || run::run(scenario, seed, Some(&log), Pace::Jumps(NoKernel)))?;
     Ok((outcome, log.into_rows()?))
 }
 
@@ -208,6 +228,10 @@ impl Sockets for NoSockets {
         _: &mut (dyn FnMut() -> Box<dyn TraceSink> + Send),
     ) -> Result<Measured, SocketsError> {
         Err(SocketsError::NotPermitted("the laboratory opens no sockets".into()))
+    }
+
+    fn run_in_kernel(&self, _: &Scenario, _: u64) -> Result<RunOutcome, SocketsError> {
+        Err(SocketsError::NotPermitted("the laboratory boots no kernel".into()))
     }
 }
 

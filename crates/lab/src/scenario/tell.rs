@@ -7,7 +7,9 @@ use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::bounds;
-use super::flows::{Carrier, Flow, Kind, PUT_THERE, SctpBeside, thin_receiver};
+use super::flows::{
+    Carrier, Flow, KernelSctpHost, KernelTcpHost, Kind, PUT_THERE, SctpBeside, thin_receiver,
+};
 use super::meter::{MessageMeter, PathTally, RateMeter, TrafficMeter};
 use super::quantities;
 use super::sheet::Sheet;
@@ -51,6 +53,8 @@ pub(super) fn flow(
                 Carrier::SctpBeside => messages::<SctpBeside>(together, network),
                 Carrier::Tcp => messages::<Tcp>(together, network),
                 Carrier::Rival => messages::<RivalEndpoint>(together, network),
+                Carrier::KernelSctp => messages::<KernelSctpHost>(together, network),
+                Carrier::KernelTcp => messages::<KernelTcpHost>(together, network),
             };
             let plans = together.iter().filter_map(|placed| placed.flow.plan());
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
@@ -68,6 +72,8 @@ pub(super) fn flow(
                 Carrier::Sctp | Carrier::SctpBeside => received::<Sctp>(receiver),
                 Carrier::UnorderedSctp => received::<Unordered>(receiver),
                 Carrier::Tcp | Carrier::Rival => received::<Tcp>(receiver),
+                Carrier::KernelSctp => received::<KernelSctpHost>(receiver),
+                Carrier::KernelTcp => received::<KernelTcpHost>(receiver),
             };
             meter.finish();
             let sender = flow.probe().map(|_| sender(together, network));
@@ -112,6 +118,7 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> quantities::Sende
         sum.by_end.bytes_in += received.bytes_in + header * received.packets_in;
         sum.has_no_trace |=
             matches!(flow.kind, Kind::Thin(Carrier::Rival | Carrier::SctpBeside, ..));
+        sum.has_no_trace |= flow.is_of_kernel();
     }
     quantities::Sender { copies: quantities::Copies::Followed(copies), ..sum }
 }
