@@ -66,13 +66,13 @@ fn command(kernel: &Path, shared: &Path, seed: u64) -> io::Result<Command> {
     let preloaded = kernel.with_file_name(PRELOADED);
     let mut command = Command::new(kernel);
     // The kernel mixes its command line into its random numbers: nothing here depends on the run. The shared
-    // directory is therefore its working directory, which the first program mounts by the name `.`.
+    // directory is therefore its working directory, which the kernel itself finds by that name.
     command.args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet"]);
     command.args(["con=null", "con0=null,fd:1", "uml_dir=./", "umid=kernel"]);
     command.args(["time-travel=inf-cpu", &format!("time-travel-start={START}")]);
     command.arg(format!("mem={}M", MEMORY >> 20));
     let script = format!(
-        "mount -t hostfs none -o . {SHARED} && exec {SHARED}/init {INIT_ARGUMENT}"
+        "mount -t hostfs none -o /proc/self/cwd {SHARED} && exec {SHARED}/init {INIT_ARGUMENT}"
     );
     command.args(["init=/bin/sh", "--", "-c", &format!("\"{script}\"")]);
     command.current_dir(shared).env_clear();
