@@ -2,12 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Buf, Bytes};
 use rexmit::tun::ip::{HeaderConfig, PacketFilter};
@@ -15,23 +12,21 @@ use rexmit::tun::{NetNamespace, Tun, TunConfig};
 use rexmit_core::Route;
 use rexmit_lab::hosts::{Given, News, Taken};
 use rexmit_lab::kernel::{HostPlan, KernelError, KernelHost, KernelProtocol, SocketId};
-use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::time::Timespec;
+use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
+use super::queue::Reports;
 use super::socket::{self, Connection};
 
 /// Packets that wait in the kernel until they are read, at most. The network between the hosts is what limits and drops.
 const QUEUE_PACKETS: u32 = 10_000;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// Events that are read at once.
-const EVENTS: usize = 16;
 /// Bytes that are read at once: no packet is longer.
 const BUFFER_BYTES: usize = 1 << 16;
 /// Marks the device and the listener among the sockets.
-const DEVICE: u64 = u64::MAX;
-const LISTENER: u64 = u64::MAX - 1;
+const DEVICE: u32 = u32::MAX;
+const LISTENER: u32 = u32::MAX - 1;
 /// Where the kernel has its settings.
 const SETTINGS: &str = "/proc/sys";
 
@@ -41,14 +36,12 @@ pub(super) struct Namespace {
     namespace: NetNamespace,
     device: Tun,
     /// What the device and the sockets have to report.
-    queue: OwnedFd,
+    reports: Reports,
     header: HeaderConfig,
     filter: PacketFilter,
     listener: Option<Socket>,
     connections: Vec<Connection>,
     news: VecDeque<(SocketId, News)>,
-    /// Whether the queue is to be read.
-    is_awake: Arc<AtomicBool>,
     /// Whether the device may have packets.
     has_packets: bool,
     /// For one packet, or what is read of a socket at once.
@@ -56,7 +49,7 @@ pub(super) struct Namespace {
 }
 
 impl Namespace {
-    pub(super) fn new(plan: HostPlan, is_awake: Arc<AtomicBool>) -> Result<Self, KernelError> {
+    pub(super) fn new(plan: HostPlan, reports: Reports) -> Result<Self, KernelError> {
         let words = |error: &dyn std::fmt::Display| KernelError::Failed(error.to_string());
         let namespace = NetNamespace::new().map_err(|error| words(&error))?;
         let IpAddr::V4(address) = plan.address else {
@@ -67,7 +60,6 @@ impl Namespace {
         let device = Tun::open_in(&namespace, &config).map_err(|error| words(&error))?;
         namespace.run(|| set(&plan.settings)).map_err(|error| words(&error))??;
         let io = |error: io::Error| KernelError::Failed(error.to_string());
-        let queue = epoll::create(CreateFlags::CLOEXEC).map_err(|error| words(&error))?;
         let protocol = socket::ip_protocol(plan.protocol);
         let mut host = Self {
             header: HeaderConfig::new(protocol),
@@ -75,27 +67,16 @@ impl Namespace {
             buffer: vec![0; BUFFER_BYTES],
             namespace,
             device,
-            queue,
+            reports,
             listener: None,
             connections: Vec::new(),
             news: VecDeque::new(),
-            is_awake,
             has_packets: true,
             plan,
         };
-        host.watch(host.device.as_fd(), DEVICE).map_err(io)?;
+        host.reports.watch(host.device.as_fd(), DEVICE).map_err(io)?;
         host.listen().map_err(io)?;
         Ok(host)
-    }
-
-    /// Reports to the kernel's owner.
-    pub(super) fn queue(&self) -> BorrowedFd<'_> {
-        self.queue.as_fd()
-    }
-
-    fn watch(&self, what: BorrowedFd<'_>, number: u64) -> io::Result<()> {
-        let events = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        Ok(epoll::add(&self.queue, what, EventData::new_u64(number), events)?)
     }
 
     fn socket(&self) -> io::Result<Socket> {
@@ -107,16 +88,16 @@ impl Namespace {
         let listener = self.socket()?;
         listener.bind(&SocketAddr::new(self.plan.address, port).into())?;
         listener.listen(BACKLOG)?;
-        self.watch(listener.as_fd(), LISTENER)?;
+        self.reports.watch(listener.as_fd(), LISTENER)?;
         self.listener = Some(listener);
         Ok(())
     }
 
     fn add(&mut self, connection: Connection) -> io::Result<SocketId> {
-        let id = self.connections.len();
-        self.watch(connection.socket().as_fd(), id as u64)?;
+        let id = self.connections.len() as SocketId;
+        self.reports.watch(connection.socket().as_fd(), id)?;
         self.connections.push(connection);
-        Ok(id as SocketId)
+        Ok(id)
     }
 
     fn try_connect(&mut self, remote: SocketAddr) -> io::Result<SocketId> {
@@ -138,25 +119,16 @@ impl Namespace {
         }
     }
 
-    /// Reads the queue of events if anything may have happened.
+    /// Reads what the device and the sockets report.
     fn look(&mut self) {
-        while self.is_awake.swap(false, Ordering::Relaxed) {
-            let mut events = [MaybeUninit::uninit(); EVENTS];
-            let at_once = Timespec::default();
-            let Ok((events, _)) = epoll::wait(&self.queue, &mut events, Some(&at_once)) else {
-                return;
-            };
-            self.is_awake.store(events.len() == EVENTS, Ordering::Relaxed);
-            for event in events {
-                let flags = event.flags;
-                match event.data.u64() {
-                    DEVICE => self.has_packets |= flags.contains(EventFlags::IN),
-                    LISTENER => self.accept(),
-                    id => {
-                        let Self { connections, news, .. } = self;
-                        if let Some(connection) = connections.get_mut(id as usize) {
-                            connection.on_event(flags, &mut |one| news.push_back((id as SocketId, one)));
-                        }
+        while let Some((number, flags)) = self.reports.next() {
+            match number {
+                DEVICE => self.has_packets |= flags.contains(EventFlags::IN),
+                LISTENER => self.accept(),
+                id => {
+                    let Self { connections, news, .. } = self;
+                    if let Some(connection) = connections.get_mut(id as usize) {
+                        connection.on_event(flags, &mut |one| news.push_back((id, one)));
                     }
                 }
             }
@@ -165,7 +137,7 @@ impl Namespace {
 
     /// The connection of this number, of which the kernel may send something now.
     fn used(&mut self, id: SocketId) -> Option<&mut Connection> {
-        self.is_awake.store(true, Ordering::Relaxed);
+        self.reports.on_call();
         self.connections.get_mut(id as usize)
     }
 }
@@ -176,7 +148,7 @@ impl KernelHost for Namespace {
             // A packet that the kernel refuses is lost, as on any host.
             let _ = self.device.send_parts(&header, packet);
         }
-        self.is_awake.store(true, Ordering::Relaxed);
+        self.reports.on_call();
     }
 
     fn transmit(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
@@ -201,7 +173,7 @@ impl KernelHost for Namespace {
     }
 
     fn connect(&mut self, remote: SocketAddr) -> Option<SocketId> {
-        self.is_awake.store(true, Ordering::Relaxed);
+        self.reports.on_call();
         self.try_connect(remote).ok()
     }
 
@@ -224,7 +196,7 @@ impl KernelHost for Namespace {
     }
 
     fn take(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> Taken {
-        self.is_awake.store(true, Ordering::Relaxed);
+        self.reports.on_call();
         let Self { connections, buffer, .. } = self;
         let connection = connections.get_mut(id as usize);
         connection.map_or(Taken::End, |connection| connection.receive(buffer, each))

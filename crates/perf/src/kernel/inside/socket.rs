@@ -26,6 +26,8 @@ pub(super) struct Connection {
     state: State,
     /// Whether data waits for room in the send buffer.
     is_full: bool,
+    /// Whether the peer sends no more.
+    has_end: bool,
     /// The beginning of a message that was received in part.
     part: Vec<u8>,
 }
@@ -90,7 +92,7 @@ fn set_option<T>(socket: &Socket, option: i32, value: &T) -> io::Result<()> {
 impl Connection {
     pub(super) fn new(socket: Socket, protocol: KernelProtocol, is_established: bool) -> Self {
         let state = if is_established { State::Established } else { State::Connecting };
-        Self { socket, protocol, state, is_full: false, part: Vec::new() }
+        Self { socket, protocol, state, is_full: false, has_end: false, part: Vec::new() }
     }
 
     pub(super) const fn socket(&self) -> &Socket {
@@ -112,6 +114,7 @@ impl Connection {
             self.state = State::Established;
             news(News::Connected { incoming: false });
         }
+        self.has_end |= flags.contains(EventFlags::RDHUP);
         if flags.intersects(EventFlags::IN | EventFlags::RDHUP) {
             news(News::Readable);
         }
@@ -137,6 +140,11 @@ impl Connection {
         loop {
             match self.read(buffer) {
                 Ok((0, _)) => return Taken::End,
+                // Less than was asked for: the stream has no more, and the next bytes are reported.
+                Ok((read, _)) if self.is_stream() && read < buffer.len() => {
+                    each(&buffer[..read]);
+                    return Taken::Open;
+                }
                 Ok((read, true)) if self.part.is_empty() => each(&buffer[..read]),
                 Ok((read, is_end)) => {
                     self.part.extend_from_slice(&buffer[..read]);
@@ -148,6 +156,11 @@ impl Connection {
                 Err(_) => return Taken::End,
             }
         }
+    }
+
+    /// Whether bytes are read that have neither boundaries nor, so far, an end.
+    fn is_stream(&self) -> bool {
+        self.protocol == KernelProtocol::Tcp && !self.has_end
     }
 
     /// Reads once: the number of bytes, and whether a message ends with them.
