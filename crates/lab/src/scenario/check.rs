@@ -3,8 +3,8 @@
 use rexmit_core::{Instant, Seed};
 
 use super::flows::flows;
-use super::problem::{Problem, Problems};
 use super::kernel::{self, NoKernel};
+use super::problem::{Problem, Problems};
 use super::real;
 use super::spec::{Clock, NETWORK, SECOND_NETWORK, Scenario, ThinFlow};
 use super::words::{Time, Words};

@@ -22,8 +22,8 @@ use super::topology::{Pair, Place, Station};
 use super::traffic::TimedSource;
 use super::words::{Time, Words};
 use crate::hosts::{
-    Beside, Bulk, BulkSender, Host, KernelSctp, KernelTcp, OfKernel, Protocol, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport,
-    Unordered, WebClients, WebLoad, WebServer,
+    Beside, Bulk, BulkSender, Host, KernelSctp, KernelTcp, OfKernel, Protocol, Sink, Thin,
+    ThinPlan, ThinReceiver, ThinSender, Transport, Unordered, WebClients, WebLoad, WebServer,
 };
 use crate::kernel::Kernel;
 use crate::measure::CopyLedger;

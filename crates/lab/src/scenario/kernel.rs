@@ -113,10 +113,7 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
         }
     }
     let settings = |flow: &ThinFlow| {
-        [
-            ("encapsulation", flow.encapsulation != Encapsulation::None),
-            ("transfer", flow.transfer),
-        ]
+        [("encapsulation", flow.encapsulation != Encapsulation::None), ("transfer", flow.transfer)]
     };
     for (name, flow) in scenario.thin.iter().filter(|(name, _)| scenario.is_of_kernel(name)) {
         let count = flow.connections();

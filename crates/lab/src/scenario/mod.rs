@@ -214,7 +214,8 @@ pub fn execute_with_packets(
         return execute(scenario, seed).map(|outcome| (outcome, Vec::new()));
     }
     let log = PacketLog::default();
-    let outcome = checked(scenario, || run::run(scenario, seed, Some(&log), Pace::Jumps(NoKernel)))?;
+    let outcome =
+        checked(scenario, || run::run(scenario, seed, Some(&log), Pace::Jumps(NoKernel)))?;
     Ok((outcome, log.into_rows()?))
 }
 

@@ -52,8 +52,7 @@ pub(super) fn run(
         network.add_observer(log.observer(hosts));
     }
     let of_kernel = flows.iter().zip(&topology.pairs).filter(|(flow, _)| flow.is_of_kernel());
-    let of_kernel: Vec<_> =
-        of_kernel.flat_map(|(_, pair)| [pair.sender, pair.receiver]).collect();
+    let of_kernel: Vec<_> = of_kernel.flat_map(|(_, pair)| [pair.sender, pair.receiver]).collect();
     let end = scenario.end();
     pace.advance(network, &of_kernel, end)?;
     let counts = |pair: &Pair| [pair.sender, pair.receiver].map(|host| *network.host_stats(host));

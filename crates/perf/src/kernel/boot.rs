@@ -26,7 +26,8 @@ const START: &str = "1700000000000000000";
 /// Bytes that are kept of what the kernel prints, for messages about failures.
 const KEPT: usize = 4096;
 /// What to do without a kernel.
-const MISSING: &str = "there is no kernel to run this in: scripts/kernel-host builds one (a few minutes)";
+const MISSING: &str =
+    "there is no kernel to run this in: scripts/kernel-host builds one (a few minutes)";
 /// The directory in memory for the kernel's pages, if it is large enough.
 const IN_MEMORY: &str = "/dev/shm";
 
@@ -96,7 +97,8 @@ fn read(stdout: &mut ChildStdout, kept: &mut Vec<u8>) -> io::Result<()> {
     let mut bytes = [0; KEPT];
     loop {
         let left = deadline - clock::now();
-        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        let timeout =
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         if poll(&mut [PollFd::new(stdout, PollFlags::IN)], Some(&timeout))? == 0 {
             kept.extend_from_slice(b"\nit did not end in an hour");
             return Ok(());
