@@ -223,6 +223,8 @@ impl Pace<'_> {
             return network.run_until(end, |_, _| {}).map_err(livelock);
         };
         let mut ready = Vec::new();
+        // Until machines have been called, the network does not know when they are due.
+        network.run_until(network.now(), |_, _| {}).map_err(livelock)?;
         while network.now() < end {
             let next = network.next_at().map_or(end, |at| at.min(end));
             let now = kernel.wait(next, &mut ready)?.min(end);
