@@ -71,6 +71,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "outages",
     "fairness",
     "mixed",
+    "kernel-grid",
 ];
 
 #[cfg(test)]

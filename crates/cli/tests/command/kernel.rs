@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::process::{Ended, run, run_after, scratch};
 
 /// A document of `study plan` with these fields of the scenario.
-fn document(name: &str, seed: u64, scenario: Value) -> String {
+fn document(name: &str, seed: u64, scenario: &Value) -> String {
     let mut document = json!({
         "schema": 1,
         "study": "test",
@@ -26,7 +26,7 @@ fn thin(name: &str, seed: u64, transport: &str, link: &str) -> String {
         "network": {"forward": link},
         "thin": {"flow": {"traffic": "every 251ms size 100", "transport": transport}},
     });
-    document(name, seed, scenario)
+    document(name, seed, &scenario)
 }
 
 /// The output of a run; `None` without a kernel.
@@ -79,7 +79,10 @@ fn a_run_can_be_repeated() {
             exec_bytes(&thin(&name, seed, transport, "delay 50ms loss 10%"))
         };
         let Some(first) = document(1) else { return };
-        assert!(first.stdout == document(1).unwrap().stdout, "{transport}: another run, other figures");
+        assert!(
+            first.stdout == document(1).unwrap().stdout,
+            "{transport}: another run, other figures"
+        );
         assert!(first.stdout != document(2).unwrap().stdout, "{transport}: the seed has no effect");
     }
 }
@@ -97,7 +100,7 @@ fn settings_of_the_kernel_have_effects() {
                 "sysctl": {"net.ipv4.tcp_congestion_control": control},
             }},
         });
-        exec(&document(&format!("control-{control}"), 1, scenario))
+        exec(&document(&format!("control-{control}"), 1, &scenario))
     };
     let Some(cubic) = bulk("cubic") else { return };
     let bbr = bulk("bbr").unwrap();
@@ -113,6 +116,6 @@ fn settings_of_the_kernel_have_effects() {
         "bulk": {"flow": {"transport": "tcp"}},
         "hosts": {"flow": {"kernel": "linux-6.12", "sysctl": {"net.ipv4.no_such_setting": 1}}},
     });
-    let ended = run(&format!("study exec {}", document("unknown", 1, scenario)));
+    let ended = run(&format!("study exec {}", document("unknown", 1, &scenario)));
     ended.assert_failed(1, "the kernel refuses `net.ipv4.no_such_setting = 1`");
 }

@@ -63,7 +63,7 @@
 //! | thin | `send_lateness` (D) | how late messages were passed to the transport |
 //! | `network` | `lateness.p50`, `.p99`, `.p999`, `.max` | how late packets left the emulator |
 //!
-//! [Rivals](crate::rivals), and flows with a `transfer`, have no trace: these thin flows have only the quantities up to
+//! [Rivals](crate::rivals), hosts of a kernel, and flows with a `transfer`, have no trace: these thin flows have only the quantities up to
 //! `goodput`, `packets_per_message`, `wire_bytes_per_payload_byte` and the `wire_rate`s.
 //!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `probe`, `redundant`, `early` or
@@ -85,6 +85,7 @@ mod connection;
 mod error;
 mod flows;
 mod kernel;
+mod kernel_hosts;
 mod meter;
 mod outcome;
 mod overrides;
@@ -114,7 +115,7 @@ use crate::connections::{Connections, Measured, Sockets, SocketsError};
 use crate::kernel::Kernel;
 
 pub use error::ExecuteError;
-pub use kernel::KernelHosts;
+pub use kernel_hosts::KernelHosts;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
 pub use overrides::Overrides;
 pub use packets::{Content, MAX_PACKET_ROWS, PacketRow};

@@ -7,7 +7,7 @@ use rexmit_core::{Instant, Seed};
 use rexmit_netsim::path::PathConfig;
 use serde::{Deserialize, Serialize};
 
-use super::kernel::KernelHosts;
+use super::kernel_hosts::KernelHosts;
 use super::overrides::Overrides;
 use super::traffic::Traffic;
 use super::words::{Size, Time, Words};

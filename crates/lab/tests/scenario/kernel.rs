@@ -181,7 +181,7 @@ impl Kernel for StandIn {
     }
 }
 
-fn thin(transport: &str, more: Value) -> Value {
+fn thin(transport: &str, more: &Value) -> Value {
     let mut all = json!({
         "duration": "300s",
         "network": {"forward": "delay 50ms loss 5%"},
@@ -205,8 +205,8 @@ fn in_kernel(scenario: &Scenario) -> (RunOutcome, StandIn) {
 #[test]
 fn a_kernel_with_our_transports_gives_the_figures_of_the_simulation() {
     for transport in ["tcp", "sctp"] {
-        let (kernel, stand_in) = in_kernel(&scenario(thin(transport, of_kernel())));
-        let simulated = run(thin(transport, json!({})), 1);
+        let (kernel, stand_in) = in_kernel(&scenario(thin(transport, &of_kernel())));
+        let simulated = run(thin(transport, &json!({})), 1);
         let common = |outcome: &RunOutcome| {
             let parts = ["mean", "p50", "p90", "p99", "p999", "max"];
             let names = parts.map(|part| format!("game.latency.{part}"));
@@ -246,7 +246,7 @@ fn a_transfer_between_hosts_of_a_kernel_competes_with_our_own() {
 #[test]
 fn what_a_kernel_cannot_be_asked_for_is_refused() {
     let problems = |more: Value| {
-        let mut json = thin("tcp", of_kernel());
+        let mut json = thin("tcp", &of_kernel());
         let Value::Object(more) = more else { panic!() };
         for (name, value) in more {
             match (&mut json[&name], value) {
@@ -258,7 +258,7 @@ fn what_a_kernel_cannot_be_asked_for_is_refused() {
         found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let game = |field: &str, value: Value| {
-        let mut game = thin("tcp", json!({}))["thin"]["game"].clone();
+        let mut game = thin("tcp", &json!({}))["thin"]["game"].clone();
         game[field] = value;
         json!({"thin": {"game": game}})
     };
@@ -280,7 +280,7 @@ fn what_a_kernel_cannot_be_asked_for_is_refused() {
 #[test]
 fn what_the_kernel_refuses_is_reported_with_the_flow() {
     let host = json!({"kernel": "linux-6.12", "sysctl": {"net.ipv4.tcp_sack": "impossible"}});
-    let refused = scenario(thin("tcp", json!({"clock": "kernel", "hosts": {"game": host}})));
+    let refused = scenario(thin("tcp", &json!({"clock": "kernel", "hosts": {"game": host}})));
     let error = execute_in(&mut StandIn::new(), &refused, 1).unwrap_err();
     assert!(matches!(error, ExecuteError::Scenario(_)), "{error:?}");
     assert_eq!(error.to_string(), "thin.game: the kernel refuses");
@@ -288,9 +288,9 @@ fn what_the_kernel_refuses_is_reported_with_the_flow() {
 
 #[test]
 fn a_run_of_a_kernel_does_not_run_elsewhere() {
-    let of_kernel = scenario(thin("tcp", of_kernel()));
+    let of_kernel = scenario(thin("tcp", &of_kernel()));
     assert!(execute(&of_kernel, 1).unwrap_err().is_not_permitted());
-    let simulated = scenario(thin("tcp", json!({})));
+    let simulated = scenario(thin("tcp", &json!({})));
     let error = execute_in(&mut StandIn::new(), &simulated, 1).unwrap_err();
     assert!(error.to_string().contains("clock"), "{error}");
 }
