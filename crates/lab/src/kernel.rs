@@ -59,7 +59,7 @@ pub trait KernelHost: Send {
     /// Opens a connection; `None` if the kernel refuses.
     fn connect(&mut self, remote: SocketAddr) -> Option<SocketId>;
 
-    /// Passes bytes to a socket: as many as it accepts of a stream, or all of a message or none.
+    /// Passes bytes to a socket. A stream may accept a part of them, a message is accepted as a whole or refused.
     fn give(&mut self, id: SocketId, bytes: &mut Bytes) -> Given;
 
     /// Reads everything that a socket has.

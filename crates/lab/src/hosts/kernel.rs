@@ -46,8 +46,8 @@ impl Protocol for Sctp {
     const WRITE_BYTES: usize = 1452;
 }
 
-/// A host of a kernel. The kernel has its own timers: whoever runs the network calls this machine when the kernel
-/// has sent something (see [`Kernel::wait`](crate::kernel::Kernel::wait)).
+/// A host of a kernel. The kernel has its own timers: the caller, which runs the network, calls this machine when the
+/// kernel has sent something (see [`Kernel::wait`](crate::kernel::Kernel::wait)).
 pub struct OfKernel<P> {
     host: Box<dyn KernelHost>,
     protocol: PhantomData<fn() -> P>,

@@ -43,7 +43,7 @@ impl KernelHosts {
     }
 }
 
-/// Reports what is not possible with hosts of a kernel.
+/// Reports settings that hosts of a kernel do not have.
 pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     if scenario.clock != Clock::Kernel {
         if !scenario.hosts.is_empty() {

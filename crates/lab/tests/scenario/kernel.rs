@@ -1,5 +1,5 @@
-//! Runs with hosts of a kernel. The kernel here is a stand-in that has our own transports: what it measures must be
-//! what a simulation of the same transports measures.
+//! Runs with hosts of a kernel. The kernel here is a stand-in with our own transports: its figures must be those of a
+//! simulation of the same transports.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ struct StandIn {
     waits: usize,
 }
 
-/// What the kernel knows of the timers of a host.
+/// The timers of a host.
 trait Timed: Send {
     fn next(&self) -> Option<Instant>;
     fn expire(&mut self, now: Instant);

@@ -5,7 +5,7 @@
 //! [`run`] boots one for each run, with this program as its first process, which must then call [`serve`]. There, the
 //! scenario is executed as anywhere else, but for hosts that are network namespaces (`inside`).
 //!
-//! # What is the same in every run
+//! # Determinism
 //! With the same seed, kernel and program, a run gives the same figures: the kernel's clock starts at the same time,
 //! its random numbers come from the seed (a preloaded library answers what it asks the system for), there is one
 //! processor, and no input from outside. Another build of the kernel may draw other numbers.
@@ -33,12 +33,12 @@ const PRELOADED: &str = "pinned.so";
 
 /// The directory that is shared with the kernel, as its processes see it. Every Linux has an empty one there.
 const SHARED: &str = "/mnt";
-/// What is to be run, in the shared directory.
+/// The run, in the shared directory.
 const ORDER: &str = "order.json";
 /// The result, in the shared directory.
 const ANSWER: &str = "answer.json";
 
-/// What is to be run.
+/// A run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
     scenario: Scenario,

@@ -35,7 +35,7 @@ pub(super) struct Namespace {
     plan: HostPlan,
     namespace: NetNamespace,
     device: Tun,
-    /// What the device and the sockets have to report.
+    /// Events of the device and the sockets.
     reports: Reports,
     header: HeaderConfig,
     filter: PacketFilter,

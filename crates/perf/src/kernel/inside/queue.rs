@@ -1,4 +1,4 @@
-//! What the devices and sockets of all hosts have to report: one queue of events.
+//! One queue of events for the devices and sockets of all hosts.
 
 use std::collections::VecDeque;
 use std::io;
