@@ -21,10 +21,11 @@ const MAX_FIELDS: usize = 15;
 /// Structs with a limit of their own: lists of settings and of counts, and those still to be parted.
 const FIELDS: &[(&str, &str, usize)] = &[
     ("cli", "Link", 16),
-    ("lab", "ThinFlow", 16),
+    ("lab", "ThinFlow", 17),
     ("recovery", "RecoveryConfig", 18),
     ("recovery", "ThinConfig", 16),
     ("sctp", "AssociationConfig", 30),
+    ("sockets", "Socket", 21),
     ("tcp", "EndpointStatistics", 18),
     ("tcp", "Traffic", 19),
 ];

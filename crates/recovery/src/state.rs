@@ -70,11 +70,22 @@ impl<P> State<P> {
         let in_flight = self.outstanding.packets().packets_of(group);
         !self.groups.is_surely_thick(in_flight)
             && self.groups.config(group).test.is_thin(&self.thin_inputs(group))
+            && self.has_small_segments(group)
+    }
+
+    /// Whether the segments in flight of a TCP connection are as small as those of a thin stream.
+    #[inline]
+    fn has_small_segments(&self, group: u8) -> bool {
+        let most = self.groups.config(group).tcp.max_segment_bytes;
+        let in_flight = self.outstanding.packets().packets_of(group);
+        let bytes = self.outstanding.user_bytes_in_flight();
+        most.is_none_or(|most| bytes <= u64::from(most.get()) * u64::from(in_flight))
     }
 
     /// The same, with the figures that decide it.
     pub(crate) fn thinness(&self, group: u8) -> Thinness {
-        self.groups.config(group).test.explain(&self.thin_inputs(group))
+        let told = self.groups.config(group).test.explain(&self.thin_inputs(group));
+        Thinness { is_thin: told.is_thin && self.has_small_segments(group), ..told }
     }
 
     /// Whether `group` is judged by itself (`by_stream`) beside others that have at least as many packets in flight on

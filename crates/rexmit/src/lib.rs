@@ -176,7 +176,10 @@ pub mod tun;
 mod turns;
 
 #[cfg(feature = "udp")]
-pub use association::{Association, ByteReader, ByteWriter, Delivery, Stream};
+pub use association::{
+    Association, Delivery, Stream,
+    bytes::{ByteReader, ByteWriter},
+};
 pub use bytes::Bytes;
 #[cfg(feature = "udp")]
 pub use endpoint::{ENCAPSULATION_PORT, Endpoint, EndpointStatistics};

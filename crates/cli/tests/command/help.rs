@@ -2,7 +2,7 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 25] = [
+const SUBCOMMANDS: [&str; 26] = [
     "advise",
     "demo",
     "listen",
@@ -23,6 +23,7 @@ const SUBCOMMANDS: [&str; 25] = [
     "study verify",
     "study plan",
     "study exec",
+    "run",
     "trace",
     "trace stats",
     "profiles",

@@ -150,6 +150,7 @@ fn fields_of_thin_sctp(sctp: &ThinSctpConfig) -> Vec<Field> {
 fn fields_of_thin_tcp(tcp: &ThinTcpConfig) -> Vec<Field> {
     fields!(tcp => ThinTcpConfig, "thin.tcp." {
         no_delay, "Nagle's algorithm is off";
+        max_segment_bytes, "thin only with segments in flight of so many bytes at most in the mean";
     })
 }
 

@@ -184,12 +184,19 @@ config! {
     pub struct ThinTcpConfig {
         /// Small segments do not wait for what is unacknowledged (Nagle's algorithm off).
         pub no_delay: bool,
+        /// A stream is thin only while its segments in flight carry so many bytes at most in the mean; `None` is any
+        /// size (Petlund 2008 §2: segments far smaller than the MSS).
+        #[serde(with = "words::or_off")]
+        pub max_segment_bytes: Option<NonZeroU32>,
     }
 }
 
 impl ThinTcpConfig {
-    /// Nagle's algorithm as it is.
-    pub const OFF: Self = Self { no_delay: false };
+    /// Nagle's algorithm as it is, and segments of any size.
+    pub const OFF: Self = Self { no_delay: false, max_segment_bytes: None };
+
+    /// Nagle's algorithm off, and segments of half an MSS of 1460 bytes at most: two of them fit in one.
+    pub const PETLUND_2008: Self = Self { no_delay: true, max_segment_bytes: NonZeroU32::new(730) };
 }
 
 config! {
@@ -289,7 +296,7 @@ impl ThinConfig {
         probe_timer: Some(ProbeConfig::DEFAULT),
         queue_delay_limit: Some(Duration::from_millis(25)),
         sctp: ThinSctpConfig { sack_immediately: true, heartbeat_samples: true, by_stream: false },
-        tcp: ThinTcpConfig { no_delay: true },
+        tcp: ThinTcpConfig { no_delay: true, ..ThinTcpConfig::OFF },
         ..Self::OFF
     };
 

@@ -280,14 +280,14 @@ impl RecoveryConfig {
     }
 
     /// `tcp-thin`: [`tcp_cubic`](Self::tcp_cubic) with the four mechanisms for thin streams
-    /// (Petlund 2008).
+    /// (Petlund 2008). Segments in flight of a thin stream carry half of an Ethernet MSS at most in the mean.
     #[must_use]
     pub fn tcp_thin() -> Self {
         Self {
             // RFC 6675 §6 allows it, and Linux does it: the first indication leaves so little of
             // the timeout that it would expire before the answer.
             timer_restart: TimerRestart::OnResend,
-            thin: ThinConfig { tcp: ThinTcpConfig { no_delay: true }, ..ThinConfig::M1_TO_M4 },
+            thin: ThinConfig { tcp: ThinTcpConfig::PETLUND_2008, ..ThinConfig::M1_TO_M4 },
             ..Self::tcp_cubic()
         }
     }

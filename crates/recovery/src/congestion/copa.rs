@@ -32,12 +32,10 @@ use rexmit_core::Instant;
 
 use super::cubic::Cubic;
 use super::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
-use delays::Delays;
+use delays::{COMPETITIVE_ROUNDS, Delays};
 
 /// 1/δ: packets that a sender keeps in the queue (§2: δ = 0.5).
 const INVERSE_DELTA: f64 = 2.0;
-/// After so many round trips without a nearly empty queue others fill it.
-const COMPETITIVE_ROUNDS: u32 = 5;
 /// A loss while the queue was long is remembered for so long.
 const OVERFLOW_MEMORY: Duration = Duration::from_secs(20);
 /// Competitive mode is verified after so long.

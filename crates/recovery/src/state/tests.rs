@@ -5,7 +5,7 @@ use rexmit_core::trace::SendCause;
 
 use super::*;
 use crate::outstanding::{NewUnit, Placement};
-use crate::{CongestionWindow, Reach, ThinConfig};
+use crate::{CongestionWindow, Reach, ThinConfig, ThinTcpConfig};
 
 /// A unit of this size fills a packet, and the first window holds four.
 pub(crate) const FULL: u32 = 1000;
@@ -188,4 +188,25 @@ fn nothing_may_pass_the_window_where_nothing_waits() {
     [0, 1].into_iter().for_each(|path| state.paths[path].gate.may_retransmit_now = true);
     state.settle_gates();
     assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now), [false, true]);
+}
+
+#[test]
+fn large_segments_are_not_those_of_a_thin_stream() {
+    let most = ThinConfig::OFF.with_tcp(ThinTcpConfig::PETLUND_2008);
+    for (thin, sizes, expected) in [
+        (most, &[746, 746][..], true),
+        (most, &[747, 746], false),
+        // The mean decides, and 730 bytes of data are small still.
+        (most, &[100, 1300], true),
+        (most, &[500, 1300], false),
+        (most, &[], true),
+        (ThinConfig::OFF, &[1300, 1300], true),
+    ] {
+        let mut state = State::thin(thin);
+        for &bytes in sizes {
+            state.send(AT(0), 0, bytes);
+        }
+        assert_eq!(state.is_thin(0), expected, "{sizes:?}");
+        assert_eq!(state.thinness(0).is_thin, expected, "{sizes:?}");
+    }
 }

@@ -16,9 +16,9 @@ use super::{Association, Stream};
 use crate::{SendError, TrySendError};
 
 /// The Payload Protocol Identifier of the messages of a stream of bytes.
-pub const BYTES_PPID: u32 = u32::from_be_bytes(*b"rxmb");
+const BYTES_PPID: u32 = u32::from_be_bytes(*b"rxmb");
 /// That of the message that ends it.
-pub const END_PPID: u32 = u32::from_be_bytes(*b"rxme");
+const END_PPID: u32 = u32::from_be_bytes(*b"rxme");
 
 /// The largest message of a stream of bytes, if `max_message_bytes` allows it.
 const MESSAGE_BYTES: usize = 16 * 1024;
@@ -65,8 +65,48 @@ impl std::fmt::Debug for ByteReader {
     }
 }
 
+impl Stream {
+    /// A stream of bytes of any length to the peer, which reads it with a [`reader`](Self::reader). Nothing else may be
+    /// sent on this stream meanwhile, and the peer must not have more than one writer for it.
+    ///
+    /// ```
+    /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
+    /// use tokio::io::AsyncWriteExt as _;
+    ///
+    /// let mut writer = association.stream(1).writer();
+    /// writer.write_all(b"any number of bytes").await?;
+    /// writer.shutdown().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn writer(&self) -> ByteWriter {
+        ByteWriter::new(self.clone())
+    }
+
+    /// The stream of bytes that the peer writes on its stream of this number. While the reader exists,
+    /// [`Association::recv`] gets no messages of this stream, so make it before the peer can write: a message that
+    /// was taken already is missing. Messages are handed out in the order in which they have arrived:
+    /// one that is not taken delays those behind it, on other streams, too.
+    ///
+    /// ```
+    /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
+    /// use tokio::io::AsyncReadExt as _;
+    ///
+    /// let mut reader = association.stream(1).reader();
+    /// let mut all = Vec::new();
+    /// reader.read_to_end(&mut all).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn reader(&self) -> ByteReader {
+        ByteReader::new(self.clone())
+    }
+}
+
 impl ByteWriter {
-    pub(super) fn new(stream: Stream) -> Self {
+    fn new(stream: Stream) -> Self {
         Self { stream, most: MESSAGE_BYTES, sending: None, has_ended: false }
     }
 
@@ -172,7 +212,7 @@ impl Drop for ByteWriter {
 }
 
 impl ByteReader {
-    pub(super) fn new(stream: Stream) -> Self {
+    fn new(stream: Stream) -> Self {
         stream.association().add_reader(stream.number());
         Self { stream, rest: Bytes::new(), receiving: None, end: None }
     }

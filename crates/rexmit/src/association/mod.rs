@@ -1,6 +1,6 @@
 //! Associations: handles to send, receive, listen to events and end.
 
-mod bytes;
+pub(crate) mod bytes;
 mod cell;
 mod connect;
 mod delivery;
@@ -19,7 +19,6 @@ use crate::endpoint::{Endpoint, Established, Received, Recipients, Shared};
 use crate::event::Event;
 use crate::limits::{SHUTDOWN_TOO_LONG, within};
 use crate::{SendError, TrySendError};
-pub use bytes::{BYTES_PPID, ByteReader, ByteWriter, END_PPID};
 pub(crate) use cell::Cell;
 pub use delivery::Delivery;
 pub use stream::Stream;
@@ -154,7 +153,7 @@ impl Association {
         self.recv_of(None).await
     }
 
-    /// The next message of a stream with a [`ByteReader`], or of all streams without.
+    /// The next message of a stream with a [`ByteReader`](crate::ByteReader), or of all streams without.
     async fn recv_of(&self, stream: Option<u16>) -> Option<InboundMessage> {
         loop {
             let readable = self.cell().readable.notified();
@@ -180,7 +179,7 @@ impl Association {
         self.handle.shared.with(|state, now| state.receive(now, id, stream))
     }
 
-    /// Messages of `stream` are for a [`ByteReader`] from now on.
+    /// Messages of `stream` are for a [`ByteReader`](crate::ByteReader) from now on.
     fn add_reader(&self, stream: u16) {
         let id = self.cell().id;
         self.handle

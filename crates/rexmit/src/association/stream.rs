@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rexmit_sctp::recovery::ThinConfig;
 use rexmit_sctp::{MessageId, OutboundMessage, PriorityError, ThinError};
 
-use super::{Association, ByteReader, ByteWriter, Delivery};
+use super::{Association, Delivery};
 use crate::{SendError, TrySendError};
 
 /// An outgoing stream: a sequence of messages whose order the peer keeps, independent of the
@@ -53,44 +53,6 @@ impl Stream {
     /// When the association is gone, or there is no such stream.
     pub fn set_priority(&self, priority: u16) -> Result<(), PriorityError> {
         self.association.set_stream_priority(self.number, priority)
-    }
-
-    /// A stream of bytes of any length to the peer, which reads it with a [`reader`](Self::reader). Nothing else may be
-    /// sent on this stream meanwhile, and the peer must not have more than one writer for it.
-    ///
-    /// ```
-    /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
-    /// use tokio::io::AsyncWriteExt as _;
-    ///
-    /// let mut writer = association.stream(1).writer();
-    /// writer.write_all(b"any number of bytes").await?;
-    /// writer.shutdown().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn writer(&self) -> ByteWriter {
-        ByteWriter::new(self.clone())
-    }
-
-    /// The stream of bytes that the peer writes on its stream of this number. While the reader exists,
-    /// [`Association::recv`] gets no messages of this stream, so make it before the peer can write: a message that
-    /// was taken already is missing. Messages are handed out in the order in which they have arrived:
-    /// one that is not taken delays those behind it, on other streams, too.
-    ///
-    /// ```
-    /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
-    /// use tokio::io::AsyncReadExt as _;
-    ///
-    /// let mut reader = association.stream(1).reader();
-    /// let mut all = Vec::new();
-    /// reader.read_to_end(&mut all).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn reader(&self) -> ByteReader {
-        ByteReader::new(self.clone())
     }
 
     /// A message of this stream, to be changed and sent with [`Association::send`].

@@ -10,9 +10,9 @@ use tokio::sync::Notify;
 
 use super::entry::{Cell, Entry, Established};
 use super::error::{ConnectError, ListenError};
-use super::state::{Listening, State};
+use super::state::{Listening, StackState};
 
-impl State {
+impl StackState {
     /// Begins to listen. The waiting room of those who accept.
     pub(super) fn listen(
         &mut self,

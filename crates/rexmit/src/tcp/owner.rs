@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::state::{Shared, State};
+use super::state::{Shared, StackState};
 
 /// What handles of the stack and listeners share; its end is the last one's.
 pub(super) struct Owner {
@@ -14,6 +14,6 @@ pub(super) struct Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        self.shared.with_on_drop(State::release_stack);
+        self.shared.with_on_drop(StackState::release_stack);
     }
 }

@@ -13,7 +13,7 @@ use super::entry::{Cell, Established};
 use super::error::{ConnectError, ListenError, OpenError};
 use super::listener::{DEFAULT_BACKLOG, TcpListener};
 use super::owner::Owner;
-use super::state::{Shared, State};
+use super::state::{Shared, StackState};
 use super::statistics::StackStatistics;
 use super::stream::{Handle, TcpStream};
 use crate::clock::{self, Alarm};
@@ -85,7 +85,7 @@ impl Stack {
         getrandom::fill(&mut entropy).map_err(|error| OpenError::Entropy(error.into()))?;
         let tcp = tcp::Endpoint::new(config, &Seed::from_bytes(entropy))?;
         let alarm = Alarm::new().map_err(OpenError::Timer)?;
-        let state = State::new(tcp, Arc::new(device), &addresses, alarm);
+        let state = StackState::new(tcp, Arc::new(device), &addresses, alarm);
         let shared = Arc::new(Shared::new(state));
         tokio::spawn(Driver::new(Arc::clone(&shared), Batch::new(mtu)).run());
         Ok(Self { owner: Arc::new(Owner { shared, addresses, mtu }) })
@@ -228,7 +228,7 @@ impl Stack {
     /// that exits without waiting may lose it. After [`TimeLimits::shutdown`] (5 s by default) connections that are
     /// left are aborted.
     pub async fn shutdown(&self) {
-        self.owner.shared.with(State::shut_down);
+        self.owner.shared.with(StackState::shut_down);
         if within(self.time_limits().shutdown, self.wait_for_end()).await.is_none() {
             self.abort();
             self.wait_for_end().await;
@@ -248,7 +248,7 @@ impl Stack {
 
     /// Takes no more connections and ends those there are at once, by RST.
     pub fn abort(&self) {
-        self.owner.shared.with(State::abort);
+        self.owner.shared.with(StackState::abort);
     }
 
     /// Connections that have not ended, half-open ones of our own included; those in TIME-WAIT have

@@ -28,11 +28,11 @@ const TCP: u8 = 6;
 /// their turn.
 const SEGMENTS_PER_TURN: usize = 512;
 
-/// State shared by the handles and the driver.
-pub(super) type Shared = crate::turns::Shared<State>;
+/// StackState shared by the handles and the driver.
+pub(super) type Shared = crate::turns::Shared<StackState>;
 
 /// The state of a stack.
-pub(super) struct State {
+pub(super) struct StackState {
     pub(super) tcp: tcp::Endpoint,
     /// Gone once the stack has ended.
     pub(super) device: Option<Arc<dyn PacketDevice>>,
@@ -79,7 +79,7 @@ pub(super) struct Listening {
     pub(super) waiting: Arc<Notify>,
 }
 
-impl State {
+impl StackState {
     pub(super) fn new(
         tcp: tcp::Endpoint,
         device: Arc<dyn PacketDevice>,
@@ -234,7 +234,7 @@ impl Entry {
     }
 }
 
-impl Served for State {
+impl Served for StackState {
     type Device = dyn PacketDevice;
     type Inbox = Batch;
     type Wakes = Wakes;

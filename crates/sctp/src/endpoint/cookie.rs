@@ -87,6 +87,11 @@ impl StateCookie {
         self.address.ip() == address || self.peer.addresses.contains(&address)
     }
 
+    /// Whether these are the Verification Tags of the two ends.
+    pub(super) const fn has_tags(&self, local: u32, peer: u32) -> bool {
+        self.identity.local_tag == local && self.peer.tag == peer
+    }
+
     /// Two associations do not get the same number here, so that it is used once with a secret.
     fn nonce(&self) -> [u8; 16] {
         nonce(self.created, self.identity.local_tag, self.identity.local_initial_tsn)

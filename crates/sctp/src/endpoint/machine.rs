@@ -17,7 +17,13 @@ impl Machine for Endpoint {
             Some(packet) => packet,
             None => match Packet::parse(bytes) {
                 Ok(packet) => packet,
-                Err(_) => return self.on_invalid(bytes),
+                Err(_) => {
+                    let statistics = &mut self.around.statistics;
+                    statistics.malformed += 1;
+                    let is_valid_otherwise = Packet::parse_without_checksum(bytes).is_some();
+                    statistics.zero_checksums_refused += u64::from(is_valid_otherwise);
+                    return;
+                }
             },
         };
         // An unspecified local address only says that the driver does not know it.
@@ -98,14 +104,6 @@ impl Machine for Endpoint {
 }
 
 impl Endpoint {
-    /// Counts what is no valid packet.
-    fn on_invalid(&mut self, bytes: &[u8]) {
-        self.around.statistics.malformed += 1;
-        if Packet::parse_without_checksum(bytes).is_some() {
-            self.around.statistics.zero_checksums_refused += 1;
-        }
-    }
-
     /// Hands a packet to the association that its tag names (RFC 9260 §8.5), or finds out what a
     /// packet that belongs to none is about.
     pub(super) fn deliver(

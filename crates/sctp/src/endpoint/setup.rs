@@ -310,7 +310,10 @@ impl Endpoint {
             self.around.statistics.unauthenticated += 1;
             return;
         }
-        let is_present = existing.is_some_and(|index| self.has_tags_of(index, &cookie));
+        let is_present = existing
+            .and_then(|index| self.table.get(index))
+            .map(|slot| &slot.association)
+            .is_some_and(|it| cookie.has_tags(it.identity().local_tag, it.peer().tag()));
         if let Some(late) = cookie.staleness(now).filter(|_| !is_present) {
             self.around.statistics.cookies_refused += 1;
             return self.report_stale_cookie(route, packet, &cookie, late);
@@ -358,13 +361,6 @@ impl Endpoint {
                 Auth::new(config, offer).verify(ours, (&auth, covered)).is_ok()
             }),
         }
-    }
-
-    fn has_tags_of(&self, index: u32, cookie: &StateCookie) -> bool {
-        self.table.get(index).is_some_and(|slot| {
-            slot.association.identity().local_tag == cookie.identity.local_tag
-                && slot.association.peer().tag() == cookie.peer.tag
-        })
     }
 
     fn report_stale_cookie(

@@ -5,8 +5,9 @@ use std::time::Duration;
 use rexmit_core::Instant;
 
 use super::super::recent::Recent;
-use super::COMPETITIVE_ROUNDS;
 
+/// After so many round trips without a nearly empty queue others fill it.
+pub(super) const COMPETITIVE_ROUNDS: u32 = 5;
 /// The least round trip is that of the last so long.
 const LEAST_WINDOW: Duration = Duration::from_secs(10);
 /// A queue is nearly empty if it delays by less than this part of the recent round trips' range (§2.2).

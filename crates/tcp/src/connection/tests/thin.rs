@@ -147,6 +147,17 @@ fn the_timeout_falls_to_200_ms_while_thin() {
 }
 
 #[test]
+fn the_timeout_stays_while_segments_are_large() {
+    let small = RTO_MIN.with_tcp(ThinTcpConfig::PETLUND_2008);
+    for (thin, length, at) in [(small, 730, 300), (small, 731, 1100), (RTO_MIN, 731, 300)] {
+        let mut s = with(thin, SYN);
+        measure(&mut s);
+        s.send(length).expect(&format!("P. 101:{}({length}) ack 1", 101 + length));
+        s.at(at).expect(&format!("P. 101:{}({length}) ack 1", 101 + length));
+    }
+}
+
+#[test]
 fn nothing_waits_longer_than_a_timeout_since_it_left() {
     for (thin, count, at) in [(BY_AGE, 1, 1110), (BY_AGE, 5, 1160), (ThinConfig::OFF, 1, 1160)] {
         let mut s = with(thin, SYN);
