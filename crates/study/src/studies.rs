@@ -72,6 +72,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "fairness",
     "mixed",
     "kernel-grid",
+    "kernel-tcp",
+    "kernel-beside",
 ];
 
 #[cfg(test)]
