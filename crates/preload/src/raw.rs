@@ -8,6 +8,7 @@ use std::mem::{size_of, zeroed};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{c_int, c_void, iovec, msghdr, sockaddr, socklen_t};
+use rexmit_sockets::protocol::marks::Marks;
 use rexmit_sockets::protocol::name::SocketName;
 
 use crate::{Errno, Outcome};
@@ -279,12 +280,25 @@ pub(crate) fn peek_offset(fd: c_int) -> Outcome<usize> {
 }
 
 pub(crate) fn set_peek_offset(fd: c_int, offset: usize) -> Outcome<()> {
-    let value = offset as c_int;
+    set_int_option(fd, SO_PEEK_OFF, offset as c_int)
+}
+
+fn set_int_option(fd: c_int, name: c_int, value: c_int) -> Outcome<()> {
     let length = size_of::<c_int>() as socklen_t;
     let at = (&raw const value).cast();
     // SAFETY: the value lives and has this length.
-    check(unsafe { libc_next::setsockopt(fd, libc::SOL_SOCKET, SO_PEEK_OFF, at, length) } as isize)
+    check(unsafe { libc_next::setsockopt(fd, libc::SOL_SOCKET, name, at, length) } as isize)
         .map(drop)
+}
+
+/// The marks of the socket.
+pub(crate) fn marks(fd: c_int) -> Outcome<Marks> {
+    let number = int_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT)?;
+    Ok(Marks::of_number(u32::try_from(number).unwrap_or(0)))
+}
+
+pub(crate) fn set_marks(fd: c_int, marks: Marks) -> Outcome<()> {
+    set_int_option(fd, libc::SO_RCVLOWAT, marks.to_number() as c_int)
 }
 
 fn int_option(fd: c_int, level: c_int, name: c_int) -> Outcome<c_int> {

@@ -9,7 +9,10 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use rexmit_sockets::client;
 use rexmit_sockets::engine::Engine;
-use rexmit_sockets::protocol::{ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE};
+use rexmit_sockets::protocol::{
+    ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
+};
+use rexmit_sockets::transports::Transports;
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 use crate::commands::examples::examples;
@@ -22,6 +25,9 @@ const LIBRARY: &str = "librexmit_preload.so";
 const FOLDERS: [&str; 3] = [".", "../lib", "../lib/rexmit"];
 /// The environment variable that says where it is.
 const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
+/// Over what SCTP is sent to whom: the file, and the environment variable that takes its place.
+const TRANSPORT_FILE: &str = "/etc/rexmit.conf";
+const TRANSPORT_VARIABLE: &str = "REXMIT_TRANSPORT";
 /// The line that a started engine writes when it takes requests.
 const READY: &str = "ready";
 /// Attempts to reach an engine: the one that was there may end in between.
@@ -33,7 +39,8 @@ const NOT_RUNNABLE: u8 = 126;
 /// Run a program whose SCTP sockets are served by rexmit, on a kernel without SCTP.
 ///
 /// The program stays as it is: its calls of the socket API (RFC 6458) are served by a library that is preloaded, and
-/// by an engine, a process of its own that all programs of a user share. SCTP is sent over UDP (RFC 6951), unencrypted,
+/// by an engine, a process of its own that all programs of a user share. SCTP is sent over IP where
+/// that is allowed, else over UDP (RFC 6951), as /etc/rexmit.conf or REXMIT_TRANSPORT say (docs/preload.md); unencrypted,
 /// as the programs' peers expect. docs/preload.md lists what is served, and which programs were tried. Programs that
 /// are linked statically, or make system calls of their own (Go), cannot be served.
 #[derive(Debug, Args)]
@@ -56,6 +63,9 @@ pub(crate) struct Arguments {
     /// Serve the program also where the kernel has SCTP; otherwise it then runs as if started by itself.
     #[arg(long)]
     always: bool,
+    /// Also serve the program's TCP sockets, as SCTP's, as lksctp-tools' withsctp does: for both sides of a connection.
+    #[arg(long)]
+    tcp_as_sctp: bool,
     /// Be the engine of this number.
     #[arg(long, hide = true, value_name = "NUMBER")]
     engine: Option<u64>,
@@ -79,6 +89,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     command.args(rest);
     if arguments.always || !kernel_has_sctp() {
         let library = library()?;
+        // The engine says no more than that it does not start.
+        transports()?;
         let number = reach_engine(arguments.udp_port)?;
         command.env("LD_PRELOAD", preloads(&library));
         let variables = [
@@ -86,6 +98,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             (PROFILE_VARIABLE, arguments.profile.clone()),
             (PEER_PORT_VARIABLE, arguments.peer_udp_port.to_string()),
         ];
+        if arguments.tcp_as_sctp {
+            command.env(TCP_VARIABLE.to_string_lossy().as_ref(), "1");
+        }
         for (name, value) in variables {
             command.env(name.to_string_lossy().as_ref(), value);
         }
@@ -102,11 +117,28 @@ fn serve(number: u64, udp_port: u16) -> Outcome {
     // Each socket of a program is a descriptor of the engine.
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-    let mut engine = Engine::new(number, udp_port)
+    let mut engine = Engine::new(number, udp_port, transports()?)
         .map_err(|error| Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}")))?;
     println!("{READY}");
     io::stdout().flush()?;
     Ok(engine.run()?)
+}
+
+/// Over what SCTP is sent, by the variable or the file.
+fn transports() -> Result<Transports, Failure> {
+    let (text, origin) = match std::env::var(TRANSPORT_VARIABLE) {
+        Ok(text) => (text, TRANSPORT_VARIABLE),
+        Err(_) => match std::fs::read_to_string(TRANSPORT_FILE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // The kernel's own SCTP would refuse the packets of associations that it does not know.
+                let text = if kernel_has_sctp() { "* udp" } else { "" };
+                (text.to_owned(), TRANSPORT_FILE)
+            }
+            other => (other?, TRANSPORT_FILE),
+        },
+    };
+    let failed = |error| Failure::new(Kind::Usage, format!("{origin}: {error}"));
+    text.parse().map_err(failed)
 }
 
 /// Whether the kernel makes SCTP sockets by itself.

@@ -38,7 +38,7 @@ pub(super) struct Connection<'a> {
     pub(super) mtu: Option<&'a Words<Size>>,
     pub(super) send_buffer: Option<&'a Words<Size>>,
     pub(super) nagle: bool,
-    /// There is a transfer on another stream of the association.
+    /// Whether there is a transfer on another stream of the association.
     pub(super) has_transfer: bool,
     pub(super) receiver: &'a ReceiverSpec,
 }

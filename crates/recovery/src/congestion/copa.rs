@@ -11,7 +11,7 @@
 //! # Where this differs from the paper
 //! - Competitive mode is verified before it begins: the window falls to half of what fills the path for as long as the queue
 //!   takes to drain, and the queue is still more than half of what it was. What gives reason to verify: five round trips without a
-//!   nearly empty queue, and a packet lost while it was long, or [`LONG_QUEUE`] of delay all the time. The paper's rule
+//!   nearly empty queue, and a packet lost while it was long, or 50 ms of delay all the time. The paper's rule
 //!   alone takes several senders that use Copa, or one whose path became slower, for others. The mode is verified again after
 //!   thirty seconds; before, it ends only with five round trips of a nearly empty queue, since others leave it so after
 //!   each loss.

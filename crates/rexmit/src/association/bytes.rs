@@ -1,8 +1,8 @@
 //! Streams of bytes of any length, over messages of bounded size on an ordered stream.
 //!
-//! A writer cuts what is written into messages of at most 16 KiB with [`BYTES_PPID`]; SCTP has no empty messages, so
-//! the end is one byte with [`END_PPID`]: 0 after `shutdown`, 1 if the writer was dropped before. Both sides hold as
-//! much as their buffers (`send_buffer_bytes`, `receive_buffer_bytes`) and one message.
+//! A writer sends messages of at most 16 KiB with [`BYTES_PPID`]. The last message is one byte with
+//! [`END_PPID`], since SCTP has no empty messages: 0 after `shutdown`, 1 if the writer was dropped before.
+//! Each side buffers as much as `send_buffer_bytes` or `receive_buffer_bytes`, and one message.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use crate::{SendError, TrySendError};
 
 /// The Payload Protocol Identifier of the messages of a stream of bytes.
 const BYTES_PPID: u32 = u32::from_be_bytes(*b"rxmb");
-/// That of the message that ends it.
+/// The Payload Protocol Identifier of the message that ends a stream of bytes.
 const END_PPID: u32 = u32::from_be_bytes(*b"rxme");
 
 /// The largest message of a stream of bytes, if `max_message_bytes` allows it.
@@ -28,10 +28,10 @@ const ABANDONED: &[u8] = &[1];
 type Sending = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send>>;
 type Receiving = Pin<Box<dyn Future<Output = Option<InboundMessage>> + Send>>;
 
-/// Writes a stream of bytes: [`Stream::writer`].
+/// Writes a stream of bytes; made by [`Stream::writer`].
 ///
-/// A write waits while the association's send buffer is full. `shutdown` ends the stream; dropped before that, the
-/// writer tells the reader that the stream is not complete.
+/// A write waits while the association's send buffer is full. `shutdown` ends the stream. If the writer is
+/// dropped before, the reader gets an error, because the stream is incomplete.
 pub struct ByteWriter {
     stream: Stream,
     /// Bytes of a message at most.
@@ -41,7 +41,7 @@ pub struct ByteWriter {
     has_ended: bool,
 }
 
-/// Reads a stream of bytes: [`Stream::reader`].
+/// Reads a stream of bytes; made by [`Stream::reader`].
 ///
 /// Reading ends with the writer's `shutdown`. A stream that ends otherwise is an error: `UnexpectedEof` if the writer
 /// was dropped or the association has ended, `InvalidData` if a message was not sent by a [`ByteWriter`].
@@ -85,9 +85,9 @@ impl Stream {
     }
 
     /// The stream of bytes that the peer writes on its stream of this number. While the reader exists,
-    /// [`Association::recv`] gets no messages of this stream, so make it before the peer can write: a message that
-    /// was taken already is missing. Messages are handed out in the order in which they have arrived:
-    /// one that is not taken delays those behind it, on other streams, too.
+    /// [`Association::recv`] returns no messages of this stream. Make the reader before the peer can write,
+    /// because it misses messages that were received before. Messages are handed out in the order of their
+    /// arrival: a message that is not read delays those behind it, also of other streams.
     ///
     /// ```
     /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {

@@ -1,267 +1,22 @@
-//! Socket options: the table of `docs/preload.md`. Other options fail with `ENOPROTOOPT`, as in a kernel that
-//! does not know it.
+//! Options that are read.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
 use rexmit_recovery::PathState;
 use rexmit_sctp::PathStatistics;
 
-use super::notifications::Type;
-use super::settings::Settings;
-use super::socket::{Association, Socket};
-use super::{Engine, Failure, Outcome};
+use super::super::settings::Settings;
+use super::super::socket::{Association, Socket};
+use super::super::{Engine, Failure, Outcome};
+use super::{KEPT, name, sized, u16_at, u32_at, words};
 use crate::protocol::request::State;
-use crate::protocol::{IPPROTO_SCTP, address, bytes_at};
-
-/// The options that are served, by the numbers of Linux's `linux/sctp.h`.
-mod name {
-    pub(super) const RTO_INFO: i32 = 0;
-    pub(super) const ASSOC_INFO: i32 = 1;
-    pub(super) const INIT_MSG: i32 = 2;
-    pub(super) const NO_DELAY: i32 = 3;
-    pub(super) const AUTO_CLOSE: i32 = 4;
-    pub(super) const PRIMARY_ADDR: i32 = 6;
-    pub(super) const ADAPTATION_LAYER: i32 = 7;
-    pub(super) const DISABLE_FRAGMENTS: i32 = 8;
-    pub(super) const PEER_ADDR_PARAMS: i32 = 9;
-    pub(super) const DEFAULT_SEND_PARAM: i32 = 10;
-    pub(super) const EVENTS: i32 = 11;
-    pub(super) const MAPPED_V4: i32 = 12;
-    pub(super) const MAX_SEG: i32 = 13;
-    pub(super) const STATUS: i32 = 14;
-    pub(super) const PEER_ADDR_INFO: i32 = 15;
-    pub(super) const DELAYED_SACK: i32 = 16;
-    pub(super) const CONTEXT: i32 = 17;
-    pub(super) const FRAGMENT_INTERLEAVE: i32 = 18;
-    pub(super) const PARTIAL_DELIVERY_POINT: i32 = 19;
-    pub(super) const MAX_BURST: i32 = 20;
-    pub(super) const ASSOC_NUMBER: i32 = 28;
-    pub(super) const ASSOC_IDS: i32 = 29;
-    pub(super) const AUTO_ASCONF: i32 = 30;
-    pub(super) const RECV_RCVINFO: i32 = 32;
-    pub(super) const RECV_NXTINFO: i32 = 33;
-    pub(super) const DEFAULT_SNDINFO: i32 = 34;
-    pub(super) const REUSE_PORT: i32 = 36;
-    pub(super) const PEER_ADDRS: i32 = 108;
-    pub(super) const LOCAL_ADDRS: i32 = 109;
-    pub(super) const EVENT: i32 = 127;
-    pub(super) const REMOTE_UDP_PORT: i32 = 132;
-}
-
-/// Options that are kept and read back: what they ask for is so anyway, or needs nothing.
-const KEPT: &[(i32, u32)] = &[
-    (name::NO_DELAY, 0),
-    (name::AUTO_CLOSE, 0),
-    (name::ADAPTATION_LAYER, 0),
-    (name::DISABLE_FRAGMENTS, 0),
-    (name::MAPPED_V4, 1),
-    (name::FRAGMENT_INTERLEAVE, 0),
-    (name::PARTIAL_DELIVERY_POINT, 0),
-    (name::AUTO_ASCONF, 0),
-    (name::RECV_RCVINFO, 0),
-    (name::RECV_NXTINFO, 0),
-    (name::REUSE_PORT, 0),
-];
-
-fn int(value: &[u8]) -> Result<u32, Failure> {
-    if value.len() < 4 {
-        return Err(Failure(EINVAL));
-    }
-    Ok(u32::from_ne_bytes(bytes_at(value, 0)))
-}
-
-/// A value that is at least as long as its structure.
-fn sized(value: &[u8], length: usize) -> Result<&[u8], Failure> {
-    value.get(..length).ok_or(Failure(EINVAL))
-}
-
-fn u32_at(value: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes(bytes_at(value, at))
-}
-
-fn u16_at(value: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes(bytes_at(value, at))
-}
-
-/// `sctp_assoc_value`, or the `int` that it was before.
-fn assoc_value(value: &[u8]) -> Result<u32, Failure> {
-    if value.len() >= 8 { Ok(u32_at(value, 4)) } else { int(value) }
-}
-
-fn words(numbers: &[u32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
-}
-
-/// Sets an option that concerns associations to come.
-pub(super) fn set(settings: &mut Settings, level: i32, option: i32, value: &[u8]) -> Outcome {
-    match level {
-        SOL_SOCKET => set_of_socket(settings, option, value),
-        IPPROTO_SCTP => set_of_sctp(settings, option, value),
-        _ => Err(Failure(ENOPROTOOPT)),
-    }
-}
-
-fn set_of_socket(settings: &mut Settings, option: i32, value: &[u8]) -> Outcome {
-    match option {
-        libc::SO_LINGER => {
-            let value = sized(value, 8)?;
-            settings.aborts_on_close = u32_at(value, 0) != 0 && u32_at(value, 4) == 0;
-        }
-        // As the kernel, which doubles what is set.
-        libc::SO_RCVBUF => settings.set_receive_buffer((int(value)? as usize).saturating_mul(2)),
-        libc::SO_SNDBUF => settings.set_send_buffer((int(value)? as usize).saturating_mul(2)),
-        _ => return Err(Failure(ENOPROTOOPT)),
-    }
-    Ok(Vec::new())
-}
-
-fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Outcome {
-    if KEPT.iter().any(|(kept, _)| *kept == option) {
-        settings.kept.insert(option, int(value)?);
-        return Ok(Vec::new());
-    }
-    match option {
-        name::RTO_INFO => return set_rto(settings, sized(value, 16)?),
-        name::INIT_MSG => return set_init(settings, sized(value, 8)?),
-        name::ASSOC_INFO => {
-            let most = u16_at(sized(value, 20)?, 4);
-            if most != 0 {
-                settings.config.association_max_retrans = most.into();
-            }
-        }
-        name::PEER_ADDR_PARAMS => return set_path(settings, sized(value, 152)?),
-        name::DEFAULT_SEND_PARAM => {
-            let value = sized(value, 32)?;
-            let send = &mut settings.send;
-            (send.stream, send.flags) = (u16_at(value, 0), u16_at(value, 4));
-            (send.ppid, send.context) = (u32_at(value, 8), u32_at(value, 12));
-            send.time_to_live = u32_at(value, 16);
-        }
-        name::DEFAULT_SNDINFO => {
-            let value = sized(value, 16)?;
-            let send = &mut settings.send;
-            (send.stream, send.flags) = (u16_at(value, 0), u16_at(value, 2));
-            (send.ppid, send.context) = (u32_at(value, 4), u32_at(value, 8));
-        }
-        name::EVENTS => {
-            if value.is_empty() || value.len() > 16 {
-                return Err(Failure(EINVAL));
-            }
-            let bits = value.iter().zip(0..).map(|(&byte, bit)| u16::from(byte != 0) << bit);
-            settings.events = bits.fold(0, |all, bit| all | bit);
-        }
-        name::EVENT => {
-            let value = sized(value, 8)?;
-            let number = u16_at(value, 4);
-            if !(Type::DataIo as u16..=Type::SendFailedEvent as u16).contains(&number) {
-                return Err(Failure(EINVAL));
-            }
-            let bit = 1 << (number & 0xF);
-            settings.events =
-                if value[6] == 0 { settings.events & !bit } else { settings.events | bit };
-        }
-        name::MAX_SEG => settings.max_segment = assoc_value(value)?.min(65_535),
-        name::DELAYED_SACK => return set_delayed_sack(settings, value),
-        name::CONTEXT | name::MAX_BURST => {
-            let value = assoc_value(value)?;
-            settings.kept.insert(option, value);
-        }
-        name::REMOTE_UDP_PORT => {
-            let port = u16::from_be_bytes(bytes_at(sized(value, 136)?, 132));
-            if port == 0 {
-                // Without encapsulation there would be no way to send.
-                return Err(Failure(EOPNOTSUPP));
-            }
-            settings.peer_port = port;
-        }
-        _ => return Err(Failure(ENOPROTOOPT)),
-    }
-    Ok(Vec::new())
-}
-
-/// `sctp_initmsg`.
-fn set_init(settings: &mut Settings, value: &[u8]) -> Outcome {
-    let or = |at: usize, default: u16| match u16_at(value, at) {
-        0 => default,
-        number => number,
-    };
-    let config = &mut settings.config;
-    config.outbound_streams = or(0, config.outbound_streams);
-    config.max_inbound_streams = or(2, config.max_inbound_streams);
-    config.max_init_retransmits = or(4, config.max_init_retransmits as u16).into();
-    settings.max_init_timeout_ms = or(6, settings.max_init_timeout_ms);
-    Ok(Vec::new())
-}
-
-/// `sctp_sack_info`, or the `sctp_assoc_value` that it was before.
-fn set_delayed_sack(settings: &mut Settings, value: &[u8]) -> Outcome {
-    let (delay, every) = match value.len() {
-        12.. => (u32_at(value, 4), u32_at(value, 8)),
-        8.. => (u32_at(value, 4), 0),
-        _ => return Err(Failure(EINVAL)),
-    };
-    if delay > 500 {
-        return Err(Failure(EINVAL));
-    }
-    if every != 0 {
-        settings.config.sack_every = every.min(255) as u8;
-    }
-    // A SACK for every packet needs no delay, and 0 changes none.
-    if delay != 0 && every != 1 {
-        settings.set_sack_delay(delay);
-    }
-    Ok(Vec::new())
-}
-
-fn set_rto(settings: &mut Settings, value: &[u8]) -> Outcome {
-    let mut rto = settings.config.recovery.rto.clone();
-    let millis = |at: usize, before: Duration| match u32_at(value, at) {
-        0 => before,
-        number => Duration::from_millis(number.into()),
-    };
-    rto.initial = millis(4, rto.initial);
-    rto.max = millis(8, rto.max);
-    rto.min = millis(12, rto.min);
-    let before = std::mem::replace(&mut settings.config.recovery.rto, rto);
-    if settings.config.validate().is_err() {
-        settings.config.recovery.rto = before;
-        return Err(Failure(EINVAL));
-    }
-    Ok(Vec::new())
-}
-
-/// `sctp_paddrparams`, for the paths of associations to come.
-fn set_path(settings: &mut Settings, value: &[u8]) -> Outcome {
-    const HEARTBEATS: u32 = 1;
-    const NO_HEARTBEATS: u32 = 2;
-    const SACK_DELAY: u32 = 1 << 5;
-    let flags = u32_at(value, 146);
-    if flags & (HEARTBEATS | NO_HEARTBEATS) == HEARTBEATS | NO_HEARTBEATS {
-        return Err(Failure(EINVAL));
-    }
-    let config = &mut settings.config;
-    if flags & NO_HEARTBEATS != 0 {
-        config.heartbeat_interval = None;
-    } else if flags & HEARTBEATS != 0 {
-        let interval = Duration::from_millis(u32_at(value, 132).into());
-        config.heartbeat_interval = Some(match interval {
-            Duration::ZERO => config.heartbeat_interval.unwrap_or(Duration::from_secs(30)),
-            interval => interval,
-        });
-    }
-    if u16_at(value, 136) != 0 {
-        config.path_max_retrans = u16_at(value, 136).into();
-    }
-    if flags & SACK_DELAY != 0 {
-        settings.set_sack_delay(u32_at(value, 142));
-    }
-    Ok(Vec::new())
-}
+use crate::protocol::{IPPROTO_SCTP, address};
 
 impl Engine {
     /// The value of an option; `value` is what the program's memory had.
-    pub(super) fn option(
+    pub(in super::super) fn option(
         &mut self,
         socket: u64,
         (level, option): (i32, i32),
@@ -270,7 +25,7 @@ impl Engine {
         if level == SOL_SOCKET && option == libc::SO_ERROR && !self.sockets.contains_key(&socket) {
             return Ok(vec![0; 4]);
         }
-        let this = self.sockets.get_mut(&socket).ok_or(Failure(libc::ENOTCONN))?;
+        let this = self.sockets.get_mut(&socket).ok_or(Failure(EINVAL))?;
         if level == SOL_SOCKET {
             return match option {
                 libc::SO_ERROR => Ok(std::mem::take(&mut this.error).to_ne_bytes().to_vec()),
@@ -284,6 +39,9 @@ impl Engine {
             return Err(Failure(ENOPROTOOPT));
         }
         let this = &self.sockets[&socket];
+        if option == name::AUTO_CLOSE && this.is_one_to_one() {
+            return Err(Failure(EOPNOTSUPP));
+        }
         if let Some((_, default)) = KEPT.iter().find(|(kept, _)| *kept == option) {
             return Ok(words(&[this.settings.kept.get(&option).copied().unwrap_or(*default)]));
         }
@@ -296,9 +54,8 @@ impl Engine {
                 let association = u32_at(sized(value, 152)?, 0);
                 let (wanted, _) = address::parse(&value[4..]).ok_or(Failure(EINVAL))?;
                 let (number, paths) = self.paths_of(this, association)?;
-                let path = paths.iter().find(|path| path.remote.ip() == wanted.ip().to_canonical());
-                let path = path.ok_or(Failure(EINVAL))?;
-                Ok(self.path_info(number, Some(path)))
+                let (_, path) = self.path_to(this, association, wanted)?;
+                Ok(self.path_info(number, paths.get(usize::from(path))))
             }
             name::ASSOC_NUMBER => Ok(words(&[this.associations.len() as u32])),
             name::ASSOC_IDS => {
@@ -335,6 +92,21 @@ impl Engine {
         Ok((number, paths.ok_or(Failure(EINVAL))?))
     }
 
+    /// The association of this number, and the number of its path to this address.
+    pub(super) fn path_to(
+        &self,
+        socket: &Socket,
+        number: u32,
+        to: SocketAddr,
+    ) -> Result<(u32, u8), Failure> {
+        let (number, paths) = self.paths_of(socket, number)?;
+        let is_port =
+            self.associations.get(&number).map(|known| known.remote_port) == Some(to.port());
+        let path = paths.iter().position(|path| path.remote.ip() == to.ip().to_canonical());
+        let path = path.filter(|_| is_port).ok_or(Failure(EINVAL))?;
+        Ok((number, u8::try_from(path).map_err(|_| Failure(EINVAL))?))
+    }
+
     fn association_of(&self, socket: &Socket, number: u32) -> Result<(u32, &Association), Failure> {
         let number = if socket.is_one_to_one() { socket.association } else { Some(number) };
         let number = number.filter(|number| socket.associations.contains(number));
@@ -342,7 +114,7 @@ impl Engine {
         Ok((number, self.associations.get(&number).ok_or(Failure(EINVAL))?))
     }
 
-    fn with_sctp_port(&self, number: u32, address: std::net::SocketAddr) -> std::net::SocketAddr {
+    fn with_sctp_port(&self, number: u32, address: SocketAddr) -> SocketAddr {
         let port = self.associations.get(&number).map_or(0, |association| association.remote_port);
         (address.ip(), port).into()
     }
@@ -442,7 +214,7 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
             let mut bytes = words(&[association]);
             bytes.extend((config.association_max_retrans as u16).to_ne_bytes());
             bytes.extend(0_u16.to_ne_bytes());
-            bytes.extend(words(&[0, config.receive_buffer_bytes as u32, 60_000]));
+            bytes.extend(words(&[0, config.receive_buffer_bytes as u32, settings.cookie_life_ms]));
             bytes
         }
         name::INIT_MSG => [
