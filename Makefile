@@ -4,7 +4,7 @@ SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo web-demo test test-long golden golden-renew studies studies-check bench soak fuzz doc book lint package setup install-c clean
+.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint package setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,7 +21,11 @@ test: setup ## all tests: units, scripts, random operations, fuzz, real peers (s
 	scripts/webrtc-interop --messages 500
 	scripts/python-test
 
-test-long: setup ## the same at full length, thousands of seeds; path MTUs of namespaces (as root); and CMT compared with ns-2
+kernel-host: ## the Linux kernel in which studies with clock = "kernel" run (a few minutes, once; no root)
+	scripts/kernel-host
+
+test-long: setup ## the same at full length, thousands of seeds; path MTUs of namespaces (as root); CMT compared with ns-2; runs inside a kernel
+	scripts/kernel-host || echo "without it, tests of runs inside a kernel say that they did not run"
 	REXMIT_GOLDEN=all REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release --no-fail-fast
 	scripts/interop --messages 10000
 	$(CARGO) test --quiet --release -p rexmit-webrtc --test browsers -- --ignored

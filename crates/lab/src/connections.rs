@@ -16,6 +16,7 @@ use rexmit_sctp::recovery::RecoveryStatistics;
 use rexmit_tcp::ConnectionConfig;
 
 use crate::measure::{LatencyDistribution, MessageRecord};
+use crate::scenario::{RunOutcome, Scenario};
 
 /// Largest number of messages of one connection, limited by the message number's size; no run has
 /// more.
@@ -108,6 +109,8 @@ pub enum SocketsError {
     NotPermitted(String),
     /// The run failed; with an explanation.
     Failed(String),
+    /// There is no kernel for runs with its clock; with an explanation.
+    NoKernel(&'static str),
 }
 
 /// A driver that runs connections on real sockets.
@@ -121,4 +124,10 @@ pub trait Sockets {
         connections: &Connections,
         trace: &mut (dyn FnMut() -> Box<dyn TraceSink> + Send),
     ) -> Result<Measured, SocketsError>;
+
+    /// Boots a kernel and runs `scenario` in it, by [`execute_in`](crate::scenario::execute_in).
+    ///
+    /// # Errors
+    /// If there is no such kernel, or the run fails.
+    fn run_in_kernel(&self, scenario: &Scenario, seed: u64) -> Result<RunOutcome, SocketsError>;
 }

@@ -4,7 +4,7 @@
 //! meters. The hosts use rexmit's transports, or [other implementations](rivals). [`bound`]
 //! computes theoretical bounds. This crate opens no socket and reads no clock: runs in real time
 //! are described as data ([`connections`], [`link`], [`load`]) and executed by a driver with
-//! sockets.
+//! sockets, and hosts may be those of a [`kernel`].
 //!
 //! A driver reports each run as a [`measure::Run`]: a record per message, the trace of the sender,
 //! the packets on the wire. [`measure::RunResult`] has the figures of a run,
@@ -16,6 +16,7 @@ pub mod bound;
 pub mod connections;
 pub mod finding;
 pub mod hosts;
+pub mod kernel;
 pub mod link;
 pub mod load;
 pub mod measure;

@@ -2,11 +2,12 @@
 //!
 //! [`load`] generates load between two programs. [`realtime`] compares recovery profiles: it
 //! replays the messages of a trace over a link that this machine emulates. [`execute`] runs
-//! scenarios of the laboratory, on real sockets if the scenario asks for them.
+//! scenarios of the laboratory, on real sockets or in a [`kernel`] if the scenario asks for them.
 //!
 //! The measurements ([`rexmit_lab::measure`]) and the plan of a run ([`rexmit_lab::connections`])
 //! are those of the laboratory.
 
+pub mod kernel;
 pub mod load;
 pub mod realtime;
 

@@ -74,6 +74,9 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "mixed",
     "mixed-rivals",
     "bulk",
+    "kernel-grid",
+    "kernel-tcp",
+    "kernel-beside",
 ];
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod demo;
 mod emulate;
 mod examples;
 mod identity;
+mod kernel_init;
 mod listen;
 mod man;
 mod networks;
@@ -18,6 +19,7 @@ mod study;
 mod trace;
 
 use clap::Subcommand;
+use rexmit_perf::kernel;
 
 use crate::failure::Outcome;
 
@@ -38,6 +40,8 @@ pub(crate) enum Command {
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
+    #[command(name = kernel::INIT_ARGUMENT, hide = true)]
+    KernelInit(kernel_init::Arguments),
 }
 
 /// Runs the given subcommand; `whole` is the definition of the complete command line.
@@ -57,5 +61,6 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, whole()),
         Command::Man(arguments) => man::run(&arguments, whole()),
+        Command::KernelInit(_) => kernel_init::run(),
     }
 }

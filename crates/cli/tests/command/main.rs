@@ -4,6 +4,7 @@ mod carry;
 mod errors;
 mod help;
 mod identity;
+mod kernel;
 mod load;
 mod pcap;
 mod process;

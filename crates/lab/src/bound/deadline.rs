@@ -146,10 +146,8 @@ fn least<'a>(messages: &'a Messages, deadline: &Deadline, prices: &'a Prices) ->
 }
 
 /// A time at which the sender decides.
-#[cfg_attr(not(test), expect(dead_code, reason = "tests simulate the plans"))]
 #[derive(Clone, Debug)]
 struct Instant {
-    at: Duration,
     /// A later message is sent.
     has_message: bool,
     /// The instant a round trip before.
@@ -183,7 +181,6 @@ fn instants(messages: &Messages, within: Duration) -> Option<Vec<Instant>> {
     };
     let place = |at: Option<Duration>| at.and_then(|at| times.binary_search(&at).ok());
     let instant = |&at: &Duration| Instant {
-        at,
         has_message: is_message(at),
         answers: place(at.checked_sub(rtt)),
     };

@@ -3,6 +3,7 @@
 use rexmit_core::{Instant, Seed};
 
 use super::flows::flows;
+use super::kernel::{self, NoKernel};
 use super::problem::{Problem, Problems};
 use super::real;
 use super::spec::{Clock, NETWORK, SECOND_NETWORK, Scenario, ThinFlow};
@@ -40,7 +41,8 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     if scenario.clock == Clock::Real {
         real::find(scenario, &mut problems);
     }
-    flows(scenario, &Seed::from_u64(0), &mut problems);
+    kernel::find(scenario, &mut problems);
+    flows(scenario, &Seed::from_u64(0), &mut NoKernel, &mut problems);
     if problems.found.is_empty() { Ok(()) } else { Err(problems.found) }
 }
 

@@ -11,6 +11,7 @@ use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::connection::{Connection, PORT, TRANSFER_BUFFER_BYTES, sctp, tcp};
+use super::kernel;
 use super::meter::{MessageMeter, Probe, RateMeter, SharedMeter};
 use super::problem::{Problem, Problems};
 use super::rival;
@@ -21,9 +22,10 @@ use super::topology::{Pair, Place, Station};
 use super::traffic::TimedSource;
 use super::words::{Time, Words};
 use crate::hosts::{
-    Beside, Bulk, BulkSender, Host, Sink, Thin, ThinPlan, ThinReceiver, ThinSender, Transport,
-    Unordered, WebClients, WebLoad, WebServer,
+    Beside, Bulk, BulkSender, Host, KernelSctp, KernelTcp, OfKernel, Protocol, Sink, Thin,
+    ThinPlan, ThinReceiver, ThinSender, Transport, Unordered, WebClients, WebLoad, WebServer,
 };
+use crate::kernel::Kernel;
 use crate::measure::CopyLedger;
 use crate::rivals::{ARE_BUILT, Rival, RivalBeside, RivalEndpoint, Role};
 
@@ -55,7 +57,13 @@ pub(super) enum Carrier {
     Rival,
     /// Another implementation, with a transfer beside.
     RivalBeside,
+    KernelSctp,
+    KernelTcp,
 }
+
+/// The transports of a kernel.
+pub(super) type KernelSctpHost = OfKernel<KernelSctp>;
+pub(super) type KernelTcpHost = OfKernel<KernelTcp>;
 
 /// SCTP with a transfer on another stream.
 pub(super) type SctpBeside = Beside<RateMeter>;
@@ -71,11 +79,28 @@ impl Carrier {
             _ => Self::Rival,
         }
     }
+
+    const fn of_kernel(transport: TransportKind) -> Self {
+        match transport {
+            TransportKind::Tcp => Self::KernelTcp,
+            _ => Self::KernelSctp,
+        }
+    }
+
+    /// Whether both ends are hosts of a kernel.
+    pub(super) const fn is_of_kernel(self) -> bool {
+        matches!(self, Self::KernelSctp | Self::KernelTcp)
+    }
 }
 
 /// All flows of `scenario` in their order, without those that have problems.
-pub(super) fn flows(scenario: &Scenario, seed: &Seed, problems: &mut Problems) -> Vec<Flow> {
-    let mut maker = Maker { scenario, seed, flows: Vec::new(), problems };
+pub(super) fn flows(
+    scenario: &Scenario,
+    seed: &Seed,
+    kernel: &mut dyn Kernel,
+    problems: &mut Problems,
+) -> Vec<Flow> {
+    let mut maker = Maker { scenario, seed, kernel, flows: Vec::new(), problems };
     for (name, flow) in &scenario.thin {
         let way = Way::new(flow.over(scenario), flow.edge.as_ref());
         maker.problems.set_place(format!("thin.{name}"));
@@ -150,14 +175,18 @@ impl<'a> Way<'a> {
 struct Maker<'a> {
     scenario: &'a Scenario,
     seed: &'a Seed,
+    kernel: &'a mut dyn Kernel,
     flows: Vec<Flow>,
     problems: &'a mut Problems,
 }
 
 /// The transports of both ends of one flow.
 struct Part<'a> {
+    /// The name of the flow.
+    name: &'a str,
     scenario: &'a Scenario,
     seed: Seed,
+    kernel: &'a mut dyn Kernel,
     place: Place,
     problems: &'a mut Problems,
 }
@@ -184,14 +213,14 @@ impl Maker<'_> {
         way: Way<'_>,
         make: impl FnOnce(&mut Part<'_>) -> Made,
     ) {
-        let Self { scenario, flows, problems, .. } = self;
+        let Self { scenario, kernel, flows, problems, .. } = self;
         problems.set_place(format!("{kind}.{name}"));
         if way.over != Over::First && scenario.second_network.is_none() {
             problems.add("over", "there is one network: give `second_network`, or leave it out");
         }
         let place = scenario.place(flows.len(), way.over);
         let before = problems.len();
-        match make(&mut Part { scenario, seed, place, problems }) {
+        match make(&mut Part { name, scenario, seed, kernel: &mut **kernel, place, problems }) {
             // An endpoint says again what is wrong with its configuration.
             _ if problems.len() > before => {}
             Ok((sender, receiver, kind)) => {
@@ -250,6 +279,16 @@ impl Part<'_> {
                 // It gives no information.
                 (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
             }
+            Carrier::KernelSctp => {
+                let ends = self.of_kernel::<KernelSctp>(&flow.connection(), flow.unordered)?;
+                let hosts = thin_hosts(ends, thin, plan, meter);
+                (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
+            }
+            Carrier::KernelTcp => {
+                let ends = self.of_kernel::<KernelTcp>(&flow.connection(), false)?;
+                let hosts = thin_hosts(ends, thin, plan, meter);
+                (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
+            }
         };
         let kind = Kind::Thin(carrier, all, probe);
         if self.is_in_udp(flow) {
@@ -259,6 +298,9 @@ impl Part<'_> {
     }
 
     fn carrier(&mut self, flow: &ThinFlow) -> Carrier {
+        if self.scenario.is_of_kernel(self.name) {
+            return Carrier::of_kernel(flow.transport);
+        }
         if !flow.transfer {
             return Carrier::of(flow.transport, flow.unordered);
         }
@@ -300,7 +342,11 @@ impl Part<'_> {
             ..Bulk::new(at(self.place.sender, 0), at(self.place.receiver, PORT))
         };
         let meter = self.scenario.rate_meter(flow.start.as_ref());
-        let carrier = Carrier::of(flow.transport, flow.unordered);
+        let carrier = if self.scenario.is_of_kernel(self.name) {
+            Carrier::of_kernel(flow.transport)
+        } else {
+            Carrier::of(flow.transport, flow.unordered)
+        };
         let (sender, receiver, probe) = match carrier {
             Carrier::Sctp | Carrier::UnorderedSctp | Carrier::SctpBeside => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
@@ -316,6 +362,17 @@ impl Part<'_> {
                 let (sender, receiver, probe) = self.tcp(&flow.connection())?;
                 let (sender, receiver) = bulk_hosts([sender, receiver], bulk, meter);
                 (sender, receiver, probe)
+            }
+            Carrier::KernelSctp => {
+                let ends = self.of_kernel::<KernelSctp>(&flow.connection(), flow.unordered)?;
+                let bulk = Bulk { write_bytes: flow.connection().payload_bytes(), ..bulk };
+                let (sender, receiver) = bulk_hosts(ends, bulk, meter);
+                (sender, receiver, Probe::new(0, CopyLedger::default()))
+            }
+            Carrier::KernelTcp => {
+                let ends = self.of_kernel::<KernelTcp>(&flow.connection(), false)?;
+                let (sender, receiver) = bulk_hosts(ends, bulk, meter);
+                (sender, receiver, Probe::new(0, CopyLedger::default()))
             }
         };
         Ok((sender, receiver, Kind::Bulk(carrier, (!flow.background).then_some(probe))))
@@ -355,6 +412,18 @@ impl Part<'_> {
                 .map_err(|error| Problem::of("", error))
         };
         Ok([end(Role::Connects, "sender")?, end(Role::Accepts, "receiver")?])
+    }
+
+    /// Makes both ends of a flow between hosts of the kernel.
+    fn of_kernel<P: Protocol>(
+        &mut self,
+        connection: &Connection<'_>,
+        is_unordered: bool,
+    ) -> Result<[OfKernel<P>; 2], Problem> {
+        self.has_one_network();
+        let flow = (self.name, self.scenario);
+        let hosts = kernel::hosts(self.kernel, flow, (connection, is_unordered), self.place)?;
+        Ok(hosts.map(OfKernel::new))
     }
 
     /// Reports a problem if the flow uses both networks, because TCP and UDP have one address.
@@ -448,6 +517,14 @@ impl Flow {
         }
     }
 
+    /// Whether both its ends are hosts of a kernel.
+    pub(super) const fn is_of_kernel(&self) -> bool {
+        match self.kind {
+            Kind::Thin(carrier, ..) | Kind::Bulk(carrier, _) => carrier.is_of_kernel(),
+            Kind::Web | Kind::Udp => false,
+        }
+    }
+
     /// Whether all its data has arrived, or can no longer arrive.
     pub(super) fn is_through(&self, network: &Network<Host>, pair: Pair) -> bool {
         match &self.kind {
@@ -457,6 +534,8 @@ impl Flow {
             Kind::Thin(Carrier::Tcp, ..) => is_through::<Tcp>(network, pair),
             Kind::Thin(Carrier::Rival, ..) => is_through::<RivalEndpoint>(network, pair),
             Kind::Thin(Carrier::RivalBeside, ..) => is_through::<OtherBeside>(network, pair),
+            Kind::Thin(Carrier::KernelSctp, ..) => is_through::<KernelSctpHost>(network, pair),
+            Kind::Thin(Carrier::KernelTcp, ..) => is_through::<KernelTcpHost>(network, pair),
             Kind::Bulk(..) | Kind::Web | Kind::Udp => true,
         }
     }

@@ -66,7 +66,7 @@
 //! | thin | `send_lateness` (D) | how late messages were passed to the transport |
 //! | `network` | `lateness.p50`, `.p99`, `.p999`, `.max` | how late packets left the emulator |
 //!
-//! [Rivals](crate::rivals), and flows with a `transfer`, have no trace: these thin flows have only the quantities up to
+//! [Rivals](crate::rivals), hosts of a kernel, and flows with a `transfer`, have no trace: these thin flows have only the quantities up to
 //! `goodput`, `packets_per_message`, `wire_bytes_per_payload_byte` and the `wire_rate`s.
 //!
 //! A `CAUSE` is `timeout`, `fast_retransmit`, `bundled`, `probe`, `redundant`, `early` or
@@ -88,6 +88,8 @@ mod connection;
 mod deadline;
 mod error;
 mod flows;
+mod kernel;
+mod kernel_hosts;
 mod meter;
 mod outcome;
 mod overrides;
@@ -110,11 +112,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rexmit_core::trace::TraceSink;
 
+use kernel::{NoKernel, Pace};
 use packets::PacketLog;
 
 use crate::connections::{Connections, Measured, Sockets, SocketsError};
+use crate::kernel::Kernel;
 
 pub use error::ExecuteError;
+pub use kernel_hosts::KernelHosts;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
 pub use overrides::Overrides;
 pub use packets::{Content, MAX_PACKET_ROWS, PacketRow};
@@ -142,7 +147,7 @@ impl Scenario {
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
         match self.clock {
-            Clock::Virtual => run::catalogue(self),
+            Clock::Virtual | Clock::Kernel => run::catalogue(self),
             Clock::Real => real::tell(self, &Default::default(), &Default::default()).catalogue,
         }
     }
@@ -167,9 +172,25 @@ pub fn execute_on(
     seed: u64,
 ) -> Result<RunOutcome, ExecuteError> {
     checked(scenario, || match scenario.clock {
-        Clock::Virtual => run::run(scenario, seed, None),
+        Clock::Virtual => run::run(scenario, seed, None, Pace::Jumps(NoKernel)),
+        Clock::Kernel => Ok(sockets.run_in_kernel(scenario, seed)?),
         Clock::Real => real::run(scenario, seed, sockets).map(|sheet| sheet.outcome),
     })
+}
+
+/// Runs `scenario` in `kernel`, in which this process runs.
+///
+/// # Errors
+/// If the scenario cannot be run, its clock is not that of a kernel, or the run fails.
+pub fn execute_in(
+    kernel: &mut dyn Kernel,
+    scenario: &Scenario,
+    seed: u64,
+) -> Result<RunOutcome, ExecuteError> {
+    if scenario.clock != Clock::Kernel {
+        return Err(Problem::of("clock", "a run inside a kernel has `clock = \"kernel\"`").into());
+    }
+    checked(scenario, || run::run(scenario, seed, None, Pace::Kernel(kernel)))
 }
 
 /// Calls `run` if `scenario` is valid. A panic is an error.
@@ -194,11 +215,12 @@ pub fn execute_with_packets(
     scenario: &Scenario,
     seed: u64,
 ) -> Result<(RunOutcome, Vec<PacketRow>), ExecuteError> {
-    if scenario.clock == Clock::Real {
+    if scenario.clock != Clock::Virtual {
         return execute(scenario, seed).map(|outcome| (outcome, Vec::new()));
     }
     let log = PacketLog::default();
-    let outcome = checked(scenario, || run::run(scenario, seed, Some(&log)))?;
+    let outcome =
+        checked(scenario, || run::run(scenario, seed, Some(&log), Pace::Jumps(NoKernel)))?;
     Ok((outcome, log.into_rows()?))
 }
 
@@ -212,6 +234,10 @@ impl Sockets for NoSockets {
         _: &mut (dyn FnMut() -> Box<dyn TraceSink> + Send),
     ) -> Result<Measured, SocketsError> {
         Err(SocketsError::NotPermitted("the laboratory opens no sockets".into()))
+    }
+
+    fn run_in_kernel(&self, _: &Scenario, _: u64) -> Result<RunOutcome, SocketsError> {
+        Err(SocketsError::NotPermitted("the laboratory boots no kernel".into()))
     }
 }
 

@@ -228,6 +228,7 @@ impl From<SocketsError> for ExecuteError {
         match error {
             SocketsError::NotPermitted(why) => Self::NotPermitted(why),
             SocketsError::Failed(why) => Self::Failed(why),
+            SocketsError::NoKernel(what) => Self::NotBuilt(what),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One run in virtual time.
+//! One run in virtual time: that of the simulation, or of a kernel.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use super::bounds;
 use super::deadline;
 use super::error::ExecuteError;
 use super::flows::{Kind, flows};
+use super::kernel::Pace;
 use super::meter::MessageMeter;
 use super::outcome::Catalogue;
 use super::outcome::RunOutcome;
@@ -30,10 +31,11 @@ pub(super) fn run(
     scenario: &Scenario,
     seed: u64,
     log: Option<&PacketLog>,
+    mut pace: Pace<'_>,
 ) -> Result<RunOutcome, ExecuteError> {
     let seed = scenario.seed(seed);
     let mut problems = Problems::default();
-    let mut flows = flows(scenario, &seed, &mut problems);
+    let mut flows = flows(scenario, &seed, pace.kernel(), &mut problems);
     if let Some(problem) = problems.into_first() {
         return Err(problem.into());
     }
@@ -50,9 +52,10 @@ pub(super) fn run(
             hosts.map(|(flow, &pair)| (flow.name.as_str(), pair, !matches!(flow.kind, Kind::Web)));
         network.add_observer(log.observer(hosts));
     }
-    let failed = |error: &dyn std::fmt::Display| ExecuteError::Failed(error.to_string());
+    let of_kernel = flows.iter().zip(&topology.pairs).filter(|(flow, _)| flow.is_of_kernel());
+    let of_kernel: Vec<_> = of_kernel.flat_map(|(_, pair)| [pair.sender, pair.receiver]).collect();
     let end = scenario.end();
-    network.run_until(end, |_, _| {}).map_err(|error| failed(&error))?;
+    pace.advance(network, &of_kernel, end)?;
     let counts = |pair: &Pair| [pair.sender, pair.receiver].map(|host| *network.host_stats(host));
     let at_end: Vec<_> = topology.pairs.iter().map(counts).collect();
     let last = end + scenario.drain.as_ref().map_or(DRAIN, |drain| ***drain);
@@ -62,7 +65,7 @@ pub(super) fn run(
     };
     while network.now() < last && !is_through(network) {
         let next = (network.now() + DRAIN_STEP).min(last);
-        network.run_until(next, |_, _| {}).map_err(|error| failed(&error))?;
+        pace.advance(network, &of_kernel, next)?;
     }
     let placed = flows.iter().zip(&topology.pairs).zip(at_end);
     let placed: Vec<_> =

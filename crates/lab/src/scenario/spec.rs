@@ -7,6 +7,7 @@ use rexmit_core::{Instant, Seed};
 use rexmit_netsim::path::PathConfig;
 use serde::{Deserialize, Serialize};
 
+use super::kernel_hosts::KernelHosts;
 use super::overrides::Overrides;
 use super::traffic::Traffic;
 use super::words::{Size, Time, Words};
@@ -44,6 +45,10 @@ pub struct Scenario {
     /// A second network: flows over both have an address on each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_network: Option<NetworkSpec>,
+    /// Flows between hosts of a kernel, by the name of the flow; for `clock = "kernel"`. Other flows of the run
+    /// have the transports of this program.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hosts: BTreeMap<String, KernelHosts>,
     /// Thin streams, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub thin: BTreeMap<String, ThinFlow>,
@@ -67,6 +72,8 @@ pub enum Clock {
     Virtual,
     /// Real sockets, through the emulator.
     Real,
+    /// Virtual time inside a kernel, whose namespaces are the [hosts](Scenario::hosts) of flows.
+    Kernel,
 }
 
 /// The network of a scenario: one path in each direction, shared by all flows.

@@ -8,7 +8,10 @@ use rexmit_tcp::Endpoint as Tcp;
 
 use super::bounds;
 use super::deadline;
-use super::flows::{Carrier, Flow, Kind, OtherBeside, PUT_THERE, SctpBeside, thin_receiver};
+use super::flows::{
+    Carrier, Flow, KernelSctpHost, KernelTcpHost, Kind, OtherBeside, PUT_THERE, SctpBeside,
+    thin_receiver,
+};
 use super::meter::{MessageMeter, PathTally, RateMeter, TrafficMeter};
 use super::quantities;
 use super::sheet::Sheet;
@@ -53,6 +56,8 @@ pub(super) fn flow(
                 Carrier::Tcp => messages::<Tcp>(together, network),
                 Carrier::Rival => messages::<RivalEndpoint>(together, network),
                 Carrier::RivalBeside => messages::<OtherBeside>(together, network),
+                Carrier::KernelSctp => messages::<KernelSctpHost>(together, network),
+                Carrier::KernelTcp => messages::<KernelTcpHost>(together, network),
             };
             let plans = together.iter().filter_map(|placed| placed.flow.plan());
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
@@ -74,6 +79,8 @@ pub(super) fn flow(
                 Carrier::Sctp | Carrier::SctpBeside => received::<Sctp>(receiver),
                 Carrier::UnorderedSctp => received::<Unordered>(receiver),
                 Carrier::Tcp | Carrier::Rival | Carrier::RivalBeside => received::<Tcp>(receiver),
+                Carrier::KernelSctp => received::<KernelSctpHost>(receiver),
+                Carrier::KernelTcp => received::<KernelTcpHost>(receiver),
             };
             meter.finish();
             let sender = flow.probe().map(|_| sender(together, network));
@@ -120,6 +127,7 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> quantities::Sende
             flow.kind,
             Kind::Thin(Carrier::Rival | Carrier::SctpBeside | Carrier::RivalBeside, ..)
         );
+        sum.has_no_trace |= flow.is_of_kernel();
     }
     quantities::Sender { copies: quantities::Copies::Followed(copies), ..sum }
 }

@@ -1,6 +1,7 @@
 //! What runs of scenarios measure.
 
 mod exact;
+mod kernel;
 mod laws;
 mod memory;
 mod refused;

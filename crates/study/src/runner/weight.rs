@@ -18,8 +18,11 @@ const PACKET: f64 = 8.0 * 1500.0;
 /// Packets that a processor simulates per second, roughly.
 const SIMULATED: f64 = 200_000.0;
 
-/// The approximate number of packets in a run; for a run on real sockets, the number that could be
-/// simulated in its duration.
+/// Packets that could be simulated in the time that a packet takes inside a kernel, roughly.
+const IN_KERNEL: f64 = 60.0;
+
+/// The approximate number of packets in a run; for a run on real sockets or inside a kernel, the number that could
+/// be simulated in its time.
 #[must_use]
 pub fn weight(scenario: &Scenario) -> f64 {
     if scenario.clock == Clock::Real {
@@ -32,7 +35,8 @@ pub fn weight(scenario: &Scenario) -> f64 {
     let capacity: f64 =
         networks.map(|network| network.forward.rate.map_or(UNLIMITED, packets)).sum();
     let packets_per_second = streams + if is_filled { capacity } else { 0.0 };
-    scenario.duration.as_secs_f64() * packets_per_second
+    let factor = if scenario.clock == Clock::Kernel { IN_KERNEL } else { 1.0 };
+    scenario.duration.as_secs_f64() * packets_per_second * factor
 }
 
 /// The approximate processor time of a run; for a run on real sockets, its duration.
@@ -51,15 +55,18 @@ mod tests {
 
     #[test]
     fn what_fills_a_link_for_long_is_heavier_than_a_thin_stream() {
-        let of = |duration: &str, bulk: &str| {
-            let text = format!(
-                r#"{{"duration": "{duration}", "bulk": {bulk},
-                    "network": {{"forward": "delay 50ms rate 1mbit"}},
-                    "thin": {{"game": {{"traffic": "every 250ms size 100"}}}}}}"#
-            );
-            weight(&serde_json::from_str(&text).unwrap())
-        };
+        let of = |duration: &str, bulk: &str| on("virtual", duration, bulk);
         assert_eq!(of("2h", "{}"), 2.0 * of("1h", "{}"));
         assert!(of("1h", r#"{"greedy": {}}"#) > 2.0 * of("1h", "{}"));
+        assert!(on("kernel", "1h", "{}") > 10.0 * of("1h", "{}"));
+    }
+
+    fn on(clock: &str, duration: &str, bulk: &str) -> f64 {
+        let text = format!(
+            r#"{{"duration": "{duration}", "clock": "{clock}", "bulk": {bulk},
+                    "network": {{"forward": "delay 50ms rate 1mbit"}},
+                    "thin": {{"game": {{"traffic": "every 250ms size 100"}}}}}}"#
+        );
+        weight(&serde_json::from_str(&text).unwrap())
     }
 }

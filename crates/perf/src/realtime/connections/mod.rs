@@ -21,12 +21,14 @@ use std::thread;
 use rexmit::emulator::Priority;
 use rexmit_core::trace::TraceSink;
 use rexmit_lab::connections::{Connections, Ends, Measured, Sockets, SocketsError};
+use rexmit_lab::scenario::{RunOutcome, Scenario};
 use rustix::io::Errno;
 use tokio::runtime::Builder;
 
 use super::error::RealtimeError;
+use crate::kernel;
 
-/// The sockets and devices of this machine.
+/// The sockets and devices of this machine, and kernels that it boots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealSockets;
 
@@ -45,6 +47,10 @@ impl Sockets for RealSockets {
         // The better priority ends with the thread.
         let measured = thread::scope(|scope| scope.spawn(run).join());
         measured.unwrap_or_else(|panic| resume_unwind(panic)).map_err(in_words)
+    }
+
+    fn run_in_kernel(&self, scenario: &Scenario, seed: u64) -> Result<RunOutcome, SocketsError> {
+        kernel::run(scenario, seed)
     }
 }
 

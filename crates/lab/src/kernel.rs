@@ -1,0 +1,98 @@
+//! Hosts whose transport is that of an operating system's kernel: what a run needs of that kernel, without any I/O.
+//!
+//! A run with such hosts takes place inside the kernel: [`scenario::execute_in`](crate::scenario::execute_in) is called by a
+//! process there, with a [`Kernel`] that makes hosts out of it and waits on its clock. The network between the hosts,
+//! the programs on them and the meters are those of any other run.
+
+use std::net::{IpAddr, SocketAddr};
+
+use bytes::Bytes;
+use rexmit_core::{Instant, Route};
+
+use crate::hosts::{Given, News, Taken};
+
+/// The protocol of a host of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum KernelProtocol {
+    /// TCP.
+    Tcp,
+    /// SCTP, one association per socket.
+    Sctp {
+        /// Whether messages are delivered unordered.
+        is_unordered: bool,
+    },
+}
+
+/// A host of the kernel: its address, its peer, and its settings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostPlan {
+    /// The protocol.
+    pub protocol: KernelProtocol,
+    /// Its address.
+    pub address: IpAddr,
+    /// The address of the only host that it exchanges packets with.
+    pub peer: IpAddr,
+    /// The port on which it accepts connections, if it does.
+    pub listens_on: Option<u16>,
+    /// The largest IP packet.
+    pub mtu: u16,
+    /// Whether small data waits for acknowledgements (Nagle's algorithm).
+    pub has_nagle: bool,
+    /// Settings of the kernel, by their names such as `net.ipv4.tcp_congestion_control`.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Identifies a socket of a host.
+pub type SocketId = u32;
+
+/// A host of the kernel.
+pub trait KernelHost: Send {
+    /// Passes an arriving packet, without IP header, to the kernel.
+    fn deliver(&mut self, route: Route, packet: &[u8]);
+
+    /// Writes the next packet that the kernel has sent, without IP header, into `packet` (cleared first).
+    fn transmit(&mut self, packet: &mut Vec<u8>) -> Option<Route>;
+
+    /// The next event of a socket.
+    fn news(&mut self) -> Option<(SocketId, News)>;
+
+    /// Opens a connection; `None` if the kernel refuses.
+    fn connect(&mut self, remote: SocketAddr) -> Option<SocketId>;
+
+    /// Passes bytes to a socket. A stream may accept a part of them, a message is accepted as a whole or refused.
+    fn give(&mut self, id: SocketId, bytes: &mut Bytes) -> Given;
+
+    /// Reads everything that a socket has.
+    fn take(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> Taken;
+
+    /// Ends sending; accepted data is still delivered.
+    fn finish(&mut self, id: SocketId);
+
+    /// Aborts the connection.
+    fn abort(&mut self, id: SocketId);
+}
+
+/// Why a kernel cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KernelError {
+    /// The program does not run in such a kernel, or none has been built; with an explanation.
+    Missing(&'static str),
+    /// A call failed; with an explanation.
+    Failed(String),
+}
+
+/// The kernel in which a run takes place.
+pub trait Kernel {
+    /// Makes a host. Hosts have the numbers 0, 1, 2, … in the order in which they are made.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or does not know a setting.
+    fn host(&mut self, plan: HostPlan) -> Result<Box<dyn KernelHost>, KernelError>;
+
+    /// Waits until `until`, or until the kernel has packets or events of hosts, whose numbers are then in
+    /// `ready` (cleared first). Returns the time since the first call of this function, on the kernel's clock.
+    ///
+    /// # Errors
+    /// If a call of the system fails.
+    fn wait(&mut self, until: Instant, ready: &mut Vec<usize>) -> Result<Instant, KernelError>;
+}

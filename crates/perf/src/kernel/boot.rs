@@ -1,0 +1,132 @@
+//! Booting a kernel for one run, from outside.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rexmit::clock;
+use rexmit::tun::end_with_parent;
+use rexmit_lab::connections::SocketsError;
+use rexmit_lab::scenario::{RunOutcome, Scenario};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{ANSWER, Answer, INIT_ARGUMENT, ORDER, Order, PRELOADED, SHARED, built};
+
+/// Real time after which a run is ended.
+const LIMIT: Duration = Duration::from_secs(3600);
+/// Memory of the kernel; pages that it does not use do not exist.
+const MEMORY: u64 = 1 << 30;
+/// When the kernel's clock starts, in nanoseconds since 1970: any time, but always the same.
+const START: &str = "1700000000000000000";
+/// Bytes that are kept of what the kernel prints, for messages about failures.
+const KEPT: usize = 4096;
+/// What to do without a kernel.
+const MISSING: &str =
+    "there is no kernel to run this in: scripts/kernel-host builds one (a few minutes)";
+/// The directory in memory for the kernel's pages, if it is large enough.
+const IN_MEMORY: &str = "/dev/shm";
+
+/// Boots a kernel and runs `scenario` in it.
+///
+/// # Errors
+/// If there is no kernel, it does not boot, or the run fails.
+pub fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, SocketsError> {
+    let kernel = built().ok_or(SocketsError::NoKernel(MISSING))?;
+    let failed = |error: &dyn std::fmt::Display| SocketsError::Failed(error.to_string());
+    let shared = tempfile::Builder::new().prefix("rexmit-kernel-").tempdir();
+    let shared = shared.map_err(|error| failed(&error))?;
+    let order = Order { scenario: scenario.clone(), seed };
+    let printed = boot(&kernel, shared.path(), &order).map_err(|error| failed(&error))?;
+    let answer = fs::read(shared.path().join(ANSWER)).map_err(|_| failed(&described(&printed)))?;
+    match serde_json::from_slice(&answer).map_err(|error| failed(&error))? {
+        Answer::Done(outcome) => Ok(outcome),
+        Answer::Failed(what) => Err(SocketsError::Failed(what)),
+    }
+}
+
+/// Runs the kernel until it is switched off; returns the end of what it printed.
+fn boot(kernel: &Path, shared: &Path, order: &Order) -> io::Result<String> {
+    fs::write(shared.join(ORDER), serde_json::to_vec(order)?)?;
+    symlink(std::env::current_exe()?, shared.join("init"))?;
+    let mut child = command(kernel, shared, order.seed)?.spawn()?;
+    let mut printed = Vec::new();
+    if let Some(stdout) = &mut child.stdout {
+        read(stdout, &mut printed)?;
+    }
+    end(&mut child);
+    Ok(String::from_utf8_lossy(&printed).into_owned())
+}
+
+fn command(kernel: &Path, shared: &Path, seed: u64) -> io::Result<Command> {
+    let kernel = kernel.canonicalize()?;
+    let preloaded = kernel.with_file_name(PRELOADED);
+    let mut command = Command::new(kernel);
+    // The kernel mixes its command line into its random numbers: nothing here depends on the run. The shared
+    // directory is therefore its working directory, which the kernel itself finds by that name.
+    command.args(["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet"]);
+    command.args(["con=null", "con0=null,fd:1", "uml_dir=./", "umid=kernel"]);
+    command.args(["time-travel=inf-cpu", &format!("time-travel-start={START}")]);
+    command.arg(format!("mem={}M", MEMORY >> 20));
+    let script = format!(
+        "mount -t hostfs none -o /proc/self/cwd {SHARED} && exec {SHARED}/init {INIT_ARGUMENT}"
+    );
+    command.args(["init=/bin/sh", "--", "-c", &format!("\"{script}\"")]);
+    command.current_dir(shared).env_clear();
+    command.env("LD_PRELOAD", preloaded).env("REXMIT_KERNEL_SEED", seed.to_string());
+    command.env("HOME", ".").env("TMPDIR", pages());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    end_with_parent(&mut command);
+    Ok(command)
+}
+
+/// Where the kernel's memory is kept.
+fn pages() -> PathBuf {
+    let is_large = rustix::fs::statvfs(IN_MEMORY)
+        .is_ok_and(|place| place.f_bavail.saturating_mul(place.f_frsize) >= MEMORY);
+    if is_large { PathBuf::from(IN_MEMORY) } else { std::env::temp_dir() }
+}
+
+/// Reads until the end, or until the limit is reached; keeps the last bytes.
+fn read(stdout: &mut ChildStdout, kept: &mut Vec<u8>) -> io::Result<()> {
+    let deadline = clock::now() + LIMIT;
+    let mut bytes = [0; KEPT];
+    loop {
+        let left = deadline - clock::now();
+        let timeout =
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        if poll(&mut [PollFd::new(stdout, PollFlags::IN)], Some(&timeout))? == 0 {
+            kept.extend_from_slice(b"\nit did not end in an hour");
+            return Ok(());
+        }
+        let read = stdout.read(&mut bytes)?;
+        if read == 0 {
+            return Ok(());
+        }
+        kept.extend_from_slice(&bytes[..read]);
+        kept.drain(..kept.len().saturating_sub(KEPT));
+    }
+}
+
+/// Ends the kernel and its processes, if they still run.
+fn end(child: &mut Child) {
+    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+        // They may all have ended.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+fn described(printed: &str) -> String {
+    let lines: Vec<_> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last = lines[lines.len().saturating_sub(3)..].join(" / ");
+    if last.is_empty() {
+        "the kernel ended without a result, and printed nothing".to_owned()
+    } else {
+        format!("the kernel ended without a result: {last}")
+    }
+}

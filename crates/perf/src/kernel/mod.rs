@@ -1,0 +1,69 @@
+//! Runs inside a Linux kernel in virtual time.
+//!
+//! The kernel is User Mode Linux, an ordinary process that needs no privileges; `scripts/kernel-host` builds it. It boots with
+//! `time-travel=inf-cpu`: its clock jumps to the next timer whenever everything is idle, and code takes no time.
+//! [`run`] boots one for each run, with this program as its first process, which must then call [`serve`]. There, the
+//! scenario is executed as anywhere else, but for hosts that are network namespaces (`inside`).
+//!
+//! # Determinism
+//! With the same seed, kernel and program, a run gives the same figures: the kernel's clock starts at the same time,
+//! its random numbers come from the seed (a preloaded library answers what it asks the system for), there is one
+//! processor, and no input from outside. Another build of the kernel may draw other numbers.
+
+mod boot;
+mod inside;
+
+use std::path::PathBuf;
+
+use rexmit_lab::scenario::{RunOutcome, Scenario};
+use serde::{Deserialize, Serialize};
+
+pub use boot::run;
+pub use inside::serve;
+
+/// The argument of this program that makes it call [`serve`].
+pub const INIT_ARGUMENT: &str = "kernel-init";
+
+/// The variable with the path of the kernel, if it is not where `scripts/kernel-host` puts it.
+const VARIABLE: &str = "REXMIT_KERNEL";
+/// Where `scripts/kernel-host` puts the kernel, in cargo's target directory.
+const BUILT: &str = "kernel-host/linux";
+/// The library that is preloaded, beside the kernel.
+const PRELOADED: &str = "pinned.so";
+
+/// The directory that is shared with the kernel, as its processes see it. Every Linux has an empty one there.
+const SHARED: &str = "/mnt";
+/// The run, in the shared directory.
+const ORDER: &str = "order.json";
+/// The result, in the shared directory.
+const ANSWER: &str = "answer.json";
+
+/// A run.
+#[derive(Debug, Serialize, Deserialize)]
+struct Order {
+    scenario: Scenario,
+    seed: u64,
+}
+
+/// The result of a run.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    Done(RunOutcome),
+    Failed(String),
+}
+
+/// The kernel, if it was built: `REXMIT_KERNEL`, or in the target directory of this program or of the current
+/// directory.
+#[must_use]
+pub fn built() -> Option<PathBuf> {
+    let chosen = std::env::var_os(VARIABLE).map(PathBuf::from);
+    if chosen.is_some() {
+        return chosen.filter(|path| path.is_file());
+    }
+    let program = std::env::current_exe().ok();
+    // target/release/rexmit, or target/debug/deps/test-0123.
+    let beside = program.iter().flat_map(|path| path.ancestors().skip(2).take(2));
+    let beside = beside.map(|folder| folder.join(BUILT));
+    let mut places = beside.chain([PathBuf::from("target").join(BUILT)]);
+    places.find(|path| path.is_file())
+}
