@@ -21,12 +21,14 @@ test: setup ## all tests: units, scripts, random operations, fuzz, real peers (s
 	scripts/webrtc-interop --messages 500
 	scripts/python-test
 
-test-long: setup ## the same at full length, thousands of seeds; and CMT compared with ns-2
+test-long: setup ## the same at full length, thousands of seeds; path MTUs of namespaces (as root); and CMT compared with ns-2
 	REXMIT_GOLDEN=all REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release --no-fail-fast
 	scripts/interop --messages 10000
 	$(CARGO) test --quiet --release -p rexmit-webrtc --test browsers -- --ignored
 	scripts/webrtc-interop --messages 10000
 	REXMIT_SLURM=1 scripts/python-test
+	$(CARGO) build --quiet --release -p rexmit-cli
+	scripts/path-mtu
 	scripts/ns2
 
 golden: ## compare every packet and counter of recorded runs with what is recorded in tests/golden

@@ -17,7 +17,7 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_lab::bound::{Bound, LossModel, Strategy};
 use rexmit_lab::hosts::{Host, Layer, Thin, ThinPlan, ThinReceiver, ThinSender, Transport};
 use rexmit_lab::measure::LatencyDistribution;
-use rexmit_lab::rivals::{Rival, RivalEndpoint, Role};
+use rexmit_lab::rivals::{DcSctpProfile, QuinnProfile, Rival, RivalEndpoint, Role};
 use rexmit_netsim::network::PointToPoint;
 use rexmit_netsim::path::PathConfig;
 use rexmit_sctp::recovery::RecoveryConfig;
@@ -48,11 +48,11 @@ const IDEAL_NOTE: &str = "the best possible if a copy is sent a round trip after
 const OURS: [&str; 2] = ["interactive", "interactive-redundant"];
 
 const RIVALS: [(&str, Rival); 5] = [
-    ("dcsctp", Rival::DcSctp { is_tuned: false }),
-    ("dcsctp, tuned", Rival::DcSctp { is_tuned: true }),
+    ("dcsctp", Rival::DcSctp(DcSctpProfile::Default)),
+    ("dcsctp, tuned", Rival::DcSctp(DcSctpProfile::Tuned)),
     ("sctp-proto", Rival::SctpProto),
     ("KCP, turbo", Rival::Kcp { is_tuned: false }),
-    ("quinn", Rival::Quinn { is_tuned: false }),
+    ("quinn", Rival::Quinn(QuinnProfile::Default)),
 ];
 
 /// What came of a contestant.

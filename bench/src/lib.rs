@@ -11,6 +11,7 @@ pub mod dumbbell;
 pub mod idle;
 pub mod latency;
 pub mod loopback;
+pub mod mixed;
 pub mod report;
 pub mod sample;
 pub mod simulation;

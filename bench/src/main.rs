@@ -4,7 +4,7 @@ use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
 use rexmit_bench::{
-    REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, simulation, tcp, web,
+    REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, mixed, simulation, tcp, web,
 };
 
 const USAGE: &str = "\
@@ -17,19 +17,20 @@ usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
        rexmit-bench cmt-of RUNS                    some runs, for a profiler
 --strict: fails if what has to come to the same does not; how fast that is never fails
-parts: bulk tcp cost loopback latency simulation web dumbbell cmt idle; all of them if none is named
+parts: bulk tcp cost loopback latency mixed simulation web dumbbell cmt idle; all of them if none is named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
     ("cost", || cost::measure(REPETITIONS)),
     ("loopback", || loopback::measure(REPETITIONS)),
     ("latency", latency::measure),
+    ("mixed", mixed::measure),
     ("simulation", || simulation::measure(REPETITIONS)),
     ("web", || web::measure(REPETITIONS)),
     ("dumbbell", || dumbbell::measure(REPETITIONS)),

@@ -6,7 +6,9 @@ use std::net::IpAddr;
 
 use rexmit_core::serial::unwrap_u32;
 use rexmit_core::{Instant, Machine, Route};
-use rexmit_sctp::wire::{Chunk, DATA_HEADER_LEN, I_DATA_HEADER_LEN, Packet, kind, padded};
+use rexmit_sctp::wire::{
+    Chunk, DATA_HEADER_LEN, Data, I_DATA_HEADER_LEN, IData, Packet, kind, padded,
+};
 use rexmit_sctp::{
     AssociationId, AssociationStatistics, Endpoint, Event, PathState, PathStatistics,
 };
@@ -24,7 +26,7 @@ pub struct Limits {
     pub peer_window: usize,
     /// Whether outstanding data can be distinguished from the wire: not if messages are given up.
     pub is_flight_visible: bool,
-    /// Thin streams may exceed the window by a packet (`by_stream`).
+    /// A thin stream beside others may exceed the window by a packet (`by_stream`).
     pub may_exceed_window: bool,
 }
 
@@ -51,8 +53,18 @@ struct Wire {
     a_rwnd: u64,
     cumulative: u64,
     highest: u64,
-    /// Lengths of what was sent and not acknowledged, by TSN.
-    unacknowledged: BTreeMap<u64, usize>,
+    /// Unacknowledged chunks by TSN.
+    unacknowledged: BTreeMap<u64, Piece>,
+}
+
+/// A DATA or I-DATA chunk.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    tsn: u32,
+    stream: u16,
+    /// Bytes of its payload, and of its header.
+    payload: usize,
+    header: usize,
 }
 
 impl Watched {
@@ -94,11 +106,13 @@ impl Watched {
             let raw = raw.expect("a malformed chunk was sent");
             *self.chunks_sent.entry(raw.kind).or_default() += 1;
             match raw.decode().expect("a malformed chunk was sent") {
-                Chunk::Data(data) => {
-                    new_data.push((data.tsn, data.payload.len(), DATA_HEADER_LEN));
+                Chunk::Data(Data { tsn, stream, payload, .. }) => {
+                    let (payload, header) = (payload.len(), DATA_HEADER_LEN);
+                    new_data.push(Piece { tsn, stream, payload, header });
                 }
-                Chunk::IData(data) => {
-                    new_data.push((data.tsn, data.payload.len(), I_DATA_HEADER_LEN));
+                Chunk::IData(IData { tsn, stream, payload, .. }) => {
+                    let (payload, header) = (payload.len(), I_DATA_HEADER_LEN);
+                    new_data.push(Piece { tsn, stream, payload, header });
                 }
                 Chunk::Init(init) | Chunk::InitAck(init) => {
                     self.first_tsn.get_or_insert(init.initial_tsn);
@@ -118,14 +132,14 @@ impl Watched {
         &mut self,
         before: &[(AssociationId, AssociationStatistics)],
         (route, peer_tag): (Route, u32),
-        data: &[(u32, usize, usize)],
+        data: &[Piece],
     ) {
         let has_sent = |(id, before): &&(AssociationId, AssociationStatistics)| {
             let after = self.endpoint.statistics(*id);
             after.is_some_and(|after| after.traffic.packets_sent > before.traffic.packets_sent)
         };
         let Some((id, _)) = before.iter().find(has_sent) else { return };
-        let first = unwrap_u32(1 << 32, data[0].0);
+        let first = unwrap_u32(1 << 32, data[0].tsn);
         let fresh = || Wire {
             peer_tag,
             a_rwnd: self.limits.peer_window as u64,
@@ -137,19 +151,25 @@ impl Watched {
         if wire.peer_tag != peer_tag {
             *wire = fresh();
         }
-        let (mut is_new, was_quiet) = (false, wire.unacknowledged.is_empty());
-        for &(tsn, len, _) in data {
-            let tsn = unwrap_u32(wire.cumulative, tsn);
-            is_new |= tsn > wire.highest;
+        let was_quiet = wire.unacknowledged.is_empty();
+        let mut first_new = None;
+        let mut is_beside_others = false;
+        for piece in data {
+            let tsn = unwrap_u32(wire.cumulative, piece.tsn);
+            if tsn > wire.highest && first_new.is_none() {
+                first_new = Some(piece);
+                let mut before = wire.unacknowledged.values();
+                is_beside_others = before.any(|other| other.stream != piece.stream);
+            }
             wire.highest = wire.highest.max(tsn);
             if tsn > wire.cumulative {
-                wire.unacknowledged.insert(tsn, len);
+                wire.unacknowledged.insert(tsn, *piece);
             }
         }
-        if !is_new {
+        if first_new.is_none() {
             return;
         }
-        let outstanding: usize = wire.unacknowledged.values().sum();
+        let outstanding: usize = wire.unacknowledged.values().map(|piece| piece.payload).sum();
         let is_probe = was_quiet && data.len() == 1;
         assert!(
             is_probe || !self.limits.is_flight_visible || outstanding as u64 <= wire.a_rwnd,
@@ -162,13 +182,15 @@ impl Watched {
             |path: &&PathStatistics| (path.local, path.remote) == (route.local, route.remote);
         let path = after.paths.iter().find(is_its).expect("data over a path");
         assert_ne!(path.state, PathState::Unconfirmed, "data to an address not confirmed");
-        let packet = data.iter().map(|&(_, len, header)| padded(header + len) as u64);
+        let packet = data.iter().map(|piece| padded(piece.header + piece.payload) as u64);
         let flight = path.bytes_in_flight.saturating_sub(packet.sum());
         let cwnd = path.cwnd;
-        let beyond = if self.limits.may_exceed_window { self.limits.max_packet_bytes } else { 0 };
+        // Data in flight leave room for one byte at least (RFC 9260 §6.1 B), or for none if the packet belongs to a thin
+        // stream beside others: then this packet is all that exceeds the window.
+        let may_exceed = self.limits.may_exceed_window && is_beside_others;
         assert!(
-            flight < cwnd + beyond as u64,
-            "new data with {flight} bytes in flight and a cwnd of {cwnd}"
+            flight < cwnd || may_exceed && flight == cwnd,
+            "new data with {flight} bytes in flight and a cwnd of {cwnd}, beside others: {is_beside_others}"
         );
     }
 

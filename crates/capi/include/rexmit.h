@@ -33,7 +33,7 @@
 #define REXMIT_IMMEDIATE 2
 
 /**
- * No limit, as a `lifetime` or as `retransmissions`.
+ * No limit; a value of `lifetime` and of `retransmissions`.
  */
 #define REXMIT_UNLIMITED UINT32_MAX
 
@@ -46,7 +46,7 @@ enum rexmit_status
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * It was done.
+     * Success.
      */
     REXMIT_OK = 0,
     /**
@@ -90,7 +90,7 @@ enum rexmit_status
      */
     REXMIT_LIMIT = -10,
     /**
-     * The same is under way, or there already.
+     * The same operation is in progress, or was done already.
      */
     REXMIT_ALREADY = -11,
     /**
@@ -98,7 +98,7 @@ enum rexmit_status
      */
     REXMIT_SYSTEM = -12,
     /**
-     * There is nothing (yet): no event, message or packet.
+     * Nothing is available (yet): no event, message or packet.
      */
     REXMIT_NOTHING = -13,
     /**
@@ -115,7 +115,7 @@ typedef int32_t rexmit_status;
 #endif // __cplusplus
 
 /**
- * What happened to an association. More may come: ignore what you do not know.
+ * The kind of an event. Later versions may add kinds: ignore those that you do not know.
  */
 enum rexmit_event_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -123,19 +123,19 @@ enum rexmit_event_kind
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Of no interest to this version of the API.
+     * An event that this version of the API does not describe.
      */
     REXMIT_EVENT_OTHER = 0,
     /**
-     * Established: `connected`.
+     * The association is established: `connected`.
      */
     REXMIT_EVENT_CONNECTED = 1,
     /**
-     * `rexmit_receive` has something again. Reported once until everything was received.
+     * `rexmit_receive` has a message. Reported once until everything was received.
      */
     REXMIT_EVENT_READABLE = 2,
     /**
-     * There is room again after REXMIT_BUFFER_FULL.
+     * The send buffer has room again after REXMIT_BUFFER_FULL.
      */
     REXMIT_EVENT_WRITABLE = 3,
     /**
@@ -147,15 +147,15 @@ enum rexmit_event_kind
      */
     REXMIT_EVENT_MESSAGE_ACKNOWLEDGED = 5,
     /**
-     * A message will not be delivered, or it is not known whether it was: `message`.
+     * A message failed: it will not be delivered, or it is unknown whether it was: `message`.
      */
     REXMIT_EVENT_MESSAGE_FAILED = 6,
     /**
-     * The peer takes no more messages.
+     * The peer has begun to shut down: it accepts no more messages.
      */
     REXMIT_EVENT_PEER_SHUTDOWN = 7,
     /**
-     * The peer has started anew: what was unacknowledged has failed.
+     * The peer has restarted: unacknowledged messages have failed.
      */
     REXMIT_EVENT_PEER_RESTARTED = 8,
     /**
@@ -167,19 +167,19 @@ enum rexmit_event_kind
      */
     REXMIT_EVENT_PEER_RESET_STREAMS = 10,
     /**
-     * A path works, or does not any more: `path`.
+     * The state of a path has changed: `path`.
      */
     REXMIT_EVENT_PATH_STATUS = 11,
     /**
-     * New data take another path: `path`.
+     * New data is sent over another path: `path`.
      */
     REXMIT_EVENT_DATA_PATH_CHANGED = 12,
     /**
-     * The peer has another address: `path`.
+     * The peer has added an address: `path`.
      */
     REXMIT_EVENT_PEER_ADDRESS_ADDED = 13,
     /**
-     * The peer has an address no more: `path`.
+     * The peer has deleted an address: `path`.
      */
     REXMIT_EVENT_PEER_ADDRESS_DELETED = 14,
     /**
@@ -191,11 +191,12 @@ enum rexmit_event_kind
      */
     REXMIT_EVENT_PEER_ERROR = 16,
     /**
-     * The last event: `closed`. What had arrived can still be received; then the number is invalid.
+     * The association has ended: `closed`. This is its last event. Received messages can still be read; then
+     * the number is invalid.
      */
     REXMIT_EVENT_CLOSED = 17,
     /**
-     * A message from the peer is not delivered, though the peer takes it for delivered: it is larger than
+     * A message of the peer was dropped, although it was acknowledged: it is larger than
      * `max_message_bytes`, or filled the receive buffer together with other incomplete messages: `dropped`.
      */
     REXMIT_EVENT_MESSAGE_DROPPED = 18,
@@ -217,19 +218,19 @@ enum rexmit_fail_reason
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * It did not fail.
+     * The message did not fail.
      */
     REXMIT_FAILED_NOT = 0,
     /**
-     * Its lifetime was over.
+     * The lifetime of the message was over.
      */
     REXMIT_FAILED_EXPIRED = 1,
     /**
-     * It reached its limit of retransmissions.
+     * The message reached its limit of retransmissions.
      */
     REXMIT_FAILED_RETRANSMISSION_LIMIT = 2,
     /**
-     * The peer takes fewer streams than were asked for.
+     * The peer allows fewer streams than were requested.
      */
     REXMIT_FAILED_NO_SUCH_STREAM = 3,
     /**
@@ -258,23 +259,23 @@ enum rexmit_path_state
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * The peer has not proved to be there: no data (RFC 9260 §5.4).
+     * The path is not confirmed, and carries no data (RFC 9260 §5.4).
      */
     REXMIT_PATH_UNCONFIRMED = 0,
     /**
-     * It works.
+     * The path works.
      */
     REXMIT_PATH_ACTIVE = 1,
     /**
-     * It may have failed (RFC 7829).
+     * The path may have failed (RFC 7829).
      */
     REXMIT_PATH_POTENTIALLY_FAILED = 2,
     /**
-     * It does not work.
+     * The path does not work.
      */
     REXMIT_PATH_INACTIVE = 3,
     /**
-     * It is no more.
+     * The path was removed.
      */
     REXMIT_PATH_REMOVED = 4,
 };
@@ -299,15 +300,15 @@ enum rexmit_close_reason
      */
     REXMIT_CLOSED_SHUTDOWN = 0,
     /**
-     * By our own abort, or because of what the peer did wrong.
+     * Aborted by us: by the application, or because the peer violated the protocol.
      */
     REXMIT_CLOSED_ABORTED = 1,
     /**
-     * By an ABORT of the peer.
+     * Aborted by the peer.
      */
     REXMIT_CLOSED_ABORTED_BY_PEER = 2,
     /**
-     * The peer does not answer any more.
+     * The peer does not respond any more.
      */
     REXMIT_CLOSED_UNREACHABLE = 3,
     /**
@@ -328,7 +329,7 @@ typedef uint32_t rexmit_close_reason;
 #endif // __cplusplus
 
 /**
- * How loss is recovered. `rexmit profiles` describes each.
+ * Loss recovery profiles. The command `rexmit profiles` describes each.
  */
 enum rexmit_profile
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -336,11 +337,12 @@ enum rexmit_profile
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * For small messages at a low rate that are needed in time; bulk data lose nothing by it. The default.
+     * For small messages at a low rate that are urgent; bulk transfers are as fast as without it. The
+     * default.
      */
     REXMIT_INTERACTIVE = 0,
     /**
-     * The same with redundant copies within a budget, where bytes matter less than time.
+     * REXMIT_INTERACTIVE with redundant copies within a budget, for when latency matters more than bytes.
      */
     REXMIT_INTERACTIVE_REDUNDANT = 1,
     /**
@@ -382,8 +384,8 @@ typedef uint32_t rexmit_profile;
 #endif // __cplusplus
 
 /**
- * The order in which streams send (the stream schedulers of RFC 8260 §3). Within a stream it is always the order in which
- * messages were accepted.
+ * The stream schedulers of RFC 8260 §3: the order in which streams send. Within a stream, messages are sent
+ * in the order in which they were accepted.
  */
 enum rexmit_scheduling
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -391,11 +393,11 @@ enum rexmit_scheduling
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Each stream that has any, in turn. The default.
+     * Each stream with data, in turn. The default.
      */
     REXMIT_ROUND_ROBIN = 0,
     /**
-     * The same, with new data of one stream only in each packet.
+     * REXMIT_ROUND_ROBIN with new data of one stream only in each packet.
      */
     REXMIT_ROUND_ROBIN_PER_PACKET = 1,
     /**
@@ -403,15 +405,15 @@ enum rexmit_scheduling
      */
     REXMIT_FIRST_COME_FIRST_SERVED = 2,
     /**
-     * The stream with the highest priority; equal ones in turn.
+     * The stream with the highest priority that has data; streams of equal priority in turn.
      */
     REXMIT_PRIORITY = 3,
     /**
-     * The same number of bytes for each stream that has any.
+     * The same number of bytes for each stream with data.
      */
     REXMIT_FAIR_BANDWIDTH = 4,
     /**
-     * Bytes in proportion to the priorities of the streams.
+     * Bytes in proportion to the priorities of the streams with data.
      */
     REXMIT_WEIGHTED_FAIR_QUEUEING = 5,
 };
@@ -435,7 +437,7 @@ typedef struct rexmit_config rexmit_config;
 typedef struct rexmit_endpoint rexmit_endpoint;
 
 /**
- * What holds the bytes of a message.
+ * The owner of the bytes of a message.
  */
 typedef struct rexmit_payload rexmit_payload;
 
@@ -470,11 +472,11 @@ typedef struct rexmit_delivery {
      */
     uint16_t stream;
     /**
-     * Not used; 0.
+     * Reserved; must be 0.
      */
     uint16_t reserved;
     /**
-     * Payload protocol identifier for the peer's application, in host byte order; 0 says nothing.
+     * Payload protocol identifier for the peer's application, in host byte order; 0 is unspecified.
      */
     uint32_t ppid;
     /**
@@ -482,12 +484,13 @@ typedef struct rexmit_delivery {
      */
     uint32_t flags;
     /**
-     * Milliseconds after which the message is given up (RFC 3758 §4.1); REXMIT_UNLIMITED never.
+     * The milliseconds after which the message is abandoned (RFC 3758 §4.1); REXMIT_UNLIMITED never abandons
+     * it.
      */
     uint32_t lifetime;
     /**
-     * Retransmissions of a chunk after which the message is given up (RFC 7496 §3.1); REXMIT_UNLIMITED never. Only
-     * one of both may be limited.
+     * The retransmissions of a chunk after which the message is abandoned (RFC 7496 §3.1); REXMIT_UNLIMITED
+     * never abandons it. Only one of both may be limited.
      */
     uint32_t retransmissions;
 } rexmit_delivery;
@@ -527,17 +530,17 @@ typedef struct rexmit_message {
      */
     uint16_t stream;
     /**
-     * Whether it was sent out of the order of its stream.
+     * Whether the message was sent unordered.
      */
     bool unordered;
     /**
-     * What holds the bytes; not to be touched.
+     * The owner of the bytes; for `rexmit_message_free` only.
      */
     struct rexmit_payload *owner;
 } rexmit_message;
 
 /**
- * The SHA-256 of a certificate: what a peer is known by.
+ * The fingerprint (SHA-256) of a certificate, by which peers are authenticated.
  */
 typedef struct rexmit_fingerprint {
     /**
@@ -547,19 +550,19 @@ typedef struct rexmit_fingerprint {
 } rexmit_fingerprint;
 
 /**
- * Of REXMIT_EVENT_CONNECTED.
+ * The data of REXMIT_EVENT_CONNECTED.
  */
 typedef struct rexmit_connected {
     /**
-     * Where the peer is.
+     * The peer's address.
      */
     struct rexmit_address peer;
     /**
-     * Outgoing streams: 0 to one less than this.
+     * The number of outgoing streams, which are numbered from 0.
      */
     uint16_t outbound_streams;
     /**
-     * Incoming streams.
+     * The number of incoming streams, which are numbered from 0.
      */
     uint16_t inbound_streams;
     /**
@@ -569,11 +572,11 @@ typedef struct rexmit_connected {
 } rexmit_connected;
 
 /**
- * Of the events of a message.
+ * The data of events of a message.
  */
 typedef struct rexmit_message_event {
     /**
-     * The number that `rexmit_send` gave.
+     * The number that `rexmit_send` returned.
      */
     uint64_t id;
     /**
@@ -599,25 +602,25 @@ typedef struct rexmit_message_event {
 } rexmit_message_event;
 
 /**
- * Of the resets of streams.
+ * The data of stream resets.
  */
 typedef struct rexmit_streams_event {
     /**
-     * The streams; none means all.
+     * The streams; an empty list means all.
      */
     const uint16_t *streams;
     /**
-     * How many are named.
+     * The number of streams in the list.
      */
     size_t count;
     /**
-     * Whether it was done.
+     * Whether the reset was performed.
      */
     bool performed;
 } rexmit_streams_event;
 
 /**
- * Of the events of paths.
+ * The data of events of paths.
  */
 typedef struct rexmit_path_event {
     /**
@@ -625,7 +628,7 @@ typedef struct rexmit_path_event {
      */
     struct rexmit_address address;
     /**
-     * The state from now on.
+     * The new state.
      */
     rexmit_path_state state;
     /**
@@ -635,7 +638,7 @@ typedef struct rexmit_path_event {
 } rexmit_path_event;
 
 /**
- * Of REXMIT_EVENT_ADDRESS_CHANGED.
+ * The data of REXMIT_EVENT_ADDRESS_CHANGED.
  */
 typedef struct rexmit_address_change_event {
     /**
@@ -653,7 +656,7 @@ typedef struct rexmit_address_change_event {
 } rexmit_address_change_event;
 
 /**
- * Of REXMIT_EVENT_CLOSED.
+ * The data of REXMIT_EVENT_CLOSED.
  */
 typedef struct rexmit_closed_event {
     /**
@@ -671,7 +674,7 @@ typedef struct rexmit_closed_event {
 } rexmit_closed_event;
 
 /**
- * Of REXMIT_EVENT_MESSAGE_DROPPED.
+ * The data of REXMIT_EVENT_MESSAGE_DROPPED.
  */
 typedef struct rexmit_dropped_event {
     /**
@@ -683,7 +686,7 @@ typedef struct rexmit_dropped_event {
      */
     uint16_t stream;
     /**
-     * Whether it was sent outside the order of its stream.
+     * Whether the message was sent unordered.
      */
     bool unordered;
 } rexmit_dropped_event;
@@ -693,35 +696,35 @@ typedef struct rexmit_dropped_event {
  */
 typedef union rexmit_event_data {
     /**
-     * Of REXMIT_EVENT_CONNECTED.
+     * The data of REXMIT_EVENT_CONNECTED.
      */
     struct rexmit_connected connected;
     /**
-     * Of the events of a message.
+     * The data of events of a message.
      */
     struct rexmit_message_event message;
     /**
-     * Of the resets of streams.
+     * The data of stream resets.
      */
     struct rexmit_streams_event streams;
     /**
-     * Of the events of paths and of the peer's addresses.
+     * The data of events of paths and of the peer's addresses.
      */
     struct rexmit_path_event path;
     /**
-     * Of REXMIT_EVENT_ADDRESS_CHANGED.
+     * The data of REXMIT_EVENT_ADDRESS_CHANGED.
      */
     struct rexmit_address_change_event address_change;
     /**
-     * Of REXMIT_EVENT_PEER_ERROR.
+     * The cause code of REXMIT_EVENT_PEER_ERROR.
      */
     uint16_t code;
     /**
-     * Of REXMIT_EVENT_CLOSED.
+     * The data of REXMIT_EVENT_CLOSED.
      */
     struct rexmit_closed_event closed;
     /**
-     * Of REXMIT_EVENT_MESSAGE_DROPPED.
+     * The data of REXMIT_EVENT_MESSAGE_DROPPED.
      */
     struct rexmit_dropped_event dropped;
     /**
@@ -739,11 +742,11 @@ typedef struct rexmit_event {
      */
     uint64_t association;
     /**
-     * What happened.
+     * The kind of the event.
      */
     rexmit_event_kind kind;
     /**
-     * The rest.
+     * The data of the event, by its kind.
      */
     union rexmit_event_data data;
 } rexmit_event;
@@ -849,7 +852,7 @@ typedef struct rexmit_statistics {
      */
     struct rexmit_by_cause retransmitted;
     /**
-     * Those of them that were spurious, as far as is known.
+     * DATA chunks retransmitted spuriously, as far as is known.
      */
     struct rexmit_by_cause spurious;
     /**
@@ -865,7 +868,7 @@ typedef struct rexmit_statistics {
      */
     bool is_thin;
     /**
-     * How many paths there are, for `rexmit_get_path_statistics`.
+     * The number of paths, for `rexmit_get_path_statistics`.
      */
     uint8_t paths;
 } rexmit_statistics;
@@ -883,7 +886,7 @@ typedef struct rexmit_path_statistics {
      */
     struct rexmit_address remote;
     /**
-     * Its state.
+     * The state of the path.
      */
     rexmit_path_state state;
     /**
@@ -950,9 +953,10 @@ rexmit_status rexmit_address_parse(const char *text, struct rexmit_address *addr
 rexmit_status rexmit_address_format(const struct rexmit_address *address, char *text, size_t capacity);
 
 /**
- * Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
- * host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
- * the outcome; when one side does not trust the other, the text of the latter says which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` when you have waited long enough.
+ * Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of
+ * the same host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or
+ * REXMIT_EVENT_CLOSED reports the result; if one side does not trust the other, the text of the latter says
+ * which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` to give up earlier.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -967,7 +971,7 @@ rexmit_status rexmit_connect(struct rexmit_endpoint *endpoint,
 
 /**
  * Accepts a message of `count` parts for the peer. Events report its fate: failures always, success if the
- * configuration asks for it. `message` takes its number, and may be NULL.
+ * configuration asks for it. The number of the message is written to `message`, which may be NULL.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `delivery` points to a delivery, `buffers` to `count` buffers, each of
@@ -1001,7 +1005,7 @@ rexmit_status rexmit_receive(struct rexmit_endpoint *endpoint,
 rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint, uint64_t now, uint64_t association);
 
 /**
- * Ends the association at once and tells the peer the reason (`length` bytes, of which 400 are sent).
+ * Aborts the association at once; the peer gets the reason (`length` bytes, of which at most 400 are sent).
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1013,7 +1017,7 @@ rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
                            size_t length);
 
 /**
- * Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
+ * Resets outgoing streams to sequence number 0 (RFC 6525); an empty list resets all.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1025,8 +1029,8 @@ rexmit_status rexmit_reset_streams(struct rexmit_endpoint *endpoint,
                                    size_t count);
 
 /**
- * The certificate that the peer of an association has proved to be its own. REXMIT_NOT_FOUND without encryption, and
- * before REXMIT_EVENT_CONNECTED.
+ * The fingerprint of the certificate that the peer of an association has proved to own. REXMIT_NOT_FOUND
+ * without encryption, and before REXMIT_EVENT_CONNECTED.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `fingerprint` points to memory for the result.
@@ -1036,8 +1040,9 @@ rexmit_status rexmit_peer_fingerprint(struct rexmit_endpoint *endpoint,
                                       struct rexmit_fingerprint *fingerprint);
 
 /**
- * Sets the priority of an outgoing stream, 256 at first: the higher goes first with REXMIT_PRIORITY, and it is the
- * weight with REXMIT_WEIGHTED_FAIR_QUEUEING (RFC 8260 §3). It applies to chunks sent from now on.
+ * Sets the priority of an outgoing stream, initially 256. With REXMIT_PRIORITY the stream with the higher
+ * value is sent first; with REXMIT_WEIGHTED_FAIR_QUEUEING it is the weight (RFC 8260 §3). It applies to
+ * chunks sent from now on.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`.
@@ -1049,7 +1054,7 @@ rexmit_status rexmit_set_priority(struct rexmit_endpoint *endpoint,
                                   uint16_t priority);
 
 /**
- * Schedules the outgoing streams by another rule from now on, one of `enum rexmit_scheduling`.
+ * Changes the scheduler of the outgoing streams to one of `enum rexmit_scheduling`.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`.
@@ -1060,7 +1065,7 @@ rexmit_status rexmit_set_scheduling(struct rexmit_endpoint *endpoint,
                                     uint32_t number);
 
 /**
- * From now on the association treats losses, while it is thin, as this profile does (`enum rexmit_profile`).
+ * Sets the mechanisms of the association while it is thin to those of this profile (`enum rexmit_profile`).
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1071,8 +1076,9 @@ rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
                               uint32_t number);
 
 /**
- * Judges an outgoing stream by its own packets, and treats its losses as this profile does. At most 7 streams
- * of an association can be singled out in its life.
+ * Singles out an outgoing stream: whether it is thin depends on its own packets in flight only, and its
+ * mechanisms are those of this profile (`enum rexmit_profile`). At most 31 streams can be singled out in the
+ * life of an association.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1084,7 +1090,7 @@ rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
                                      uint32_t number);
 
 /**
- * New data of the stream counts as the association's again.
+ * Ends `rexmit_set_stream_thin`: what the stream sends from now on counts as the association's again.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1095,7 +1101,7 @@ rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
                                        uint16_t stream);
 
 /**
- * Has data take this path while it works.
+ * Makes this path the primary path, which carries new data while it works.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1106,7 +1112,7 @@ rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
                                  uint8_t path);
 
 /**
- * We have this address, too (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED tells the outcome.
+ * Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1117,7 +1123,7 @@ rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
                                  const struct rexmit_address *address);
 
 /**
- * We have this address no more (RFC 5061).
+ * Removes a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1128,7 +1134,7 @@ rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
                                     const struct rexmit_address *address);
 
 /**
- * We are reached at this address only, from now on (RFC 5061): the network changed.
+ * Replaces all local addresses by this one (RFC 5061), after the host has changed its network.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1163,7 +1169,7 @@ rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
                                     uint16_t key_id);
 
 /**
- * Forgets a shared key.
+ * Deletes a shared key that is not in use.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -1195,14 +1201,14 @@ void rexmit_config_free(struct rexmit_config *config);
 const char *rexmit_config_error(const struct rexmit_config *config);
 
 /**
- * The profile, one of `enum rexmit_profile`; with it `dead_after` and `interleaving`, for REXMIT_MIXED scheduling by priority,
- * and for this and REXMIT_BULK buffers of 4 MiB at least. Default REXMIT_INTERACTIVE.
+ * The profile, one of `enum rexmit_profile`; also sets `dead_after` and `interleaving`; REXMIT_MIXED sets
+ * scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB. Default
+ * REXMIT_INTERACTIVE.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
  */
-rexmit_status rexmit_config_set_profile(struct rexmit_config *config,
-                                        uint32_t number);
+rexmit_status rexmit_config_set_profile(struct rexmit_config *config, uint32_t number);
 
 /**
  * The local SCTP port. Default 5000.
@@ -1221,7 +1227,7 @@ rexmit_status rexmit_config_set_port(struct rexmit_config *config, uint16_t port
 rexmit_status rexmit_config_set_accept(struct rexmit_config *config, bool accept);
 
 /**
- * The order in which streams send, one of `enum rexmit_scheduling`. Default REXMIT_ROUND_ROBIN.
+ * The stream scheduler, one of `enum rexmit_scheduling`. Default REXMIT_ROUND_ROBIN.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1239,7 +1245,7 @@ rexmit_status rexmit_config_set_interleaving(struct rexmit_config *config,
                                              bool interleaving);
 
 /**
- * Associations at one time. Default 200,000.
+ * The most associations at one time. Default 200,000.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1279,7 +1285,7 @@ rexmit_status rexmit_config_set_max_message_bytes(struct rexmit_config *config, 
 rexmit_status rexmit_config_set_max_packet_bytes(struct rexmit_config *config, size_t bytes);
 
 /**
- * Bytes accepted and not yet acknowledged, at most. Default 1,048,576.
+ * The send buffer: the most bytes accepted and not yet acknowledged. Default 1,048,576.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1295,8 +1301,8 @@ rexmit_status rexmit_config_set_send_buffer_bytes(struct rexmit_config *config, 
 rexmit_status rexmit_config_set_receive_buffer_bytes(struct rexmit_config *config, size_t bytes);
 
 /**
- * A peer that is silent for so many milliseconds while data is sent to it is unreachable; 0 leaves it to the
- * counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
+ * The milliseconds of silence, while data is sent to it, after which a peer is unreachable; 0 leaves it to
+ * the error counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1336,7 +1342,7 @@ rexmit_status rexmit_config_set_partial_reliability(struct rexmit_config *config
 rexmit_status rexmit_config_set_stream_reset(struct rexmit_config *config, bool offer);
 
 /**
- * Offer that addresses may come and go (RFC 5061). Default true.
+ * Offer dynamic addresses (RFC 5061). Default true.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1360,7 +1366,7 @@ rexmit_status rexmit_config_set_report_sent(struct rexmit_config *config, bool r
 rexmit_status rexmit_config_set_report_acknowledged(struct rexmit_config *config, bool report);
 
 /**
- * One of our own addresses, for an endpoint with several; its port is not looked at.
+ * Adds a local address, for an endpoint with several; its port is ignored.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; `address` points to an address.
@@ -1368,7 +1374,7 @@ rexmit_status rexmit_config_set_report_acknowledged(struct rexmit_config *config
 rexmit_status rexmit_config_add_address(struct rexmit_config *config, const struct rexmit_address *address);
 
 /**
- * A shared key for authenticated chunks (RFC 4895). The first one is used to begin with.
+ * Adds a shared key for authenticated chunks (RFC 4895). The first one is used at the beginning.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; `key` points to `length` bytes.
@@ -1387,8 +1393,9 @@ rexmit_status rexmit_config_add_shared_key(struct rexmit_config *config,
 rexmit_status rexmit_config_validate(struct rexmit_config *config);
 
 /**
- * Encryption: endpoints have a new identity, a key on P-256 with a self-signed certificate. A server that is to be
- * known after its next start stores it (`rexmit_config_certificate`, `rexmit_config_private_key`).
+ * Encryption: endpoints have a new identity, a key on P-256 with a self-signed certificate. A server that
+ * clients should recognize after a restart stores it (`rexmit_config_certificate`,
+ * `rexmit_config_private_key`).
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1407,7 +1414,7 @@ rexmit_status rexmit_config_set_identity_pem(struct rexmit_config *config,
                                              const char *private_key);
 
 /**
- * The same in DER.
+ * As `rexmit_config_set_identity_pem`, in DER.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; the others point to buffers, which point to their bytes.
@@ -1433,7 +1440,8 @@ rexmit_status rexmit_config_certificate(struct rexmit_config *config, struct rex
 rexmit_status rexmit_config_private_key(struct rexmit_config *config, struct rexmit_buffer *private_key);
 
 /**
- * What peers know endpoints of this configuration by; REXMIT_NOT_FOUND without an identity.
+ * The fingerprint of this configuration's certificate, which peers have to trust; REXMIT_NOT_FOUND without
+ * an identity.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; `fingerprint` points to memory for the result.
@@ -1441,18 +1449,18 @@ rexmit_status rexmit_config_private_key(struct rexmit_config *config, struct rex
 rexmit_status rexmit_config_fingerprint(struct rexmit_config *config, struct rexmit_fingerprint *fingerprint);
 
 /**
- * Encryption: endpoints trust peers with this certificate, besides those of calls before. One without an identity
- * generates its own.
+ * Encryption: endpoints trust peers with this certificate, in addition to earlier ones. An endpoint without
+ * an identity generates one.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; `fingerprint` points to a fingerprint.
  */
-rexmit_status rexmit_config_trust(struct rexmit_config *config,
-                                  const struct rexmit_fingerprint *fingerprint);
+rexmit_status rexmit_config_trust(struct rexmit_config *config, const struct rexmit_fingerprint *fingerprint);
 
 /**
- * Encryption: endpoints trust every peer, as a server whose clients are not known beforehand. A client that trusts anyone
- * is protected against eavesdroppers only: a host in between can pass for the server.
+ * Encryption: endpoints trust every peer, for a server whose clients are not known beforehand. A client that
+ * trusts anyone is protected against passive eavesdroppers only: a host on the path can impersonate the
+ * server.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1486,8 +1494,9 @@ rexmit_status rexmit_fingerprint_format(const struct rexmit_fingerprint *fingerp
 uint64_t rexmit_now(void);
 
 /**
- * Makes an endpoint, which encrypts if the configuration says who it is or whom it trusts. `seed` has 32 bytes of full entropy, or is NULL: then the system gives them. (A fixed seed is for
- * simulations: tags and cookies come from it, keys of encryption do not.) On failure `rexmit_config_error` says why.
+ * Makes an endpoint, which encrypts if the configuration has an identity or trusted peers. `seed` points to
+ * 32 bytes of full entropy; if it is NULL, the system gives them. (A fixed seed is for simulations: tags and
+ * cookies are drawn from it, encryption keys are not.) On failure `rexmit_config_error` says why.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.
@@ -1497,8 +1506,8 @@ rexmit_status rexmit_endpoint_new(struct rexmit_config *config,
                                   struct rexmit_endpoint **endpoint);
 
 /**
- * Frees an endpoint and closes its socket. Its associations are gone without a word to their peers: shut them down or
- * abort them before. NULL is ignored.
+ * Frees an endpoint and closes its socket. Its associations vanish without notice to their peers: shut them
+ * down or abort them before. NULL is ignored.
  *
  * # Safety
  * `endpoint` is NULL, or came from `rexmit_endpoint_new` and was not freed.
@@ -1506,7 +1515,7 @@ rexmit_status rexmit_endpoint_new(struct rexmit_config *config,
 void rexmit_endpoint_free(struct rexmit_endpoint *endpoint);
 
 /**
- * Why the last call that failed did, in English. Valid until the next call.
+ * Why the last failed call failed, in English. Valid until the next call.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`.
@@ -1527,7 +1536,8 @@ rexmit_status rexmit_endpoint_handle_input(struct rexmit_endpoint *endpoint,
                                            size_t length);
 
 /**
- * Sans-IO: the time of `rexmit_endpoint_poll_timeout` has come. Harmless when called early.
+ * Sans-IO: to be called when the time of `rexmit_endpoint_poll_timeout` is reached. Harmless when called
+ * early.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`.
@@ -1535,9 +1545,9 @@ rexmit_status rexmit_endpoint_handle_input(struct rexmit_endpoint *endpoint,
 rexmit_status rexmit_endpoint_handle_timeout(struct rexmit_endpoint *endpoint, uint64_t now);
 
 /**
- * Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity` of at least
- * the configured packet size (default 1232) always suffices; a datagram that does not fit is gone
- * (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
+ * Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity`
+ * of at least the configured packet size (default 1232) always suffices; a datagram that does not fit is
+ * dropped (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `datagram` points to `capacity` bytes; the others to memory for results.
@@ -1559,13 +1569,13 @@ rexmit_status rexmit_endpoint_poll_transmit(struct rexmit_endpoint *endpoint,
 uint64_t rexmit_endpoint_poll_timeout(const struct rexmit_endpoint *endpoint);
 
 /**
- * Event loop: binds a UDP socket of the endpoint to `address` (port 0: any). From now on calls transmit by themselves.
+ * Event loop: binds a UDP socket of the endpoint to `address` (port 0: any). From now on, each call also
+ * transmits.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `address` points to an address.
  */
-rexmit_status rexmit_endpoint_bind(struct rexmit_endpoint *endpoint,
-                                   const struct rexmit_address *address);
+rexmit_status rexmit_endpoint_bind(struct rexmit_endpoint *endpoint, const struct rexmit_address *address);
 
 /**
  * Event loop: the address to which the socket is bound.
@@ -1622,7 +1632,8 @@ rexmit_status rexmit_get_statistics(struct rexmit_endpoint *endpoint,
                                     size_t size);
 
 /**
- * One path of an association, by number. `size` is `sizeof(struct rexmit_path_statistics)`.
+ * The statistics of one path of an association, by number. `size` is `sizeof(struct
+ * rexmit_path_statistics)`.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `statistics` points to `size` bytes.

@@ -13,9 +13,10 @@ use crate::message::{gather, rexmit_buffer, rexmit_delivery, rexmit_message};
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, Outcome, deref, slice, store};
 
-/// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
-/// host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
-/// the outcome; when one side does not trust the other, the text of the latter says which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` when you have waited long enough.
+/// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of
+/// the same host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or
+/// REXMIT_EVENT_CLOSED reports the result; if one side does not trust the other, the text of the latter says
+/// which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` to give up earlier.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -44,7 +45,7 @@ pub unsafe extern "C" fn rexmit_connect(
 }
 
 /// Accepts a message of `count` parts for the peer. Events report its fate: failures always, success if the
-/// configuration asks for it. `message` takes its number, and may be NULL.
+/// configuration asks for it. The number of the message is written to `message`, which may be NULL.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `delivery` points to a delivery, `buffers` to `count` buffers, each of
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn rexmit_shutdown(
     }
 }
 
-/// Ends the association at once and tells the peer the reason (`length` bytes, of which 400 are sent).
+/// Aborts the association at once; the peer gets the reason (`length` bytes, of which at most 400 are sent).
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -154,7 +155,7 @@ pub unsafe extern "C" fn rexmit_abort(
     }
 }
 
-/// Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
+/// Resets outgoing streams to sequence number 0 (RFC 6525); an empty list resets all.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -174,8 +175,8 @@ pub unsafe extern "C" fn rexmit_reset_streams(
     }
 }
 
-/// The certificate that the peer of an association has proved to be its own. REXMIT_NOT_FOUND without encryption, and
-/// before REXMIT_EVENT_CONNECTED.
+/// The fingerprint of the certificate that the peer of an association has proved to own. REXMIT_NOT_FOUND
+/// without encryption, and before REXMIT_EVENT_CONNECTED.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `fingerprint` points to memory for the result.
@@ -198,8 +199,9 @@ pub unsafe extern "C" fn rexmit_peer_fingerprint(
     }
 }
 
-/// Sets the priority of an outgoing stream, 256 at first: the higher goes first with REXMIT_PRIORITY, and it is the
-/// weight with REXMIT_WEIGHTED_FAIR_QUEUEING (RFC 8260 §3). It applies to chunks sent from now on.
+/// Sets the priority of an outgoing stream, initially 256. With REXMIT_PRIORITY the stream with the higher
+/// value is sent first; with REXMIT_WEIGHTED_FAIR_QUEUEING it is the weight (RFC 8260 §3). It applies to
+/// chunks sent from now on.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`.
@@ -219,7 +221,7 @@ pub unsafe extern "C" fn rexmit_set_priority(
     }
 }
 
-/// Schedules the outgoing streams by another rule from now on, one of `enum rexmit_scheduling`.
+/// Changes the scheduler of the outgoing streams to one of `enum rexmit_scheduling`.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`.
@@ -238,7 +240,7 @@ pub unsafe extern "C" fn rexmit_set_scheduling(
     }
 }
 
-/// From now on the association treats losses, while it is thin, as this profile does (`enum rexmit_profile`).
+/// Sets the mechanisms of the association while it is thin to those of this profile (`enum rexmit_profile`).
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -257,8 +259,9 @@ pub unsafe extern "C" fn rexmit_set_thin(
     }
 }
 
-/// Judges an outgoing stream by its own packets, and treats its losses as this profile does. At most 7 streams
-/// of an association can be singled out in its life.
+/// Singles out an outgoing stream: whether it is thin depends on its own packets in flight only, and its
+/// mechanisms are those of this profile (`enum rexmit_profile`). At most 31 streams can be singled out in the
+/// life of an association.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -279,7 +282,7 @@ pub unsafe extern "C" fn rexmit_set_stream_thin(
     }
 }
 
-/// New data of the stream counts as the association's again.
+/// Ends `rexmit_set_stream_thin`: what the stream sends from now on counts as the association's again.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -298,7 +301,7 @@ pub unsafe extern "C" fn rexmit_unset_stream_thin(
     }
 }
 
-/// Has data take this path while it works.
+/// Makes this path the primary path, which carries new data while it works.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -317,7 +320,7 @@ pub unsafe extern "C" fn rexmit_set_primary(
     }
 }
 
-/// We have this address, too (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED tells the outcome.
+/// Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -337,7 +340,7 @@ pub unsafe extern "C" fn rexmit_add_address(
     }
 }
 
-/// We have this address no more (RFC 5061).
+/// Removes a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -357,7 +360,7 @@ pub unsafe extern "C" fn rexmit_delete_address(
     }
 }
 
-/// We are reached at this address only, from now on (RFC 5061): the network changed.
+/// Replaces all local addresses by this one (RFC 5061), after the host has changed its network.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
@@ -418,7 +421,7 @@ pub unsafe extern "C" fn rexmit_use_shared_key(
     }
 }
 
-/// Forgets a shared key.
+/// Deletes a shared key that is not in use.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.

@@ -11,13 +11,14 @@ use crate::encryption::Parties;
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, LastError, Outcome, deref, deref_mut, guard, slice};
 
-/// How loss is recovered. `rexmit profiles` describes each.
+/// Loss recovery profiles. The command `rexmit profiles` describes each.
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum rexmit_profile {
-    /// For small messages at a low rate that are needed in time; bulk data lose nothing by it. The default.
+    /// For small messages at a low rate that are urgent; bulk transfers are as fast as without it. The
+    /// default.
     REXMIT_INTERACTIVE = 0,
-    /// The same with redundant copies within a budget, where bytes matter less than time.
+    /// REXMIT_INTERACTIVE with redundant copies within a budget, for when latency matters more than bytes.
     REXMIT_INTERACTIVE_REDUNDANT = 1,
     /// RFC 9260 with its suggested values.
     REXMIT_RFC9260 = 2,
@@ -57,22 +58,22 @@ pub(crate) fn profile(number: u32) -> Result<AssociationConfig, Failure> {
     Ok(constructor())
 }
 
-/// The order in which streams send (the stream schedulers of RFC 8260 §3). Within a stream it is always the order in which
-/// messages were accepted.
+/// The stream schedulers of RFC 8260 §3: the order in which streams send. Within a stream, messages are sent
+/// in the order in which they were accepted.
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum rexmit_scheduling {
-    /// Each stream that has any, in turn. The default.
+    /// Each stream with data, in turn. The default.
     REXMIT_ROUND_ROBIN = 0,
-    /// The same, with new data of one stream only in each packet.
+    /// REXMIT_ROUND_ROBIN with new data of one stream only in each packet.
     REXMIT_ROUND_ROBIN_PER_PACKET = 1,
     /// The order in which messages were accepted.
     REXMIT_FIRST_COME_FIRST_SERVED = 2,
-    /// The stream with the highest priority; equal ones in turn.
+    /// The stream with the highest priority that has data; streams of equal priority in turn.
     REXMIT_PRIORITY = 3,
-    /// The same number of bytes for each stream that has any.
+    /// The same number of bytes for each stream with data.
     REXMIT_FAIR_BANDWIDTH = 4,
-    /// Bytes in proportion to the priorities of the streams.
+    /// Bytes in proportion to the priorities of the streams with data.
     REXMIT_WEIGHTED_FAIR_QUEUEING = 5,
 }
 
@@ -158,8 +159,9 @@ pub(crate) unsafe fn set(
     })
 }
 
-/// The profile, one of `enum rexmit_profile`; with it `dead_after` and `interleaving`, for REXMIT_MIXED scheduling by priority,
-/// and for this and REXMIT_BULK buffers of 4 MiB at least. Default REXMIT_INTERACTIVE.
+/// The profile, one of `enum rexmit_profile`; also sets `dead_after` and `interleaving`; REXMIT_MIXED sets
+/// scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB. Default
+/// REXMIT_INTERACTIVE.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -229,7 +231,7 @@ pub unsafe extern "C" fn rexmit_config_set_accept(
     unsafe { assign(config, |config| config.endpoint.accept = accept) }
 }
 
-/// The order in which streams send, one of `enum rexmit_scheduling`. Default REXMIT_ROUND_ROBIN.
+/// The stream scheduler, one of `enum rexmit_scheduling`. Default REXMIT_ROUND_ROBIN.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -261,7 +263,7 @@ pub unsafe extern "C" fn rexmit_config_set_interleaving(
     unsafe { assign(config, |config| config.association.interleaving = interleaving) }
 }
 
-/// Associations at one time. Default 200,000.
+/// The most associations at one time. Default 200,000.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -326,7 +328,7 @@ pub unsafe extern "C" fn rexmit_config_set_max_packet_bytes(
     unsafe { assign(config, |config| config.association.max_packet_bytes = bytes) }
 }
 
-/// Bytes accepted and not yet acknowledged, at most. Default 1,048,576.
+/// The send buffer: the most bytes accepted and not yet acknowledged. Default 1,048,576.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -352,8 +354,8 @@ pub unsafe extern "C" fn rexmit_config_set_receive_buffer_bytes(
     unsafe { assign(config, |config| config.association.receive_buffer_bytes = bytes) }
 }
 
-/// A peer that is silent for so many milliseconds while data is sent to it is unreachable; 0 leaves it to the
-/// counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
+/// The milliseconds of silence, while data is sent to it, after which a peer is unreachable; 0 leaves it to
+/// the error counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -428,7 +430,7 @@ pub unsafe extern "C" fn rexmit_config_set_stream_reset(
     unsafe { assign(config, |config| config.association.stream_reset = offer) }
 }
 
-/// Offer that addresses may come and go (RFC 5061). Default true.
+/// Offer dynamic addresses (RFC 5061). Default true.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -467,7 +469,7 @@ pub unsafe extern "C" fn rexmit_config_set_report_acknowledged(
     unsafe { assign(config, |config| config.association.report_acknowledged = report) }
 }
 
-/// One of our own addresses, for an endpoint with several; its port is not looked at.
+/// Adds a local address, for an endpoint with several; its port is ignored.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `address` points to an address.
@@ -486,7 +488,7 @@ pub unsafe extern "C" fn rexmit_config_add_address(
     }
 }
 
-/// A shared key for authenticated chunks (RFC 4895). The first one is used to begin with.
+/// Adds a shared key for authenticated chunks (RFC 4895). The first one is used at the beginning.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `key` points to `length` bytes.

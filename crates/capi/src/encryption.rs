@@ -1,4 +1,4 @@
-//! Who an endpoint is, and whom it trusts: encryption by DTLS 1.3 (RFC 8261).
+//! Encryption by DTLS 1.3 (RFC 8261): the identity of an endpoint, and the peers that it trusts.
 
 use std::ffi::c_char;
 
@@ -12,7 +12,7 @@ use crate::status::{Failure, Outcome, deref, guard, slice, store, words};
 /// Bytes of a fingerprint as a text, the zero byte at its end included.
 pub const REXMIT_FINGERPRINT_TEXT: usize = 96;
 
-/// The SHA-256 of a certificate: what a peer is known by.
+/// The fingerprint (SHA-256) of a certificate, by which peers are authenticated.
 #[repr(C)]
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct rexmit_fingerprint {
@@ -32,7 +32,7 @@ impl From<IdentityError> for Failure {
     }
 }
 
-/// Who an endpoint is and whom it trusts, as far as it was said.
+/// The identity and trust of an endpoint, as far as they were set.
 #[derive(Debug, Default)]
 pub(crate) struct Parties {
     identity: Option<Identity>,
@@ -41,7 +41,7 @@ pub(crate) struct Parties {
 }
 
 impl Parties {
-    /// How an endpoint encrypts: not at all if nothing was said.
+    /// The encryption of an endpoint; `None` if neither identity nor trust was set.
     pub(crate) fn encryption(
         &self,
         max_associations: usize,
@@ -69,8 +69,9 @@ impl Parties {
     }
 }
 
-/// Encryption: endpoints have a new identity, a key on P-256 with a self-signed certificate. A server that is to be
-/// known after its next start stores it (`rexmit_config_certificate`, `rexmit_config_private_key`).
+/// Encryption: endpoints have a new identity, a key on P-256 with a self-signed certificate. A server that
+/// clients should recognize after a restart stores it (`rexmit_config_certificate`,
+/// `rexmit_config_private_key`).
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn rexmit_config_set_identity_pem(
     }
 }
 
-/// The same in DER.
+/// As `rexmit_config_set_identity_pem`, in DER.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; the others point to buffers, which point to their bytes.
@@ -177,7 +178,8 @@ pub unsafe extern "C" fn rexmit_config_private_key(
     unsafe { show(config, private_key, Identity::private_key) }
 }
 
-/// What peers know endpoints of this configuration by; REXMIT_NOT_FOUND without an identity.
+/// The fingerprint of this configuration's certificate, which peers have to trust; REXMIT_NOT_FOUND without
+/// an identity.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `fingerprint` points to memory for the result.
@@ -195,8 +197,8 @@ pub unsafe extern "C" fn rexmit_config_fingerprint(
     }
 }
 
-/// Encryption: endpoints trust peers with this certificate, besides those of calls before. One without an identity
-/// generates its own.
+/// Encryption: endpoints trust peers with this certificate, in addition to earlier ones. An endpoint without
+/// an identity generates one.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `fingerprint` points to a fingerprint.
@@ -215,8 +217,9 @@ pub unsafe extern "C" fn rexmit_config_trust(
     }
 }
 
-/// Encryption: endpoints trust every peer, as a server whose clients are not known beforehand. A client that trusts anyone
-/// is protected against eavesdroppers only: a host in between can pass for the server.
+/// Encryption: endpoints trust every peer, for a server whose clients are not known beforehand. A client that
+/// trusts anyone is protected against passive eavesdroppers only: a host on the path can impersonate the
+/// server.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.

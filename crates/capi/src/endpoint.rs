@@ -30,7 +30,7 @@ pub struct rexmit_endpoint {
     #[cfg(target_os = "linux")]
     pub(crate) socket: Option<Socket>,
     packet: Vec<u8>,
-    /// A call is under way, or one panicked.
+    /// Whether a call is in progress, or one panicked.
     is_broken: bool,
     pub(crate) error: LastError,
 }
@@ -104,8 +104,9 @@ pub extern "C" fn rexmit_now() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Makes an endpoint, which encrypts if the configuration says who it is or whom it trusts. `seed` has 32 bytes of full entropy, or is NULL: then the system gives them. (A fixed seed is for
-/// simulations: tags and cookies come from it, keys of encryption do not.) On failure `rexmit_config_error` says why.
+/// Makes an endpoint, which encrypts if the configuration has an identity or trusted peers. `seed` points to
+/// 32 bytes of full entropy; if it is NULL, the system gives them. (A fixed seed is for simulations: tags and
+/// cookies are drawn from it, encryption keys are not.) On failure `rexmit_config_error` says why.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.
@@ -163,8 +164,8 @@ unsafe fn new(
     Ok(())
 }
 
-/// Frees an endpoint and closes its socket. Its associations are gone without a word to their peers: shut them down or
-/// abort them before. NULL is ignored.
+/// Frees an endpoint and closes its socket. Its associations vanish without notice to their peers: shut them
+/// down or abort them before. NULL is ignored.
 ///
 /// # Safety
 /// `endpoint` is NULL, or came from `rexmit_endpoint_new` and was not freed.
@@ -176,7 +177,7 @@ pub unsafe extern "C" fn rexmit_endpoint_free(endpoint: *mut rexmit_endpoint) {
     }
 }
 
-/// Why the last call that failed did, in English. Valid until the next call.
+/// Why the last failed call failed, in English. Valid until the next call.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`.
@@ -215,7 +216,8 @@ pub unsafe extern "C" fn rexmit_endpoint_handle_input(
     }
 }
 
-/// Sans-IO: the time of `rexmit_endpoint_poll_timeout` has come. Harmless when called early.
+/// Sans-IO: to be called when the time of `rexmit_endpoint_poll_timeout` is reached. Harmless when called
+/// early.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`.
@@ -233,9 +235,9 @@ pub unsafe extern "C" fn rexmit_endpoint_handle_timeout(
     }
 }
 
-/// Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity` of at least
-/// the configured packet size (default 1232) always suffices; a datagram that does not fit is gone
-/// (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
+/// Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity`
+/// of at least the configured packet size (default 1232) always suffices; a datagram that does not fit is
+/// dropped (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `datagram` points to `capacity` bytes; the others to memory for results.
@@ -289,7 +291,8 @@ pub unsafe extern "C" fn rexmit_endpoint_poll_timeout(endpoint: *const rexmit_en
     })
 }
 
-/// Event loop: binds a UDP socket of the endpoint to `address` (port 0: any). From now on calls transmit by themselves.
+/// Event loop: binds a UDP socket of the endpoint to `address` (port 0: any). From now on, each call also
+/// transmits.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `address` points to an address.

@@ -11,47 +11,48 @@ use crate::endpoint::{call, rexmit_endpoint};
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, store, text};
 
-/// What happened to an association. More may come: ignore what you do not know.
+/// The kind of an event. Later versions may add kinds: ignore those that you do not know.
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum rexmit_event_kind {
-    /// Of no interest to this version of the API.
+    /// An event that this version of the API does not describe.
     REXMIT_EVENT_OTHER = 0,
-    /// Established: `connected`.
+    /// The association is established: `connected`.
     REXMIT_EVENT_CONNECTED = 1,
-    /// `rexmit_receive` has something again. Reported once until everything was received.
+    /// `rexmit_receive` has a message. Reported once until everything was received.
     REXMIT_EVENT_READABLE = 2,
-    /// There is room again after REXMIT_BUFFER_FULL.
+    /// The send buffer has room again after REXMIT_BUFFER_FULL.
     REXMIT_EVENT_WRITABLE = 3,
     /// The last chunk of a message was sent: `message`.
     REXMIT_EVENT_MESSAGE_SENT = 4,
     /// Every chunk of a message is acknowledged: `message`.
     REXMIT_EVENT_MESSAGE_ACKNOWLEDGED = 5,
-    /// A message will not be delivered, or it is not known whether it was: `message`.
+    /// A message failed: it will not be delivered, or it is unknown whether it was: `message`.
     REXMIT_EVENT_MESSAGE_FAILED = 6,
-    /// The peer takes no more messages.
+    /// The peer has begun to shut down: it accepts no more messages.
     REXMIT_EVENT_PEER_SHUTDOWN = 7,
-    /// The peer has started anew: what was unacknowledged has failed.
+    /// The peer has restarted: unacknowledged messages have failed.
     REXMIT_EVENT_PEER_RESTARTED = 8,
     /// Outgoing streams were reset, or the peer refused: `streams`.
     REXMIT_EVENT_STREAMS_RESET = 9,
     /// The peer has reset its outgoing streams: `streams`.
     REXMIT_EVENT_PEER_RESET_STREAMS = 10,
-    /// A path works, or does not any more: `path`.
+    /// The state of a path has changed: `path`.
     REXMIT_EVENT_PATH_STATUS = 11,
-    /// New data take another path: `path`.
+    /// New data is sent over another path: `path`.
     REXMIT_EVENT_DATA_PATH_CHANGED = 12,
-    /// The peer has another address: `path`.
+    /// The peer has added an address: `path`.
     REXMIT_EVENT_PEER_ADDRESS_ADDED = 13,
-    /// The peer has an address no more: `path`.
+    /// The peer has deleted an address: `path`.
     REXMIT_EVENT_PEER_ADDRESS_DELETED = 14,
     /// The peer has answered a change of our addresses: `address_change`.
     REXMIT_EVENT_ADDRESS_CHANGED = 15,
     /// The peer reported an error: `code` (RFC 9260 §3.3.10).
     REXMIT_EVENT_PEER_ERROR = 16,
-    /// The last event: `closed`. What had arrived can still be received; then the number is invalid.
+    /// The association has ended: `closed`. This is its last event. Received messages can still be read; then
+    /// the number is invalid.
     REXMIT_EVENT_CLOSED = 17,
-    /// A message from the peer is not delivered, though the peer takes it for delivered: it is larger than
+    /// A message of the peer was dropped, although it was acknowledged: it is larger than
     /// `max_message_bytes`, or filled the receive buffer together with other incomplete messages: `dropped`.
     REXMIT_EVENT_MESSAGE_DROPPED = 18,
 }
@@ -62,11 +63,11 @@ pub enum rexmit_event_kind {
 pub enum rexmit_close_reason {
     /// Gracefully, with everything delivered.
     REXMIT_CLOSED_SHUTDOWN = 0,
-    /// By our own abort, or because of what the peer did wrong.
+    /// Aborted by us: by the application, or because the peer violated the protocol.
     REXMIT_CLOSED_ABORTED = 1,
-    /// By an ABORT of the peer.
+    /// Aborted by the peer.
     REXMIT_CLOSED_ABORTED_BY_PEER = 2,
-    /// The peer does not answer any more.
+    /// The peer does not respond any more.
     REXMIT_CLOSED_UNREACHABLE = 3,
     /// The peer never answered.
     REXMIT_CLOSED_CONNECT_TIMED_OUT = 4,
@@ -78,13 +79,13 @@ pub enum rexmit_close_reason {
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum rexmit_fail_reason {
-    /// It did not fail.
+    /// The message did not fail.
     REXMIT_FAILED_NOT = 0,
-    /// Its lifetime was over.
+    /// The lifetime of the message was over.
     REXMIT_FAILED_EXPIRED = 1,
-    /// It reached its limit of retransmissions.
+    /// The message reached its limit of retransmissions.
     REXMIT_FAILED_RETRANSMISSION_LIMIT = 2,
-    /// The peer takes fewer streams than were asked for.
+    /// The peer allows fewer streams than were requested.
     REXMIT_FAILED_NO_SUCH_STREAM = 3,
     /// The association ended, or the peer restarted, before it was acknowledged.
     REXMIT_FAILED_ASSOCIATION_ENDED = 4,
@@ -96,15 +97,15 @@ pub enum rexmit_fail_reason {
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum rexmit_path_state {
-    /// The peer has not proved to be there: no data (RFC 9260 §5.4).
+    /// The path is not confirmed, and carries no data (RFC 9260 §5.4).
     REXMIT_PATH_UNCONFIRMED = 0,
-    /// It works.
+    /// The path works.
     REXMIT_PATH_ACTIVE = 1,
-    /// It may have failed (RFC 7829).
+    /// The path may have failed (RFC 7829).
     REXMIT_PATH_POTENTIALLY_FAILED = 2,
-    /// It does not work.
+    /// The path does not work.
     REXMIT_PATH_INACTIVE = 3,
-    /// It is no more.
+    /// The path was removed.
     REXMIT_PATH_REMOVED = 4,
 }
 
@@ -113,25 +114,25 @@ use rexmit_event_kind::*;
 use rexmit_fail_reason::*;
 use rexmit_path_state::*;
 
-/// Of REXMIT_EVENT_CONNECTED.
+/// The data of REXMIT_EVENT_CONNECTED.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_connected {
-    /// Where the peer is.
+    /// The peer's address.
     pub peer: rexmit_address,
-    /// Outgoing streams: 0 to one less than this.
+    /// The number of outgoing streams, which are numbered from 0.
     pub outbound_streams: u16,
-    /// Incoming streams.
+    /// The number of incoming streams, which are numbered from 0.
     pub inbound_streams: u16,
     /// Whether the peer asked for it.
     pub incoming: bool,
 }
 
-/// Of the events of a message.
+/// The data of events of a message.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_message_event {
-    /// The number that `rexmit_send` gave.
+    /// The number that `rexmit_send` returned.
     pub id: u64,
     /// The message, if it failed; else NULL.
     pub data: *const u8,
@@ -145,7 +146,7 @@ pub struct rexmit_message_event {
     pub was_begun: bool,
 }
 
-/// Of REXMIT_EVENT_MESSAGE_DROPPED.
+/// The data of REXMIT_EVENT_MESSAGE_DROPPED.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_dropped_event {
@@ -153,35 +154,35 @@ pub struct rexmit_dropped_event {
     pub ppid: u32,
     /// Its stream.
     pub stream: u16,
-    /// Whether it was sent outside the order of its stream.
+    /// Whether the message was sent unordered.
     pub unordered: bool,
 }
 
-/// Of the resets of streams.
+/// The data of stream resets.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_streams_event {
-    /// The streams; none means all.
+    /// The streams; an empty list means all.
     pub streams: *const u16,
-    /// How many are named.
+    /// The number of streams in the list.
     pub count: usize,
-    /// Whether it was done.
+    /// Whether the reset was performed.
     pub performed: bool,
 }
 
-/// Of the events of paths.
+/// The data of events of paths.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_path_event {
     /// The peer's address.
     pub address: rexmit_address,
-    /// The state from now on.
+    /// The new state.
     pub state: rexmit_path_state,
     /// The number of the path.
     pub path: u8,
 }
 
-/// Of REXMIT_EVENT_ADDRESS_CHANGED.
+/// The data of REXMIT_EVENT_ADDRESS_CHANGED.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_address_change_event {
@@ -193,7 +194,7 @@ pub struct rexmit_address_change_event {
     pub what: u8,
 }
 
-/// Of REXMIT_EVENT_CLOSED.
+/// The data of REXMIT_EVENT_CLOSED.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_closed_event {
@@ -209,21 +210,21 @@ pub struct rexmit_closed_event {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union rexmit_event_data {
-    /// Of REXMIT_EVENT_CONNECTED.
+    /// The data of REXMIT_EVENT_CONNECTED.
     pub connected: rexmit_connected,
-    /// Of the events of a message.
+    /// The data of events of a message.
     pub message: rexmit_message_event,
-    /// Of the resets of streams.
+    /// The data of stream resets.
     pub streams: rexmit_streams_event,
-    /// Of the events of paths and of the peer's addresses.
+    /// The data of events of paths and of the peer's addresses.
     pub path: rexmit_path_event,
-    /// Of REXMIT_EVENT_ADDRESS_CHANGED.
+    /// The data of REXMIT_EVENT_ADDRESS_CHANGED.
     pub address_change: rexmit_address_change_event,
-    /// Of REXMIT_EVENT_PEER_ERROR.
+    /// The cause code of REXMIT_EVENT_PEER_ERROR.
     pub code: u16,
-    /// Of REXMIT_EVENT_CLOSED.
+    /// The data of REXMIT_EVENT_CLOSED.
     pub closed: rexmit_closed_event,
-    /// Of REXMIT_EVENT_MESSAGE_DROPPED.
+    /// The data of REXMIT_EVENT_MESSAGE_DROPPED.
     pub dropped: rexmit_dropped_event,
     /// Room for events to come.
     pub reserved: [u64; 16],
@@ -235,9 +236,9 @@ pub union rexmit_event_data {
 pub struct rexmit_event {
     /// The association.
     pub association: u64,
-    /// What happened.
+    /// The kind of the event.
     pub kind: rexmit_event_kind,
-    /// The rest.
+    /// The data of the event, by its kind.
     pub data: rexmit_event_data,
 }
 
@@ -273,7 +274,7 @@ pub unsafe extern "C" fn rexmit_endpoint_poll_event(
 }
 
 impl Held {
-    /// Keeps what the event refers to, and says it in C's terms.
+    /// Converts an event, and keeps the memory that it refers to.
     fn show(&mut self, event: Event) -> (rexmit_event_kind, rexmit_event_data) {
         let mut data = rexmit_event_data { reserved: [0; 16] };
         let kind = match event {

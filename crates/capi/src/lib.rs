@@ -1,19 +1,19 @@
 //! The C API of rexmit: SCTP over UDP with the recovery of thin streams, for C and C++.
 //!
-//! `include/rexmit.h` is generated from this crate; `docs/c.md` shows how to use it. There are two faces on one type,
-//! `rexmit_endpoint`:
+//! `include/rexmit.h` is generated from this crate; `docs/c.md` shows how to use it. There are two ways to
+//! use `rexmit_endpoint`:
 //!
 //! - *Sans-IO*: packets, events and time go in and out by calls; the program owns the sockets and the loop.
 //! - *Event loop* (Linux): `rexmit_endpoint_bind` gives the endpoint a UDP socket and one descriptor to poll.
 //!
-//! | file | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `status` | results of calls, and the border that no panic crosses |
+//! | `status` | results of calls, and the boundary that catches panics |
 //! | `config` | `rexmit_config` |
-//! | `encryption` | who an endpoint is, and whom it trusts |
+//! | `encryption` | the identity of an endpoint, and the peers that it trusts |
 //! | `address` | `rexmit_address` |
 //! | `endpoint` | `rexmit_endpoint`, and the sans-IO calls |
-//! | `association` | what an application does with an association |
+//! | `association` | calls on an association |
 //! | `event` | `rexmit_event` |
 //! | `message` | messages in and out |
 //! | `statistics` | counters |

@@ -12,7 +12,7 @@ use crate::status::{Failure, guard, slice};
 pub const REXMIT_UNORDERED: u32 = 1;
 /// The peer is asked to acknowledge its last chunk without delay (I bit, RFC 7053).
 pub const REXMIT_IMMEDIATE: u32 = 2;
-/// No limit, as a `lifetime` or as `retransmissions`.
+/// No limit; a value of `lifetime` and of `retransmissions`.
 pub const REXMIT_UNLIMITED: u32 = u32::MAX;
 
 /// Delivery options of a message. `REXMIT_DELIVERY` has the defaults: ordered and reliable, on stream 0.
@@ -21,16 +21,17 @@ pub const REXMIT_UNLIMITED: u32 = u32::MAX;
 pub struct rexmit_delivery {
     /// The outgoing stream.
     pub stream: u16,
-    /// Not used; 0.
+    /// Reserved; must be 0.
     pub reserved: u16,
-    /// Payload protocol identifier for the peer's application, in host byte order; 0 says nothing.
+    /// Payload protocol identifier for the peer's application, in host byte order; 0 is unspecified.
     pub ppid: u32,
     /// REXMIT_UNORDERED and REXMIT_IMMEDIATE, or 0.
     pub flags: u32,
-    /// Milliseconds after which the message is given up (RFC 3758 §4.1); REXMIT_UNLIMITED never.
+    /// The milliseconds after which the message is abandoned (RFC 3758 §4.1); REXMIT_UNLIMITED never abandons
+    /// it.
     pub lifetime: u32,
-    /// Retransmissions of a chunk after which the message is given up (RFC 7496 §3.1); REXMIT_UNLIMITED never. Only
-    /// one of both may be limited.
+    /// The retransmissions of a chunk after which the message is abandoned (RFC 7496 §3.1); REXMIT_UNLIMITED
+    /// never abandons it. Only one of both may be limited.
     pub retransmissions: u32,
 }
 
@@ -108,13 +109,13 @@ pub struct rexmit_message {
     pub ppid: u32,
     /// The incoming stream.
     pub stream: u16,
-    /// Whether it was sent out of the order of its stream.
+    /// Whether the message was sent unordered.
     pub unordered: bool,
-    /// What holds the bytes; not to be touched.
+    /// The owner of the bytes; for `rexmit_message_free` only.
     pub owner: *mut rexmit_payload,
 }
 
-/// What holds the bytes of a message.
+/// The owner of the bytes of a message.
 #[derive(Debug)]
 pub struct rexmit_payload(Bytes);
 

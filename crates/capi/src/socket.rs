@@ -23,7 +23,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 const RECEIVED_PER_CALL: usize = 64;
 /// Bytes of a batch to be sent at most.
 const MAX_BATCH_BYTES: usize = 64_000;
-/// How often the secrets to come get entropy of the system.
+/// How often entropy of the system is mixed into future secrets.
 const ENTROPY_INTERVAL: Duration = Duration::from_secs(600);
 /// The size requested from the kernel for each buffer of the socket.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
@@ -47,9 +47,9 @@ pub(crate) struct Socket {
     timer: OwnedFd,
     /// The deadline of the timer.
     armed: Option<Instant>,
-    /// The socket's buffer is full; `epoll` waits for room.
+    /// Whether the socket's buffer is full; `epoll` then waits for room.
     is_blocked: bool,
-    /// One, or two while the socket's buffer is full.
+    /// The batches to be sent: one, or two while the socket's buffer is full.
     batches: VecDeque<Batch>,
     packet: Vec<u8>,
     buffer: Vec<u8>,
@@ -119,7 +119,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Whether there was something.
+    /// Receives a batch. Returns whether there was one.
     fn receive(&mut self, sctp: &mut MaybeEncrypted, now: Instant) -> io::Result<bool> {
         let mut meta = [RecvMeta::default()];
         let mut buffers = [IoSliceMut::new(&mut self.buffer)];
@@ -218,7 +218,7 @@ impl Socket {
         self.state.try_send((&self.io).into(), &transmit)
     }
 
-    /// Has `epoll` wait for room in the socket's buffer, or no more.
+    /// Makes `epoll` wait for room in the socket's buffer, or stop waiting.
     fn set_blocked(&mut self, is_blocked: bool) -> io::Result<()> {
         if self.is_blocked != is_blocked {
             let room = if is_blocked { EventFlags::OUT } else { EventFlags::empty() };

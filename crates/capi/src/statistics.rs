@@ -102,7 +102,7 @@ pub struct rexmit_statistics {
     pub traffic: rexmit_traffic,
     /// DATA chunks retransmitted.
     pub retransmitted: rexmit_by_cause,
-    /// Those of them that were spurious, as far as is known.
+    /// DATA chunks retransmitted spuriously, as far as is known.
     pub spurious: rexmit_by_cause,
     /// Bytes accepted and not yet acknowledged.
     pub send_buffered_bytes: u64,
@@ -110,7 +110,7 @@ pub struct rexmit_statistics {
     pub receive_buffered_bytes: u64,
     /// Whether the association is thin.
     pub is_thin: bool,
-    /// How many paths there are, for `rexmit_get_path_statistics`.
+    /// The number of paths, for `rexmit_get_path_statistics`.
     pub paths: u8,
 }
 
@@ -136,7 +136,7 @@ pub struct rexmit_path_statistics {
     pub local: rexmit_address,
     /// The peer's address.
     pub remote: rexmit_address,
-    /// Its state.
+    /// The state of the path.
     pub state: rexmit_path_state,
     /// Timeouts and unanswered HEARTBEATs in a row.
     pub errors: u32,
@@ -219,7 +219,8 @@ pub unsafe extern "C" fn rexmit_get_statistics(
     }
 }
 
-/// One path of an association, by number. `size` is `sizeof(struct rexmit_path_statistics)`.
+/// The statistics of one path of an association, by number. `size` is `sizeof(struct
+/// rexmit_path_statistics)`.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `statistics` points to `size` bytes.

@@ -12,7 +12,7 @@ use rexmit_sctp::{
 #[repr(i32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum rexmit_status {
-    /// It was done.
+    /// Success.
     REXMIT_OK = 0,
     /// A pointer is NULL, or a value is out of its range.
     REXMIT_INVALID_ARGUMENT = -1,
@@ -34,11 +34,11 @@ pub enum rexmit_status {
     REXMIT_NOT_SUPPORTED = -9,
     /// A limit is reached.
     REXMIT_LIMIT = -10,
-    /// The same is under way, or there already.
+    /// The same operation is in progress, or was done already.
     REXMIT_ALREADY = -11,
     /// The system refused a call.
     REXMIT_SYSTEM = -12,
-    /// There is nothing (yet): no event, message or packet.
+    /// Nothing is available (yet): no event, message or packet.
     REXMIT_NOTHING = -13,
     /// A defect of this library: the endpoint can only be freed.
     REXMIT_INTERNAL = -100,
@@ -169,7 +169,7 @@ impl LastError {
     }
 }
 
-/// For C, which ends a text at its first zero.
+/// `words` as a text for C, with question marks in place of zero bytes, which would end it.
 pub(crate) fn text(words: &str) -> CString {
     CString::new(words.replace('\0', "?")).unwrap_or_default()
 }
@@ -188,7 +188,7 @@ pub(crate) unsafe fn deref<'a, T>(pointer: *const T, what: &str) -> Result<&'a T
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::null(what))
 }
 
-/// The same, to change it.
+/// As `deref`, mutable.
 ///
 /// # Safety
 /// `pointer` is NULL or points to a `T` that is not used elsewhere while the reference lives.
@@ -197,10 +197,7 @@ pub(crate) unsafe fn deref_mut<'a, T>(pointer: *mut T, what: &str) -> Result<&'a
     unsafe { pointer.as_mut() }.ok_or_else(|| Failure::null(what))
 }
 
-/// Stores a result where the caller wants it.
-///
-/// # Safety
-/// `pointer` is NULL or points to memory for a `T`, which needs not be initialized.
+/// Stores a result in memory of the caller.
 pub(crate) unsafe fn store<T>(pointer: *mut T, value: T, what: &str) -> Outcome {
     if pointer.is_null() {
         return Err(Failure::null(what));

@@ -10,7 +10,7 @@ Exit codes:
   0  done
   1  failed: the error message says why and what to do
   2  wrong arguments
-  3  an address cannot be had: in use, not of this machine, or not permitted
+  3  an address cannot be used: taken, not of this machine, or not permitted
   4  the peer does not answer, or refuses
   5  a file cannot be read or written, or is not what was expected
   130  interrupted before the end";

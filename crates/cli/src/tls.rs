@@ -19,7 +19,7 @@ pub(crate) struct Tls {
     /// peer is accepted, which protects against eavesdroppers, but not against a host in between.
     #[arg(long = "fingerprint", value_name = "SHA256")]
     fingerprints: Vec<Fingerprint>,
-    /// Certificate of this side, in PEM. Its dates and names are not looked at.
+    /// Certificate of this side, in PEM. Its dates and names are ignored.
     #[arg(long = "cert", value_name = "FILE", requires = "key")]
     certificate: Option<PathBuf>,
     /// Private key of that certificate, in PEM: ECDSA on P-256 or P-384.

@@ -1,4 +1,4 @@
-//! What every room of rexmit stands on: virtual time, serial numbers, range sets, timers, tables of
+//! The basis of all crates of rexmit: virtual time, serial numbers, range sets, timers, tables of
 //! connections, seeded randomness, checksums, the trace event schema and the [`Machine`] trait.
 //!
 //! This crate reads no clock, opens no socket, and uses no randomness other than from given seeds.

@@ -17,7 +17,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// The same route, seen from the other end.
+    /// The route as seen from the other end.
     #[must_use]
     pub const fn reversed(self) -> Self {
         Self { local: self.remote, remote: self.local }
@@ -39,7 +39,7 @@ pub trait Machine {
     /// The events that the machine reports to its owner.
     type Event;
 
-    /// A packet arrived over `route`. The bytes are untrusted and only borrowed.
+    /// Called when a packet arrived over `route`. Its bytes are untrusted, and borrowed for this call only.
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]);
 
     /// `now` has reached [`poll_timeout`](Self::poll_timeout). Harmless when called early.

@@ -18,7 +18,7 @@ pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S:
     out.serialize_f64(from_duration(*duration))
 }
 
-/// As [`serialize`], with nothing measured as null.
+/// Like [`serialize`], but `None` is written as null.
 ///
 /// # Errors
 /// Errors of the serializer.

@@ -139,7 +139,7 @@ impl RangeSet {
         }
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub fn release_memory(&mut self) {
         self.ranges.shrink_to_fit();
     }

@@ -6,8 +6,8 @@ use rand_core::{Rng as _, SeedableRng};
 
 /// The source of all randomness of one component.
 ///
-/// A simulation uses [`Seed::from_u64`]. In production the driver gets it from the operating
-/// system, and the generated numbers are unpredictable to others.
+/// A simulation uses [`Seed::from_u64`]. In production the driver gets it from the operating system, so that
+/// others cannot predict the numbers.
 #[derive(Clone)]
 pub struct Seed([u8; 32]);
 

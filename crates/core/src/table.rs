@@ -1,11 +1,11 @@
-//! The connections of an endpoint: found by key, called in the order of their deadlines, and asked in turn
-//! for packets. No operation costs more for the connections it is not about.
+//! The table of an endpoint's connections: found by key, called in the order of their deadlines, and asked in
+//! turn for packets. The cost of an operation does not depend on the number of other connections.
 
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::Instant;
 
-/// Names an entry of a [`Table`]. A key is not used again for another entry.
+/// The key of an entry of a [`Table`]. It is never used again for another entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
     index: u32,
@@ -14,26 +14,26 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of the entry at `index` after `generation` others.
+    /// The key of the entry at `index`, which `generation` entries used before.
     #[must_use]
     pub const fn new(index: u32, generation: u32) -> Self {
         Self { index, generation }
     }
 
-    /// The place of the entry in the table; it is used again after the entry is removed.
+    /// The index of the entry in the table. It may be used again after the entry is removed.
     #[must_use]
     #[inline]
     pub const fn index(self) -> u32 {
         self.index
     }
 
-    /// The key as a number, for languages that know no other handles.
+    /// The key as an integer, for bindings to other languages.
     #[must_use]
     pub const fn to_bits(self) -> u64 {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// The key that [`to_bits`](Self::to_bits) made this number of. Any other number names no entry, or another one.
+    /// The inverse of [`to_bits`](Self::to_bits). Any other number is the key of no entry, or of another one.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self { index: bits as u32, generation: (bits >> 32) as u32 }
@@ -53,16 +53,16 @@ struct Slot<T> {
     is_ready: bool,
     /// Whether its owner took its last event.
     is_end_reported: bool,
-    /// Its deadline in `Table::deadlines`: not later than its earliest timer. [`Instant::FAR_FUTURE`]
-    /// without one: half the size of an option.
+    /// The connection's entry in `Table::deadlines`, never later than its earliest timer;
+    /// [`Instant::FAR_FUTURE`] if it has none (half the size of an `Option`).
     scheduled: Instant,
     value: T,
 }
 
 /// Entries with a deadline each, and a queue of those that may have something to transmit.
 ///
-/// A deadline that moves to a later time stays where it is: to find nothing due when it is reached costs
-/// less than to move it with every packet.
+/// A deadline that becomes later is not moved: finding no timer due when it is reached costs less than moving
+/// it with every packet.
 #[derive(Debug)]
 pub struct Table<T> {
     slots: Vec<Option<Slot<T>>>,
@@ -91,7 +91,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
@@ -115,7 +115,7 @@ impl<T> Table<T> {
         Key { index, generation }
     }
 
-    /// Adds an entry under [`Self::next_key`]. Its deadline counts from its first [`Self::update`] on.
+    /// Adds an entry with the key [`Self::next_key`]. Call [`Self::update`] to schedule its deadline.
     pub fn insert(&mut self, value: T) -> Key {
         let key = self.next_key();
         if self.free.pop().is_none() {
@@ -151,7 +151,7 @@ impl<T> Table<T> {
         self.slot(index).map(|slot| &slot.value)
     }
 
-    /// The entry at `index`, to be changed; [`Self::update`] enters what changed.
+    /// The entry at `index`, to be changed; call [`Self::update`] afterwards.
     #[must_use]
     #[inline]
     pub fn get_mut(&mut self, index: u32) -> Option<(Key, &mut T)> {
@@ -164,7 +164,7 @@ impl<T> Table<T> {
         self.slot(index).map(|slot| slot.key)
     }
 
-    /// The entry that `key` names, if it was not removed.
+    /// The entry with the key `key`, unless it was removed.
     #[must_use]
     #[inline]
     pub fn find(&self, key: Key) -> Option<&T> {
@@ -188,14 +188,14 @@ impl<T> Table<T> {
         Some(slot.value)
     }
 
-    /// A deadline that is not later than any timer of an entry.
+    /// A lower bound of the deadlines of all entries.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, _)| at)
     }
 
-    /// Takes a deadline that is reached at `now`. Its entry is to be called, and [`Self::update`] to be
-    /// called after it, even if the entry has no timer that is due any more.
+    /// Removes a deadline that is reached at `now`, and returns the index of its entry. The caller must call
+    /// the entry and then [`Self::update`], even if none of its timers is due any more.
     pub fn pop_due(&mut self, now: Instant) -> Option<u32> {
         let (_, index) = *self.deadlines.first().filter(|&&(at, _)| at <= now)?;
         self.deadlines.pop_first();
@@ -205,7 +205,7 @@ impl<T> Table<T> {
         Some(index)
     }
 
-    /// The first entry that may have something to transmit; it stays the first until
+    /// The first entry in the queue of those that may have a packet to transmit. It stays first until
     /// [`Self::rotate_ready`] or [`Self::pop_ready`].
     #[inline]
     pub fn first_ready(&mut self) -> Option<u32> {
@@ -218,7 +218,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// The first ready entry transmitted a packet: the others come before its next one.
+    /// Moves the first ready entry to the end of the queue, after it has transmitted a packet.
     #[inline]
     pub fn rotate_ready(&mut self) {
         if self.ready.len() > 1 {
@@ -226,7 +226,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// The first ready entry has nothing more to transmit.
+    /// Removes the first ready entry from the queue, because it has nothing more to transmit.
     #[inline]
     pub fn pop_ready(&mut self) {
         let Some(key) = self.ready.pop_front() else { return };
@@ -235,8 +235,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// The owner takes the last event of `key`. The entry stays until [`Self::take_reported`], so that it
-    /// can still be read.
+    /// Records that the application has got the last event of `key`. The entry stays until
+    /// [`Self::take_reported`], so that it can still be read.
     pub fn report_end(&mut self, key: Key) {
         if let Some(slot) = self.slot_mut(key.index).filter(|slot| slot.key == key) {
             slot.is_end_reported = true;
@@ -244,20 +244,20 @@ impl<T> Table<T> {
         }
     }
 
-    /// Whether the owner took the last event of the entry at `index`.
+    /// Whether the application has got the last event of the entry at `index`.
     #[must_use]
     pub fn is_end_reported(&self, index: u32) -> bool {
         self.slot(index).is_some_and(|slot| slot.is_end_reported)
     }
 
-    /// The entry whose last event the owner took, once.
+    /// The entry whose last event the application has got, returned once.
     pub const fn take_reported(&mut self) -> Option<u32> {
         self.reported.take()
     }
 }
 
 impl<T: Timed> Table<T> {
-    /// The entry at `index` was called: it may have something to transmit, and another deadline.
+    /// Updates the queue and the deadline of the entry at `index`. To be called after each call of the entry.
     #[inline]
     pub fn update(&mut self, index: u32) -> Option<&mut T> {
         let slot = self.slots.get_mut(index as usize)?.as_mut()?;

@@ -46,11 +46,11 @@ impl<'a> Tracer<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SendCause {
-    /// Data for the first time.
+    /// Data was sent for the first time.
     New,
     /// The retransmission timer expired (RFC 9260 §6.3.3).
     Timeout,
-    /// Enough missing reports (RFC 9260 §7.2.4).
+    /// Fast retransmit: enough missing reports (RFC 9260 §7.2.4), duplicate ACKs, or RACK.
     FastRetransmit,
     /// Outstanding data bundled with a retransmission that had room.
     Bundled,
@@ -114,7 +114,7 @@ pub enum Detector {
     Duplicates,
     /// The acknowledgement echoes a timestamp older than the retransmission (RFC 3522).
     Timestamps,
-    /// After the timeout, data was acknowledged that had not been retransmitted (RFC 5682).
+    /// F-RTO: after the timeout, an ACK covered data that had not been retransmitted (RFC 5682).
     FRto,
 }
 
@@ -194,7 +194,8 @@ pub enum TraceEvent {
         /// A timeout, or a fast retransmit.
         kind: SendCause,
     },
-    /// Nothing that the latest retransmission event of a path declared lost was lost.
+    /// The latest retransmission episode of a path proved spurious: none of the packets that it declared lost
+    /// was lost.
     EventSpurious {
         /// The path's index.
         path: u8,

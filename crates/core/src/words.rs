@@ -132,7 +132,7 @@ fn in_range(value: &str, number: f64, most: f64, range: &'static str) -> Result<
     }
 }
 
-/// Durations as text (`"50ms"`) in configuration files: `#[serde(with = "units::duration")]`.
+/// Durations as text (`"50ms"`) in configuration files: `#[serde(with = "words::duration")]`.
 pub mod duration {
     use std::time::Duration;
 

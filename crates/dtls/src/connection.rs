@@ -1,4 +1,4 @@
-//! One DTLS connection, its time in ours.
+//! One DTLS connection, with our instants translated to those of the library.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -59,18 +59,18 @@ pub(crate) fn library_config(encryption: &Encryption, mtu: usize) -> Arc<dimpl::
     Arc::new(config.expect("settings within the library's limits"))
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Debug)]
 pub(crate) enum State {
     Handshaking,
-    /// Both sides have proved who they are, and are trusted.
+    /// Both sides are authenticated and trusted.
     Secured {
-        /// When it is looked at next whether an association uses it.
+        /// The next time at which it is checked whether an association uses the connection.
         check_at: Instant,
-        /// None did when it was looked at last.
+        /// Whether no association used the connection at the last check.
         is_unused: bool,
     },
-    /// Refused after the handshake: whatever still comes is answered by the last record.
+    /// Refused after the handshake: every further datagram is answered by the last record.
     Refused {
         farewell: Vec<u8>,
         until: Instant,
@@ -91,13 +91,13 @@ pub(crate) struct Connection {
     pub(crate) peer: Option<Fingerprint>,
     pub(crate) state: State,
     pub(crate) begun: Instant,
-    /// Bytes of the peer's in the handshake.
+    /// Bytes received from the peer during the handshake.
     received: usize,
     /// Records from unknown ports that may be tried.
     pub(crate) trials: Trials,
     /// The library's next deadline.
     timeout: Instant,
-    /// Under which it is entered.
+    /// The deadline under which the endpoint has listed this connection.
     pub(crate) deadline: Instant,
 }
 
@@ -188,7 +188,7 @@ impl Connection {
         self.dtls.send_application_data(packet).map(drop)
     }
 
-    /// Has the library say goodbye, and returns the datagram with it.
+    /// Closes the connection in the library, and returns the datagram with its close alert.
     pub(crate) fn close(&mut self, buffer: &mut Vec<u8>) -> Vec<u8> {
         let mut farewell = Vec::new();
         if self.dtls.close().is_ok() {
@@ -201,7 +201,8 @@ impl Connection {
         farewell
     }
 
-    /// The peer is not trusted: `farewell` is all it hears from now on.
+    /// Refuses a peer that is not trusted: until `until`, its datagrams are answered by `farewell`, at most
+    /// `MAX_FAREWELLS` times.
     pub(crate) fn refuse(&mut self, until: Instant, farewell: Vec<u8>) {
         self.state = State::Refused { farewell, until, left: MAX_FAREWELLS };
     }

@@ -1,9 +1,9 @@
-//! Cookies (RFC 9147 §5.1): a peer shows that it receives at its address before there is any state of it.
+//! Cookies (RFC 9147 §5.1): a peer proves that it receives at its address before any state is kept for it.
 //!
 //! The library keeps a state for each ClientHello that it answers, with the cookie's secret in it. Here that
-//! state is thrown away with the answer, and made again when the cookie comes back: the ClientHello with the
-//! cookie has in it all of the one before ([`ClientHello::first`]), and the cookie, which the library takes
-//! from its provider of HMACs, is [ours](Cookies), which depends on the peer's address and the time.
+//! state is dropped after the answer, and recreated when the cookie is returned: the second ClientHello
+//! contains all of the first ([`ClientHello::first`]). The cookie, which the library gets from its HMAC
+//! provider, is [ours](Cookies), and depends on the peer's address and the time.
 
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
@@ -45,7 +45,7 @@ impl Cookies {
         self.signed(made.to_be_bytes(), peer, hello)
     }
 
-    /// Whether a ClientHello has a cookie of ours that is still good for `peer`.
+    /// Whether a ClientHello has a valid cookie of ours for `peer`.
     pub(crate) fn accepts(&self, now: Instant, peer: SocketAddr, hello: &ClientHello<'_>) -> bool {
         let Some((made, _)) = hello.cookie().and_then(|it| it.split_first_chunk::<TIME_BYTES>())
         else {
@@ -98,7 +98,7 @@ pub(crate) fn provider() -> CryptoProvider {
     CryptoProvider { hmac_provider: &OurCookies, ..dimpl::crypto::rust_crypto::default_provider() }
 }
 
-/// The library's HMACs, but for cookies: those are the HMAC of the client's random.
+/// The library's HMAC provider, except that the HMAC of a client's random is our cookie.
 #[derive(Debug)]
 struct OurCookies;
 

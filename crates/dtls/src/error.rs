@@ -1,4 +1,4 @@
-//! What can go wrong, in words that say by whom and why.
+//! Errors of identities and handshakes, with texts that say which side failed, and why.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use thiserror::Error;
 
 use crate::Fingerprint;
 
-/// Why a certificate and a key are no identity.
+/// Why a certificate and a key could not be used as an identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IdentityError {
-    /// Nothing could be generated.
+    /// The system gave no random numbers.
     #[error("no certificate can be generated: the system gives no random numbers")]
     Generation,
     /// The certificate cannot be read.
@@ -22,28 +22,28 @@ pub enum IdentityError {
          in DER or PEM; RSA keys are not supported"
     )]
     PrivateKey,
-    /// They do not belong together.
+    /// The private key is not that of the certificate.
     #[error("the private key is not that of the certificate")]
     Mismatch,
 }
 
-/// Why there is no encrypted connection with a peer.
+/// Why an encrypted connection failed or ended.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
-    /// We refuse the peer: its certificate is not trusted.
+    /// The certificate of the peer is not trusted here.
     #[error(
         "refused here: the peer's certificate has the fingerprint {0}, which is not trusted. If it is \
          the right peer, trust this fingerprint; if not, somebody else answers at its address"
     )]
     Untrusted(Fingerprint),
-    /// The peer refuses us.
+    /// The peer does not trust our certificate.
     #[error(
         "refused by the peer after the handshake: it does not trust our certificate, whose \
          fingerprint is {0}"
     )]
     RefusedByPeer(Fingerprint),
-    /// The peer did not answer, or not to the end.
+    /// The peer did not complete the handshake in time.
     #[error(
         "the peer did not complete the DTLS handshake within {:.1} s: check address and port, that it \
          is listening with encryption, too, that it accepts associations, and that it trusts our \
@@ -57,10 +57,10 @@ pub enum HandshakeError {
     /// The peer has ended the connection.
     #[error("the peer has ended the DTLS connection")]
     EndedByPeer,
-    /// Nothing used the connection.
+    /// No association used the connection.
     #[error("the DTLS connection was ended here: no association used it")]
     Idle,
-    /// The peer began anew at the same address.
+    /// The peer began a new connection from the same address.
     #[error("the peer has begun another DTLS connection")]
     Replaced,
 }

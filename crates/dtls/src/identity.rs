@@ -1,4 +1,4 @@
-//! Who this host is, and whom it trusts.
+//! The identity of this host, and the peers that it trusts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use sha2::{Digest as _, Sha256};
 use crate::error::IdentityError;
 use crate::self_signed::self_signed;
 
-/// The SHA-256 of a certificate in DER: what a peer is known by.
+/// The fingerprint of a certificate, the SHA-256 of its DER, by which peers are authenticated.
 ///
-/// Shown, and read, as 32 bytes in hexadecimal with colons in between, as `openssl x509 -fingerprint -sha256`
-/// prints it; colons may be missing.
+/// Displayed and parsed as 32 bytes in hexadecimal with colons in between, as `openssl x509 -fingerprint
+/// -sha256` prints it; parsing also accepts it without colons.
 ///
 /// ```
 /// use rexmit_dtls::{Fingerprint, Identity};
@@ -34,13 +34,13 @@ impl Fingerprint {
         Self(Sha256::digest(certificate).into())
     }
 
-    /// A SHA-256 that was computed elsewhere.
+    /// A fingerprint from its 32 bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// The 32 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -88,7 +88,7 @@ fn joined(byte: u8, digit: &u32) -> u8 {
     byte << 4 | *digit as u8
 }
 
-/// A certificate and its private key, by which this host is known to its peers.
+/// A certificate and its private key, by which peers authenticate this host.
 ///
 /// Keys are ECDSA on P-256 or P-384; RSA keys are not supported. A clone is the same identity.
 #[derive(Clone)]
@@ -100,11 +100,11 @@ pub struct Identity {
 impl Identity {
     /// A new key on P-256 with a self-signed certificate.
     ///
-    /// Peers know the fingerprint only as long as the identity is kept: a server that is to be known after its
-    /// next start stores [`certificate_pem`](Self::certificate_pem) and [`private_key_pem`](Self::private_key_pem).
+    /// The fingerprint is new each time: a server that clients should recognize after a restart stores
+    /// [`certificate_pem`](Self::certificate_pem) and [`private_key_pem`](Self::private_key_pem).
     ///
     /// # Errors
-    /// When the system gives no random numbers.
+    /// If the system gives no random numbers.
     pub fn generate() -> Result<Self, IdentityError> {
         let mut entropy = [0; 32];
         let random = dimpl::crypto::rust_crypto::default_provider().secure_random;
@@ -112,7 +112,8 @@ impl Identity {
         Ok(Self::from_seed(&Seed::from_bytes(entropy)))
     }
 
-    /// As [`generate`](Self::generate), with the key that follows from `seed`: of full entropy on a network.
+    /// As [`generate`](Self::generate), with a key derived from `seed`, which must have full entropy on a
+    /// real network.
     #[must_use]
     pub fn from_seed(seed: &Seed) -> Self {
         let made = self_signed(&mut seed.split("identity").rng());
@@ -132,8 +133,8 @@ impl Identity {
         Ok(Self { certificate, fingerprint })
     }
 
-    /// As [`from_der`](Self::from_der), in PEM. Of several certificates the first is taken: peers look at the
-    /// fingerprint of that one only, so that a chain is of no use.
+    /// As [`from_der`](Self::from_der), in PEM. Of several certificates only the first is used: a chain is of
+    /// no use, because peers compare the fingerprint of that one.
     ///
     /// # Errors
     /// As [`from_der`](Self::from_der).
@@ -144,7 +145,7 @@ impl Identity {
         Self::from_der(&certificate, &key.ok_or(IdentityError::PrivateKey)?)
     }
 
-    /// What peers know this host by.
+    /// The fingerprint of the certificate, which peers have to trust.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
@@ -186,7 +187,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// Has the key sign something, and the certificate verify it.
+/// Checks that the key belongs to the certificate, by a signature.
 fn check(provider: &CryptoProvider, certificate: &[u8], key: &[u8]) -> Result<(), IdentityError> {
     const MESSAGE: &[u8] = b"rexmit";
     let key = provider.key_provider.load_private_key(key);
@@ -251,11 +252,11 @@ fn base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Which peers an endpoint talks to, whichever side began. Both sides show a certificate and prove that they have
-/// its key; this says which certificates are good.
+/// The peers that an endpoint trusts, whichever side began. Both sides show a certificate and prove that they
+/// have its key; this says which certificates are trusted.
 ///
-/// Certificates are compared by their fingerprints and by nothing else: neither issuers nor names nor dates of
-/// expiry are looked at, and there are no roots of the web's authorities.
+/// Certificates are compared by their fingerprints only: issuers, names and dates of expiry are ignored, and
+/// there are no root certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
     /// `None`: any.
@@ -263,14 +264,14 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Only peers with these certificates.
+    /// Trusts only peers with these certificates.
     #[must_use]
     pub fn only(fingerprints: impl IntoIterator<Item = Fingerprint>) -> Self {
         Self { fingerprints: Some(fingerprints.into_iter().collect()) }
     }
 
-    /// Any peer. For a server whose clients are not known beforehand. A client that trusts anyone is protected
-    /// against eavesdroppers only: a host in between can pass for the server.
+    /// Trusts any peer: for a server whose clients are not known beforehand. A client that trusts anyone is
+    /// protected against passive eavesdroppers only: a host on the path can impersonate the server.
     #[must_use]
     pub const fn anyone() -> Self {
         Self { fingerprints: None }

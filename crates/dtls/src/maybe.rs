@@ -1,4 +1,4 @@
-//! An endpoint that encrypts or does not, as is decided when it is made: for bindings to other languages.
+//! An endpoint with or without encryption, decided at run time: for bindings to other languages.
 
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
@@ -12,18 +12,19 @@ use crate::{Encryption, Endpoint, Fingerprint};
 
 /// SCTP, encrypted or not: a [`Machine`] with the same calls and events in either case.
 ///
-/// It dereferences to the SCTP endpoint, for the calls of an application; packets, and [`connect`](Self::connect), go
-/// through this one. Why a handshake failed is the reason with which the association was aborted.
+/// It dereferences to the SCTP endpoint, for the calls of an application; packets, and
+/// [`connect`](Self::connect), must go through this type. If a handshake fails, the abort reason of the
+/// association says why.
 #[derive(Debug)]
 pub enum MaybeEncrypted {
     /// DTLS 1.3.
     Encrypted(Box<Endpoint>),
-    /// SCTP as it is.
+    /// Plain SCTP.
     Unencrypted(Box<rexmit_sctp::Endpoint>),
 }
 
 impl MaybeEncrypted {
-    /// An endpoint with this configuration; without `encryption` it does not encrypt.
+    /// An endpoint with this configuration, without encryption if `encryption` is `None`.
     ///
     /// # Errors
     /// As [`Endpoint::new`].
@@ -58,7 +59,7 @@ impl MaybeEncrypted {
         }
     }
 
-    /// What peers know this endpoint by, if it encrypts.
+    /// The fingerprint of this endpoint's certificate; `None` without encryption.
     #[must_use]
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         match self {
@@ -67,7 +68,7 @@ impl MaybeEncrypted {
         }
     }
 
-    /// The certificate of the peer at `remote`, if the connection with it is secured.
+    /// The fingerprint of the peer at `remote`, if the connection with it is secured.
     #[must_use]
     pub fn peer(&self, remote: SocketAddr) -> Option<Fingerprint> {
         match self {

@@ -1,4 +1,4 @@
-//! Records and the ClientHello, as far as they must be understood ahead of the library (RFC 9147 §4, §5).
+//! Parsing of records and the ClientHello, as far as needed before the library (RFC 9147 §4, §5).
 
 /// Content types of DTLS 1.2 (RFC 6347 §4.1).
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -27,7 +27,8 @@ const fn is_protected(first: u8) -> bool {
     first & 0xe0 == 0x20
 }
 
-/// Takes the first record off `datagram`; `None` if it is cut short, too long, or no record.
+/// Removes the first record from `datagram`, and returns it; `None` if it is truncated, too long, or not a
+/// record.
 fn split_record<'a>(datagram: &mut &'a [u8]) -> Option<&'a [u8]> {
     let first = *datagram.first()?;
     let len = if is_protected(first) {
@@ -87,7 +88,7 @@ pub(crate) fn admissible(datagram: &[u8], is_handshaking: bool) -> Option<&[u8]>
 /// The records that a [session](crate::Session) admits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
-    /// All but application data in the clear.
+    /// All records but plaintext application data.
     Handshake,
     /// Protected records, and flights of a handshake that the peer retransmits.
     Flights,
@@ -169,9 +170,9 @@ pub(crate) struct ClientHello<'a> {
 
 /// The extension that echoes a cookie.
 struct Cookie<'a> {
-    /// Its place among the extensions.
+    /// Its offset among the extensions.
     at: usize,
-    /// Of the whole extension.
+    /// The length of the whole extension.
     len: usize,
     value: &'a [u8],
 }
@@ -219,9 +220,9 @@ impl<'a> ClientHello<'a> {
         self.cookie.as_ref().map(|cookie| cookie.value)
     }
 
-    /// The record with the ClientHello before this one, as the client sent it before it was given a cookie:
-    /// without the cookie, and with as much more of padding if there is any (RFC 8446 §4.1.2). A client that
-    /// changes its padding in another way cannot return a cookie.
+    /// The client's first ClientHello as a record, reconstructed from this second one: without the cookie,
+    /// and with the padding extension, if any, as much longer (RFC 8446 §4.1.2). A client that changed its
+    /// padding in another way cannot complete the handshake.
     pub(crate) fn first(&self) -> Vec<u8> {
         let body = match &self.cookie {
             Some(cookie) => self.body_without(cookie),

@@ -1,8 +1,8 @@
-//! One DTLS connection by itself, for a peer whose address something else has validated: ICE, in WebRTC.
+//! A single DTLS connection, for a peer whose address was validated by other means: by ICE, in WebRTC.
 //!
-//! Unlike [`Endpoint`](crate::Endpoint) there is no cookie, as the address is known to be the peer's, and DTLS 1.2 is
-//! spoken with peers that do not have 1.3 (RFC 8831 §5 requires it). The caller sees to it that datagrams from
-//! other addresses do not get here.
+//! Unlike [`Endpoint`](crate::Endpoint) there is no cookie, as the address is known to be the peer's, and
+//! DTLS 1.2 is used with peers that do not have 1.3 (RFC 8831 §5 requires it). The caller must not pass
+//! datagrams from other addresses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::connection::{Clock, FAR, FLIGHT_RETRIES, LEAST, MAX_HANDSHAKE_BYTES};
 use crate::record::{Admission, ClearNumbers, admissible_in_session, records};
 use crate::{Fingerprint, HandshakeError, Identity, Trust};
 
-/// Overhead of a record per SCTP packet at most: that of DTLS 1.2 with AES-GCM (RFC 6347 §4.1, RFC 5288 §3).
+/// The most bytes that a record adds to an SCTP packet: DTLS 1.2 with AES-GCM (RFC 6347 §4.1, RFC 5288 §3).
 pub const SESSION_OVERHEAD_BYTES: usize = 13 + 8 + 16;
 
-/// What all sessions of a host have in common.
+/// The settings that all sessions of a host share.
 #[derive(Clone)]
 pub struct SessionSettings {
     identity: Identity,
@@ -34,9 +34,8 @@ impl std::fmt::Debug for SessionSettings {
 }
 
 impl SessionSettings {
-    /// Sessions of this host, with datagrams of at most `mtu` bytes. A flight is retransmitted `retransmit_after` its
-    /// transmission, which doubles with each further time; a handshake that takes longer than `handshake_limit` has
-    /// failed.
+    /// Settings of sessions with datagrams of at most `mtu` bytes. A flight is retransmitted after
+    /// `retransmit_after`, which doubles each time; a handshake fails after `handshake_limit`.
     #[must_use]
     pub fn new(
         identity: Identity,
@@ -57,7 +56,7 @@ impl SessionSettings {
         Self { identity, library, handshake_limit, clock: Clock::new() }
     }
 
-    /// What peers know this host by.
+    /// The fingerprint of this host's certificate.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         self.identity.fingerprint()
@@ -80,11 +79,11 @@ pub enum Version {
 pub enum SessionOutput<'a> {
     /// A datagram for the peer.
     Transmit(&'a [u8]),
-    /// The peer has proved that it has this certificate, which is trusted.
+    /// The peer has proved that it owns this trusted certificate.
     Secured(Fingerprint),
-    /// A packet of SCTP that the peer has sealed.
+    /// A decrypted SCTP packet of the peer.
     Packet(&'a [u8]),
-    /// The last output: there is no connection (any more).
+    /// The connection has failed or ended; this is the last output.
     Ended(HandshakeError),
 }
 
@@ -92,7 +91,7 @@ pub enum SessionOutput<'a> {
 enum State {
     Handshaking,
     Secured {
-        /// Until when retransmitted flights of the peer are answered.
+        /// The time until which retransmitted flights of the peer are answered.
         flights_until: Instant,
     },
     Ended,
@@ -100,7 +99,7 @@ enum State {
 
 /// A DTLS connection with one peer, as client or server, without I/O.
 ///
-/// Each call that changes something gets a sink, which is called with what came of it.
+/// Each call that changes the state gets a sink, which is called for each output.
 pub struct Session {
     dtls: Dtls,
     clock: Clock,
@@ -152,13 +151,13 @@ impl Session {
         }
     }
 
-    /// Whether packets can be sealed.
+    /// Whether the connection is established, so that packets can be [sealed](Self::seal).
     #[must_use]
     pub const fn is_secured(&self) -> bool {
         matches!(self.state, State::Secured { .. })
     }
 
-    /// The version both sides agreed on; `None` before.
+    /// The negotiated version; `None` before.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         match self.dtls.protocol_version()? {
@@ -210,7 +209,7 @@ impl Session {
         });
     }
 
-    /// Handles a deadline that is reached.
+    /// Handles an expired timer.
     pub fn handle_timeout(&mut self, now: Instant, mut sink: impl FnMut(SessionOutput<'_>)) {
         if self.state == State::Ended {
             return;
@@ -221,14 +220,15 @@ impl Session {
         }
     }
 
-    /// Seals a packet for the peer. One that is too long for a record, or too early, is dropped.
+    /// Encrypts an SCTP packet for the peer. A packet that is too long for a record, or comes before the
+    /// connection is established, is dropped.
     pub fn seal(&mut self, now: Instant, packet: &[u8], mut sink: impl FnMut(SessionOutput<'_>)) {
         if self.is_secured() && packet.len() <= crate::MAX_PACKET_BYTES {
             self.advance(now, &mut sink, |dtls| dtls.send_application_data(packet).map(drop));
         }
     }
 
-    /// Ends the connection, and tells the peer.
+    /// Closes the connection, and sends the peer an alert.
     pub fn close(&mut self, now: Instant, mut sink: impl FnMut(SessionOutput<'_>)) {
         if self.state != State::Ended {
             self.advance(now, &mut sink, Dtls::close);

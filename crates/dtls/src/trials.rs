@@ -1,4 +1,4 @@
-//! How often records from unknown ports are tried with a connection.
+//! A limit on how often records from unknown ports are tried with a connection.
 
 use std::time::Duration;
 

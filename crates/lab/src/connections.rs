@@ -82,13 +82,13 @@ pub struct Measured {
     pub sending: LatencyDistribution,
     /// The statistics of the link: forward and backward.
     pub link: [LinkStats; 2],
-    /// How late packets left the link; `None` without packets.
+    /// How late packets were sent over the link; `None` without packets.
     pub lateness: Option<Lateness>,
     /// Bytes of the IP header in each packet on the link.
     pub ip_bytes: u64,
 }
 
-/// How late packets left a link.
+/// How late packets were sent over a link, as its emulator measured it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lateness {
     /// The median.

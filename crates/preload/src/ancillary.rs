@@ -12,6 +12,7 @@ mod kind {
     pub(super) const SNDRCV: i32 = 1;
     pub(super) const SNDINFO: i32 = 2;
     pub(super) const RCVINFO: i32 = 3;
+    pub(super) const NXTINFO: i32 = 4;
     pub(super) const PRINFO: i32 = 5;
     pub(super) const DSTADDRV4: i32 = 7;
     pub(super) const DSTADDRV6: i32 = 8;
@@ -75,6 +76,8 @@ fn read_one(kind: i32, body: &[u8], header: &mut Header) -> Outcome<()> {
             header.flags = header.flags & !POLICY | u16_at(body, 0) & POLICY;
             header.time_to_live = u32_at(body, 4);
         }
+        // The first address is the one that is used.
+        kind::DSTADDRV4 | kind::DSTADDRV6 if header.address.is_some() => {}
         kind::DSTADDRV4 => {
             let ip: [u8; 4] = body[..4].try_into().unwrap_or_default();
             header.address = Some(SocketAddr::new(IpAddr::from(Ipv4Addr::from(ip)), port));
@@ -88,36 +91,77 @@ fn read_one(kind: i32, body: &[u8], header: &mut Header) -> Outcome<()> {
     Ok(())
 }
 
-/// The most bytes of [`write`].
-pub(crate) const MOST: usize = 2 * 48;
+/// The control messages of a received message.
+pub(crate) struct Control {
+    bytes: [u8; Self::MOST],
+    length: usize,
+    room: usize,
+    is_cut: bool,
+}
 
-/// The control messages of a received message that fit into `room` bytes: `SCTP_SNDRCV`, then `SCTP_RCVINFO`.
-/// Returns their length.
-pub(crate) fn write(header: &Header, room: usize, to: &mut [u8; MOST]) -> usize {
-    let mut sndrcv = [0; 32];
-    sndrcv[..2].copy_from_slice(&header.stream.to_ne_bytes());
-    sndrcv[4..6].copy_from_slice(&header.flags.to_ne_bytes());
-    sndrcv[8..12].copy_from_slice(&header.ppid.to_ne_bytes());
-    sndrcv[12..16].copy_from_slice(&header.context.to_ne_bytes());
-    sndrcv[28..].copy_from_slice(&header.association.to_ne_bytes());
-    let mut rcvinfo = [0; 28];
-    rcvinfo[..2].copy_from_slice(&header.stream.to_ne_bytes());
-    rcvinfo[4..6].copy_from_slice(&header.flags.to_ne_bytes());
-    rcvinfo[8..12].copy_from_slice(&header.ppid.to_ne_bytes());
-    rcvinfo[20..24].copy_from_slice(&header.context.to_ne_bytes());
-    rcvinfo[24..].copy_from_slice(&header.association.to_ne_bytes());
-    let mut written = 0;
-    for (kind, body) in [(kind::SNDRCV, &sndrcv[..]), (kind::RCVINFO, &rcvinfo[..])] {
-        let length = HEADER + body.len();
-        if written + length > room.min(MOST) {
-            break;
-        }
-        let at = &mut to[written..written + length];
+impl Control {
+    /// All of them: their headers, and bodies of 28, 28 and 32 bytes that are padded.
+    const MOST: usize = 3 * (HEADER + 32);
+
+    /// Control messages for a buffer with `room` bytes.
+    pub(crate) fn new(room: usize) -> Self {
+        let room = room.min(Self::MOST);
+        Self { bytes: [0; Self::MOST], length: 0, room, is_cut: false }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    /// Whether there was no room for one (`MSG_CTRUNC`).
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    fn add(&mut self, kind: i32, body: &[u8]) {
+        let room = self.room - self.length;
+        let length = (HEADER + body.len()).min(room);
+        self.is_cut |= length < HEADER + body.len();
+        // As the kernel, which writes as much of it as there is room for.
+        let Some(body) = length.checked_sub(HEADER).map(|length| &body[..length]) else { return };
+        let at = &mut self.bytes[self.length..self.length + length];
         at[..8].copy_from_slice(&length.to_ne_bytes());
         at[8..12].copy_from_slice(&IPPROTO_SCTP.to_ne_bytes());
         at[12..16].copy_from_slice(&kind.to_ne_bytes());
         at[HEADER..].copy_from_slice(body);
-        written = (written + length.next_multiple_of(8)).min(room);
+        self.length += length.next_multiple_of(8).min(room);
     }
-    written
+
+    /// `SCTP_SNDRCV` (RFC 6458 §5.3.2).
+    pub(crate) fn add_sndrcv(&mut self, header: &Header) {
+        let mut body = [0; 32];
+        body[..2].copy_from_slice(&header.stream.to_ne_bytes());
+        body[4..6].copy_from_slice(&header.flags.to_ne_bytes());
+        body[8..12].copy_from_slice(&header.ppid.to_ne_bytes());
+        body[12..16].copy_from_slice(&header.context.to_ne_bytes());
+        body[28..].copy_from_slice(&header.association.to_ne_bytes());
+        self.add(kind::SNDRCV, &body);
+    }
+
+    /// `SCTP_RCVINFO` (RFC 6458 §5.3.5).
+    pub(crate) fn add_rcvinfo(&mut self, header: &Header) {
+        let mut body = [0; 28];
+        body[..2].copy_from_slice(&header.stream.to_ne_bytes());
+        body[4..6].copy_from_slice(&header.flags.to_ne_bytes());
+        body[8..12].copy_from_slice(&header.ppid.to_ne_bytes());
+        body[20..24].copy_from_slice(&header.context.to_ne_bytes());
+        body[24..].copy_from_slice(&header.association.to_ne_bytes());
+        self.add(kind::RCVINFO, &body);
+    }
+
+    /// `SCTP_NXTINFO` (RFC 6458 §5.3.6), about the message with this header and so many bytes.
+    pub(crate) fn add_nxtinfo(&mut self, next: &Header, bytes: usize) {
+        let mut body = [0; 16];
+        body[..2].copy_from_slice(&next.stream.to_ne_bytes());
+        body[2..4].copy_from_slice(&next.flags.to_ne_bytes());
+        body[4..8].copy_from_slice(&next.ppid.to_ne_bytes());
+        body[8..12].copy_from_slice(&(bytes as u32).to_ne_bytes());
+        body[12..].copy_from_slice(&next.association.to_ne_bytes());
+        self.add(kind::NXTINFO, &body);
+    }
 }

@@ -2,6 +2,7 @@
 
 use libc::{SOL_SOCKET, c_int, iovec};
 use rexmit_sockets::protocol::frame::{HEADER_BYTES, Header, Kind};
+use rexmit_sockets::protocol::marks::Marks;
 use rexmit_sockets::protocol::name::SocketName;
 use rexmit_sockets::protocol::request::{Call, MAX_BODY_BYTES, Request, State};
 use rexmit_sockets::protocol::{IPPROTO_SCTP, Style, address};
@@ -51,13 +52,20 @@ fn body_of(at: Address, length: usize) -> Outcome<iovec> {
 
 /// `socket`; `None` if it is not for SCTP.
 pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> Option<Outcome<c_int>> {
-    let flags = kind & (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK);
-    let kind = kind & !flags;
+    /// The bits of `type` that are no flags.
+    const TYPES: c_int = 0xF;
+    let flags = kind & !TYPES;
+    let kind = kind & TYPES;
     // Nothing but SCTP has sequenced packets over IP.
     let is_default = protocol == 0 && kind == libc::SOCK_SEQPACKET;
     let is_ip = domain == libc::AF_INET || domain == libc::AF_INET6;
-    let is_ours = is_ip && (protocol == IPPROTO_SCTP || is_default);
+    let is_tcp = kind == libc::SOCK_STREAM && [0, libc::IPPROTO_TCP].contains(&protocol);
+    let is_sctp = protocol == IPPROTO_SCTP || is_default;
+    let is_ours = is_ip && (is_sctp || is_tcp && engine::takes_tcp());
     let engine = engine::of_process().filter(|_| is_ours)?;
+    if flags & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) != 0 {
+        return Some(Err(Errno(libc::EINVAL)));
+    }
     let made = engine::socket(engine, domain, kind);
     Some(made.inspect(|fd| raw::set_flags(*fd, flags)))
 }
@@ -85,6 +93,11 @@ fn address_bytes(at: Address, length: usize) -> Outcome<usize> {
     }
 }
 
+/// Linux says so where `bind` says that the family is not supported.
+fn invalid_family(error: Errno) -> Errno {
+    if error == Errno(libc::EAFNOSUPPORT) { Errno(libc::EINVAL) } else { error }
+}
+
 /// `listen`.
 pub(crate) fn listen(name: SocketName, backlog: c_int) -> Outcome<()> {
     ask(name, &request(Call::Listen, name, backlog, 0), NOTHING)
@@ -92,8 +105,8 @@ pub(crate) fn listen(name: SocketName, backlog: c_int) -> Outcome<()> {
 
 /// `connect`.
 pub(crate) fn connect(fd: c_int, name: SocketName, at: Address, length: usize) -> Outcome<()> {
-    let body = body_of(at, length.min(address_bytes(at, length)?))?;
-    connect_over(fd, name, body).map(drop)
+    let bytes = address_bytes(at, length).map_err(invalid_family)?;
+    connect_over(fd, name, body_of(at, length.min(bytes))?).map(drop)
 }
 
 /// Connects to these addresses; the number of the association.
@@ -104,7 +117,7 @@ fn connect_over(fd: c_int, name: SocketName, body: iovec) -> Outcome<u32> {
     let value = raw::own_part_mut(&mut number);
     engine::ask(name.engine, &request, body, value, Some(fd))?;
     if is_non_blocking {
-        if name.style == Style::OneToOne {
+        if name.style.is_one_to_one() {
             fill(fd);
         }
         return Err(Errno(libc::EINPROGRESS));
@@ -147,6 +160,10 @@ pub(crate) fn set_option(
 ) -> Option<Outcome<()>> {
     match level {
         SOL_SOCKET => {
+            if option == libc::SO_RCVLOWAT {
+                // It is the library's own (`Marks`), and has no effect for messages.
+                return Some(Ok(()));
+            }
             if [libc::SO_LINGER, libc::SO_RCVBUF, libc::SO_SNDBUF].contains(&option) {
                 let body = raw::part_at(at, length.min(MAX_OPTION_BYTES));
                 let _ = ask(name, &request(Call::SetOption, name, level, option), body);
@@ -155,6 +172,8 @@ pub(crate) fn set_option(
         }
         // How packets are marked is the engine's.
         libc::IPPROTO_IP | libc::IPPROTO_IPV6 => return Some(Ok(())),
+        // Of a program that means TCP: there is nothing like it, and no delay to switch off.
+        libc::IPPROTO_TCP if engine::takes_tcp() => return Some(Ok(())),
         IPPROTO_SCTP => {}
         _ => return Some(Err(Errno(libc::ENOPROTOOPT))),
     }
@@ -168,8 +187,25 @@ pub(crate) fn set_option(
         option::CONNECTX | option::CONNECTX_OLD => {
             body_of(at, length).and_then(|body| connect_over(fd, name, body)).map(drop)
         }
-        _ => set(Call::SetOption, level, option),
+        _ => set_of_sctp(fd, name, option, (at, length)),
     })
+}
+
+/// Sets an option of SCTP, and remembers what the library itself acts upon.
+fn set_of_sctp(
+    fd: c_int,
+    name: SocketName,
+    option: c_int,
+    (at, length): (Address, usize),
+) -> Outcome<()> {
+    let request = request(Call::SetOption, name, IPPROTO_SCTP, option);
+    let mut number = [0; 4];
+    let value = raw::own_part_mut(&mut number);
+    let answer = engine::ask(name.engine, &request, body_of(at, length)?, value, None)?;
+    if answer.length == number.len() {
+        raw::set_marks(fd, Marks::of_number(u32::from_ne_bytes(number)))?;
+    }
+    Ok(())
 }
 
 /// `getsockopt`; `None` if libc's serves it.
@@ -189,9 +225,11 @@ pub(crate) fn option(
             let is_one_to_one = name.style == Style::OneToOne;
             return number(if is_one_to_one { libc::SOCK_STREAM } else { libc::SOCK_SEQPACKET });
         }
+        (SOL_SOCKET, libc::SO_RCVLOWAT) => return number(1),
         (SOL_SOCKET, libc::SO_ERROR | libc::SO_ACCEPTCONN) => {}
         (SOL_SOCKET, _) => return None,
         (libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => return number(0),
+        (libc::IPPROTO_TCP, _) if engine::takes_tcp() => return number(0),
         (IPPROTO_SCTP, option::PEEL_OFF | option::PEEL_OFF_FLAGS) => {
             return Some(peel_off(name, option == option::PEEL_OFF_FLAGS, to));
         }

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use libc::c_int;
-use rexmit_sockets::protocol::Style;
 use rexmit_sockets::protocol::name::SocketName;
 use rexmit_sockets::protocol::request::{Call, Request, State};
 
@@ -12,9 +11,11 @@ use crate::{Outcome, engine, raw};
 /// Entries of both tables; several sockets may share one.
 const ENTRIES: usize = 1024;
 
-/// Numbers of sockets that were connected when they were last asked for. A socket that was connected once never
-/// becomes unconnected, so that an entry is right as long as it is there.
+/// Numbers of sockets that were connected when they were last asked for. A one-to-one socket that was connected once
+/// never becomes unconnected, so that an entry is right as long as it is there.
 static CONNECTED: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
+/// Sockets and associations that belonged together when they were last asked for.
+static ASSOCIATIONS: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
 /// The threads that receive on sockets.
 static RECEIVING: [AtomicI32; ENTRIES] = [const { AtomicI32::new(0) }; ENTRIES];
 
@@ -32,10 +33,47 @@ pub(crate) fn state(name: SocketName) -> Outcome<State> {
     let to = raw::own_part_mut(&mut value);
     engine::ask(name.engine, &request, raw::own_part(&[]), to, None)?;
     let state = State::of(u32::from_ne_bytes(value)).unwrap_or(State::Idle);
-    if state == State::Connected && name.style == Style::OneToOne {
+    if state == State::Connected && name.style.is_one_to_one() {
         CONNECTED[entry(name.socket)].store(name.socket, Ordering::Relaxed);
     }
     Ok(state)
+}
+
+/// Whether anything may come for a one-to-many socket: it listens, or has an association.
+pub(crate) fn may_receive(name: SocketName) -> Outcome<bool> {
+    let entry = &CONNECTED[entry(name.socket)];
+    if entry.load(Ordering::Relaxed) == name.socket {
+        return Ok(true);
+    }
+    let may_receive = state(name)? != State::Idle;
+    if may_receive {
+        entry.store(name.socket, Ordering::Relaxed);
+    }
+    Ok(may_receive)
+}
+
+/// Whether a one-to-many socket has this association, or had it a short time ago.
+pub(crate) fn has_association(name: SocketName, association: u32) -> Outcome<()> {
+    // The numbers of sockets are random, so that sums hardly collide.
+    let both = name.socket.wrapping_add(u64::from(association) << 32 | u64::from(association));
+    let entry = &ASSOCIATIONS[entry(both)];
+    if entry.load(Ordering::Relaxed) == both {
+        return Ok(());
+    }
+    let first = association as i32;
+    let request = Request { call: Call::Association, socket: name.socket, first, second: 0 };
+    engine::ask(name.engine, &request, raw::own_part(&[]), raw::own_part(&[]), None)?;
+    entry.store(both, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The largest message that the socket sends in one packet.
+pub(crate) fn fragment_bytes(name: SocketName) -> Outcome<usize> {
+    let request = Request { call: Call::Fragment, socket: name.socket, first: 0, second: 0 };
+    let mut value = [0; 4];
+    let to = raw::own_part_mut(&mut value);
+    engine::ask(name.engine, &request, raw::own_part(&[]), to, None)?;
+    Ok(u32::from_ne_bytes(value) as usize)
 }
 
 /// Runs `act`, which does not wait, while no other thread of this process receives on the socket: to read a message

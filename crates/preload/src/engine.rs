@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use libc::{c_int, iovec};
 use rexmit_sockets::protocol::name::{EngineNumber, of_engine};
 use rexmit_sockets::protocol::request::{ANSWER_BYTES, Call, Request};
-use rexmit_sockets::protocol::{ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE};
+use rexmit_sockets::protocol::{
+    ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
+};
 
 use crate::raw;
 use crate::{Errno, Outcome};
@@ -80,6 +82,11 @@ pub(crate) fn of_process() -> Option<EngineNumber> {
     let number = u64::from_str_radix(digits, 16).ok().filter(|number| *number != 0)?;
     NUMBER.store(number, Ordering::Relaxed);
     Some(number)
+}
+
+/// Whether TCP sockets of this process are SCTP's (`rexmit run --tcp-as-sctp`).
+pub(crate) fn takes_tcp() -> bool {
+    raw::variable(TCP_VARIABLE, &mut [0; 8]).is_some()
 }
 
 /// A new socket of the engine of this process.

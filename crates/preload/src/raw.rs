@@ -8,6 +8,7 @@ use std::mem::{size_of, zeroed};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{c_int, c_void, iovec, msghdr, sockaddr, socklen_t};
+use rexmit_sockets::protocol::marks::Marks;
 use rexmit_sockets::protocol::name::SocketName;
 
 use crate::{Errno, Outcome};
@@ -279,12 +280,25 @@ pub(crate) fn peek_offset(fd: c_int) -> Outcome<usize> {
 }
 
 pub(crate) fn set_peek_offset(fd: c_int, offset: usize) -> Outcome<()> {
-    let value = offset as c_int;
+    set_int_option(fd, SO_PEEK_OFF, offset as c_int)
+}
+
+fn set_int_option(fd: c_int, name: c_int, value: c_int) -> Outcome<()> {
     let length = size_of::<c_int>() as socklen_t;
     let at = (&raw const value).cast();
     // SAFETY: the value lives and has this length.
-    check(unsafe { libc_next::setsockopt(fd, libc::SOL_SOCKET, SO_PEEK_OFF, at, length) } as isize)
+    check(unsafe { libc_next::setsockopt(fd, libc::SOL_SOCKET, name, at, length) } as isize)
         .map(drop)
+}
+
+/// The marks of the socket.
+pub(crate) fn marks(fd: c_int) -> Outcome<Marks> {
+    let number = int_option(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT)?;
+    Ok(Marks::of_number(u32::try_from(number).unwrap_or(0)))
+}
+
+pub(crate) fn set_marks(fd: c_int, marks: Marks) -> Outcome<()> {
+    set_int_option(fd, libc::SO_RCVLOWAT, marks.to_number() as c_int)
 }
 
 fn int_option(fd: c_int, level: c_int, name: c_int) -> Outcome<c_int> {
@@ -342,11 +356,27 @@ pub(crate) fn connect_to(name: &[u8]) -> Outcome<c_int> {
     check(fd as isize)?;
     // SAFETY: the address lives and has this length.
     let result = unsafe { libc_next::connect(fd, address.as_ptr().cast(), length as socklen_t) };
-    if let Err(error) = check(result as isize) {
+    let is_there = check(result as isize).and_then(|_| check_user(fd));
+    if let Err(error) = is_there {
         close(fd);
         return Err(error);
     }
     Ok(fd)
+}
+
+/// Whether the other end is of this user, or of root: anybody may take an abstract name, and would get all that the
+/// program sends. As if nobody were there otherwise.
+fn check_user(fd: c_int) -> Outcome<()> {
+    let mut user = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
+    let mut length = size_of::<libc::ucred>() as socklen_t;
+    let at = (&raw mut user).cast();
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: both live, and the value has this length.
+    let result = unsafe { libc_next::getsockopt(fd, level, name, at, &raw mut length) };
+    check(result as isize)?;
+    // SAFETY: it takes nothing.
+    let own = unsafe { libc::geteuid() };
+    if user.uid == 0 || user.uid == own { Ok(()) } else { Err(Errno(libc::ECONNREFUSED)) }
 }
 
 /// Closes a descriptor of our own.

@@ -10,11 +10,13 @@ use libc::{c_int, iovec};
 use rexmit_sockets::protocol::Style;
 use rexmit_sockets::protocol::address;
 use rexmit_sockets::protocol::frame::{HEADER_BYTES, Header, Kind};
+use rexmit_sockets::protocol::marks::Marks;
 use rexmit_sockets::protocol::name::SocketName;
 use rexmit_sockets::protocol::request::State;
 
+use crate::ancillary::Control;
 use crate::raw::{self, Address};
-use crate::{Errno, Outcome, ancillary, descriptor};
+use crate::{Errno, Outcome, descriptor};
 
 /// `MSG_NOTIFICATION` (RFC 6458 §5.3.1, Linux's number).
 const MSG_NOTIFICATION: c_int = 0x8000;
@@ -48,7 +50,7 @@ pub(crate) fn message(
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno(libc::EOPNOTSUPP));
     }
-    if name.style == Style::OneToOne
+    if name.style.is_one_to_one()
         && matches!(descriptor::state(name)?, State::Idle | State::Listening)
     {
         return Err(Errno(libc::ENOTCONN));
@@ -58,6 +60,13 @@ pub(crate) fn message(
         let attempt = descriptor::receiving(name, || attempt(fd, parts, is_peek));
         match attempt {
             Err(Errno(libc::EAGAIN)) if descriptor::may_wait(fd, flags) => {
+                if name.style == Style::OneToMany && !descriptor::may_receive(name)? {
+                    // What came last may have come since.
+                    return descriptor::receiving(name, || self::attempt(fd, parts, is_peek))
+                        .map_err(|error| {
+                            if error == Errno(libc::EAGAIN) { Errno(libc::ENOTCONN) } else { error }
+                        });
+                }
                 raw::wait_readable(fd)?;
             }
             other => return other,
@@ -71,7 +80,6 @@ fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
     let mut bytes = [0; HEADER_BYTES];
     let read_before = raw::peek_offset(fd)?;
     let mut all = [raw::own_part_mut(&mut bytes), raw::part_at(Address(0), 0)];
-    let room: usize = parts.iter().fold(0, |sum, part| sum.saturating_add(part.iov_len));
     let (total, skipped) = if read_before >= HEADER_BYTES {
         // The rest of a message, whose header is read again.
         raw::set_peek_offset(fd, 0)?;
@@ -97,10 +105,23 @@ fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
         return Ok(Received::END);
     }
     let header = Header::parse(&bytes).ok_or(Errno(libc::EIO))?;
-    if header.kind == Kind::Error {
-        raw::consume(fd);
-        return Err(Errno(header.error));
+    match header.kind {
+        Kind::Error => raw::consume(fd),
+        Kind::LastError => {}
+        _ => return taken(fd, header, (total, skipped), parts, is_peek),
     }
+    Err(Errno(header.error))
+}
+
+/// The message that was looked at; it is dropped from the pair if it was read to its end.
+fn taken(
+    fd: c_int,
+    header: Header,
+    (total, skipped): (usize, usize),
+    parts: &[iovec],
+    is_peek: bool,
+) -> Outcome<Received> {
+    let room: usize = parts.iter().fold(0, |sum, part| sum.saturating_add(part.iov_len));
     let rest = total.saturating_sub(skipped);
     let length = rest.min(room);
     let is_whole = length == rest;
@@ -164,19 +185,47 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
         raw::copy_out(&bytes[..room], Address::from(message.msg_name))?;
         message.msg_namelen = bytes.len() as _;
     }
-    let mut control = [0; ancillary::MOST];
-    let room = message.msg_controllen as usize;
-    message.msg_controllen = 0;
-    if let Some(header) = received.header
-        && header.kind == Kind::Data
-        && !message.msg_control.is_null()
-    {
-        let length = ancillary::write(&header, room, &mut control);
-        raw::copy_out(&control[..length], Address::from(message.msg_control))?;
-        message.msg_controllen = length as _;
+    let is_data = |header: &Header| header.kind == Kind::Data;
+    let marks = match received.header.filter(is_data) {
+        Some(_) => raw::marks(fd)?,
+        None => Marks::default(),
+    };
+    let is_null = message.msg_control.is_null();
+    let mut control = Control::new(if is_null { 0 } else { message.msg_controllen as usize });
+    if let Some(header) = received.header {
+        if marks.has_nxtinfo
+            && let Some((next, length)) = next(fd, name)
+        {
+            control.add_nxtinfo(&next, length);
+        }
+        if marks.has_rcvinfo {
+            control.add_rcvinfo(&header);
+        }
+        if marks.has_sndrcv {
+            control.add_sndrcv(&header);
+        }
     }
+    message.msg_controllen = control.bytes().len() as _;
+    if control.is_cut() {
+        message.msg_flags |= libc::MSG_CTRUNC;
+    }
+    raw::copy_out(control.bytes(), Address::from(message.msg_control))?;
     raw::write_header(&message, at)?;
     Ok(received.length)
+}
+
+/// The header of the next message, and the length of its payload, if it is data.
+fn next(fd: c_int, name: SocketName) -> Option<(Header, usize)> {
+    const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    descriptor::receiving(name, || {
+        // With the rest of this message in the pair, there is no next one to be seen.
+        let read_before = raw::peek_offset(fd).ok().filter(|offset| *offset == 0)?;
+        let mut bytes = [0; HEADER_BYTES];
+        let looked = raw::receive_parts(fd, &[raw::own_part_mut(&mut bytes)], PEEK);
+        raw::set_peek_offset(fd, read_before).ok()?;
+        let header = Header::parse(&bytes).filter(|header| header.kind == Kind::Data)?;
+        Some((header, looked.ok()?.0.saturating_sub(HEADER_BYTES)))
+    })
 }
 
 /// `accept4`.
@@ -189,7 +238,7 @@ pub(crate) fn accept(
     if flags & !(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) != 0 {
         return Err(Errno(libc::EINVAL));
     }
-    if name.style == Style::OneToMany {
+    if name.style != Style::OneToOne {
         return Err(Errno(libc::EOPNOTSUPP));
     }
     if descriptor::state(name)? != State::Listening {
@@ -218,7 +267,7 @@ pub(crate) fn accept(
                 return Ok(accepted);
             }
             (Kind::Accepted, None) => return Err(Errno(libc::EMFILE)),
-            (Kind::Error, _) => return Err(Errno(header.error)),
+            (Kind::Error | Kind::LastError, _) => return Err(Errno(header.error)),
             _ => {}
         }
     }

@@ -12,6 +12,8 @@ use crate::{Errno, Outcome, ancillary, descriptor};
 
 /// The largest message: Linux's default of `SO_SNDBUF`, which bounds a message of its SCTP, too.
 const MAX_MESSAGE_BYTES: usize = 212_992;
+/// Messages up to this size need one packet, whatever was set.
+const SMALLEST_FRAGMENT: usize = 256;
 /// The most bytes of ancillary data.
 const MAX_CONTROL_BYTES: usize = 1024;
 /// `sinfo_flags` that end an association, and go with a message without payload.
@@ -33,7 +35,16 @@ pub(crate) fn message(
     if length == 0 && !is_ending || length != 0 && header.flags & 0x200 != 0 {
         return Err(Errno(libc::EINVAL));
     }
-    if name.style == Style::OneToOne {
+    if is_ending && name.style == Style::OneToOne {
+        return Err(Errno(libc::EINVAL));
+    }
+    if length > SMALLEST_FRAGMENT && raw::marks(fd)?.is_unfragmented {
+        let most = descriptor::fragment_bytes(name)?;
+        if length > most {
+            return Err(Errno(libc::EMSGSIZE));
+        }
+    }
+    if name.style.is_one_to_one() {
         let is_unconnected = match descriptor::state(name)? {
             State::Connected | State::Connecting => false,
             State::Idle => header.address.is_none(),
@@ -45,8 +56,8 @@ pub(crate) fn message(
             }
             return Err(Errno(libc::EPIPE));
         }
-    } else if header.address.is_none() && header.association == 0 {
-        return Err(Errno(libc::EPIPE));
+    } else if header.address.is_none() {
+        descriptor::has_association(name, header.association)?;
     }
     let header = header.to_bytes();
     let flags = flags & (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
@@ -70,7 +81,7 @@ pub(crate) fn to(
 ) -> Outcome<usize> {
     let mut header = Header { is_end: true, ..Header::default() };
     if !to.is_null() && length != 0 {
-        header.address = Some(read_address(to, length)?);
+        header.address = Some(read_address(name, to, length)?);
     }
     message(fd, name, &header, &[part], flags)
 }
@@ -87,7 +98,7 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     let mut header = Header { is_end: true, ..Header::default() };
     let (to, length) = (Address::from(message.msg_name), message.msg_namelen as usize);
     if !to.is_null() && length != 0 {
-        header.address = Some(read_address(to, length)?);
+        header.address = Some(read_address(name, to, length)?);
     }
     let mut control = [0; MAX_CONTROL_BYTES];
     let length = message.msg_controllen as usize;
@@ -99,15 +110,11 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     self::message(fd, name, &header, &parts, flags)
 }
 
-/// An address of the program.
-pub(crate) fn read_address(at: Address, length: usize) -> Outcome<std::net::SocketAddr> {
+/// A destination, of a family that the socket has.
+fn read_address(name: SocketName, at: Address, length: usize) -> Outcome<std::net::SocketAddr> {
     let mut bytes = [0; address::STORAGE_BYTES];
     let bytes = bytes.get_mut(..length).ok_or(Errno(libc::EINVAL))?;
     raw::copy_in(at, bytes)?;
-    let known = address::parse(bytes);
-    known.map(|(address, _)| address).ok_or_else(|| {
-        let family = bytes.first_chunk().map_or(0, |family| u16::from_ne_bytes(*family));
-        let is_known = [address::AF_INET, address::AF_INET6].contains(&family);
-        Errno(if is_known { libc::EINVAL } else { libc::EAFNOSUPPORT })
-    })
+    let known = address::parse(bytes).map(|(address, _)| address);
+    known.filter(|address| name.is_ipv6 || address.is_ipv4()).ok_or(Errno(libc::EINVAL))
 }

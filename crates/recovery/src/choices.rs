@@ -1,5 +1,5 @@
-//! The settings of mechanisms that are values: which detector, which window, which path. They stand here and not
-//! beside the mechanisms, which read the configuration.
+//! The settings of mechanisms: which detector, which window, which path. They are apart from the mechanisms,
+//! which read the configuration.
 
 use rexmit_core::config;
 use serde::{Deserialize, Serialize};
@@ -20,8 +20,8 @@ pub enum LossDetection {
         #[serde(default)]
         early_retransmit: bool,
     },
-    /// TCP with SACK: `IsLost` over a scoreboard (RFC 6675 §4). A peer without SACK is served by
-    /// duplicate acknowledgements.
+    /// TCP with SACK: `IsLost` on the scoreboard (RFC 6675 §4). Duplicate ACKs are counted if the peer has no
+    /// SACK.
     Scoreboard {
         /// The reordering tolerated.
         #[serde(default)]
@@ -29,8 +29,9 @@ pub enum LossDetection {
     },
     /// TCP without SACK: duplicate acknowledgements (RFC 5681 §3.2, RFC 6582).
     DuplicateAcks,
-    /// Time: a packet is lost if one that was sent a round trip and a reordering window later has arrived
-    /// (RFC 8985 §6). A TCP peer without SACK is served by duplicate acknowledgements.
+    /// RACK: a packet is lost if a packet sent later has arrived, and a round trip and a reordering window
+    /// have passed since the first was sent (RFC 8985 §6). Duplicate ACKs are counted if a TCP peer has no
+    /// SACK.
     Rack,
 }
 
@@ -39,13 +40,14 @@ pub enum LossDetection {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reordering {
-    /// `missing_reports` of it.
+    /// A constant threshold, [`RecoveryConfig::missing_reports`](crate::RecoveryConfig::missing_reports).
     #[default]
     Fixed,
-    /// The measured reordering of the path, `missing_reports` at least (RR-SCTP §4.3).
+    /// The measured reordering of the path, but at least `missing_reports` (RR-SCTP §4.3).
     Adaptive {
-        /// The initial `pef`, in percent, at most 100: the fraction of reordered packets that the threshold
-        /// spares a retransmission. It follows what each kind of mistake costs.
+        /// The initial `pef`, in percent, at most 100: the share of reordered packets that the threshold is
+        /// to save from a spurious retransmission. It is adapted to the cost of spurious retransmissions and
+        /// of avoidable timeouts.
         percentile: u8,
     },
 }
@@ -61,7 +63,7 @@ impl LossDetection {
         matches!(self, Self::MissingReports { early_retransmit: true, .. })
     }
 
-    /// The initial percentile of a threshold that follows reordering.
+    /// The initial percentile of an adaptive threshold; `None` if the threshold is fixed.
     #[must_use]
     pub const fn percentile(self) -> Option<u8> {
         match self {
@@ -72,7 +74,8 @@ impl LossDetection {
         }
     }
 
-    /// The same with a threshold that follows reordering, if it has one.
+    /// The same detector with an adaptive reordering threshold that begins at `percentile`; unchanged if the
+    /// detector has no such threshold.
     #[must_use]
     pub const fn adaptive(self, percentile: u8) -> Self {
         let reordering = Reordering::Adaptive { percentile };
@@ -114,17 +117,18 @@ pub enum CongestionControl {
     NewReno,
     /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
     Cubic,
-    /// The same, with the packets of a window spread over its round trip (RFC 9002 §7.7).
+    /// CUBIC with pacing: the packets of a window are spread over a round trip (RFC 9002 §7.7).
     PacedCubic,
     /// A window that keeps the queue of the path short, by the delay of round trips, and paced (Copa: Arun and
     /// Balakrishnan, NSDI 2018).
     Copa,
 }
 
-/// Windows of several paths at once that together are as aggressive as one: resource pooling
-/// (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath, "CMT/RPv2").
+/// How the windows of paths that are used at once depend on each other. Resource pooling makes them together
+/// as aggressive as one flow (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath,
+/// "CMT/RPv2").
 ///
-/// With cᵢ for the window of path i and rᵢ for its smoothed round-trip time, path P has the part
+/// With cᵢ for the window of path i and rᵢ for its smoothed round-trip time, path P has the share
 ///
 /// > î = (c_P / r_P) / Σ (cᵢ / rᵢ)
 ///
@@ -134,13 +138,14 @@ pub enum CongestionControl {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Coupling {
-    /// Nothing: each is that of a flow of its own, so that paths that meet at a bottleneck take one
-    /// flow's share each.
+    /// Uncoupled: each path's window is that of an independent flow, so paths that share a bottleneck take
+    /// one flow's share each.
     #[default]
     None,
-    /// Together they are as aggressive as one flow (resource pooling v2). Paths that meet take one
-    /// flow's share there; others are filled if their queues hold some round trips, and less with
-    /// shorter ones, since a loss on either takes half of the rate of both.
+    /// The windows together are as aggressive as one flow (resource pooling v2). Paths that share a
+    /// bottleneck take one flow's share there. Disjoint paths are filled if their queues hold some round
+    /// trips of data, and less if the queues are shorter, since a loss on either path halves the rate of
+    /// both.
     ResourcePoolingV2,
 }
 
@@ -150,11 +155,11 @@ config! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default)]
     pub struct SpuriousConfig {
-        /// Every retransmission is reported as a duplicate: the duplicate TSNs of a SACK, DSACK in TCP (RFC 3708;
-        /// RR-SCTP §4.1).
+        /// An episode was spurious if every retransmission is reported as a duplicate: by the duplicate TSNs
+        /// of a SACK, or DSACK in TCP (RFC 3708; RR-SCTP §4.1).
         pub duplicates: bool,
-        /// After a timeout new data is sent before more is retransmitted, and data sent before the timeout is
-        /// acknowledged (RFC 5682).
+        /// F-RTO (RFC 5682): after a timeout new data is sent before more is retransmitted. The timeout was
+        /// spurious if the next ACKs cover data sent before it.
         pub f_rto: bool,
     }
 }
@@ -172,8 +177,7 @@ impl SpuriousConfig {
 
 /// Which path a retransmission takes.
 ///
-/// A path that is not active gets nothing while another one is active, and of those that are not, the one
-/// with the fewest errors comes first.
+/// An inactive path is used only if no path is active, the one with the fewest errors first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -186,7 +190,8 @@ pub enum RetransmissionDestination {
     Alternate,
     /// Another active path, however the loss was detected (RFC 2960 §6.4).
     Elsewhere,
-    /// As soon as possible: any path whose window has room, chosen at random.
+    /// Any path whose window has room, chosen at random, so that the retransmission is sent as soon as
+    /// possible.
     Asap,
     /// The path with the lowest loss rate; of equals one at random.
     LossRate,
@@ -213,35 +218,35 @@ config! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct CmtConfig {
-        /// New data leave over every active path, as the window of each allows.
+        /// New data is sent over every active path, as the window of each allows.
         pub all_paths: bool,
         /// SFR, split fast retransmit: a unit is reported missing only by the acknowledgement of a later
         /// one that was sent over the same path, and each path has a fast recovery of its own.
         pub split_fast_retransmit: bool,
-        /// CUC, cwnd update: the window of a path grows when the earliest unit outstanding on it is
-        /// acknowledged, those retransmitted and the others looked at apart (CUCv2). Otherwise it grows only
-        /// when the cumulative point of the association advances (RFC 4960 §7.2.1).
+        /// CUC, cwnd update: the window of a path grows when the earliest unit outstanding on that path is
+        /// acknowledged; retransmitted units and others are tracked separately (CUCv2). Otherwise it grows
+        /// only when the cumulative point of the association advances (RFC 4960 §7.2.1).
         pub cwnd_update: bool,
-        /// DAC, delayed acknowledgements: as a receiver, a gap does not hurry an acknowledgement, and it
-        /// says how many packets it answers; as a sender, so many reports count, if all that is newly
-        /// acknowledged was sent over one path and after what is missing.
+        /// Delayed acknowledgements (DAC). As a receiver: a gap does not trigger an immediate SACK, and the
+        /// SACK says how many packets it acknowledges. As a sender: a SACK counts as that many missing
+        /// reports, if all newly acknowledged data was sent over one path and after the missing chunk.
         pub delayed_ack: bool,
-        /// Receive buffer splitting: what is under way over a path is no more than its part of the peer's
-        /// window, so that a slow path with a long queue does not take it all (Dreibholz, Becke, Rathgeb
-        /// and Tüxen 2010). What has arrived and waits for others is of no path.
+        /// Receive buffer splitting: the data outstanding on a path is limited to its share of the peer's
+        /// receive window, so that a slow path with a long queue cannot fill the whole window (Dreibholz,
+        /// Becke, Rathgeb and Tüxen 2010). Data that has arrived out of order counts for no path.
         pub split_buffer: bool,
-        /// Blocking estimation: nothing new leaves over a slower path that would keep faster ones waiting for
-        /// the peer's window, since what they send in the meantime cannot be delivered before it (BLEST:
-        /// Ferlin, Alay, Mehani and Boreli 2016).
+        /// Blocking estimation: no new data is sent over a slower path if faster paths would have to wait for
+        /// the peer's window because of it, since their data could not be delivered before it (BLEST: Ferlin,
+        /// Alay, Mehani and Boreli 2016).
         pub avoid_blocking: bool,
-        /// The coupling of the windows of the paths. Takes [`all_paths`](Self::all_paths)
-        /// and the windows of RFC 9260.
+        /// The coupling of the windows of the paths. Requires [`all_paths`](Self::all_paths) and
+        /// [`CongestionControl::Rfc9260`].
         pub coupling: Coupling,
     }
 }
 
 impl CmtConfig {
-    /// All paths at once, with the three algorithms that this needs.
+    /// Concurrent multipath transfer with the three algorithms that it needs.
     pub const ON: Self = Self {
         all_paths: true,
         split_fast_retransmit: true,
@@ -253,7 +258,7 @@ impl CmtConfig {
     };
 }
 
-/// How a thin stream is told.
+/// What makes a stream thin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -261,9 +266,10 @@ pub enum ThinTest {
     /// `in_flight <= (pttfr + 1) / (1 - lossrate)`, over packets (Petlund 2009 §5.1, Fig. 3).
     #[default]
     PacketsInFlight,
-    /// Fewer than four packets in flight, but not in the slow start that a connection begins with:
-    /// the test of Linux (`tcp_stream_is_thin`).
+    /// Fewer than four packets in flight, and not in the initial slow start: the test of Linux
+    /// (`tcp_stream_is_thin`).
     Linux,
-    /// So many packets in flight at most: for a sender that does not rely on what later packets tell.
+    /// At most this many packets in flight, for a sender whose mechanisms do not wait for ACKs of later
+    /// packets.
     Packets(u8),
 }

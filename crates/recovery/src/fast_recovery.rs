@@ -1,11 +1,11 @@
-//! Fast recovery: when one is under way, and what must be acknowledged before another may begin
-//! (RFC 9260 §7.2.4, RFC 6582 §3.2, RFC 6675 §5.1).
+//! Fast recovery: whether one is in progress, and what must be acknowledged before the next may begin (RFC
+//! 9260 §7.2.4, RFC 6582 §3.2, RFC 6675 §5.1).
 
 /// The fast recovery of an association, and those of its paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FastRecovery {
     phase: Phase,
-    /// Bytes of limited transmit, which are left out when the window is reduced (RFC 5681 §3.2 step 2).
+    /// Bytes sent by limited transmit, which do not count when the window is reduced (RFC 5681 §3.2 step 2).
     beyond_window: u64,
     /// With split fast retransmit, the exit of the recovery that each path is in; empty with one path.
     paths: Box<[Option<u64>]>,
@@ -13,7 +13,7 @@ pub(crate) struct FastRecovery {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// No recovery, and none before that would delay one.
+    /// Not in a recovery, and no earlier recovery or timeout delays the next one.
     #[default]
     Open,
     /// In a recovery until `exit`, the highest unit sent when it began, is acknowledged.
@@ -23,7 +23,7 @@ enum Phase {
 }
 
 impl FastRecovery {
-    /// The number of paths.
+    /// Sets the number of paths.
     pub(crate) fn set_paths(&mut self, count: usize) {
         let known = self.paths.iter().copied().chain(std::iter::repeat(None));
         self.paths = known.take(if count > 1 { count } else { 0 }).collect();
@@ -63,20 +63,20 @@ impl FastRecovery {
         }
     }
 
-    /// A recovery of everything up to `highest` begins.
+    /// Begins a recovery of all units up to `highest`.
     pub(crate) const fn begin(&mut self, highest: u64) {
         self.phase = Phase::Recovering { exit: highest };
         self.beyond_window = 0;
     }
 
-    /// A recovery of `path` begins, of everything up to `highest`.
+    /// Begins a recovery of `path`, of all units up to `highest`.
     pub(crate) fn begin_on_path(&mut self, path: u8, highest: u64) {
         if let Some(exit) = self.paths.get_mut(usize::from(path)) {
             *exit = Some(highest);
         }
     }
 
-    /// Everything up to `cumulative` is acknowledged. Returns whether that ends the recovery.
+    /// Called when everything up to `cumulative` is acknowledged. Returns whether that ends the recovery.
     pub(crate) fn on_acked(&mut self, cumulative: u64) -> bool {
         let is_over = self.exit().is_some_and(|exit| cumulative >= exit);
         if is_over {
@@ -85,8 +85,8 @@ impl FastRecovery {
         is_over
     }
 
-    /// No unit below `earliest` is outstanding on `path`, or none at all. Returns whether that ends the
-    /// recovery of the path.
+    /// Reports that `earliest` is now the lowest outstanding unit of `path`; `None` if the path has none.
+    /// Returns whether that ends the recovery of the path.
     pub(crate) fn on_path_acked(&mut self, path: u8, earliest: Option<u64>) -> bool {
         let Some(exit) = self.paths.get_mut(usize::from(path)) else { return false };
         let is_over = exit.is_some_and(|exit| earliest.is_none_or(|earliest| earliest > exit));
@@ -96,41 +96,41 @@ impl FastRecovery {
         is_over
     }
 
-    /// The recovery ends without being complete: a timeout, or the path is gone.
+    /// Ends the recovery before it is complete, because of a timeout or because the path was removed.
     pub(crate) const fn leave(&mut self) {
         if let Phase::Recovering { exit } = self.phase {
             self.phase = Phase::Done { recover: exit };
         }
     }
 
-    /// The recovery of `path` ends.
+    /// Ends the recovery of `path`.
     pub(crate) fn leave_on_path(&mut self, path: u8) {
         if let Some(exit) = self.paths.get_mut(usize::from(path)) {
             *exit = None;
         }
     }
 
-    /// The timer expired over a loss, with `highest` the highest unit sent.
+    /// Called when the timer expired over a loss, with `highest` the highest unit sent.
     pub(crate) const fn on_timeout(&mut self, highest: u64) {
         self.phase = Phase::Done { recover: highest };
     }
 
-    /// Nothing was lost: what is missing from here on is another loss.
+    /// Forgets the current recovery, because nothing was lost in it: the next loss begins a new one.
     pub(crate) const fn forget(&mut self) {
         self.phase = Phase::Open;
     }
 
-    /// Bytes of limited transmit.
+    /// Bytes sent beyond the window by limited transmit.
     pub(crate) const fn beyond_window(&self) -> u64 {
         self.beyond_window
     }
 
-    /// So many bytes are sent beyond the window.
+    /// Counts `bytes` that are sent beyond the window by limited transmit.
     pub(crate) const fn on_beyond_window(&mut self, bytes: u64) {
         self.beyond_window += bytes;
     }
 
-    /// Data sent beyond the window counts like all other data.
+    /// Counts data sent beyond the window as ordinary data from now on.
     pub(crate) const fn forget_beyond_window(&mut self) {
         self.beyond_window = 0;
     }
@@ -174,7 +174,7 @@ mod tests {
         assert!(recovery.on_path_acked(1, None), "nothing is outstanding");
     }
 
-    /// RFC 6582 §3.2: what was sent before a recovery ended has to be acknowledged before the next.
+    /// RFC 6582 §3.2: data sent before a recovery ended has to be acknowledged before the next one begins.
     #[test]
     fn a_recovery_that_is_left_incomplete_is_remembered_until_nothing_was_lost() {
         let mut recovery = FastRecovery::default();

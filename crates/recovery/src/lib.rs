@@ -5,21 +5,21 @@
 //! worth of the stream, numbered in the order of first sending). It asks [`LossRecovery`] what goes into the next
 //! packet, and hands it acknowledgements and time.
 //!
-//! | room | owns |
+//! | module | owns |
 //! |---|---|
-//! | `recovery` | [`LossRecovery`]: what an acknowledgement, a timer and a packet do, step by step |
+//! | `recovery` | [`LossRecovery`]: the steps of processing an ACK, a timer expiry and a packet |
 //! | `outstanding` | every unit and packet that is outstanding, and their state |
 //! | `paths` | each path's window, timer and reachability; which one data takes |
 //! | `rtt` | the round-trip time, the timeout made from it, and T3-rtx |
 //! | `congestion` | the congestion window and its algorithms |
-//! | `fast_recovery` | the recovery that is under way |
+//! | `fast_recovery` | the current fast recovery |
 //! | `loss` | loss detection: missing reports, scoreboard, duplicate acknowledgements, RACK |
 //! | `probe` | the probe timer of thin streams |
 //! | `redundancy` | redundant copies, bundled or delayed, and their budget |
 //! | `spurious` | detection of spurious retransmissions, and undo |
 //! | `thin` | whether a stream is thin, and what is done while it is |
-//! | `state` | what all mechanisms look at |
-//! | `choices` | settings of mechanisms that are values, below all that read them |
+//! | `state` | the state that all mechanisms read |
+//! | `choices` | the settings of mechanisms (plain values) |
 //! | `config` | the mechanisms as values, and the named profiles |
 
 mod choices;
@@ -62,8 +62,8 @@ pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
 pub use thin::{GroupLimit, MAX_GROUPS, Thinness};
 
-/// The part of this crate that the protocols export: configurations, statistics and what these are made
-/// of. The machinery is for protocols.
+/// The part of this crate that `rexmit-sctp` and `rexmit-tcp` export again: configurations, statistics and
+/// the types in them. The rest is for implementations of protocols.
 pub mod public {
     pub use crate::{
         ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, Field,

@@ -9,24 +9,25 @@ use std::time::Duration;
 
 config! {
     const
-    /// How the retransmission timeout is made (RFC 9260 §6.3.1, §16; RFC 6298 §2).
+    /// The parameters of the retransmission timeout (RFC 9260 §6.3.1, §16; RFC 6298 §2). The default is
+    /// [`RFC9260`](Self::RFC9260).
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct RtoConfig {
-        /// RTO.Initial: the timeout before the first measurement.
+        /// RTO.Initial: the timeout before the first RTT sample (RFC 9260 §16: 1 s).
         #[serde(with = "words::duration")]
         pub initial: Duration,
-        /// RTO.Min: the lower bound.
+        /// RTO.Min: the lower bound of the timeout (RFC 9260 §16: 1 s).
         #[serde(with = "words::duration")]
         pub min: Duration,
-        /// RTO.Max: the upper bound, also of the backoff.
+        /// RTO.Max: the upper bound of the timeout, also when it backs off (RFC 9260 §16: 60 s).
         #[serde(with = "words::duration")]
         pub max: Duration,
-        /// 1 / RTO.Alpha: the weight of the old smoothed time against a new sample.
+        /// 1 / RTO.Alpha: a new sample has the weight 1 / `alpha_inverse` in SRTT (RFC 9260 §16: 8).
         pub alpha_inverse: u32,
-        /// 1 / RTO.Beta: the same for the variation.
+        /// 1 / RTO.Beta: a new deviation has the weight 1 / `beta_inverse` in RTTVAR (RFC 9260 §16: 4).
         pub beta_inverse: u32,
-        /// G: the variation used where a measured one would be zero.
+        /// G, the clock granularity: replaces an RTTVAR of zero (RFC 9260 §6.3.1 G1).
         #[serde(with = "words::duration")]
         pub granularity: Duration,
         /// The lower bound of 4 · RTTVAR in the timeout: G in RFC 6298 §2.3, 200 ms in Linux, zero in
@@ -39,7 +40,7 @@ config! {
 }
 
 impl RtoConfig {
-    /// RFC 9260 §16.
+    /// The values that RFC 9260 §16 recommends.
     pub const RFC9260: Self = Self {
         initial: Duration::from_secs(1),
         min: Duration::from_secs(1),
@@ -51,7 +52,7 @@ impl RtoConfig {
         sample: RttSample::Newest,
     };
 
-    /// lksctp and FreeBSD 6.2: RTO.Initial is that of RFC 2960.
+    /// The values of lksctp and FreeBSD 6.2: RTO.Initial is 3 s (RFC 2960), and [`RttSample::Marked`].
     pub const OF_2006: Self =
         Self { initial: Duration::from_secs(3), sample: RttSample::Marked, ..Self::RFC9260 };
 }
@@ -70,57 +71,57 @@ pub enum RttSample {
     /// The one sent last: the sample is free of the receiver's ACK delay.
     #[default]
     Newest,
-    /// The first one that was sent after the sample before (Linux, FreeBSD): it is marked when it is sent, and its
-    /// sample includes the ACK delay, or a lost ACK.
+    /// The first one sent after the last sample was taken (Linux, FreeBSD). The sample includes the ACK
+    /// delay, and the time until a later ACK if its own was lost.
     Marked,
-    /// The one sent last, even if it was retransmitted, and then from its last transmission: without Karn's
-    /// algorithm, which RFC 9260 §6.3.1 C5 requires. The ACK may be of an earlier transmission. For comparison only
-    /// (Petlund 2009 §8).
+    /// The one sent last, measured from its last transmission even if it was retransmitted: without Karn's
+    /// algorithm, which RFC 9260 §6.3.1 C5 requires. The ACK may be for an earlier transmission. For
+    /// comparison only (Petlund 2009 §8).
     WithoutKarn,
 }
 
-/// What restarts a running retransmission timer, besides an acknowledgement of the earliest unit
-/// outstanding.
+/// Which events restart a running retransmission timer, besides an ACK of the earliest unit outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TimerRestart {
-    /// Sending that unit again (RFC 9260 §6.1, §6.3.2 R1; RFC 6675 §6 allows it).
+    /// Retransmission of the earliest unit outstanding (RFC 9260 §6.1, §6.3.2 R1; RFC 6675 §6 allows it).
     #[default]
     OnResend,
-    /// Nothing (RFC 6298 §5.1 to §5.3); in a recovery without SACK the first partial
-    /// acknowledgement does, the later ones do not (RFC 6582 §3.2 step 3).
+    /// No other event (RFC 6298 §5.1 to §5.3). In a recovery without SACK, only the first partial ACK
+    /// restarts the timer (RFC 6582 §3.2 step 3).
     OnAdvance,
 }
 
-/// Acknowledgements that are looked at.
+/// The number of ACKs that are remembered.
 const RECENT: u32 = 16;
-/// Fewer of them say nothing.
+/// The least number of ACKs from which anything is concluded.
 const LEAST: u8 = 4;
 
-/// How many packets the latest acknowledgements of a thin stream acknowledged (RFC 9260 §6.2, RFC 9293 §3.8.6.3).
+/// Whether the receiver of a thin stream delays ACKs, from the number of packets that the latest ACKs covered
+/// (RFC 9260 §6.2, RFC 9293 §3.8.6.3).
 ///
-/// A receiver that delays acknowledgements answers every second packet. If it does not, an acknowledgement of
-/// two packets follows one that was lost, which is the exception.
+/// A receiver that delays ACKs acknowledges every second packet. With one that does not, an ACK covers two
+/// packets only if the ACK before it was lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckDelay {
-    /// A bit per acknowledgement, the latest lowest: whether it was of several packets.
+    /// One bit per ACK, the latest in the lowest: whether it covered several packets.
     of_several: u16,
     /// Acknowledgements so far, at most [`RECENT`].
     seen: u8,
 }
 
 impl AckDelay {
-    /// Before the first acknowledgement.
+    /// The state before the first ACK.
     const NONE: Self = Self { of_several: 0, seen: 0 };
 
-    /// An acknowledgement without gaps acknowledged several packets, or one.
+    /// Called for an ACK without gaps; `is_of_several` if it covered more than one packet.
     pub(crate) fn on_ack(&mut self, is_of_several: bool) {
         self.of_several = self.of_several << 1 | u16::from(is_of_several);
         self.seen = (self.seen + 1).min(RECENT as u8);
     }
 
-    /// Whether the receiver is taken to delay acknowledgements: most of them are of several packets.
+    /// Whether the receiver is assumed to delay ACKs: most of the remembered ones covered several packets.
     pub(crate) const fn is_usual(&self) -> bool {
         self.seen >= LEAST && 2 * self.of_several.count_ones() > self.seen as u32
     }
@@ -144,7 +145,7 @@ pub enum RttEstimator {
 }
 
 impl RttEstimator {
-    /// Takes a sample in.
+    /// Updates the estimate with `sample`.
     pub fn on_sample(&mut self, sample: Duration, config: &RtoConfig) {
         let (srtt, rttvar) = match *self {
             Self::Unmeasured => (sample, sample / 2),
@@ -166,13 +167,14 @@ impl RttEstimator {
         }
     }
 
-    /// SRTT + max(`min_variation`, 4 · RTTVAR) within the bounds, or RTO.Initial without a sample.
+    /// The retransmission timeout: SRTT + max(`min_variation`, 4 · RTTVAR) within the bounds of `config`, or
+    /// RTO.Initial without a sample. No backoff.
     #[must_use]
     pub fn timeout(&self, config: &RtoConfig) -> Duration {
         self.timeout_within(config, config.min)
     }
 
-    /// The same with `min` for RTO.Min.
+    /// As [`timeout`](Self::timeout), with `min` in place of RTO.Min.
     #[must_use]
     #[inline]
     pub fn timeout_within(&self, config: &RtoConfig, min: Duration) -> Duration {
@@ -190,10 +192,10 @@ fn blend(old: Duration, new: Duration, n: u32) -> Duration {
     old - old / n + new / n
 }
 
-/// The timeout before data if the setup had to be retransmitted (RFC 6298 §5.7).
+/// The timeout for data if the handshake had to be retransmitted (RFC 6298 §5.7).
 const AFTER_SETUP_LOSS: Duration = Duration::from_secs(3);
 
-/// The timeout that applies now: made from the round-trip time, doubled by every expiry until the
+/// The current retransmission timeout: computed from the RTT estimate, and doubled by every expiry until the
 /// next sample (Karn; RFC 9260 §6.3.3 E2, RFC 6298 §5.5).
 #[derive(Clone, Debug)]
 pub struct RtoTimer {
@@ -212,13 +214,13 @@ impl RtoTimer {
         Self { rtt, rto: config.initial, backoffs: 0, ack_delay: AckDelay::NONE }
     }
 
-    /// The timeout.
+    /// The current timeout, with its backoff.
     #[must_use]
     pub const fn rto(&self) -> Duration {
         self.rto
     }
 
-    /// The timeout with `min` for RTO.Min (Petlund 2009 §5.2).
+    /// The current timeout with `min` in place of RTO.Min (Petlund 2009 §5.2).
     #[must_use]
     pub fn rto_within(&self, min: Duration, config: &RtoConfig) -> Duration {
         if self.rtt.srtt().is_none() {
@@ -231,33 +233,33 @@ impl RtoTimer {
         base.saturating_mul(1 << self.backoffs.min(31)).min(config.max)
     }
 
-    /// The round-trip time behind it.
+    /// The RTT estimate.
     #[must_use]
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// How often it was doubled since the last sample.
+    /// How often the timeout was doubled since the last sample.
     #[must_use]
     pub const fn backoffs(&self) -> u32 {
         self.backoffs
     }
 
-    /// A round trip was measured: the backoff collapses.
+    /// Called when a round trip was measured: updates the estimate and ends the backoff.
     pub fn on_sample(&mut self, sample: Duration, config: &RtoConfig) {
         self.rtt.on_sample(sample, config);
         self.forget_backoff(config);
     }
 
-    /// The first round trip was measured after a spurious timeout: the estimate is `rtt`, and the
-    /// backoff collapses (RFC 4015 §3.1 step 11).
+    /// Restarts the estimate at `rtt`, and resets the backoff, at the first sample after a spurious timeout
+    /// (RFC 4015 §3.1 step 11).
     pub(crate) fn restart(&mut self, rtt: RttEstimator, config: &RtoConfig) {
         self.rtt = rtt;
         self.forget_backoff(config);
     }
 
-    /// The setup is done, and had to be retransmitted: without a sample the first timeout over data is
-    /// a long one, but no longer the backoff of the setup (RFC 6298 §5.7).
+    /// Called when the handshake is complete, and had to be retransmitted: without a sample the first timeout
+    /// for data is 3 s, and no longer has the backoff of the handshake (RFC 6298 §5.7).
     pub fn on_setup_lost(&mut self, config: &RtoConfig) {
         if self.rtt == RttEstimator::Unmeasured {
             self.rto = config.initial.max(AFTER_SETUP_LOSS).min(config.max);
@@ -265,13 +267,13 @@ impl RtoTimer {
         }
     }
 
-    /// What it was doubled for was no loss: the backoff collapses without a sample.
+    /// Resets the backoff without a sample, because the expiries were not for losses.
     pub fn forget_backoff(&mut self, config: &RtoConfig) {
         self.rto = self.rtt.timeout(config);
         self.backoffs = 0;
     }
 
-    /// The timer expired: back off.
+    /// Called when the timer expired: doubles the timeout (RFC 6298 §5.5).
     pub fn on_timeout(&mut self, config: &RtoConfig) {
         self.rto = (self.rto * 2).min(config.max);
         self.backoffs += 1;
@@ -280,14 +282,14 @@ impl RtoTimer {
 
 /// T3-rtx of a path: when it expires, thin or not (RFC 9260 §6.3.2, Petlund 2009 §5.2), and its latest expiries.
 ///
-/// A running timer keeps both deadlines, and which one counts is decided when it is looked at: a stream that
-/// becomes thick leaves the mechanisms at once.
+/// A running timer has both deadlines; which one applies is decided when it is checked, so that a stream that
+/// becomes thick has the standard deadline at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct T3 {
     running: Option<Running>,
     /// The earliest unit outstanding when the timer last expired over a loss; `u64::MAX` before.
     expired_over: u64,
-    /// Expiries over that unit that did not double the timeout.
+    /// The number of expiries over that unit that did not double the timeout.
     linear: u8,
 }
 
@@ -295,9 +297,9 @@ pub(crate) struct T3 {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Running {
     pub(crate) started_at: Instant,
-    /// When it expires.
+    /// When the timer expires while the stream is not thin.
     pub(crate) standard: Instant,
-    /// When it expires while the stream of the earliest unit outstanding is thin.
+    /// When the timer expires while the stream of the earliest unit outstanding is thin.
     pub(crate) thin: Instant,
 }
 
@@ -308,7 +310,7 @@ impl Default for T3 {
 }
 
 impl Running {
-    /// When it expires, if that is the same thin or thick.
+    /// When the timer expires, if thin and standard deadline are the same.
     #[inline]
     pub(crate) fn only(&self) -> Option<Instant> {
         (self.standard == self.thin).then_some(self.standard)
@@ -339,13 +341,13 @@ impl T3 {
         self.expired_over == earliest
     }
 
-    /// The timer expired over a loss, with `earliest` as the earliest unit outstanding.
+    /// Called when the timer expired over a loss, with `earliest` as the earliest unit outstanding.
     pub(crate) const fn on_expired_over(&mut self, earliest: u64) {
         self.expired_over = earliest;
     }
 
-    /// Whether an expiry over `earliest` does not double the timeout: while thin, up to `bound` for the same
-    /// unit, so that a dead path is not flooded (Petlund 2009 §5.3). Counts it.
+    /// Whether an expiry over `earliest` leaves the timeout as it is, and counts it if so: while thin, up to
+    /// `bound` expiries for the same unit do, so that a dead path is not flooded (Petlund 2009 §5.3).
     pub(crate) const fn take_linear(&mut self, earliest: u64, is_thin: bool, bound: u8) -> bool {
         if bound == 0 {
             return false;
@@ -358,7 +360,7 @@ impl T3 {
         is_linear
     }
 
-    /// The path leads another way: its expiries are forgotten.
+    /// Forgets the expiries, because the path takes another route.
     pub(crate) fn forget_expiries(&mut self) {
         *self = Self { running: self.running, ..Self::default() };
     }

@@ -20,7 +20,7 @@ use crate::{
     Thinness,
 };
 
-/// See the module.
+/// The state of a sender; see the module.
 #[derive(Debug)]
 pub(crate) struct State<P> {
     pub(crate) config: Arc<RecoveryConfig>,
@@ -34,9 +34,9 @@ pub(crate) struct State<P> {
 /// The paths that units moved between, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moves {
-    /// Units that wait to be retransmitted left these.
+    /// Paths from which units that wait to be retransmitted were moved away.
     pub(crate) left: u64,
-    /// Nothing was outstanding on these before.
+    /// Paths to which units were moved, and on which nothing was outstanding before.
     pub(crate) begun: u64,
 }
 
@@ -82,14 +82,14 @@ impl<P> State<P> {
         most.is_none_or(|most| bytes <= u64::from(most.get()) * u64::from(in_flight))
     }
 
-    /// The same, with the figures that decide it.
+    /// The result of the thin test of `group`, with its figures.
     pub(crate) fn thinness(&self, group: u8) -> Thinness {
         let told = self.groups.config(group).test.explain(&self.thin_inputs(group));
         Thinness { is_thin: told.is_thin && self.has_small_segments(group), ..told }
     }
 
-    /// Whether `group` is judged by itself (`by_stream`) beside others that have at least as many packets in flight on
-    /// `path`: a stream that fills the window by itself is not.
+    /// Whether `group` counts as one stream beside others (`by_stream`), which have at least as many packets
+    /// in flight on `path`: a stream that fills the window by itself does not.
     #[inline]
     pub(crate) fn is_beside_others(&self, path: u8, group: u8) -> bool {
         if self.groups.is_one() || !self.groups.config(group).sctp.by_stream {
@@ -99,13 +99,13 @@ impl<P> State<P> {
         2 * u64::from(own) <= u64::from(self.outstanding.flight(path).packets)
     }
 
-    /// Whether there is one group, and it is not thin for certain: what bulk is asked with every packet.
+    /// Whether there is one group, and it cannot be thin. A fast test, for bulk transfers.
     #[inline]
     pub(crate) fn is_surely_thick(&self) -> bool {
         self.groups.is_one_thick(self.outstanding.packets().packets_of(0))
     }
 
-    /// The group of the earliest unit outstanding on `path`, whose rules are those of T3-rtx.
+    /// The group of the earliest unit outstanding on `path`, whose mechanisms apply to T3-rtx.
     #[inline]
     pub(crate) fn group_of_earliest(&self, path: u8) -> u8 {
         if self.groups.is_one() {
@@ -115,7 +115,7 @@ impl<P> State<P> {
         earliest.map_or(0, Unit::group)
     }
 
-    /// The groups in which the first missing report makes a loss now, one bit each.
+    /// The groups, one bit each, whose units are declared lost at the first missing report now.
     pub(crate) fn first_indication_groups(&self) -> u32 {
         if !self.groups.has_mechanisms() {
             return 0;
@@ -124,8 +124,8 @@ impl<P> State<P> {
         (0..self.groups.count()).filter(acts).fold(0, |groups, group| groups | 1 << group)
     }
 
-    /// Reports, or acknowledged units above, that make a unit of `group` lost where the threshold does not
-    /// follow reordering.
+    /// The number of missing reports, or of units acknowledged above, after which a unit of `group` is
+    /// declared lost, unless the threshold is adaptive.
     pub(crate) fn loss_threshold(&self, group: u8) -> u8 {
         let is_first = self.groups.config(group).first_indication && self.is_thin(group);
         if is_first { 1 } else { self.config.missing_reports }
@@ -144,7 +144,7 @@ impl<P> State<P> {
         signs.is_some_and(|signs| signs.losses.show_overload() || signs.delay.standing() >= limit)
     }
 
-    /// A round trip over `path` shows how much a queue delays.
+    /// Updates the estimate of the queueing delay of `path` with a round trip.
     #[inline]
     pub(crate) fn note_queueing(&mut self, now: Instant, path: u8, rtt: Duration) {
         if self.groups.yields() {
@@ -152,14 +152,14 @@ impl<P> State<P> {
         }
     }
 
-    /// A packet with new data is sent over `path`.
+    /// Counts a packet with new data sent over `path`.
     pub(crate) fn note_first_sent(&mut self, path: u8) {
         if self.groups.yields() {
             self.paths[path].queue.get_or_insert_default().losses.on_sent();
         }
     }
 
-    /// A packet over `path` with data that were sent once is lost.
+    /// Counts the loss of a packet over `path` whose data was sent once.
     pub(crate) fn note_first_lost(&mut self, path: u8) {
         self.paths[path].queue.iter_mut().for_each(|signs| signs.losses.on_lost());
     }
@@ -167,8 +167,8 @@ impl<P> State<P> {
 
 /// Timers.
 impl<P> State<P> {
-    /// The timeout of `path` as it applies now: that of its timer, or a shorter one while the stream of the
-    /// earliest unit outstanding is thin (Petlund 2009 §5.2).
+    /// The present timeout of `path`: that of its timer, or a shorter one while the stream of the earliest
+    /// unit outstanding is thin (Petlund 2009 §5.2).
     pub(crate) fn rto(&self, path: u8) -> Duration {
         let group = self.group_of_earliest(path);
         let timer = &self.paths[path].timer;
@@ -178,22 +178,21 @@ impl<P> State<P> {
         }
     }
 
-    /// When T3-rtx of `path` expires, as things are now.
+    /// When T3-rtx of `path` expires, given the present state.
     pub(crate) fn t3_deadline(&self, path: u8) -> Option<Instant> {
         let t3 = self.paths[path].t3.running()?;
         let is_thin = t3.only().is_none() && self.is_thin(self.group_of_earliest(path));
         Some(if is_thin { t3.thin } else { t3.standard })
     }
 
-    /// Starts T3-rtx of `path` anew; `least`: how long it waits at least while thin, if a probe timer runs
-    /// before it.
+    /// Restarts T3-rtx of `path`. `least` is its least timeout while thin, if a probe timer runs before it.
     pub(crate) fn arm_t3(&mut self, now: Instant, path: u8, least: Option<Duration>) {
         let standard = now + self.paths[path].timer.rto();
         let thin = self.thin_deadline(now, path, least).unwrap_or(standard);
         self.paths[path].t3.start(Running { started_at: now, standard, thin });
     }
 
-    /// The mechanisms have changed: a running T3-rtx of `path` expires by them.
+    /// Recomputes the deadline of a running T3-rtx of `path`, because the mechanisms have changed.
     pub(crate) fn renew_t3(&mut self, path: u8, least: Option<Duration>) {
         if let Some(&t3) = self.paths[path].t3.running() {
             let thin = self.thin_deadline(t3.started_at, path, least).unwrap_or(t3.standard);
@@ -218,8 +217,8 @@ impl<P> State<P> {
         Some(oldest.unwrap_or(start) + rto)
     }
 
-    /// When the oldest transmission in flight on `path` was sent. Of a packet with a known fate, which may
-    /// be forgotten, only the earliest unit is looked at.
+    /// When the oldest unit in flight on `path` was last sent. Of packets that may be forgotten, only that of
+    /// the earliest unit is considered.
     fn oldest_in_flight(&self, path: u8) -> Option<Instant> {
         let packets = self.outstanding.packets();
         let oldest = packets.oldest_in_flight(path).map(|packet| packet.sent_at);
@@ -238,7 +237,7 @@ impl<P> State<P> {
 
 /// Windows and recoveries.
 impl<P> State<P> {
-    /// Whether the window of `path` holds more than data in flight.
+    /// Whether the window of `path` is larger than the data in flight.
     pub(crate) fn has_window_for(&self, path: u8) -> bool {
         self.paths[path].window.has_room(self.outstanding.flight(path).bytes)
     }
@@ -266,19 +265,19 @@ impl<P> State<P> {
         matches!(self.config.loss_detection, LossDetection::MissingReports { .. })
     }
 
-    /// Everything sent so far belongs to the recovery that begins now.
+    /// Begins a recovery of the association, of everything sent so far.
     pub(crate) fn begin_recovery(&mut self) {
         self.statistics.fast_recoveries += 1;
         self.fast_recovery.begin(self.outstanding.next_unit() - 1);
     }
 
-    /// The same on `path` alone.
+    /// Begins a recovery of `path` alone, of everything sent so far.
     pub(crate) fn begin_path_recovery(&mut self, path: u8) {
         self.statistics.fast_recoveries += 1;
         self.fast_recovery.begin_on_path(path, self.outstanding.next_unit() - 1);
     }
 
-    /// The window of `path` is reduced because something on it was lost.
+    /// Reduces the window of `path` for a loss.
     pub(crate) fn reduce_window(&mut self, path: u8) {
         let flight_size = self.outstanding.bytes() - self.fast_recovery.beyond_window();
         self.couple_windows();
@@ -286,21 +285,22 @@ impl<P> State<P> {
         self.retransmit_now(path);
     }
 
-    /// Sets the share of every window in the rate of all paths in use, as they are now.
+    /// Updates the share of each path in the rate of all paths in use, for coupled windows.
     pub(crate) fn couple_windows(&mut self) {
         if self.config.sctp.cmt.coupling != Coupling::None && self.uses_all_paths() {
             self.paths.couple_windows();
         }
     }
 
-    /// Where nothing waits to be retransmitted, no packet may pass the window for it.
+    /// Withdraws the permission to exceed the window for a retransmission from paths that have nothing to
+    /// retransmit.
     pub(crate) fn settle_gates(&mut self) {
         for path in self.paths.numbers() {
             self.paths[path].gate.may_retransmit_now &= self.outstanding.on(path).has_lost();
         }
     }
 
-    /// A packet was declared lost, or its loss was repaired by a copy.
+    /// Counts a packet that was declared lost, or whose loss a copy repaired.
     pub(crate) fn count_lost_packet(&mut self) {
         self.statistics.packets_lost += 1;
         self.groups.refresh(&self.statistics);
@@ -309,7 +309,8 @@ impl<P> State<P> {
 
 /// Paths.
 impl<P> State<P> {
-    /// Where a unit goes that was sent over `path` and is declared lost, by T3-rtx or otherwise.
+    /// The path over which a unit is retransmitted that was sent over `path`; `is_timeout` if T3-rtx declared
+    /// it lost.
     pub(crate) fn destination(&self, path: u8, is_timeout: bool) -> u8 {
         match self.config.sctp.retransmission_destination {
             RetransmissionDestination::Alternate if is_timeout => self.paths.alternate_to(path),
@@ -320,20 +321,21 @@ impl<P> State<P> {
         }
     }
 
-    /// Whether the path of a retransmission is chosen when it is sent.
+    /// Whether the path of a retransmission is chosen only when it is sent.
     #[inline]
     pub(crate) fn chooses_late(&self) -> bool {
         !self.paths.is_one() && self.config.sctp.retransmission_destination.is_chosen_late()
     }
 
-    /// One packet of what was declared lost on `path` may be sent whatever the window says, where it goes
-    /// (RFC 9260 §7.2.4 rule 3).
+    /// Allows one packet of the units declared lost on `path` to be retransmitted beyond the window (RFC 9260
+    /// §7.2.4 rule 3).
     pub(crate) fn retransmit_now(&mut self, path: u8) {
         let to = if self.paths.is_one() { path } else { self.destination(path, false) };
         self.paths[to].gate.may_retransmit_now = true;
     }
 
-    /// A path has changed: new data and what waits to be retransmitted take the best one.
+    /// Chooses the paths of new data and of units that wait to be retransmitted again, after a path has
+    /// changed.
     pub(crate) fn choose_paths(&mut self) -> Moves {
         let mut moves = Moves::default();
         if self.paths.is_one() {
@@ -348,8 +350,8 @@ impl<P> State<P> {
         moves
     }
 
-    /// T3-rtx of `path` expired: what waited for its window goes where the rest goes, of which one packet may
-    /// be sent whatever the window says (RFC 9260 §6.3.3 E3).
+    /// Moves the units that wait for the window of `path`, whose T3-rtx expired, to the path of
+    /// retransmissions; one packet of them may be sent beyond its window (RFC 9260 §6.3.3 E3).
     pub(crate) fn leave_elsewhere(&mut self, path: u8) -> Moves {
         self.paths[path].gate.may_retransmit_now = true;
         let is_one = self.paths.is_one();
@@ -372,7 +374,7 @@ impl<P> State<P> {
         moves
     }
 
-    /// `unit`, which waits to be retransmitted, waits for `to`.
+    /// Moves `unit`, which waits to be retransmitted, to the path `to`.
     pub(crate) fn move_unit(&mut self, unit: u64, to: u8) -> Moves {
         let mut moves = Moves::default();
         if let Some(moved) = self.outstanding.move_to(unit, to) {
@@ -389,7 +391,7 @@ impl<P> State<P> {
         }
     }
 
-    /// Counts a unit that was declared lost; `is_loss`: by the network.
+    /// Counts a unit that was declared lost; `is_loss` if the network lost it.
     pub(crate) fn count_lost(&mut self, lost: &LostUnit, is_loss: bool) {
         if lost.packet.is_none() || !is_loss {
             return;
@@ -402,8 +404,8 @@ impl<P> State<P> {
         self.paths[lost.path].window.on_packet_lost();
     }
 
-    /// The path that retransmissions take now, where that is a choice. `draw` gives a number below its
-    /// argument, for ties.
+    /// Chooses the path of retransmissions, for policies that choose when a packet is sent. `draw` returns a
+    /// random number below its argument, for ties.
     pub(crate) fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
         if !self.chooses_late() {
             return;
@@ -434,10 +436,10 @@ impl<P> State<P> {
         }
     }
 
-    /// Whether `path` may take so many new user bytes. With a split buffer no more than its part of the
-    /// window that the peer advertised last is under way over it; with blocking estimation nothing that
-    /// keeps faster paths waiting for the peer's buffer, which holds what they send meanwhile. A path on
-    /// which nothing is under way may always take something.
+    /// Whether `user_bytes` of new data may be sent over `path`. With a split buffer the data outstanding on
+    /// a path is limited to its share of the window that the peer advertised last. With blocking estimation
+    /// nothing is sent that would make faster paths wait for the peer's buffer. A path with nothing
+    /// outstanding may always send something.
     pub(crate) fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
         if !self.uses_all_paths() {
             return true;
@@ -458,8 +460,8 @@ impl<P> State<P> {
         has_share && !(cmt.avoid_blocking && blocks())
     }
 
-    /// CUC: finds the earliest unit of each path that was sent once and is outstanding. Each unit is passed
-    /// over once per path.
+    /// Finds the earliest outstanding unit of each path that was sent once (CUC). Each unit is visited once
+    /// per path.
     pub(crate) fn find_pseudo_cumulative(&mut self) {
         if !self.uses_all_paths() || !self.config.sctp.cmt.cwnd_update {
             return;
@@ -482,8 +484,8 @@ impl<P> State<P> {
 /// The peer's receive window.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerWindow {
-    /// What it advertised last, in bytes.
+    /// The window advertised last (a_rwnd), in bytes.
     pub a_rwnd: u64,
-    /// The most that it ever advertised: what its buffer holds, in bytes.
+    /// The largest window ever advertised, that is, the peer's receive buffer, in bytes.
     pub buffer: u64,
 }

@@ -5,37 +5,37 @@ use std::ops::AddAssign;
 use rexmit_core::trace::{Detector, SendCause};
 use serde::{Deserialize, Serialize};
 
-/// A count for each cause of sending something again.
+/// Transmissions after the first, counted by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByCause {
-    /// The retransmission timer expired.
+    /// T3-rtx (the retransmission timer) expired.
     pub timeout: u64,
-    /// Missing reports.
+    /// Fast retransmit: missing reports, duplicate ACKs, or RACK.
     pub fast_retransmit: u64,
-    /// Bundled with another retransmission.
+    /// Outstanding data bundled with another retransmission.
     pub bundled: u64,
-    /// A probe of a closed window.
+    /// Probes of a closed receive window.
     pub window_probe: u64,
     /// Early Fast Retransmit.
     #[serde(default)]
     pub early: u64,
-    /// Copies sent redundantly, bundled with new data or alone: not retransmissions.
+    /// Redundant copies, bundled with new data or alone. They are not retransmissions.
     #[serde(default)]
     pub redundant: u64,
-    /// The recovery timer of a thin stream.
+    /// The probe timer of a thin stream expired.
     #[serde(default)]
     pub probe: u64,
 }
 
 impl ByCause {
-    /// All retransmissions together, without redundant copies.
+    /// The number of all retransmissions, without redundant copies.
     #[must_use]
     pub const fn total(&self) -> u64 {
         let by_time = self.timeout + self.early + self.probe;
         by_time + self.fast_retransmit + self.bundled + self.window_probe
     }
 
-    /// Adds one unit that was sent because of `cause`; new data are no repetition.
+    /// Counts a unit that was sent because of `cause`; new data is not counted.
     pub const fn count(&mut self, cause: SendCause) {
         match cause {
             SendCause::New => {}
@@ -58,35 +58,35 @@ pub struct PathCounters {
     pub packets: u64,
     /// Packets declared lost; probes of a closed window are not.
     pub packets_lost: u64,
-    /// Of the packets, those that began with something retransmitted.
+    /// Packets among these whose first content was a retransmission.
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
 }
 
-/// Retransmission events in which nothing was lost, as far as the sender found out.
+/// Recovery episodes in which nothing was lost, as far as the sender detected them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SpuriousEvents {
-    /// Fast retransmits, with all until fast recovery ended.
+    /// Episodes that a fast retransmit began; each lasts until fast recovery ends.
     pub fast_retransmits: u32,
     /// Expiries of the retransmission timer.
     pub timeouts: u32,
-    /// Of both, those that duplicate reports told.
+    /// How many of both kinds were detected by duplicate reports.
     pub by_duplicates: u32,
-    /// Those that timestamps told.
+    /// How many were detected by timestamps (Eifel, RFC 3522).
     pub by_timestamps: u32,
-    /// Those that F-RTO told.
+    /// How many were detected by F-RTO (RFC 5682).
     pub by_f_rto: u32,
-    /// Those after which the window was set to go back to where it was.
+    /// How many were undone, so that the window is restored.
     pub undone: u32,
-    /// Duplicate reports that no copy of ours explains: the network's.
+    /// Duplicate reports of data that was sent only once: the network duplicated it.
     pub unexplained_duplicates: u32,
 }
 
 impl SpuriousEvents {
-    /// Adds one event that `kind` began.
+    /// Counts an episode that `kind` began and `by` detected.
     pub(crate) const fn count(&mut self, kind: SendCause, by: Detector) {
         match kind {
             SendCause::Timeout => self.timeouts += 1,
@@ -99,23 +99,23 @@ impl SpuriousEvents {
         }
     }
 
-    /// All of them.
+    /// The number of all spurious episodes.
     #[must_use]
     pub const fn total(&self) -> u32 {
         self.fast_retransmits + self.timeouts
     }
 }
 
-/// How much reordering the sender bears on a path now.
+/// The reordering tolerated on a path now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ReorderingState {
-    /// Missing reports, or units acknowledged above, that make a loss.
+    /// The number of missing reports, or of units acknowledged above, after which a unit is declared lost.
     pub missing_reports: u16,
-    /// The fraction of reordered packets that this is to spare a retransmission; zero where it does
-    /// not follow the path.
+    /// `pef`, 0 to 1: the share of reordered packets that the threshold is to save from a spurious
+    /// retransmission. Zero if the threshold is fixed.
     pub percentile: f64,
-    /// The most that a late packet needed lately, to within 1/16; zero if none was late.
+    /// The largest threshold that any late packet needed lately, accurate to 1/16; zero if none was late.
     pub extent: u16,
 }
 
@@ -127,33 +127,33 @@ pub struct RecoveryStatistics {
     pub packets: u64,
     /// Packets declared lost; probes of a closed window are not.
     pub packets_lost: u64,
-    /// Of the packets, those that began with something retransmitted.
+    /// Packets among these whose first content was a retransmission.
     pub retransmission_packets: u64,
     /// Units sent for the first time.
     pub new_units: u64,
     /// Units retransmitted.
     pub retransmitted: ByCause,
-    /// Of these, the ones that a duplicate report proved spurious.
+    /// Units retransmitted that a duplicate report proved spurious.
     pub spurious: ByCause,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Entries into fast recovery.
+    /// Fast recoveries begun.
     pub fast_recoveries: u64,
     /// Bytes of units that were copied redundantly.
     pub redundant_bytes: u64,
-    /// Of the units copied redundantly, those in packets of their own.
+    /// Units copied redundantly in packets of their own.
     pub delayed_copies: u64,
-    /// Copies in packets of their own that the budget, or a queue on the path, did not allow, and
-    /// packets with new data for which it allowed no copies.
+    /// Delayed copies that the budget, or a queue on the path, denied, and packets with new data for which it
+    /// allowed no copies.
     pub copies_denied: u64,
-    /// Spurious retransmissions by the recovery timer whose packet had arrived in time, as far as
-    /// can be told: its acknowledgement was lost.
+    /// Spurious retransmissions by the probe timer of packets that had arrived in time, as far as can be
+    /// detected: their ACK was lost.
     pub acks_missed: u64,
-    /// Packets whose loss such a copy repaired.
+    /// Packets lost whose data a redundant copy delivered.
     pub packets_repaired: u64,
-    /// How often a stream with thin mechanisms went from thin to thick or back.
+    /// How often a stream with mechanisms for thin streams became thin or thick.
     pub thin_changes: u64,
-    /// Retransmission events that were spurious, where the profile looks for them.
+    /// Spurious recovery episodes, if the profile detects them.
     pub spurious_events: SpuriousEvents,
 }
 
@@ -165,7 +165,7 @@ impl RecoveryStatistics {
     }
 }
 
-/// The counts of several associations together. Names every field, so that none is forgotten.
+/// Adds the counts of several associations. Names every field, so that none is left out.
 macro_rules! sums {
     ($($counts:ident { $($field:ident)* })*) => {$(
         impl AddAssign for $counts {

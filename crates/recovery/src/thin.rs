@@ -1,5 +1,5 @@
-//! Whether a stream is thin: too little of it is in flight for a loss to show in time
-//! (Petlund 2009 §5.1), and what is done about loss while it is.
+//! The test of whether a stream is thin, that is, whether it has too few packets in flight for a loss to be
+//! detected in time (Petlund 2009 §5.1), and the groups of streams with their mechanisms.
 
 #[cfg(test)]
 mod tests;
@@ -9,22 +9,22 @@ use serde::Serialize;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The criterion of the thin test.
+/// The inputs of the thin test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThinInputs {
     /// Packets in flight: neither acknowledged nor declared lost.
     pub(crate) in_flight: u32,
     /// Packets sent so far.
     pub(crate) sent: u64,
-    /// Of these, the ones declared lost: the ratio is `lossrate`.
+    /// Packets declared lost; `lost / sent` is `lossrate`.
     pub(crate) lost: u64,
     /// Packets that trigger a fast retransmit: `pttfr`.
     pub(crate) pttfr: u8,
-    /// No window was reduced so far.
+    /// Whether no window was ever reduced.
     pub(crate) is_initial_slow_start: bool,
 }
 
-/// The outcome of the thin test, with what it rests on.
+/// The result of the thin test, with its inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Thinness {
@@ -34,12 +34,12 @@ pub struct Thinness {
     pub in_flight: u32,
     /// The fraction of packets declared lost.
     pub loss_rate: f64,
-    /// The most packets in flight of a thin stream; infinite if every packet was lost.
+    /// The most packets in flight with which the stream counts as thin; infinite if every packet was lost.
     pub bound: f64,
 }
 
 impl ThinTest {
-    /// Whether a stream is thin. Exact: no rounding decides.
+    /// Whether a stream is thin. Exact, without rounding.
     pub(crate) fn is_thin(self, inputs: &ThinInputs) -> bool {
         match self {
             Self::PacketsInFlight => {
@@ -58,8 +58,9 @@ impl ThinTest {
         }
     }
 
-    /// Neither of the first two tests calls a stream with more packets in flight thin, until a further
-    /// packet is declared lost: packets sent until then only lower the loss rate.
+    /// An upper bound of the packets in flight of a thin stream, for [`ThinTest::PacketsInFlight`] and
+    /// [`ThinTest::Linux`]. It holds until another packet is declared lost, because packets sent meanwhile
+    /// only lower the loss rate.
     pub(crate) fn most_when_thin(pttfr: u8, sent: u64, lost: u64) -> u32 {
         const LINUX: u64 = 3;
         let bound = (u64::from(pttfr) + 1).saturating_mul(sent.max(1));
@@ -70,7 +71,7 @@ impl ThinTest {
         u32::try_from(most.max(LINUX)).unwrap_or(u32::MAX)
     }
 
-    /// The same, with the figures behind it.
+    /// The result of the test with its figures.
     pub(crate) fn explain(self, inputs: &ThinInputs) -> Thinness {
         let (sent, lost) = (inputs.sent, inputs.lost);
         let loss_rate = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
@@ -84,25 +85,25 @@ impl ThinTest {
     }
 }
 
-/// Groups of one association at most.
+/// The most groups of an association, group 0 included.
 pub const MAX_GROUPS: usize = 32;
 
-/// There are [`MAX_GROUPS`] groups, and no more.
+/// The association has [`MAX_GROUPS`] groups already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupLimit;
 
 #[derive(Clone, Debug)]
 struct Group {
     thin: Mechanisms,
-    /// Whether it was thin when it was looked at last.
+    /// Whether the group was thin when it was tested last.
     was_thin: Option<bool>,
 }
 
 #[derive(Clone, Debug)]
 enum Mechanisms {
-    /// Those of the configuration, which many associations share.
+    /// The mechanisms of the configuration, which associations share.
     Configured(Arc<RecoveryConfig>),
-    /// Its own.
+    /// Mechanisms of the group alone.
     Own(Box<ThinConfig>),
 }
 
@@ -130,15 +131,15 @@ impl Group {
 pub(crate) struct Groups {
     base: Group,
     others: Vec<Group>,
-    /// `pttfr`: missing reports that make a loss.
+    /// `pttfr`: the number of missing reports after which a packet is lost.
     pttfr: u8,
-    /// Some group has a mechanism.
+    /// Whether any group has a mechanism.
     has_mechanisms: bool,
     /// The groups that have a probe timer, one bit each.
     probed: u32,
-    /// Some group backs off by queueing delay.
+    /// Whether any group backs off by queueing delay.
     yields: bool,
-    /// No group with more packets in flight is thin: spares bulk the exact test.
+    /// No group with more packets in flight than this is thin, which saves bulk transfers the exact test.
     most_when_thin: u32,
 }
 
@@ -158,7 +159,7 @@ impl Groups {
         groups
     }
 
-    /// A new group with these mechanisms.
+    /// Adds a group with the mechanisms `thin`, and returns its number.
     pub(crate) fn add(
         &mut self,
         thin: ThinConfig,
@@ -173,13 +174,13 @@ impl Groups {
         Ok(group)
     }
 
-    /// `group` has these mechanisms from now on.
+    /// Sets the mechanisms of `group`.
     pub(crate) fn set(&mut self, group: u8, thin: ThinConfig, statistics: &RecoveryStatistics) {
         *self.group_mut(group) = Group::own(thin);
         self.refresh(statistics);
     }
 
-    /// The mechanisms have changed, or the loss rate has risen.
+    /// Recomputes what is derived from the mechanisms and the loss rate, after either has changed.
     pub(crate) fn refresh(&mut self, statistics: &RecoveryStatistics) {
         let all = std::iter::once(&self.base).chain(&self.others);
         self.has_mechanisms = all.clone().any(|group| group.thin.is_any());
@@ -211,7 +212,7 @@ impl Groups {
         }
     }
 
-    /// How many there are.
+    /// The number of groups.
     pub(crate) fn count(&self) -> u8 {
         self.others.len() as u8 + 1
     }
@@ -246,26 +247,26 @@ impl Groups {
         self.has_mechanisms && (0..self.count()).any(has_copies)
     }
 
-    /// Whether a group with so many packets in flight is not thin for certain.
+    /// Whether no group with `in_flight` packets in flight can be thin.
     #[inline]
     pub(crate) const fn is_surely_thick(&self, in_flight: u32) -> bool {
         in_flight > self.most_when_thin
     }
 
-    /// Whether nothing depends on whether a group is thin; `in_flight` are the packets of group 0.
+    /// Whether the thin test makes no difference; `in_flight` are the packets of group 0.
     #[inline]
     pub(crate) fn is_known_thick(&self, in_flight: u32) -> bool {
         !self.has_mechanisms || (self.base.was_thin == Some(false) && self.is_one_thick(in_flight))
     }
 
-    /// Whether there is one group, and it is not thin for certain.
+    /// Whether there is one group, and it cannot be thin.
     #[inline]
     pub(crate) const fn is_one_thick(&self, in_flight: u32) -> bool {
         self.is_one() && self.is_surely_thick(in_flight)
     }
 
-    /// `group` is thin or not. Returns whether that is another than before, and whether it was known before,
-    /// for a group with mechanisms.
+    /// Records whether `group` is thin. Returns, for a group with mechanisms whose state has changed, whether
+    /// the state was known before; `None` otherwise.
     pub(crate) fn note(&mut self, group: u8, is_thin: bool) -> Option<bool> {
         let known = self.group_mut(group);
         if known.was_thin == Some(is_thin) || !known.thin.is_any() {

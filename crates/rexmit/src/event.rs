@@ -1,16 +1,17 @@
-//! Events of an association for the application, in a bounded queue,
-//! as the application may never read it.
+//! Events of an association for the application, in a bounded queue, because an application may never read
+//! them.
 
 use std::collections::VecDeque;
 
 pub use rexmit_sctp::{Event, Missed};
 
-/// Events other than failures that wait to be read, per association. More are [`Event::Missed`].
+/// The most unread events of an association, failed messages not counted. Further ones are counted by
+/// [`Event::Missed`].
 pub const MAX_EVENTS: usize = 1024;
 
-/// Memory of failed messages that wait to be read, per association, in bytes. More are
-/// [`Event::Missed`]. It holds what a send buffer of the default size held, unless its messages
-/// were tiny.
+/// The most memory for unread failed messages of an association, in bytes. Further ones are counted by
+/// [`Event::Missed`]. It is enough for the content of a send buffer of the default size, unless its messages
+/// are tiny.
 pub const MAX_FAILED_BYTES: usize = 4 << 20;
 
 /// Memory that a failed message keeps; zero for other events.

@@ -1,10 +1,10 @@
 //! Reliable transport that recovers from loss before its users notice: SCTP (RFC 9260) and TCP
 //! (RFC 9293) in user space, with an async API on tokio.
 //!
-//! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints:
-//! it carries messages, not bytes, over many streams that do not wait for each other's losses, and
-//! says what became of each message. A [`Stream`] is a handle of one of its outgoing streams. TCP is
-//! in [`tcp`]: a stack over a TUN device, listeners and byte streams.
+//! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints: it
+//! carries messages, not bytes, over many streams that do not wait for each other's losses, and reports
+//! each message that was not delivered. A [`Stream`] is a handle of one of its outgoing streams. TCP is in [`tcp`]: a
+//! stack over a TUN device, listeners and byte streams.
 //!
 //! An echo server and its client:
 //!
@@ -45,8 +45,7 @@
 //!
 //! # Recovery profiles
 //!
-//! How an association deals with loss is a value, [`AssociationConfig::recovery`], and has named
-//! profiles:
+//! Loss recovery of an association is configured by [`AssociationConfig::recovery`], which has named profiles:
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -60,8 +59,8 @@
 //!
 //! # Delivery
 //!
-//! A message is delivered in the order of its stream unless its [`Delivery`] says otherwise, and retransmitted until
-//! its lifetime is over:
+//! A message is delivered in the order of its stream, and retransmitted until the association ends, unless
+//! its [`Delivery`] says otherwise:
 //!
 //! ```
 //! # async fn example(association: rexmit::Association) -> Result<(), rexmit::SendError> {
@@ -79,7 +78,7 @@
 //! | call | default | where to change it |
 //! |---|---|---|
 //! | [`Association::connect`], [`Endpoint::connect`], [`tcp::Stack::connect`] | 10 s, then [`ConnectError::NoAnswer`] or [`ConnectError::Handshake`] | [`TimeLimits::connect`] of an [`Endpoint`] |
-//! | [`Association::shutdown`], [`Endpoint::shutdown`], [`tcp::Stack::shutdown`] | 5 s, then the peer is told of an abort | [`TimeLimits::shutdown`] |
+//! | [`Association::shutdown`], [`Endpoint::shutdown`], [`tcp::Stack::shutdown`] | 5 s without progress, then the association is aborted | [`TimeLimits::shutdown`] |
 //! | a peer that is silent while data is sent to it | 15 s with `interactive`, then [`CloseReason::Unreachable`] | [`AssociationConfig::dead_after`] |
 //! | a message with a lifetime | none: [`Event::MessageFailed`] once it is over | [`Delivery::lifetime`] |
 //!
@@ -99,8 +98,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
 //!
-//! An idle association sends nothing but HEARTBEATs, so that a dead peer is found after minutes. An
-//! application that needs to know sooner sends a message now and then, which `dead_after` watches.
+//! An idle association sends only HEARTBEATs, so that a dead peer is detected after minutes. To detect it
+//! sooner, the application sends a message from time to time, to which `dead_after` applies.
 //!
 //! # The parts
 //!
@@ -110,8 +109,8 @@
 //! | [`association`] | sending, receiving, ending |
 //! | [`event`] | events for the application, and the limits of unread ones |
 //! | [`tcp`] | TCP over TUN devices: stacks, listeners, streams |
-//! | [`emulator`] | a bad link for tests and demonstrations, in real time |
-//! | [`proxy`] | our TCP in front of a service that has the kernel's |
+//! | [`emulator`] | an emulated link for tests and demonstrations, in real time |
+//! | [`proxy`] | our TCP in front of a service that uses the kernel's |
 //! | [`tun`] | IP packets exchanged with the kernel; network namespaces |
 //! | [`clock`] | the monotonic clock, and precise waiting |
 //!

@@ -1,27 +1,30 @@
 //! How long calls wait for a peer.
 
+#[cfg(feature = "udp")]
+use std::pin::pin;
 use std::time::Duration;
 
 rexmit_core::config! {
-    /// Time limits of the calls of an endpoint and its associations, or of a TCP stack, that wait for a peer. `None` waits as long as
-    /// the protocol does.
+    /// Time limits of the calls of an endpoint and its associations, or of a TCP stack, that wait for a peer.
+    /// `None` waits until the protocol gives up.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct TimeLimits {
-        /// Of [`Endpoint::connect`](crate::Endpoint::connect), [`Stack::connect`](crate::tcp::Stack::connect) and their
-        /// variants: 10 s. Without a limit the association's `max_init_retransmits` decides, which is four minutes by
-        /// default, or the connection's `max_syn_retransmits`, three minutes.
+        /// The limit of [`Endpoint::connect`](crate::Endpoint::connect),
+        /// [`Stack::connect`](crate::tcp::Stack::connect) and their variants. Default 10 s. `None` leaves it
+        /// to the association's `max_init_retransmits`, four minutes by default, or the connection's
+        /// `max_syn_retransmits`, three minutes.
         pub connect: Option<Duration>,
-        /// Of [`Endpoint::shutdown`](crate::Endpoint::shutdown) and
-        /// [`Association::shutdown`](crate::Association::shutdown): 5 s, then the association is aborted
-        /// and messages that were not acknowledged fail. Of [`Stack::shutdown`](crate::tcp::Stack::shutdown), too:
-        /// connections that are left are reset. To end an association after a lot of data
-        /// on a slow path needs more. An association whose last handle is dropped has no such limit.
+        /// The limit of [`Endpoint::shutdown`](crate::Endpoint::shutdown) and
+        /// [`Association::shutdown`](crate::Association::shutdown): without progress for this time, that is, if the
+        /// peer has acknowledged nothing, associations are aborted and unacknowledged messages fail. And the limit
+        /// of [`Stack::shutdown`](crate::tcp::Stack::shutdown) as a whole, after which connections are reset.
+        /// Default 5 s. An association whose last handle is dropped has no such limit.
         pub shutdown: Option<Duration>,
     }
 }
 
 impl TimeLimits {
-    /// Calls wait as long as the protocol does.
+    /// No limits: calls wait until the protocol gives up.
     pub const NONE: Self = Self { connect: None, shutdown: None };
 }
 
@@ -40,5 +43,26 @@ pub(crate) async fn within<T>(limit: Option<Duration>, done: impl Future<Output 
     match limit {
         Some(limit) => tokio::time::timeout(limit, done).await.ok(),
         None => Some(done.await),
+    }
+}
+
+/// Waits for `done` as long as `left`, bytes to be acknowledged, falls within each `limit`: `None` if it did not.
+#[cfg(feature = "udp")]
+pub(crate) async fn while_it_falls<T>(
+    limit: Option<Duration>,
+    left: impl Fn() -> usize,
+    done: impl Future<Output = T>,
+) -> Option<T> {
+    let mut done = pin!(done);
+    let mut before = left();
+    loop {
+        if let Some(value) = within(limit, done.as_mut()).await {
+            return Some(value);
+        }
+        let now = left();
+        if now >= before {
+            return None;
+        }
+        before = now;
     }
 }

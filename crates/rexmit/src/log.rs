@@ -1,10 +1,9 @@
-//! What happens to associations, as events of the crate `tracing` with the target `rexmit`; nothing
-//! without the feature of this name.
+//! Events of associations for the crate `tracing`, with the target `rexmit`. Requires the feature `tracing`.
 //!
 //! | level | events |
 //! |---|---|
 //! | warn | an association was not accepted, because too many waited |
-//! | info | an encrypted connection is there, or is not (any more); an association is established, or has ended; a path, or the path of data, has changed |
+//! | info | an encrypted connection is established, has failed or has ended; an association is established, or has ended; a path, or the path of data, has changed |
 //! | debug | a retransmission event began, was spurious, was undone; a timeout |
 
 #[cfg(feature = "tracing")]

@@ -135,3 +135,22 @@ async fn a_message_that_is_no_part_of_a_stream_of_bytes_is_an_error() {
     pair.ours.stream(0).send("another").await.unwrap();
     assert_eq!(patiently(pair.theirs.recv()).await.unwrap().payload, "another");
 }
+
+/// What a peer sends on the stream after its end would wait for a reader that reads nothing more, and everything else
+/// behind it.
+#[tokio::test]
+async fn a_reader_whose_stream_has_ended_delays_nothing() {
+    let pair = pair().await;
+    let mut reader = pair.theirs.stream(0).reader();
+    let mut writer = pair.ours.stream(0).writer();
+    writer.write_all(b"all").await.unwrap();
+    writer.shutdown().await.unwrap();
+    pair.ours.stream(0).send("after the end").await.unwrap();
+    pair.ours.stream(1).send("behind it").await.unwrap();
+    let mut all = Vec::new();
+    assert_eq!(patiently(reader.read_to_end(&mut all)).await.unwrap(), 3);
+    for wanted in ["after the end", "behind it"] {
+        assert_eq!(patiently(pair.theirs.recv()).await.unwrap().payload, wanted);
+    }
+    assert_eq!(reader.read(&mut [0]).await.unwrap(), 0, "the end stays the end");
+}

@@ -71,6 +71,34 @@ async fn shutdown_of_an_association_aborts_it_when_its_time_is_over() {
     assert!(matches!(event, Some(Event::MessageFailed { .. })), "{event:?}");
 }
 
+/// A receiver that reads so slowly that everything takes several times the limit.
+#[tokio::test]
+async fn shutdown_goes_on_while_data_is_acknowledged() {
+    const MESSAGES: usize = 40;
+    let small = AssociationConfig::rfc9260().receive_buffer_bytes(10_000).max_message_bytes(10_000);
+    let server = common::bind(server_config().association(small.into()));
+    let client = bind(client_config());
+    let connecting = client.connect(server.local_addr(), server.port());
+    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+    for _ in 0..MESSAGES {
+        ours.stream(0).send(vec![7; 2000]).await.unwrap();
+    }
+    let start = now();
+    let reading = async {
+        let mut received = 0;
+        while theirs.recv().await.is_some() {
+            received += 1;
+            tokio::time::sleep(Duration::from_millis(30)).await;
+        }
+        received
+    };
+    let (reason, received) = patiently(async { tokio::join!(ours.shutdown(), reading) }).await;
+    assert!(matches!(reason, CloseReason::Shutdown), "{reason}");
+    assert_eq!(received, MESSAGES);
+    assert!(now() - start > 2 * LIMIT, "it did not take longer than the limit");
+}
+
 #[tokio::test]
 async fn shutdown_of_an_endpoint_aborts_what_is_left_when_its_time_is_over() {
     let peer = killed(AssociationConfig::rfc9260()).await;

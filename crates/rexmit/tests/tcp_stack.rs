@@ -302,7 +302,11 @@ async fn nobody_answers() {
     let attempt = client.connect_with(None, nobody, Arc::new(config));
     let error = patiently(attempt).await.expect_err("no peer");
     assert!(matches!(error, ConnectError::NoAnswer { remote, .. } if remote == nobody), "{error}");
-    assert!(error.to_string().contains("10.0.0.9:80 did not answer within 1.0 s"), "{error}");
+    // After RTO.Initial, or later on a busy machine.
+    let text = error.to_string();
+    let waited = text.strip_prefix("10.0.0.9:80 did not answer within ").expect(&text);
+    let seconds: f64 = waited.split(' ').next().and_then(|word| word.parse().ok()).expect(&text);
+    assert!(seconds >= 1.0, "{text}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Parameters of endpoints and associations. The names in parentheses are RFC 9260 §16's.
+//! Parameters of endpoints and associations. Names and values in parentheses are those of RFC 9260 §16.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,26 +12,27 @@ use crate::Scheduling;
 use crate::association::{MAX_SHARED_KEYS, SharedKey};
 use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, may_be_authenticated};
 
-/// The smallest packet limit: every IPv4 host accepts 576 bytes, less IP and UDP headers.
+/// The least value of `max_packet_bytes`: every IPv4 host accepts datagrams of 576 bytes, of which IP and UDP
+/// headers use some.
 pub const MIN_PACKET_BYTES: usize = 512;
-/// The largest packet limit: what an IPv4 datagram with a UDP header holds, less a margin.
+/// The largest value of `max_packet_bytes`: an IPv4 datagram with a UDP header, less a margin.
 pub const MAX_PACKET_BYTES: usize = 65_000;
-/// The smallest receive buffer: RFC 9260 §3.3.2 demands a first window of 1500 bytes.
+/// The least value of `receive_buffer_bytes`. RFC 9260 §3.3.2 requires a first window of at least 1500 bytes.
 pub const MIN_RECEIVE_BUFFER_BYTES: usize = 4096;
 /// The longest SACK delay (RFC 9260 §6.2).
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
-/// After this time without an answer a peer is unreachable, in the profiles for thin streams.
+/// The `dead_after` of the profiles for thin streams: a peer silent for this long is unreachable.
 const DEAD_AFTER: Duration = Duration::from_secs(15);
 /// The buffers of the profiles for large transfers: more than 300 Mbit/s over a round trip of 100 ms.
 const BULK_BUFFER_BYTES: usize = 4 << 20;
-/// Most addresses told to a peer, and taken from one.
+/// The most addresses of either side of an association; those of a peer beyond it are ignored.
 pub const MAX_ADDRESSES: usize = 8;
 
-/// Most types of chunks that a peer can be asked to authenticate.
+/// The most types of chunks that a peer can be asked to authenticate.
 pub const MAX_AUTHENTICATED_CHUNKS: usize = 32;
 
 config! {
-    /// One SCTP endpoint: a local port and everything that is served on it.
+    /// An SCTP endpoint: a local port and all associations on it.
     #[derive(Clone, Debug)]
     pub struct EndpointConfig {
         /// The local SCTP port. A driver may choose one for 0, as the crate `rexmit` does; the state machine itself
@@ -39,18 +40,20 @@ config! {
         pub port: u16,
         /// Whether associations that peers ask for are accepted. Default false.
         pub accept: bool,
-        /// Associations at one time; more are refused with "Out of Resource". Default 200,000.
+        /// The most associations at one time; an INIT beyond it is answered with ABORT "Out of Resource".
+        /// Default 200,000.
         pub max_associations: usize,
         /// Lifetime of a state cookie (Valid.Cookie.Life, 60 s).
         pub cookie_lifetime: Duration,
-        /// How long one secret signs cookies; the one before it still verifies (RFC 9260 §5.1.3). Default one
-        /// hour.
+        /// How long a secret signs cookies; cookies of the previous secret are still accepted (RFC 9260
+        /// §5.1.3). Default one hour.
         pub cookie_secret_lifetime: Duration,
-        /// Our addresses: told to a peer in INIT and INIT ACK if their scope is no smaller than that of the
-        /// peer's address, and sent from. None makes the endpoint single-homed. Default none.
+        /// Our addresses. INIT and INIT ACK list those whose scope is no smaller than that of the peer's
+        /// address, and packets are sent from them. An empty list makes the endpoint single-homed. At most
+        /// [`MAX_ADDRESSES`]. Default empty.
         pub addresses: Vec<IpAddr>,
-        /// The first TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 asks for
-        /// on an open network. Tests choose one near the wrap.
+        /// The initial TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 recommends.
+        /// Only for tests, which choose one near the wrap. Default `None`.
         pub initial_tsn: Option<u32>,
         /// The configuration of accepted associations, and of [`Endpoint::connect`].
         ///
@@ -60,85 +63,91 @@ config! {
 }
 
 config! {
-    /// One association: a recovery profile, and RFC 9260's suggested values of the rest. The default is
-    /// [`interactive`](Self::interactive).
+    /// The configuration of an association: a recovery profile, and the values of RFC 9260 §16 for everything
+    /// else. The default is [`interactive`](Self::interactive).
     #[derive(Clone, Debug, Serialize)]
     pub struct AssociationConfig {
-        /// Loss recovery. Default `interactive`.
+        /// Loss recovery and congestion control. Default [`interactive`](RecoveryConfig::interactive).
         pub recovery: RecoveryConfig,
-        /// Outgoing streams to ask for. Default 16.
+        /// Outgoing streams to request; the peer may allow fewer. Default 16.
         pub outbound_streams: u16,
         /// Incoming streams to accept. Default 2048.
         pub max_inbound_streams: u16,
-        /// The largest SCTP packet, common header included; the path MTU less what is below SCTP.
-        /// The default of 1232 fits the smallest IPv6 MTU, with UDP encapsulation. With `path_mtu` packets become
-        /// larger where the path takes them.
+        /// The largest SCTP packet in bytes, common header included: the path MTU less the headers below
+        /// SCTP. The default of 1232 fits the smallest IPv6 MTU with UDP encapsulation. With `path_mtu`,
+        /// packets become larger if the path allows it.
         pub max_packet_bytes: usize,
         /// Path MTU discovery; `None` is off. Default `None`.
         pub path_mtu: Option<PathMtuConfig>,
-        /// The largest message, in and out: a larger one is not accepted from the application, and one of the
-        /// peer is treated as `oversized_messages` says. Default 256 KiB.
+        /// The largest message in bytes, sent or received. [`Endpoint::send`](crate::Endpoint::send) refuses
+        /// a larger one; for one of the peer see `oversized_messages`. Default 256 KiB.
         pub max_message_bytes: usize,
-        /// What happens to a message of the peer that is larger. Default [`OversizedMessages::Drop`].
+        /// What happens to a message of the peer that is larger than `max_message_bytes`. Default
+        /// [`OversizedMessages::Drop`].
         pub oversized_messages: OversizedMessages,
-        /// Receive buffer in bytes; the receive window advertised to the peer. Default 1 MiB.
+        /// Receive buffer in bytes, which is the receive window advertised to the peer. Default 1 MiB.
         pub receive_buffer_bytes: usize,
-        /// Bytes accepted from the application and not yet acknowledged, at most; beyond 16,384 messages
-        /// each counts as 64 bytes at least. Default 1 MiB.
+        /// The most bytes accepted from the application and not yet acknowledged. Beyond 16,384 messages,
+        /// each counts as at least 64 bytes. Default 1 MiB.
         pub send_buffer_bytes: usize,
-        /// DATA chunks that wait for reassembly or order, at most. Default 16,384.
+        /// The most received DATA chunks that wait for reassembly or for earlier messages. Default 16,384.
         pub max_held_chunks: usize,
-        /// Ranges of TSNs received above the first one missing, at most. Default 1024.
+        /// The most ranges of TSNs received above the first missing one. Default 1024.
         pub max_gap_ranges: usize,
         /// Maximum delay of an acknowledgement (SACK.Delay, 200 ms); zero disables the delay.
         pub sack_delay: Duration,
-        /// Packets after which an acknowledgement waits no longer. Default 2.
+        /// A SACK is sent at the latest after this many packets with data. Default 2 (RFC 9260 §6.2).
         pub sack_every: u8,
-        /// HB.interval (30 s); `None` sends no HEARTBEAT. An association that is idle at its heartbeat
-        /// gives back the memory that a burst has needed.
+        /// The interval of HEARTBEATs on an idle path (HB.interval, 30 s); `None` sends none. At its
+        /// heartbeat, an idle association also releases unused memory.
         pub heartbeat_interval: Option<Duration>,
-        /// Association.Max.Retrans (10).
+        /// Association.Max.Retrans (10): with more consecutive timeouts the peer is unreachable (RFC 9260
+        /// §8.1).
         pub association_max_retrans: u32,
-        /// A peer that is silent for this long while data is sent to it is unreachable: the association
-        /// ends with [`CloseReason::Unreachable`](crate::CloseReason::Unreachable). The time counts from
-        /// the first DATA chunk after the peer's last packet, and at least two timeouts in a row must have
-        /// expired. 15 s for `interactive`, `interactive_redundant` and `mixed`; `None` leaves it to
-        /// `association_max_retrans`, as RFC 9260 §8.1 does (minutes), and is the default of the others.
+        /// The peer is unreachable, and the association ends with
+        /// [`CloseReason::Unreachable`](crate::CloseReason::Unreachable), if nothing was received from it for
+        /// this long while data is sent to it. The time runs from the first DATA chunk after the peer's last
+        /// packet, and at least two consecutive timeouts must have expired. Default 15 s for `interactive`,
+        /// `interactive_redundant` and `mixed`; `None` for the others, which leaves it to
+        /// `association_max_retrans` (RFC 9260 §8.1), that is, minutes.
         pub dead_after: Option<Duration>,
-        /// Path.Max.Retrans (5).
+        /// Path.Max.Retrans (5): with more consecutive errors a path is inactive (RFC 9260 §8.2).
         pub path_max_retrans: u32,
-        /// Peers with several addresses.
+        /// Settings for peers with several addresses.
         pub multihoming: MultihomingConfig,
-        /// Max.Init.Retransmits (8). What is transmitted before RTO.Initial, by a known round-trip time, is not
-        /// counted.
+        /// Max.Init.Retransmits (8): the most retransmissions of INIT and of COOKIE ECHO. Those before
+        /// RTO.Initial, which [`setup_by_rtt`](RecoveryConfig::setup_by_rtt) causes, are not counted.
         pub max_init_retransmits: u32,
-        /// The round-trip time to the peer, where it is known: the setup uses it as with
-        /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt), before an earlier association told one. Default
+        /// The round trip time to the peer, if the application knows it;
+        /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt) then works for the first association, too. Default
         /// `None`.
         pub initial_rtt: Option<Duration>,
-        /// T5-shutdown-guard; `None` takes five times RTO.Max (RFC 9260 §9.2). Default `None`.
+        /// T5-shutdown-guard: the association is aborted if a shutdown takes longer; `None` is five times
+        /// RTO.Max (RFC 9260 §9.2). Default `None`.
         pub shutdown_guard: Option<Duration>,
-        /// The order in which streams send (the stream scheduler). Default round robin.
+        /// The stream scheduler, that is, the order in which streams send. Default round robin.
         pub scheduling: Scheduling,
-        /// Offer to interleave messages of different streams (I-DATA, RFC 8260): a large message then delays
-        /// those of other streams by one chunk instead of the whole of it. It takes 4 bytes more of each
-        /// chunk. Default true for `interactive`, `interactive_redundant` and `mixed`, otherwise false.
+        /// Whether to offer interleaving of messages (I-DATA, RFC 8260): a large message then delays messages
+        /// of other streams by one chunk instead of its whole length. Each chunk is 4 bytes longer. Default
+        /// true for `interactive`, `interactive_redundant` and `mixed`, otherwise false.
         pub interleaving: bool,
-        /// Take packets without a checksum, and send them to a peer that takes them, too (RFC 9653). Only for
-        /// packets that DTLS protects: the encrypted endpoints set it. Default false.
+        /// Whether to accept packets without a checksum, and to send them to a peer that accepts them, too
+        /// (RFC 9653). Only for packets that DTLS protects: encrypted endpoints set it. Default false.
         pub zero_checksum: bool,
-        /// Offer partial reliability (RFC 3758). Default true.
+        /// Whether to offer partial reliability (RFC 3758). Default true.
         pub partial_reliability: bool,
-        /// Offer stream reset (RFC 6525). Default true.
+        /// Whether to offer stream reset (RFC 6525). Default true.
         pub stream_reset: bool,
-        /// Offer that either side's addresses may come and go (RFC 5061), with the authentication that this needs
-        /// (RFC 4895). It costs 64 bytes of INIT, and nothing else until addresses change. Default true.
+        /// Whether to offer dynamic addresses (RFC 5061), and the authentication that they need (RFC 4895).
+        /// INIT is 64 bytes longer; nothing else changes until an address does. Default true.
         pub dynamic_addresses: bool,
-        /// Chunks that must be authenticated, and the keys for that.
+        /// Chunks that must be authenticated, and the keys for it (RFC 4895).
         pub authentication: AuthenticationConfig,
-        /// Report each message whose last chunk was sent. Default false.
+        /// Whether [`Event::MessageSent`](crate::Event::MessageSent) reports each message whose last chunk
+        /// was sent. Default false.
         pub report_sent: bool,
-        /// Report each message that the peer has acknowledged. Default false.
+        /// Whether [`Event::MessageAcknowledged`](crate::Event::MessageAcknowledged) reports each message
+        /// that the peer has acknowledged. Default false.
         pub report_acknowledged: bool,
     }
 }
@@ -149,7 +158,7 @@ config! {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OversizedMessages {
-    /// It is dropped, [`Event::MessageDropped`](crate::Event::MessageDropped) tells the application, and the
+    /// The message is dropped, [`Event::MessageDropped`](crate::Event::MessageDropped) reports it, and the
     /// messages after it are delivered.
     #[default]
     Drop,
@@ -158,18 +167,20 @@ pub enum OversizedMessages {
 }
 
 config! {
-    /// Path MTU discovery by probes (DPLPMTUD, RFC 8899), for each path. It begins with
-    /// [`max_packet_bytes`](AssociationConfig::max_packet_bytes), and with the first packet that was full while more data
-    /// waited. Every path must take packets of that size.
+    /// Path MTU discovery by probes (DPLPMTUD, RFC 8899), for each path. The search begins at
+    /// [`max_packet_bytes`](AssociationConfig::max_packet_bytes), which every path must carry, when a packet
+    /// is full for the first time and more data waits.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct PathMtuConfig {
-        /// The largest path MTU that is searched for, in bytes of an IP packet. Default 9000.
+        /// The largest path MTU to search for, in bytes of an IP packet. Default 9000.
         pub max_mtu: u16,
-        /// Lost probes of a size after which it is too large (MAX_PROBES, 3).
+        /// The number of lost probes after which a size counts as too large (MAX_PROBES). Default 3.
         pub max_probes: u8,
-        /// After this time larger packets are tried again (PMTU_RAISE_TIMER, 600 s).
+        /// How long after a completed search larger packets are tried again (PMTU_RAISE_TIMER). Default 600
+        /// s.
         pub raise_timer: Duration,
-        /// Bytes of a packet below SCTP without its IP and UDP headers. The encrypted endpoints set it. Default 0.
+        /// Bytes that the layers between UDP and SCTP add to a packet, such as a DTLS record. Encrypted
+        /// endpoints set it. Default 0.
         pub record_bytes: u16,
     }
 }
@@ -196,17 +207,17 @@ impl PathMtuConfig {
 }
 
 config! {
-    /// What concerns peers with several addresses.
+    /// Settings for peers with several addresses.
     #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
     pub struct MultihomingConfig {
-        /// HB.Max.Burst (1): addresses that are probed at the same time until they are confirmed.
+        /// HB.Max.Burst: how many unconfirmed addresses are probed at the same time. Default 1.
         pub heartbeat_max_burst: u8,
-        /// Primary.Switchover.Max.Retrans: errors in a row on the primary path beyond which the path that works
-        /// becomes the primary one, so that data do not return (RFC 7829 §5). `None` has them return. Default
-        /// `None`.
+        /// Primary.Switchover.Max.Retrans: after more consecutive errors on the primary path, the path in use
+        /// becomes the primary one, so that data does not return to the old one (RFC 7829 §5). With `None` it
+        /// returns. Default `None`.
         pub primary_switchover_max_retrans: Option<u32>,
-        /// Report paths that may have failed; otherwise they count as active to the application (RFC 7829 §3.2
-        /// rule 12). Default true.
+        /// Whether events and statistics show potentially failed paths as such; otherwise as active (RFC 7829
+        /// §3.2 rule 12). Default true.
         pub report_potentially_failed: bool,
     }
 }
@@ -215,12 +226,13 @@ config! {
     /// Authenticated chunks (RFC 4895).
     #[derive(Clone, Debug, Default, Serialize)]
     pub struct AuthenticationConfig {
-        /// Types of chunks that are taken from a peer only if they are authenticated (RFC 4895 §3.2), beside
-        /// ASCONF and ASCONF-ACK; also from peers that do not speak RFC 4895. INIT, INIT ACK, SHUTDOWN COMPLETE
-        /// and AUTH cannot be. Default none.
+        /// Types of chunks that are accepted only if authenticated, in addition to ASCONF and ASCONF-ACK (RFC
+        /// 4895 §3.2), also from peers without RFC 4895. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH are not
+        /// allowed here. At most [`MAX_AUTHENTICATED_CHUNKS`]. Default none.
         pub chunks: Vec<u8>,
-        /// Keys that only the peers know, the one first that is used to begin with. Without any, what
-        /// authenticates is what both said in the setup. Never shown nor stored. Default none.
+        /// The endpoint pair shared keys; the first is used at the beginning. Without any, the key is
+        /// computed from the handshake alone (RFC 4895 §6.1), which does not protect against an attacker who
+        /// saw it. Never shown by `Debug`, nor stored in files. Default none.
         #[serde(skip)]
         pub keys: Vec<SharedKey>,
     }
@@ -294,43 +306,44 @@ profiles! {
     freebsd_efr
     /// `thin_2009`, with RTT samples of delayed ACKs.
     thin
-    /// The four mechanisms for thin streams of Petlund 2009, and nothing else.
+    /// The four mechanisms for thin streams of Petlund 2009, as published.
     thin_2009
     /// `thin`; packets with new data bundle copies of data in flight.
     thin_bundling
     /// RFC 9260, robust to reordering and to sudden delays (RR-SCTP).
     rr
-    /// `thin`, robust as `rr`.
+    /// `thin` with the mechanisms of `rr`.
     thin_rr
     /// RFC 9260 with F-RTO (RFC 5682).
     f_rto
-    /// For small messages at a low rate that are needed in time, as in games, terminals and signalling;
-    /// bulk data lose nothing by it. The default.
+    /// For small messages at a low rate that are urgent, as in games, terminals and signalling; bulk
+    /// transfers are as fast as without it. The default.
     interactive
-    /// `interactive` with redundant copies within a budget, where bytes matter less than time.
+    /// `interactive` with redundant copies within a budget, for when latency matters more than bytes.
     interactive_redundant
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
     rack
     /// For large transfers alone: CUBIC, paced, with RACK, and buffers of 4 MiB. It fills the queue of the path.
     bulk
-    /// `interactive` for small messages beside large transfers in one association: it keeps the queue of the path
-    /// short, judges each stream by itself, schedules by priority, and has buffers of 4 MiB.
+    /// `interactive` for small messages beside large transfers in one association: keeps the queue of the
+    /// path short, decides for each stream whether it is thin, schedules by priority, and has buffers of 4
+    /// MiB.
     mixed
 }
 
-/// Why a configuration is refused.
+/// Why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// Port 0 cannot be used (RFC 9260 §3.1).
     #[error("the SCTP port is 0; choose one from 1 to 65535")]
     PortZero,
-    /// A limit is out of its bounds.
+    /// A value is out of its range.
     #[error("{name} is {value}; it must be from {min} to {max}")]
     OutOfBounds {
         /// The field.
         name: &'static str,
-        /// Its value.
+        /// The value given.
         value: usize,
         /// The least it may be.
         min: usize,
@@ -340,13 +353,13 @@ pub enum ConfigError {
     /// A chunk of this type cannot be authenticated (RFC 4895 §3.2).
     #[error("chunks of type {0} cannot be authenticated")]
     AuthenticatedChunk(u8),
-    /// Primary.Switchover.Max.Retrans must not be below the errors that make data leave a path.
+    /// Primary.Switchover.Max.Retrans is below the number of errors after which data leaves a path.
     #[error("primary_switchover_max_retrans is below the errors that make data leave a path")]
     Switchover,
     /// SACK.Delay must not be above 500 ms (RFC 9260 §6.2).
     #[error("the SACK delay is above 500 ms, which RFC 9260 §6.2 forbids")]
     SackDelay,
-    /// The recovery part makes no sense.
+    /// The recovery configuration is invalid.
     #[error("recovery: {0}")]
     Recovery(#[from] InvalidRecovery),
 }
@@ -360,10 +373,10 @@ fn bound(name: &'static str, value: usize, min: usize, max: usize) -> Result<(),
 }
 
 impl EndpointConfig {
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_associations", self.max_associations, 1, 16 << 20)?;
         bound("addresses", self.addresses.len(), 0, MAX_ADDRESSES)?;
@@ -400,7 +413,7 @@ impl AssociationConfig {
         Self { scheduling, receive_buffer_bytes, send_buffer_bytes, ..config }
     }
 
-    /// RFC 9260's suggested values (§16) with a recovery of one's own.
+    /// The values of RFC 9260 §16 with the given loss recovery.
     #[must_use]
     pub fn new(recovery: RecoveryConfig) -> Self {
         Self {
@@ -437,10 +450,10 @@ impl AssociationConfig {
         }
     }
 
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_packet_bytes", self.max_packet_bytes, MIN_PACKET_BYTES, MAX_PACKET_BYTES)?;
         self.path_mtu.as_ref().map_or(Ok(()), PathMtuConfig::validate)?;

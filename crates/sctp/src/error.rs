@@ -8,7 +8,7 @@ pub enum SendError {
     /// The id names no association (any more).
     #[error("there is no such association")]
     UnknownAssociation,
-    /// Shutdown has begun, here or at the peer, or the association has ended.
+    /// The association is shutting down, or has ended.
     #[error("the association is closing and takes no more messages")]
     Closing,
     /// The stream does not exist.
@@ -17,10 +17,10 @@ pub enum SendError {
         /// How many outgoing streams there are.
         streams: u16,
     },
-    /// A message has at least one byte (RFC 9260 §6.2).
+    /// The message is empty (RFC 9260 §6.2 allows no empty DATA chunk).
     #[error("the message is empty; SCTP carries no empty messages")]
     Empty,
-    /// The message is above the configured limit.
+    /// The message is larger than [`max_message_bytes`](crate::AssociationConfig::max_message_bytes).
     #[error("the message is larger than max_message_bytes = {limit}")]
     TooLarge {
         /// The limit.
@@ -31,46 +31,46 @@ pub enum SendError {
     BufferFull,
 }
 
-/// Why no association is begun.
+/// Why an association could not be begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The endpoint has reached its limit.
+    /// The endpoint has [`max_associations`](crate::EndpointConfig::max_associations) associations.
     #[error("the endpoint has reached max_associations")]
     TooManyAssociations,
-    /// There is one with this peer's address and port.
+    /// There is already an association with this peer's address and port.
     #[error("there is an association with this address and port")]
     AlreadyConnected,
     /// Port 0 cannot be used.
     #[error("the peer's SCTP port is 0")]
     PortZero,
-    /// There is no way to the peer, or there are too many.
+    /// No route was given, or too many.
     #[error("there must be from 1 to {limit} ways to the peer")]
     Routes {
         /// The most there may be.
         limit: usize,
     },
-    /// The configuration is refused.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] crate::ConfigError),
 }
 
-/// Why a path does not become the primary one.
+/// Why a path could not be made the primary one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrimaryError {
     /// The id names no association (any more).
     #[error("there is no such association")]
     UnknownAssociation,
-    /// There are fewer paths.
+    /// There is no path with this number.
     #[error("there is no path of this number")]
     NoSuchPath,
-    /// The peer has not proved to be there (RFC 9260 §5.4).
+    /// The path is not confirmed (RFC 9260 §5.4).
     #[error("the path is not confirmed yet")]
     Unconfirmed,
 }
 
-/// Why a local address is not changed.
+/// Why a local address could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
@@ -80,19 +80,20 @@ pub enum AddressError {
     /// The association is not established (any more).
     #[error("addresses are changed only in an established association")]
     NotEstablished,
-    /// The peer, or the own configuration, does not know dynamic addresses.
+    /// The peer does not support dynamic addresses, or our configuration disables them.
     #[error("the peer or the own configuration does not support dynamic addresses")]
     NotSupported,
-    /// It means something else to the peer, or is that of no single host.
+    /// The scope of the address is too small for the peer (link-local, private or loopback), or it is not the
+    /// address of a single host.
     #[error("the peer cannot use this address")]
     OutOfScope,
     /// The association already has the address, or is adding it.
     #[error("the association has this address")]
     AlreadyThere,
-    /// It is not a local address.
+    /// The association has no such local address.
     #[error("the association has no such address")]
     NoSuchAddress,
-    /// Without it there would be none.
+    /// It is the last local address, which cannot be deleted.
     #[error("the last address cannot be deleted; add another one before, or move")]
     LastAddress,
     /// The limit is reached.
@@ -109,20 +110,20 @@ pub enum AddressError {
     },
 }
 
-/// Why a shared key is not set, used or forgotten.
+/// Why a shared key could not be set, selected or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The id names no association (any more).
     #[error("there is no such association")]
     UnknownAssociation,
-    /// The peer, or the own configuration, does not authenticate.
+    /// The peer does not support authenticated chunks, or our configuration disables them.
     #[error("the peer or the own configuration does not support authentication")]
     NotSupported,
-    /// The number is unknown.
+    /// There is no key with this number.
     #[error("there is no key of this number")]
     NoSuchKey,
-    /// It authenticates outgoing chunks.
+    /// The key authenticates outgoing chunks, and cannot be deleted.
     #[error("the key is in use")]
     InUse,
     /// The limit is reached.
@@ -133,7 +134,7 @@ pub enum KeyError {
     },
 }
 
-/// Why the mechanisms for thin streams do not change.
+/// Why the mechanisms for thin streams could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThinError {
@@ -146,18 +147,18 @@ pub enum ThinError {
         /// How many outgoing streams there are.
         streams: u16,
     },
-    /// So many streams of the association had mechanisms of their own.
+    /// Too many streams of the association were singled out in its life.
     #[error("at most {limit} streams of an association can be singled out")]
     TooManyStreams {
         /// How many can.
         limit: usize,
     },
-    /// The values make no sense.
+    /// A value is out of its range.
     #[error("a bound of the timers of thin streams is out of range")]
     Invalid,
 }
 
-/// Why a priority or a scheduler is not set.
+/// Why a priority or a scheduler could not be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PriorityError {
@@ -172,7 +173,7 @@ pub enum PriorityError {
     },
 }
 
-/// Why streams are not reset.
+/// Why streams could not be reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResetError {
@@ -182,19 +183,19 @@ pub enum ResetError {
     /// The association is not established (any more).
     #[error("streams are reset only in an established association")]
     NotEstablished,
-    /// The peer, or the own configuration, does not know stream reset.
+    /// The peer does not support stream reset, or our configuration disables it.
     #[error("the peer or the own configuration does not support stream reset")]
     NotSupported,
     /// A stream does not exist.
     #[error("there is no such stream")]
     InvalidStream,
-    /// They do not fit one packet. Naming none resets all.
+    /// The streams do not fit one request. An empty list resets all.
     #[error("at most {limit} streams can be named in one packet; name none to reset all")]
     TooManyStreams {
         /// How many can be named.
         limit: usize,
     },
-    /// An earlier request is not answered yet.
+    /// An earlier request was not answered yet.
     #[error("a reset is under way; wait for its end")]
     InProgress,
 }

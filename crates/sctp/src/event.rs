@@ -8,47 +8,46 @@ use rexmit_recovery::PathState;
 
 use crate::{MessageId, OutboundMessage};
 
-/// What happened to an association. An async driver, such as the crate `rexmit`, acts upon
-/// [`Connected`](Self::Connected), [`Readable`](Self::Readable) and [`Writable`](Self::Writable) itself, and its
-/// applications never see them.
+/// An event of an association. An async driver, such as the crate `rexmit`, handles
+/// [`Connected`](Self::Connected), [`Readable`](Self::Readable) and [`Writable`](Self::Writable) itself: its
+/// applications do not see them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Established (COMMUNICATION UP).
+    /// The association is established (COMMUNICATION UP).
     Connected {
-        /// Whether the peer asked for it.
+        /// Whether the peer initiated the association.
         incoming: bool,
-        /// Where the peer is.
+        /// The peer's address and encapsulation port.
         peer: SocketAddr,
         /// Outgoing streams: 0 to one less than this.
         outbound_streams: u16,
         /// Incoming streams.
         inbound_streams: u16,
     },
-    /// [`Endpoint::receive`](crate::Endpoint::receive) has something again (DATA ARRIVE). Told
-    /// once until everything was received.
+    /// [`Endpoint::receive`](crate::Endpoint::receive) has a message (DATA ARRIVE). Reported once until all
+    /// messages were received.
     Readable,
-    /// There is room again after [`SendError::BufferFull`](crate::SendError::BufferFull).
+    /// The send buffer has room again after [`SendError::BufferFull`](crate::SendError::BufferFull).
     Writable,
     /// The last chunk of the message was sent for the first time. Only if `report_sent`.
     MessageSent(MessageId),
     /// Every chunk of the message is acknowledged. Only if `report_acknowledged`.
     MessageAcknowledged(MessageId),
-    /// The message will not be delivered, or it is not known whether it was (SEND FAILURE).
+    /// The message failed: it will not be delivered, or it is unknown whether it was (SEND FAILURE).
     MessageFailed {
-        /// Which.
+        /// The message.
         id: MessageId,
-        /// Why.
+        /// Why it failed.
         reason: FailReason,
         /// Whether a part of it was sent.
         was_begun: bool,
-        /// As the application gave it.
+        /// The message as given to [`Endpoint::send`](crate::Endpoint::send).
         message: OutboundMessage,
     },
-    /// The peer takes no more messages; those on the way are still delivered.
+    /// The peer has begun to shut down: it accepts no more messages. Those sent before are still delivered.
     PeerShutdown,
-    /// The peer has started anew: what was unacknowledged has failed, streams begin again at 0
-    /// (RESTART).
+    /// The peer has restarted: unacknowledged messages have failed, and streams begin again at 0 (RESTART).
     PeerRestarted,
     /// Outgoing streams were reset on our request (empty: all), or the peer refused.
     StreamsReset {
@@ -57,45 +56,46 @@ pub enum Event {
         /// Whether the peer performed it.
         performed: bool,
     },
-    /// A message of the peer is not delivered, though the peer takes it for delivered: it is larger than
+    /// A message of the peer was dropped, although it was acknowledged: it is larger than
     /// [`max_message_bytes`](crate::AssociationConfig::max_message_bytes), or it filled the receive buffer
     /// together with other incomplete messages.
     MessageDropped {
-        /// Its stream.
+        /// The incoming stream.
         stream: u16,
-        /// Its payload protocol identifier.
+        /// The payload protocol identifier.
         ppid: u32,
         /// Whether it was sent outside the order of its stream.
         unordered: bool,
     },
     /// The peer has reset its outgoing streams, our incoming ones (empty: all).
     PeerResetStreams(Vec<u16>),
-    /// A path was found to work, or not to work any more (NETWORK STATUS CHANGE).
+    /// The state of a path has changed (NETWORK STATUS CHANGE).
     PathStatus {
-        /// Its number: its place in
+        /// The number of the path, its index in
         /// [`AssociationStatistics::paths`](crate::AssociationStatistics::paths).
         path: u8,
         /// The peer's address.
         address: SocketAddr,
-        /// Its state from now on.
+        /// The new state.
         state: PathState,
     },
-    /// New data take another path from now on: the primary one was changed, or failed, or works
-    /// again.
+    /// New data is sent over another path from now on, because the primary path was changed, has failed, or
+    /// works again.
     DataPathChanged {
-        /// Its number.
+        /// The number of the path.
         path: u8,
         /// The peer's address.
         address: SocketAddr,
     },
-    /// The peer has another address (RFC 5061), over which nothing leaves until it has answered there.
+    /// The peer has added an address (RFC 5061). Data is sent there once it has answered a HEARTBEAT.
     PeerAddressAdded {
         /// The number of its path.
         path: u8,
         /// The address.
         address: SocketAddr,
     },
-    /// The peer has an address no more (RFC 5061): its paths are gone, and their numbers free.
+    /// The peer has deleted an address (RFC 5061): its paths are removed, and their numbers may be used
+    /// again.
     PeerAddressDeleted {
         /// The number of the first of them.
         path: u8,
@@ -111,35 +111,36 @@ pub enum Event {
     },
     /// The peer reported an error (COMMUNICATION ERROR): its cause code of RFC 9260 §3.3.10.
     PeerError(u16),
-    /// Numbers of unread events: reported by a driver that keeps a limited number of them for
-    /// the application, never by an endpoint.
+    /// Events were dropped because the application did not read them. Reported by a driver that stores a
+    /// limited number of events, never by an endpoint.
     Missed(Missed),
-    /// The last event. Messages that had arrived can still be received; after the last one, or
-    /// with the next call of `poll_event` without one, the id is invalid.
+    /// The association has ended; this is its last event. Messages that had arrived can still be received.
+    /// The id becomes invalid when the last one is received or, if there is none, with the next call of
+    /// `poll_event`.
     Closed(CloseReason),
 }
 
-/// Events that found no room where a driver keeps them.
+/// The number of events that a driver dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Missed {
-    /// Events, failed messages included.
+    /// Events dropped, including those of failed messages.
     pub events: u64,
-    /// Messages that failed.
+    /// Dropped reports of failed messages.
     pub messages_failed: u64,
-    /// Their payload bytes.
+    /// The payload bytes of these messages.
     pub failed_bytes: u64,
 }
 
-/// A change of our addresses, as the peer is asked for it.
+/// A change of our addresses that the peer is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressChange {
-    /// We have this address, too; unspecified: the one that the packet came from.
+    /// The address was added. Unspecified: the address that the packet came from.
     Added(IpAddr),
-    /// We have it no more; unspecified: all but the one that the packet came from.
+    /// The address was deleted. Unspecified: all but the address that the packet came from.
     Deleted(IpAddr),
-    /// The peer is to send there.
+    /// The peer is asked to send to this address.
     Preferred(IpAddr),
 }
 
@@ -147,13 +148,13 @@ pub enum AddressChange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailReason {
-    /// Its lifetime was over.
+    /// The lifetime of the message was over.
     Expired,
-    /// It reached its limit of retransmissions.
+    /// The message reached its limit of retransmissions.
     RetransmissionLimit,
-    /// The peer takes fewer streams than were asked for.
+    /// The peer allows fewer streams than were requested.
     NoSuchStream,
-    /// The association ended, or the peer restarted, before it was acknowledged.
+    /// The association ended, or the peer restarted, before the message was acknowledged.
     AssociationEnded,
 }
 
@@ -174,12 +175,12 @@ impl fmt::Display for FailReason {
 pub enum CloseReason {
     /// Gracefully, with everything delivered.
     Shutdown,
-    /// By our own abort, or because of what the peer did wrong.
+    /// Aborted by us: by the application, or because the peer violated the protocol.
     Aborted {
         /// The reason given by the application, or the violation by the peer.
         reason: Bytes,
     },
-    /// By an ABORT of the peer.
+    /// Aborted by the peer.
     AbortedByPeer {
         /// The first cause code in it (RFC 9260 §3.3.10); 0 if it had none.
         cause: u16,
@@ -189,7 +190,7 @@ pub enum CloseReason {
     /// The peer did not answer (COMMUNICATION LOST). Also reported when everything was delivered and
     /// acknowledged but the last packet of the shutdown never arrived (RFC 9260 §9.2).
     Unreachable,
-    /// It could not be set up: the peer never answered.
+    /// The handshake timed out: the peer never answered.
     ConnectTimedOut,
 }
 

@@ -1,31 +1,31 @@
 //! SCTP (RFC 9260) as a state machine: bytes and time in, bytes and events out.
 //!
-//! An [`Endpoint`] is a value that owns no socket, reads no clock and draws only from the seed it
-//! was given. A driver feeds it through [`Machine`]; the application calls
-//! [`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::receive`] and reads [`Event`]s. The page
-//! of [`Endpoint`] has both ends of an association as an example.
+//! An [`Endpoint`] is a value that owns no socket, reads no clock and takes randomness only from the seed it
+//! was given. A driver feeds it through [`Machine`]; the application calls [`Endpoint::connect`],
+//! [`Endpoint::send`], [`Endpoint::receive`] and reads [`Event`]s. The page of [`Endpoint`] has both ends of
+//! an association as an example.
 //!
 //! # The contract
 //! - A message that [`Endpoint::send`] accepted is delivered, or [`Event::MessageFailed`] gives it
 //!   back with the reason. Nothing is lost silently.
-//! - [`Event::Closed`] is the last event of an association. What had arrived can still be
-//!   received; after that its [`AssociationId`] is invalid.
-//! - Nothing that arrives can make it panic or grow beyond the limits in [`AssociationConfig`] and
-//!   [`EndpointConfig`].
-//! - Each address of the peer whose scope fits, with the local one that is nearest, is a path; it gets
-//!   data once it has answered a HEARTBEAT (RFC 9260 §5.4), or if the application has named it.
-//! - Beside RFC 9260 it speaks partial reliability (RFC 3758, RFC 7496), stream reset (RFC 6525), interleaved
-//!   messages with stream schedulers (RFC 8260), and dynamic addresses (RFC 5061) with authenticated chunks
-//!   (RFC 4895), each of which can be switched off.
+//! - [`Event::Closed`] is the last event of an association. Messages that had arrived can still be received;
+//!   afterwards its [`AssociationId`] is invalid.
+//! - No packet can make an endpoint panic, or use more memory than the limits in [`AssociationConfig`] and
+//!   [`EndpointConfig`] allow.
+//! - A path is an address of the peer whose scope fits, with the local address nearest to it. It gets data
+//!   once it has answered a HEARTBEAT (RFC 9260 §5.4), or if the application has named it.
+//! - Extensions: partial reliability (RFC 3758, RFC 7496), stream reset (RFC 6525), interleaved messages with
+//!   stream schedulers (RFC 8260), and dynamic addresses (RFC 5061) with authenticated chunks (RFC 4895).
+//!   Each can be disabled.
 //!
 //! # Where it departs from a SHOULD of RFC 9260
-//! - §6.2: data that was acknowledged is never dropped again; a full receiver takes what closes a
-//!   gap up to twice its buffer instead.
-//! - §6.2: a window offered as nothing only because less than a packet is left, against silly
-//!   windows, still takes what finds room.
-//! - §6.2.1 D iii: that a receiver reneged is seen when the cumulative point reaches the chunk, not
-//!   at the first SACK without it, which may be an old SACK that was overtaken.
-//! - §3.3.3: an INIT ACK with a window below 1500 is discarded as demanded, without the ABORT.
+//! - §6.2: acknowledged data is never dropped (no reneging); instead, a full receiver accepts chunks that
+//!   close a gap, up to twice its buffer.
+//! - §6.2: a window advertised as 0 only because less than a packet is free (silly window avoidance) still
+//!   accepts chunks that fit.
+//! - §6.2.1 D iii: reneging is detected when the cumulative TSN reaches the chunk, not at the first SACK
+//!   without it, which may be an old SACK that was overtaken.
+//! - §3.3.3: an INIT ACK with a window below 1500 is discarded as required, but no ABORT is sent.
 
 mod association;
 mod config;

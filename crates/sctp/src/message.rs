@@ -1,18 +1,18 @@
-//! Messages as the application gives and gets them.
+//! Messages, as the application sends and receives them.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use rexmit_core::config;
 
-/// Names a message accepted from the application, in the events that tell what became of it.
+/// The id of a message that was accepted from the application, used in the events that report its fate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MessageId(pub u64);
 
-/// The limit of attempts to deliver a message (RFC 3758, RFC 7496).
+/// How long delivery of a message is attempted (RFC 3758, RFC 7496). Default [`Full`](Self::Full).
 ///
-/// A message that is given up after its transmission began is skipped at the peer by a
-/// FORWARD-TSN, which needs a peer that supports partial reliability.
+/// A message that is abandoned after its transmission began is skipped by a FORWARD-TSN, which requires a
+/// peer with partial reliability.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub enum Reliability {
@@ -21,9 +21,9 @@ pub enum Reliability {
     Full,
     /// Until this much time has passed since it was accepted (RFC 3758 §4.1).
     Timed(Duration),
-    /// Until one of its chunks would have to be retransmitted more often than this
-    /// (RFC 7496 §3.1); 0 sends every chunk once. A redundant copy of the profile is no
-    /// retransmission; a chunk that may not be retransmitted any more has none.
+    /// Until one of its chunks would have to be retransmitted more often than this (RFC 7496 §3.1); with 0
+    /// every chunk is sent once. Redundant copies are not counted, and are not sent of a chunk that may not
+    /// be retransmitted any more.
     MaxRetransmissions(u16),
 }
 
@@ -41,15 +41,15 @@ config! {
     pub struct OutboundMessage {
         /// The outgoing stream.
         pub stream: u16,
-        /// Payload protocol identifier, carried to the peer's application as it is; 0 says nothing
-        /// (RFC 9260 §3.3.1).
+        /// Payload protocol identifier, passed to the peer's application; 0 is unspecified (RFC 9260 §3.3.1).
+        /// Default 0.
         pub ppid: u32,
         /// Whether the peer may deliver it as soon as it is complete, out of the order of its stream
         /// (RFC 9260 §6.6).
         pub unordered: bool,
         /// Whether the peer is asked to acknowledge its last chunk without delay (I bit, RFC 7053).
         pub immediate: bool,
-        /// When to give up.
+        /// How long delivery is attempted.
         pub reliability: Reliability,
         /// The content, at least one byte: a DATA chunk cannot be empty (RFC 9260 §3.3.1).
         pub payload: Bytes,
@@ -77,11 +77,11 @@ impl OutboundMessage {
 pub struct InboundMessage {
     /// The incoming stream.
     pub stream: u16,
-    /// Payload protocol identifier as the peer's application gave it; 0 says nothing.
+    /// Payload protocol identifier given by the peer's application; 0 is unspecified.
     pub ppid: u32,
-    /// Whether it was sent outside the order of its stream.
+    /// Whether the message was sent unordered.
     pub unordered: bool,
-    /// The content. It may share its memory with messages received near it: keep a copy rather
-    /// than this handle when a small message is kept for long.
+    /// The content. It may share memory with messages received close to it: to keep a small message for long,
+    /// copy it.
     pub payload: Bytes,
 }

@@ -1,4 +1,4 @@
-//! Counters that the application may ask for.
+//! Counters and state that an application can read.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use rexmit_core::millis;
 use rexmit_recovery::{PathCounters, PathState, RecoveryStatistics, ReorderingState, Thinness};
 use serde::Serialize;
 
-/// Counters of an association, from its start, and its present state.
+/// Counters of an association since its start, and its present state.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct AssociationStatistics {
@@ -16,9 +16,9 @@ pub struct AssociationStatistics {
     pub traffic: Traffic,
     /// Losses and retransmissions.
     pub recovery: RecoveryStatistics,
-    /// Whether the association is thin, but for the streams that were singled out.
+    /// Whether the association is thin, without the streams that were singled out.
     pub thin: Thinness,
-    /// The same of each stream that was singled out, by number.
+    /// Whether each stream that was singled out is thin, with the number of the stream.
     pub thin_streams: Vec<(u16, Thinness)>,
     /// Bytes accepted from the application and not yet acknowledged.
     pub send_buffered_bytes: usize,
@@ -26,7 +26,7 @@ pub struct AssociationStatistics {
     pub receive_buffered_bytes: usize,
     /// Whether messages of different streams are interleaved (I-DATA, RFC 8260).
     pub interleaving: bool,
-    /// One entry per path; its place is the path's number.
+    /// The paths; the index is the path's number.
     pub paths: Vec<PathStatistics>,
 }
 
@@ -72,7 +72,7 @@ pub struct PathStatistics {
     pub local: SocketAddr,
     /// The peer's address.
     pub remote: SocketAddr,
-    /// Whether it works.
+    /// The state of the path.
     pub state: PathState,
     /// Whether it is the primary path, which new data uses while it is active.
     pub is_primary: bool,
@@ -96,7 +96,7 @@ pub struct PathStatistics {
     pub bytes_in_flight: u64,
     /// The largest SCTP packet that may be sent now, in bytes.
     pub max_packet_bytes: usize,
-    /// How far path MTU discovery is.
+    /// The state of path MTU discovery.
     pub mtu_discovery: PathMtuState,
     /// Packets sent and lost.
     #[serde(flatten)]
@@ -108,14 +108,14 @@ pub struct PathStatistics {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum PathMtuState {
-    /// It is off.
+    /// Discovery is disabled.
     #[default]
     Off,
-    /// Packets of the configured size are used; whether they arrive was not probed yet.
+    /// Packets of the configured size are used, and not yet confirmed by a probe.
     Base,
     /// Larger sizes are probed while there is data for them.
     Searching,
-    /// The size is found.
+    /// The search is complete.
     SearchComplete,
     /// Probes of the configured size were lost.
     Error,
@@ -127,7 +127,7 @@ pub enum PathMtuState {
 pub struct EndpointStatistics {
     /// Packets dropped because they were malformed or their checksum was wrong.
     pub malformed: u64,
-    /// Of these, packets without a checksum from a peer with which that was not agreed (RFC 9653).
+    /// Malformed packets that had no checksum although that was not negotiated with the peer (RFC 9653).
     pub zero_checksums_refused: u64,
     /// Packets dropped because of their verification tag, ports or address.
     pub misdirected: u64,
@@ -140,14 +140,14 @@ pub struct EndpointStatistics {
     pub cookies_refused: u64,
     /// Associations refused because of `max_associations`.
     pub refused_for_limit: u64,
-    /// Addresses in INIT, INIT ACK and ASCONF that were not taken: of no single host, out of scope, told
-    /// twice, or more than [`MAX_ADDRESSES`](crate::MAX_ADDRESSES); and other requests of an ASCONF that
+    /// Addresses in INIT, INIT ACK and ASCONF that were refused: not of a single host, out of scope,
+    /// repeated, or more than [`MAX_ADDRESSES`](crate::MAX_ADDRESSES). Also other requests of an ASCONF that
     /// were refused.
     pub addresses_refused: u64,
-    /// Chunks dropped because they were not authenticated, and AUTH chunks that were wrong.
+    /// Chunks dropped because they were not authenticated, and invalid AUTH chunks.
     pub unauthenticated: u64,
-    /// Reports of packets that were too big which cannot be true, or are of no association.
+    /// ICMP reports of packets that were too big which were not plausible, or concerned no association.
     pub too_big_refused: u64,
-    /// ASCONFs dropped because of their serial number, or malformed.
+    /// ASCONFs dropped because of a wrong serial number, or because they were malformed.
     pub asconfs_refused: u64,
 }

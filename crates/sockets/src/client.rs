@@ -4,8 +4,9 @@ use std::io::{self, IoSlice};
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType, connect, recv, sendmsg, socket_with,
+    SocketType, connect, recv, sendmsg, socket_with, sockopt,
 };
+use rustix::process::geteuid;
 
 use crate::protocol::name::{EngineNumber, of_engine};
 use crate::protocol::request::{ANSWER_BYTES, Call, Request};
@@ -13,11 +14,18 @@ use crate::protocol::request::{ANSWER_BYTES, Call, Request};
 /// Has the engine stay until the process `process` has ended.
 ///
 /// # Errors
-/// [`io::ErrorKind::ConnectionRefused`] if there is no engine of this number, others if it has no descriptor left.
+/// [`io::ErrorKind::ConnectionRefused`] if there is no engine of this number, [`io::ErrorKind::PermissionDenied`] if
+/// another user has its name, others if it has no descriptor left.
 pub fn register(engine: EngineNumber, process: u32) -> io::Result<()> {
     let flags = SocketFlags::CLOEXEC;
     let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     connect(&connection, &SocketAddrUnix::new_abstract_name(&of_engine(engine))?)?;
+    // Anybody may take an abstract name, and would get all that the program sends.
+    let user = sockopt::socket_peercred(&connection)?.uid;
+    if !user.is_root() && user != geteuid() {
+        let message = format!("user {} has the name of the engine", user.as_raw());
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
     let first = i32::try_from(process).map_err(io::Error::other)?;
     let request = Request { call: Call::Register, socket: 0, first, second: 0 }.to_bytes();
     let mut ancillary = SendAncillaryBuffer::default();

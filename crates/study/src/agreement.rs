@@ -36,7 +36,7 @@ pub struct Agreement {
     pub distance: f64,
     /// The share of exchanges of runs between the sides whose distance is at least as large.
     pub p: f64,
-    /// The number of runs of each side.
+    /// The number of runs of the first and of the second side.
     pub runs: (usize, usize),
     /// Whether this number of runs could show a difference at the 5 % level.
     pub has_power: bool,
@@ -180,7 +180,8 @@ fn subsets(sides: &mut Vec<bool>, from: usize, left: usize, judge: &mut impl FnM
     }
 }
 
-/// The share of exchanges with at least the measured distance, among [`EXCHANGES`] random ones.
+/// The p-value, estimated from [`EXCHANGES`] random exchanges: the share of them that reach at least the
+/// measured distance, the measured assignment included.
 fn drawn(
     measured: &[bool],
     pairing: Pairing,

@@ -136,7 +136,7 @@ impl Cells {
 /// once.
 #[derive(Default)]
 struct Wrong {
-    /// By position in the text.
+    /// The mistakes in the order of their position in the text, each with its message.
     list: BTreeMap<(usize, String), Affected>,
 }
 

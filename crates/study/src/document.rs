@@ -64,7 +64,7 @@ impl RunKey {
     }
 }
 
-/// Keys are found by their digits; their order is the same.
+/// Allows lookups by the digits of a key, which are ordered as the keys are.
 impl Borrow<str> for RunKey {
     fn borrow(&self) -> &str {
         &self.0

@@ -71,6 +71,8 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "outages",
     "fairness",
     "mixed",
+    "mixed-rivals",
+    "bulk",
 ];
 
 #[cfg(test)]

@@ -7,41 +7,41 @@ use rexmit_core::config;
 use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
 use serde::Serialize;
 
-/// The smallest MSS that is taken from a peer; less would make every byte cost a packet.
+/// The least MSS accepted from a peer; a smaller one is raised to it, because it would make every byte cost a
+/// packet.
 pub const MIN_MSS: u16 = 88;
-/// The largest MSS: what an IPv4 packet holds beside the fixed headers.
+/// The largest MSS, in bytes: the longest IPv4 packet less the fixed headers.
 pub const MAX_MSS: u16 = 65_495;
 /// How much longer an IPv6 header is than an IPv4 header.
 const IPV6_SURPLUS: u16 = 20;
-/// The largest receive buffer: what window scaling can express (RFC 7323 §2.3).
+/// The largest receive buffer, in bytes, that window scaling can advertise (RFC 7323 §2.3).
 pub const MAX_RECEIVE_BUFFER_BYTES: usize = 1 << 30;
 /// The longest delay of an acknowledgement (RFC 9293 §3.8.6.3, MUST-40).
 pub const MAX_ACK_DELAY: Duration = Duration::from_millis(500);
 
 config! {
-    /// One TCP endpoint: the addresses of a host and all connections on them.
+    /// A TCP endpoint: all connections of a host.
     #[derive(Clone, Debug)]
     pub struct EndpointConfig {
-        /// Connections at one time, half-open ones counted, those in TIME-WAIT not. Beyond it SYNs are met with
-        /// silence, so that the peer tries again. Default 200,000.
+        /// The most connections at one time, including those being set up, without those in TIME-WAIT. Beyond
+        /// it SYNs are dropped, so that the peer retries. Default 200,000.
         pub max_connections: usize,
-        /// Connections in SYN-RECEIVED per listening port that are kept as state. Beyond it SYNs are answered
-        /// with SYN cookies, which keep none; zero always does that. One that reopens a connection in TIME-WAIT
-        /// takes the place of that, and is kept in any case. Default 1024.
+        /// The most connections in SYN-RECEIVED per listening port. Beyond it SYNs are answered with SYN
+        /// cookies, which need no state; zero always does so. A SYN that reopens a connection in TIME-WAIT
+        /// replaces that one, and always has state. Default 1024.
         pub syn_backlog: usize,
-        /// Connections in TIME-WAIT that are remembered; beyond it the oldest are forgotten early. Default
-        /// 65,536.
+        /// The most connections in TIME-WAIT; beyond it the oldest are forgotten early. Default 65,536.
         pub max_time_wait: usize,
-        /// Challenge ACKs per second, over all connections (RFC 5961 §7). Default 1000.
+        /// The most challenge ACKs per second, over all connections (RFC 5961 §7). Default 1000.
         pub challenge_acks_per_second: u32,
-        /// Answers per second to segments of no living connection, so that an attacker cannot use this host to
-        /// flood another: so many RSTs (RFC 9293 §3.10.7.1), and so many acknowledgements of TIME-WAIT. Default
-        /// 1000.
+        /// The most answers per second to segments that belong to no open connection, so that an attacker
+        /// cannot use this host to flood another: this many RSTs (RFC 9293 §3.10.7.1), and this many ACKs of
+        /// connections in TIME-WAIT. Default 1000.
         pub stray_answers_per_second: u32,
-        /// Ephemeral ports, first and last (RFC 6056 §3.2). Default 49,152 to 65,535.
+        /// The first and last ephemeral port (RFC 6056 §3.2). Default 49,152 to 65,535.
         pub ephemeral_ports: (u16, u16),
-        /// The initial sequence number of every connection; `None` makes it by RFC 6528, as is needed on an open
-        /// network. Tests choose one near the wrap. Default `None`.
+        /// The initial sequence number of every connection; `None` computes it as in RFC 6528, as an open
+        /// network requires. Only for tests, which choose one near the wrap. Default `None`.
         pub initial_sequence: Option<u32>,
         /// The configuration of accepted connections, and of
         /// [`Endpoint::connect`](crate::Endpoint::connect).
@@ -50,61 +50,63 @@ config! {
 }
 
 config! {
-    /// One connection: a recovery profile, and the RFCs' recommendations for the rest. The default is
-    /// [`interactive`](Self::interactive).
+    /// The configuration of a connection: a recovery profile, and the recommendations of the RFCs for
+    /// everything else. The default is [`interactive`](Self::interactive).
     #[derive(Clone, Debug, Serialize)]
     pub struct ConnectionConfig {
         /// Loss recovery and congestion control. The default is the profile `tcp-interactive`.
         pub recovery: RecoveryConfig,
-        /// The largest payload and options of a segment, received and sent over IPv4, in bytes: the path MTU less
-        /// 40 for the fixed IP and TCP headers (RFC 6691). What the MSS option announces. Over IPv6, whose header
-        /// is longer, it is 20 less. Default 1460.
+        /// The largest payload with TCP options of a segment over IPv4, sent or received, in bytes: the path
+        /// MTU less 40 for the fixed IP and TCP headers (RFC 6691). The MSS option announces it. Over IPv6,
+        /// with its longer header, it is 20 less. Default 1460.
         pub mss: u16,
-        /// Bytes received and not yet taken by the application at most; the window that is offered. Default 1
-        /// MiB.
+        /// The receive buffer in bytes, and so the largest window advertised. Default 1 MiB.
         pub receive_buffer_bytes: usize,
-        /// Bytes accepted from the application and not yet acknowledged at most. Default 1 MiB.
+        /// The send buffer in bytes: the most bytes accepted from the application and not yet acknowledged.
+        /// Default 1 MiB.
         pub send_buffer_bytes: usize,
-        /// Segments that wait for earlier ones at most. Default 4096.
+        /// The most segments received out of order that wait for earlier ones. Default 4096.
         pub max_held_segments: usize,
-        /// Offer window scaling (RFC 7323 §2). Default true.
+        /// Whether to offer window scaling (RFC 7323 §2). Default true.
         pub window_scaling: bool,
-        /// Offer timestamps, and with them PAWS (RFC 7323 §3, §5). Default true.
+        /// Whether to offer timestamps, and with them PAWS (RFC 7323 §3, §5). Default true.
         pub timestamps: bool,
-        /// Offer selective acknowledgements (RFC 2018), and report duplicates with them (RFC 2883). Default true.
+        /// Whether to offer selective acknowledgements (RFC 2018), and to report duplicates with them (RFC
+        /// 2883). Default true.
         pub sack: bool as with_sack,
-        /// Hold back small segments while something is unacknowledged (RFC 9293 §3.7.4); not while the connection
-        /// is thin, if [`recovery`](Self::recovery) says so. Default true.
+        /// Nagle's algorithm: whether small segments wait while data is unacknowledged (RFC 9293 §3.7.4). Not
+        /// while the connection is thin, if [`recovery`](Self::recovery) has
+        /// [`no_delay`](crate::recovery::ThinTcpConfig::no_delay). Default true.
         pub nagle: bool,
-        /// Maximum delay of an acknowledgement (RFC 9293 §3.8.6.3); zero disables the delay. The default of
-        /// 40 ms lies far below the 500 ms allowed, because a thin stream has no second segment that
-        /// would end the wait, and the peer's timer must hold out that long.
+        /// The maximum delay of an ACK (RFC 9293 §3.8.6.3); zero disables the delay. Default 40 ms, far below
+        /// the 500 ms allowed: a thin stream has no second segment that would end the delay, and the peer's
+        /// retransmission timeout must exceed it.
         pub ack_delay: Duration,
-        /// Silence after which the peer is probed (RFC 9293 §3.8.4); `None` never does. Default `None`.
+        /// Keep-alive: when a silent peer is probed (RFC 9293 §3.8.4); `None` never probes. Default `None`.
         pub keep_alive: Option<KeepAlive>,
-        /// The maximum segment lifetime; TIME-WAIT lasts two. Default 30 s.
+        /// The maximum segment lifetime (MSL); TIME-WAIT lasts twice as long. Default 30 s.
         pub msl: Duration,
-        /// How often a SYN or SYN-ACK is repeated. The default of 7 spends the three minutes that R2 of
-        /// RFC 9293 §3.8.3 demands for SYNs, with a first timeout of 1 s and the last ones of 60 s.
+        /// How often a SYN or SYN-ACK is retransmitted. The default of 7 takes the three minutes that R2 of
+        /// RFC 9293 §3.8.3 requires for SYNs, with a first timeout of 1 s and the last ones of 60 s.
         pub max_syn_retransmits: u32,
-        /// Consecutive timeouts or probes without an answer after which the connection is given up (R2 of RFC
-        /// 9293 §3.8.3). A closed window that is still confirmed does not count until the application is gone.
-        /// Default 15.
+        /// The number of consecutive timeouts or unanswered probes after which the connection is aborted (R2
+        /// of RFC 9293 §3.8.3). Probes of a closed window that the peer acknowledges do not count while the
+        /// application has the connection open. Default 15.
         pub max_retransmits: u32,
-        /// How long FIN-WAIT-2 lasts once the application can no longer receive (is gone); `None` is for ever.
+        /// How long FIN-WAIT-2 lasts after the application has closed the connection; `None` is unlimited.
         /// Default 60 s.
         pub fin_wait_timeout: Option<Duration>,
     }
 }
 
-/// How a silent peer is probed (RFC 9293 §3.8.4).
+/// When and how often a silent peer is probed (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct KeepAlive {
-    /// Silence before the first probe.
+    /// The silence of the peer before the first probe.
     pub idle: Duration,
-    /// Time between probes.
+    /// The time between probes.
     pub interval: Duration,
-    /// Unanswered probes after which the connection is aborted.
+    /// The number of unanswered probes after which the connection is aborted.
     pub probes: u32,
 }
 
@@ -147,7 +149,7 @@ macro_rules! profiles {
 }
 
 profiles! {
-    /// The RFCs of today: a SACK scoreboard, NewReno, an RTO of 1 s at least.
+    /// The current RFCs: a SACK scoreboard, NewReno, an RTO of at least 1 s.
     sack => tcp_sack
     /// CUBIC, with the RTO bounds of Linux.
     cubic => tcp_cubic
@@ -160,7 +162,7 @@ profiles! {
     /// CUBIC for bulk data, and for thin streams retransmissions after a round trip and the jitter
     /// measured. The default.
     interactive => tcp_interactive
-    /// `interactive` with redundant copies within a budget, where bytes matter less than time.
+    /// `interactive` with redundant copies within a budget, for when latency matters more than bytes.
     interactive_redundant => tcp_interactive_redundant
     /// `thin` with Redundant Data Bundling.
     thin_rdb => tcp_thin_rdb
@@ -173,16 +175,16 @@ impl Default for KeepAlive {
     }
 }
 
-/// Why a configuration is refused.
+/// Why a configuration is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A limit is out of its bounds.
+    /// A value is out of its range.
     #[error("{name} is {value}; it must be from {min} to {max}")]
     OutOfBounds {
         /// The field.
         name: &'static str,
-        /// Its value.
+        /// The value given.
         value: usize,
         /// The least it may be.
         min: usize,
@@ -195,10 +197,10 @@ pub enum ConfigError {
     /// The delay of acknowledgements must not be above 500 ms (RFC 9293 §3.8.6.3).
     #[error("ack_delay is above 500 ms, which RFC 9293 §3.8.6.3 forbids")]
     AckDelay,
-    /// Keep-alive without silence, without time between probes, or without probes.
+    /// A value of the keep-alive configuration is zero.
     #[error("keep_alive needs an idle time, an interval and a number of probes above zero")]
     KeepAlive,
-    /// The recovery part makes no sense.
+    /// The recovery configuration is invalid.
     #[error("recovery: {0}")]
     Recovery(#[from] InvalidRecovery),
 }
@@ -212,10 +214,10 @@ fn bound(name: &'static str, value: usize, min: usize, max: usize) -> Result<(),
 }
 
 impl EndpointConfig {
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_connections", self.max_connections, 1, 16 << 20)?;
         bound("syn_backlog", self.syn_backlog, 0, 1 << 20)?;
@@ -229,7 +231,7 @@ impl EndpointConfig {
 }
 
 impl ConnectionConfig {
-    /// The RFCs' recommendations with a recovery of one's own.
+    /// The recommendations of the RFCs with the given loss recovery.
     #[must_use]
     pub fn new(recovery: RecoveryConfig) -> Self {
         Self {
@@ -251,10 +253,10 @@ impl ConnectionConfig {
         }
     }
 
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together.
     ///
     /// # Errors
-    /// The first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("mss", self.mss.into(), (MIN_MSS + IPV6_SURPLUS).into(), MAX_MSS.into())?;
         bound("receive_buffer_bytes", self.receive_buffer_bytes, 1024, MAX_RECEIVE_BUFFER_BYTES)?;

@@ -1,7 +1,7 @@
 //! Errors of calls by the application. Protocol errors of the peer are reported as an
 //! [`Event`](crate::Event).
 
-/// Why no bytes are accepted.
+/// Why no bytes were accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
@@ -13,14 +13,14 @@ pub enum SendError {
     Closing,
 }
 
-/// Why no bytes are received.
+/// Why no bytes could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiveError {
     /// The id names no connection (any more).
     #[error("there is no such connection")]
     UnknownConnection,
-    /// Nothing is there yet: wait for [`Event::Readable`](crate::Event::Readable).
+    /// Nothing was received yet: wait for [`Event::Readable`](crate::Event::Readable).
     #[error("nothing has arrived yet")]
     Empty,
     /// The connection ended before the end of the peer's data; all that had arrived was received.
@@ -28,14 +28,14 @@ pub enum ReceiveError {
     Ended,
 }
 
-/// Why no connection is begun.
+/// Why a connection could not be begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The endpoint has reached its limit.
+    /// The endpoint has [`max_connections`](crate::EndpointConfig::max_connections) connections.
     #[error("the endpoint has reached max_connections")]
     TooManyConnections,
-    /// There is one between these addresses and ports.
+    /// There is already a connection between these addresses and ports.
     #[error("there is a connection between these addresses and ports")]
     AddressInUse,
     /// Every ephemeral port is in use towards this peer.
@@ -49,14 +49,14 @@ pub enum ConnectError {
     Config(#[from] crate::ConfigError),
 }
 
-/// Why the mechanisms for thin streams do not change.
+/// Why the mechanisms for thin streams could not be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ThinError {
     /// The id names no connection (any more).
     #[error("there is no such connection")]
     UnknownConnection,
-    /// The values make no sense.
+    /// A value is out of its range.
     #[error("a bound of the timers of thin streams is out of range")]
     Invalid,
 }

@@ -2,27 +2,26 @@
 
 use std::net::SocketAddr;
 
-/// What happened to a connection.
+/// An event of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// Established.
+    /// The connection is established.
     Connected {
-        /// Whether the peer asked for it.
+        /// Whether the peer initiated the connection.
         incoming: bool,
         /// Our address and port.
         local: SocketAddr,
         /// The peer's address and port.
         remote: SocketAddr,
     },
-    /// [`Endpoint::receive`](crate::Endpoint::receive) has something again, or has reached the
-    /// end of the peer's data. Told once until it was found empty.
+    /// [`Endpoint::receive`](crate::Endpoint::receive) has data, or has reached the end of the peer's data.
+    /// Reported once until `receive` has returned [`ReceiveError::Empty`](crate::ReceiveError::Empty).
     Readable,
-    /// [`Endpoint::send`](crate::Endpoint::send) takes bytes again after it took less than it was
-    /// given.
+    /// [`Endpoint::send`](crate::Endpoint::send) has room again after it accepted fewer bytes than given.
     Writable,
-    /// The last event: nothing more arrives or leaves. What had arrived can still be received;
-    /// then the id is gone.
+    /// The connection has ended; this is its last event. Received data can still be read; then the id becomes
+    /// invalid.
     Closed(CloseReason),
 }
 
@@ -32,11 +31,11 @@ pub enum Event {
 pub enum CloseReason {
     /// Both sides sent FIN and had it acknowledged: everything was delivered.
     Finished,
-    /// By our own abort.
+    /// The application aborted it.
     Aborted,
-    /// By a RST of the peer after it was established.
+    /// The peer reset it after it was established.
     Reset,
-    /// Refused: by a RST in answer to our SYN.
+    /// The peer refused it: a RST answered our SYN.
     Refused,
     /// The peer acknowledged nothing, or answered no probe, for too long.
     TimedOut,

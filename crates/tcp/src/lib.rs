@@ -1,27 +1,27 @@
 //! TCP (RFC 9293) as a state machine: bytes and time in, bytes and events out.
 //!
-//! An [`Endpoint`] is a value that owns no socket, reads no clock and draws only from the seed it
-//! was given. A driver feeds it through [`Machine`]; the application calls
-//! [`Endpoint::listen`], [`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::receive`] and reads
-//! [`Event`]s. The page of [`Endpoint`] has both ends of a connection as an example.
+//! An [`Endpoint`] is a value that owns no socket, reads no clock and takes randomness only from the seed it
+//! was given. A driver feeds it through [`Machine`]; the application calls [`Endpoint::listen`],
+//! [`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::receive`] and reads [`Event`]s. The page of
+//! [`Endpoint`] has both ends of a connection as an example.
 //!
 //! # The contract
-//! - Bytes that [`Endpoint::send`] accepted are delivered in order, or [`Event::Closed`] says that
-//!   the connection did not end by [`CloseReason::Finished`].
-//! - [`Event::Closed`] is the last event of a connection. What had arrived can still be received;
-//!   after that its [`ConnectionId`] is invalid.
-//! - Nothing that arrives can make it panic or grow beyond the limits in [`ConnectionConfig`] and
-//!   [`EndpointConfig`].
-//! - A listener keeps the state of `syn_backlog` handshakes; under a flood it goes on with SYN
-//!   cookies and keeps none.
+//! - Bytes that [`Endpoint::send`] accepted are delivered in order, or [`Event::Closed`] has another reason
+//!   than [`CloseReason::Finished`].
+//! - [`Event::Closed`] is the last event of a connection. Received data can still be read; afterwards its
+//!   [`ConnectionId`] is invalid.
+//! - No packet can make an endpoint panic, or use more memory than [`ConnectionConfig`] and
+//!   [`EndpointConfig`] allow.
+//! - A listener keeps the state of `syn_backlog` handshakes; beyond that it uses SYN cookies, which need no
+//!   state.
 //!
 //! # Where it departs from RFC 9293 and its companions, or chooses
 //! Left to the driver or not supported:
-//! - §3.9.2: ICMP messages (MUST-54 to MUST-56), type of service, time to live and source routes
-//!   (MUST-48 to MUST-53) are the driver's business; there are no soft errors to report (MUST-47).
-//!   The path MTU is not discovered, and a segment never holds more than the configured MSS.
+//! - §3.9.2: ICMP messages (MUST-54 to MUST-56), type of service, time to live and source routes (MUST-48 to
+//!   MUST-53) are left to the driver; there are no soft errors to report (MUST-47). There is no path MTU
+//!   discovery; a segment is never larger than the configured MSS allows.
 //! - §3.8.5: urgent data is ordinary data; the application is not informed that it is urgent (MUST-30 to
-//!   MUST-33), and none are sent.
+//!   MUST-33), and none is sent.
 //! - §3.8.3: there is no notice at R1 (MUST-20, SHLD-9); reaching R2 ends the connection.
 //! - §3.9.1.1: a port is listened on at every local address (MUST-43).
 //! - RFC 3168: there is no ECN (SHLD-8).
@@ -29,51 +29,49 @@
 //! Opening and closing:
 //! - §3.10.4: finishing before the connection is established queues the FIN behind the data; only
 //!   closing with nothing queued deletes a connection in SYN-SENT.
-//! - §3.10.7.2: a SYN with a FIN that meets a listener is dropped silently; so are, while SYN
-//!   cookies are in use, data of no connection whose acknowledgement is not a cookie we can check:
-//!   they may have overtaken the segment with one, and come again behind it.
-//! - §3.10.7.4: a SYN that comes again in SYN-RECEIVED is answered by the SYN-ACK, not by an ACK,
-//!   which a client in SYN-SENT could not use.
+//! - §3.10.7.2: a SYN with a FIN for a listener is dropped silently. While SYN cookies are in use, so is data
+//!   of no connection whose ACK is not a cookie: it may have overtaken the segment with the cookie, and will
+//!   be retransmitted.
+//! - §3.10.7.4: a SYN retransmitted in SYN-RECEIVED is answered by the SYN-ACK, not by an ACK, which a client
+//!   in SYN-SENT could not use.
 //! - §3.6.1: TIME-WAIT lasts two MSL (MUST-13) of 30 s unless configured otherwise, not of two
 //!   minutes, and ends early beyond `max_time_wait`. A SYN that reopens it ends it for good, even
 //!   if its handshake fails (MAY-2); one that may not reopen it is acknowledged, not dropped
 //!   (RFC 6191 §2).
-//! - §3.8.6.1: a closed window that the peer goes on confirming keeps a connection for ever
-//!   (MUST-37) only until the application is gone; from then on its probes count towards R2.
-//! - RFC 6298 §5.7: after a SYN was retransmitted, a round trip measured by its echo makes the first
-//!   timeout; only without one it is 3 s.
+//! - §3.8.6.1: a closed window that the peer keeps acknowledging keeps the connection open (MUST-37) only
+//!   until the application has closed it; then probes count towards R2.
+//! - RFC 6298 §5.7: after a SYN was retransmitted, a round trip measured by its timestamp echo sets the first
+//!   timeout; without one it is 3 s.
 //!
 //! Segments that arrive:
-//! - §3.10.7.4, first check: an empty segment right behind a full window is acceptable, since a
-//!   peer that has filled the window sends its acknowledgements there; and what meets a closed
-//!   window at RCV.NXT has its ACK, RST and FIN looked at.
+//! - §3.10.7.4, first check: an empty segment right behind a full window is acceptable, since a peer that has
+//!   filled the window sends its acknowledgements there; and the ACK, RST and FIN of a segment at RCV.NXT are
+//!   processed although the window is closed.
 //! - §3.10.7.4: an unacceptable segment without data or FIN is answered once in 100 ms.
-//! - RFC 5961 §7: the limit of challenge ACKs is drawn anew each second, so that an attacker cannot count
-//!   it out. A RST behind data held beyond a gap is challenged like any other.
-//! - RFC 7323 §3.2: a segment without the timestamps agreed on is dropped silently, as it says it
-//!   should be, unless it is a RST.
-//! - RFC 2018 §5.1: reports outlive a timeout, since a peer that takes them back is found out by the
-//!   first of them that it acknowledges up to (RFC 6675 §5.1).
-//! - RFC 2018 §8: a peer that has taken back its reports eight times is served as one that makes
-//!   none.
+//! - RFC 5961 §7: the limit of challenge ACKs is drawn at random each second, so that an attacker cannot
+//!   infer it. A RST that follows data beyond a gap is challenged like any other.
+//! - RFC 7323 §3.2: a segment without the negotiated timestamps is dropped silently, unless it is a RST, as
+//!   recommended there.
+//! - RFC 2018 §5.1: SACK information is kept after a timeout: a peer that reneges is detected when its
+//!   cumulative ACK stops before reported data (RFC 6675 §5.1).
+//! - RFC 2018 §8: a peer that has reneged eight times is treated as one without SACK.
 //!
-//! Segments that leave:
-//! - §3.10.7.4: what bears no data has SND.NXT as its number, but no more than the edge of the
-//!   window that the peer told last, behind which it would not look at it.
-//! - §3.8.6: of what lies beyond a window that shrank, one segment at a time is retransmitted (MAY-7).
-//! - §3.8.6.2.2: a window is announced between two acknowledgements only once it has doubled.
-//! - §3.7.4: a small segment waits, even without Nagle's algorithm, while 2048 are outstanding.
-//! - RFC 5681 §3.2: segments lost side by side are retransmitted in one where they fit, and new data fill
-//!   it up.
-//! - Petlund 2008 (RDB): while a connection is thin and its configuration says so, new data take
-//!   along outstanding data, and so does what is retransmitted. A loss repaired that way is answered
-//!   as any other, if the peer reports duplicates; from one that does not, an acknowledgement of two
-//!   segments at once is taken for such a loss.
-//! - RFC 6675 §4: each segment that was reported counts as a sequence of its own, so that three
-//!   small ones above a hole make it lost.
-//! - RFC 6298 §5.3: an acknowledgement that ends within a segment does not restart the timer.
-//! - RFC 7323 §4: the ledger of what was sent measures round trips; echoes do for what was sent
-//!   again.
+//! Outgoing segments:
+//! - §3.10.7.4: a segment without data has SND.NXT as its sequence number, but at most the right edge of the
+//!   peer's window, beyond which the peer would not accept it.
+//! - §3.8.6: of data beyond a window that shrank, one segment at a time is retransmitted (MAY-7).
+//! - §3.8.6.2.2: a window update is sent on its own only when the window has doubled.
+//! - §3.7.4: a small segment waits, even without Nagle's algorithm, while 2048 segments are outstanding.
+//! - RFC 5681 §3.2: adjacent lost segments are retransmitted in one if they fit, filled up with new data.
+//! - Petlund 2008 (RDB): while a connection is thin and its configuration says so, segments with new data,
+//!   and retransmissions, also carry outstanding data. The window is reduced for a loss repaired that way as
+//!   for any other, if the peer reports duplicates; from a peer that does not, an ACK of two segments at once
+//!   counts as such a loss.
+//! - RFC 6675 §4: each reported segment counts as a discontiguous sequence, so that a hole below three small
+//!   segments is lost.
+//! - RFC 6298 §5.3: an ACK that ends within a segment does not restart the timer.
+//! - RFC 7323 §4: round trips are measured by the time at which segments were sent; for retransmitted
+//!   segments, by timestamp echoes.
 
 mod config;
 mod connection;

@@ -1,4 +1,4 @@
-//! Counters that the application may ask for.
+//! Counters and state that an application can read.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rexmit_core::millis;
 use rexmit_recovery::{RecoveryStatistics, ReorderingState, Thinness};
 use serde::Serialize;
 
-/// Counters of a connection, from its start, and its present state.
+/// Counters of a connection since its start, and its present state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ConnectionStatistics {
@@ -31,7 +31,7 @@ pub struct ConnectionStatistics {
     pub reordering: ReorderingState,
     /// Bytes of sequence space in flight: payload, and one for a FIN.
     pub bytes_in_flight: u64,
-    /// SND.WND: what the peer offered last, in bytes.
+    /// SND.WND: the window that the peer advertised last, in bytes.
     pub send_window: u64,
     /// Bytes accepted from the application and not yet acknowledged.
     pub send_buffered_bytes: usize,
@@ -47,7 +47,7 @@ pub struct Traffic {
     pub segments_sent: u64,
     /// Bytes of these, TCP headers included.
     pub bytes_sent: u64,
-    /// Segments with new data that also carried data which were outstanding (RDB).
+    /// Segments with new data that also carried copies of outstanding data (RDB).
     pub redundant_segments_sent: u64,
     /// Segments received, of any kind.
     pub segments_received: u64,
@@ -59,7 +59,7 @@ pub struct Traffic {
     pub payload_delivered_bytes: u64,
     /// Segments sent without payload, SYN, FIN or RST.
     pub acks_sent: u64,
-    /// Segments received that held nothing but what had been received before.
+    /// Segments received with only data that had been received before.
     pub duplicates_received: u64,
     /// Segments received before one that comes earlier in the stream.
     pub out_of_order_received: u64,
@@ -71,8 +71,8 @@ pub struct Traffic {
     pub paws_drops: u64,
     /// Segments dropped because they lacked the timestamps that were agreed on (RFC 7323 §3.2).
     pub missing_timestamps: u64,
-    /// Segments dropped because a blind attacker might have sent them (RFC 5961): RST and SYN in the
-    /// window, and acknowledgements of what cannot be.
+    /// Segments answered with a challenge ACK, because a blind attacker might have sent them (RFC 5961): RST
+    /// and SYN in the window, and ACKs of data that cannot be outstanding.
     pub challenged: u64,
     /// Probes of a closed window that were sent (RFC 9293 §3.8.6.1).
     pub window_probes_sent: u64,
@@ -84,8 +84,8 @@ pub struct Traffic {
     pub keep_alives_sent: u64,
 }
 
-/// Counters of an endpoint. Those of its connections' rules stand here too, because they report
-/// attacks on the whole.
+/// Counters of an endpoint. Dropped segments of its connections are counted here, too, because they may
+/// indicate an attack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EndpointStatistics {

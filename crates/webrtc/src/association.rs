@@ -21,7 +21,7 @@ const MAX_INITIAL_RTT: Duration = Duration::from_millis(500);
 pub(crate) struct Association {
     endpoint: Endpoint,
     id: Option<AssociationId>,
-    /// There may be messages to receive.
+    /// Whether there may be messages to receive.
     is_readable: bool,
 }
 

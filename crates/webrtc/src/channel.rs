@@ -1,11 +1,11 @@
-//! A data channel (RFC 8831 §6.4): what it is like, and how far it is.
+//! A data channel (RFC 8831 §6.4): its properties and state.
 
 use rexmit_core::config;
 use rexmit_sctp::Reliability;
 
 use crate::dcep::Open;
 
-/// Names a channel of a connection. It is not used again for another one.
+/// The id of a channel of a connection. It is never used again for another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ChannelId(pub(crate) u64);
 
@@ -22,19 +22,20 @@ config! {
     /// ```
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct ChannelConfig {
-        /// Its name; several channels may have the same.
+        /// The name of the channel; several may have the same.
         pub label: String,
-        /// The protocol spoken in it, for the application.
+        /// The name of the application's protocol in the channel. Default empty.
         pub protocol: String,
         /// Whether messages are delivered in the order in which they were sent. Default true.
         pub ordered: bool,
-        /// When a message is given up: `maxRetransmits`, `maxPacketLifeTime`. Default never.
+        /// How long delivery of a message is attempted: `maxRetransmits`, `maxPacketLifeTime`. Default
+        /// without limit.
         pub reliability: Reliability,
-        /// Priority (RFC 8831 §6.4): 128 below normal, 256 normal, 512 high, 1024 extra high. It is carried to the
-        /// peer, and does not change how this side sends. Default 256.
+        /// The priority (RFC 8831 §6.4): 128 is below normal, 256 normal, 512 high, 1024 extra high. It is
+        /// sent to the peer, and does not change the order in which this side sends. Default 256.
         pub priority: u16,
-        /// The number of a channel that both sides open without telling each other: the same here and at the peer,
-        /// and below the number of streams. Default none.
+        /// The stream number of a channel that both sides open without DCEP (`negotiated` and `id` in
+        /// JavaScript): the same on both sides, and below the number of streams. Default `None`.
         pub negotiated: Option<u16>,
     }
 }
@@ -82,9 +83,9 @@ impl From<Open> for ChannelConfig {
 pub(crate) enum Reset {
     /// The channel is not being closed.
     No,
-    /// It is asked for when everything was sent.
+    /// The stream reset is requested when everything was sent.
     Wanted,
-    /// The peer was asked.
+    /// The stream reset was requested.
     UnderWay,
     Done,
 }
@@ -94,7 +95,7 @@ pub(crate) enum Reset {
 pub(crate) struct Channel {
     pub(crate) id: ChannelId,
     pub(crate) config: ChannelConfig,
-    /// The application has been told that it is open: the peer knows it.
+    /// Whether the channel was reported as open: the peer knows it.
     pub(crate) is_open: bool,
     pub(crate) is_incoming: bool,
     /// Messages that were accepted and not sent, OPEN and ACK included.
@@ -103,7 +104,7 @@ pub(crate) struct Channel {
     pub(crate) buffered: usize,
     pub(crate) low_threshold: usize,
     pub(crate) outgoing: Reset,
-    /// The peer has reset its stream.
+    /// Whether the peer has reset its stream.
     pub(crate) is_incoming_reset: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The channels of a connection: their streams, opening and closing, and which messages are theirs (RFC 8831, RFC 8832).
+//! The channels of a connection: their streams, how they open and close, and which messages belong to them
+//! (RFC 8831, RFC 8832).
 
 #[cfg(test)]
 mod fuzz;
@@ -20,7 +21,7 @@ const MAX_RESETS: usize = 64;
 /// Messages of DCEP that wait for room in the send buffer; beyond them channels that the peer opens are closed.
 const MAX_CONTROL: usize = 1024;
 
-/// What one peer can make be kept (see [`AgentConfig`]).
+/// The limits of the state that a peer can cause (see [`AgentConfig`]).
 struct Limits {
     max_channels: usize,
     max_label_bytes: usize,
@@ -29,11 +30,11 @@ struct Limits {
 /// Streams that are to be reset, by either side.
 #[derive(Default)]
 struct Resets {
-    /// Of ours, on which the peer has opened what cannot be.
+    /// Our streams on which the peer has opened a channel that is not allowed.
     refused: BTreeSet<u16>,
-    /// The peer was asked to take a reset of ours.
+    /// Whether a reset of ours was requested and the peer has not answered.
     is_under_way: bool,
-    /// Of the peer's, which has reset them, until what arrived before is received.
+    /// Streams that the peer has reset, until the messages received before are read.
     of_peer: BTreeSet<u16>,
 }
 
@@ -55,7 +56,7 @@ pub(crate) struct Channels {
     resets: Resets,
     is_writable_wanted: bool,
     pub(crate) events: VecDeque<Event>,
-    /// Messages of no channel, and messages of DCEP that make no sense.
+    /// Messages for no channel, and invalid DCEP messages.
     pub(crate) dropped: u64,
 }
 
@@ -99,7 +100,7 @@ impl Channels {
         self.by_stream.insert(stream, channel);
     }
 
-    /// Opens a channel; the peer is told when there is a connection.
+    /// Opens a channel; DATA_CHANNEL_OPEN is sent once there is a connection.
     pub(crate) fn open(&mut self, config: ChannelConfig) -> Result<ChannelId, OpenError> {
         let limit = self.limits.max_label_bytes.min(usize::from(u16::MAX));
         if self.len() >= self.limits.max_channels {
@@ -151,7 +152,7 @@ impl Channels {
         }
     }
 
-    /// The association is established, with this many outgoing streams.
+    /// Called when the association is established, with this many outgoing streams.
     pub(crate) fn on_connected(&mut self, streams: u16) {
         self.streams = streams;
         self.events.push_back(Event::Connected);
@@ -167,7 +168,7 @@ impl Channels {
         }
     }
 
-    /// The peer knows the channel.
+    /// Called when the peer knows the channel: reports it as open, once.
     fn announce(&mut self, stream: u16) {
         if let Some(channel) = self.by_stream.get_mut(&stream)
             && !channel.is_open
@@ -246,7 +247,7 @@ impl Channels {
         Ok(())
     }
 
-    /// The application closes a channel: what it has accepted is sent before.
+    /// Closes a channel for the application, after sending its accepted messages.
     pub(crate) fn close(&mut self, id: ChannelId) {
         if let Some(at) = self.unassigned.iter().position(|channel| channel.id == id) {
             self.unassigned.remove(at);
@@ -309,7 +310,7 @@ impl Channels {
         }
     }
 
-    /// A message was sent for the first time, or has failed before.
+    /// Called when a message was sent for the first time, or has failed before.
     pub(crate) fn on_sent(&mut self, id: MessageId) {
         let Some((stream, of, bytes)) = self.unsent.remove(&id) else { return };
         let channel = self.by_stream.get_mut(&stream).filter(|channel| channel.id == of);
@@ -328,7 +329,8 @@ impl Channels {
         }
     }
 
-    /// Our streams are reset; none stands for all. A refusal changes nothing: the channel is closed here.
+    /// Called when our streams are reset; an empty list means all. A refusal makes no difference: the channel
+    /// is closed here.
     pub(crate) fn on_reset(&mut self, streams: &[u16]) {
         self.resets.is_under_way = false;
         let is_meant = |stream: &u16| streams.is_empty() || streams.contains(stream);
@@ -342,13 +344,14 @@ impl Channels {
         over.into_iter().for_each(|stream| self.remove(stream));
     }
 
-    /// The peer's streams are reset; none stands for all.
+    /// Called when the peer's streams are reset; an empty list means all.
     pub(crate) fn on_peer_reset(&mut self, streams: &[u16]) {
         let known = self.by_stream.keys().copied();
         self.resets.of_peer.extend(known.filter(|it| streams.is_empty() || streams.contains(it)));
     }
 
-    /// What arrived before the peer's resets is received: they count now. Returns whether there were any.
+    /// Applies the peer's resets, after all messages received before them were read. Returns whether there
+    /// were any.
     pub(crate) fn on_drained(&mut self) -> bool {
         let has_resets = !self.resets.of_peer.is_empty();
         for stream in std::mem::take(&mut self.resets.of_peer) {

@@ -8,25 +8,26 @@ use rexmit_core::config;
 use rexmit_dtls::{Identity, SESSION_OVERHEAD_BYTES, SessionSettings};
 use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig};
 
-/// The largest datagram of DTLS, without UDP and IP headers: what RFC 8831 §5 says to use without path MTU discovery.
+/// The largest DTLS datagram in bytes, without UDP and IP headers: the value of RFC 8831 §5 without path MTU
+/// discovery.
 pub const MAX_DATAGRAM_BYTES: usize = 1200;
 /// The SCTP port of either side; any will do, as each pair of peers has an association of its own.
 pub(crate) const SCTP_PORT: u16 = 5000;
 
-/// How this side takes part in ICE (RFC 8445 §2.5).
+/// The ICE role of this side (RFC 8445 §2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IceMode {
     /// Sends checks of its own, and sends data only to an address that has answered one.
     #[default]
     Full,
-    /// Only answers checks, for servers that peers can reach at their [addresses](AgentConfig::addresses): a
-    /// round trip less to connect, and no timers. An attacker who copies a check of the peer on its way and sends it
-    /// from elsewhere can have data sent there. Two lite agents cannot connect.
+    /// Only answers checks: for servers that peers can reach at their [addresses](AgentConfig::addresses).
+    /// Connecting takes a round trip less, and there are no timers. An attacker who captures a check of the
+    /// peer and sends it from elsewhere can direct data there. Two lite agents cannot connect.
     Lite,
 }
 
 config! {
-    /// How an agent talks to its peer.
+    /// The configuration of an agent.
     ///
     /// ```
     /// use rexmit_dtls::Identity;
@@ -40,32 +41,33 @@ config! {
     /// ```
     #[derive(Clone, Debug)]
     pub struct AgentConfig {
-        /// The certificate whose fingerprint offers and answers name.
+        /// The certificate, whose fingerprint is in offers and answers.
         pub identity: Identity,
-        /// Addresses at which this host is reached, as peers see them: its candidates. Default none, which
-        /// is enough for a client.
+        /// The addresses of this host as peers see them, which are its ICE candidates. Default none, which is
+        /// enough for a client.
         pub addresses: Vec<SocketAddr>,
-        /// Part in ICE. Default full.
+        /// The ICE role. Default full.
         pub ice: IceMode,
-        /// The SCTP association: its recovery profile and limits. Addresses, packet sizes and reports are set by the
-        /// agent. Default `interactive`, with 1024 streams each way.
+        /// The configuration of the SCTP association: its recovery profile and limits. The agent sets
+        /// addresses, packet sizes and reports. Default `interactive`, with 1024 streams each way.
         pub association: AssociationConfig,
-        /// Channels at one time, at most; further ones that the peer opens are closed. Default 1024.
+        /// The most channels at one time; further ones that the peer opens are closed. Default 1024.
         pub max_channels: usize,
-        /// Bytes of a channel's label and protocol together, at most. Default 1024.
+        /// The most bytes of a channel's label and protocol together. Default 1024.
         pub max_label_bytes: usize,
-        /// A connection that takes longer to set up has failed. Default 30 s.
+        /// The time limit for setting up a connection. Default 30 s.
         pub setup_limit: Duration,
-        /// A peer whose consent is this old is sent nothing any more, and the connection ends: the time since its
-        /// last answer to a check of ours or, with ICE-lite, since its last check (RFC 7675 §5.1). Default 30 s.
+        /// The connection ends if the peer's consent (RFC 7675 §5.1) is older than this: since its last
+        /// answer to a check of ours or, with ICE-lite, since its last check. Default 30 s.
         pub consent_limit: Duration,
-        /// Time of the first retransmission of a DTLS flight; doubled with each further one. Default 250 ms.
+        /// The time until a DTLS flight is retransmitted first; it doubles with each retransmission. Default
+        /// 250 ms.
         pub handshake_retransmit_after: Duration,
     }
 }
 
 impl AgentConfig {
-    /// The defaults, for this host.
+    /// The default configuration, with this identity.
     #[must_use]
     pub fn new(identity: Identity) -> Self {
         let association =
@@ -84,7 +86,7 @@ impl AgentConfig {
     }
 }
 
-/// A checked configuration, with what all agents that have it share.
+/// A validated configuration, with the state that all its agents share.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) config: Arc<AgentConfig>,
@@ -93,10 +95,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Checks a configuration.
+    /// Validates a configuration.
     ///
     /// # Errors
-    /// The first field of the association that makes no sense.
+    /// If a value of the association's configuration is out of range.
     pub fn new(config: AgentConfig) -> Result<Self, ConfigError> {
         let room = (MAX_DATAGRAM_BYTES - SESSION_OVERHEAD_BYTES) & !3;
         let packet = config.association.max_packet_bytes.min(room);

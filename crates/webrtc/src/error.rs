@@ -1,4 +1,4 @@
-//! What can go wrong, in words that say by whom and why.
+//! Errors of descriptions, channels and connections, with texts that say which side failed, and why.
 
 use std::time::Duration;
 
@@ -7,40 +7,40 @@ use thiserror::Error;
 
 use crate::SdpError;
 
-/// Why an offer or an answer is refused.
+/// Why an offer or an answer was refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum OfferError {
-    /// It cannot be read.
+    /// The description cannot be parsed.
     #[error(transparent)]
     Sdp(#[from] SdpError),
-    /// An offer must leave the choice to the answer, or an answer has not made it.
+    /// The DTLS role in `a=setup` is not allowed: an offer must have `actpass`, and an answer must not.
     #[error("`a=setup` is `{0}`, which the {1} of a connection must not say")]
     Setup(&'static str, &'static str),
-    /// Both sides only answer checks.
+    /// Both sides are ICE-lite agents, so none sends checks.
     #[error("both sides are ICE-lite agents, of which neither connects")]
     BothLite,
-    /// The peer has an answer already, or is not waiting for one.
+    /// The agent does not wait for an answer.
     #[error("there is no offer that waits for an answer")]
     NotWaiting,
-    /// A limit of the host.
+    /// A limit of the server was reached.
     #[error("the limit of {limit} {what} is reached: try again later")]
     Busy {
-        /// Of what there are too many.
+        /// The limited resource.
         what: &'static str,
         /// The limit.
         limit: usize,
     },
 }
 
-/// Why a channel is not opened.
+/// Why a channel could not be opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The connection has ended.
     #[error("the connection has ended")]
     Closed,
-    /// There are [`max_channels`](crate::AgentConfig::max_channels).
+    /// There are already [`max_channels`](crate::AgentConfig::max_channels) channels.
     #[error("the limit of {limit} channels is reached")]
     TooMany {
         /// The limit.
@@ -57,20 +57,20 @@ pub enum OpenError {
     InUse(u16),
 }
 
-/// Why a message is not accepted.
+/// Why a message was not accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// Not any more.
+    /// The channel does not exist (any more).
     #[error("there is no such channel (any more)")]
     NoSuchChannel,
-    /// Not yet.
+    /// The channel, or the connection, is not established yet.
     #[error("the connection is not established yet")]
     NotConnected,
-    /// There is no room: wait for [`Event::Writable`](crate::Event::Writable).
+    /// The send buffer is full: wait for [`Event::Writable`](crate::Event::Writable).
     #[error("the send buffer is full")]
     BufferFull,
-    /// Larger than what either side permits.
+    /// The message is larger than one of the sides allows.
     #[error("the message is larger than {limit} bytes, the limit of this side or the peer")]
     TooLarge {
         /// The limit.
@@ -78,11 +78,11 @@ pub enum SendError {
     },
 }
 
-/// How far a connection was when its time was over.
+/// The stage at which setting up a connection timed out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Stage {
-    /// No pair of addresses works.
+    /// ICE: no pair of addresses has worked.
     Ice,
     /// The DTLS handshake.
     Dtls,
@@ -100,13 +100,14 @@ pub enum CloseReason {
     /// The peer closed it.
     #[error("the peer closed the connection")]
     Peer,
-    /// It was not set up in time.
+    /// Setting up the connection took longer than [`setup_limit`](crate::AgentConfig::setup_limit).
     #[error("the connection was not set up within {:.1} s: {}", .1.as_secs_f64(), stage_text(.0))]
     SetupTimedOut(Stage, Duration),
-    /// The peer has not been heard from.
+    /// The peer's consent has expired: nothing was received for
+    /// [`consent_limit`](crate::AgentConfig::consent_limit).
     #[error("the peer has not consented to be sent to for {:.1} s: it is gone, or the network is", .0.as_secs_f64())]
     ConsentExpired(Duration),
-    /// The DTLS handshake failed, or the peer is not who it should be.
+    /// The DTLS handshake failed, or the peer's certificate is not the one in its description.
     #[error("DTLS: {0}")]
     Dtls(HandshakeError),
     /// The SCTP association ended.

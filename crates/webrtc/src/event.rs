@@ -3,34 +3,34 @@
 use crate::channel::{ChannelConfig, ChannelId};
 use crate::{CloseReason, Message};
 
-/// What happened to a connection.
+/// An event of a connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// Established: messages of channels can be sent.
+    /// The connection is established: messages can be sent.
     Connected,
     /// A channel is open: the peer has opened it, or has acknowledged ours.
     ChannelOpened {
         /// The channel.
         channel: ChannelId,
-        /// What it is like.
+        /// The properties of the channel.
         config: ChannelConfig,
         /// Whether the peer has opened it.
         is_incoming: bool,
     },
-    /// A message of the peer's.
+    /// A message of the peer.
     Message {
         /// The channel.
         channel: ChannelId,
         /// The message.
         message: Message,
     },
-    /// The bytes that a channel has accepted and not sent have fallen to its threshold.
+    /// The buffered amount of a channel has fallen to its threshold.
     BufferedAmountLow(ChannelId),
-    /// There is room again after [`SendError::BufferFull`](crate::SendError::BufferFull).
+    /// The send buffer has room again after [`SendError::BufferFull`](crate::SendError::BufferFull).
     Writable,
-    /// A channel is closed, by either side; its id is invalid.
+    /// A channel was closed, by either side; its id is invalid.
     ChannelClosed(ChannelId),
-    /// The last event: the connection has ended.
+    /// The connection has ended; this is its last event.
     Closed(CloseReason),
 }

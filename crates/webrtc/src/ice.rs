@@ -1,7 +1,7 @@
-//! ICE (RFC 8445) of one peer, by the crate `is`: with bounds on what a peer can make it keep, and with consent
-//! (RFC 7675).
+//! ICE (RFC 8445) of one peer, by the crate `is`: with bounded state, and with consent (RFC 7675).
 //!
-//! There is one socket, whose own address does not matter to ICE: it has a name here, one for either IP version.
+//! There is one socket, whose own address does not matter to ICE: a placeholder address per IP version stands
+//! for it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use rexmit_core::{Instant, Rng};
 use crate::config::IceMode;
 use crate::sdp::Description;
 
-/// Addresses from which a peer has shown itself, at most; checks from others are dropped.
+/// The most addresses from which a peer may send checks; checks from others are dropped.
 pub const MAX_PEER_ADDRESSES: usize = 32;
 /// Addresses of ours that a peer has seen, at most.
 const MAX_MAPPED: usize = 8;
@@ -32,7 +32,7 @@ const fn local_for(remote: SocketAddr) -> SocketAddr {
     if remote.is_ipv4() { LOCAL_V4 } else { LOCAL_V6 }
 }
 
-/// What both sides of a connection authenticate their checks with.
+/// The credentials with which both sides authenticate their checks.
 #[derive(Clone)]
 pub(crate) struct Credentials {
     pub(crate) ufrag: String,
@@ -69,13 +69,13 @@ pub(crate) struct Ice {
     origin: std::time::Instant,
     is_lite: bool,
     has_remote: bool,
-    /// Where the peer is, once a pair is nominated.
+    /// The peer's address, once a pair is nominated.
     nominated: Option<SocketAddr>,
-    /// Where it has shown itself.
+    /// The addresses from which the peer has sent authenticated STUN messages.
     sources: Vec<SocketAddr>,
-    /// Our addresses as it has seen them.
+    /// Our addresses as the peer sees them, beyond NATs.
     mapped: Vec<SocketAddr>,
-    /// When it last consented.
+    /// The time at which the peer last consented (RFC 7675).
     consent_at: Option<Instant>,
     timeout: Option<Instant>,
 }
@@ -128,7 +128,7 @@ impl Ice {
         self.handle_timeout(now);
     }
 
-    /// One more address at which the peer may be reached; a lite agent, which sends no checks, has no use for it.
+    /// Adds a candidate address of the peer. A lite agent, which sends no checks, ignores it.
     pub(crate) fn add_candidate(&mut self, candidate: &crate::Candidate) {
         let is_known = self.agent.remote_candidates().count() >= MAX_PEER_ADDRESSES;
         if !self.is_lite
@@ -216,7 +216,7 @@ impl Ice {
         self.nominated.or(shown)
     }
 
-    /// Where data are sent.
+    /// The address to which data is sent; `None` before a pair is nominated.
     pub(crate) const fn nominated(&self) -> Option<SocketAddr> {
         self.nominated
     }
@@ -226,7 +226,7 @@ impl Ice {
         self.sources.contains(&address)
     }
 
-    /// Where the peer has shown itself.
+    /// The addresses from which the peer has sent authenticated STUN messages.
     pub(crate) fn sources(&self) -> &[SocketAddr] {
         &self.sources
     }

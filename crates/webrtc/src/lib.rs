@@ -1,23 +1,23 @@
-//! WebRTC data channels (RFC 8831) for servers and native clients: every browser is a peer.
+//! WebRTC data channels (RFC 8831) for servers and native clients, whose peers may be browsers.
 //!
-//! An [`Agent`] is one side of one connection, without I/O: ICE by the crate `is`, DTLS by [`rexmit_dtls`], SCTP with
-//! this project's loss recovery by [`rexmit_sctp`]. [`Peers`] are many of them behind one UDP port. With the feature
-//! `tokio`, a default, [`Server`] runs them on a socket.
+//! An [`Agent`] is one side of one connection, without I/O: ICE by the crate `is`, DTLS by [`rexmit_dtls`],
+//! SCTP with this project's loss recovery by [`rexmit_sctp`]. [`Peers`] has many agents behind one UDP port.
+//! With the feature `tokio`, a default, [`Server`] runs them on a socket.
 //!
 //! # The contract
-//! - **The peer is who its description says.** A peer whose certificate has another fingerprint is refused, and
-//!   [`CloseReason::Dtls`] names the fingerprint that it has. Who the author of the description is, is for the way by
-//!   which it came (HTTPS).
-//! - **No state for strangers.** A STUN message that names no agent, or is not authenticated by its password, and a
-//!   DTLS record from an address that ICE has not validated are dropped.
-//! - **Nothing is sent to a peer without its consent** (RFC 7675), which ends [`AgentConfig::consent_limit`] after it
-//!   was last heard.
-//! - Nothing that arrives can make it panic or grow beyond its limits: [`AgentConfig`], [`MAX_DESCRIPTION_BYTES`],
-//!   [`MAX_CANDIDATES`], [`MAX_FINGERPRINTS`], [`MAX_PEER_ADDRESSES`].
+//! - **The peer is the one that its description names.** A peer whose certificate has another fingerprint is
+//!   refused, and [`CloseReason::Dtls`] names that fingerprint. Authenticating the description itself is up
+//!   to the channel by which it came (HTTPS).
+//! - **No state for unknown peers.** STUN messages that name no agent or are not authenticated by its
+//!   password, and DTLS records from addresses that ICE has not validated, are dropped.
+//! - **Nothing is sent to a peer without its consent** (RFC 7675), which expires
+//!   [`AgentConfig::consent_limit`] after its last check or answer.
+//! - No datagram can make it panic, or use more memory than its limits allow: [`AgentConfig`],
+//!   [`MAX_DESCRIPTION_BYTES`], [`MAX_CANDIDATES`], [`MAX_FINGERPRINTS`], [`MAX_PEER_ADDRESSES`].
 //!
-//! # What there is not
+//! # What is not supported
 //! - Audio and video; candidates from STUN and TURN servers; ICE over TCP; ICE restarts.
-//! - Priorities of channels are carried, but do not change the order of sending.
+//! - Priorities of channels, which are sent to the peer but do not change the order of sending.
 
 mod agent;
 mod association;

@@ -12,7 +12,7 @@ const PPID_BINARY_EMPTY: u32 = 57;
 /// A message of a channel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// Text in UTF-8, a string in JavaScript. What a peer sends is not checked to be UTF-8: see
+    /// Text in UTF-8, a string in JavaScript. Received text is not checked to be UTF-8: see
     /// [`as_text`](Self::as_text).
     Text(Bytes),
     /// Bytes, an `ArrayBuffer` or a `Blob` in JavaScript.
@@ -20,19 +20,19 @@ pub enum Message {
 }
 
 impl Message {
-    /// A text.
+    /// A text message.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into().into_bytes().into())
     }
 
-    /// Bytes.
+    /// A binary message.
     #[must_use]
     pub fn binary(bytes: impl Into<Bytes>) -> Self {
         Self::Binary(bytes.into())
     }
 
-    /// Its bytes.
+    /// The bytes of the message.
     #[must_use]
     pub const fn payload(&self) -> &Bytes {
         match self {
@@ -40,7 +40,7 @@ impl Message {
         }
     }
 
-    /// The text; `None` if it is binary or not UTF-8.
+    /// The text; `None` if the message is binary or not UTF-8.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -49,8 +49,8 @@ impl Message {
         }
     }
 
-    /// The identifier and the content of its SCTP message. SCTP has no empty ones: a byte stands for nothing
-    /// (RFC 8831 §6.6).
+    /// The payload protocol identifier and the content of its SCTP message. SCTP has no empty messages: one
+    /// byte represents an empty one (RFC 8831 §6.6).
     pub(crate) fn to_sctp(&self) -> (u32, Bytes) {
         let (full, empty) = match self {
             Self::Text(_) => (PPID_TEXT, PPID_TEXT_EMPTY),

@@ -9,7 +9,10 @@ use std::process::{Command, Stdio};
 use clap::Args;
 use rexmit_sockets::client;
 use rexmit_sockets::engine::Engine;
-use rexmit_sockets::protocol::{ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE};
+use rexmit_sockets::protocol::{
+    ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
+};
+use rexmit_sockets::transports::Transports;
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
 
 use crate::commands::examples::examples;
@@ -22,6 +25,9 @@ const LIBRARY: &str = "librexmit_preload.so";
 const FOLDERS: [&str; 3] = [".", "../lib", "../lib/rexmit"];
 /// The environment variable that says where it is.
 const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
+/// Over what SCTP is sent to whom: the file, and the environment variable that takes its place.
+const TRANSPORT_FILE: &str = "/etc/rexmit.conf";
+const TRANSPORT_VARIABLE: &str = "REXMIT_TRANSPORT";
 /// The line that a started engine writes when it takes requests.
 const READY: &str = "ready";
 /// Attempts to reach an engine: the one that was there may end in between.
@@ -33,7 +39,8 @@ const NOT_RUNNABLE: u8 = 126;
 /// Run a program whose SCTP sockets are served by rexmit, on a kernel without SCTP.
 ///
 /// The program stays as it is: its calls of the socket API (RFC 6458) are served by a library that is preloaded, and
-/// by an engine, a process of its own that all programs of a user share. SCTP is sent over UDP (RFC 6951), unencrypted,
+/// by an engine, a process of its own that all programs of a user share. SCTP is sent over IP where
+/// that is allowed, else over UDP (RFC 6951), as /etc/rexmit.conf or REXMIT_TRANSPORT say (docs/preload.md); unencrypted,
 /// as the programs' peers expect. docs/preload.md lists what is served, and which programs were tried. Programs that
 /// are linked statically, or make system calls of their own (Go), cannot be served.
 #[derive(Debug, Args)]
@@ -56,9 +63,15 @@ pub(crate) struct Arguments {
     /// Serve the program also where the kernel has SCTP; otherwise it then runs as if started by itself.
     #[arg(long)]
     always: bool,
+    /// Also serve the program's TCP sockets, as SCTP's, as lksctp-tools' withsctp does: for both sides of a connection.
+    #[arg(long)]
+    tcp_as_sctp: bool,
     /// Be the engine of this number.
     #[arg(long, hide = true, value_name = "NUMBER")]
     engine: Option<u64>,
+    /// Start that engine, and leave it.
+    #[arg(long, hide = true, requires = "engine")]
+    detach: bool,
     /// The program and its arguments.
     #[arg(last = true, required_unless_present = "engine", value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -70,7 +83,8 @@ fn name_of_profile(text: &str) -> Result<String, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if let Some(number) = arguments.engine {
-        return serve(number, arguments.udp_port);
+        let port = arguments.udp_port;
+        return if arguments.detach { leave_engine(number, port) } else { serve(number, port) };
     }
     let Some((program, rest)) = arguments.program.split_first() else {
         return Err(Failure::new(Kind::Usage, "there is no program to run"));
@@ -79,13 +93,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     command.args(rest);
     if arguments.always || !kernel_has_sctp() {
         let library = library()?;
+        // The engine says no more than that it does not start.
+        transports()?;
         let number = reach_engine(arguments.udp_port)?;
-        command.env("LD_PRELOAD", preloads(&library));
+        command.env("LD_PRELOAD", preloads(&library)?);
         let variables = [
             (ENGINE_VARIABLE, format!("{number:x}")),
             (PROFILE_VARIABLE, arguments.profile.clone()),
             (PEER_PORT_VARIABLE, arguments.peer_udp_port.to_string()),
         ];
+        if arguments.tcp_as_sctp {
+            command.env(TCP_VARIABLE.to_string_lossy().as_ref(), "1");
+        }
         for (name, value) in variables {
             command.env(name.to_string_lossy().as_ref(), value);
         }
@@ -102,11 +121,28 @@ fn serve(number: u64, udp_port: u16) -> Outcome {
     // Each socket of a program is a descriptor of the engine.
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
-    let mut engine = Engine::new(number, udp_port)
+    let mut engine = Engine::new(number, udp_port, transports()?)
         .map_err(|error| Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}")))?;
     println!("{READY}");
     io::stdout().flush()?;
     Ok(engine.run()?)
+}
+
+/// Over what SCTP is sent, by the variable or the file.
+fn transports() -> Result<Transports, Failure> {
+    let (text, origin) = match std::env::var(TRANSPORT_VARIABLE) {
+        Ok(text) => (text, TRANSPORT_VARIABLE),
+        Err(_) => match std::fs::read_to_string(TRANSPORT_FILE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // The kernel's own SCTP would refuse the packets of associations that it does not know.
+                let text = if kernel_has_sctp() { "* udp" } else { "" };
+                (text.to_owned(), TRANSPORT_FILE)
+            }
+            other => (other?, TRANSPORT_FILE),
+        },
+    };
+    let failed = |error| Failure::new(Kind::Usage, format!("{origin}: {error}"));
+    text.parse().map_err(failed)
 }
 
 /// Whether the kernel makes SCTP sockets by itself.
@@ -135,13 +171,22 @@ fn library() -> Result<PathBuf, Failure> {
 }
 
 /// The value of LD_PRELOAD: the library, then the libraries named before.
-fn preloads(library: &Path) -> OsString {
+fn preloads(library: &Path) -> Result<OsString, Failure> {
     let mut all = library.as_os_str().to_owned();
+    // ld.so would take it for several, some of them perhaps relative to the folder of the program's user.
+    if all.as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
+        let message = format!(
+            "{}: LD_PRELOAD takes no path with a space or colon: put the library elsewhere, and name it by \
+             {LIBRARY_VARIABLE}",
+            library.display()
+        );
+        return Err(Failure::new(Kind::File, message));
+    }
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         all.push(":");
         all.push(others);
     }
-    all
+    Ok(all)
 }
 
 /// Has the engine for this UDP port stay as long as this process, and starts it if it does not run.
@@ -165,24 +210,39 @@ fn reach_engine(udp_port: u16) -> Result<u64, Failure> {
     Err(Failure::new(Kind::Failed, "the engine ends as soon as it is started"))
 }
 
-fn start_engine(number: u64, udp_port: u16) -> Outcome {
-    let mut engine = Command::new(std::env::current_exe()?)
+fn engine_command(number: u64, udp_port: u16) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command
         .args(["run", "--engine", &number.to_string(), "--udp-port", &udp_port.to_string()])
         .current_dir("/")
         // Signals of the terminal are for the program.
         .process_group(0)
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
+        .stderr(Stdio::null());
+    Ok(command)
+}
+
+/// Starts the engine as nobody's child: this process becomes the program, which may wait for all of its children, and
+/// the engine waits for the program.
+fn leave_engine(number: u64, udp_port: u16) -> Outcome {
+    // Nor has it what the program was given: who reads a pipe to its end would wait for the engine.
+    let _ = rexmit_sockets::engine::keep_descriptors();
+    engine_command(number, udp_port)?.spawn()?;
+    Ok(())
+}
+
+fn start_engine(number: u64, udp_port: u16) -> Outcome {
+    let mut command = engine_command(number, udp_port)?;
+    let mut starter = command.arg("--detach").stdout(Stdio::piped()).spawn()?;
+    let output = starter.stdout.take();
+    starter.wait()?;
     let mut line = String::new();
-    if let Some(output) = engine.stdout.take() {
+    if let Some(output) = output {
         BufReader::new(output).read_line(&mut line)?;
     }
     if line.trim_end() == READY {
         return Ok(());
     }
-    engine.wait()?;
     let message = format!(
         "cannot start the engine on UDP port {udp_port}: is the port taken by another program or user? choose \
          another by --udp-port"

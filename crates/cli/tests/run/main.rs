@@ -43,9 +43,14 @@ impl Engine {
 
     /// A program, whose sockets this engine serves.
     fn command(&self, program: &[&str]) -> Command {
+        self.command_to(self, program)
+    }
+
+    /// The same, with its peers served by another engine.
+    fn command_to(&self, peers: &Self, program: &[&str]) -> Command {
         let mut command = Command::new(BINARY);
         command.env("REXMIT_PRELOAD", library());
-        command.args(["run", "--always", "--udp-port", &self.0, "--peer-udp-port", &self.0, "--"]);
+        command.args(["run", "--always", "--udp-port", &self.0, "--peer-udp-port", &peers.0, "--"]);
         command.args(program);
         command
     }
@@ -163,6 +168,87 @@ fn a_peer_is_told_when_a_program_is_killed() {
     assert!(status.success(), "{status}");
 }
 
+/// Kills the process that serves this UDP port, as if the host had lost its power: no ABORT is sent.
+fn kill_engine(engine: &Engine) {
+    let mark = format!("--udp-port\0{}\0", engine.0);
+    let of_process = |entry: std::fs::DirEntry| -> Option<String> {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let is_engine = line.contains("\0--engine\0") && line.contains(&mark);
+        is_engine.then(|| entry.file_name().to_string_lossy().into_owned())
+    };
+    let processes = std::fs::read_dir("/proc").expect("Linux has it");
+    let mut found = processes.flatten().filter_map(of_process);
+    let process = found.next().expect("an engine runs");
+    let status = Command::new("kill").args(["-KILL", &process]).status();
+    assert!(status.expect("there is kill").success());
+}
+
+#[test]
+fn a_peer_that_vanishes_is_noticed_in_recv() {
+    let (near, far) = (Engine::new(), Engine::new());
+    let mut server = far.command(&["python3", &script(), "serve"]);
+    let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));
+    let mut lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
+    let mut next = || lines.next().expect("a line").expect("text");
+    let port = next();
+    let mut client = near.command_to(&far, &["python3", &script(), "vanished", &port]);
+    client.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut client = Running(client.spawn().expect("the binary runs"));
+    let output = BufReader::new(client.0.stdout.take().expect("piped"));
+    let mut output = output.lines();
+    assert_eq!(output.next().expect("a line").expect("text"), "sent");
+    assert_eq!(next(), "connected");
+    kill_engine(&far);
+    drop(client.0.stdin.take());
+    let status = client.0.wait().expect("it ends");
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_tcp_program_speaks_sctp() {
+    let engine = Engine::new();
+    let code = "import socket as s
+l = s.create_server(('127.0.0.1', 0)); c = s.create_connection(l.getsockname()); a = l.accept()[0]
+c.setsockopt(s.IPPROTO_TCP, s.TCP_NODELAY, 1); c.sendall(b'over SCTP'); c.close()
+assert (a.recv(100), a.recv(100)) == (b'over SCTP', b'')
+assert a.getsockopt(s.SOL_SOCKET, s.SO_PROTOCOL) == 132";
+    let mut command = Command::new(BINARY);
+    command.env("REXMIT_PRELOAD", library());
+    command.args(["run", "--always", "--tcp-as-sctp", "--udp-port", &engine.0]);
+    command.args(["--peer-udp-port", &engine.0, "--", "python3", "-c", code]);
+    let output = command.output().expect("the binary runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// It waits for the program to end: one that waits for all of its children, or whose pipe is read to the end, would
+/// wait for ever otherwise.
+#[test]
+fn the_engine_is_no_child_of_the_program_and_has_none_of_its_descriptors() {
+    let engine = Engine::new();
+    let script = "import os\ntry: os.wait()\nexcept ChildProcessError: print('alone')";
+    let output = engine.output(&["python3", "-c", script]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "alone\n");
+    // The engine is held by another program, and so must not hold the pipe of the first one.
+    let mut other = engine.command(&["sleep", "600"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec 3>&1; exec \"$@\" >/dev/null", "sh", BINARY, "run", "--always"]);
+    shell.args(["--udp-port", &engine.0, "--", "true"]).env("REXMIT_PRELOAD", library());
+    let mut first = shell.stdout(Stdio::piped()).spawn().expect("sh");
+    assert!(first.wait().expect("it ends").success());
+    let _other = Running(other.spawn().expect("the binary runs"));
+    let mut text = String::new();
+    let mut pipe = first.stdout.take().expect("piped");
+    std::io::Read::read_to_string(&mut pipe, &mut text).expect("it ends");
+}
+
+#[test]
+fn a_library_whose_path_ld_so_would_split_is_refused() {
+    let mut command = Engine::new().command(&["true"]);
+    let output = command.env("REXMIT_PRELOAD", "/opt/my tools/x.so").output().expect("it runs");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("space or colon"), "{output:?}");
+}
+
 #[test]
 fn iperf3_measures_over_sctp() {
     if !is_there("iperf3", "iperf3") {
@@ -215,6 +301,15 @@ fn lksctp_tools_send_and_receive() {
     for wanted in seen {
         wait_for(&mut lines, wanted);
     }
+}
+
+#[test]
+fn a_transport_that_is_none_is_reported() {
+    let engine = Engine::new();
+    let mut command = engine.command(&["true"]);
+    let output = command.env("REXMIT_TRANSPORT", "* carrier-pigeon").output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && text.contains("carrier-pigeon is no transport"), "{text}");
 }
 
 #[test]

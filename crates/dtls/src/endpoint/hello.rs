@@ -10,7 +10,8 @@ use crate::connection::Connection;
 use crate::cookie::{Cookie, with_cookie};
 use crate::record::ClientHello;
 
-/// A handshake that takes longer gives way to another when there are `max_handshakes`.
+/// The age from which an unfinished handshake may be dropped in favour of another, when there are
+/// `max_handshakes`.
 const MIN_HANDSHAKE_TIME: Duration = Duration::from_secs(1);
 
 impl Endpoint {
@@ -61,7 +62,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes room, so that peers that begin handshakes and do not go on keep others out for a second at most.
+    /// Drops the oldest unfinished handshake that has taken at least [`MIN_HANDSHAKE_TIME`], to make room for
+    /// another: peers that do not finish their handshakes keep others out for that time at most.
     fn drop_oldest_handshake(&mut self, now: Instant) {
         let in_progress = self.handshaking.values().filter(|&&index| {
             let connection = &self.connections[index];
@@ -74,7 +76,8 @@ impl Endpoint {
         }
     }
 
-    /// The peer is where it says: begins its connection with both of its ClientHellos.
+    /// Called when a ClientHello came with a valid cookie, which shows that the peer receives at its address:
+    /// begins its connection with both of its ClientHellos.
     fn begin(&mut self, now: Instant, route: Route, hello: &ClientHello<'_>, datagram: &[u8]) {
         if self.in_progress >= self.encryption.max_handshakes {
             self.drop_oldest_handshake(now);

@@ -1,4 +1,4 @@
-//! An SCTP endpoint whose packets are encrypted, a DTLS connection for each peer.
+//! An SCTP endpoint with encryption: one DTLS connection per peer.
 
 mod hello;
 mod machine;
@@ -23,19 +23,18 @@ use crate::{Encryption, Fingerprint, HandshakeError};
 /// Answers to ClientHellos without a cookie that wait to be transmitted; more are dropped.
 const MAX_ANSWERS: usize = 64;
 
-/// What happened.
+/// An event of a connection or an association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The peer at `remote` has proved that it has this certificate, which is trusted: associations with it
-    /// can begin.
+    /// The peer at `remote` has proved that it owns this trusted certificate: associations with it can begin.
     Secured {
         /// The peer's address.
         remote: SocketAddr,
-        /// Its certificate.
+        /// The fingerprint of its certificate.
         peer: Fingerprint,
     },
-    /// There is no connection with `remote` (any more); its associations were aborted.
+    /// The connection with `remote` has failed or ended; its associations were aborted.
     Ended {
         /// The peer's address.
         remote: SocketAddr,
@@ -46,33 +45,34 @@ pub enum Event {
     Association(AssociationId, rexmit_sctp::Event),
 }
 
-/// Counters of connections and of what belongs to none.
+/// Counters of connections, and of datagrams that belong to none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// ClientHellos without a cookie that were answered by one.
+    /// ClientHellos without a cookie, answered with one.
     pub cookies_sent: u64,
     /// ClientHellos with a cookie that is not ours, not for that address, or too old.
     pub cookies_refused: u64,
     /// ClientHellos with a cookie, and handshakes in progress, that were dropped because of `max_handshakes` or
     /// `max_connections`.
     pub handshakes_dropped: u64,
-    /// Handshakes that ended with a peer that is trusted.
+    /// Handshakes completed with a trusted peer.
     pub handshakes_completed: u64,
-    /// Handshakes that ended otherwise.
+    /// Handshakes that failed.
     pub handshakes_failed: u64,
-    /// Peers whose address has changed.
+    /// Changes of a peer's UDP port that were followed.
     pub rebindings: u64,
-    /// Datagrams that are no DTLS, or belong to no connection.
+    /// Datagrams that are not DTLS, or belong to no connection.
     pub discarded: u64,
 }
 
-/// An SCTP endpoint whose packets are encrypted (RFC 8261): a [`Machine`](rexmit_core::Machine) like the one
-/// it is made of, which [`sctp`](Self::sctp) gives access to.
+/// An SCTP endpoint whose packets are encrypted (RFC 8261): a [`Machine`](rexmit_core::Machine) around an
+/// SCTP endpoint, which [`sctp`](Self::sctp) gives access to.
 ///
-/// A client calls [`connect`](Self::connect), and the association begins when the handshake is done. Or, to do these
-/// one by one, it calls [`secure`](Self::secure), waits until the connection is [secured](Event::Secured), and connects
-/// the [SCTP endpoint](Self::sctp_mut). Packets for peers without a secured connection are dropped.
+/// A client calls [`connect`](Self::connect), and the association begins when the handshake is complete. To
+/// do both steps separately it calls [`secure`](Self::secure), waits until the connection is
+/// [secured](Event::Secured), and connects the [SCTP endpoint](Self::sctp_mut). Packets for peers without a
+/// secured connection are dropped.
 pub struct Endpoint {
     sctp: rexmit_sctp::Endpoint,
     accepts: bool,
@@ -81,9 +81,10 @@ pub struct Endpoint {
     clock: Clock,
     cookies: Cookies,
     connections: Slab<Connection>,
-    /// Each address of each peer.
+    /// The secured connection with each address of a peer.
     secured: BTreeMap<SocketAddr, usize>,
-    /// Beside a secured one there may be another that the peer has begun anew.
+    /// The connection in its handshake with each address. There may be one beside a secured connection, if
+    /// the peer began anew.
     handshaking: BTreeMap<SocketAddr, usize>,
     deadlines: BTreeSet<(Instant, usize)>,
     /// Handshakes that peers began.
@@ -93,7 +94,7 @@ pub struct Endpoint {
     statistics: Statistics,
 }
 
-/// What waits to be polled.
+/// The outputs that wait to be polled.
 #[derive(Default)]
 struct Queues {
     /// Cookies.
@@ -108,7 +109,7 @@ struct Queues {
 struct Buffers {
     /// A packet of SCTP before it is encrypted.
     packet: Vec<u8>,
-    /// What comes from the library.
+    /// A buffer for outputs of the library.
     output: Vec<u8>,
 }
 
@@ -121,8 +122,8 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// The configuration of associations inside records: smaller packets, one address on either side (RFC 8261
-/// §6.1), and no checksum if the peer agrees (RFC 9653).
+/// The configuration of associations in records, made from `config`: smaller packets, one address on either
+/// side (RFC 8261 §6.1), and no checksum if the peer agrees (RFC 9653).
 #[must_use]
 pub fn within_records(config: &AssociationConfig) -> AssociationConfig {
     let room = config.max_packet_bytes.saturating_sub(RECORD_OVERHEAD_BYTES);
@@ -137,12 +138,12 @@ pub fn within_records(config: &AssociationConfig) -> AssociationConfig {
 }
 
 impl Endpoint {
-    /// An endpoint whose cookies come from `seed`, as do the tags of SCTP. Keys come from the system's
-    /// random source, which the library reads itself. `max_packet_bytes` is what UDP may carry: the records'
-    /// [overhead](RECORD_OVERHEAD_BYTES) is subtracted from it.
+    /// An endpoint whose cookies and SCTP tags are drawn from `seed`. Keys are drawn from the system's random
+    /// source by the DTLS library. `max_packet_bytes` is what UDP may carry: the
+    /// [overhead](RECORD_OVERHEAD_BYTES) of records is subtracted.
     ///
     /// # Errors
-    /// The first field of `config` that makes no sense, and several addresses: an association over DTLS has one
+    /// If a value of `config` is out of range, or it has several addresses: an association over DTLS has one
     /// on either side.
     pub fn new(
         mut config: EndpointConfig,
@@ -174,22 +175,23 @@ impl Endpoint {
         })
     }
 
-    /// The SCTP endpoint, for the calls of an application. Packets go through this one.
+    /// The SCTP endpoint, for reading its state. Packets must go through the encrypted endpoint.
     #[must_use]
     pub const fn sctp(&self) -> &rexmit_sctp::Endpoint {
         &self.sctp
     }
 
-    /// The SCTP endpoint, for the calls of an application. Configurations of single associations must be
-    /// [within records](within_records).
+    /// The SCTP endpoint, for the calls of an application. Configurations of single associations must be made
+    /// by [`within_records`].
     pub const fn sctp_mut(&mut self) -> &mut rexmit_sctp::Endpoint {
         &mut self.sctp
     }
 
-    /// Begins an association with the peer at the far end of `route`, after a handshake unless there is a connection.
-    /// Its INIT waits for the handshake; messages can be sent at once, and wait too. If the handshake fails, or the
-    /// peer refuses this side after it, the association is aborted, and the reason in
-    /// [`CloseReason::Aborted`](rexmit_sctp::CloseReason::Aborted) is the text of the [`HandshakeError`].
+    /// Begins an association with the peer at the far end of `route`, after a DTLS handshake unless there is
+    /// a connection. Messages can be given to [`sctp_mut`](Self::sctp_mut) at once; they wait for the
+    /// handshake. If it fails, or the peer refuses this side afterwards, the association is aborted, and the
+    /// reason in [`CloseReason::Aborted`](rexmit_sctp::CloseReason::Aborted) is the text of the
+    /// [`HandshakeError`].
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -209,8 +211,8 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Begins a handshake with the peer at the far end of `route`, unless there is a connection:
-    /// [`Event::Secured`] or [`Event::Ended`] reports the outcome, at once if there is one.
+    /// Begins a handshake with the peer at the far end of `route`. [`Event::Secured`] or [`Event::Ended`]
+    /// reports the result; at once, if there is a connection already.
     pub fn secure(&mut self, now: Instant, route: Route) {
         let remote = route.remote;
         if let Some(peer) = self.peer(remote) {
@@ -227,25 +229,25 @@ impl Endpoint {
         self.advance(now, index, |connection| connection.handle_timeout(now));
     }
 
-    /// The certificate of the peer at `remote`, if the connection with it is secured.
+    /// The fingerprint of the peer at `remote`, if the connection with it is secured.
     #[must_use]
     pub fn peer(&self, remote: SocketAddr) -> Option<Fingerprint> {
         self.secured.get(&remote).and_then(|&index| self.connections[index].peer)
     }
 
-    /// What peers know this endpoint by.
+    /// The fingerprint of this endpoint's certificate.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         self.encryption.identity.fingerprint()
     }
 
-    /// Connections, handshakes included.
+    /// The number of connections, handshakes included.
     #[must_use]
     pub fn connection_count(&self) -> usize {
         self.connections.len()
     }
 
-    /// Counters so far.
+    /// The present counters.
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
@@ -279,8 +281,8 @@ impl Endpoint {
         self.advance_from(now, index, route, act);
     }
 
-    /// As [`Self::advance`], for a datagram that arrived over `route`. Returns whether there was an SCTP packet
-    /// in it.
+    /// As [`Self::advance`], for a datagram received over `route`. Returns whether it contained an SCTP
+    /// packet.
     fn advance_from(
         &mut self,
         now: Instant,
@@ -320,7 +322,7 @@ impl Endpoint {
         has_packet
     }
 
-    /// A client ends the handshake before it shows its own certificate.
+    /// Ends the handshake of a client with an untrusted server, before the client sends its own certificate.
     fn refuse_server(&mut self, now: Instant, index: usize) {
         let connection = &self.connections[index];
         if let Some(peer) = connection.peer.filter(|_| connection.is_client())
@@ -358,7 +360,7 @@ impl Endpoint {
         }
     }
 
-    /// The peer has closed the connection.
+    /// Called when the peer has closed the connection.
     fn on_closed(&mut self, now: Instant, index: usize) {
         let connection = &self.connections[index];
         let is_new = self.sctp_associations(connection).next().is_none();

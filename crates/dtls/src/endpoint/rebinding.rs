@@ -1,8 +1,9 @@
-//! A peer whose UDP port changes, because a NAT on the way forgot it.
+//! Peers whose UDP port changes, because a NAT forgot the old one.
 //!
 //! The library has no connection IDs (RFC 9146), so a record from a port without a connection is tried with
-//! those of the same IP address. If it belongs to one, SCTP gets its packet with the new address, and validates
-//! that before it sends data there (RFC 9260 §5.4): a copy that an observer sends from elsewhere moves nothing.
+//! the connections of the same IP address. If one can decrypt it, SCTP gets its packet with the new address,
+//! and validates that before it sends data there (RFC 9260 §5.4): an observer cannot redirect data by sending
+//! a copy from elsewhere.
 
 use std::net::SocketAddr;
 
@@ -57,7 +58,7 @@ impl Endpoint {
         None
     }
 
-    /// The peer of a connection was heard from another address.
+    /// Called when a valid record of a connection came from another address: adds this address to it.
     fn add_address(&mut self, index: usize, remote: SocketAddr) {
         let connection = &mut self.connections[index];
         let current = connection.route.remote;

@@ -80,8 +80,8 @@ impl Turns {
     }
 }
 
-/// The shares of messages that take longer than each latency, and packets of their own per message:
-/// `copies` messages that leave one after the other, far apart.
+/// The shares of messages slower than each latency, and the packets of their own per message, for `copies`
+/// messages far apart.
 fn by_chance(strategy: Strategy, loss: LossModel, messages: u32, seed: u64) -> (Vec<f64>, f64) {
     let mut rng = Seed::from_u64(seed).rng();
     let mut turns = match loss {
@@ -114,7 +114,7 @@ fn by_chance(strategy: Strategy, loss: LossModel, messages: u32, seed: u64) -> (
     (beyond.into_iter().map(share).collect(), share(extra) - 1.0)
 }
 
-/// When copies leave, written out: two a round if doubled, one every 50 ms if bundled.
+/// When copies are sent, as explicit lists: two per round if doubled, one every 50 ms if bundled.
 fn sent_in_round(strategy: Strategy, round: u32) -> Vec<Duration> {
     match strategy {
         Strategy::Doubled if round > 0 => vec![ms(100) * round; 2],

@@ -47,7 +47,7 @@ impl<C: Counter> Beside<C> {
         Self { endpoint, is_unordered, most, sends_to: None, unacknowledged, received }
     }
 
-    /// What counted the bytes of the transfer that were received.
+    /// The counter of the bytes received of the transfer.
     #[must_use]
     pub const fn received(&self) -> &C {
         &self.received
@@ -112,7 +112,7 @@ impl<C: Counter> Machine for Beside<C> {
 
 impl<C: Counter> Transport for Beside<C> {
     type Id = AssociationId;
-    /// A message has arrived when it is delivered.
+    /// Nothing beyond deliveries is watched: a message counts as arrived when it is delivered.
     type Watch = ();
     const IP_PROTOCOL: u8 = Endpoint::IP_PROTOCOL;
     const KEEPS_BOUNDARIES: bool = true;

@@ -22,7 +22,7 @@ impl Transport for Endpoint {
     /// The payload of a full packet of the default size.
     const WRITE_BYTES: usize = 1204;
 
-    /// The local port is that of the endpoint.
+    /// Begins an association; the port of `local` is ignored, because associations have the endpoint's port.
     fn begin(
         &mut self,
         now: Instant,

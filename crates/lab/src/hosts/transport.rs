@@ -91,7 +91,7 @@ pub trait Transport: Machine + Send + 'static {
 pub enum Arrival<'a> {
     /// Bytes `start..end` of the stream, possibly duplicates.
     Bytes {
-        /// The first.
+        /// The first byte or message.
         start: u64,
         /// The one after the last.
         end: u64,

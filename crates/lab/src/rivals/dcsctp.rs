@@ -10,6 +10,7 @@ use dcsctp::api::{
 };
 use rexmit_core::{Instant, Route, Seed};
 
+use super::DcSctpProfile;
 use super::stack::Stack;
 use crate::hosts::{Given, News};
 
@@ -19,6 +20,13 @@ const RTO_MIN: Duration = Duration::from_millis(120);
 const DELAYED_SACK: Duration = Duration::from_millis(10);
 /// The minimum RTT variance of `tuned`: small enough not to determine the RTO.
 const MIN_RTT_VARIANCE: Duration = Duration::from_millis(10);
+/// The stream of the messages, and its priority beside a transfer: the highest of WebRTC, to 256.
+const MESSAGES: StreamId = StreamId(0);
+const PRIORITY: u16 = 1024;
+/// The stream of a transfer, bytes of one of its messages, and those that wait to be sent.
+const TRANSFER: StreamId = StreamId(1);
+const TRANSFER_BYTES: usize = 16 * 1024;
+const TRANSFER_WAITING: usize = 256 * 1024;
 
 pub(super) struct DcSctp {
     socket: Box<dyn DcSctpSocket>,
@@ -26,16 +34,19 @@ pub(super) struct DcSctp {
     incoming: bool,
     packets: VecDeque<Vec<u8>>,
     messages: VecDeque<Vec<u8>>,
+    transferred: u64,
     news: VecDeque<News>,
 }
 
 impl DcSctp {
-    pub(super) fn new(is_tuned: bool, is_unordered: bool, seed: &Seed) -> Self {
+    pub(super) fn new(profile: DcSctpProfile, is_unordered: bool, seed: &Seed) -> Self {
         // Tags and the first TSN come from the generator of the thread.
         fastrand::seed(seed.rng().u64());
         let default = Options::default();
-        let options = if is_tuned {
-            Options {
+        let options = match profile {
+            DcSctpProfile::Default => default,
+            DcSctpProfile::Interleaved => Options { enable_message_interleaving: true, ..default },
+            DcSctpProfile::Tuned => Options {
                 rto_min: RTO_MIN,
                 max_timer_backoff_duration: Some(RTO_MIN),
                 max_retransmissions: None,
@@ -43,16 +54,17 @@ impl DcSctp {
                 min_rtt_variance: MIN_RTT_VARIANCE,
                 delayed_ack_max_timeout: DELAYED_SACK,
                 ..default
-            }
-        } else {
-            default
+            },
         };
+        let mut socket = dcsctp::new_socket("rival", &options);
+        socket.set_stream_priority(MESSAGES, PRIORITY);
         Self {
-            socket: dcsctp::new_socket("rival", &options),
+            socket,
             is_unordered,
             incoming: true,
             packets: VecDeque::new(),
             messages: VecDeque::new(),
+            transferred: 0,
             news: VecDeque::new(),
         }
     }
@@ -80,7 +92,11 @@ impl DcSctp {
         }
         let had_messages = !self.messages.is_empty();
         while let Some(message) = self.socket.get_next_message() {
-            self.messages.push_back(message.payload);
+            if message.stream_id == TRANSFER {
+                self.transferred += message.payload.len() as u64;
+            } else {
+                self.messages.push_back(message.payload);
+            }
         }
         if !had_messages && !self.messages.is_empty() {
             self.news.push_back(News::Readable);
@@ -125,13 +141,27 @@ impl Stack for DcSctp {
 
     fn give(&mut self, now: Instant, message: &Bytes) -> Given {
         self.advance(now);
-        let message = Message::new(StreamId(0), PpId(0), message.to_vec());
+        let message = Message::new(MESSAGES, PpId(0), message.to_vec());
         let how = SendOptions { unordered: self.is_unordered, ..SendOptions::default() };
         match self.socket.send(message, &how) {
             Ok(()) => Given::All,
             Err(SendError::ResourceExhaustion) => Given::Full,
             Err(_) => Given::Ended,
         }
+    }
+
+    fn fill_transfer(&mut self, now: Instant) {
+        self.advance(now);
+        while self.socket.buffered_amount(TRANSFER) < TRANSFER_WAITING {
+            let message = Message::new(TRANSFER, PpId(0), vec![0; TRANSFER_BYTES]);
+            if self.socket.send(message, &SendOptions::default()).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn take_transfer(&mut self) -> u64 {
+        std::mem::take(&mut self.transferred)
     }
 
     fn hand_over(&mut self, each: &mut dyn FnMut(&[u8])) {

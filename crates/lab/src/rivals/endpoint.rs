@@ -32,12 +32,22 @@ impl RivalEndpoint {
     /// If the implementation rejects its settings.
     pub fn new(rival: Rival, role: Role, is_unordered: bool, seed: &Seed) -> Result<Self, String> {
         let stack: Box<dyn Stack> = match rival {
-            Rival::DcSctp { is_tuned } => Box::new(DcSctp::new(is_tuned, is_unordered, seed)),
+            Rival::DcSctp(profile) => Box::new(DcSctp::new(profile, is_unordered, seed)),
             Rival::SctpProto => Box::new(SctpProto::new(role, is_unordered)),
             Rival::Kcp { is_tuned } => Box::new(KcpStack::new(role, is_tuned)?),
-            Rival::Quinn { is_tuned } => Box::new(Quinn::new(role, is_tuned, is_unordered, seed)),
+            Rival::Quinn(profile) => Box::new(Quinn::new(role, profile, is_unordered, seed)),
         };
         Ok(Self { rival, stack: SendWrapper::new(stack), route: None, due: None })
+    }
+
+    /// Accepts as much of a greedy transfer as should wait behind the messages.
+    pub(super) fn fill_transfer(&mut self, now: Instant) {
+        self.stack.fill_transfer(now);
+    }
+
+    /// Bytes of the transfer that were received since the last call.
+    pub(super) fn take_transfer(&mut self) -> u64 {
+        self.stack.take_transfer()
     }
 
     fn look_at_the_time(&mut self, now: Instant) {

@@ -22,6 +22,11 @@ const CONVERSATION: u32 = 1;
 const TURBO_WINDOW: u16 = 128;
 /// Largest number of queued segments; beyond it, the sender must wait.
 const MAX_WAITING: usize = 4096;
+/// The first byte of each message says what it is.
+const MESSAGE: u8 = 0;
+const TRANSFER: u8 = 1;
+/// Bytes of a message of a transfer, which is one segment.
+const TRANSFER_BYTES: usize = 1200;
 
 pub(super) struct KcpStack {
     kcp: Kcp<Packets>,
@@ -32,6 +37,8 @@ pub(super) struct KcpStack {
     is_blocked: bool,
     news: VecDeque<News>,
     buffer: Vec<u8>,
+    messages: VecDeque<Vec<u8>>,
+    transferred: u64,
 }
 
 /// The packets that KCP has written.
@@ -71,6 +78,8 @@ impl KcpStack {
             is_blocked: false,
             news: VecDeque::new(),
             buffer: Vec::new(),
+            messages: VecDeque::new(),
+            transferred: 0,
         })
     }
 
@@ -78,6 +87,27 @@ impl KcpStack {
         if !self.is_connected {
             self.is_connected = true;
             self.news.push_back(News::Connected { incoming: self.incoming });
+        }
+    }
+
+    /// Queues a message; `kind` is its first byte.
+    fn send(&mut self, kind: u8, message: &[u8]) -> bool {
+        self.buffer.clear();
+        self.buffer.push(kind);
+        self.buffer.extend_from_slice(message);
+        self.kcp.send(&self.buffer).is_ok()
+    }
+
+    /// Reads all messages that are complete.
+    fn receive(&mut self) {
+        while let Ok(size) = self.kcp.peeksize() {
+            self.buffer.resize(size, 0);
+            let Ok(size) = self.kcp.recv(&mut self.buffer) else { return };
+            match self.buffer[..size].split_first() {
+                Some((&TRANSFER, piece)) => self.transferred += piece.len() as u64,
+                Some((_, message)) => self.messages.push_back(message.to_vec()),
+                None => {}
+            }
         }
     }
 
@@ -100,7 +130,8 @@ impl Stack for KcpStack {
         // Packets that it rejects are lost.
         let _ = self.kcp.input(packet);
         let _ = self.kcp.flush();
-        if self.kcp.peeksize().is_ok() {
+        self.receive();
+        if !self.messages.is_empty() {
             self.news.push_back(News::Readable);
         }
         if self.is_blocked && self.kcp.wait_snd() < MAX_WAITING {
@@ -141,23 +172,31 @@ impl Stack for KcpStack {
             self.is_blocked = true;
             return Given::Full;
         }
-        match self.kcp.send(message) {
-            Ok(_) => {
-                self.flush(now);
-                Given::All
-            }
-            Err(_) => Given::Ended,
+        if !self.send(MESSAGE, message) {
+            return Given::Ended;
+        }
+        self.flush(now);
+        Given::All
+    }
+
+    /// All that is sent is in one queue: of the transfer no more than a window.
+    fn fill_transfer(&mut self, now: Instant) {
+        let mut is_new = false;
+        while self.kcp.wait_snd() < TURBO_WINDOW.into() && self.send(TRANSFER, &[0; TRANSFER_BYTES])
+        {
+            is_new = true;
+        }
+        if is_new {
+            self.flush(now);
         }
     }
 
+    fn take_transfer(&mut self) -> u64 {
+        std::mem::take(&mut self.transferred)
+    }
+
     fn hand_over(&mut self, each: &mut dyn FnMut(&[u8])) {
-        while let Ok(size) = self.kcp.peeksize() {
-            self.buffer.resize(size, 0);
-            match self.kcp.recv(&mut self.buffer) {
-                Ok(size) => each(&self.buffer[..size]),
-                Err(_) => return,
-            }
-        }
+        self.messages.drain(..).for_each(|message| each(&message));
     }
 
     /// KCP has no shutdown.

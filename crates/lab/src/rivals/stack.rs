@@ -23,6 +23,13 @@ pub(super) trait Stack {
     fn poll_timeout(&mut self, now: Instant) -> Option<Instant>;
     /// Accepts a message to send, as a whole or not at all.
     fn give(&mut self, now: Instant, message: &Bytes) -> Given;
+    /// Accepts as much of a greedy transfer as the implementation should have waiting behind the messages. Does nothing
+    /// if [`Rival::has_transfer`](super::Rival::has_transfer) says so.
+    fn fill_transfer(&mut self, _now: Instant) {}
+    /// Bytes of the transfer that were received since the last call.
+    fn take_transfer(&mut self) -> u64 {
+        0
+    }
     /// Passes received data to `each`.
     fn hand_over(&mut self, each: &mut dyn FnMut(&[u8]));
     /// Ends the connection once everything has arrived, if the implementation supports that.

@@ -18,7 +18,7 @@ use super::traffic::list;
 use super::words::{Size, Words};
 
 /// Bytes of a transfer beside messages that are sent and not acknowledged, at most.
-pub(super) const TRANSFER_BUFFER_BYTES: usize = 2 << 20;
+pub(super) const TRANSFER_BUFFER_BYTES: usize = 4 << 20;
 /// The port of every receiver.
 pub(super) const PORT: u16 = 7000;
 /// Bytes of the IP header of each packet.
@@ -38,7 +38,7 @@ pub(super) struct Connection<'a> {
     pub(super) mtu: Option<&'a Words<Size>>,
     pub(super) send_buffer: Option<&'a Words<Size>>,
     pub(super) nagle: bool,
-    /// There is a transfer on another stream of the association.
+    /// Whether there is a transfer on another stream of the association.
     pub(super) has_transfer: bool,
     pub(super) receiver: &'a ReceiverSpec,
 }

@@ -25,7 +25,7 @@ use crate::hosts::{
     Unordered, WebClients, WebLoad, WebServer,
 };
 use crate::measure::CopyLedger;
-use crate::rivals::{ARE_BUILT, Rival, RivalEndpoint, Role};
+use crate::rivals::{ARE_BUILT, Rival, RivalBeside, RivalEndpoint, Role};
 
 /// A flow of a run, or one of several connections that share a name and are measured together.
 pub(super) struct Flow {
@@ -53,10 +53,14 @@ pub(super) enum Carrier {
     SctpBeside,
     Tcp,
     Rival,
+    /// Another implementation, with a transfer beside.
+    RivalBeside,
 }
 
 /// SCTP with a transfer on another stream.
 pub(super) type SctpBeside = Beside<RateMeter>;
+/// Another implementation with a transfer.
+pub(super) type OtherBeside = RivalBeside<RateMeter>;
 
 impl Carrier {
     const fn of(transport: TransportKind, is_unordered: bool) -> Self {
@@ -234,6 +238,13 @@ impl Part<'_> {
                 let hosts = thin_hosts([sender, receiver], thin, plan, meter);
                 (hosts.0, hosts.1, probe)
             }
+            Carrier::RivalBeside => {
+                let beside =
+                    |end| RivalBeside::new(end, self.scenario.rate_meter(flow.start.as_ref()));
+                let ends = self.rival(flow)?.map(beside);
+                let hosts = thin_hosts(ends, thin, plan, meter);
+                (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
+            }
             Carrier::Rival => {
                 let hosts = thin_hosts(self.rival(flow)?, thin, plan, meter);
                 // It gives no information.
@@ -251,10 +262,13 @@ impl Part<'_> {
         if !flow.transfer {
             return Carrier::of(flow.transport, flow.unordered);
         }
-        if flow.transport != TransportKind::Sctp || flow.connections() > 1 {
-            self.problems.add("transfer", "it is for one association of SCTP: leave it out");
+        if flow.transport == TransportKind::Tcp || flow.connections() > 1 {
+            self.problems.add(
+                "transfer",
+                "it is for one association or connection with streams: leave it out",
+            );
         }
-        Carrier::SctpBeside
+        if flow.rival().is_some() { Carrier::RivalBeside } else { Carrier::SctpBeside }
     }
 
     /// Creates both ends of an SCTP flow with a transfer beside it.
@@ -298,7 +312,7 @@ impl Part<'_> {
                 };
                 (sender, receiver, probe)
             }
-            Carrier::Tcp | Carrier::Rival => {
+            Carrier::Tcp | Carrier::Rival | Carrier::RivalBeside => {
                 let (sender, receiver, probe) = self.tcp(&flow.connection())?;
                 let (sender, receiver) = bulk_hosts([sender, receiver], bulk, meter);
                 (sender, receiver, probe)
@@ -442,6 +456,7 @@ impl Flow {
             Kind::Thin(Carrier::SctpBeside, ..) => is_through::<SctpBeside>(network, pair),
             Kind::Thin(Carrier::Tcp, ..) => is_through::<Tcp>(network, pair),
             Kind::Thin(Carrier::Rival, ..) => is_through::<RivalEndpoint>(network, pair),
+            Kind::Thin(Carrier::RivalBeside, ..) => is_through::<OtherBeside>(network, pair),
             Kind::Bulk(..) | Kind::Web | Kind::Udp => true,
         }
     }

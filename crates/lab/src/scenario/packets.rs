@@ -59,7 +59,7 @@ pub(super) struct PacketLog(Arc<Mutex<Log>>);
 struct Log {
     rows: Vec<PacketRow>,
     is_full: bool,
-    /// The row of each packet that is under way.
+    /// The row of each packet in flight.
     under_way: FxHashMap<PacketId, usize>,
     hosts: FxHashMap<HostId, Sender>,
 }

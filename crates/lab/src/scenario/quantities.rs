@@ -51,8 +51,7 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// The number of copies sent, including first transmissions, and of spurious ones, both by
-    /// cause.
+    /// Transmissions by cause, first transmissions included, and the spurious ones among them by cause.
     fn counts(&self) -> [PerCause<u64>; 2] {
         match self {
             Self::Followed(followed) => [followed.sent(), followed.spurious()],

@@ -4,7 +4,7 @@ use super::error::ExecuteError;
 use super::problem::{Problem, Problems};
 use super::spec::{ReceiverSpec, Scenario, ThinFlow, TransportKind};
 use super::traffic::list;
-use crate::rivals::{ARE_BUILT, HOW_TO_BUILD, Rival};
+use crate::rivals::{ARE_BUILT, DcSctpProfile, HOW_TO_BUILD, QuinnProfile, Rival};
 
 impl TransportKind {
     /// The implementation with its default profile, if this transport is one of those in
@@ -12,10 +12,10 @@ impl TransportKind {
     pub(super) const fn rival(self) -> Option<Rival> {
         match self {
             Self::Sctp | Self::Tcp => None,
-            Self::DcSctp => Some(Rival::DcSctp { is_tuned: false }),
+            Self::DcSctp => Some(Rival::DcSctp(DcSctpProfile::Default)),
             Self::SctpProto => Some(Rival::SctpProto),
             Self::Kcp => Some(Rival::Kcp { is_tuned: false }),
-            Self::Quinn => Some(Rival::Quinn { is_tuned: false }),
+            Self::Quinn => Some(Rival::Quinn(QuinnProfile::Default)),
         }
     }
 }
@@ -40,6 +40,9 @@ impl ThinFlow {
         }
         if self.unordered && !rival.has_unordered() {
             problems.add("unordered", "it delivers in order only: leave it out");
+        }
+        if self.transfer && !rival.has_transfer() {
+            problems.add("transfer", "its streams have no priorities: leave it out");
         }
         let ours = [
             ("recovery", !self.recovery.is_empty()),

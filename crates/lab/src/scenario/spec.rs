@@ -233,7 +233,7 @@ pub struct ThinFlow {
     #[serde(default, skip_serializing_if = "is_default")]
     pub unordered: bool,
     /// Whether a greedy transfer uses another stream of the same association, which goes behind the messages (SCTP). Its
-    /// goodput is `transfer.goodput`; both ends then have the settings of the profile, and buffers of 4 MiB. Default
+    /// goodput is `transfer.goodput`; both ends then have the settings of the profile, and buffers of 8 MiB. Default
     /// `false`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub transfer: bool,

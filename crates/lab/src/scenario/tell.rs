@@ -7,7 +7,7 @@ use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
 use super::bounds;
-use super::flows::{Carrier, Flow, Kind, PUT_THERE, SctpBeside, thin_receiver};
+use super::flows::{Carrier, Flow, Kind, OtherBeside, PUT_THERE, SctpBeside, thin_receiver};
 use super::meter::{MessageMeter, PathTally, RateMeter, TrafficMeter};
 use super::quantities;
 use super::sheet::Sheet;
@@ -51,12 +51,16 @@ pub(super) fn flow(
                 Carrier::SctpBeside => messages::<SctpBeside>(together, network),
                 Carrier::Tcp => messages::<Tcp>(together, network),
                 Carrier::Rival => messages::<RivalEndpoint>(together, network),
+                Carrier::RivalBeside => messages::<OtherBeside>(together, network),
             };
             let plans = together.iter().filter_map(|placed| placed.flow.plan());
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
             let planned = TrafficMeter::of(plans.cloned().map(messages));
             quantities::thin(sheet, &meter, &planned, &sender(together, network));
             if let Some(transfer) = receiver.transport::<SctpBeside>() {
+                quantities::transfer(sheet, transfer.received());
+            }
+            if let Some(transfer) = receiver.transport::<OtherBeside>() {
                 quantities::transfer(sheet, transfer.received());
             }
             if let Some(spec) = scenario.thin.get(&flow.name) {
@@ -67,7 +71,7 @@ pub(super) fn flow(
             let mut meter = match carrier {
                 Carrier::Sctp | Carrier::SctpBeside => received::<Sctp>(receiver),
                 Carrier::UnorderedSctp => received::<Unordered>(receiver),
-                Carrier::Tcp | Carrier::Rival => received::<Tcp>(receiver),
+                Carrier::Tcp | Carrier::Rival | Carrier::RivalBeside => received::<Tcp>(receiver),
             };
             meter.finish();
             let sender = flow.probe().map(|_| sender(together, network));
@@ -110,8 +114,10 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> quantities::Sende
         sum.by_end.bytes_out += sent.bytes_out + header * sent.packets_out;
         sum.by_end.packets_in += received.packets_in;
         sum.by_end.bytes_in += received.bytes_in + header * received.packets_in;
-        sum.has_no_trace |=
-            matches!(flow.kind, Kind::Thin(Carrier::Rival | Carrier::SctpBeside, ..));
+        sum.has_no_trace |= matches!(
+            flow.kind,
+            Kind::Thin(Carrier::Rival | Carrier::SctpBeside | Carrier::RivalBeside, ..)
+        );
     }
     quantities::Sender { copies: quantities::Copies::Followed(copies), ..sum }
 }

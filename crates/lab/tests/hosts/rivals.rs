@@ -5,7 +5,7 @@ use std::time::Duration;
 use rexmit_core::{Instant, Seed};
 use rexmit_lab::hosts::{Host, Layer, Thin, ThinPlan, ThinReceiver, ThinSender};
 use rexmit_lab::measure::{LatencyDistribution, MessageRecord};
-use rexmit_lab::rivals::{Rival, RivalEndpoint, Role};
+use rexmit_lab::rivals::{DcSctpProfile, QuinnProfile, Rival, RivalEndpoint, Role};
 use rexmit_netsim::network::{Network, PointToPoint};
 
 use crate::kit::{at, path, run, seconds};
@@ -15,13 +15,13 @@ const INTERVAL_MS: u64 = 50;
 const DELAY: Duration = Duration::from_millis(50);
 
 const ALL: [Rival; 7] = [
-    Rival::DcSctp { is_tuned: false },
-    Rival::DcSctp { is_tuned: true },
+    Rival::DcSctp(DcSctpProfile::Default),
+    Rival::DcSctp(DcSctpProfile::Tuned),
     Rival::SctpProto,
     Rival::Kcp { is_tuned: false },
     Rival::Kcp { is_tuned: true },
-    Rival::Quinn { is_tuned: false },
-    Rival::Quinn { is_tuned: true },
+    Rival::Quinn(QuinnProfile::Default),
+    Rival::Quinn(QuinnProfile::Tuned),
 ];
 
 /// What came of a run.

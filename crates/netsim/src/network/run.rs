@@ -14,7 +14,7 @@ use super::{Context, Event, HostId, Network, Occurrence};
 pub struct Livelock {
     /// The host's name.
     pub host: String,
-    /// The instant.
+    /// The instant at which the calls repeated.
     pub at: Instant,
     /// Calls of its machine and application at that instant.
     pub steps: u32,

@@ -30,7 +30,7 @@ use super::{ConfigError, Jitter, Loss, PathConfig, PathStats};
 pub struct PathModel {
     config: PathConfig,
     changes: VecDeque<(Instant, PathConfig)>,
-    /// The delay of every packet, if only the queue adds to it.
+    /// The delay of every packet, apart from queueing, if the path has no other impairment; `None` otherwise.
     plain_delay: Option<Duration>,
     queue: DropTailQueue,
     held: HeldPackets,

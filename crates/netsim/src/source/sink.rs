@@ -29,7 +29,7 @@ pub struct SinkStats {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Distinct numbers received.
+    /// Packets that had a sequence number, without duplicates.
     pub numbered: u64,
     /// Numbers that have not been received although a higher one has. Losses after the highest
     /// number are not included.

@@ -32,7 +32,7 @@ pub struct Target {
     pub locals: Vec<IpAddr>,
     /// The receiver's SCTP port.
     pub sctp_port: u16,
-    /// SCTP directly over IP instead of UDP.
+    /// Whether SCTP is sent directly over IP instead of UDP.
     pub raw: bool,
     /// How associations are encrypted; `None`: not at all.
     pub encryption: Option<Encryption>,

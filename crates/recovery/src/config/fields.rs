@@ -1,4 +1,4 @@
-//! A configuration as a list: every field by name, with its value and what it means.
+//! A configuration as a list: the name, value and meaning of every field.
 
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use std::time::Duration;
@@ -15,16 +15,16 @@ use crate::{
 /// One field of a [`RecoveryConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
-    /// Its place, with dots.
+    /// The path of the field, with dots: `thin.probe_timer`.
     pub name: &'static str,
-    /// Its value in words.
+    /// The value, as text.
     pub value: String,
-    /// What it means, in a line.
+    /// The meaning of the field, in one line.
     pub meaning: &'static str,
 }
 
-/// The fields of a configuration, in order. Names no field that does not exist, and leaves none out: that would
-/// not compile. `= expression` lists the fields of a part instead.
+/// Lists the fields of a configuration, in order. A field that does not exist, or one left out, does not
+/// compile. `= expression` lists the fields of a part instead.
 macro_rules! fields {
     ($of:expr => $kind:ident, $prefix:literal { $($name:ident $(= $part:expr)?, $($meaning:literal)?;)* }) => {{
         let $kind { $($name),* } = $of;
@@ -50,7 +50,7 @@ impl RecoveryConfig {
             rto = fields_of_rto, ;
             timer_restart, "what restarts the retransmission timer";
             loss_detection, "how a loss is detected, and the reordering tolerated";
-            missing_reports, "missing reports, or duplicate ACKs, that make a loss";
+            missing_reports, "missing reports, or duplicate ACKs, after which a packet is lost";
             congestion, "how the congestion window grows and shrinks";
             max_burst, "packets per opportunity to send";
             initial_window_packets, "initial window, packets at most";
@@ -92,7 +92,7 @@ fn fields_of_rto(rto: &RtoConfig) -> Vec<Field> {
         max, "RTO.Max: upper bound of the timeout, also when it backs off";
         alpha_inverse, "1 / RTO.Alpha: weight of the old SRTT";
         beta_inverse, "1 / RTO.Beta: weight of the old RTTVAR";
-        granularity, "RTTVAR where it would be zero";
+        granularity, "value of RTTVAR where it would be zero";
         min_variation, "lower bound of 4 RTTVAR in the timeout";
         sample, "which of the packets that an ACK acknowledges gives the RTT sample";
     })
@@ -103,9 +103,9 @@ fn fields_of_cmt(cmt: &CmtConfig) -> Vec<Field> {
         all_paths, "new data is sent over every active path at once";
         split_fast_retransmit, "SFR: only later data of the same path reports data missing";
         cwnd_update, "CUC: windows grow by what is acknowledged of their own path";
-        delayed_ack, "DAC: gaps do not hurry ACKs, which say how many packets they answer";
-        split_buffer, "no path takes more than its part of the peer's buffer";
-        avoid_blocking, "no slower path takes what keeps faster ones waiting for the peer's buffer";
+        delayed_ack, "DAC: a gap makes no ACK due at once, and ACKs report how many packets they cover";
+        split_buffer, "no path uses more than its share of the peer's buffer";
+        avoid_blocking, "a slower path sends no data that would make faster ones wait for the peer's buffer";
         coupling, "whether the windows of all paths together are as aggressive as one";
     })
 }
@@ -123,7 +123,7 @@ fn fields_of_thin(thin: &ThinConfig) -> Vec<Field> {
         rto_min, "M1: RTO.Min while thin";
         restart_by_age, "M2: the timer runs from when the oldest packet in flight was sent";
         linear_timeouts, "M3: timeouts over the same data that do not double the next one";
-        first_indication, "M4: one missing report makes a loss";
+        first_indication, "M4: a packet is lost after one missing report";
         max_bundle_packets, "RDB: packets in flight of which a packet with new data bundles copies";
         max_bundle_bytes, "RDB: bytes of data in a packet that bundles copies";
         loss_hiding, "a loss that a copy repaired is not answered as congestion";
@@ -189,7 +189,7 @@ fn fields_of_copy_budget(budget: &CopyBudget) -> Vec<Field> {
     })
 }
 
-/// A value as a person reads it.
+/// A value as text for people.
 trait Words {
     fn words(&self) -> String;
 }

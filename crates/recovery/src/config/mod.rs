@@ -19,53 +19,52 @@ mod fields;
 mod profiles;
 
 config! {
-    /// The loss recovery of a sender: a profile, such as [`interactive`](Self::interactive), whose fields may be
-    /// changed. In a file a field that is not given is that of [`rfc9260`](Self::rfc9260).
+    /// The loss recovery of a sender: a profile, such as [`interactive`](Self::interactive), whose fields may
+    /// be changed. The default, also of fields that a file leaves out, is [`rfc9260`](Self::rfc9260).
     #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default = "RecoveryConfig::rfc9260", deny_unknown_fields)]
     pub struct RecoveryConfig {
         /// The retransmission timeout.
         pub rto: RtoConfig,
-        /// What restarts the retransmission timer.
+        /// Which events restart the retransmission timer.
         pub timer_restart: TimerRestart,
         /// How a loss is detected.
         pub loss_detection: LossDetection,
-        /// Missing reports that make a loss (RFC 9260 §7.2.4: 3); also DupThresh, the acknowledged
-        /// units above a hole, or the duplicate acknowledgements, that do (RFC 6675 §2, RFC 5681 §3.2:
-        /// 3).
+        /// The number of missing reports after which a chunk is declared lost (RFC 9260 §7.2.4: 3). In TCP,
+        /// DupThresh: acknowledged segments above a hole, or duplicate ACKs (RFC 6675 §2, RFC 5681 §3.2: 3).
         pub missing_reports: u8,
         /// How the congestion window grows and shrinks.
         pub congestion: CongestionControl,
-        /// Max.Burst: data packets sent per opportunity; `None` is unlimited (RFC 9260 §6.1 D).
+        /// Max.Burst: the most data packets sent per opportunity to send; `None` is unlimited (RFC 9260 §6.1
+        /// D: 4).
         #[serde(with = "words::or_off")]
         pub max_burst: Option<NonZeroU8>,
-        /// Initial window in packets at most (RFC 9260 §7.2.1 and RFC 3390 §1: 4; RFC 6928 §2: 10).
+        /// The initial window, in packets at most (RFC 9260 §7.2.1 and RFC 3390 §1: 4; RFC 6928 §2: 10).
         pub initial_window_packets: u32,
-        /// Initial window in bytes at most, but two packets at least (RFC 9260 §7.2.1: 4404;
-        /// RFC 3390 §1: 4380; RFC 6928 §2: 14600).
+        /// The initial window, in bytes at most, but at least two packets (RFC 9260 §7.2.1: 4404; RFC 3390
+        /// §1: 4380; RFC 6928 §2: 14600).
         pub initial_window_bytes: u32,
-        /// After a timeout only one packet is in flight until something is acknowledged
-        /// (RFC 9260 §7.2.1).
+        /// Whether only one packet is in flight after a timeout until an ACK arrives (RFC 9260 §7.2.1).
         pub single_packet_after_timeout: bool,
-        /// A retransmission bundles other outstanding units that fit, though they are not judged
+        /// Whether a retransmission bundles other outstanding units that fit, although they are not declared
         /// lost (Petlund 2009 §3: the behaviour of lksctp).
         pub bundle_outstanding: bool,
-        /// What says that a retransmission event was spurious: that nothing was lost.
+        /// How spurious recovery episodes are detected, that is, episodes in which nothing was lost.
         pub spurious: SpuriousConfig,
-        /// After a spurious event the window goes back to where it was, by slow start, and after a
-        /// spurious timeout the next round trip starts the timer's estimate anew (RR-SCTP §4.2,
-        /// RFC 4015 §3.1). Without a detector there is nothing to undo.
+        /// Whether a spurious episode is undone: slow start restores the window, and after a spurious timeout
+        /// the next sample restarts the RTT estimate (RR-SCTP §4.2, RFC 4015 §3.1). Has no effect without a
+        /// detector in `spurious`.
         pub undo: bool,
         /// Additional mechanisms while a stream is thin.
         pub thin: ThinConfig as with_thin,
-        /// What serves SCTP only.
+        /// Settings of SCTP only.
         pub sctp: SctpConfig as with_sctp,
-        /// What serves TCP only.
+        /// Settings of TCP only.
         pub tcp: TcpConfig as with_tcp,
     }
 }
 
-/// Why a [`RecoveryConfig`] is refused.
+/// Why a [`RecoveryConfig`] is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidRecovery(pub &'static str);
 
@@ -78,10 +77,11 @@ impl std::fmt::Display for InvalidRecovery {
 impl std::error::Error for InvalidRecovery {}
 
 impl RecoveryConfig {
-    /// Checks the values once, so that they can be trusted from here on.
+    /// Checks that all values are within their ranges and fit together. Endpoints call it once, and trust the
+    /// values afterwards.
     ///
     /// # Errors
-    /// Names the first field that makes no sense.
+    /// The first violation found.
     pub fn validate(&self) -> Result<(), InvalidRecovery> {
         let rto = &self.rto;
         let is_beyond_all = self.loss_detection.percentile().is_some_and(|percent| percent > 100);
@@ -115,36 +115,37 @@ impl RecoveryConfig {
 }
 
 config! {
-    /// Of SCTP: several paths, and the setup. The default is RFC 9260.
+    /// Settings of SCTP only: multihoming and the handshake. The default is RFC 9260.
     #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct SctpConfig {
-        /// Which of several paths a retransmission takes.
+        /// The path over which data is retransmitted to a multihomed peer.
         pub retransmission_destination: RetransmissionDestination,
-        /// PotentiallyFailed.Max.Retrans: errors in a row beyond which a path gets no data while
-        /// another is active, though it is not given up (RFC 7829 §3.2, which recommends 0). `None`
-        /// leaves it at RFC 9260 §8.2.
+        /// PotentiallyFailed.Max.Retrans: after more consecutive errors than this a path is potentially
+        /// failed, and gets no data while another path is active (RFC 7829 §3.2, which recommends 0). `None`
+        /// disables the state: a path works until Path.Max.Retrans (RFC 9260 §8.2).
         pub potentially_failed_max_retrans: Option<u32>,
-        /// Using all paths at once.
+        /// Concurrent multipath transfer: whether all paths are used at once.
         pub cmt: CmtConfig,
-        /// INIT and COOKIE ECHO are repeated after one and a half round trips, doubling up to the RTO, where
-        /// the round-trip time is known from this setup or from an association before: a lost first packet
-        /// does not cost RTO.Initial. The setup is not given up sooner: the repetitions that the RTO would
-        /// have, follow. A path that became longer costs spurious ones.
+        /// Whether INIT and COOKIE ECHO are retransmitted after one and a half round trips, doubling up to
+        /// the RTO, if the round trip time is known from this handshake or an earlier association: a lost
+        /// packet then does not cost RTO.Initial. The number of retransmissions at the RTO stays the same, so
+        /// the handshake is not given up sooner. If the path has become longer, some retransmissions are
+        /// spurious.
         pub setup_by_rtt: bool,
     }
 }
 
 config! {
     const
-    /// Of TCP. The default has neither.
+    /// Settings of TCP only. All are off by default.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct TcpConfig {
-        /// The first two duplicate acknowledgements let a new unit leave each, beyond the window
-        /// (RFC 3042 §2). Only for a peer without SACK: with a scoreboard what is acknowledged above a
-        /// hole is no longer in flight, so the window allows a new unit in its place in any case
-        /// (RFC 6675 §5 step 3).
+        /// Limited transmit: each of the first two duplicate ACKs allows a new unit to be sent beyond the
+        /// window (RFC 3042 §2). It matters only for a peer without SACK: with a scoreboard, data
+        /// acknowledged above a hole is no longer in flight, so that the window itself allows a new unit (RFC
+        /// 6675 §5 step 3).
         pub limited_transmit: bool,
         /// Eifel detection: a recovery episode was spurious if the first acknowledgement echoes a timestamp older
         /// than the retransmission's (RFC 3522).
@@ -154,45 +155,46 @@ config! {
 
 config! {
     const
-    /// Of SCTP while a stream is thin.
+    /// Mechanisms of SCTP only, while a stream is thin. All are off by default.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct ThinSctpConfig {
-        /// Ask the peer to acknowledge without delay (the I bit, RFC 7053).
+        /// Whether DATA chunks ask the peer to acknowledge without delay (the I bit, RFC 7053).
         pub sack_immediately: bool,
-        /// When an acknowledgement cannot tell the round-trip time because of a retransmission, measure
-        /// it by a HEARTBEAT, one per timeout at most.
+        /// Whether a HEARTBEAT measures the round trip when the ACK of retransmitted data cannot; at most one
+        /// per timeout.
         pub heartbeat_samples: bool,
-        /// Each stream that is used is thin or not by its own packets in flight, whatever others fill the window with: it
-        /// is singled out, with these mechanisms, up to 31 of them; further ones are judged together. New data of a
-        /// thin stream may exceed the window, and the pacing rate, by a packet.
+        /// Whether each stream is thin or not by its own packets in flight, whatever other streams have in
+        /// flight. Up to 31 streams get a group of their own when they are first used; all further streams
+        /// share one. New data of a thin stream may exceed the window, and the pacing rate, by a packet.
         pub by_stream: bool,
     }
 }
 
 impl ThinSctpConfig {
-    /// Neither.
+    /// No mechanism.
     pub const OFF: Self =
         Self { sack_immediately: false, heartbeat_samples: false, by_stream: false };
 }
 
 config! {
     const
-    /// Of TCP while a stream is thin.
+    /// Mechanisms of TCP only, while a stream is thin. Off by default.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct ThinTcpConfig {
-        /// Small segments do not wait for what is unacknowledged (Nagle's algorithm off).
+        /// Whether small segments are sent while data is unacknowledged, that is, whether Nagle's algorithm
+        /// is off.
         pub no_delay: bool,
-        /// A stream is thin only while its segments in flight carry so many bytes at most in the mean; `None` is any
-        /// size (Petlund 2008 §2: segments far smaller than the MSS).
+        /// The largest mean payload, in bytes, of the segments in flight of a stream that is thin (Petlund 2008 §2:
+        /// segments far smaller than the MSS); `None` is any size. Default `None`.
         #[serde(with = "words::or_off")]
         pub max_segment_bytes: Option<NonZeroU32>,
     }
 }
 
 impl ThinTcpConfig {
-    /// Nagle's algorithm as it is, and segments of any size.
+    /// No mechanism: Nagle's algorithm stays on, and segments may have any size.
     pub const OFF: Self = Self { no_delay: false, max_segment_bytes: None };
 
     /// Nagle's algorithm off, and segments of half an MSS of 1460 bytes at most: two of them fit in one.
@@ -201,62 +203,65 @@ impl ThinTcpConfig {
 
 config! {
     const
-    /// The loss recovery of a sender while a stream is thin: each field is a mechanism of its own, and
-    /// the default has none of them.
+    /// The mechanisms of a sender while a stream is thin, one per field. All are off by default
+    /// ([`OFF`](Self::OFF)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct ThinConfig {
-        /// How a thin stream is told.
+        /// What makes a stream thin.
         pub test: ThinTest,
-        /// M1: the lower bound of the retransmission timeout instead of RTO.Min (Petlund 2009 §5.2:
-        /// 200 ms).
+        /// M1: the lower bound of the retransmission timeout in place of RTO.Min (Petlund 2009 §5.2: 200 ms),
+        /// above 0 and at most 60 s; `None` leaves RTO.Min.
         #[serde(with = "words::optional_duration")]
         pub rto_min: Option<Duration>,
-        /// M2: the retransmission timer runs from when the oldest copy in flight left, so that none
-        /// waits for more than one timeout (Petlund 2009 §5.2, RFC 7765).
+        /// M2: whether the retransmission timer runs from when the oldest unit in flight was last sent, so
+        /// that none waits for more than one timeout (Petlund 2009 §5.2, RFC 7765).
         pub restart_by_age: bool,
-        /// M3, T1: so many timeouts over the same unit do not double the timeout; those beyond do. Zero
-        /// doubles from the first (Petlund 2009 §5.3; Linux: 6).
+        /// M3, T1: the number of timeouts over the same unit that do not double the timeout; later ones do.
+        /// With 0, every timeout doubles it (Petlund 2009 §5.3; Linux: 6).
         pub linear_timeouts: u8,
-        /// M4, T2: the first missing report, or duplicate acknowledgement, makes a loss (Petlund 2009
+        /// M4, T2: whether a unit is declared lost at the first missing report or duplicate ACK (Petlund 2009
         /// §5.4).
         pub first_indication: bool,
-        /// A packet with new data also carries data in flight of so many packets before it; zero
-        /// carries none (Petlund 2008, RDB; Petlund 2009 §8).
+        /// RDB: a packet with new data also carries copies of the units of up to this many packets in flight
+        /// before it; 0 is off (Petlund 2008; Petlund 2009 §8).
         pub max_bundle_packets: u8,
-        /// Bytes of units in a packet that bundles such copies, the new ones included; `None` is as many
-        /// as fit.
+        /// The most bytes of units in a packet that bundles such copies, new units included; `None` is as
+        /// many as fit.
         #[serde(with = "words::or_off")]
         pub max_bundle_bytes: Option<NonZeroU32>,
-        /// A loss that a copy repaired is not answered as congestion: RDB as it was published.
+        /// Whether the window is not reduced for a loss that a copy repaired, as in RDB as published.
         pub loss_hiding: bool,
-        /// The retransmission timeout learns how long the receiver delays ACKs. If most ACKs are of several packets,
-        /// the RTT sample is that of the oldest packet, from which T3-rtx runs, and not that of the newest. And a
-        /// duplicate report, which proves that both transmissions of a packet arrived, gives the RTT of the first one:
-        /// Karn's algorithm forbids ambiguous samples, and this one is not.
+        /// Whether RTT samples include the ACK delay of the receiver, so that the retransmission timeout
+        /// exceeds it. If most ACKs cover several packets, the sample is taken from the oldest of them, at
+        /// which T3-rtx starts, not from the newest. And a duplicate report, which proves that both
+        /// transmissions of a packet arrived, gives a sample of the first: Karn's algorithm forbids ambiguous
+        /// samples, and this one is not.
         pub ack_delay_samples: bool,
-        /// Data without an ACK in time is retransmitted; `None` leaves that to T3-rtx and missing reports.
+        /// The probe timer, which retransmits each packet that is not acknowledged in time (compare the PTO
+        /// of RFC 9002 §6.2); `None` leaves losses to T3-rtx and missing reports.
         pub probe_timer: Option<ProbeConfig>,
-        /// Redundant copies in packets of their own.
+        /// Redundant copies in packets of their own. Off by default.
         pub delayed_copies: DelayedCopyConfig,
-        /// What redundant copies may cost, the bundled ones included.
+        /// The budget of all redundant copies, bundled and delayed. Unlimited by default.
         pub copy_budget: CopyBudget,
-        /// A queue that delays packets by this much, at most 60 s, stops redundant copies, as does the loss of 30 %
-        /// of the packets. With such a queue, or 40 % lost, probes double their timeout from the first one that
-        /// is not acknowledged, and after each of them new data waits for the next ACK and is sent together. With a
-        /// shorter queue copies take a share of their budget that falls linearly to zero at this delay. A longer
-        /// one is faster beside greedy senders, at their cost. `None` ignores queues.
+        /// The queueing delay, above 0 and at most 60 s, at which redundant copies stop; `None` ignores
+        /// queues. With a shorter delay the budget of copies falls linearly, to zero at this delay. From this
+        /// delay on, probes also double their timeout from the first unanswered one, and after each probe new
+        /// data waits for the next ACK, to be sent together. A loss of 30 % of the packets stops copies as
+        /// well, one of 40 % slows probes. A higher limit gives lower latency beside greedy senders, at their
+        /// cost.
         #[serde(with = "words::optional_duration")]
         pub queue_delay_limit: Option<Duration>,
-        /// What serves SCTP only.
+        /// Mechanisms of SCTP only.
         pub sctp: ThinSctpConfig as with_sctp,
-        /// What serves TCP only.
+        /// Settings of TCP only.
         pub tcp: ThinTcpConfig as with_tcp,
     }
 }
 
 impl ThinConfig {
-    /// No mechanism: the same sender, thin or not.
+    /// No mechanism: a thin stream is treated as any other.
     pub const OFF: Self = Self {
         test: ThinTest::PacketsInFlight,
         rto_min: None,
@@ -286,8 +291,9 @@ impl ThinConfig {
         ..Self::OFF
     };
 
-    /// The recovery timer, for up to 16 packets in flight, with the round trips kept clean that it
-    /// waits for; and M1 and M2 for T3-rtx, which only comes after it.
+    /// The mechanisms of the profile `interactive`: the probe timer for streams with up to 16 packets in
+    /// flight, immediate ACKs and HEARTBEAT samples that keep its RTT samples accurate, and M1 and M2 for
+    /// T3-rtx, which expires only after the probe timer.
     pub const INTERACTIVE: Self = Self {
         test: ThinTest::Packets(16),
         rto_min: Some(Duration::from_millis(200)),
@@ -300,16 +306,16 @@ impl ThinConfig {
         ..Self::OFF
     };
 
-    /// The same with copies: of all that is in flight and fits bundled with new data, and one of each
-    /// retransmission. The budget allows for losses of a tenth each way, and for two copies
-    /// of all that is new.
+    /// The same mechanisms with redundant copies: all data in flight that fits is bundled with new data, and
+    /// each retransmission is sent twice. The budget is enough for a loss of 10 % each way, and for two
+    /// copies of all new data.
     pub(crate) const fn redundant(self) -> Self {
         let copies = DelayedCopyConfig { of_retransmissions: 1, ..DelayedCopyConfig::OFF };
         let copy_budget = CopyBudget::percent(20, 200);
         Self { max_bundle_packets: u8::MAX, delayed_copies: copies, copy_budget, ..self }
     }
 
-    /// Whether the values make sense.
+    /// Whether all values are within their ranges.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         let is_rto_min_valid =

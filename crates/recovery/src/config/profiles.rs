@@ -9,10 +9,11 @@ use crate::{
     ThinConfig, TimerRestart,
 };
 
-/// `pef` before anything is known of costs: of ten reordered packets nine are not retransmitted.
+/// The initial `pef`, in percent: nine of ten reordered packets are not retransmitted.
 const FIRST_PERCENTILE: u8 = 90;
 
-/// The profiles of one protocol: the list of their names with a line on each, and the constructor of each.
+/// Defines the profiles of one protocol: the list of their names with a line on each, and the function that
+/// finds the constructor of each.
 macro_rules! profiles {
     ($(#[$doc:meta])* $list:ident, $lookup:ident; $($name:literal => $constructor:ident, $line:literal;)*) => {
         $(#[$doc])*
@@ -112,8 +113,8 @@ impl RecoveryConfig {
         }
     }
 
-    /// `linux`: the SCTP of Linux 6. [`lksctp`](Self::lksctp) whose T3-rtx a fast retransmission of the oldest chunk
-    /// does not restart, as RFC 9260 §7.2.4 would.
+    /// `linux`: the SCTP of Linux 6. As [`lksctp`](Self::lksctp), but a fast retransmission of the oldest
+    /// chunk does not restart T3-rtx, unlike in RFC 9260 §7.2.4.
     #[must_use]
     pub fn linux() -> Self {
         Self { timer_restart: TimerRestart::OnAdvance, ..Self::lksctp() }
@@ -137,25 +138,25 @@ impl RecoveryConfig {
         }
     }
 
-    /// `thin-2009`: [`lksctp`](Self::lksctp) with the four mechanisms for thin streams as they were published
-    /// (Petlund 2009). Its timeout stays below the ACK delay of a receiver, if that is 200 ms, and such a receiver
-    /// gets half of the data twice.
+    /// `thin-2009`: [`lksctp`](Self::lksctp) with the four mechanisms for thin streams as published (Petlund
+    /// 2009). Its timeout does not include the ACK delay of the receiver: a receiver that delays ACKs by 200
+    /// ms gets half of the data twice.
     #[must_use]
     pub fn thin_2009() -> Self {
         let thin = ThinConfig { ack_delay_samples: false, ..ThinConfig::M1_TO_M4 };
         Self { thin, ..Self::lksctp() }
     }
 
-    /// `thin`: [`thin_2009`](Self::thin_2009) with RTT samples of delayed ACKs, which the timeout exceeds by 10 ms
-    /// at least.
+    /// `thin`: [`thin_2009`](Self::thin_2009) with RTT samples that include the ACK delay; the timeout
+    /// exceeds the smoothed samples by at least 10 ms.
     #[must_use]
     pub fn thin() -> Self {
         let rto = RtoConfig { min_variation: Duration::from_millis(10), ..RtoConfig::OF_2006 };
         Self { rto, thin: ThinConfig::M1_TO_M4, ..Self::lksctp() }
     }
 
-    /// `thin-bundling`: [`thin`](Self::thin); packets with new data bundle copies of data in flight,
-    /// and ask to be acknowledged at once.
+    /// `thin-bundling`: [`thin`](Self::thin); packets with new data bundle copies of data in flight, and ask
+    /// for an immediate SACK.
     #[must_use]
     pub fn thin_bundling() -> Self {
         let thin = ThinConfig { max_bundle_packets: 2, ..ThinConfig::M1_TO_M4 }
@@ -163,13 +164,14 @@ impl RecoveryConfig {
         Self { thin, ..Self::thin() }
     }
 
-    /// `rr`: [`rfc9260`](Self::rfc9260), robust to reordering and to sudden delays (RR-SCTP).
+    /// `rr`: [`rfc9260`](Self::rfc9260), robust to reordering and to sudden delays (RR-SCTP): an adaptive
+    /// reordering threshold, and spurious retransmissions are undone.
     #[must_use]
     pub fn rr() -> Self {
         Self::rfc9260().robust()
     }
 
-    /// `thin-rr`: [`thin`](Self::thin), robust as [`rr`](Self::rr).
+    /// `thin-rr`: [`thin`](Self::thin) with the mechanisms of [`rr`](Self::rr).
     #[must_use]
     pub fn thin_rr() -> Self {
         Self::thin().robust()
@@ -183,9 +185,9 @@ impl RecoveryConfig {
         Self { spurious, undo: true, ..Self::rfc9260() }
     }
 
-    /// `interactive`, the default of SCTP: a thin stream retransmits data not acknowledged after a
-    /// round trip and the jitter measured. A stream with more in flight has its losses detected by RACK,
-    /// and spurious retransmissions undone.
+    /// `interactive`, the default of SCTP: a thin stream retransmits data that is not acknowledged after a
+    /// round trip and the measured jitter (probe timer). RACK detects the losses of other streams, and
+    /// spurious retransmissions are undone.
     #[must_use]
     pub fn interactive() -> Self {
         Self {
@@ -196,8 +198,8 @@ impl RecoveryConfig {
         }
     }
 
-    /// `interactive-redundant`: [`interactive`](Self::interactive); copies of data in flight beside
-    /// new data, and one of each retransmission, within a budget.
+    /// `interactive-redundant`: [`interactive`](Self::interactive) with redundant copies: data in flight is
+    /// bundled with new data, and each retransmission is sent twice, within a budget.
     #[must_use]
     pub fn interactive_redundant() -> Self {
         let interactive = Self::interactive();
@@ -229,8 +231,8 @@ impl RecoveryConfig {
         }
     }
 
-    /// `mixed`: [`interactive`](Self::interactive) where large transfers share the association. Copa keeps the queue
-    /// of the path short, and each stream is thin or not by its own packets in flight.
+    /// `mixed`: [`interactive`](Self::interactive) for associations that also carry large transfers. Copa
+    /// keeps the queue of the path short, and each stream is thin or not by its own packets in flight.
     #[must_use]
     pub fn mixed() -> Self {
         let interactive = Self::interactive();
@@ -292,16 +294,16 @@ impl RecoveryConfig {
         }
     }
 
-    /// `tcp-thin-rdb`: [`tcp_thin`](Self::tcp_thin) with Redundant Data Bundling: a packet with new data
-    /// carries the packet before it, too.
+    /// `tcp-thin-rdb`: [`tcp_thin`](Self::tcp_thin) with Redundant Data Bundling: a packet with new data also
+    /// carries the packet before it.
     #[must_use]
     pub fn tcp_thin_rdb() -> Self {
         let tcp_thin = Self::tcp_thin();
         Self { thin: ThinConfig { max_bundle_packets: 1, ..tcp_thin.thin }, ..tcp_thin }
     }
 
-    /// `tcp-interactive`, the default of TCP: [`tcp_cubic`](Self::tcp_cubic); a thin stream retransmits
-    /// data not acknowledged in time, others detect losses by RACK.
+    /// `tcp-interactive`, the default of TCP: [`tcp_cubic`](Self::tcp_cubic); a thin stream retransmits data
+    /// that is not acknowledged in time (probe timer), RACK detects the losses of others.
     #[must_use]
     pub fn tcp_interactive() -> Self {
         // TCP has no bit that asks for acknowledgements, and no HEARTBEAT. Those that are
@@ -314,15 +316,15 @@ impl RecoveryConfig {
         Self { thin, ..Self::tcp_thin().by_time() }
     }
 
-    /// `tcp-interactive-redundant`: [`tcp_interactive`](Self::tcp_interactive); copies of what is in
-    /// flight bundled with new data, and one of each retransmission, within a budget.
+    /// `tcp-interactive-redundant`: [`tcp_interactive`](Self::tcp_interactive) with redundant copies: data in
+    /// flight is bundled with new data, and each retransmission is sent twice, within a budget.
     #[must_use]
     pub fn tcp_interactive_redundant() -> Self {
         let interactive = Self::tcp_interactive();
         Self { thin: interactive.thin.redundant(), ..interactive }
     }
 
-    /// `tcp-sack`: the RFCs of today (RFC 5681, 6298, 6675, 6928).
+    /// `tcp-sack`: the current RFCs (RFC 5681, 6298, 6675, 6928).
     #[must_use]
     pub fn tcp_sack() -> Self {
         Self {
@@ -346,14 +348,14 @@ impl RecoveryConfig {
 }
 
 impl RecoveryConfig {
-    /// The same where RACK detects losses, and spurious recovery is undone.
+    /// This configuration with RACK, and with spurious recovery episodes detected and undone.
     fn by_time(self) -> Self {
         let spurious = SpuriousConfig { duplicates: true, ..self.spurious };
         Self { loss_detection: LossDetection::Rack, spurious, undo: true, ..self }
     }
 
-    /// The same with the three parts of RR-SCTP (§4): duplicate reports detect spurious events, which
-    /// are undone, and the threshold follows reordering.
+    /// This configuration with the three parts of RR-SCTP (§4): duplicate reports detect spurious episodes,
+    /// these are undone, and the reordering threshold is adaptive.
     fn robust(self) -> Self {
         Self {
             spurious: SpuriousConfig { duplicates: true, ..self.spurious },
@@ -364,7 +366,7 @@ impl RecoveryConfig {
     }
 }
 
-/// Linux: the timeout and the variation in it are 200 ms at least.
+/// The bounds of Linux: RTO.Min and the lower bound of 4 · RTTVAR are 200 ms.
 fn linux_bounds(initial: Duration) -> RtoConfig {
     let bound = Duration::from_millis(200);
     RtoConfig { initial, min: bound, min_variation: bound, ..RtoConfig::default() }

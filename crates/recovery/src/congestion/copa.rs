@@ -10,8 +10,9 @@
 //!
 //! # Where this differs from the paper
 //! - Competitive mode is verified before it begins: the window falls to half of what fills the path for as long as the queue
-//!   takes to drain, and the queue is still more than half of what it was. What gives reason to verify: five round trips without a
-//!   nearly empty queue, and a packet lost while it was long, or [`LONG_QUEUE`] of delay all the time. The paper's rule
+//!   takes to drain, and the queue is still more than half of what it was, and more than a packet or two take
+//!   (a sixteenth of the least round trip). What gives reason to verify: five round trips without a nearly empty queue, and
+//!   a packet lost while it was long, or 50 ms of delay all the time. The paper's rule
 //!   alone takes several senders that use Copa, or one whose path became slower, for others. The mode is verified again after
 //!   thirty seconds; before, it ends only with five round trips of a nearly empty queue, since others leave it so after
 //!   each loss.
@@ -44,6 +45,8 @@ const COMPETITIVE_TIME: Duration = Duration::from_secs(30);
 const LEAST_AGE: Duration = Duration::from_secs(5);
 /// v doubles only after so many round trips in the same direction.
 const STEADY_ROUNDS: u32 = 3;
+/// A queue that delays by less than this part of the least round trip is no sign of others: loss-based senders leave more.
+const SHORT_QUEUE: u32 = 16;
 /// Packets of a window at least.
 const LEAST_PACKETS: f64 = 2.0;
 /// Of a round trip with more losses than this the queue is too short to show a delay.
@@ -146,6 +149,11 @@ impl Copa {
         self.delays.rtt_standing
     }
 
+    #[cfg(test)]
+    pub(super) const fn is_competitive(&self) -> bool {
+        matches!(self.mode, Mode::Competitive { .. })
+    }
+
     /// Begins a drain if one is needed, and ends one that is over. Returns whether the window is to stay small.
     fn drain(
         &mut self,
@@ -158,8 +166,8 @@ impl Copa {
             if now < drain.ends {
                 return true;
             }
-            let was_empty =
-                self.delays.nearly_empty_at > drain.began || queueing <= drain.queueing / 2;
+            let of_others = (drain.queueing / 2).max(self.delays.rtt_least / SHORT_QUEUE);
+            let was_empty = self.delays.nearly_empty_at > drain.began || queueing <= of_others;
             self.end_drain(window, now, drain, was_empty);
         }
         let rounds = COMPETITIVE_ROUNDS * srtt;

@@ -12,8 +12,8 @@ use super::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
 const C: f64 = 0.4;
 /// `beta_cubic` (RFC 9438 §4.6).
 const BETA: f64 = 0.7;
-/// `alpha_cubic`: what Reno's growth of one packet per round becomes when a reduction is that of
-/// `BETA` (RFC 9438 §4.3).
+/// `alpha_cubic`: Reno's growth in packets per round that, with reductions by `BETA`, gives the same average
+/// window as standard Reno (RFC 9438 §4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// State kept from one reduction to the next.
@@ -23,14 +23,14 @@ pub(super) struct Cubic {
     w_max: Option<f64>,
     /// cwnd before the last reduction, in packets.
     cwnd_prior: f64,
-    /// The last reduction was by a timeout.
+    /// Whether the last reduction was caused by a timeout.
     is_after_timeout: bool,
     /// The current stage of congestion avoidance.
     stage: Option<Stage>,
-    /// Growth below a byte, in bytes.
+    /// The part of the growth that is less than a byte, in bytes.
     fraction: f64,
     usage: Usage,
-    /// The window limited the sender when something was last acknowledged.
+    /// Whether the window limited the sender when the last ACK arrived.
     was_limited: bool,
 }
 
@@ -38,13 +38,13 @@ pub(super) struct Cubic {
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     began: Instant,
-    /// The window that the function is flat at, in packets.
+    /// The window at the plateau of the cubic function, in packets.
     w_max: f64,
-    /// K: when it is reached, in seconds.
+    /// K: the time at which the function reaches `w_max`, in seconds.
     k: f64,
-    /// `W_est`: what Reno would have, in packets.
+    /// `W_est`: the window that Reno would have, in packets.
     w_est: f64,
-    /// Since when the window is not used (RFC 9438 §5.8): time that does not count.
+    /// The time since which the sender has not used its window; it does not count for growth (RFC 9438 §5.8).
     unused_since: Option<Instant>,
 }
 
@@ -55,7 +55,7 @@ impl Stage {
         C * from_k * from_k * from_k + self.w_max
     }
 
-    /// Leaves out the time in which the window was not used.
+    /// Excludes the time in which the window was not used.
     fn resume(&mut self, now: Instant) {
         if let Some(since) = self.unused_since.take() {
             self.began += now - since;
@@ -64,7 +64,7 @@ impl Stage {
 }
 
 impl Cubic {
-    /// Congestion avoidance begins with `cwnd` packets (RFC 9438 §4.2, §4.8, §4.10).
+    /// Begins congestion avoidance with a window of `cwnd` packets (RFC 9438 §4.2, §4.8, §4.10).
     fn begin_stage(&mut self, now: Instant, cwnd: f64) -> Stage {
         if std::mem::take(&mut self.is_after_timeout) {
             self.w_max = Some(cwnd);
@@ -100,7 +100,7 @@ impl Cubic {
         (next - cwnd) * packet
     }
 
-    /// The reduction that losses have in common (RFC 9438 §4.6, §4.7). Returns ssthresh.
+    /// The reduction for a loss or a timeout (RFC 9438 §4.6, §4.7). Returns ssthresh.
     fn reduce(&mut self, window: &Window, flight_size: u64) -> u64 {
         let cwnd = window.cwnd as f64 / window.packet as f64;
         self.cwnd_prior = cwnd;
@@ -114,8 +114,8 @@ impl Cubic {
 }
 
 impl Cubic {
-    /// RFC 9438 §4.9: what the reductions changed is as before. The stage begins anew when slow start
-    /// is over: its time has not stood still.
+    /// Restores the state `before` a spurious reduction (RFC 9438 §4.9). The stage begins anew after slow
+    /// start, because time has passed meanwhile.
     pub(super) fn on_undone(&mut self, before: &Self) {
         self.w_max = before.w_max;
         self.cwnd_prior = before.cwnd_prior;

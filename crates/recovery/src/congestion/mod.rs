@@ -1,5 +1,5 @@
-//! The congestion window of one path: what every algorithm shares, and the one place that knows
-//! which of them is at work.
+//! The congestion window of one path: the part that all algorithms share. The algorithm in use is known only
+//! here.
 
 #[cfg(test)]
 mod tests;
@@ -16,10 +16,10 @@ mod cubic;
 mod pacer;
 mod recent;
 
-/// The pacing rate of CUBIC exceeds the window per round trip by this, so that pacing alone does not limit it
-/// (RFC 9002 §7.7).
+/// The factor of CUBIC's pacing rate over window per round trip, so that pacing alone does not limit it (RFC
+/// 9002 §7.7).
 const CUBIC_GAIN: f64 = 1.25;
-/// That of Copa (NSDI 2018 §2.1).
+/// The factor of Copa's pacing rate over window per round trip (NSDI 2018 §2.1).
 const COPA_GAIN: f64 = 2.0;
 
 #[derive(Clone, Debug)]
@@ -44,7 +44,7 @@ impl<A: Default> Paced<A> {
     }
 }
 
-/// cwnd and ssthresh of one path, with the algorithm that moves them, and its pacer.
+/// The cwnd and ssthresh of one path, the algorithm that changes them, and its pacer.
 #[derive(Clone, Debug)]
 pub struct CongestionWindow {
     window: Window,
@@ -77,8 +77,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Packets hold units of up to `packet` bytes from now on. A window that was not reduced is the initial one of
-    /// that size at least; no other grows or shrinks with the packets.
+    /// Changes the packet size: packets hold units of up to `packet` bytes from now on. A window that was
+    /// never reduced is raised to the initial window of that size; otherwise the window stays as it is.
     pub(crate) fn resize(&mut self, config: &RecoveryConfig, packet: u32) {
         let Window { cwnd, initial, .. } = Self::new(config, packet).window;
         let window = &mut self.window;
@@ -98,14 +98,14 @@ impl CongestionWindow {
         self.window.ssthresh
     }
 
-    /// PMDCS or SMSS, in bytes.
+    /// The largest unit that fits a packet of this path, in bytes (RFC 9260: PMDCS; RFC 5681: SMSS).
     pub const fn packet(&self) -> u64 {
         self.window.packet
     }
 
-    /// Whether a packet may leave with `flight` bytes in flight. In SCTP the last one may exceed
-    /// the window by less than a packet (RFC 9260 §6.1 B); in TCP outstanding data stays within
-    /// it (RFC 5681 §3.1, RFC 6675 §5 C), but one packet may always be in flight.
+    /// Whether a packet may be sent with `flight` bytes in flight. In SCTP the last one may exceed the window
+    /// by less than a packet (RFC 9260 §6.1 B); in TCP outstanding data stays within it (RFC 5681 §3.1, RFC
+    /// 6675 §5 C), but one packet may always be in flight.
     pub(crate) const fn has_room(&self, flight: u64) -> bool {
         match self.control {
             Control::Rfc9260(_) => flight < self.window.cwnd,
@@ -115,14 +115,15 @@ impl CongestionWindow {
         }
     }
 
-    /// A packet leaves, with `flight` bytes in flight before it: an idle window decays first.
+    /// Called before a packet is sent, with `flight` bytes in flight: the window of an idle path decays
+    /// first.
     pub(crate) fn on_send(&mut self, now: Instant, rto: Duration, flight: u64) {
         let (window, algorithm) = self.parts();
         algorithm.on_send(window, Sending { now, rto, flight });
         window.last_sent = Some(now);
     }
 
-    /// A packet of `bytes` was sent.
+    /// Called when a packet of `bytes` was sent.
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
         let of = (self.window.cwnd, self.window.packet);
         if let Some(pacer) = self.pacer_mut() {
@@ -130,7 +131,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Time has passed: packets that waited for the pacer long enough may be sent.
+    /// Lets packets be sent that have waited for the pacer long enough at `now`.
     #[inline]
     pub(crate) fn release(&mut self, now: Instant) {
         if let Some(pacer) = self.pacer_mut() {
@@ -138,20 +139,21 @@ impl CongestionWindow {
         }
     }
 
-    /// Whether packets wait for the pacer. Those that may overdraw its credit wait only after a packet more.
+    /// Whether packets have to wait for the pacer. One that may overdraw its credit has to wait one packet
+    /// later.
     #[inline]
     pub(crate) fn is_paced(&self, may_overdraw: bool) -> bool {
         let beyond = if may_overdraw { self.window.packet } else { 0 };
         self.pacer().is_some_and(|pacer| pacer.is_held(beyond))
     }
 
-    /// When packets that wait for the pacer may be sent; `None` if they do not.
+    /// When packets that wait for the pacer may be sent; `None` if none wait.
     #[inline]
     pub(crate) fn paced_until(&self) -> Option<Instant> {
         self.pacer().and_then(Pacer::held_until)
     }
 
-    /// Something sent on this path was acknowledged.
+    /// Called when something sent on this path was acknowledged.
     pub(crate) fn on_acked(&mut self, acked: Acked) {
         let (window, algorithm) = self.parts();
         algorithm.on_acked(window, &acked);
@@ -165,41 +167,41 @@ impl CongestionWindow {
         }
     }
 
-    /// A packet was declared lost.
+    /// Called when a packet was declared lost.
     pub(crate) fn on_packet_lost(&mut self) {
         self.parts().1.on_packet_lost();
     }
 
-    /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding: sent and not
-    /// cumulatively acknowledged, without those of limited transmit (RFC 5681 §3.2).
+    /// Called when a loss was detected by acknowledgements, with `flight_size` bytes outstanding: sent and
+    /// not cumulatively acknowledged, without those of limited transmit (RFC 5681 §3.2).
     pub(crate) fn on_fast_retransmit(&mut self, flight_size: u64) {
         let (window, algorithm) = self.parts();
         algorithm.on_loss(window, flight_size);
     }
 
-    /// The retransmission timer expired.
+    /// Called when the retransmission timer expired.
     pub(crate) fn on_timeout(&mut self, timed_out: TimedOut) {
         let (window, algorithm) = self.parts();
         algorithm.on_timeout(window, timed_out);
     }
 
-    /// Early Fast Retransmit: a packet less, and no slow start
-    /// (Petlund 2009 §2, Early Fast Retransmit).
+    /// Reduces the window by a packet, without slow start (Early Fast Retransmit, Petlund 2009 §2).
     pub(crate) fn on_early_retransmit(&mut self) {
         let window = &mut self.window;
         window.cwnd = window.cwnd.saturating_sub(window.packet).max(window.packet);
         window.ssthresh = window.ssthresh.min(window.cwnd - 1);
     }
 
-    /// A recovery without SACK ends with `flight` bytes in flight: no burst of what the window
-    /// would hold (RFC 6582 §3.2 step 3, full acknowledgement, option 1).
+    /// Called when a recovery without SACK ends with `flight` bytes in flight: lowers the window so that no
+    /// burst follows (RFC 6582 §3.2 step 3, full acknowledgement, option 1).
     pub(crate) fn on_recovery_left(&mut self, flight: u64) {
         let window = &mut self.window;
         window.cwnd = window.ssthresh.min(flight.max(window.packet) + window.packet);
     }
 
-    /// The reductions since `before` were answers to no loss: slow start goes back to that window,
-    /// from `least` if that is more than there is now (RR-SCTP §4.2, RFC 4015 §3.1 step 9).
+    /// Undoes the reductions since `before`, which were spurious: slow start leads back to the window of
+    /// then, starting at `least` bytes if that is more than the present window (RR-SCTP §4.2, RFC 4015 §3.1
+    /// step 9).
     pub(crate) fn undo(&mut self, before: &Self, least: u64) {
         self.window.cwnd = self.window.cwnd.max(least);
         self.window.ssthresh = before.window.cwnd;
@@ -212,18 +214,17 @@ impl CongestionWindow {
         }
     }
 
-    /// What part of the association's rate the path has from now on, if its window is coupled to the
-    /// others.
+    /// Sets the path's share of the association's rate, if its window is coupled to the others.
     pub(crate) const fn set_share(&mut self, share: Option<RateShare>) {
         self.window.share = share;
     }
 
-    /// IW, in bytes.
+    /// The initial window, in bytes.
     pub(crate) const fn initial(&self) -> u64 {
         self.window.initial
     }
 
-    /// The setup was lost once: the first window is one packet (RFC 5681 §3.1).
+    /// Called when a packet of the handshake was lost: the initial window is one packet (RFC 5681 §3.1).
     pub(crate) fn on_setup_lost(&mut self) {
         self.window.cwnd = self.window.packet;
     }
@@ -258,14 +259,14 @@ impl CongestionWindow {
     }
 }
 
-/// The input of an acknowledgement to the window of a path.
+/// The inputs that an ACK gives to the window of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
-    /// When it arrived.
+    /// When the ACK arrived.
     pub(crate) now: Instant,
     /// Bytes newly acknowledged that were sent on the path.
     pub(crate) bytes: u64,
-    /// Bytes that the cumulative point passed, also those that were acknowledged above it before.
+    /// Bytes that the cumulative point passed, including those that were acknowledged above it before.
     pub(crate) cumulative_bytes: u64,
     /// Bytes in flight on the path before the acknowledgement.
     pub(crate) flight_before: u64,
@@ -275,16 +276,16 @@ pub(crate) struct Acked {
     pub(crate) in_fast_recovery: bool,
     /// SRTT of the path, if it was measured.
     pub(crate) srtt: Option<Duration>,
-    /// The round trip of the newest packet that it acknowledges, if that was sent once.
+    /// The round trip of the newest packet that the ACK covers, if that was sent once.
     pub(crate) rtt: Option<Duration>,
 }
 
-/// A packet that is about to leave.
+/// A packet about to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     now: Instant,
     rto: Duration,
-    /// Bytes in flight before it.
+    /// Bytes in flight before the packet.
     flight: u64,
 }
 
@@ -293,35 +294,35 @@ struct Sending {
 pub(crate) struct TimedOut {
     /// Bytes sent and not cumulatively acknowledged (`FlightSize`, RFC 5681 §2).
     pub(crate) flight_size: u64,
-    /// The timer had expired over the same unit before (RFC 5681 §3.1).
+    /// Whether the timer had expired over the same unit before (RFC 5681 §3.1).
     pub(crate) is_repeated: bool,
 }
 
-/// What every algorithm keeps; in bytes of units with their headers and padding.
+/// The state of every algorithm. Sizes are bytes of units with their headers and padding.
 #[derive(Clone, Debug)]
 struct Window {
     cwnd: u64,
     ssthresh: u64,
     /// PMDCS or SMSS: the largest unit that fits a packet of this path.
     packet: u64,
-    /// IW.
+    /// The initial window.
     initial: u64,
-    /// What part of the association's rate the path has, if the windows of its paths are coupled.
+    /// The path's share of the association's rate, if the windows of its paths are coupled.
     share: Option<RateShare>,
     last_sent: Option<Instant>,
 }
 
-/// What differs between the algorithms.
+/// The rules of one algorithm.
 trait Algorithm {
-    /// A packet leaves.
+    /// Called before a packet is sent.
     fn on_send(&mut self, window: &mut Window, sending: Sending);
-    /// Something sent on this path was acknowledged.
+    /// Called when something sent on this path was acknowledged.
     fn on_acked(&mut self, window: &mut Window, acked: &Acked);
-    /// A loss was detected by acknowledgements, with `flight_size` bytes outstanding.
+    /// Called when a loss was detected by acknowledgements, with `flight_size` bytes outstanding.
     fn on_loss(&mut self, window: &mut Window, flight_size: u64);
-    /// A packet was declared lost, one of several in a recovery perhaps.
+    /// Called when a packet was declared lost; a recovery may have several.
     fn on_packet_lost(&mut self) {}
-    /// The retransmission timer expired.
+    /// Called when the retransmission timer expired.
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
 }
 
@@ -335,8 +336,8 @@ impl Window {
         self.share.map_or(bytes, |share| share.increase(bytes))
     }
 
-    /// After an RTO without sending a TCP begins again with the restart window
-    /// (RFC 5681 §4.1). Returns whether that made the window smaller.
+    /// Sets TCP's restart window after an RTO without sending (RFC 5681 §4.1). Returns whether that made the
+    /// window smaller.
     fn restart_if_idle(&mut self, sending: Sending) -> bool {
         let Some(last) = self.last_sent else { return false };
         let is_idle = sending.flight == 0 && sending.now - last > sending.rto;
@@ -353,29 +354,28 @@ impl Window {
     }
 }
 
-/// Bytes per second that a window makes of its path.
+/// The rate of a path with this window, in bytes per second.
 pub(crate) fn rate(cwnd: u64, srtt: Duration) -> f64 {
     cwnd as f64 / srtt.max(Duration::from_nanos(1)).as_secs_f64()
 }
 
-/// The part of its association's rate that a path has: î, above 0 and 1 at most.
+/// The share î of a path in the rate of its association: above 0, at most 1.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct RateShare(f64);
 
 impl RateShare {
-    /// `rate` of `total`, which it is a part of.
+    /// The share of `rate` in `total`, which includes it.
     pub(crate) fn of(rate: f64, total: f64) -> Self {
         Self(rate / total)
     }
 
-    /// By how much a window grows that would grow by `bytes` on its own: ⌈î · bytes⌉.
+    /// The growth of a coupled window that would grow by `bytes` on its own: ⌈î · bytes⌉.
     fn increase(self, bytes: u64) -> u64 {
         (self.0 * bytes as f64).ceil() as u64
     }
 
-    /// The window after a loss: max(c − ⌈d̂ · c⌉, ⌈î · 4 · MTU⌉, MTU). The second of these is
-    /// the least that RFC 9260 §7.2.3 leaves, of which a path has its part as well; it makes a path
-    /// that is alone behave as there.
+    /// The window after a loss: max(c − ⌈d̂ · c⌉, ⌈î · 4 · MTU⌉, MTU). The second term is the path's share of
+    /// the least window of RFC 9260 §7.2.3; with it, a path that is alone behaves as in RFC 9260.
     fn after_loss(self, cwnd: u64, packet: u64) -> u64 {
         // 1 / î is 1 at least, so that this is the larger one.
         let decrease = (0.5 / self.0 * cwnd as f64).ceil() as u64;
@@ -390,8 +390,8 @@ struct Rfc9260 {
 }
 
 impl Algorithm for Rfc9260 {
-    /// An idle window decays once per RTO without sending (RFC 9260 §7.2.1). With something in
-    /// flight it is in use, and a decay would leave more in flight than it holds.
+    /// The window of an idle path decays once per RTO without sending (RFC 9260 §7.2.1). With data in flight
+    /// the path is not idle: a decay would leave more in flight than the window.
     fn on_send(&mut self, window: &mut Window, sending: Sending) {
         let Sending { now, rto, flight } = sending;
         let floor = floor(window);
@@ -447,7 +447,7 @@ impl Algorithm for Rfc9260 {
     }
 }
 
-/// RFC 9260 §7.2.3, or what coupling makes of it.
+/// The window after a loss: RFC 9260 §7.2.3, or that of a coupled path.
 fn after_loss(window: &Window) -> u64 {
     match window.share {
         None => (window.cwnd / 2).max(floor(window)),
@@ -511,19 +511,19 @@ fn half(window: &Window, flight_size: u64) -> u64 {
     (flight_size / 2).max(2 * window.packet)
 }
 
-/// Whether the window was full within the last round trip: one that is not used says nothing about the path, and
-/// does not grow (RFC 9438 §5.8).
+/// Whether the window was full within the last round trip. A window that is not used up says nothing about
+/// the path, and does not grow (RFC 9438 §5.8).
 ///
-/// An acknowledgement that finds the window full begins a round of as many bytes as are in flight:
-/// several acknowledgements in one go, before the sender can refill it, belong to one round.
+/// An ACK that finds the window full begins a round that lasts until as many bytes are acknowledged as are in
+/// flight: several ACKs at once, before the sender can refill the window, belong to one round.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usage {
     round_left: u64,
 }
 
 impl Usage {
-    /// `bytes` are acknowledged of `flight` bytes that were in flight. Returns whether the sender
-    /// was limited by the window.
+    /// Called when `bytes` of the `flight` bytes in flight are acknowledged. Returns whether the window
+    /// limited the sender.
     const fn on_acked(&mut self, bytes: u64, flight: u64, is_full: bool) -> bool {
         if is_full {
             self.round_left = flight;

@@ -1,32 +1,34 @@
-//! Pacing (RFC 9002 §7.7): packets of a window are spread over its round trip, so that they do not stand in
-//! the queue of the bottleneck one behind the other.
+//! Pacing (RFC 9002 §7.7): the packets of a window are spread over a round trip, so that they do not queue up
+//! at the bottleneck.
 //!
-//! A pacer has a credit in bytes that grows at the pacing rate up to a burst. A packet may be sent while there
-//! is any, and may overdraw it; then packets wait until there is a quantum of it, so that on a fast path a timer
-//! is for as many packets as a millisecond takes.
+//! A pacer has a credit in bytes that grows at the pacing rate up to a burst. A packet may be sent while
+//! there is any credit, and may overdraw it; then packets wait until the credit is one quantum, so that on a
+//! fast path one timer expiry serves the packets of a millisecond.
 
 use std::time::Duration;
 
 use rexmit_core::Instant;
 
-/// Windows of so many packets are not paced: as much may be sent at once at the beginning (RFC 9002 §7.7, §7.2).
+/// Windows of up to this many packets are not paced, so that the initial window may be sent at once (RFC 9002
+/// §7.7, §7.2).
 const UNPACED_PACKETS: u64 = 10;
-/// The burst is as many packets at least.
+/// The least burst, in packets.
 const BURST_PACKETS: u64 = 10;
-/// Packets that wait are sent together for so long at most, so that a pacer expires a thousand times a second.
+/// The packets of this time are sent together, so that the timer of a pacer expires at most a thousand times
+/// a second.
 const QUANTUM: Duration = Duration::from_millis(1);
 
 /// The pacer of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
-    /// The pacing rate is the window by the round trip, times this.
+    /// The factor of the pacing rate over window per round trip.
     gain: f64,
-    /// The round trip in which the window is sent; `None` before it is measured.
+    /// The round trip time; `None` before the first sample.
     rtt: Option<Duration>,
-    /// Bytes that may be sent; negative after a packet that overdrew it.
+    /// Bytes that may be sent; negative after a packet that overdrew the credit.
     credit: f64,
     credit_at: Instant,
-    /// Packets wait until then.
+    /// The time until which packets have to wait.
     held_until: Option<Instant>,
 }
 
@@ -39,7 +41,8 @@ impl Pacer {
         self.rtt = rtt.or(self.rtt).filter(|rtt| !rtt.is_zero());
     }
 
-    /// A packet of `bytes` was sent within a window of `cwnd` bytes, of packets of `packet` bytes.
+    /// Called when a packet of `bytes` was sent within a window of `cwnd` bytes, of packets of `packet`
+    /// bytes.
     pub(super) fn on_sent(&mut self, now: Instant, bytes: u32, (cwnd, packet): (u64, u64)) {
         let rtt = self.rtt.filter(|_| cwnd > UNPACED_PACKETS * packet);
         let Some(rtt) = rtt else {
@@ -59,25 +62,26 @@ impl Pacer {
         });
     }
 
-    /// Time has passed: packets wait no longer if they have waited long enough.
+    /// Ends the wait if it is over at `now`.
     pub(super) fn release(&mut self, now: Instant) {
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;
         }
     }
 
-    /// When packets that wait may be sent, if they wait.
+    /// The time until which packets have to wait; `None` if they need not.
     pub(super) const fn held_until(&self) -> Option<Instant> {
         self.held_until
     }
 
-    /// Whether a packet may not be sent that may overdraw the credit by `beyond` bytes more.
+    /// Whether packets have to wait now, if they may exceed the credit by `beyond` bytes more than other
+    /// packets.
     pub(super) fn is_held(&self, beyond: u64) -> bool {
         self.held_until.is_some() && self.credit <= -(beyond as f64)
     }
 }
 
-/// The least wait: time has to pass before a packet is sent that waits.
+/// The least wait, so that time passes before a waiting packet is sent.
 const MIN_WAIT: Duration = Duration::from_nanos(1);
 
 #[cfg(test)]

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-/// Parts of the window that samples are kept by.
+/// The number of parts into which the window is divided.
 const PARTS: usize = 8;
 
-/// The extreme of the samples of a window of time, which may change. What is older is forgotten by parts of the
-/// window: a sample is remembered for the whole of it and for an eighth more at most.
+/// The minimum or maximum of the samples of the last `window`, whose length may change. Samples are forgotten
+/// in eighths of the window: each is remembered for the whole window, and for at most an eighth more.
 #[derive(Clone, Debug)]
 pub(super) struct Recent {
     pick: fn(Duration, Duration) -> Duration,
@@ -27,7 +27,7 @@ impl Recent {
         Self { pick: std::cmp::max, ..Self::least() }
     }
 
-    /// Enters `sample`; returns the extreme of the last `window`.
+    /// Adds `sample`, and returns the extreme of the last `window`.
     pub(super) fn on_sample(
         &mut self,
         now: Instant,

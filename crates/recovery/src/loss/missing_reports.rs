@@ -8,37 +8,37 @@ use crate::outstanding::Outstanding;
 use crate::probe::ProbeTimer;
 use crate::state::State;
 
-/// With more units overtaken than this the threshold does not follow the path, and reports of units declared lost are
-/// not counted: every acknowledgement looks at each unit that is counted, so a receiver could make it look at the window
-/// (docs/security.md).
+/// With more overtaken units than this, an adaptive threshold acts as a fixed one, and reports of units
+/// already declared lost are not counted. Every ACK visits each counted unit, so a receiver could otherwise
+/// make each ACK cost as much as the window (docs/security.md).
 const MAX_WEIGHED: usize = 256;
 
-/// Counts, for each unit in flight that something later has overtaken, how often it was reported
-/// missing.
+/// Counts how often each overtaken unit was reported missing: a unit in flight below an acknowledged one.
 ///
-/// Only overtaken units are kept, and each is forgotten when it is acknowledged or, unless the count is
-/// asked for later, declared lost; so the cost is that of the reports, not of the window.
+/// Only overtaken units are stored. Each is removed when it is acknowledged or, unless its count is needed
+/// later, declared lost; so the cost depends on the reports, not on the window.
 #[derive(Debug, Default)]
 pub(crate) struct MissingReports {
     overtaken: BTreeMap<u64, Overtaken>,
-    /// By path: for SFR. None on one path.
+    /// State of each path, for SFR; empty with one path.
     paths: Box<[OfPath]>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Overtaken {
-    /// Since it was last sent.
+    /// Reports since the unit was last sent.
     reports: u16,
-    /// Before.
+    /// Reports of earlier transmissions.
     earlier: u16,
-    /// It is declared lost, and no further report makes it a loss.
+    /// Whether the unit was declared lost already; further reports are counted but do not declare it lost
+    /// again.
     is_judged: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct OfPath {
-    /// The highest unit acknowledged that was sent over it, and that of the acknowledgement being processed;
-    /// 0 without one.
+    /// The highest acknowledged unit that was sent over this path, and the highest in the ACK being
+    /// processed; 0 if none.
     highest_acked: u64,
     highest_newly_acked: u64,
 }
@@ -50,7 +50,7 @@ impl Overtaken {
 }
 
 impl MissingReports {
-    /// There are so many paths, of which the last is new.
+    /// Adds a path; `paths` is their number, the new one included.
     pub(super) fn add_path(&mut self, paths: usize) {
         if paths > 1 {
             let mut list = std::mem::take(&mut self.paths).into_vec();
@@ -64,13 +64,13 @@ impl MissingReports {
         self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::default());
     }
 
-    /// An acknowledgement is about to be processed.
+    /// Called before an acknowledgement is processed.
     pub(super) fn begin_ack(&mut self) {
         self.paths.iter_mut().for_each(|path| path.highest_newly_acked = 0);
     }
 
-    /// `unit`, which was sent over `path`, is acknowledged. Returns how often it was reported missing, if it
-    /// was overtaken.
+    /// Called when `unit`, which was sent over `path`, is acknowledged. Returns how often it was reported
+    /// missing, if it was overtaken.
     pub(super) fn on_acked(&mut self, unit: u64, path: u8) -> Option<u16> {
         if let Some(path) = self.paths.get_mut(usize::from(path)) {
             path.highest_newly_acked = path.highest_newly_acked.max(unit);
@@ -78,7 +78,8 @@ impl MissingReports {
         self.forget(unit)
     }
 
-    /// `unit` is in flight and below something acknowledged; it has at least `reports` so far.
+    /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data. `reports` is
+    /// the least number of them so far.
     pub(super) fn watch(&mut self, unit: u64, reports: u16) {
         let known = self.overtaken.entry(unit).or_default();
         if std::mem::take(&mut known.is_judged) {
@@ -88,7 +89,7 @@ impl MissingReports {
         known.reports = reports.max(known.reports);
     }
 
-    /// Units in flight below the newly highest acknowledged one are overtaken from now on.
+    /// Starts counting reports of the units in flight below the new highest acknowledged one.
     pub(super) fn watch_overtaken<P>(&mut self, range: &AckRange, outstanding: &Outstanding<P>) {
         let known = range.highest_before.max(range.cumulative);
         let mut ranges = outstanding.acknowledged().iter().rev().peekable();
@@ -102,8 +103,8 @@ impl MissingReports {
         }
     }
 
-    /// `unit` is acknowledged, retransmitted, or abandoned. Returns how often it was reported missing, if it
-    /// was overtaken.
+    /// Stops counting reports of `unit`, because it was acknowledged, retransmitted or abandoned. Returns how
+    /// often it was reported missing, if it was overtaken.
     pub(super) fn forget(&mut self, unit: u64) -> Option<u16> {
         if self.overtaken.is_empty() {
             return None;
@@ -111,21 +112,21 @@ impl MissingReports {
         self.overtaken.remove(&unit).as_ref().map(Overtaken::in_all)
     }
 
-    /// `unit` is declared lost, but what is reported of it still counts.
+    /// Marks `unit` as declared lost; reports of it are still counted.
     pub(super) fn judge(&mut self, unit: u64) {
         if let Some(known) = self.overtaken.get_mut(&unit) {
             known.is_judged = true;
         }
     }
 
-    /// Every unit up to `cumulative` is acknowledged.
+    /// Stops counting reports of all units up to `cumulative`.
     pub(super) fn forget_through(&mut self, cumulative: u64) {
         while self.overtaken.first_key_value().is_some_and(|(&unit, _)| unit <= cumulative) {
             self.overtaken.pop_first();
         }
     }
 
-    /// Every unit is declared lost at once (timeout).
+    /// Stops counting, because a timeout declared every unit lost.
     pub(super) fn clear(&mut self) {
         self.overtaken.clear();
     }
@@ -135,8 +136,9 @@ impl MissingReports {
         self.overtaken.get(&unit).map_or(0, Overtaken::in_all)
     }
 
-    /// Counts missing reports of an acknowledgement, and returns lost units, ascending: those that reach their
-    /// threshold. With SFR a unit is missing if a later one that was sent over its path is acknowledged.
+    /// Counts the missing reports of an ACK, and returns the units that reach their threshold, in ascending
+    /// order. With SFR a unit is reported missing only by the ACK of a later unit that was sent over the same
+    /// path.
     pub(super) fn count<P>(
         &mut self,
         range: &AckRange,
@@ -183,8 +185,8 @@ impl MissingReports {
         })
     }
 
-    /// The paths over which nothing is in flight whose acknowledgement could report what is missing once
-    /// more, one bit each, where only data of the same path counts as a missing report (SFR).
+    /// With SFR: the paths, one bit each, that have nothing in flight whose ACK could report a missing unit
+    /// again.
     fn paths_without_report<P>(&self, state: &State<P>) -> u64 {
         let has_none = |&path: &u8| {
             let outstanding = &state.outstanding;
@@ -197,9 +199,9 @@ impl MissingReports {
     }
 }
 
-/// An acknowledgement reports overtaken units below `bound`: `reported` says of each how often, and what
-/// its threshold is; a unit for which it says nothing is not reported. Returns those that reach their
-/// threshold, in ascending order, and forgets them unless it `keeps` counting what is reported of them.
+/// Counts the reports of one ACK for the overtaken units below `bound`. `reported` returns the number of
+/// reports of a unit and its threshold, or `None` if the unit is not reported. Returns the units that reach
+/// their threshold, in ascending order; they are counted further only if `keeps` is set.
 fn report(
     overtaken: &mut BTreeMap<u64, Overtaken>,
     bound: u64,

@@ -1,7 +1,7 @@
-//! Loss detection: what acknowledgements, and time, show to be lost.
+//! Loss detection: which units an ACK, or the time since it, shows to be lost.
 //!
-//! [`LossDetector`] owns what the algorithms count. It looks at the sender's state and answers with the units
-//! that are lost; the sender declares them lost and reduces the window.
+//! [`LossDetector`] owns the counts of the algorithms. It reads the sender's state and returns the units that
+//! are lost; the sender declares them lost and reduces the window.
 
 use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, SentPacket, Unit};
 use crate::probe::ProbeTimer;
@@ -26,25 +26,25 @@ mod tests;
 #[derive(Debug)]
 pub(crate) struct LossDetector {
     kind: Kind,
-    /// When the timer of each path that ever had one expires, that of RACK or of Early Fast Retransmit; far in
-    /// the future if it does not run.
+    /// The deadline of the timer (of RACK, or of Early Fast Retransmit) of each path that ever had one; far
+    /// in the future if it is not armed.
     timers: Box<[Instant]>,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
 
-/// The algorithm that acknowledgements with blocks are judged by.
+/// The algorithm for ACKs with gap ack blocks.
 #[derive(Debug)]
 enum Kind {
     MissingReports(Box<MissingReports>),
     Scoreboard(Scoreboard),
-    /// By time, each path for itself.
+    /// RACK, with a state per path.
     Rack(Vec<Rack>),
-    /// Not at all: duplicate acknowledgements are counted.
+    /// Duplicate ACKs are counted; no unit is looked at.
     DuplicateAcks,
 }
 
-/// A unit that blocks report after units above it.
+/// A unit that is reported after units above it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LateUnit {
     unit: u64,
@@ -68,7 +68,7 @@ impl LossDetector {
         Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
-    /// There are so many paths, of which the last is new.
+    /// Adds a path; `paths` is their number, the new one included.
     pub(crate) fn add_path(&mut self, paths: usize) {
         match &mut self.kind {
             Kind::MissingReports(missing) => missing.add_path(paths),
@@ -80,7 +80,7 @@ impl LossDetector {
         }
     }
 
-    /// The path leads another way, of which nothing is known.
+    /// Forgets what was learned about `path`, whose packets take another route from now on.
     pub(crate) fn renew_path(&mut self, path: u8) {
         self.tolerance.renew_path(path);
         self.stop_timer(path);
@@ -114,7 +114,7 @@ impl LossDetector {
         self.timers.fill(Instant::FAR_FUTURE);
     }
 
-    /// Gives back memory that is not in use, with nothing outstanding.
+    /// Releases memory that is not in use, with nothing outstanding.
     pub(crate) fn release_memory(&mut self) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.clear();
@@ -144,22 +144,22 @@ impl LossDetector {
 
 /// Units, one by one.
 impl LossDetector {
-    /// An acknowledgement is about to be processed.
+    /// Called before an acknowledgement is processed.
     pub(crate) fn begin_ack(&mut self) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.begin_ack();
         }
     }
 
-    /// `unit` is abandoned.
+    /// Called when `unit` is abandoned.
     pub(crate) fn on_abandoned(&mut self, unit: u64) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.forget(unit);
         }
     }
 
-    /// `unit` is declared lost, or is retransmitted while it is in flight. Reports of it still count where the
-    /// threshold follows reordering.
+    /// Called when `unit` is declared lost, or retransmitted while it is in flight. An adaptive threshold
+    /// goes on counting reports of it.
     pub(crate) fn on_judged(&mut self, unit: u64) {
         let Kind::MissingReports(missing) = &mut self.kind else { return };
         if self.tolerance.is_adaptive() {
@@ -169,37 +169,38 @@ impl LossDetector {
         }
     }
 
-    /// `unit` is in flight below something that is acknowledged, and was reported missing `reports` times.
+    /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data, and was
+    /// reported missing `reports` times.
     pub(crate) fn watch(&mut self, unit: u64, reports: u16) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.watch(unit, reports);
         }
     }
 
-    /// `unit`, which was declared lost or acknowledged, is in flight again.
+    /// Called when `unit`, which was declared lost or acknowledged, counts as in flight again.
     pub(crate) fn on_returned(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_reneged(unit);
         }
     }
 
-    /// `unit` is retransmitted in a recovery.
+    /// Called when `unit` is retransmitted in a recovery.
     pub(crate) fn on_retransmitted(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_resent(unit);
         }
     }
 
-    /// A recovery begins whose loss a redundant copy repaired: nothing above `cumulative` was retransmitted in
-    /// it, and nothing up to `highest` needs a rescue.
+    /// Called when a recovery begins whose loss a redundant copy repaired: nothing above `cumulative` was
+    /// retransmitted in it, and nothing up to `highest` needs a rescue.
     pub(crate) fn on_repaired(&mut self, cumulative: u64, highest: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_repaired(cumulative, highest);
         }
     }
 
-    /// A unit is acknowledged for the first time. Returns it if it is late, and how late depends on the other
-    /// blocks.
+    /// Called when a unit is acknowledged for the first time. Returns the unit if it is late and the other
+    /// blocks of the ACK decide how late.
     pub(crate) fn on_acked<P>(
         &mut self,
         now: Instant,
@@ -247,14 +248,15 @@ impl LossDetector {
         None
     }
 
-    /// Every unit up to `cumulative` is acknowledged.
+    /// Called when every unit up to `cumulative` is acknowledged.
     pub(crate) fn on_advanced(&mut self, cumulative: u64) {
         if let Kind::MissingReports(missing) = &mut self.kind {
             missing.forget_through(cumulative);
         }
     }
 
-    /// Blocks brought `newly_acked` units, of which these are late, ascending.
+    /// Called when gap ack blocks reported `newly_acked` units for the first time, of which `late`
+    /// (ascending) were overtaken.
     pub(crate) fn on_late_units<P>(
         &mut self,
         late: &[LateUnit],
@@ -269,8 +271,9 @@ impl LossDetector {
         }
     }
 
-    /// So many reports, or acknowledged units above, came before `late`. If it was retransmitted, only a
-    /// duplicate report can show that its original has arrived.
+    /// Called when `late` was acknowledged late, after `reports` reports of it, or acknowledgements of units
+    /// above it: learns that this number is too few to declare a loss. If the unit was retransmitted, only a
+    /// duplicate report can show that its original arrived.
     fn on_late<P>(&mut self, late: LateUnit, reports: u16, state: &mut State<P>) {
         let needed = reports.saturating_add(1);
         if late.is_retransmitted {
@@ -281,7 +284,7 @@ impl LossDetector {
         }
     }
 
-    /// A recovery of `path`, or of the association if `None`, is over.
+    /// Called when a recovery of `path`, or of the association if `None`, is over.
     pub(crate) fn on_recovery_left(&mut self, path: Option<u8>) {
         let Kind::Rack(paths) = &mut self.kind else { return };
         match path {
@@ -293,7 +296,7 @@ impl LossDetector {
 
 /// Detection.
 impl LossDetector {
-    /// Units that an acknowledgement shows to be lost; none where losses are detected by time.
+    /// The units that an ACK shows to be lost; none with RACK, which detects losses by time.
     pub(crate) fn detect<P>(
         &mut self,
         range: &AckRange,
@@ -326,8 +329,8 @@ impl LossDetector {
         verdict
     }
 
-    /// The packets of `path` that are lost by now because something sent long enough after them has arrived
-    /// (RFC 8985 §6.2 step 5). Sees when to look again.
+    /// The packets of `path` that are lost because a packet sent long enough after them has arrived (RFC 8985
+    /// §6.2 step 5). Arms the timer for the next one.
     pub(crate) fn expired_by_time<P>(
         &mut self,
         now: Instant,
@@ -341,8 +344,8 @@ impl LossDetector {
         expired
     }
 
-    /// The receiver reports a duplicate that was sent in an episode of `path`, with everything up to
-    /// `cumulative` acknowledged and units up to `highest` sent: the reordering window widens.
+    /// Widens the reordering window of RACK, because the receiver reports a duplicate of an episode of
+    /// `path`. `cumulative` is the cumulative point, `highest` the highest unit sent.
     pub(crate) fn widen_window(&mut self, path: u8, cumulative: u64, highest: u64) {
         if let Kind::Rack(paths) = &mut self.kind {
             paths[usize::from(path)].on_duplicate(cumulative, highest);
@@ -355,19 +358,20 @@ impl LossDetector {
         expired_early(now, path, state)
     }
 
-    /// Sees when the timer of Early Fast Retransmit expires.
+    /// Arms the timer of Early Fast Retransmit.
     pub(crate) fn arm_early<P>(&mut self, path: u8, state: &State<P>) {
         self.arm(path, early_deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
     }
 
-    /// In a recovery with nothing declared lost and nothing new to send: a unit that may be lost, to keep
-    /// acknowledgements coming (RFC 6675 §4 `NextSeg` rules 3 and 4).
+    /// A unit that may be lost, to be sent in a recovery that has nothing declared lost and nothing new to
+    /// send, so that ACKs keep coming (RFC 6675 §4 `NextSeg` rules 3 and 4).
     pub(crate) fn to_rescue<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
         let Kind::Scoreboard(board) = &self.kind else { return None };
         board.next_rescue(outstanding)
     }
 
-    /// `unit`, which [`to_rescue`](Self::to_rescue) named, is retransmitted in a recovery that ends with `exit`.
+    /// Called when `unit`, which [`to_rescue`](Self::to_rescue) named, is retransmitted in a recovery that
+    /// ends with `exit`.
     pub(crate) fn on_rescued<P>(&mut self, outstanding: &Outstanding<P>, unit: u64, exit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_rescued(outstanding.acknowledged(), unit, exit);
@@ -383,7 +387,8 @@ impl LossDetector {
         if above == 0 { 0 } else { above.saturating_add(1) }
     }
 
-    /// T3-rtx of `path` expired; a threshold that waits for reordering may be to blame.
+    /// Called when T3-rtx of `path` expires, perhaps because a high reordering threshold delayed the
+    /// detection.
     pub(crate) fn on_timeout<P>(&mut self, path: u8, state: &State<P>) {
         let needed = self.needed_so_far(state.outstanding.on(path).earliest, state);
         self.tolerance.on_timeout(path, needed, state);
@@ -400,7 +405,8 @@ pub(crate) struct AckRange {
     pub(crate) highest_in_blocks: u64,
     pub(crate) highest_newly_acked: Option<u64>,
     pub(crate) lowest_newly_acked: Option<u64>,
-    /// DAC: how often units are reported that were sent before all that is newly acknowledged.
+    /// DAC: the number of reports that this ACK counts as, for units sent before everything newly
+    /// acknowledged.
     pub(crate) reports: u16,
 }
 
@@ -417,39 +423,40 @@ fn may_be_fast_retransmitted<P>(outstanding: &Outstanding<P>, unit: u64) -> bool
 
 /// Duplicate acknowledgements since the cumulative point moved: loss detection for a peer without SACK (RFC 5681 §3.2, RFC 6582).
 ///
-/// Each one says that some segment left the network, but not which. RFC 5681 inflates cwnd by
-/// it; here it is taken off the flight instead, which leaves the same room and the window as it is.
+/// Each shows that some segment has left the network, but not which. RFC 5681 inflates cwnd by a segment;
+/// here the segment is subtracted from the flight, which allows the same transmissions and leaves the window
+/// unchanged.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DuplicateAcks {
     count: u32,
-    /// Bytes out of the network, of unknown segments.
+    /// Bytes that duplicate ACKs show to be no longer in flight, although it is unknown which segments.
     departed: u64,
-    /// Partial acknowledgements in this recovery; `None` out of it.
+    /// The number of partial ACKs in this recovery; `None` outside a recovery.
     partial: Option<u32>,
 }
 
 impl DuplicateAcks {
-    /// One more, with `flight` bytes in flight: more cannot have been sent (RFC 5681 §3.2, Note).
-    /// Returns how many there were.
+    /// Counts a duplicate ACK with `flight` bytes in flight, which bounds what can have left the network (RFC
+    /// 5681 §3.2, Note). Returns how many there were.
     pub(crate) fn on_duplicate(&mut self, packet: u64, flight: u64) -> u32 {
         self.count = self.count.saturating_add(1);
         self.departed = (self.departed + packet).min(flight);
         self.count
     }
 
-    /// Recovery begins.
+    /// Called when a recovery begins.
     pub(crate) const fn on_recovery(&mut self) {
         self.partial = Some(0);
     }
 
-    /// Whether a recovery is under way that duplicates began.
+    /// Whether duplicate ACKs began the present recovery.
     pub(crate) const fn is_recovering(&self) -> bool {
         self.partial.is_some()
     }
 
-    /// `acked` bytes were acknowledged, not all of the recovery's. Those that had been counted as
-    /// departed are known now: all but the segment retransmitted (RFC 6582 §3.2 step 3). Returns
-    /// whether this is the first partial acknowledgement of the recovery.
+    /// Called for a partial ACK of `acked` bytes. Bytes counted as departed are now known to have arrived,
+    /// except the segment retransmitted (RFC 6582 §3.2 step 3). Returns whether this is the first partial ACK
+    /// of the recovery.
     pub(crate) fn on_partial(&mut self, acked: u64, packet: u64) -> bool {
         let sent_again = if acked >= packet { packet } else { 0 };
         self.departed = self.departed.saturating_sub(acked - sent_again);
@@ -458,22 +465,22 @@ impl DuplicateAcks {
         *partial == 1
     }
 
-    /// The cumulative point moved out of recovery, or the timer expired.
+    /// Forgets the duplicate ACKs, because the cumulative point left the recovery or the timer expired.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Bytes known in a recovery to be out of the network.
+    /// Bytes that duplicate ACKs have shown to be no longer in flight in this recovery; 0 outside a recovery.
     pub(crate) const fn departed(&self) -> u64 {
         if self.is_recovering() { self.departed } else { 0 }
     }
 
-    /// Bytes that the first two, before a recovery, allow beyond the window (RFC 3042 §2).
+    /// Bytes that the first two duplicate ACKs, before a recovery, allow beyond the window (RFC 3042 §2).
     pub(crate) fn limited_transmit(&self, packet: u64) -> u64 {
         if self.is_recovering() { 0 } else { packet * u64::from(self.count.min(2)) }
     }
 
-    /// Whether any came since the cumulative point moved.
+    /// Whether no duplicate ACK came since the cumulative point moved.
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -485,8 +492,9 @@ impl DuplicateAcks {
 /// The least time between a transmission and its early retransmission, as FreeBSD set it by default.
 const LEAST_WAIT: Duration = Duration::from_millis(250);
 
-/// How long after its first transmission a packet is waited for. FreeBSD 6.2 took its retransmission timeout
-/// with a lower bound of its own instead of RTO.Min; that timeout was SRTT + 2 RTTVAR. `None` without an RTT sample.
+/// How long Early Fast Retransmit waits for a packet after its first transmission. FreeBSD 6.2 used its
+/// retransmission timeout, SRTT + 2 RTTVAR, with a lower bound other than RTO.Min. `None` without an RTT
+/// sample.
 fn early_wait(rtt: &RttEstimator) -> Option<Duration> {
     match *rtt {
         RttEstimator::Unmeasured => None,
@@ -501,7 +509,8 @@ fn expired_early<P>(now: Instant, path: u8, state: &State<P>) -> Vec<PacketNumbe
     first_sent_in_flight(state, path).take_while(is_late).map(|(number, _)| number).collect()
 }
 
-/// While cwnd exceeds data in flight, the timer of the oldest packet sent for the first time runs.
+/// The deadline of the timer, which runs for the oldest packet sent for the first time while cwnd exceeds
+/// data in flight.
 fn early_deadline<P>(path: u8, state: &State<P>) -> Option<Instant> {
     let p = &state.paths[path];
     let has_room = p.window.cwnd() > state.outstanding.flight(path).bytes;

@@ -1,5 +1,6 @@
-//! RACK's reordering window (RFC 8985 §6.2): what was transmitted before something that has arrived is lost when
-//! it has not arrived a round trip and this window later. Its loss probes (§7) are not here.
+//! RACK (RFC 8985 §6.2): a packet is lost if a packet sent later has arrived, and a round trip and the
+//! reordering window have passed since it was sent. The tail loss probes of §7 are not implemented: thin
+//! streams have the probe timer.
 
 use std::time::Duration;
 
@@ -9,30 +10,32 @@ use crate::outstanding::PacketNumber;
 use crate::probe::ProbeTimer;
 use crate::state::State;
 
-/// The lowest round trip is remembered for at least this time, and for at most twice this time.
+/// The minimum RTT is remembered for one to two of these periods.
 const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
-/// `RACK.reo_wnd_persist`: recoveries that a window grown by duplicate reports outlasts.
+/// `RACK.reo_wnd_persist`: the number of recoveries for which a window widened by duplicate reports is kept.
 const PERSIST: u8 = 16;
 
-/// What RACK keeps for a path.
+/// The state of RACK for a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
-    /// The packet sent last of those that have arrived, and its round-trip time: `RACK.segment`, `RACK.rtt`.
+    /// The packet sent last among those that have arrived, and its round trip time: `RACK.segment`,
+    /// `RACK.rtt`.
     newest: Option<(PacketNumber, Duration)>,
-    /// `RACK.min_RTT`: of this period and of the one before, and when this one began.
+    /// `RACK.min_RTT`: the minimum of the current period and of the one before, and when the current one
+    /// began.
     min_rtt: Option<(Duration, Duration, Instant)>,
     /// `RACK.reordering_seen`.
     has_seen_reordering: bool,
-    /// `RACK.dsack_round`: duplicate reports make no difference until this unit is acknowledged.
+    /// `RACK.dsack_round`: duplicate reports are ignored until this unit is acknowledged.
     round: Option<u64>,
-    /// `RACK.reo_wnd_mult`, without its first one.
+    /// `RACK.reo_wnd_mult` minus one.
     extra: u32,
     persist: u8,
 }
 
 impl Rack {
-    /// Steps 1 and 2: a unit of this packet is acknowledged for the first time. `is_ambiguous`: it repeated something,
-    /// which may be what arrived.
+    /// Steps 1 and 2: called when a unit of this packet is acknowledged for the first time. `is_ambiguous` if
+    /// the packet was a retransmission, so that the original may be what arrived.
     pub(crate) fn on_arrived(
         &mut self,
         now: Instant,
@@ -52,7 +55,7 @@ impl Rack {
         }
     }
 
-    /// Whether something that was sent after this packet has arrived.
+    /// Whether a packet sent after this one has arrived.
     pub(crate) fn has_newer(&self, packet: PacketNumber) -> bool {
         self.newest.is_some_and(|(newest, ..)| newest > packet)
     }
@@ -69,13 +72,13 @@ impl Rack {
         self.min_rtt.map(|(current, before, _)| current.min(before))
     }
 
-    /// Step 3: a unit that was sent once arrived below another.
+    /// Step 3: called when a unit that was sent once arrived below an acknowledged one.
     pub(crate) const fn on_reordering(&mut self) {
         self.has_seen_reordering = true;
     }
 
-    /// Step 4: the acknowledgement reports a duplicate, with units up to `highest` sent. Once per
-    /// round trip.
+    /// Step 4: called when an ACK reports a duplicate, with units up to `highest` sent. Widens the window
+    /// once per round trip.
     pub(crate) fn on_duplicate(&mut self, cumulative: u64, highest: u64) {
         if self.round.is_none_or(|round| cumulative >= round) {
             self.round = Some(highest);
@@ -84,7 +87,7 @@ impl Rack {
         }
     }
 
-    /// Step 4: a recovery is over.
+    /// Step 4: called when a recovery is over.
     pub(crate) const fn on_recovery_left(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -92,8 +95,8 @@ impl Rack {
         }
     }
 
-    /// `RACK.reo_wnd`: nothing while no reordering was seen and a recovery is on, or `is_enough`
-    /// was acknowledged above a gap to begin one.
+    /// `RACK.reo_wnd`: zero while no reordering was seen, if `is_enough`: a recovery is in progress, or
+    /// enough is acknowledged above a gap to begin one.
     fn window(&self, srtt: Duration, is_enough: bool) -> Duration {
         if !self.has_seen_reordering && is_enough {
             return Duration::ZERO;
@@ -102,7 +105,7 @@ impl Rack {
         quarter.saturating_mul(self.extra.saturating_add(1)).min(srtt)
     }
 
-    /// Packets below this number are lost that were sent so long ago.
+    /// The packet number below which packets are lost, and the age from which they are.
     fn limit(&self, srtt: Duration, is_enough: bool) -> Option<(PacketNumber, Duration)> {
         let (newest, rtt) = self.newest?;
         Some((newest, rtt + self.window(srtt, is_enough)))
@@ -137,7 +140,7 @@ impl Rack {
     }
 }
 
-/// Whether so many units that were sent over `path` are acknowledged above the cumulative point.
+/// Whether at least `units` units that were sent over `path` are acknowledged above the cumulative point.
 fn has_acknowledged<P>(state: &State<P>, path: u8, units: u8) -> bool {
     let (outstanding, units) = (&state.outstanding, u64::from(units));
     let acknowledged = outstanding.acknowledged();

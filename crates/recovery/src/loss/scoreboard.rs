@@ -12,21 +12,21 @@ use crate::state::State;
 
 /// Units declared lost and units retransmitted in the current recovery.
 ///
-/// `IsLost` can only become true while units above are acknowledged, so everything below a frontier
-/// is judged, and each unit is passed over once.
+/// `IsLost` can only become true while units above are acknowledged, so all units below a frontier are
+/// decided, and each unit is visited once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
-    /// Every unit below is judged.
+    /// Every unit below is decided.
     frontier: u64,
-    /// `HighRxt`: the highest unit retransmitted in this recovery, but for rescues.
+    /// `HighRxt`: the highest unit retransmitted in this recovery, rescue retransmissions not counted.
     high_rxt: u64,
-    /// `RescueRxt`: a rescue may leave once the cumulative point is above.
+    /// `RescueRxt`: a rescue retransmission may be sent once the cumulative point is above.
     rescue_rxt: u64,
 }
 
 impl Scoreboard {
-    /// Every hole that the frontier passes is lost, and a recovery begins, once per window (RFC 6675 §5).
-    /// After a timeout nothing is lost until what had been sent is acknowledged (§5.1).
+    /// Declares every hole lost that the frontier passes, and begins a recovery, once per window (RFC 6675
+    /// §5). After a timeout nothing is lost until all data sent before is acknowledged (§5.1).
     pub(super) fn detect<P>(
         &mut self,
         range: &AckRange,
@@ -71,10 +71,10 @@ impl Scoreboard {
         Verdict { lost, begins_recovery }
     }
 
-    /// In a recovery with nothing declared lost and nothing new to send: a unit that may be lost, to keep
-    /// acknowledgements coming (`NextSeg` rules 3 and 4). First those below the highest acknowledged one,
-    /// each once, then, once per recovery and after the cumulative point moved, the highest one that is not
-    /// acknowledged.
+    /// A unit that may be lost, to be sent in a recovery that has nothing declared lost and nothing new to
+    /// send, so that ACKs keep coming (`NextSeg` rules 3 and 4). First the units below the highest
+    /// acknowledged one, each once; then, once per recovery and after the cumulative point moved, the highest
+    /// unit not acknowledged.
     pub(super) fn next_rescue<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
         let acknowledged = outstanding.acknowledged();
         let is_in_flight = |&unit: &u64| outstanding.unit(unit).is_some_and(Unit::is_in_flight);
@@ -84,9 +84,8 @@ impl Scoreboard {
             .or_else(|| self.to_rescue(acknowledged, cumulative, last).filter(is_in_flight))
     }
 
-    /// The highest acknowledged unit that has `threshold - 1` others, or more than
-    /// `(threshold - 1) · packet` bytes with its own, at or above it: every hole below is lost.
-    /// Costs `threshold` steps.
+    /// The highest acknowledged unit with at least `threshold - 1` others above it, or more than `(threshold
+    /// - 1) · packet` bytes from it on: every hole below is lost. Costs `threshold` steps.
     fn frontier(
         acknowledged: &RangeSet,
         threshold: u8,
@@ -102,8 +101,8 @@ impl Scoreboard {
         })
     }
 
-    /// The same for a `threshold` that follows reordering: of so many units, whatever their bytes.
-    /// Costs a step per run of acknowledged units.
+    /// The frontier of an adaptive `threshold`, which counts units whatever their size. Costs a step per run
+    /// of acknowledged units.
     fn frontier_by_count(acknowledged: &RangeSet, threshold: u16) -> Option<u64> {
         let mut left = u64::from(threshold.max(1));
         for range in acknowledged.iter().rev() {
@@ -141,30 +140,30 @@ impl Scoreboard {
         unit < self.frontier
     }
 
-    /// The receiver dropped `unit`: it is to be judged again.
+    /// Moves the frontier back, because the receiver dropped `unit`, whose loss has to be decided again.
     pub(super) fn on_reneged(&mut self, unit: u64) {
         self.frontier = self.frontier.min(unit);
     }
 
-    /// Recovery begins with `first`, the first hole.
+    /// Begins a recovery with `first`, the first hole.
     const fn on_recovery(&mut self, first: u64) {
         self.high_rxt = first;
         self.rescue_rxt = first;
     }
 
-    /// A recovery up to `exit` begins whose loss is repaired: nothing above `cumulative` was sent
+    /// Called when a recovery up to `exit` begins whose loss is repaired: nothing above `cumulative` was sent
     /// again in it, and nothing needs a rescue.
     pub(super) const fn on_repaired(&mut self, cumulative: u64, exit: u64) {
         self.high_rxt = cumulative;
         self.rescue_rxt = exit;
     }
 
-    /// `unit` was retransmitted in recovery.
+    /// Called when `unit` is retransmitted in a recovery.
     pub(super) fn on_resent(&mut self, unit: u64) {
         self.high_rxt = self.high_rxt.max(unit);
     }
 
-    /// `unit` left as a rescue in a recovery that ends with `exit`.
+    /// Called when `unit` is sent as a rescue retransmission in a recovery that ends with `exit`.
     pub(super) fn on_rescued(&mut self, acknowledged: &RangeSet, unit: u64, exit: u64) {
         if self.is_hole_not_sent_again(acknowledged, unit) {
             self.high_rxt = unit;

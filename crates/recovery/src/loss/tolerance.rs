@@ -1,5 +1,5 @@
-//! The reordering tolerated on each path before data is declared lost (RR-SCTP §4.3), and what the sender
-//! learns of it.
+//! The reordering tolerated on each path before data is declared lost, and how it is estimated (RR-SCTP
+//! §4.3).
 
 use crate::paths::PerPath;
 use crate::spurious::Episode;
@@ -14,7 +14,7 @@ pub(crate) struct Tolerance {
     standard: u8,
     /// The initial `pef`, in percent; `None`: the threshold is fixed.
     percentile: Option<u8>,
-    /// The estimate of reordering, once there was any.
+    /// The estimate of each path, created when reordering is first seen.
     paths: PerPath<Evidence>,
 }
 
@@ -23,12 +23,12 @@ impl Tolerance {
         Self { standard, percentile, paths: PerPath::default() }
     }
 
-    /// Nothing is known of `path`.
+    /// Forgets what was learned about `path`.
     pub(super) fn renew_path(&mut self, path: u8) {
         self.paths.remove(path);
     }
 
-    /// Whether the threshold follows what the path shows.
+    /// Whether the threshold is adaptive.
     #[inline]
     pub(super) const fn is_adaptive(&self) -> bool {
         self.percentile.is_some()
@@ -38,8 +38,9 @@ impl Tolerance {
         self.paths.get(path).is_some()
     }
 
-    /// Reports, or acknowledged units above, that make a unit of `path` lost. With `is_first` one does, as
-    /// long as nothing is known to the contrary; with `is_last` no further report is to be expected.
+    /// The number of missing reports, or of units acknowledged above, after which a unit of `path` is lost.
+    /// `is_first`: one is enough, unless there is evidence of reordering (M4). `is_last`: no further report
+    /// can come.
     pub(super) fn threshold(&self, path: u8, is_first: bool, is_last: bool) -> u16 {
         match self.paths.get(path) {
             None if is_first => 1,
@@ -67,18 +68,19 @@ impl Tolerance {
         lesson(self.paths.get_or_insert_with(path, || Evidence::new(standard, percentile)));
     }
 
-    /// A unit of `path` arrived that a threshold of `needed` would have waited for.
+    /// Called when a unit of `path` arrived that a threshold of `needed` would have waited for.
     pub(super) fn on_late(&mut self, path: u8, needed: u16) {
         self.learn(path, |evidence| evidence.on_late(needed));
     }
 
-    /// A unit of `path` is declared lost. Without evidence of reordering there is nothing to weigh it against.
+    /// Called when a unit of `path` is declared lost. Without evidence of reordering there is nothing to
+    /// weigh it against.
     pub(super) fn on_lost(&mut self, path: u8) {
         self.paths.get_mut(path).into_iter().for_each(|evidence| evidence.on_lost(1));
     }
 
-    /// The original of a unit that was retransmitted because of `cause` in the latest episode had arrived; a
-    /// threshold of `needed` would have waited for it, unless that is zero.
+    /// Called when the original of a unit that was retransmitted because of `cause` in the latest episode had
+    /// arrived; a threshold of `needed` would have waited for it, unless that is zero.
     pub(crate) fn on_report(&mut self, path: u8, cause: SendCause, needed: u16) {
         self.learn(path, |evidence| {
             if cause == SendCause::FastRetransmit {
@@ -90,13 +92,13 @@ impl Tolerance {
         });
     }
 
-    /// A unit of `path` was declared lost, and its original arrived before it was retransmitted.
+    /// Called when a unit of `path` was declared lost, and its original arrived before it was retransmitted.
     pub(crate) fn on_not_lost(&mut self, path: u8) {
         self.paths.get_mut(path).into_iter().for_each(Evidence::on_not_lost);
     }
 
-    /// A spurious fast retransmit has cost, for as many round trips as it took to detect it and one more to
-    /// return, what the window is short of.
+    /// Called when a fast retransmit proved spurious. Its cost is the shortfall of the window, for the round
+    /// trips that detection took and one more to recover.
     pub(crate) fn on_spurious<P>(
         &mut self,
         now: Instant,
@@ -117,8 +119,8 @@ impl Tolerance {
         self.learn(path, |evidence| evidence.on_spurious_retransmit(cost));
     }
 
-    /// T3-rtx of `path` expired; a threshold that waits for reordering may be to blame. `needed`: the threshold
-    /// that would have waited for the earliest unit so far.
+    /// Called when T3-rtx of `path` expires, perhaps because a high threshold delayed the detection.
+    /// `needed`: the threshold that would have waited for the earliest unit so far.
     pub(super) fn on_timeout<P>(&mut self, path: u8, needed: u16, state: &State<P>) {
         let standard = u16::from(self.standard);
         let Some(evidence) = self.paths.get(path) else { return };
@@ -138,17 +140,18 @@ impl Tolerance {
         self.learn(path, |evidence| evidence.on_avoidable_timeout(cost));
     }
 
-    /// So many units were delivered, over whichever paths: evidence grows older.
+    /// Called when `units` units were delivered, over any path: evidence loses weight with the units
+    /// delivered.
     pub(crate) fn on_delivered(&mut self, units: u64) {
         self.paths.iter_mut().for_each(|evidence| evidence.on_delivered(units));
     }
 
-    /// The packets of `path` may take another way: the estimate of reordering counts less.
+    /// Halves the weight of the estimate, because the packets of `path` may take another route.
     pub(crate) fn age(&mut self, path: u8) {
         self.paths.get_mut(path).into_iter().for_each(Evidence::age);
     }
 
-    /// The threshold of `path` and its percentile, if the threshold is another than the last time.
+    /// The threshold of `path` and its percentile, if the threshold has changed since the last call.
     #[inline]
     pub(crate) fn take_change(&mut self, path: u8) -> Option<(u16, f64)> {
         let evidence = self.paths.get_mut(path)?;
@@ -157,7 +160,8 @@ impl Tolerance {
     }
 }
 
-/// Reports that the oldest unit can get at most: the packets that were sent after it.
+/// The most missing reports that the oldest unit can get: the number of packets sent after it; `u16::MAX` if
+/// there are none.
 fn most_reports<P>(state: &State<P>) -> u16 {
     let outstanding = &state.outstanding;
     let oldest = outstanding.unit(outstanding.cumulative() + 1);
@@ -166,8 +170,8 @@ fn most_reports<P>(state: &State<P>) -> u16 {
     if newer == 0 { u16::MAX } else { u16::try_from(newer).unwrap_or(u16::MAX) }
 }
 
-/// Whether no packet is left whose acknowledgement could report what is missing once more: none is in flight
-/// that was sent after the newest that has arrived.
+/// Whether no further report can come: no packet is in flight that was sent after the newest that has
+/// arrived.
 pub(super) fn is_last_report<P>(state: &State<P>) -> bool {
     let outstanding = &state.outstanding;
     let newest = outstanding.acknowledged().max().and_then(|unit| outstanding.unit(unit));
@@ -177,15 +181,15 @@ pub(super) fn is_last_report<P>(state: &State<P>) -> bool {
     })
 }
 
-/// What one spurious fast retransmit adds to `pef`, in thousandths: RR-TCP's step of one per cent.
+/// The increase of `pef` for one spurious fast retransmit, in thousandths: 1 %, as in RR-TCP.
 const STEP: u32 = 10;
 /// Units delivered after which evidence counts half.
 pub(crate) const AGE: u64 = 4096;
-/// What one observation weighs: so many halvings it outlives.
+/// The initial weight of one observation; each ageing halves it.
 const WEIGHT: u32 = 16;
-/// Values below have a bucket each.
+/// Values below this have a bucket each.
 const LINEAR: u16 = 32;
-/// The largest value distinguished.
+/// Values above this are counted as this.
 const MAX: u16 = 4095;
 const BUCKETS: usize = 144;
 
@@ -220,7 +224,7 @@ impl Histogram {
         self.0[from.min(BUCKETS)..].iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// The least value from `floor` on that no more than `most` of the observations exceed.
+    /// The least value, at least `floor`, that at most `most` of the observations exceed.
     fn quantile(&self, floor: u16, most: u64) -> u16 {
         let (mut above, mut value) = (0, floor);
         for bucket in (bucket_of(floor) + 1..BUCKETS).rev() {
@@ -237,28 +241,27 @@ impl Histogram {
 /// A loss threshold that follows the reordering of the path (RR-SCTP §4.3; RR-TCP: Zhang, Karp,
 /// Floyd, Peterson, ICNP 2003).
 ///
-/// A unit that arrives after `crf` reports of it missing *needed* a threshold of `crf + 1` not to be
-/// retransmitted: the threshold is how many reports make a loss. A histogram of what was needed, where
-/// that is more than the standard threshold, gives the threshold by a percentile, `pef`. A unit that was sent
-/// again goes into it only when a duplicate report proves that its original arrived, and only if it
-/// left in the latest event (the sender sees to both).
+/// A unit that arrives after `crf` reports of it missing *needed* a threshold of `crf + 1`, the threshold
+/// being the number of reports after which a unit is declared lost. The threshold is the percentile `pef` of
+/// a histogram of the needed values that exceed the standard threshold. A retransmitted unit is entered only
+/// when a duplicate report proves that its original arrived, and only if it was sent in the latest episode
+/// (the sender checks both).
 ///
-/// `pef` rises when a fast retransmit proves spurious, by [`STEP`], and falls when a timeout comes
-/// that the standard threshold would have spared, by as many steps as it costs more: costs are
-/// packets not sent because of an event.
+/// `pef` rises by [`STEP`] when a fast retransmit proves spurious. It falls when a timeout occurs that the
+/// standard threshold would have avoided, by as many steps as the timeout costs more than a spurious fast
+/// retransmit. The cost of either is the number of packets that were not sent because of it.
 ///
-/// The threshold is never below the standard one. Above the packets that were sent after a missing one, less
-/// would never be told a loss than by a timeout; so when no packet is left whose acknowledgement
-/// could report it once more, the standard threshold applies. That is the bound of the flight size
-/// minus one, but holds when reports were lost, too.
+/// The threshold is never below the standard one. If it exceeded the number of packets sent after a missing
+/// one, only a timeout would detect the loss; so when no packet is in flight whose ACK could report the unit
+/// again, the standard threshold applies. RR-SCTP bounds the threshold by the flight size minus one instead;
+/// this rule also works if ACKs are lost.
 ///
 /// # Together with thin streams
-/// M4 takes the first report for a loss while a stream is thin, for reordering is the less probable
-/// cause. On a path where it is not, evidence says how many reports a thin stream waits for: all
-/// that was needed beyond one counts, and so do losses, as gaps that no waiting would have closed.
-/// The thin threshold is the least at which no more than `1 - pef` of all those gaps were reordering
-/// that needed more; it is one without evidence or with losses enough, and the standard threshold at
-/// most.
+/// With M4, the first report declares a unit of a thin stream lost, because loss is more probable than
+/// reordering. On a path that reorders, a thin stream waits for more reports: the histogram then includes all
+/// values above one, and losses, as gaps that waiting would not have closed. The thin threshold is the least
+/// value that at most `1 - pef` of all these gaps exceeded by reordering. It is one without evidence or if
+/// losses prevail, and at most the standard threshold.
 ///
 /// # Memory and age
 /// The histogram has a fixed size: values up to 31 each by itself, then 16 per octave, so that a
@@ -269,7 +272,7 @@ impl Histogram {
 #[derive(Clone, Debug)]
 pub(crate) struct Evidence {
     histogram: Histogram,
-    /// Losses, weighed as the histogram's observations are.
+    /// Losses, with the same weight as the observations of the histogram.
     losses: u64,
     /// `pef`, in thousandths.
     percentile: u32,
@@ -279,22 +282,22 @@ pub(crate) struct Evidence {
     standard: u8,
     threshold: u16,
     thin_threshold: u16,
-    /// The threshold that was told last.
+    /// The threshold that [`take_change`](Self::take_change) last returned.
     told: u16,
 }
 
-/// The cost of a timeout, as far as the path is known.
+/// What determines the cost of a timeout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeoutCost {
-    /// The window before it, in packets.
+    /// The window before the timeout, in packets.
     pub(crate) window: f64,
-    /// How long nothing left, in round trips.
+    /// How long nothing was sent, in round trips.
     pub(crate) idle: f64,
 }
 
 impl TimeoutCost {
-    /// Packets not sent: while nothing leaves, in slow start up to half of the window, and in the
-    /// linear growth from there (RR-SCTP §4.2).
+    /// The number of packets not sent because of the timeout: while nothing is sent, in slow start up to half
+    /// of the window, and in linear growth from there (RR-SCTP §4.2).
     fn packets(self) -> f64 {
         let half = (self.window / 2.0).max(1.0);
         let mut slow_start = 0.0;
@@ -308,7 +311,8 @@ impl TimeoutCost {
 }
 
 impl Evidence {
-    /// Nothing is known: the threshold is `standard`, `pef` begins with `percentile` per cent.
+    /// The state before any evidence: the threshold is `standard`, and the percentile of the histogram begins
+    /// at `percentile` per cent.
     pub(crate) fn new(standard: u8, percentile: u8) -> Self {
         Self {
             histogram: Histogram([0; BUCKETS]),
@@ -323,42 +327,42 @@ impl Evidence {
         }
     }
 
-    /// The threshold, if it is another than the last time.
+    /// The threshold, if it has changed since the last call.
     pub(crate) fn take_change(&mut self) -> Option<u16> {
         let was = std::mem::replace(&mut self.told, self.threshold);
         (was != self.threshold).then_some(self.threshold)
     }
 
-    /// `pef`, from 0 to 1.
+    /// The percentile `pef`, from 0 to 1.
     pub(crate) fn percentile(&self) -> f64 {
         f64::from(self.percentile) / 1000.0
     }
 
-    /// The largest threshold that anything needed lately; zero if nothing was late.
+    /// The largest threshold that any unit needed lately; zero if none was late.
     pub(crate) fn extent(&self) -> u16 {
         let highest = self.histogram.0.iter().rposition(|&count| count > 0);
         highest.map_or(0, largest_in)
     }
 
-    /// A unit arrived late that a threshold of `needed` would have waited for.
+    /// Called when a unit arrived late that a threshold of `needed` would have waited for.
     pub(crate) fn on_late(&mut self, needed: u16) {
         let count = &mut self.histogram.0[bucket_of(needed)];
         *count = count.saturating_add(WEIGHT);
         self.update();
     }
 
-    /// So many units were declared lost by reports.
+    /// Called when missing reports declared `units` units lost.
     pub(crate) fn on_lost(&mut self, units: u64) {
         self.losses += u64::from(WEIGHT) * units;
         self.update();
     }
 
-    /// A unit declared lost had arrived.
+    /// Called when a unit declared lost had arrived.
     pub(crate) fn on_not_lost(&mut self) {
         self.losses = self.losses.saturating_sub(WEIGHT.into());
     }
 
-    /// A fast retransmit proved spurious that kept `cost` packets from being sent.
+    /// Called when a fast retransmit proved spurious that kept `cost` packets from being sent.
     pub(crate) fn on_spurious_retransmit(&mut self, cost: f64) {
         let known = self.cost_of_retransmit.unwrap_or(cost);
         self.cost_of_retransmit = Some((7.0 * known + cost) / 8.0);
@@ -366,7 +370,7 @@ impl Evidence {
         self.update();
     }
 
-    /// The timer expired over a unit that the standard threshold would have told lost before.
+    /// Called when the timer expired over a unit that the standard threshold would have declared lost before.
     pub(crate) fn on_avoidable_timeout(&mut self, cost: TimeoutCost) {
         // Without a measurement: half of a window for two round trips.
         let of_retransmit = self.cost_of_retransmit.unwrap_or(cost.window).max(1.0);
@@ -376,7 +380,7 @@ impl Evidence {
         self.update();
     }
 
-    /// So many units were delivered: evidence ages.
+    /// Called when `units` units were delivered: evidence ages.
     pub(crate) fn on_delivered(&mut self, units: u64) {
         self.delivered += units;
         if self.delivered < AGE {
@@ -388,7 +392,7 @@ impl Evidence {
         }
     }
 
-    /// The estimate counts half from here on.
+    /// Halves the weight of all observations.
     pub(crate) fn age(&mut self) {
         self.histogram.halve();
         self.losses /= 2;

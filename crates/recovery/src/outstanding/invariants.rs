@@ -1,4 +1,4 @@
-//! What must hold between units, packets and sums after every transition; checked in debug builds.
+//! Invariants of units, packets and sums, which hold after every transition; checked in debug builds.
 
 use super::repeats::Repeats;
 use super::{Outstanding, UnitState};
@@ -14,7 +14,7 @@ pub(super) struct Checks {
 
 #[cfg(test)]
 impl Checks {
-    /// A unit is looked up: what an acknowledgement costs.
+    /// Counts the lookups of units, which are the cost of an acknowledgement.
     pub(super) fn count_visit(&self) {
         self.visits.update(|visits| visits + 1);
     }

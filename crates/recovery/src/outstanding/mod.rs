@@ -25,8 +25,8 @@ mod tests;
 /// Runs of units, inclusive.
 pub(crate) type Runs = SmallVec<[(u64, u64); 4]>;
 
-/// The units of one association that are not cumulatively acknowledged. Their numbers are consecutive and
-/// do not wrap. `P` is what the protocol keeps with a unit.
+/// The units of one association that are not cumulatively acknowledged. Their numbers are consecutive and do
+/// not wrap. `P` is the protocol's data of a unit.
 #[derive(Debug)]
 pub struct Outstanding<P> {
     /// The number of `units[0]`: one above the cumulative point.
@@ -37,9 +37,10 @@ pub struct Outstanding<P> {
     packets: SentPackets,
     paths: Vec<PathUnits>,
     history: History,
-    /// Transmissions, and units that the receiver dropped after it had acknowledged them above the cumulative point
-    /// (RFC 9260 §6.2.1). Each transmission can be dropped once: a receiver that drops more acknowledged what it did
-    /// not hold, and to follow it would cost work for every unit outstanding with every acknowledgement.
+    /// The number of transmissions, and of units that the receiver dropped after acknowledging them above the
+    /// cumulative point (RFC 9260 §6.2.1). Each transmission can be dropped once: a receiver that drops more
+    /// acknowledged data that it did not have, and following it would cost work for every outstanding unit at
+    /// every ACK.
     sent: u64,
     dropped: u64,
     /// `FlightSize` (RFC 5681 §2).
@@ -50,11 +51,11 @@ pub struct Outstanding<P> {
     checks: invariants::Checks,
 }
 
-/// Where a unit goes that is being sent.
+/// The path and place of a unit that is being sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
     pub(crate) path: u8,
-    /// It is the first unit of its packet.
+    /// Whether the unit is the first of its packet.
     pub(crate) starts_packet: bool,
 }
 
@@ -69,15 +70,15 @@ pub(crate) struct AckedUnit {
     pub(crate) last: Transmission,
     /// When its last transmission was sent, unless that packet is forgotten.
     pub(crate) sent_at: Option<Instant>,
-    /// It was in flight, and not waiting to be retransmitted.
+    /// Whether the unit was in flight; otherwise it waited to be retransmitted.
     pub(crate) was_in_flight: bool,
     /// The packet that was acknowledged with it.
     pub(crate) packet: Option<PacketNumber>,
-    /// It was sent once, bundled copies aside.
+    /// Whether the unit was sent only once, bundled copies not counted.
     pub(crate) is_first_transmission: bool,
     pub(crate) is_copied: bool,
     pub(crate) is_on_several_paths: bool,
-    /// It was the earliest unit outstanding on its path.
+    /// Whether the unit was the earliest one outstanding on its path.
     pub(crate) was_earliest: bool,
 }
 
@@ -99,11 +100,11 @@ pub(crate) struct LostUnit {
 /// A unit was retransmitted in a packet of its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retransmitted {
-    /// Its transmission before.
+    /// The transmission before this one.
     pub(crate) before: Transmission,
-    /// It was in flight, and not declared lost.
+    /// Whether the unit was in flight, that is not declared lost.
     pub(crate) was_in_flight: bool,
-    /// It is the earliest unit outstanding on its path, and was last sent over that path.
+    /// Whether the unit is the earliest one outstanding on its path and was last sent over that path.
     pub(crate) is_earliest: bool,
     pub(crate) moved: Option<Moved>,
 }
@@ -113,7 +114,7 @@ pub(crate) struct Retransmitted {
 pub(crate) struct Moved {
     pub(crate) from: u8,
     pub(crate) to: u8,
-    /// Nothing was outstanding on the new path.
+    /// Whether nothing was outstanding on the new path.
     pub(crate) was_idle: bool,
 }
 
@@ -122,7 +123,7 @@ pub(crate) struct Moved {
 pub(crate) struct Abandoned {
     pub(crate) path: u8,
     pub(crate) sent_over: u8,
-    /// It waited to be retransmitted.
+    /// Whether the unit waited to be retransmitted.
     pub(crate) was_lost: bool,
 }
 
@@ -170,7 +171,7 @@ impl<P> Outstanding<P> {
         self.first + self.units.len() as u64
     }
 
-    /// Every unit up to this one is acknowledged (or was never sent).
+    /// The cumulative point: every unit up to this one is acknowledged (or was never sent).
     #[must_use]
     pub const fn cumulative(&self) -> u64 {
         self.first - 1
@@ -224,15 +225,15 @@ impl<P> Outstanding<P> {
         self.user_bytes_in_flight
     }
 
-    /// User bytes in flight and waiting to be retransmitted: what the peer's receive window has to hold
-    /// before anything new.
+    /// User bytes in flight or waiting to be retransmitted, for which the peer's receive window needs room
+    /// before any new data.
     #[must_use]
     pub const fn user_bytes_to_arrive(&self) -> u64 {
         self.user_bytes_in_flight + self.user_bytes_lost
     }
 
-    /// Whether acknowledgements above the cumulative point are believed: the receiver has not dropped more data
-    /// after it acknowledged them than was sent to it.
+    /// Whether gap ack blocks are still trusted: the receiver has not dropped more acknowledged data than was
+    /// sent to it.
     #[must_use]
     pub const fn believes_reports(&self) -> bool {
         self.dropped <= self.sent
@@ -276,7 +277,8 @@ impl<P> Outstanding<P> {
         self.paths.iter().filter_map(|path| path.lost_from(from)).min()
     }
 
-    /// The units declared lost that were last sent over `path`, whichever path they wait for.
+    /// The units declared lost and not retransmitted yet that were last sent over `path`, even if they are
+    /// queued for retransmission over another path.
     pub(crate) fn awaiting(&self, path: u8) -> impl Iterator<Item = u64> {
         let lost = self.paths.iter().flat_map(|on_path| on_path.lost.iter().copied());
         lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last_sent.path == path))
@@ -294,7 +296,7 @@ impl<P> Outstanding<P> {
 
 /// Transitions.
 impl<P> Outstanding<P> {
-    /// A new unit is sent. Returns its number, and whether nothing was outstanding on its path.
+    /// Records that a new unit is sent. Returns its number, and whether nothing was outstanding on its path.
     pub(crate) fn send(
         &mut self,
         now: Instant,
@@ -320,7 +322,7 @@ impl<P> Outstanding<P> {
         (unit, was_idle)
     }
 
-    /// A number is spent on a unit that is never sent: it is abandoned from the start.
+    /// Uses up a number for a unit that is never sent: it is abandoned from the start.
     pub(crate) fn skip(&mut self, payload: P) -> u64 {
         let unit = self.next_unit();
         let packet = self.packets.next_number();
@@ -330,7 +332,7 @@ impl<P> Outstanding<P> {
         unit
     }
 
-    /// Enters a unit into the packet being built.
+    /// Adds a unit to the packet being built.
     #[inline(always)] // With every unit: the call would cost as much again.
     fn put(
         &mut self,
@@ -352,8 +354,8 @@ impl<P> Outstanding<P> {
         PacketNumber(self.packets.next_number().0.saturating_sub(1))
     }
 
-    /// An outstanding unit is retransmitted because of `cause`; `is_redundant`: as a redundant copy. `None` if
-    /// it is not outstanding.
+    /// Records that an outstanding unit is retransmitted because of `cause`; `is_redundant`: as a redundant
+    /// copy. `None` if it is not outstanding.
     pub(crate) fn retransmit(
         &mut self,
         now: Instant,
@@ -391,7 +393,7 @@ impl<P> Outstanding<P> {
         Some(Retransmitted { before, was_in_flight, is_earliest, moved })
     }
 
-    /// `unit` is acknowledged. `None` if it was before, or is abandoned.
+    /// Acknowledges `unit`. `None` if it was acknowledged or abandoned before.
     pub(crate) fn acknowledge(&mut self, unit: u64) -> Option<AckedUnit> {
         let u = self.unit_mut(unit)?;
         let &mut Unit { bytes, user_bytes, group, path, state, .. } = u;
@@ -432,7 +434,7 @@ impl<P> Outstanding<P> {
         Some(acked)
     }
 
-    /// The cumulative point passes the first unit, which is acknowledged or abandoned.
+    /// Moves the cumulative point past the first unit, which is acknowledged or abandoned, and returns it.
     #[inline]
     pub(crate) fn deliver_first(&mut self) -> Option<Unit<P>> {
         let mut unit = self.units.pop_front()?;
@@ -444,17 +446,18 @@ impl<P> Outstanding<P> {
         Some(unit)
     }
 
-    /// The cumulative point is where it is: what was acknowledged above it before is passed.
+    /// Forgets acknowledged ranges that the cumulative point has passed.
     pub(crate) fn forget_passed(&mut self) {
         self.acknowledged.remove_below(self.first);
     }
 
-    /// Adds an acknowledged run above the cumulative point, and the parts of it that are new to `new`.
+    /// Adds an acknowledged range above the cumulative point, and appends the parts of it that are new to
+    /// `new`.
     pub(crate) fn add_acknowledged(&mut self, start: u64, end: u64, new: &mut Runs) {
         self.acknowledged.insert_range(start, end, |from, to| new.push((from, to)));
     }
 
-    /// `unit`, which is in flight, is declared lost.
+    /// Declares `unit` lost. `None` if it is not in flight.
     pub(crate) fn lose(&mut self, unit: u64, cause: SendCause) -> Option<LostUnit> {
         let packet = self.leave_flight(unit, Fate::Lost(cause));
         let u = self.unit_mut(unit)?;
@@ -479,8 +482,8 @@ impl<P> Outstanding<P> {
         })
     }
 
-    /// The receiver no longer reports `unit`, which it had acknowledged above the cumulative point: it is in
-    /// flight again. Returns whether it was acknowledged.
+    /// Returns `unit` to flight, because the receiver no longer reports it after acknowledging it above the
+    /// cumulative point. Returns whether it was acknowledged.
     fn renege(&mut self, unit: u64) -> bool {
         let Some(u) = self.unit_mut(unit).filter(|u| u.state == UnitState::Acknowledged) else {
             return false; // An abandoned unit stays abandoned.
@@ -496,13 +499,12 @@ impl<P> Outstanding<P> {
         true
     }
 
-    /// Units that the receiver has dropped after it acknowledged them above the cumulative point are in
-    /// flight again; `blocks` are what it still reports. Such a unit must pass with the cumulative point: one
-    /// that is left in front shows that the receiver reneged (RFC 9260 §6.2.1 D iii, R4). A SACK overtaken
-    /// by a newer one cannot be mistaken for this.
+    /// Detects reneging: returns units to flight that the receiver acknowledged above the cumulative point
+    /// and no longer reports in `blocks` (RFC 9260 §6.2.1 D iii). A SACK overtaken by a newer one cannot be
+    /// mistaken for this, and its units stay acknowledged (R4).
     ///
-    /// A receiver that drops more than was sent to it is no longer believed: then everything above the cumulative
-    /// point is in flight again, for the last time.
+    /// A receiver that drops more than was sent to it is no longer trusted: then all units above the
+    /// cumulative point return to flight, for the last time.
     pub(crate) fn check_reneging(&mut self, blocks: impl Iterator<Item = (u64, u64)>) -> Vec<u64> {
         let in_front = self.units.front().map(|unit| unit.state);
         if in_front != Some(UnitState::Acknowledged) {
@@ -526,7 +528,7 @@ impl<P> Outstanding<P> {
         reneged
     }
 
-    /// `unit` was declared lost wrongly: it is in flight where it was last sent.
+    /// Returns `unit`, which was declared lost wrongly, to flight on the path where it was last sent.
     pub(crate) fn return_lost(&mut self, unit: u64) -> Option<Moved> {
         let u = self.unit(unit)?;
         let (from, to) = (u.path, u.last_sent.path);
@@ -537,7 +539,7 @@ impl<P> Outstanding<P> {
         moved
     }
 
-    /// `unit` is outstanding on `to`.
+    /// Makes `unit` outstanding on path `to`. `None` if it was there already.
     pub(crate) fn move_to(&mut self, unit: u64, to: u8) -> Option<Moved> {
         let from = self.unit(unit)?.path;
         if from == to {
@@ -551,8 +553,8 @@ impl<P> Outstanding<P> {
         Some(moved)
     }
 
-    /// `unit` is abandoned. One that was acknowledged above the cumulative point is abandoned, too, as a part
-    /// of its message. `None` if it was not outstanding.
+    /// Abandons `unit` (RFC 3758), also if it was acknowledged above the cumulative point, because its
+    /// message is abandoned as a whole. `None` if it was not outstanding.
     pub(crate) fn abandon(&mut self, unit: u64) -> Option<Abandoned> {
         let u = self.unit_mut(unit)?;
         let (state, path, last) = (u.state, u.path, u.last());
@@ -572,7 +574,8 @@ impl<P> Outstanding<P> {
         Some(Abandoned { path, sent_over: last.path, was_lost: state != UnitState::InFlight })
     }
 
-    /// The peer's window is open again: `unit` does not probe it any more. Returns whether it is in flight.
+    /// Ends the role of `unit` as a window probe, because the peer's window is open again. Returns whether it
+    /// is in flight.
     pub(crate) fn end_probe(&mut self, unit: u64) -> bool {
         let Some(u) = self.unit_mut(unit) else { return false };
         u.is_probe = false;
@@ -606,7 +609,7 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.units.shrink_to_fit();
         self.acknowledged.release_memory();
@@ -618,7 +621,7 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// Takes `unit` out of the flight; returns its packet if that met `fate`.
+    /// Removes `unit` from the flight; returns its packet if that thereby met `fate`.
     fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
         let &Unit { bytes, user_bytes, path, last_packet: packet, .. } = self.unit(unit)?;
         self.user_bytes_in_flight -= u64::from(user_bytes);
@@ -626,7 +629,7 @@ impl<P> Outstanding<P> {
         self.packets.on_departed(&departed, fate).0.then_some(packet)
     }
 
-    /// `unit` no longer waits to be retransmitted.
+    /// Removes `unit` from the units that wait to be retransmitted.
     fn leave_lost(&mut self, unit: u64) {
         let Some(u) = self.unit(unit) else { return };
         let (path, sent_over, user_bytes) = (u.path, u.last_sent.path, u64::from(u.user_bytes));
@@ -635,7 +638,7 @@ impl<P> Outstanding<P> {
         self.user_bytes_lost -= user_bytes;
     }
 
-    /// `unit` is no longer outstanding on `path`.
+    /// Removes `unit` from the outstanding data of `path`.
     fn leave_path(&mut self, unit: u64, path: u8) {
         let on_path = self.on_mut(path);
         on_path.outstanding -= 1;
@@ -676,8 +679,8 @@ impl<P> Outstanding<P> {
 
 /// Repeated transmissions.
 impl<P> Outstanding<P> {
-    /// `unit`, which was last sent in `packet`, is retransmitted in `episode`. Beyond [`LOG_CAPACITY`] the oldest
-    /// transmission of the lowest unit is forgotten; returns the episode of that.
+    /// Remembers that `unit`, which was last sent in `packet`, is retransmitted in `episode`. Beyond
+    /// [`LOG_CAPACITY`] the oldest transmission of the lowest unit is forgotten; returns its episode.
     pub(crate) fn remember_repeat(
         &mut self,
         now: Instant,
@@ -693,7 +696,7 @@ impl<P> Outstanding<P> {
         forgotten
     }
 
-    /// A copy of `unit` is sent in `packet`, bundled with something else.
+    /// Remembers that a copy of `unit` is sent in `packet`, bundled with other units.
     pub(crate) fn remember_bundled_copy(
         &mut self,
         now: Instant,
@@ -734,7 +737,8 @@ impl<P> Outstanding<P> {
         repeats.find_map(|(unit, repeats)| history.forget_oldest_of(unit, repeats)).flatten()
     }
 
-    /// `unit` was sent in a packet of its own as a redundant copy, and before only where `first` says.
+    /// Remembers that `unit` was sent as a redundant copy in a packet of its own, and once before, as
+    /// described by `first`.
     pub(crate) fn on_copied_alone(&mut self, unit: u64, first: FirstSent) {
         if let Some(u) = self.unit_mut(unit) {
             u.is_copied = true;
@@ -743,14 +747,16 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// The first transmission of `unit` is declared lost, and its round trip may be measured later.
+    /// Called when the first transmission of `unit` is declared lost, so that its round trip can be measured
+    /// if it proves to have arrived.
     pub(crate) fn watch_first_transmission(&mut self, unit: u64, path: u8, sent_at: Instant) {
         if let Some(u) = self.unit_mut(unit) {
             u.repeats.get_or_insert_default().on_first_lost(path, sent_at);
         }
     }
 
-    /// The receiver reports `unit` as a duplicate. `None` if no transmission that is remembered explains it.
+    /// Called when the receiver reports `unit` as a duplicate. `None` if no transmission that is remembered
+    /// explains it.
     pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Repeat> {
         let explained = self.repeats_mut(unit)?.on_duplicate_report()?;
         self.history.on_explained();

@@ -1,5 +1,5 @@
-//! The transmissions of a unit after the first: what an ambiguous acknowledgement and a duplicate report are
-//! compared with, while the unit is outstanding and for a while after it was delivered.
+//! The transmissions of a unit after the first, which ambiguous ACKs and duplicate reports are compared with,
+//! while the unit is outstanding and for a while after it was delivered.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rexmit_core::trace::SendCause;
 
 use super::PacketNumber;
 
-/// Repeated transmissions that are remembered, over all units of an association.
+/// The most repeated transmissions remembered, over all units of an association.
 pub const LOG_CAPACITY: usize = 1024;
 
 /// The number of a recovery episode: the episodes of a path in their order.
@@ -24,8 +24,8 @@ pub(crate) struct EpisodeId {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Repeats {
     list: Vec<Repeat>,
-    /// Bundled copies before this place do not count any more: the unit was retransmitted since, or they
-    /// have expired.
+    /// The index of the first transmission since the unit was last retransmitted or its copies expired:
+    /// bundled copies before it no longer count.
     standing_from: usize,
     first_copy: Option<FirstCopy>,
     is_reported: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Repeats {
 /// One transmission after the first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeat {
-    /// The packet that it replaces, or that of a bundled copy.
+    /// The packet that this transmission replaces; for a bundled copy, the packet that carried it.
     pub(crate) packet: PacketNumber,
     pub(super) sent_at: Instant,
     pub(crate) cause: SendCause,
@@ -51,13 +51,13 @@ pub(crate) struct Repeat {
 /// The first redundant copy of a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstCopy {
-    /// Its packet.
+    /// The packet that carried the copy.
     pub(crate) packet: PacketNumber,
-    /// Where the unit was before, if the copy was sent in a packet of its own and nothing was sent since.
+    /// The transmission before, if the copy was sent in a packet of its own and nothing was sent since.
     pub(crate) alone: Option<FirstSent>,
 }
 
-/// Where a unit was before it was copied.
+/// The transmission of a unit before it was copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstSent {
     pub(crate) packet: PacketNumber,
@@ -75,11 +75,11 @@ pub(crate) struct FirstTransmission {
     repeated_at: Option<Instant>,
     /// When the unit was acknowledged.
     pub(crate) acked_at: Option<Instant>,
-    /// A duplicate was reported by then, so that the ACK was sent for a repeated transmission.
+    /// Whether a duplicate had been reported by then, so that the ACK was for a repeated transmission.
     is_acked_for_repeat: bool,
-    /// It was acknowledged sooner than the second transmission can have been.
+    /// Whether the unit was acknowledged too soon for the ACK to answer the second transmission.
     pub(crate) is_answered: bool,
-    /// It was declared lost once, so that it was sent twice at most.
+    /// Whether the unit was declared lost only once, that is, was sent at most twice.
     is_lost_once: bool,
 }
 
@@ -101,8 +101,8 @@ const fn is_redundant(cause: SendCause) -> bool {
 }
 
 impl Repeats {
-    /// The first transmission, over `path` at `sent_at`, is declared lost, and its round trip may be
-    /// measured later.
+    /// Called when the first transmission, over `path` at `sent_at`, is declared lost, and its round trip may
+    /// be measured later.
     pub(super) fn on_first_lost(&mut self, path: u8, sent_at: Instant) {
         self.first = Some(FirstTransmission {
             path,
@@ -115,14 +115,14 @@ impl Repeats {
         });
     }
 
-    /// A later transmission is declared lost.
+    /// Called when a later transmission is declared lost.
     pub(super) fn on_later_lost(&mut self) {
         if let Some(first) = &mut self.first {
             first.is_lost_once = false;
         }
     }
 
-    /// The unit is retransmitted in a packet of its own; its copies so far do not count any more.
+    /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more.
     pub(super) fn on_sent_again(&mut self, now: Instant) {
         self.expire_copies();
         if let Some(first) = &mut self.first {
@@ -130,7 +130,7 @@ impl Repeats {
         }
     }
 
-    /// Copies sent so far do not stand for the unit any more.
+    /// Stops counting the copies sent so far as replacements of a retransmission.
     pub(crate) fn expire_copies(&mut self) {
         self.standing_from = self.list.len();
         if let Some(copy) = &mut self.first_copy {
@@ -138,7 +138,8 @@ impl Repeats {
         }
     }
 
-    /// Bundled copies since the unit was last sent in a packet of its own, and when the latest was sent.
+    /// The number of bundled copies since the unit was last sent in a packet of its own, and when the latest
+    /// was sent.
     pub(crate) fn standing_copies(&self) -> (u8, Option<Instant>) {
         let standing = self.list.get(self.standing_from..).unwrap_or_default();
         let mut bundled = standing.iter().filter(|repeat| repeat.is_bundled);
@@ -159,8 +160,8 @@ impl Repeats {
         self.is_reported = false;
     }
 
-    /// The unit is acknowledged, and its path answers after `shortest` at least. When the first transmission
-    /// was sent over the same path, if it must have been what was acknowledged.
+    /// When the first transmission was sent, if the ACK at `now` must be for it: it was sent over the same
+    /// path, and the ACK came less than `shortest`, the least round trip, after the second.
     pub(crate) fn answered_before_repeat(
         &mut self,
         now: Instant,
@@ -172,8 +173,8 @@ impl Repeats {
         (first.is_answered && first.path == path).then_some(first.sent_at)
     }
 
-    /// The unit is acknowledged, and no later one with it: the time of one that is may be longer, because
-    /// its own acknowledgement may have been lost.
+    /// Called when this unit, and no later one, is acknowledged by an ACK. (Otherwise its own ACK may have
+    /// been lost, and the time until this one would be too long.)
     pub(crate) fn on_acked(&mut self, now: Instant) {
         let is_reported = self.list.iter().any(|repeat| repeat.is_reported);
         if let Some(first) = &mut self.first {
@@ -186,10 +187,11 @@ impl Repeats {
         self.first
     }
 
-    /// Both transmissions have arrived, so that the acknowledgement of the unit was for the first: its path
-    /// and its round trip, if the acknowledgement came alone (Karn's algorithm forbids only what is
-    /// ambiguous) and reported no duplicate. With `may_be_several`, also of more than two transmissions, once each
-    /// is reported.
+    /// The path and round trip time of the first transmission, once duplicate reports show that both
+    /// transmissions have arrived and the ACK of the unit was therefore for the first: Karn's algorithm
+    /// forbids only ambiguous samples. `None` if a duplicate had been reported before that ACK. With
+    /// `may_be_several`, the unit may have been sent more than twice, and every transmission must be
+    /// reported.
     pub(crate) fn take_round_trip(&mut self, may_be_several: bool) -> Option<(u8, Duration)> {
         if may_be_several && self.has_open() {
             return None;
@@ -199,7 +201,7 @@ impl Repeats {
         first.acked_at.filter(|_| is_certain).map(|at| (first.path, at - first.sent_at))
     }
 
-    /// A reordering threshold of `needed` would have waited for the unit.
+    /// Called when a reordering threshold of `needed` would have waited for the unit.
     pub(crate) fn on_late(&mut self, needed: u16) {
         let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
         if let Some(repeat) = open.max_by_key(|repeat| repeat.packet) {
@@ -207,8 +209,8 @@ impl Repeats {
         }
     }
 
-    /// The receiver has received the unit more than once. A redundant copy explains it first; then the
-    /// oldest retransmission does.
+    /// Called when the receiver has received the unit more than once. A redundant copy explains it first;
+    /// then the oldest retransmission does.
     pub(super) fn on_duplicate_report(&mut self) -> Option<Repeat> {
         self.is_reported = true;
         let open = self.list.iter_mut().filter(|repeat| !repeat.is_reported);
@@ -236,9 +238,9 @@ pub(crate) struct History {
     delivered: BTreeMap<u64, Box<Repeats>>,
     /// Transmissions remembered and not reported, of outstanding and delivered units.
     remembered: usize,
-    /// Of units up to this one something may be forgotten.
+    /// The highest unit of which a transmission was forgotten.
     forgotten_through: u64,
-    /// No outstanding unit below has a transmission that is remembered and not reported.
+    /// A lower bound: no outstanding unit below has a remembered transmission that was not reported.
     lowest_outstanding: u64,
 }
 
@@ -248,12 +250,12 @@ impl History {
         self.remembered < LOG_CAPACITY
     }
 
-    /// No outstanding unit below has a transmission to forget.
+    /// The number below which no outstanding unit has a recorded transmission that can be forgotten.
     pub(super) const fn lowest_outstanding(&self) -> u64 {
         self.lowest_outstanding
     }
 
-    /// `unit` is retransmitted.
+    /// Remembers a retransmission of `unit`.
     pub(super) fn remember(&mut self, unit: u64, repeats: &mut Repeats, new: Repeat) {
         repeats.list.push(new);
         self.remembered += 1;
@@ -273,7 +275,8 @@ impl History {
         Some(episode)
     }
 
-    /// The same of `unit`, which is outstanding.
+    /// Forgets the oldest remembered transmission of `unit`, which is outstanding, and returns its episode;
+    /// `None` if none is remembered.
     pub(super) fn forget_oldest_of(
         &mut self,
         unit: u64,
@@ -290,7 +293,7 @@ impl History {
         self.forgotten_through = self.forgotten_through.max(unit);
     }
 
-    /// `unit` is delivered.
+    /// Called when `unit` is delivered: keeps its transmissions of which a duplicate may still be reported.
     pub(super) fn on_delivered(&mut self, unit: u64, repeats: Box<Repeats>) {
         if repeats.has_open() {
             self.delivered.insert(unit, repeats);
@@ -305,7 +308,7 @@ impl History {
         self.delivered.get_mut(&unit).map(|repeats| &mut **repeats)
     }
 
-    /// A duplicate report explained a transmission.
+    /// Called when a duplicate report was matched to a transmission.
     pub(super) const fn on_explained(&mut self) {
         self.remembered -= 1;
     }
@@ -317,8 +320,8 @@ impl History {
         }
     }
 
-    /// A new episode of `path` begins: transmissions of delivered units belong to none of that path any
-    /// more, because such units are not retransmitted.
+    /// Called when a new episode of `path` begins: removes transmissions of delivered units from its earlier
+    /// episodes, because such units are not retransmitted.
     pub(crate) fn forget_episodes(&mut self, path: u8) {
         let repeats = self.delivered.values_mut().flat_map(|repeats| &mut repeats.list);
         repeats.for_each(|repeat| repeat.episode = repeat.episode.filter(|it| it.path != path));

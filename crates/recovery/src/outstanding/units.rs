@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// The state of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnitState {
-    /// Its last transmission is in flight.
+    /// The last transmission is in flight.
     InFlight,
     /// Reported as received above the cumulative point.
     Acknowledged,
@@ -33,17 +33,17 @@ pub(super) struct LastSent {
     pub(super) cause: SendCause,
 }
 
-/// A unit as it is sent for the first time.
+/// A unit that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
 pub struct NewUnit {
-    /// With header and padding: what congestion control counts.
+    /// Its size in bytes as congestion control counts it: with header and padding.
     pub bytes: u32,
-    /// What counts against the peer's receive window.
+    /// Payload bytes, which count against the peer's receive window.
     pub user_bytes: u32,
     /// The group whose mechanisms apply to it.
     pub group: u8,
-    /// It is sent although the peer's window is closed, so that a missing acknowledgement does not show a
-    /// loss: only T3-rtx repeats it.
+    /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx
+    /// retransmits it.
     pub is_probe: bool,
 }
 
@@ -52,27 +52,28 @@ pub struct NewUnit {
 pub struct Unit<P> {
     /// Data of the protocol for a retransmission.
     pub payload: P,
-    /// With header and padding: what congestion control counts.
+    /// Its size in bytes as congestion control counts it: with header and padding.
     pub(crate) bytes: u32,
     pub(super) user_bytes: u32,
     pub(super) group: u8,
     /// The path on which it is outstanding: in flight over it, or waiting to be retransmitted over it.
     pub(crate) path: u8,
     pub(super) state: UnitState,
-    /// Its last transmission, in parts so that a unit with an SCTP fragment stays within the size that moves
-    /// without a call (128 bytes).
+    /// The last transmission, in parts so that a unit with an SCTP fragment stays within 128 bytes, the size
+    /// that the compiler moves without a call.
     pub(super) last_sent: LastSent,
     pub(super) last_packet: PacketNumber,
     /// How often it was sent, redundant copies in packets of their own included.
     pub(crate) transmissions: u16,
-    /// Of the transmissions, those that were redundant copies.
+    /// How many of the transmissions were redundant copies in packets of their own.
     pub(super) redundant: u16,
-    /// It was retransmitted as lost: it is ineligible for another fast retransmit (RFC 9260 §7.2.4 rule 5).
+    /// Whether the unit was retransmitted as lost, which makes it ineligible for another fast retransmit (RFC
+    /// 9260 §7.2.4 rule 5).
     pub(crate) is_fast_retransmitted: bool,
-    /// A redundant copy of it was sent.
+    /// Whether a redundant copy of it was sent.
     pub(crate) is_copied: bool,
     pub(super) is_on_several_paths: bool,
-    /// It probes a closed window: only T3-rtx repeats it.
+    /// Whether the unit probes a closed receive window: only T3-rtx retransmits it.
     pub(crate) is_probe: bool,
     /// Set once it was declared lost or copied.
     pub(super) repeats: Option<Box<Repeats>>,
@@ -84,12 +85,13 @@ pub(crate) struct KnownAbandoned {
     pub(crate) group: u8,
     /// The path over which it was last sent.
     pub(crate) path: u8,
-    /// Its transmission, if there was only one, that was declared lost, and round trips are measured by it.
+    /// The transmission of a unit that was sent only once and declared lost, if an RTT sample is to be taken
+    /// from it.
     pub(crate) only_transmission: Option<FirstTransmission>,
 }
 
 impl<P> Unit<P> {
-    /// In flight over `path`, in `packet`.
+    /// A new unit, in flight over `path` in `packet`.
     #[inline]
     pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
         Self {
@@ -117,7 +119,7 @@ impl<P> Unit<P> {
         self.group
     }
 
-    /// Its state.
+    /// The state of the unit.
     #[must_use]
     pub const fn state(&self) -> UnitState {
         self.state
@@ -135,13 +137,13 @@ impl<P> Unit<P> {
         self.is_copied
     }
 
-    /// Its last transmission; copies bundled into other packets do not count.
+    /// The last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
         let LastSent { path, cause } = self.last_sent;
         Transmission { packet: self.last_packet, path, cause }
     }
 
-    /// It was sent once more.
+    /// Records another transmission.
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
         self.last_sent = LastSent { path: last.path, cause: last.cause };
@@ -184,7 +186,7 @@ impl<P> Unit<P> {
         self.is_in_flight() && !self.is_fast_retransmitted
     }
 
-    /// Its repeated transmissions.
+    /// The repeated transmissions that are remembered.
     pub(crate) fn repeats(&self) -> Option<&Repeats> {
         self.repeats.as_deref()
     }
@@ -197,7 +199,7 @@ pub(crate) struct PathUnits {
     pub(crate) lost: BTreeSet<u64>,
     /// Units in flight over this path, and those that wait to be retransmitted over it.
     pub(crate) outstanding: u32,
-    /// No lower unit is outstanding on this path.
+    /// The earliest unit outstanding on this path, or a lower bound of it.
     pub(crate) earliest: u64,
     /// User bytes last sent over this path that are in flight, or lost and wait for any path.
     pub(crate) user_bytes: u64,
@@ -234,7 +236,7 @@ impl PathUnits {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct PacketNumber(pub(crate) u64);
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     /// Sent, and neither acknowledged nor declared lost.
@@ -262,9 +264,9 @@ pub(crate) struct SentPacket {
     pub(crate) highest: u64,
     /// How many units it carries.
     pub(crate) units: u16,
-    /// Their bytes, as congestion control counts them.
+    /// The bytes of its units, as congestion control counts them.
     pub(crate) bytes: u32,
-    /// What became of it.
+    /// The fate of the packet.
     pub(crate) fate: Fate,
     /// How many of its units are in flight in it.
     pub(super) in_flight: u16,
@@ -281,12 +283,12 @@ pub struct Flight {
     pub bytes: u64,
 }
 
-/// Every packet sent and what became of it.
+/// The packets sent, with the fate of each.
 ///
-/// *Packets* are counted, whatever they carried: the thin test looks at packets in flight, not at chunks or
-/// bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of
-/// this unit: acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten once nothing older is in
-/// flight.
+/// Packets are counted whatever their content, because the thin test uses packets in flight, not chunks or
+/// bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of this unit:
+/// acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten
+/// once nothing older is in flight.
 ///
 /// The packets of one association, oldest first, and data in flight on each path.
 #[derive(Clone, Debug, Default)]
@@ -297,16 +299,16 @@ pub(crate) struct SentPackets {
     groups: GroupFlights,
 }
 
-/// A unit as it goes into a packet.
+/// A unit that is added to a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) unit: u64,
     pub(super) bytes: u32,
-    /// Below 32.
+    /// The group of the unit, below 32.
     pub(super) group: u8,
 }
 
-/// A unit that is no longer in flight, or is again: the path and the packet of its last transmission.
+/// A unit that stops or begins to count as in flight: the path and the packet of its last transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departed {
     pub(super) bytes: u32,
@@ -317,9 +319,9 @@ pub(super) struct Departed {
 /// Packets in flight that carry a unit of a group.
 #[derive(Clone, Debug, Default)]
 struct GroupFlights {
-    /// Of group 0, which always exists.
+    /// The count of group 0, which always exists.
     base: u32,
-    /// Of the others, from 1.
+    /// The counts of the other groups, from 1.
     others: Vec<u32>,
 }
 
@@ -404,8 +406,8 @@ impl SentPackets {
         (0..self.packets.len()).map(|index| &self.packets[index]).find(|packet| is_it(packet))
     }
 
-    /// Whether a packet sent after `number` is in flight on `path`. Costs what was sent over other paths, or
-    /// is no longer in flight, since the newest one.
+    /// Whether a packet sent after `number` is in flight on `path`. The cost is the number of newer packets
+    /// that were sent over other paths or are no longer in flight.
     pub(crate) fn has_in_flight_after(&self, path: u8, number: PacketNumber) -> bool {
         let newer = self.next_number().0.saturating_sub(number.0 + 1);
         let newer = usize::try_from(newer).unwrap_or(usize::MAX);
@@ -418,7 +420,7 @@ impl SentPackets {
         PacketNumber(self.first + self.packets.len() as u64)
     }
 
-    /// A packet is sent over `path`, with this unit first.
+    /// Records that a packet is sent over `path`, with this unit first.
     #[inline]
     pub(super) fn begin(&mut self, now: Instant, path: u8, cause: SendCause, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
@@ -440,7 +442,7 @@ impl SentPackets {
         flight.bytes += u64::from(bytes);
     }
 
-    /// The newest packet also carries this unit.
+    /// Adds a unit to the newest packet.
     pub(super) fn add(&mut self, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
         let Some(packet) = self.packets.back_mut() else { return };
@@ -456,9 +458,8 @@ impl SentPackets {
         self.flights[usize::from(packet.path)].bytes += u64::from(bytes);
     }
 
-    /// A unit is no longer in flight: its bytes leave the flight of its path, and if it is the last unit of its
-    /// packet in flight, the packet meets `fate`. Returns whether it did, and when it was sent, unless it is
-    /// forgotten.
+    /// Called when a unit leaves the flight. If it is the last unit of its packet in flight, the packet meets
+    /// `fate`. Returns whether it did, and when the packet was sent, unless that is forgotten.
     #[inline(always)] // With every unit: the call would cost as much again.
     pub(super) fn on_departed(
         &mut self,
@@ -483,8 +484,8 @@ impl SentPackets {
         (true, sent_at)
     }
 
-    /// A unit is in flight again: the receiver reneged, or the unit was declared lost wrongly. If its packet has
-    /// ended, the packet stays so.
+    /// Called when a unit counts as in flight again: the receiver reneged, or the unit was declared lost
+    /// wrongly. If its packet was already delivered or declared lost, the packet stays so.
     pub(super) fn on_returned(&mut self, returned: &Departed) {
         self.flights[usize::from(returned.path)].bytes += u64::from(returned.bytes);
         if let Some(packet) = self.packet_mut(returned.packet)
@@ -502,12 +503,12 @@ impl SentPackets {
         }
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.packets.shrink_to_fit();
     }
 
-    /// Forgets every packet, and what was in flight. The numbers begin again.
+    /// Forgets every packet and all data in flight. Numbering begins again.
     pub(super) fn clear(&mut self) {
         let paths = self.flights.len();
         *self = Self { flights: vec![Flight::default(); paths], ..Self::default() };

@@ -17,8 +17,8 @@ pub(super) fn data_path(
     best(reaches, |path| (path != primary, distance(path)))
 }
 
-/// The path over which to try again what was not answered over `path`: another one, if there is one
-/// as good; the primary one first.
+/// The path over which to retransmit data that was not acknowledged over `path`: another one, if there is one
+/// in as good a state; the primary one first.
 pub(super) fn alternate_to(
     path: u8,
     reaches: impl ExactSizeIterator<Item = Reach>,
@@ -28,7 +28,7 @@ pub(super) fn alternate_to(
     best(reaches, |other| (other == path, other != primary, distance(other)))
 }
 
-/// How far on in the list, from `path` and around, another path is.
+/// The number of steps from `path` to another path in the list of paths, which continues at its beginning.
 fn distance_from(path: u8, paths: usize) -> impl Fn(u8) -> usize {
     move |other| (usize::from(other) + paths - usize::from(path)) % paths
 }
@@ -56,7 +56,7 @@ pub(crate) const TIMEOUT_MEMORY: Duration = Duration::from_secs(30);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) path: u8,
-    /// Its window has room now.
+    /// Whether the window of the path has room now.
     pub(crate) has_room: bool,
     /// Packets lost, and sent.
     pub(crate) lost: (u64, u64),
@@ -68,7 +68,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Its figures in the order in which they count: the highest are the best.
+    /// What `policy` compares, most significant first; the path with the highest figures is chosen.
     fn merit(&self, policy: RetransmissionDestination) -> [u64; 4] {
         match policy {
             RetransmissionDestination::LossRate => {

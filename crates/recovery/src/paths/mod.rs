@@ -79,7 +79,7 @@ impl Paths {
         self.list.len() == 1
     }
 
-    /// Their numbers.
+    /// The numbers of the paths.
     #[inline]
     pub(crate) fn numbers(&self) -> std::ops::Range<u8> {
         0..self.count()
@@ -106,17 +106,17 @@ impl Paths {
         self.data_path
     }
 
-    /// New data take `path` while it works.
+    /// Makes `path` the primary path: new data is sent over it while it works.
     pub(crate) const fn set_primary(&mut self, path: u8) {
         self.primary = path;
     }
 
-    /// Chooses the path of new data again: a path has changed.
+    /// Chooses the path of new data again, after a path has changed its state.
     pub(crate) fn choose_data_path(&mut self) {
         self.data_path = destination::data_path(self.reaches(), self.primary, self.data_path);
     }
 
-    /// The path over which to try again what was not answered over `path` (RFC 9260 §6.4.1).
+    /// The path over which to retransmit data that was not acknowledged over `path` (RFC 9260 §6.4.1).
     #[must_use]
     pub fn alternate_to(&self, path: u8) -> u8 {
         if self.is_one() {
@@ -176,7 +176,8 @@ pub struct Path {
     pub(crate) gate: Gate,
     /// Packets sent before give no RTT sample.
     samples_from: Instant,
-    /// What shows a queue, once a thin stream was sent that backs off by queueing delay.
+    /// The measurements of the queue on this path, created once a thin stream that backs off by queueing
+    /// delay was sent over it.
     pub(crate) queue: Option<Box<QueueSigns>>,
     /// State needed only with several paths.
     pub(crate) beside: Option<Box<BesideOthers>>,
@@ -185,10 +186,10 @@ pub struct Path {
 /// Allowance of a path beyond or short of its window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gate {
-    /// One packet of retransmissions may be sent whatever the window says (RFC 9260 §6.3.3 E3, §7.2.4
-    /// rule 3), while there is anything to retransmit.
+    /// Whether one packet of retransmissions may be sent beyond the window (RFC 9260 §6.3.3 E3, §7.2.4 rule
+    /// 3), while there is anything to retransmit.
     pub(crate) may_retransmit_now: bool,
-    /// Only one packet may be in flight until something is acknowledged (RFC 9260 §7.2.1).
+    /// Whether only one packet may be in flight until something is acknowledged (RFC 9260 §7.2.1).
     pub(crate) is_single_packet: bool,
     /// Data packets that may still be sent at this opportunity (Max.Burst).
     pub(crate) burst_left: u32,
@@ -250,7 +251,8 @@ impl Path {
         self.counters
     }
 
-    /// The path leads another way from now on, of which nothing is known. What waits for it stays.
+    /// Resets the measurements of the path, whose packets take another route from now on. Data that waits for
+    /// it stays.
     pub(crate) fn renew(&mut self, now: Instant, config: &RecoveryConfig, packet: u32) {
         self.timer = RtoTimer::new(&config.rto);
         self.window = CongestionWindow::new(config, packet);
@@ -266,13 +268,14 @@ impl Path {
         self.gate.burst_left = config.max_burst.map_or(u32::MAX, |packets| packets.get().into());
     }
 
-    /// Whether what was sent at `sent_at` may be a round-trip sample: once per round trip
-    /// (RFC 9260 §6.3.1 C4), and only if nothing was retransmitted since (C5).
+    /// Whether data sent at `sent_at` may give an RTT sample: one per round trip (RFC 9260 §6.3.1 C4), and
+    /// only if nothing was retransmitted since (C5).
     pub(crate) fn may_sample(&self, sent_at: Instant) -> bool {
         sent_at >= self.samples_from
     }
 
-    /// A round trip was measured. `estimate`: with this sample, if that starts it anew.
+    /// Called when a round trip was measured. `estimate` includes this sample; it is used if the sample
+    /// starts the estimate anew.
     pub(crate) fn on_sample(
         &mut self,
         now: Instant,
@@ -287,12 +290,12 @@ impl Path {
         self.samples_from = self.samples_from.max(now);
     }
 
-    /// A packet with something retransmitted is sent.
+    /// Called when a packet with something retransmitted is sent.
     pub(crate) fn on_retransmission(&mut self, now: Instant) {
         self.samples_from = after(now);
     }
 
-    /// T3-rtx expired `at`, and the destination of retransmissions depends on that.
+    /// Remembers that T3-rtx expired `at`, if the destination of retransmissions depends on that.
     pub(crate) fn remember_timeout(&mut self, at: Instant) {
         let Some(beside) = &mut self.beside else { return };
         if beside.timeouts.len() == MAX_TIMEOUTS {
@@ -311,30 +314,31 @@ impl Path {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathState {
-    /// The peer has not proved to be there: no data (RFC 9260 §5.4).
+    /// The peer has not confirmed this address yet: no data is sent to it (RFC 9260 §5.4).
     Unconfirmed,
-    /// It works.
+    /// The path works.
     Active,
-    /// It may have failed: no data while another path is active (RFC 7829 §3.1).
+    /// The path may have failed: it gets no data while another path is active (RFC 7829 §3.1).
     PotentiallyFailed,
-    /// It does not work (RFC 9260 §8.2).
+    /// The path does not work (RFC 9260 §8.2).
     Inactive,
-    /// It is no more: one of its addresses was deleted (RFC 5061). Its number may be given to another.
+    /// The path was removed, because one of its addresses was deleted (RFC 5061). Its number may be used
+    /// again.
     Removed,
 }
 
 /// How many errors in a row make a path fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FailureLimits {
-    /// PotentiallyFailed.Max.Retrans (RFC 7829 §3.2); `None` leaves the state out.
+    /// PotentiallyFailed.Max.Retrans (RFC 7829 §3.2); `None` disables the state.
     pub(crate) potentially_failed: Option<u32>,
     /// Path.Max.Retrans (RFC 9260 §8.2).
     pub(crate) inactive: u32,
 }
 
 impl FailureLimits {
-    /// Errors are counted up to here. They go on beyond the limit, so that of paths that are all
-    /// inactive the one can be told that worked last (RFC 7829 §4.1 rule 3).
+    /// The largest error count. Errors are counted beyond the limit, so that among inactive paths the one
+    /// that worked last is known (RFC 7829 §4.1 rule 3).
     const fn most(self) -> u32 {
         self.inactive.saturating_add(1).saturating_mul(10)
     }
@@ -362,10 +366,10 @@ impl Reach {
     /// A path that works.
     pub const ACTIVE: Self = Self { is_confirmed: true, ..Self::UNCONFIRMED };
 
-    /// A path that is no more.
+    /// A path that was removed.
     pub(crate) const REMOVED: Self = Self { failure: Failure::Removed, ..Self::UNCONFIRMED };
 
-    /// Its state.
+    /// The state of the path.
     #[must_use]
     pub const fn state(self) -> PathState {
         match (self.is_confirmed, self.failure) {
@@ -394,7 +398,7 @@ impl Reach {
         matches!(self.failure, Failure::Certain)
     }
 
-    /// Something that was sent over it was not answered in time.
+    /// Called when data or a HEARTBEAT sent over this path was not acknowledged in time.
     pub(crate) fn on_error(&mut self, limits: FailureLimits) {
         if self.failure == Failure::Removed {
             return;
@@ -409,8 +413,8 @@ impl Reach {
         }
     }
 
-    /// Something was answered that was sent over this path, and if it `is_certain`, over no other
-    /// (RFC 7829 §3.2 rules 9 and 10).
+    /// Called when something sent over this path was acknowledged; `is_certain` if it was sent over no other
+    /// path (RFC 7829 §3.2 rules 9 and 10).
     pub(crate) fn on_answer(&mut self, is_certain: bool) {
         let is_revived = is_certain && self.failure != Failure::Removed;
         if is_revived || self.failure == Failure::None {
@@ -418,7 +422,8 @@ impl Reach {
         }
     }
 
-    /// A probe with a random number in it was answered: the peer is there (RFC 9260 §5.4).
+    /// Called when a probe that carried a random nonce was answered, which proves that the peer is reachable
+    /// here (RFC 9260 §5.4).
     pub(crate) fn on_probe_answered(&mut self) {
         if self.failure != Failure::Removed {
             *self = Self::ACTIVE;
@@ -437,7 +442,8 @@ impl Reach {
     }
 }
 
-/// What few paths have: at most one `T` for each, which begins when it is needed, in 16 bytes while no path has one.
+/// A value that few paths need: at most one `T` per path, created at its first use. 16 bytes while no path
+/// has one.
 #[derive(Debug)]
 pub(crate) struct PerPath<T>(Box<[Option<Box<T>>]>);
 
@@ -448,19 +454,19 @@ impl<T> Default for PerPath<T> {
 }
 
 impl<T> PerPath<T> {
-    /// That of `path`.
+    /// The value of `path`; `None` if it was never created.
     #[inline]
     pub(crate) fn get(&self, path: u8) -> Option<&T> {
         self.0.get(usize::from(path))?.as_deref()
     }
 
-    /// That of `path`.
+    /// The value of `path`, to change.
     #[inline]
     pub(crate) fn get_mut(&mut self, path: u8) -> Option<&mut T> {
         self.0.get_mut(usize::from(path))?.as_deref_mut()
     }
 
-    /// That of `path`, created by `new` at its first use.
+    /// The value of `path`, created by `new` at its first use.
     pub(crate) fn get_or_insert_with(&mut self, path: u8, new: impl FnOnce() -> T) -> &mut T {
         let index = usize::from(path);
         if index >= self.0.len() {
@@ -471,18 +477,18 @@ impl<T> PerPath<T> {
         self.0[index].get_or_insert_with(|| Box::new(new()))
     }
 
-    /// `path` has none.
+    /// Drops the value of `path`.
     pub(crate) fn remove(&mut self, path: u8) {
         self.0.get_mut(usize::from(path)).into_iter().for_each(|of_path| *of_path = None);
     }
 
-    /// Those that there are.
+    /// The values of all paths that have one.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().filter_map(Option::as_deref)
     }
 
-    /// Those that there are.
+    /// The values of all paths that have one, to change.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut().filter_map(Option::as_deref_mut)
     }

@@ -1,23 +1,23 @@
-//! What shows a queue on a path: the delay that it adds to round trips, and the packets that it drops.
+//! Signs of a queue on a path: the delay that it adds to round trips, and the packets that it drops.
 //!
-//! A drop-tail queue that a greedy sender keeps filled delays every packet for as long as it stands; jitter
-//! delays each packet by another time. The queueing delay is therefore the mean round trip less the shortest
-//! recent one, less what jitter explains. Jitter shows in the difference between round trips: independent
-//! delays differ over one step by the same amount as over two, while a queue, which grows and drains, differs more over
-//! two. A queue that stood for minutes is not seen, as by every delay-based sender, nor one so short that
-//! others fill and drain it between two of our packets; the loss rate shows these.
+//! A drop-tail queue that a greedy sender keeps filled delays all packets about equally, while jitter delays
+//! each packet differently. The queueing delay is therefore estimated as the mean round trip, minus the
+//! shortest recent one, minus what jitter explains. Jitter is measured by the differences between round
+//! trips: independent delays differ over one step as much as over two, while a queue, which grows and drains,
+//! differs more over two. A queue that stood for minutes is not detected, as by any delay-based sender, nor
+//! is one so short that it fills and drains between two of our packets; the loss rate shows these.
 
 use std::time::Duration;
 
 use rexmit_core::Instant;
 
-/// The shortest round trip is that of the last one to two of these.
+/// The shortest round trip is that of the last one to two of these periods.
 const LEAST_WINDOW: Duration = Duration::from_secs(60);
 /// Round trips before any delay is reported.
 const FIRST_SAMPLES: u32 = 16;
-/// A new sample weighs at least one part in this many in the mean.
+/// The divisor of the smoothed mean: a new sample has at least this weight, 1/16.
 const WEIGHT: u32 = 16;
-/// The same in the squares that measure jitter.
+/// The same for the mean squares of the differences, which measure jitter.
 const JITTER_WEIGHT: u32 = 128;
 /// Standard deviations of jitter between the mean and the least of about a thousand samples, with one for
 /// the uncertainty of the estimate.
@@ -46,7 +46,7 @@ pub(crate) struct QueueingDelay {
 }
 
 impl QueueingDelay {
-    /// A round trip was measured.
+    /// Called when a round trip was measured.
     pub(crate) fn on_sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = rtt.as_secs_f64();
         if self.count == 0 {
@@ -84,7 +84,7 @@ fn blend(old: &mut f64, new: f64, n: u32) {
     *old += (new - *old) / f64::from(n);
 }
 
-/// Packets after which what was counted before weighs half: more than a burst of losses takes.
+/// Packets after which the counts are halved, more than a burst of losses has.
 const LOSS_WINDOW: u32 = 128;
 /// Packets counted as sent before the first.
 const LOSS_HEAD_START: u32 = 64;
@@ -111,7 +111,7 @@ impl Default for RecentLosses {
 }
 
 impl RecentLosses {
-    /// A packet with new data was sent.
+    /// Called when a packet with new data was sent.
     pub(crate) const fn on_sent(&mut self) {
         if self.sent >= LOSS_WINDOW {
             (self.sent, self.lost) = (self.sent / 2, self.lost / 2);
@@ -120,7 +120,7 @@ impl RecentLosses {
         self.forbid_copies &= self.exceed(COPIES_RESUME_PERCENT);
     }
 
-    /// One was declared lost.
+    /// Called when a packet was declared lost.
     pub(crate) const fn on_lost(&mut self) {
         self.lost = self.lost.saturating_add(1);
         self.forbid_copies |= self.exceed(COPIES_STOP_PERCENT);
@@ -131,7 +131,7 @@ impl RecentLosses {
         self.exceed(OVERLOAD_PERCENT)
     }
 
-    /// Whether so much is lost that redundant copies may be the reason.
+    /// Whether the loss rate is so high that redundant copies may be its cause.
     pub(crate) const fn forbid_copies(&self) -> bool {
         self.forbid_copies
     }
@@ -149,7 +149,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// Answers at a pace, each so long, from `start` on; the most and the least that they told.
+    /// Adds samples at a constant pace from `start` on; returns the largest and the smallest estimate.
     fn answers(
         queueing: &mut QueueingDelay,
         start: Instant,
@@ -175,7 +175,7 @@ mod tests {
         assert!(queueing.standing() < MS(5), "{:?}", queueing.standing());
     }
 
-    /// Of a normal distribution, as the sum of many.
+    /// An approximately normally distributed delay around 200 ms, from a sum of uniform numbers.
     fn normal(rng: &mut Rng, deviation: Duration) -> Duration {
         let sum: f64 = (0..12).map(|_| rng.unit()).sum();
         Duration::from_secs_f64(0.2 + (sum - 6.0) * deviation.as_secs_f64())

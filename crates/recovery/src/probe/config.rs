@@ -5,49 +5,50 @@ use std::time::Duration;
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};
 
-/// The least margin: a shorter one would probe more often than anything can be acknowledged.
+/// The least value of `min_margin`: a shorter margin would probe more often than anything can be
+/// acknowledged.
 const LEAST_MARGIN: Duration = Duration::from_micros(100);
-/// The least silence: a shorter one would be that of the machine rather than of the path.
+/// The least value of `silence`: a shorter one would be a pause of the host rather than of the path.
 const LEAST_SILENCE: Duration = Duration::from_millis(10);
-/// The longest margin and silence.
+/// The largest value of `min_margin` and `silence`.
 const MOST: Duration = Duration::from_secs(60);
 
 config! {
     const
-    /// The probe timer of a thin stream: each packet whose ACK does not come in time is retransmitted. It detects
-    /// every loss, also of a retransmission, within a round trip and the margin; a lost ACK that no later one makes
-    /// up for costs a spurious retransmission.
+    /// The probe timer of a thin stream: each packet that is not acknowledged in time is retransmitted. It
+    /// detects every loss, also of a retransmission, after a round trip and the margin. A lost ACK that no
+    /// later ACK makes up for costs a spurious retransmission. Off by default
+    /// ([`ThinConfig::probe_timer`](crate::ThinConfig::probe_timer)).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct ProbeConfig {
-        /// The least margin beyond the mean round trip, 0.1 ms to 60 s. A shorter one finds losses sooner, and
-        /// takes late ACKs for losses where the samples do not show any. Where round trips vary more, the samples
-        /// decide.
+        /// The least margin beyond the mean round trip, 0.1 ms to 60 s (default 1.5 ms). A shorter margin
+        /// detects losses sooner, and retransmits more packets whose ACK is only late. If the round trips
+        /// vary more than this, the margin follows the samples.
         #[serde(with = "words::duration")]
         pub min_margin: Duration,
-        /// Of a thousand packets, how many may be retransmitted while their ACK is under way: half of these
-        /// after their first transmission, half after a retransmission. Zero waits for the slowest of the 256
-        /// samples remembered, which one in 257 exceeds.
+        /// How many packets in a thousand may be retransmitted while their ACK is on its way: half of them
+        /// after their first transmission, half after a retransmission. 0 to 999 (default 10). With zero the
+        /// timeout is the slowest of the last 256 samples, which one packet in 257 exceeds.
         pub late_per_mille: u16,
-        /// When nothing was acknowledged for this long, 10 ms to 60 s, and for four probe timeouts, the path is silent:
-        /// one packet of outstanding data is sent per timeout, but not more often than every 100 ms, after ten
-        /// seconds every second, and T3-rtx backs off as well. After eight rounds of probes without an ACK of a
-        /// first transmission the timeout doubles with each.
+        /// After this time without an ACK, 10 ms to 60 s (default 250 ms), and at least four probe timeouts,
+        /// the path is silent: one packet of outstanding data is sent per timeout, but at most every 100 ms,
+        /// and after ten seconds every second, while T3-rtx backs off as usual. Before that, from the ninth
+        /// round of probes without an ACK of a first transmission, the timeout doubles with each round.
         #[serde(with = "words::duration")]
         pub silence: Duration,
     }
 }
 
 impl ProbeConfig {
-    /// A margin of at least 1.5 ms, one packet in a hundred retransmitted early, and a quarter of a second of
-    /// silence.
+    /// A margin of at least 1.5 ms, one packet in a hundred retransmitted early, silent after 250 ms.
     pub const DEFAULT: Self = Self {
         min_margin: Duration::from_micros(1500),
         late_per_mille: 10,
         silence: Duration::from_millis(250),
     };
 
-    /// Whether the values make sense.
+    /// Whether all values are within their ranges.
     pub(crate) fn is_valid(&self) -> bool {
         self.late_per_mille < 1000
             && (LEAST_MARGIN..=MOST).contains(&self.min_margin)

@@ -1,18 +1,19 @@
 //! The probe timer of thin streams (compare RFC 9002 §6.2): a packet whose ACK does not come in time is
 //! retransmitted.
 //!
-//! A packet is watched from when it was sent; one of which enough redundant copies were sent with newer
-//! packets, from when the latest of these was sent. The timer runs for the earliest of them, whatever is sent
-//! later, and only for streams that are thin while the window has room: a sender that fills its window fills
-//! queues, too, and has ACKs of later packets. A stream that is thin by itself (`by_stream`) has it beside others that
-//! fill the window. Only T3-rtx declares a packet lost that the timer watches,
-//! unless the receiver delays ACKs: then later packets may show a loss sooner.
+//! Each packet has its own timeout, which runs from when it was sent, or from the latest of its redundant
+//! copies if enough of these were bundled with newer packets. Unlike QUIC's PTO, it does not restart when
+//! later packets are sent. The timer covers only streams that are thin while the window has room: a sender
+//! that fills its window also fills queues, and has ACKs of later packets. With `by_stream`, it also covers a
+//! thin stream beside others that fill the window. A packet that the timer covers is declared lost by it or
+//! T3-rtx only, unless the receiver delays ACKs: then later packets may show a loss sooner.
 //!
 //! # Silent paths
-//! A path on which nothing is acknowledged for a while is silent. Packets are not watched one by one any more: once
-//! per timeout, of 100 ms at least, everything outstanding is declared lost, and one packet of it is sent, so that
-//! the first packet after an outage is sent within a round trip of its end, whatever the outage's length. After ten
-//! seconds that is once per second. T3-rtx runs, too, backs off, and counts errors as if there were no probes.
+//! A path without ACKs for [`ProbeConfig::silence`] is silent. Instead of a timeout per packet, one probe is
+//! sent per timeout, at most every 100 ms: everything outstanding is declared lost, and one packet of it is
+//! sent. So transmission resumes within a round trip of the end of an outage, however long it was. After ten
+//! seconds, one probe is sent per second. T3-rtx runs as well; it backs off and counts errors as if there
+//! were no probes.
 
 mod config;
 mod rtt_samples;
@@ -35,37 +36,39 @@ use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit}
 use crate::paths::PerPath;
 use crate::state::State;
 
-/// Packets looked at to find the earliest that the timer is for, at most: some may be of streams that are not
-/// thin.
+/// At most this many packets are searched for the earliest one that the timer covers; some may be of streams
+/// that are not thin.
 const MAX_LOOK_AHEAD: usize = 64;
-/// Rounds of probes in a row without an ACK before each doubles the timeout: on a short path a silence that is
-/// tolerated would otherwise hold hundreds of them.
+/// Rounds of unanswered probes with a constant timeout; each further round doubles it. On a short path,
+/// hundreds of rounds would fit into the silence that is tolerated.
 const STEADY_ROUNDS: u32 = 8;
-/// After n rounds in a row the next takes at least 2ⁿ times this, up to [`MOST_PACE`]: a short path is silent for as long as a
-/// host has no time, which says nothing of losses.
+/// After n unanswered rounds the next round takes at least 2ⁿ times this, up to [`MOST_PACE`]: on a short
+/// path, a silence may only mean that the peer's host is busy.
 const LEAST_PACE: Duration = Duration::from_millis(5);
 const MOST_PACE: Duration = Duration::from_millis(40);
-/// Probes that are put off because most connections are unanswered wait for so long until that is looked at again, and for
-/// so long at most.
+/// How long probes are put off at a time while most connections of the endpoint are unanswered;
+/// [`MOST_PUT_OFF`] is the limit in all.
 const PUT_OFF: Duration = Duration::from_millis(10);
 const MOST_PUT_OFF: Duration = Duration::from_millis(100);
-/// The timeout doubles at most so often.
+/// The timeout is doubled at most this many times.
 const MOST_DOUBLINGS: u32 = 16;
-/// A unit that was sent so often is left to T3-rtx: it may never arrive, as one that is too large for the path.
+/// A unit that was transmitted this many times is left to T3-rtx: it may never arrive, for example because it
+/// is too large for the path.
 pub(crate) const MOST_TRANSMISSIONS: u16 = 16;
-/// A path is silent after so many timeouts without an ACK at least, however long each is.
+/// A path counts as silent after at least this many timeouts without an ACK, however long each is.
 const MIN_SILENT_TIMEOUTS: u32 = 4;
-/// A timer that expires so late shows that this host has no time to process ACKs that have arrived, either.
+/// A timer that expires this late shows that this host is too busy to process ACKs that have arrived.
 const LATE: Duration = Duration::from_millis(2);
-/// Of a shorter round trip than this, probes of a silent path are so far apart.
+/// The least time between probes of a silent path.
 const SILENT_PACE: Duration = Duration::from_millis(100);
-/// After so long a silence they are [`LONG_SILENT_PACE`] apart: an outage of ten seconds began after the last ACK.
+/// After this time without an ACK (an outage of ten seconds that began after the last ACK), probes of a
+/// silent path are [`LONG_SILENT_PACE`] apart.
 const LONG_SILENCE: Duration = Duration::from_millis(10_500);
 const LONG_SILENT_PACE: Duration = Duration::from_secs(1);
 /// The timeout of a probe of a silent path exceeds the mean round trip by this at most.
 const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 
-/// Packets that were in flight, by when they, or copies of what is in them, were sent.
+/// Packets that were in flight, in the order in which they, or redundant copies of their units, were sent.
 type Queue = VecDeque<(Instant, PacketNumber)>;
 
 /// The probe timers of an association: one for each path, once a stream has one.
@@ -78,34 +81,39 @@ pub(crate) struct ProbeTimer {
 #[derive(Debug)]
 struct PathProbe {
     samples: RttSamples,
-    /// The watched packets by [`Round`]: all packets of a round wait for the same time, so that the first of each
-    /// is due first.
+    /// The packets that the timer covers, by [`Round`]. All packets of a round have the same timeout, so that
+    /// the first in each queue expires first.
     queues: [Queue; 2],
-    /// When a packet is due; far in the future if none will be.
+    /// When the timer of the earliest packet expires; far in the future if it is not armed.
     deadline: Instant,
-    /// When something was last acknowledged or, with nothing in flight, sent; far in the future before that.
+    /// When data was last acknowledged, or when data was sent with nothing else in flight, whichever is
+    /// later; far in the future before either.
     last_ack_at: Instant,
-    /// Rounds of probes since the last ACK of a first transmission, and when the latest began: each takes a
-    /// timeout, however many packets it retransmits.
+    /// Rounds of probes since the last ACK of a first transmission, and when the latest began. A round lasts
+    /// one timeout, however many packets it retransmits.
     unanswered: u32,
     round_began_at: Instant,
-    /// The last ACK is too long ago: the path is probed as a whole, next at this time.
+    /// When the path is probed next as a whole, because the last ACK is too long ago; `None` while it is not
+    /// silent.
     silent: Option<Instant>,
     /// Probes of the silent path so far.
     silent_probes: u16,
-    /// ACKs that came in time and were not reported yet.
+    /// ACKs that came before a probe was needed, and were not yet reported to [`Unanswered`].
     answers: u16,
     /// When the latest packet was sent.
     last_sent_at: Instant,
-    /// No packet is due before: the last expiry came late, or most connections are unanswered.
+    /// The timer does not expire before this time, because its last expiry came late or most connections are
+    /// unanswered.
     not_before: Instant,
-    /// When the first of the packets was due whose probes are put off because most connections are unanswered;
-    /// far in the future if none are.
+    /// When the earliest of the packets would have expired whose probes are put off because most connections
+    /// are unanswered; far in the future if there are none.
     put_off_at: Instant,
-    /// The stream of the last ACK was thin: one with much in flight is left to T3-rtx while it is silent.
+    /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
+    /// path is silent.
     was_thin: bool,
     ack: Answered,
-    /// The round trip of the setup, where only that was certainly answered at once.
+    /// The round trip time of the handshake, the only packet that is certainly answered at once if the
+    /// receiver delays ACKs.
     setup_rtt: Option<Duration>,
 }
 
@@ -119,7 +127,7 @@ struct Answered {
     newest: Option<Instant>,
     /// When the newest and the oldest of those were sent whose first transmission was acknowledged for certain.
     certain: Option<(Instant, Instant)>,
-    /// A first transmission was acknowledged.
+    /// Whether a first transmission was acknowledged.
     has_first: bool,
 }
 
@@ -147,12 +155,13 @@ impl Default for PathProbe {
 
 /// Paths.
 impl ProbeTimer {
-    /// A stream has a probe timer, and there is `path`.
+    /// Creates the probe state of `path`, because a stream uses the probe timer.
     pub(crate) fn enable(&mut self, path: u8) {
         self.paths.get_or_insert_with(path, PathProbe::default);
     }
 
-    /// The path leads another way, of which nothing is known. Data in flight is watched on.
+    /// Forgets what was measured on `path`, because its packets now take another route. Data in flight stays
+    /// covered by the timer.
     pub(crate) fn renew_path(&mut self, now: Instant, path: u8) {
         if let Some(probe) = self.paths.get_mut(path) {
             *probe = PathProbe { queues: std::mem::take(&mut probe.queues), ..Default::default() };
@@ -160,7 +169,7 @@ impl ProbeTimer {
         }
     }
 
-    /// Nothing is in flight any more.
+    /// Disarms all timers, when nothing is in flight any more.
     pub(crate) fn clear(&mut self) {
         for probe in self.paths.iter_mut() {
             probe.queues.iter_mut().for_each(VecDeque::clear);
@@ -180,27 +189,27 @@ impl ProbeTimer {
         self.paths.get(path)?.samples.shortest()
     }
 
-    /// A new unit is sent over `path`, where nothing was outstanding.
+    /// Called when a new unit is sent over `path`, where nothing was outstanding.
     pub(crate) fn on_first_outstanding(&mut self, now: Instant, path: u8) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.begin(now);
         }
     }
 
-    /// Units come from another path, where nothing was outstanding, and are sent next.
+    /// Called when units come from another path, where nothing was outstanding, and are sent next.
     pub(crate) fn on_moved_to(&mut self, path: u8) {
         self.on_first_outstanding(Instant::FAR_FUTURE, path);
     }
 
-    /// A round trip over `path` was measured by other means (a HEARTBEAT).
+    /// Called when a round trip over `path` was measured by other means (a HEARTBEAT).
     pub(crate) fn on_rtt(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.samples.on_sample(rtt);
         }
     }
 
-    /// The setup took a round trip over `path`. It is answered at once, which data is not if the receiver
-    /// delays ACKs and nothing asks it not to: samples are made of data alone.
+    /// Records the round trip time of the handshake over `path`. It is kept apart from the samples, which are
+    /// made of data alone: a handshake packet is answered at once, data only after the delay of delayed ACKs.
     pub(crate) fn on_setup_rtt(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.setup_rtt = Some(rtt);
@@ -246,22 +255,23 @@ impl ProbeTimer {
         None
     }
 
-    /// How long T3-rtx of `path` waits at least for what the timer is for, so that it comes last.
+    /// The least timeout of T3-rtx of `path` while the probe timer covers its data, so that T3-rtx expires
+    /// last.
     pub(crate) fn least_t3<P>(&self, state: &State<P>, path: u8) -> Option<Duration> {
         let probe = self.paths.get(path)?;
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
         probe.samples.timeout(timer, Round::First).map(|timeout| 2 * timeout)
     }
 
-    /// Whether the timer, and nothing else but T3-rtx, declares a packet over `path` with units of these
-    /// groups lost now. Where the receiver delays ACKs, later packets show a loss sooner.
+    /// Whether only this timer and T3-rtx may declare a packet with units of these `groups` over `path` lost
+    /// now. Not if the receiver delays ACKs: then ACKs of later packets show a loss sooner.
     pub(crate) fn covers<P>(&self, state: &State<P>, path: u8, groups: u32) -> bool {
         let probe = self.paths.get(path);
         probe.is_some_and(|probe| !probe.samples.are_delayed())
             && self.timeout_of(state, path, groups, Round::First).is_some()
     }
 
-    /// The same of a unit.
+    /// As [`covers`](Self::covers), for one unit.
     pub(crate) fn covers_unit<P>(&self, state: &State<P>, unit: &Unit<P>) -> bool {
         state.groups.probed() != 0 && self.covers(state, unit.path, 1 << unit.group())
     }
@@ -310,8 +320,8 @@ impl ProbeTimer {
         timeout.max(pace.min(LONG_SILENT_PACE))
     }
 
-    /// `path` is silent from now on if the last ACK is too long ago, until the next. Returns whether it is to be
-    /// probed now.
+    /// Marks `path` as silent, until its next ACK, if the last ACK is too long ago. Returns whether the path
+    /// is to be probed now.
     pub(crate) fn probes_silent<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
         let pace = self.silent_pace(now, path, state);
         let begins =
@@ -332,7 +342,7 @@ impl ProbeTimer {
 
 /// Packets.
 impl ProbeTimer {
-    /// The newest packet is sent over `path`.
+    /// Called when the newest packet is sent over `path`.
     pub(crate) fn on_sent<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
         // What moves to a path that failed before is sent into its silence: no timer has to expire first.
         let is_silent = self.is_silent(path) || self.is_falling_silent(now, path, state);
@@ -353,7 +363,8 @@ impl ProbeTimer {
         probe.queues[round as usize].push_back((now, number));
     }
 
-    /// A redundant copy of `unit` is sent with another packet: its own packet is not due before the copy is.
+    /// Called when a redundant copy of `unit` is sent in another packet: the timer of the packet it was in
+    /// does not expire before that of the copy.
     pub(crate) fn on_copied<P>(&mut self, now: Instant, unit: &Unit<P>, state: &State<P>) {
         let packet = unit.last().packet;
         let round = round_of(state, packet);
@@ -427,7 +438,7 @@ impl ProbeTimer {
         now < end
     }
 
-    /// Enters in `unanswered` what is to be known of this connection.
+    /// Updates `unanswered` with the state of this connection.
     #[inline]
     pub(crate) fn report(&mut self, now: Instant, unanswered: &mut Unanswered, share: &mut Share) {
         let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
@@ -451,7 +462,7 @@ impl ProbeTimer {
         deadline
     }
 
-    /// Takes the packets that are due out of the queue.
+    /// Removes the packets whose timer has expired from the queue of `round`, and returns them.
     pub(crate) fn take_expired<P>(
         &mut self,
         now: Instant,
@@ -487,7 +498,8 @@ impl ProbeTimer {
         due
     }
 
-    /// Something is retransmitted by the timer: the first of a round?
+    /// Called when the probe timer retransmits something. If this begins a round of probes, counts it as
+    /// unanswered; further retransmissions within the timeout belong to the same round.
     pub(crate) fn count_round<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
         let group = state.group_of_earliest(path);
         let timeout = self.timeout(state, path, group, Round::Again).unwrap_or_default();
@@ -503,7 +515,7 @@ impl ProbeTimer {
 
 /// ACKs.
 impl ProbeTimer {
-    /// A unit is acknowledged for the first time.
+    /// Called when a unit is acknowledged for the first time.
     pub(crate) fn on_acked<P>(&mut self, now: Instant, acked: &AckedUnit, state: &mut State<P>) {
         let path = acked.last.path;
         if state.groups.probed() & (1 << acked.group) == 0 {
@@ -537,14 +549,15 @@ impl ProbeTimer {
         }
     }
 
-    /// A unit with redundant copies was acknowledged by its own packet, which was sent at `sent_at`.
+    /// Called when a unit with redundant copies was acknowledged by its own packet, which was sent at
+    /// `sent_at`.
     pub(crate) fn on_copied_acked(&mut self, path: u8, sent_at: Option<Instant>) {
         if let (Some(probe), Some(sent_at)) = (self.paths.get_mut(path), sent_at) {
             probe.ack.note_certain(sent_at);
         }
     }
 
-    /// A unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
+    /// Called when a unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
     pub(crate) fn on_abandoned_acked(&mut self, path: u8, sent_at: Instant) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.ack.packets += 1;
@@ -560,7 +573,7 @@ impl ProbeTimer {
         shortest.is_some_and(|shortest| now - sent < shortest)
     }
 
-    /// A packet was retransmitted although its ACK was under way, which took so long.
+    /// Called when a packet was retransmitted although its ACK was on the way; `rtt` is what it took.
     pub(crate) fn on_late_ack(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path)
             && !probe.samples.are_delayed()
@@ -569,8 +582,9 @@ impl ProbeTimer {
         }
     }
 
-    /// All units of an ACK are processed; `has_acked`: some were last sent over `path`. `echo` is when that was
-    /// sent whose timestamp the ACK echoes, give or take a tick.
+    /// Called after all units of an ACK were processed. `has_acked`: some of them were last sent over `path`.
+    /// `echo`: when the packet was sent whose timestamp the ACK echoes, and the length of a tick of that
+    /// clock.
     #[inline]
     pub(crate) fn learn(
         &mut self,
@@ -586,8 +600,8 @@ impl ProbeTimer {
         }
     }
 
-    /// A unit that the timer retransmitted had arrived, as a duplicate report shows: its ACK was late, or was
-    /// lost. Returns whether the ACK was lost as far as is known.
+    /// Called when a duplicate report shows that a unit which the timer retransmitted had arrived: its ACK
+    /// was late, or was lost. Returns whether it was lost, as far as is known.
     pub(crate) fn on_spurious(&mut self, now: Instant, first: FirstTransmission) -> bool {
         if first.is_answered {
             return false;
@@ -603,7 +617,7 @@ impl ProbeTimer {
 }
 
 impl PathProbe {
-    /// Something is sent, and nothing was outstanding.
+    /// Called when data is sent with nothing else outstanding on the path.
     const fn begin(&mut self, now: Instant) {
         self.last_ack_at = now;
         self.unanswered = 0;
@@ -611,12 +625,12 @@ impl PathProbe {
         self.put_off_at = Instant::FAR_FUTURE;
     }
 
-    /// Whether a probe was due since the last ACK. A silent path is not unanswered any more: it may have ended.
+    /// Whether a probe was due since the last ACK. Not for a silent path, whose connection may have ended.
     fn is_unanswered(&self) -> bool {
         self.silent.is_none() && (self.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
     }
 
-    /// The timer expired over `packet`, or over copies of what is in it.
+    /// Records that the timer expired over `packet`, or over copies of its units.
     fn note_expired<P>(
         &mut self,
         state: &State<P>,
@@ -664,7 +678,8 @@ impl PathProbe {
         }
     }
 
-    /// No round trip is shorter: not much, if all that were measured may be delayed.
+    /// A lower bound of the round trip time. If all samples may contain the ACK delay, it is taken from that
+    /// of the handshake.
     fn too_short(&self) -> Option<Duration> {
         let at_once = self.setup_rtt.map_or(Duration::MAX, |rtt| rtt - rtt / 4);
         self.samples.too_short().map(|shortest| shortest.min(at_once))
@@ -681,7 +696,8 @@ impl Answered {
     }
 }
 
-/// New data in a packet is the highest in it, and waits as long as any.
+/// The round of a packet in the probe timer. It follows from the packet's highest unit, which is new data if
+/// there is any.
 fn round_of<P>(state: &State<P>, packet: PacketNumber) -> Round {
     let packet = state.outstanding.packets().packet(packet);
     let highest = packet.and_then(|packet| state.outstanding.unit(packet.highest));

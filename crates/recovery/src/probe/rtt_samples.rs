@@ -1,26 +1,25 @@
-//! The round trips of a path, and how long the probe timer waits because of them.
+//! The RTT samples of a path, and the probe timeout computed from them.
 //!
-//! A packet of a thin stream is retransmitted when its ACK should have come: when it was sent, plus a round
-//! trip, plus a margin. A thin stream has nothing better: later packets, whose ACKs would show a loss, are
-//! sent too late or never. The margin follows the samples, packet by packet ([`RttSamples`]): next to nothing
-//! on a steady path, and on one with jitter what all but a share of the samples keep within.
+//! A packet of a thin stream is retransmitted when its ACK is late: after the time it was sent, plus a round
+//! trip, plus a margin. ACKs of later packets, which usually show a loss, come too late or never on a thin
+//! stream. The margin follows the distribution of the samples ([`RttSamples`]): on a steady path it is close
+//! to zero, and on a path with jitter it covers all but a configured share of the samples.
 //!
 //! # How many probes may be early
-//! The setting is the share of packets that may be retransmitted while their ACK is under way. A first
-//! transmission always runs that risk, a retransmission only where there is one: if the share r of the packets
-//! is retransmitted, early shares a and b cost a + r·b. A message that is lost twice waits for both,
-//! w(a) + w(b). Where the tail of round trips falls exponentially, w is c·ln(1/a), and the least sum at a given
-//! cost has a = r·b: half the cost for each, whatever c and r are. (A normal tail is thinner and would give
-//! the first less, for 0.3 of 27 ms with 5 ms of jitter each way and r = 5 %.) So a first transmission waits
-//! for all but half of the share, and a retransmission for all but that half divided by r: a far shorter time
-//! at the same cost.
+//! [`ProbeConfig::late_per_mille`] is the share of packets that may be retransmitted while their ACK is on
+//! its way. Every first transmission has this risk, a retransmission only when there is one: if the share r
+//! of packets is retransmitted, early shares a and b cost a + r·b. A message that is lost twice waits for
+//! both timeouts, w(a) + w(b). If the tail of round trip times falls exponentially, w is c·ln(1/a), and at a
+//! given cost the sum is least for a = r·b, that is, half of the cost for each, whatever c and r are. (With a
+//! normal distribution, whose tail is thinner, the optimum has less for the first: with 5 ms of jitter each
+//! way and r = 5 % that would save 0.3 of 27 ms.) So a first transmission may be early with half of the
+//! share, and a retransmission with that half divided by r: its timeout is far shorter at the same cost.
 //!
 //! # Lost and delayed ACKs
-//! An ACK is missed when a packet is acknowledged only together with a later one, or a duplicate report proves
-//! that it had arrived. Where ACKs are lost, a few are missed, and nothing is to be learned from them: to wait
-//! for lost data would cost more than a spurious retransmission. Where the receiver delays ACKs, most are.
-//! From [`DELAYED_SHARE`] on the receiver is taken to delay ACKs, and whatever acknowledged a packet counts as
-//! its ACK.
+//! An ACK is counted as missed if a packet is acknowledged only together with a later one, or a duplicate
+//! report proves that it had arrived. If ACKs are lost, a few are missed, which changes nothing: waiting
+//! longer would cost more than the spurious retransmissions. If the receiver delays ACKs, most are missed.
+//! From [`DELAYED_SHARE`] on the receiver is assumed to delay ACKs, and any ACK of a packet makes a sample.
 
 use std::time::Duration;
 
@@ -28,43 +27,45 @@ use super::config::ProbeConfig;
 
 /// Samples that are remembered.
 const REMEMBERED: usize = 256;
-/// With fewer samples the slowest of them would count, with the default share.
+/// With fewer samples than this, the default quantile would be the slowest sample.
 const FEW: usize = 200;
-/// The share of missed ACKs, of 65,536, from which on the receiver is taken to delay them.
+/// The share of lost or delayed ACKs, in 65,536ths, from which the receiver is assumed to delay ACKs.
 const DELAYED_SHARE: u32 = 65_536 * 35 / 100;
-/// A new sample weighs at least one part in this many in the mean.
+/// The divisor of the smoothed mean: a new sample has at least this weight, 1/16.
 const WEIGHT: u32 = 16;
-/// The same in the mean deviation while it falls, so that it outlasts a while without late samples.
+/// The divisor of the smoothed mean deviation while it falls: it falls more slowly than it rises, so that it
+/// survives a time without late samples.
 const FALLING_WEIGHT: u32 = 32;
-/// A path with fewer samples is cold.
+/// A path with fewer samples than this is "cold": its timeout has a larger margin.
 const COLD_SAMPLES: u32 = 5;
-/// Added to half of the mean round trip, the least margin on a cold path.
+/// Part of the least margin on a cold path: half of the mean round trip, and this.
 const COLD_MARGIN: Duration = Duration::from_millis(10);
-/// The least margin there, however short the round trip is: the first answers of a server come before others ask,
-/// and the next ones behind those of all who ask at once.
+/// The least margin on a cold path, however short the round trip: a server's first answers come before other
+/// clients connect, the next ones behind those of all clients that connected at once.
 const LEAST_COLD_MARGIN: Duration = Duration::from_millis(60);
-/// A sample that exceeds all others by more than so many times what these exceed their median by is no jitter.
+/// A sample is an outlier, and not jitter, if it exceeds the second largest by more than this many times what
+/// that one exceeds the median by.
 const ISOLATED: u32 = 4;
-/// Samples from which on one may be found to be so, and of which it must be one.
+/// The least number of samples among which one can be found to be an outlier.
 const ISOLATED_AMONG: usize = 3;
 const FIRST_SAMPLES: u32 = 8;
-/// Added to the slowest sample that is waited for, for clocks.
+/// The least margin above the slowest sample that is waited for: the resolution of clocks.
 const LEAST_MARGIN: Duration = Duration::from_micros(100);
-/// The margin is at most so many mean deviations, for the time after a few very late samples.
+/// The margin is at most this many mean deviations, which limits the effect of a few very late samples.
 const MOST_DEVIATIONS: u32 = 8;
-/// The largest share of early retransmissions of retransmissions: more would gain little, because the wait is
-/// near the mean.
+/// The largest share of retransmissions that may be sent too early, in millionths. A larger share would gain
+/// little, because the timeout is then near the mean.
 const MOST_EARLY_AGAIN: u32 = MILLION / 4;
 const MILLION: u32 = 1_000_000;
-/// A packet weighs at least one part in this many in the share of those retransmitted.
+/// The divisor of the smoothed share of packets that were retransmitted.
 const REPEATED_WEIGHT: u32 = 256;
 
-/// Which transmission of a unit is waited for.
+/// The kind of transmission whose ACK is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
-    /// One that was not declared lost before.
+    /// A unit that was never declared lost.
     First,
-    /// A retransmission of a unit that was.
+    /// A retransmission of a unit that was declared lost.
     Again,
 }
 
@@ -75,30 +76,30 @@ impl Round {
 /// The round trips of the packets of a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RttSamples {
-    /// The latest, in microseconds, as a ring that begins anywhere.
+    /// The latest samples in microseconds, as a ring buffer.
     recent: Vec<u32>,
-    /// The place of the oldest, once the ring is full.
+    /// The index of the oldest sample, once the ring is full.
     oldest: usize,
-    /// The same, ascending.
+    /// The same samples in ascending order.
     sorted: Vec<u32>,
     mean: Duration,
     deviation: Duration,
-    /// The slowest of the first ones, in microseconds.
+    /// The slowest of the first [`FIRST_SAMPLES`] samples, in microseconds.
     slowest_at_first: u32,
-    /// All samples so far.
+    /// The number of samples so far.
     count: u32,
-    /// Packets of which it is known whether their ACK came by itself.
+    /// Packets of which it is known whether their own ACK arrived.
     judged: u32,
-    /// The smoothed share of those without, of 65,536.
+    /// The smoothed share of packets without an ACK of their own, in 65,536ths.
     missed: u32,
-    /// First transmissions that were acknowledged in time or not, up to [`REPEATED_WEIGHT`].
+    /// First transmissions whose outcome is known, in time or not, up to [`REPEATED_WEIGHT`].
     awaited: u32,
-    /// The smoothed share of those that were not, of 65,536.
+    /// The smoothed share of first transmissions that were not acknowledged in time, in 65,536ths.
     repeated: u32,
 }
 
 impl RttSamples {
-    /// A round trip was measured.
+    /// Called when a round trip was measured.
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
         if self.recent.len() < REMEMBERED {
@@ -123,7 +124,8 @@ impl RttSamples {
         self.mean = blend(self.mean, rtt, weight(WEIGHT));
     }
 
-    /// Whether the ACK of a packet came by itself, or was missed.
+    /// Records whether a packet had an ACK of its own; `is_missed` if not, because its ACK was delayed, or
+    /// lost.
     pub(crate) fn on_ack_judged(&mut self, is_missed: bool) {
         self.judged = self.judged.saturating_add(1);
         let weight = self.judged.saturating_add(4).min(WEIGHT);
@@ -141,7 +143,7 @@ impl RttSamples {
         self.count < COLD_SAMPLES
     }
 
-    /// A first transmission was acknowledged in time, or the timer expired over it.
+    /// Called when a first transmission was acknowledged in time, or the timer expired over it.
     pub(crate) fn on_first_awaited(&mut self, has_expired: bool) {
         self.awaited = (self.awaited + 1).min(REPEATED_WEIGHT);
         let weight = (self.awaited + 16).min(REPEATED_WEIGHT);
@@ -193,7 +195,7 @@ impl RttSamples {
         }
     }
 
-    /// The round trip that so many samples in a million exceed: of n samples the k-th slowest is exceeded by
+    /// The round trip that `share` samples in a million exceed: of n samples the k-th slowest is exceeded by
     /// k in n + 1, with linear interpolation between two.
     fn exceeded_by(&self, share: u32) -> Option<Duration> {
         let known = self.sorted.len();
@@ -205,19 +207,19 @@ impl RttSamples {
         Some(Duration::from_micros(u64::from(slower) - part / u64::from(MILLION)))
     }
 
-    /// The mean; zero before the first.
+    /// The smoothed mean round trip; zero before the first sample.
     pub(crate) const fn mean(&self) -> Duration {
         self.mean
     }
 
-    /// The shortest that is remembered.
+    /// The shortest round trip remembered.
     pub(crate) fn shortest(&self) -> Option<Duration> {
         self.sorted.first().map(|&micros| Duration::from_micros(micros.into()))
     }
 
-    /// No round trip takes so little. Of n retransmissions one in n is acknowledged in less than the shortest
-    /// of n samples, and to take that for the ACK of the transmission before would be far off: so this is as
-    /// much below the shortest as that is below the mean.
+    /// A lower bound of the round trip time: an ACK that comes sooner after a retransmission is for the
+    /// original. The bound is below the shortest sample by as much as that is below the mean, but at least
+    /// half of it. The shortest sample itself would be wrong for one ACK in n + 1, with n samples.
     pub(crate) fn too_short(&self) -> Option<Duration> {
         let shortest = self.shortest()?;
         let below = self.mean.saturating_sub(shortest);
@@ -288,7 +290,7 @@ mod tests {
         ([mean(0), mean(1)], f64::from(early) * 1000.0 / f64::from(SENT))
     }
 
-    /// Two rounds are as near to 20 + 27 ms as 256 answers tell: 2.58 and 1.28 deviations of 7.07 ms.
+    /// The two timeouts are as close to 20 + 27 ms as 256 samples allow: 2.58 and 1.28 deviations of 7.07 ms.
     #[test]
     fn what_is_repeated_early_keeps_within_the_stated_share() {
         let ([first, again], early) = with_jitter(&ProbeConfig::DEFAULT);
@@ -326,7 +328,7 @@ mod tests {
         assert!(timeout(&times) < MS(120), "{:?}", timeout(&times));
     }
 
-    /// One packet in ten takes another way, which is 30 ms longer.
+    /// One packet in ten takes another route, whose round trip is 30 ms longer.
     #[test]
     fn answers_that_are_late_now_and_then_are_waited_for() {
         let mut rng = Seed::from_u64(2).rng();

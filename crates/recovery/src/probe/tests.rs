@@ -304,7 +304,7 @@ fn repetitions_have_a_queue_and_a_timeout_of_their_own() {
     assert_eq!(p.expired(AT(1000), Round::Again), [(AT(200), 1)]);
 }
 
-/// Karn: of what was sent twice only an answer that came too soon is certain.
+/// Karn: after two transmissions, only an ACK that came too soon for the second is unambiguous.
 #[test]
 fn samples_are_of_what_was_sent_once_or_answered_too_soon() {
     for (answered_at, is_sample) in [(205, false), (115, true)] {
@@ -319,7 +319,7 @@ fn samples_are_of_what_was_sent_once_or_answered_too_soon() {
     }
 }
 
-/// A bundled copy may be what arrived: the round trip is known where it cannot have been.
+/// A bundled copy may be what arrived: there is a sample only if it cannot have been.
 #[test]
 fn a_copied_unit_makes_a_sample_only_where_no_copy_can_have_arrived() {
     for is_certain in [false, true] {
@@ -450,7 +450,7 @@ fn a_probe_is_put_off_for_some_time_only() {
     assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered));
 }
 
-/// An outage is probed by each connection, and so is what begins anew.
+/// In an outage each connection probes, and so does one that begins again.
 #[test]
 fn a_silent_path_puts_nothing_off_and_is_not_unanswered() {
     let mut p = Probing::warm(TIMED);

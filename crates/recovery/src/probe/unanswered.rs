@@ -24,8 +24,8 @@ pub struct Unanswered {
     began_at: Instant,
 }
 
-/// What a connection has added to an [`Unanswered`]: whether it is one of the unanswered connections. It outlasts the
-/// [`LossRecovery`](crate::LossRecovery) of the connection, which a restart replaces.
+/// The contribution of a connection to an [`Unanswered`]: whether it is one of the unanswered connections. It
+/// outlasts the [`LossRecovery`](crate::LossRecovery) of the connection, which a restart replaces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Share(bool);
 

@@ -14,52 +14,55 @@ use crate::redundancy::AckedCopied;
 use crate::spurious::Acknowledged;
 use crate::{Path, RttSample};
 
-/// TCP, which has duplicate acknowledgements, has one path.
+/// The path of duplicate ACKs: only TCP counts them, and it has one path.
 const ONLY_PATH: u8 = 0;
-/// And one stream.
+/// The group of duplicate ACKs: TCP has one stream.
 const ONLY_GROUP: u8 = 0;
 
 /// An acknowledgement, mapped onto units.
 #[derive(Clone, Debug)]
 pub struct Ack<B, D> {
-    /// Every unit up to this one has arrived.
+    /// The cumulative point: every unit up to this one has arrived.
     pub cumulative: u64,
-    /// Data received above: inclusive runs, ascending.
+    /// Units received above `cumulative`, as inclusive ranges in ascending order.
     pub blocks: B,
-    /// Units that arrived more than once.
+    /// Units that the receiver reports as duplicates.
     pub duplicates: D,
-    /// Something is reported as a duplicate that was never sent more than once.
+    /// Whether the receiver reports a duplicate that was never sent more than once: the network duplicated
+    /// it.
     pub has_unexplained_duplicate: bool,
-    /// It is more than a repetition of the last one, which may only report duplicates.
+    /// Whether the ACK differs from the one before in more than the duplicates that it reports.
     pub has_news: bool,
-    /// It is a duplicate acknowledgement (RFC 5681 §2) of a peer that does not report what it holds above the
-    /// cumulative point: over path 0.
+    /// Whether this is a duplicate ACK (RFC 5681 §2) of a peer without SACK. Only on path 0.
     pub is_duplicate: bool,
-    /// How many packets it answers; 0 if that is unknown (CMT: DAC).
+    /// The number of packets that the ACK covers; 0 if unknown. Used by CMT's DAC
+    /// ([`CmtConfig::delayed_ack`](crate::CmtConfig::delayed_ack)).
     pub packets_answered: u8,
-    /// When that was sent whose timestamp it echoes, give or take a tick of that clock.
+    /// When the packet was sent whose timestamp the ACK echoes (RFC 7323), and the length of a tick of that
+    /// clock.
     pub echo: Option<(Instant, Duration)>,
-    /// New data could be sent now (RFC 5682 §3.1).
+    /// Whether new data could be sent now: F-RTO needs some (RFC 5682 §3.1).
     pub has_new: bool,
-    /// The units that a FORWARD-TSN had the peer skip, though they may not have arrived.
+    /// The units that a FORWARD-TSN asked the peer to skip; their ACK does not prove that they arrived.
     pub skipped: Skipped,
 }
 
-/// Abandoned units that the peer was told to pass (RFC 3758: a FORWARD-TSN), so that its acknowledgement may answer
-/// that and not their arrival.
+/// Abandoned units that a FORWARD-TSN asked the peer to skip (RFC 3758). An ACK of them may answer the
+/// FORWARD-TSN, and is no proof that they arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Skipped {
-    /// It was told of these some time before.
+    /// Units up to this one were named by an earlier FORWARD-TSN.
     pub before: u64,
-    /// And of those up to this one at this time for the first time.
+    /// The last unit named by the latest FORWARD-TSN, and when that unit was named first.
     pub latest: (u64, Instant),
 }
 
 impl Skipped {
-    /// It was told nothing.
+    /// No unit was skipped.
     pub const NONE: Self = Self { before: 0, latest: (0, Instant::ZERO) };
 
-    /// When it was told to pass `unit`: never is `None`; some time before, the beginning.
+    /// When the peer was first asked to skip `unit`: `None` if never, [`Instant::ZERO`] if by an earlier
+    /// FORWARD-TSN.
     fn at(&self, unit: u64) -> Option<Instant> {
         match unit {
             _ if unit <= self.before => Some(Instant::ZERO),
@@ -70,7 +73,8 @@ impl Skipped {
 }
 
 impl<B, D> Ack<B, D> {
-    /// An acknowledgement that says no more than this.
+    /// An ACK of `cumulative`, `blocks` and `duplicates`; all other fields have their defaults (`has_news` is
+    /// set).
     pub const fn new(cumulative: u64, blocks: B, duplicates: D) -> Self {
         Self {
             cumulative,
@@ -90,42 +94,42 @@ impl<B, D> Ack<B, D> {
 /// The result of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckOutcome {
-    /// Older than the present state: ignored.
+    /// Whether the ACK is older than the present state, and was ignored.
     pub is_stale: bool,
-    /// The cumulative point advanced.
+    /// Whether the cumulative point advanced.
     pub has_advanced: bool,
     /// Units acknowledged for the first time.
     pub newly_acked: u64,
-    /// Paths over which one of them was last sent, as a bit set by index.
+    /// The paths over which newly acknowledged units were last sent: bit `n` is path `n`.
     pub paths: u64,
-    /// Of these, the ones over which a unit was sent that was sent over no other.
+    /// Those of `paths` that certainly work: a newly acknowledged unit was sent over this path and no other.
     pub certain_paths: u64,
     /// Units declared lost.
     pub newly_lost: u64,
-    /// The receiver has dropped units that it had acknowledged above the cumulative point.
+    /// Whether the receiver reneged: it dropped units that it had acknowledged above the cumulative point.
     pub has_reneged: bool,
-    /// A round-trip time was measured.
+    /// Whether a round-trip time was measured.
     pub has_sampled: bool,
-    /// One of the units acknowledged for the first time had been sent more than once, so that the
+    /// Whether one of the units acknowledged for the first time had been sent more than once, so that the
     /// acknowledgement alone gives no round-trip time (Karn).
     pub has_acked_resent: bool,
-    /// It passes units that were abandoned.
+    /// Whether the cumulative point passed units that were abandoned.
     pub has_passed_abandoned: bool,
 }
 
-/// Why an acknowledgement is refused.
+/// Why an ACK was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckError {
-    /// It acknowledges a unit that was never sent.
+    /// The ACK covers a unit that was never sent.
     NeverSent,
 }
 
 impl<P> LossRecovery<P> {
-    /// An acknowledgement arrives. `on_delivered` gets each unit that the cumulative point passes, in order.
+    /// Processes an ACK. `on_delivered` is called for each unit that the cumulative point passes, in order.
     ///
     /// # Errors
-    /// [`AckError::NeverSent`] if the cumulative point is beyond the last unit sent; then nothing but duplicate
-    /// reports was processed.
+    /// [`AckError::NeverSent`] if the cumulative point is beyond the last unit sent; then nothing but
+    /// duplicate reports was processed.
     pub fn on_ack<B, D>(
         &mut self,
         now: Instant,
@@ -178,20 +182,20 @@ struct Acknowledging<'a, 't, 's, P> {
     now: Instant,
     tracer: &'t mut Tracer<'s>,
     range: AckRange,
-    /// The association was in fast recovery before.
+    /// Whether the association was in fast recovery before.
     was_recovering: bool,
     paths: SmallVec<[PathAck; 2]>,
     reneged: Vec<u64>,
     /// Units of which copies were sent.
     copied: SmallVec<[AckedCopied; 2]>,
-    /// Units that blocks report after units above them.
+    /// Units that are reported later than units above them: they were reordered.
     late: Vec<LateUnit>,
-    /// The acknowledgement of the earliest unit restarts T3-rtx.
+    /// Whether an ACK of the earliest unit restarts T3-rtx.
     may_restart_t3: bool,
     outcome: AckOutcome,
 }
 
-/// What it says of a path.
+/// The effect of one ACK on one path.
 #[derive(Clone, Copy, Debug, Default)]
 struct PathAck {
     flight_before: u64,
@@ -199,27 +203,27 @@ struct PathAck {
     /// Bytes that the cumulative point passed.
     cumulative_bytes: u64,
     has_acked_earliest: bool,
-    /// Units were passed that were sent over it and abandoned.
+    /// Whether the cumulative point passed abandoned units that were sent over this path.
     has_passed_abandoned: bool,
-    /// The pseudo-cumulative point of this path has advanced (CUC).
+    /// Whether the pseudo-cumulative point of this path has advanced (CUC).
     has_pseudo_advanced: bool,
     /// When the newest unit that makes an RTT sample was sent.
     sample_sent_at: Option<Instant>,
-    /// The same of the first one that was sent after the sample before.
+    /// When the earliest unit was sent that was sent after the last sample.
     marked_sent_at: Option<Instant>,
     /// When the oldest and the newest unit were sent for the first time, where the ACK delay is learned.
     first_sent: Option<(Instant, Instant)>,
 }
 
 impl PathAck {
-    /// A unit that was sent at `sent_at` makes an RTT sample of its path.
+    /// Called when a unit that was sent at `sent_at` makes an RTT sample of its path.
     fn on_sample(&mut self, sent_at: Option<Instant>, path: &Path) {
         self.sample_sent_at = self.sample_sent_at.max(sent_at);
         let marked = sent_at.filter(|&at| path.may_sample(at));
         self.marked_sent_at = self.marked_sent_at.into_iter().chain(marked).min();
     }
 
-    /// A unit that was sent for the first time at `first`, if that is known, is acknowledged.
+    /// Called when a unit that was sent for the first time at `first`, if that is known, is acknowledged.
     fn on_acked_first(&mut self, first: Option<Instant>) {
         let Some(first) = first else { return };
         let (oldest, newest) = self.first_sent.unwrap_or((first, first));
@@ -299,7 +303,8 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         loss.on_late_units(&self.late, newly_acked, state);
     }
 
-    /// `unit` is acknowledged; counts it if that is new. `skipped_at`: when the peer was told to pass it.
+    /// Acknowledges `unit`, and counts it if that is new. `skipped_at`: when a FORWARD-TSN asked the peer to
+    /// skip it.
     fn take_unit(&mut self, unit: u64, skipped_at: Option<Instant>) {
         let LossRecovery { state, loss, probe, spurious, .. } = &mut *self.recovery;
         let Some(acked) = state.outstanding.acknowledge(unit) else {
@@ -347,9 +352,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         }
     }
 
-    /// `unit` may have been abandoned before its ACK came, which shows the round trip as that of any other unit, if
-    /// it was sent once and the ACK is no answer to `skipped_at`. Without such samples the estimate would stay below
-    /// the round trips of messages whose lifetime is shorter than those.
+    /// Called when the cumulative point passes `unit`. If it was abandoned, sent once, and its ACK does not
+    /// answer `skipped_at`, the ACK gives a round-trip sample as that of any other unit. Without such samples
+    /// the estimate would stay below the round trips of messages whose lifetime is shorter than those.
     fn take_abandoned(&mut self, unit: u64, skipped_at: Option<Instant>) {
         let LossRecovery { state, probe, .. } = &mut *self.recovery;
         let unit = state.outstanding.unit(unit);
@@ -372,8 +377,8 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.outcome.has_reneged = !self.reneged.is_empty();
     }
 
-    /// Notes whether this ACK was delayed, and returns whether the receiver delays those over `path`. After a gap it
-    /// does not, so those show nothing.
+    /// Records whether this ACK was delayed, and returns whether the receiver usually delays ACKs of `path`.
+    /// ACKs while there is a gap are sent at once, and are not counted.
     fn note_ack_delay(&mut self, path: u8) -> bool {
         let Some((oldest, newest)) = self.paths[usize::from(path)].first_sent else { return false };
         let has_gap = self.range.highest_in_blocks > self.range.cumulative;
@@ -384,7 +389,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         !has_gap && ack_delay.is_usual()
     }
 
-    /// Round trips, for T3-rtx and for the probe timer.
+    /// Takes RTT samples, for T3-rtx and for the probe timer.
     fn measure(&mut self, echo: Option<(Instant, Duration)>) {
         let mut delayed = 0_u64;
         for path in self.recovery.state.paths.numbers() {
@@ -558,7 +563,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         }
     }
 
-    /// What this acknowledgement shows to be lost.
+    /// Declares lost the units that this ACK shows to be lost.
     fn detect_losses(&mut self, packets_answered: u8) {
         if self.recovery.loss.is_by_time() {
             let lost = self.recovery.detect_by_time(self.now, self.tracer);
@@ -595,8 +600,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         }
     }
 
-    /// The cumulative point moved although the peer does not report what it holds above: the end of a recovery
-    /// that duplicates began, or the next hole in it (RFC 6582 §3.2 step 3).
+    /// Called when the cumulative point of a peer without SACK has moved: ends the recovery that duplicate
+    /// ACKs began, or handles a partial ACK (RFC 6582 §3.2 step 3).
     fn leave_duplicates(&mut self) {
         if !self.outcome.has_advanced {
             return;
@@ -659,7 +664,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
 
 /// Duplicate reports and spurious episodes.
 impl<P> Acknowledging<'_, '_, '_, P> {
-    /// The receiver reports `unit` as a duplicate.
+    /// Called when the receiver reports `unit` as a duplicate.
     fn on_duplicate(&mut self, unit: u64) {
         let LossRecovery { state, probe, spurious, .. } = &mut *self.recovery;
         if unit >= state.outstanding.next_unit() {
@@ -721,7 +726,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         spurious.on_unexplained_duplicate(state.outstanding.next_unit());
     }
 
-    /// Judges the episodes that are undecided.
+    /// Decides open episodes as spurious, if the ACK allows it.
     fn judge_episodes(&mut self, has_new: bool, echo: Option<(Instant, Duration)>) {
         if !self.recovery.spurious.is_on() {
             return;
@@ -751,7 +756,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         self.recovery.spurious.end_ack();
     }
 
-    /// The latest episode of `path` was spurious.
+    /// Called when the latest episode of `path` was spurious.
     fn on_spurious(&mut self, path: u8, by: Detector) {
         let Some(episode) = self.recovery.spurious.settle(path) else { return };
         let kind = episode.kind;
@@ -773,8 +778,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         }
     }
 
-    /// Units last sent over `path` that wait to be retransmitted were sent before the episode that declared them
-    /// lost: they are in flight (RFC 4015 §3.1 step 8, RFC 5682 §4).
+    /// Returns the units declared lost that were last sent over `path` to flight, because the episode that
+    /// declared them lost was spurious (RFC 4015 §3.1 step 8, RFC 5682 §4).
     fn resume(&mut self, path: u8) {
         let state = &self.recovery.state;
         let highest = state.outstanding.acknowledged().max();
@@ -801,7 +806,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         state.settle_gates();
     }
 
-    /// With nothing lost there is nothing to recover from, and what is missing from here on is another loss.
+    /// Ends the recovery of a spurious episode, because nothing was lost in it: the next loss begins a new
+    /// one.
     fn leave_spurious_recovery(&mut self, path: u8, kind: SendCause) {
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         if !state.outstanding.on(path).is_awaiting() {

@@ -1,4 +1,4 @@
-//! Paths that are added, fail, recover, end, or lead another way (RFC 9260 §8, RFC 7829, RFC 5061).
+//! Paths that are added, fail, recover, are removed, or take another route (RFC 9260 §8, RFC 7829, RFC 5061).
 
 use std::sync::Arc;
 
@@ -11,61 +11,61 @@ use super::timeout::T3Event;
 use crate::paths::{FailureLimits, Path};
 use crate::{CongestionWindow, PathCounters, PathState, Reach, TimeoutKind};
 
-/// What shows whether a path works.
+/// Evidence of whether a path works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathEvent {
-    /// Something sent over it was not answered in time (RFC 9260 §8.2).
+    /// Data or a HEARTBEAT sent over the path was not acknowledged in time (RFC 9260 §8.2).
     Error {
-        /// Path.Max.Retrans.
+        /// Path.Max.Retrans: with more consecutive errors the path is inactive.
         path_max_retrans: u32,
     },
-    /// Something sent over it was answered.
+    /// Something sent over the path was acknowledged.
     Answered {
-        /// It was sent over no other path.
+        /// Whether it was sent over no other path.
         is_certain: bool,
     },
-    /// A probe of it with a random number was answered (RFC 9260 §5.4, §8.3).
+    /// A probe of the path with a random nonce was answered (RFC 9260 §5.4, §8.3).
     Probed,
 }
 
-/// What becomes of a path.
+/// A change of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathChange {
-    /// It ends, and there is another one, over which its data is retransmitted. If it was the primary path, the one
-    /// that data takes from now on is.
+    /// The path is removed; another one exists, over which its outstanding data is retransmitted. If it was
+    /// the primary path, the path that is chosen for data becomes primary.
     Removed,
-    /// It leads another way to the same peer: what was measured is forgotten.
+    /// The path takes another route to the same peer: all measurements are reset.
     Redirected {
         /// The largest unit that its packets hold, with header and padding, in bytes.
         packet: u32,
     },
-    /// Its packets hold more, or less, from now on; nothing else changes.
+    /// The packet size changes, and nothing else.
     Resized {
         /// The largest unit that its packets hold, with header and padding, in bytes.
         packet: u32,
     },
 }
 
-/// What happens to the setup of an association.
+/// A step of the handshake, as far as it concerns loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetupEvent {
-    /// It is done: packets hold units of up to `packet` bytes, and the window is the initial one. If the setup
-    /// had to be retransmitted, the window is one packet, and without a round-trip time the timeout is 3 s
-    /// (RFC 5681 §3.1, RFC 6298 §5.7).
+    /// The handshake is complete: packets hold units of up to `packet` bytes, and the window is the initial
+    /// one. If the handshake was retransmitted, the window is one packet, and without an RTT sample the
+    /// timeout is 3 s (RFC 5681 §3.1, RFC 6298 §5.7).
     Done {
         /// The largest unit, with header and padding, in bytes.
         packet: u32,
-        /// The setup was sent more than once.
+        /// Whether a packet of the handshake was sent more than once.
         was_repeated: bool,
     },
-    /// It was not answered in time: data that were sent with it is lost, and the timeout doubles.
+    /// The handshake timed out: data sent with it is lost, and the timeout doubles.
     TimedOut,
-    /// It begins again: data that were sent with it has to be retransmitted.
+    /// The handshake begins again: data sent with it has to be retransmitted.
     Restarted,
 }
 
 impl<P> LossRecovery<P> {
-    /// Adds what the mechanisms keep for a path.
+    /// Adds the state of all mechanisms for a path.
     pub(super) fn add_path_state(&mut self) {
         self.state.outstanding.add_path();
         self.state.fast_recovery.set_paths(self.state.paths.count().into());
@@ -76,8 +76,9 @@ impl<P> LossRecovery<P> {
         self.spurious.add_path();
     }
 
-    /// A path that is not confirmed begins: now in the place of one that was removed, or as a new one. Returns
-    /// its number.
+    /// Adds an unconfirmed path, whose packets hold units of up to `packet` bytes, and returns its number.
+    /// `removed` is the time and the number of a removed path whose number is used again; without one the
+    /// number is new.
     ///
     /// # Panics
     /// With more than 64 paths; the protocol limits them far below.
@@ -98,8 +99,9 @@ impl<P> LossRecovery<P> {
         path
     }
 
-    /// `path` ends or leads elsewhere: data in flight on it is declared lost, and one packet of it is sent
-    /// again at once. Or the size of its packets changes.
+    /// Applies a change of `path`. If the path was removed or takes another route, declares the data in
+    /// flight on it lost and allows one packet of it to be retransmitted at once; a change of the packet size
+    /// declares nothing lost.
     pub fn change_path(
         &mut self,
         now: Instant,
@@ -134,7 +136,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// The way that packets on `path` took is gone, and they with it.
+    /// Declares the packets in flight on `path` lost, because their route does not exist any more.
     fn lose_way(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         // A fast recovery that outlived this would freeze the window.
         self.state.fast_recovery.leave();
@@ -147,7 +149,7 @@ impl<P> LossRecovery<P> {
         self.watch_thinness(tracer);
     }
 
-    /// Nothing is known of the way that `path` leads from now on.
+    /// Resets the measurements of `path`, whose packets take another route from now on.
     fn renew_path(&mut self, now: Instant, path: u8, packet: u32) {
         let config = Arc::clone(&self.state.config);
         self.state.paths[path].renew(now, &config, packet);
@@ -157,14 +159,14 @@ impl<P> LossRecovery<P> {
         self.spurious.renew_path(path);
     }
 
-    /// New data takes `path` while it works.
+    /// Makes `path` the primary path: new data is sent over it while it works.
     pub fn set_primary_path(&mut self, path: u8) {
         self.state.paths.set_primary(path);
         let moves = self.state.choose_paths();
         self.on_moves(moves);
     }
 
-    /// Something shows whether `path` works. Returns its new state, if that is another.
+    /// Called when something shows whether `path` works. Returns its new state, if that is another.
     pub fn on_path_event(&mut self, path: u8, event: PathEvent) -> Option<PathState> {
         let potentially_failed = self.state.config.sctp.potentially_failed_max_retrans;
         let reach = &mut self.state.paths[path].reach;
@@ -185,7 +187,7 @@ impl<P> LossRecovery<P> {
         (state != before).then_some(state)
     }
 
-    /// The setup, over `path`, is done, timed out, or begins again.
+    /// Called when the handshake over `path` is done, timed out, or begins again.
     pub fn on_setup(&mut self, now: Instant, path: u8, event: SetupEvent, tracer: &mut Tracer<'_>) {
         match event {
             SetupEvent::Done { packet, was_repeated } => {

@@ -1,8 +1,8 @@
-//! [`LossRecovery`]: the sender's side of an association. It hands what happens to the mechanisms, one after the
-//! other, and does what they answer.
+//! [`LossRecovery`]: the sender's side of an association. It passes events to the mechanisms, one after the
+//! other, and carries out their results.
 //!
-//! `ack` is what an acknowledgement does, `timeout` what a timer does, `packet` how a packet is filled,
-//! `permission` the rules of sending, and `addresses` changes of paths.
+//! `ack` processes ACKs, `timeout` timers; `packet` fills packets, `permission` has the rules of sending, and
+//! `addresses` changes of paths.
 
 mod ack;
 mod addresses;
@@ -40,7 +40,7 @@ use crate::{
 
 /// Loss recovery and congestion control of one association, over units numbered by the protocol.
 ///
-/// Numbers are unwrapped and consecutive. `P` is what the protocol keeps with a unit.
+/// Numbers are unwrapped and consecutive. `P` is the protocol's data of a unit.
 #[derive(Debug)]
 pub struct LossRecovery<P> {
     state: State<P>,
@@ -50,11 +50,11 @@ pub struct LossRecovery<P> {
     spurious: SpuriousDetection,
 }
 
-/// What applies on a path.
+/// The timeout and the reordering tolerated on a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathFigures {
-    /// The timeout: that of its timer, or a shorter one while the stream of the earliest unit outstanding is thin
-    /// (Petlund 2009 §5.2).
+    /// The retransmission timeout now: the path's RTO, or a shorter timeout while the stream of the earliest
+    /// unit outstanding is thin (Petlund 2009 §5.2).
     pub rto: Duration,
     /// The reordering tolerated.
     pub reordering: ReorderingState,
@@ -65,10 +65,11 @@ pub struct PathFigures {
 pub enum RttSource {
     /// By a HEARTBEAT or the like, which is answered at once.
     Heartbeat,
-    /// By the setup, which is answered at once although data may not be: the probe timer takes no sample.
+    /// By the handshake, which is answered at once, while data may be answered after the ACK delay: no sample
+    /// for the probe timer.
     Setup,
-    /// By a timestamp. An ACK that was lost may have been made up for by a later one, so that only the
-    /// retransmission timeout takes this into account.
+    /// By a timestamp (RFC 7323). The sample may be too long, because a later ACK may have replaced a lost
+    /// one: it is used for the retransmission timeout only.
     Timestamp,
 }
 
@@ -96,7 +97,7 @@ impl<P> LossRecovery<P> {
         recovery
     }
 
-    /// Data sent and not cumulatively acknowledged.
+    /// The data sent and not cumulatively acknowledged.
     #[must_use]
     #[inline]
     pub const fn outstanding(&self) -> &Outstanding<P> {
@@ -135,14 +136,14 @@ impl<P> LossRecovery<P> {
         self.state.thinness(group)
     }
 
-    /// What applies on `path` now.
+    /// The present timeout of `path`, and the reordering tolerated on it.
     #[must_use]
     pub fn path_figures(&self, path: u8) -> PathFigures {
         let reordering = self.loss.tolerance.reordering(path, &self.state);
         PathFigures { rto: self.state.rto(path), reordering }
     }
 
-    /// Sets what is done about loss while a group is thin: in `group`, or in a new one. Returns the group.
+    /// Sets the mechanisms of `group` while it is thin, or those of a new group. Returns the group.
     ///
     /// # Errors
     /// With [`MAX_GROUPS`](crate::MAX_GROUPS) groups there is no new one.
@@ -172,7 +173,9 @@ impl<P> LossRecovery<P> {
         Ok(set)
     }
 
-    /// Whether `path` may take so many new user bytes, beside other paths.
+    /// Whether `user_bytes` of new data may be sent over `path`, given the data on other paths and the peer's
+    /// window; see [`CmtConfig::split_buffer`](crate::CmtConfig::split_buffer) and
+    /// [`avoid_blocking`](crate::CmtConfig::avoid_blocking).
     #[must_use]
     pub fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
         self.state.may_take(path, user_bytes, peer)
@@ -194,20 +197,21 @@ impl<P> LossRecovery<P> {
         groups.has_mechanisms() && (0..groups.count()).any(wants)
     }
 
-    /// Something happened (a packet arrived, a timer expired, the application called): a new opportunity to
-    /// send, with a new allowance of Max.Burst packets.
+    /// Begins a new opportunity to send, with a new allowance of Max.Burst packets. To be called when a
+    /// packet has arrived, a timer has expired, or the application has made a call.
     pub fn begin_opportunity(&mut self) {
         let State { paths, config, .. } = &mut self.state;
         paths.iter_mut().for_each(|path| path.renew_burst(config));
     }
 
-    /// Before a packet is built: chooses the path that retransmissions take now, where that is a choice. `draw`
-    /// gives a number below its argument, for ties.
+    /// Chooses the path of retransmissions, for policies that choose when the packet is sent. To be called
+    /// before a packet is built. `draw` returns a random number below its argument, which decides between
+    /// equals.
     pub fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
         self.state.choose_destination(now, draw);
     }
 
-    /// What goes into a packet over `path` before new data, if that may be sent now: something that was declared
+    /// The next unit to be sent over `path` before new data, if it may be sent now: one that was declared
     /// lost, or else a delayed copy.
     #[must_use]
     #[inline]
@@ -226,12 +230,12 @@ impl<P> LossRecovery<P> {
         Permission::of(self).takes_new(path, group)
     }
 
-    /// `unit`, of which a delayed copy over `path` is due ([`next_due`](Self::next_due)), is to have none.
+    /// Cancels the delayed copy of `unit` that [`next_due`](Self::next_due) named for `path`.
     pub fn drop_copy(&mut self, path: u8, unit: u64) {
         self.redundancy.drop_copy(path, unit);
     }
 
-    /// A number is spent on a unit that is never sent: it is abandoned from the start.
+    /// Uses up a number for a unit that is never sent: it is abandoned from the start.
     pub fn skip_new(&mut self, payload: P) -> u64 {
         self.state.outstanding.skip(payload)
     }
@@ -250,7 +254,8 @@ impl<P> LossRecovery<P> {
         self.state.settle_gates();
     }
 
-    /// The probe of a closed window was refused, and the window is open again: `unit` is retransmitted.
+    /// Called when the probe of a closed window was refused, and the window is open again: `unit` is
+    /// retransmitted.
     pub fn on_probe_refused(&mut self, unit: u64, tracer: &mut Tracer<'_>) {
         if self.state.outstanding.end_probe(unit) {
             self.declare_lost(unit, SendCause::WindowProbe, tracer);
@@ -259,7 +264,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// A round trip over `path` was measured by other means than the acknowledgement of data.
+    /// Called when a round trip over `path` was measured by other means than the acknowledgement of data.
     pub fn on_rtt_sample(
         &mut self,
         now: Instant,
@@ -298,8 +303,8 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// Gives back memory that is not in use: for when nothing was sent for a while, so that no duplicate report
-    /// is to be expected either.
+    /// Releases memory that is not in use. To be called when nothing was sent for a while, because duplicate
+    /// reports are not understood any more afterwards.
     pub fn release_memory(&mut self) {
         self.state.outstanding.release_memory();
         if self.state.outstanding.is_empty() {
@@ -310,7 +315,7 @@ impl<P> LossRecovery<P> {
 
 /// Steps that acknowledgements, timers and path changes share.
 impl<P> LossRecovery<P> {
-    /// `unit`, which is in flight, is declared lost. Returns the path that it was outstanding on.
+    /// Declares `unit`, which is in flight, lost. Returns the path that it was outstanding on.
     fn declare_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) -> Option<u8> {
         let lost = self.state.outstanding.lose(unit, cause)?;
         // With a probe the receiver refused it; the network lost nothing.
@@ -336,7 +341,8 @@ impl<P> LossRecovery<P> {
         Some(lost.path)
     }
 
-    /// Everything in flight on `path` is declared lost. Visits each unit above the cumulative acknowledgement once.
+    /// Declares everything in flight on `path` lost. Visits each unit above the cumulative acknowledgement
+    /// once.
     fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
         let outstanding = &self.state.outstanding;
         for number in outstanding.cumulative() + 1..outstanding.next_unit() {
@@ -362,7 +368,7 @@ impl<P> LossRecovery<P> {
         }
     }
 
-    /// A fast retransmit begins on `path`: its window is reduced.
+    /// Called when a fast retransmit begins on `path`: reduces its window.
     fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let kind = SendCause::FastRetransmit;
         self.spurious.begin(path, kind, &mut self.state);
@@ -376,8 +382,8 @@ impl<P> LossRecovery<P> {
         trace_window(&self.state, path, tracer);
     }
 
-    /// Something on `path` was declared lost because time has passed. Returns whether a recovery of the
-    /// association is to begin.
+    /// Called when a unit on `path` was declared lost because time has passed (RACK). Returns whether a
+    /// recovery of the whole association begins.
     fn recover_by_time(&mut self, path: u8, tracer: &mut Tracer<'_>) -> bool {
         if self.state.fast_recovery.is_on_path(path) {
             self.state.retransmit_now(path);
@@ -391,7 +397,8 @@ impl<P> LossRecovery<P> {
         !is_split
     }
 
-    /// Declares lost what was sent long enough before something that has arrived (RACK). Returns how many units.
+    /// Declares units lost that were sent long enough before something that has arrived (RACK). Returns how
+    /// many.
     fn detect_by_time(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> u64 {
         let (mut newly_lost, mut begins) = (0, false);
         for path in self.state.paths.numbers() {
@@ -425,13 +432,13 @@ impl<P> LossRecovery<P> {
         tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });
     }
 
-    /// Starts T3-rtx of `path` anew.
+    /// Restarts T3-rtx of `path`.
     fn arm_t3(&mut self, now: Instant, path: u8) {
         let least = self.probe.least_t3(&self.state, path);
         self.state.arm_t3(now, path, least);
     }
 
-    /// Data in flight on `path` has changed: sees when its timers expire.
+    /// Called when the data in flight on `path` has changed: computes anew when its timers expire.
     #[inline]
     fn refresh(&mut self, path: u8) {
         if self.state.config.loss_detection.is_early() {

@@ -1,5 +1,5 @@
-//! How a packet is filled: what is declared lost, what is bundled with it, redundant copies, then new data
-//! (RFC 9260 §6.1 C, E).
+//! Filling a packet: units declared lost, units bundled with them, redundant copies, then new data (RFC 9260
+//! §6.1 C, E).
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};
@@ -10,10 +10,10 @@ use crate::TimerRestart;
 use crate::outstanding::{FirstSent, NewUnit, PacketNumber, Placement, Unit};
 use crate::redundancy::{BundleRoom, Copies, Redundancy};
 
-/// Units looked at to find one of the same thin stream, at most: bulk may stand between.
+/// At most this many units are searched for one of the same thin stream; bulk data may lie between.
 const MAX_LOOK_AHEAD: usize = 64;
 
-/// What goes into a packet next.
+/// The next thing to be written into a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
     /// A unit that was declared lost.
@@ -26,7 +26,7 @@ pub enum Next {
     BundledCopy(u64),
     /// New data, if there is any.
     New,
-    /// A unit that may be lost, to keep acknowledgements coming.
+    /// A unit that may be lost, sent so that ACKs keep coming (RFC 6675 §4 NextSeg rules 3 and 4).
     Rescue(u64),
 }
 
@@ -35,18 +35,18 @@ pub enum Next {
 pub struct Written<'a, P> {
     /// The protocol's own data.
     pub payload: &'a P,
-    /// The peer is to be asked to acknowledge it at once (SCTP: the I bit).
+    /// Whether to ask the peer for an immediate ACK (SCTP: the I bit).
     pub wants_ack: bool,
 }
 
-/// A packet being built: [`next`](Self::next) says what goes into it; the protocol writes it and says so by
+/// A packet being built: [`next`](Self::next) names the next unit; the protocol writes it and confirms with
 /// [`put`](Self::put) or [`put_new`](Self::put_new), or refuses it by [`pass`](Self::pass) or
-/// [`refuse`](Self::refuse). Ends with [`end`](Self::end).
+/// [`refuse`](Self::refuse). The packet is finished with [`end`](Self::end).
 #[must_use = "a packet ends with `end`"]
 #[derive(Debug)]
 pub struct OpenPacket {
     path: u8,
-    /// Its units have to follow each other.
+    /// Whether the units of the packet must be consecutive (a TCP segment).
     is_run: bool,
     /// The group of the first new data for it.
     new_group: u8,
@@ -55,11 +55,11 @@ pub struct OpenPacket {
     named: Option<Next>,
     /// The last unit that was named.
     last_named: Option<u64>,
-    /// The last unit in it.
+    /// The last unit in the packet.
     last: Option<u64>,
     /// Copies to be bundled with new data.
     to_copy: Copies,
-    /// Those that were.
+    /// Copies that were bundled.
     copied: Copies,
     content: Content,
 }
@@ -78,16 +78,16 @@ enum Filling {
 #[derive(Clone, Copy, Debug, Default)]
 struct Content {
     units: u16,
-    /// It repeats the earliest unit outstanding of its path, so that T3-rtx restarts.
+    /// Whether the packet retransmits the earliest unit outstanding on its path, so that T3-rtx restarts.
     has_earliest: bool,
     has_repeats: bool,
-    /// It has delayed copies.
+    /// Whether the packet contains delayed copies.
     has_delayed: bool,
-    /// Something in it is neither new nor a redundant copy.
+    /// Whether the packet contains a unit that is neither new nor a redundant copy.
     is_needed: bool,
-    /// The probe timer is why something is in it.
+    /// Whether the packet contains a unit that the probe timer retransmits.
     has_probe: bool,
-    /// The new units, which are the last of all, their bytes and group.
+    /// The number of new units, which come after all others in the packet; then their bytes, and their group.
     new: u16,
     new_bytes: u32,
     new_group: u8,
@@ -109,7 +109,7 @@ impl OpenPacket {
         }
     }
 
-    /// Its path.
+    /// The path of the packet.
     #[must_use]
     pub const fn path(&self) -> u8 {
         self.path
@@ -127,13 +127,14 @@ impl OpenPacket {
         !self.to_copy.is_empty()
     }
 
-    /// Whether there is new data in it.
+    /// Whether the packet contains new data.
     #[must_use]
     pub const fn has_new(&self) -> bool {
         self.content.new > 0
     }
 
-    /// What goes into it next, if anything does.
+    /// The next unit for the packet, to be answered with [`put`](Self::put), [`put_new`](Self::put_new),
+    /// [`pass`](Self::pass) or [`refuse`](Self::refuse); `None` if the packet is complete.
     #[inline]
     pub fn next<P>(&mut self, recovery: &LossRecovery<P>) -> Option<Next> {
         // New data is the rule; what is repeated is worth a call.
@@ -213,7 +214,8 @@ impl OpenPacket {
         }
     }
 
-    /// The named unit does not fit and is skipped; others of its kind may fit.
+    /// Skips the unit that [`next`](Self::next) named, because it does not fit into the packet; a later unit
+    /// of the same kind (such as lost units) may fit.
     pub fn pass<P>(&mut self, recovery: &mut LossRecovery<P>) {
         match self.named.take() {
             Some(Next::DelayedCopy(unit)) => recovery.redundancy.drop_copy(self.path, unit),
@@ -223,7 +225,8 @@ impl OpenPacket {
         }
     }
 
-    /// The named unit does not fit, nor does any other of its kind.
+    /// Skips the unit that [`next`](Self::next) named and all others of its kind, because none fits into the
+    /// packet.
     pub fn refuse(&mut self) {
         self.named = None;
         self.to_copy = Copies::default();
@@ -236,7 +239,8 @@ impl OpenPacket {
         };
     }
 
-    /// The unit that was named goes into it. `None` if it is not outstanding any more.
+    /// Puts the unit that [`next`](Self::next) named into the packet. `None` if it is not outstanding any
+    /// more.
     #[inline(never)] // Retransmission is the exception: new data stays fast.
     pub fn put<'r, P>(
         &mut self,
@@ -263,9 +267,9 @@ impl OpenPacket {
         Some(Written { payload, wants_ack })
     }
 
-    /// Copies of data in flight of `group` are to be bundled with new data of it; a packet that has units
-    /// already bundles what it may by itself. To be called before the first new unit; returns whether there are
-    /// any, which are named next.
+    /// Chooses copies of data in flight of `group` to be bundled with its new data; a packet that has units
+    /// already bundles what it may by itself. To be called before the first new unit. Returns whether there
+    /// are any, which [`next`](Self::next) names next.
     ///
     /// # Panics
     /// If there is no such group.
@@ -287,8 +291,7 @@ impl OpenPacket {
         !self.to_copy.is_empty()
     }
 
-    /// New data goes into it. Returns the number of its unit, and whether the peer is to be asked to acknowledge
-    /// it at once.
+    /// Puts a new unit into the packet. Returns its number, and whether to ask the peer for an immediate ACK.
     pub fn put_new<P>(
         &mut self,
         recovery: &mut LossRecovery<P>,
@@ -335,7 +338,8 @@ impl OpenPacket {
         Placement { path: self.path, starts_packet }
     }
 
-    /// The packet has begun with a unit of `bytes`: an idle window decays first.
+    /// Called when the first unit of the packet, of `bytes`, is written: the window of an idle path decays
+    /// first.
     fn on_started<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, bytes: u32) {
         let state = &mut recovery.state;
         let flight = state.outstanding.flight(self.path).bytes - u64::from(bytes);
@@ -435,7 +439,7 @@ impl OpenPacket {
         Some(())
     }
 
-    /// `unit` is retransmitted in this packet.
+    /// Records the retransmission of `unit` in this packet.
     fn repeat<P>(
         &mut self,
         recovery: &mut LossRecovery<P>,
@@ -524,9 +528,9 @@ fn next_to_bundle<P>(recovery: &LossRecovery<P>, unit: u64, path: u8) -> Option<
 
 /// The end of a packet.
 impl OpenPacket {
-    /// The packet is sent. Starts T3-rtx if it does not run, and restarts it if the packet repeats the earliest
-    /// outstanding unit (RFC 9260 §6.1, R1), unless the profile says otherwise ([`TimerRestart`]). Returns
-    /// whether the packet carries any unit.
+    /// Called when the packet is sent. Starts T3-rtx if it does not run, and restarts it if the packet
+    /// repeats the earliest outstanding unit (RFC 9260 §6.1, R1), unless the profile says otherwise
+    /// ([`TimerRestart`]). Returns whether the packet carries any unit.
     pub fn end<P>(
         self,
         recovery: &mut LossRecovery<P>,
@@ -602,7 +606,8 @@ impl OpenPacket {
         tracer.emit(|| TraceEvent::CopiesSent { packet, path, runs: runs_of(self.copied) });
     }
 
-    /// New data in the packet allows for copies, and the packet is watched.
+    /// Called when a packet is sent: adds its new data to the budget of redundant copies, and begins to cover
+    /// it by the probe timer.
     fn count_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant) {
         let Content { new, new_bytes, new_group, is_needed, .. } = self.content;
         let LossRecovery { state, probe, redundancy, .. } = recovery;

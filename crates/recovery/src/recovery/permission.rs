@@ -121,7 +121,7 @@ impl<'a, P> Permission<'a, P> {
         loss.duplicates.limited_transmit(state.paths[path].window.packet())
     }
 
-    /// Whether what is declared lost has to be sent before anything new: always, except for F-RTO.
+    /// Whether units declared lost have to be sent before new data: always, except for F-RTO.
     #[inline]
     fn must_retransmit_first(&self) -> bool {
         self.0.state.outstanding.has_lost() && !self.0.spurious.prefers_new_somewhere()

@@ -18,23 +18,24 @@ use crate::redundancy::Lack;
 /// The meaning of an expiry of T3-rtx.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeoutKind {
-    /// Something was lost.
+    /// Data was lost.
     Loss,
-    /// The peer's window is closed and the probe of it was not taken: no sign of congestion (RFC 9260 §6.1 A).
+    /// The peer's window is closed and its probe was not accepted: no sign of congestion (RFC 9260 §6.1 A).
     WindowProbe,
 }
 
-/// What concerns T3-rtx of a path, other than the loss of data.
+/// An event other than the loss of data that starts, stops or changes T3-rtx of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum T3Event {
-    /// Something is to be retransmitted that is no unit (a FORWARD-TSN): it starts if it does not run.
+    /// A FORWARD-TSN has to be retransmitted until it is acknowledged: the timer is started if it does not
+    /// run.
     Needed,
-    /// It stops.
+    /// The timer is stopped.
     NotNeeded,
-    /// Something other than data was not answered in time (INIT, HEARTBEAT, …): the timeout doubles.
+    /// A packet without data (INIT, HEARTBEAT, …) was not answered in time: the timeout doubles.
     Unanswered,
-    /// The timeout has not passed for the watched packet, or it was a probe of a window that is open
-    /// again, which backs off by itself (RFC 9293 §3.8.6.1): the backoff is over.
+    /// The backoff is reset: the timer expired before the timeout of the packet that it was for, or over a
+    /// probe of a window that is open again, which backs off by itself (RFC 9293 §3.8.6.1).
     BackoffOver,
 }
 
@@ -43,8 +44,8 @@ pub enum T3Event {
 pub struct Timeout {
     /// The path whose timer expired.
     pub path: u8,
-    /// The timeout doubled. A linear timeout does not, and is no sign of a dead peer by itself: if it counted as
-    /// one, a thin stream would be given up in a fraction of the time.
+    /// Whether the timeout doubled. A linear timeout (of a thin stream) does not, and is not counted as an
+    /// error of the path: otherwise a thin stream would give up in a fraction of the usual time.
     pub has_backed_off: bool,
 }
 
@@ -72,10 +73,9 @@ impl<P> LossRecovery<P> {
         next.min(t3.unwrap_or(next))
     }
 
-    /// Every timer that is due expires, but only one T3-rtx, which means `kind`: to be called until it returns
-    /// `None`, and then again when [`next_timeout`](Self::next_timeout) says. That may be at once, after what was
-    /// declared lost is retransmitted: where it makes a stream thin, other packets of the stream are due that no
-    /// timer was for.
+    /// Handles all timers that have expired, but at most one T3-rtx, whose expiry means `kind`. Call it until
+    /// it returns `None`, and again when [`next_timeout`](Self::next_timeout) is reached: that may be at
+    /// once, because units declared lost may make a stream thin, whose other packets are then due.
     pub fn on_timeout(
         &mut self,
         now: Instant,
@@ -89,7 +89,7 @@ impl<P> LossRecovery<P> {
         Some(Timeout { path, has_backed_off })
     }
 
-    /// Something other than the loss of data concerns T3-rtx of `path`.
+    /// Handles an event that concerns T3-rtx of `path`, other than the loss of data.
     pub fn on_t3_event(&mut self, now: Instant, path: u8, event: T3Event) {
         let config = Arc::clone(&self.state.config);
         let p = &mut self.state.paths[path];
@@ -104,8 +104,8 @@ impl<P> LossRecovery<P> {
 }
 
 impl Unanswered {
-    /// Before [`LossRecovery::on_timeout`]: probes that are due and may wait are put off if most connections are
-    /// unanswered.
+    /// Delays the probes of `recovery` that are due and may wait, if most connections of the endpoint are
+    /// unanswered. To be called before [`LossRecovery::on_timeout`].
     pub fn put_off<P>(&self, now: Instant, recovery: &mut LossRecovery<P>) {
         if !self.is_common(now) {
             return;
@@ -117,7 +117,8 @@ impl Unanswered {
         }
     }
 
-    /// After any call: enters whether packets of the connection are unanswered, and answers that came in time.
+    /// Updates the counts from `recovery`: whether its packets are unanswered, and how many ACKs came in
+    /// time. To be called after any call that may change that.
     #[inline]
     pub fn enter<P>(&mut self, now: Instant, recovery: &mut LossRecovery<P>, share: &mut Share) {
         recovery.probe.report(now, self, share);
@@ -144,7 +145,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         Arc::clone(&self.recovery.state.config)
     }
 
-    /// All timers but T3-rtx.
+    /// Handles the expiry of all timers but T3-rtx.
     fn expire_probes(&mut self) {
         for path in self.recovery.state.paths.numbers() {
             let LossRecovery { state, probe, .. } = &mut *self.recovery;
@@ -170,7 +171,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         }
     }
 
-    /// The probe timer of `path` expired, or a delayed copy is due.
+    /// Called when the probe timer of `path` expired, or a delayed copy is due.
     fn expire_probe(&mut self, path: u8) {
         let LossRecovery { state, probe, redundancy, .. } = &mut *self.recovery;
         state.statistics.copies_denied += redundancy.ready_copies(self.now, path, state);
@@ -193,8 +194,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         self.recovery.watch_thinness(self.tracer);
     }
 
-    /// `path` is silent: everything in flight on it is declared lost, and one packet of it may be sent, however often it
-    /// was; new data waits for the next ACK.
+    /// Probes `path`, which is silent: everything in flight on it is declared lost, and one packet of that
+    /// may be sent, however often it was sent before; new data waits for the next ACK.
     fn probe_silent(&mut self, path: u8) {
         let outstanding = &self.recovery.state.outstanding;
         let mut lost = 0;
@@ -221,7 +222,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         state.settle_gates();
     }
 
-    /// Data in flight in `packet`, sent at `at`, is declared lost, unless enough copies were sent since.
+    /// Declares the data in flight in `packet`, sent at `at`, lost, unless enough copies were sent since.
     /// Returns how many units.
     fn lose_expired(&mut self, packet: PacketNumber, at: Instant) -> u64 {
         let (mut lost, mut is_beside_copies) = (0, false);
@@ -252,9 +253,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         lost
     }
 
-    /// As after a fast retransmit, the window falls once for everything outstanding. Beside a queue that others
-    /// fill each small packet takes a place from a full-sized one: new data waits for the next ACK, and is sent
-    /// together.
+    /// Reduces the window once for everything outstanding, as after a fast retransmit. On a path with a queue
+    /// of other traffic, where each small packet takes the place of a full-sized one, new data also waits for
+    /// the next ACK, to be sent together.
     fn retransmit_expired(&mut self, path: u8) {
         let LossRecovery { state, probe, .. } = &mut *self.recovery;
         probe.count_round(self.now, path, state);
@@ -301,8 +302,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         state.paths.numbers().find(is_due)
     }
 
-    /// T3-rtx of `path` expires: the timeout doubles, the window collapses, and everything in flight on the path
-    /// is declared lost (E1, E2; E3 follows when the packet is built). Returns whether it doubled.
+    /// Called when T3-rtx of `path` expires: the timeout doubles, the window collapses, and everything in
+    /// flight on the path is declared lost (E1, E2; E3 follows when the packet is sent).
     pub(super) fn expire_t3(&mut self, path: u8, kind: TimeoutKind) -> bool {
         let config = self.config();
         let LossRecovery { state, loss, .. } = &mut *self.recovery;
@@ -363,8 +364,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         self.recovery.watch_thinness(self.tracer);
     }
 
-    /// Before the timeout changes anything: whether it could have been spared, and what to go back to if it
-    /// proves spurious.
+    /// Records, before T3-rtx changes anything, whether a lower reordering threshold would have avoided the
+    /// timeout, and the state to restore if it proves spurious.
     fn examine(&mut self, path: u8) {
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         let earliest = state.outstanding.on(path).earliest;

@@ -6,17 +6,18 @@ use std::time::Duration;
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};
 
-/// Packets with new data after which what was counted before weighs half.
+/// Packets with new data after which all counts are halved.
 const WINDOW: u32 = 256;
-/// What counts as sent before the first packet, so that the first losses find something to spend.
+/// The counts begin as if this much new data had been sent, so that copies are allowed at the first losses.
 const HEAD_START: Amount = Amount { packets: 16, bytes: 4096 };
-/// Of the bytes allowed, one part in this many is kept for data sent more than a round trip ago.
+/// The reciprocal of the share of the allowed bytes that is reserved for data sent more than a round trip
+/// ago.
 const KEPT_BYTES: u64 = 16;
 
 config! {
     const
-    /// The budget for the redundant copies of a stream, over a window of some hundred packets. The window is the
-    /// association's: streams with budgets of their own draw on the same.
+    /// The budget for the redundant copies of a stream, measured over the last some hundred packets. What was
+    /// spent is counted for the association as a whole, also where streams have budgets of their own.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct CopyBudget {
@@ -34,7 +35,7 @@ impl CopyBudget {
     /// No limit.
     pub const UNLIMITED: Self = Self { packets_percent: None, bytes_percent: None };
 
-    /// These shares of packets and bytes, in percent; zero is no limit.
+    /// A budget of `packets` and `bytes` in percent; zero is no limit.
     #[must_use]
     pub const fn percent(packets: u16, bytes: u16) -> Self {
         Self { packets_percent: NonZeroU16::new(packets), bytes_percent: NonZeroU16::new(bytes) }
@@ -46,20 +47,20 @@ impl CopyBudget {
 pub(crate) struct Share(u16);
 
 impl Share {
-    /// All of it.
+    /// The whole budget.
     pub(crate) const ALL: Self = Self(1024);
-    /// Nothing.
+    /// No budget.
     pub(crate) const NONE: Self = Self(0);
 
-    /// All without a queue, nothing beside one that delays by `limit`, in between in proportion; all if the
-    /// limit is zero.
+    /// The share that a queueing delay of `queueing` leaves: the whole budget without delay, nothing from
+    /// `limit` on, proportional in between. The whole budget if `limit` is zero.
     pub(crate) fn beside(queueing: Duration, limit: Duration) -> Self {
         let left = limit.saturating_sub(queueing).as_nanos() * u128::from(Self::ALL.0);
         let share = left.checked_div(limit.as_nanos()).map(u16::try_from);
         share.map_or(Self::ALL, |share| Self(share.unwrap_or(Self::ALL.0)))
     }
 
-    /// Whether it is nothing.
+    /// Whether no budget is left.
     pub(crate) const fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -69,13 +70,13 @@ impl Share {
     }
 }
 
-/// The spent part.
+/// New data and copies sent, of which the budget is a share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spending {
     /// Packets sent with new data.
     first_packets: u32,
-    /// What budgets are a share of: all new data, or less of it beside a queue. Packets count as many times as
-    /// [`Share::ALL`] has parts.
+    /// New data sent, reduced by the [`Share`] that a queue left at that time. Packets are counted in units
+    /// of 1/[`Share::ALL`].
     first: Amount,
     copied: Amount,
 }
@@ -98,7 +99,8 @@ impl Default for Spending {
 }
 
 impl Spending {
-    /// A packet was sent with so many bytes of new units, beside a queue that is sent this share.
+    /// Called when a packet with `bytes` of new units was sent; `share` is the part of the budget that a
+    /// queue on the path leaves.
     pub(super) fn on_first_sent(&mut self, bytes: u32, share: Share) {
         if self.first_packets >= WINDOW {
             self.first_packets /= 2;
@@ -111,12 +113,12 @@ impl Spending {
         self.first.bytes += share.of(bytes.into());
     }
 
-    /// So many bytes of units were sent as copies.
+    /// Called when `bytes` of units were sent as copies.
     pub(super) fn on_copied(&mut self, bytes: u32) {
         self.copied.bytes += u64::from(bytes);
     }
 
-    /// A packet was sent with nothing but copies.
+    /// Called when a packet was sent with nothing but copies.
     pub(super) fn on_packet_of_copies(&mut self) {
         self.copied.packets = self.copied.packets.saturating_add(1);
     }
@@ -135,8 +137,8 @@ impl Spending {
         budget.bytes_percent.map_or(u64::MAX, left)
     }
 
-    /// How many bytes of data sent less than a round trip ago: it probably arrives, so that it is left out
-    /// first.
+    /// How many bytes of data that was sent less than a round trip ago may be copied. It has probably
+    /// arrived, so it is the first to get no copies.
     pub(super) fn bytes_left_for_recent(&self, budget: CopyBudget) -> u64 {
         let kept =
             budget.bytes_percent.map_or(0, |percent| self.bytes_allowed(percent) / KEPT_BYTES);
@@ -154,7 +156,8 @@ mod tests {
 
     const BUDGET: CopyBudget = CopyBudget::percent(20, 50);
 
-    /// Copies whatever it may, for so many packets of 100 bytes.
+    /// Copies as much as the budget allows while `packets` packets of 100 bytes are sent. Returns the packets
+    /// and bytes copied.
     fn spend(packets: u32) -> (u64, u64) {
         let (mut spending, mut alone, mut bytes) = (Spending::default(), 0, 0);
         for _ in 0..packets {

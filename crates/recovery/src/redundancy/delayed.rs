@@ -1,4 +1,5 @@
-//! Delayed copies: redundant copies in packets of their own, some time after what they repeat.
+//! Delayed copies: redundant copies in packets of their own, sent some time after the original or its
+//! retransmission.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -9,32 +10,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::outstanding::PacketNumber;
 
-/// Copies of a path that are planned, at most.
+/// At most this many copies are planned per path.
 const MAX_PLANNED: usize = 64;
 
 config! {
     const
     /// The delayed copies of a thin stream. Off by default.
     ///
-    /// A copy is not sent if what it repeats is acknowledged by then, if the window has no room, or if the budget,
-    /// which is less beside a queue, is spent.
+    /// A copy is not sent if the unit was acknowledged meanwhile, if the window has no room, or if the budget
+    /// (smaller when the path has a queue) is spent.
     ///
     /// Copies do not count against a limit of retransmissions (RFC 7496 §3.1), and data that may not be
-    /// retransmitted has none.
+    /// retransmitted is not copied.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(default, deny_unknown_fields)]
     pub struct DelayedCopyConfig {
-        /// Copies that follow each retransmission, except those of T3-rtx. With one, a second loss costs a round
-        /// trip only if a third follows, for as many packets more as there are losses. Bundled copies sent since
-        /// the original count: when the probe timer expires, only the copies that they lack
-        /// is sent.
+        /// Copies after each retransmission, except those of T3-rtx; 0 is off. With one copy, the loss of a
+        /// retransmission costs another round trip only if the copy is lost, too. Bundled copies that were
+        /// sent since the original count as delayed copies: when the probe timer expires, only those still
+        /// missing are sent.
         pub of_retransmissions: u8,
         /// The time between a retransmission and its copy, and between two copies, so that a full queue does not
         /// drop them together.
         #[serde(with = "words::duration")]
         pub interval: Duration,
-        /// A unit that no new one follows within this time has one copy: the last of a series need not wait for
-        /// the timer. On a stream whose messages are farther apart, every message is sent twice.
+        /// A unit is copied once if no new unit follows within this time, so that the last message of a burst
+        /// does not wait for the probe timer; `None` is off. On a stream whose messages are farther apart,
+        /// every message is sent twice.
         #[serde(with = "words::optional_duration")]
         pub of_last_after: Option<Duration>,
     }
@@ -45,7 +47,7 @@ impl DelayedCopyConfig {
     pub const OFF: Self =
         Self { of_retransmissions: 0, interval: Duration::from_millis(1), of_last_after: None };
 
-    /// Whether there are any.
+    /// Whether any delayed copies are sent.
     #[must_use]
     pub const fn is_any(&self) -> bool {
         self.of_retransmissions > 0 || self.of_last_after.is_some()
@@ -58,12 +60,12 @@ impl Default for DelayedCopyConfig {
     }
 }
 
-/// A copy that is to be sent.
+/// A copy to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Planned {
     pub(super) at: Instant,
     pub(super) unit: u64,
-    /// The packet that it repeats: it is not needed if the unit was sent in another since.
+    /// The packet that contained the unit: no copy is needed if the unit was sent in another packet since.
     pub(super) packet: PacketNumber,
     /// Copies that are to follow.
     pub(super) left: u8,
@@ -72,11 +74,11 @@ pub(super) struct Planned {
 /// The delayed copies of a path.
 #[derive(Debug)]
 pub(super) struct DelayedCopies {
-    /// By time.
+    /// Planned copies, in order of time.
     planned: VecDeque<Planned>,
     /// Copies that may be sent now.
     pub(super) ready: VecDeque<Planned>,
-    /// The copies of the last new units, if nothing new follows.
+    /// When the last new units are to be copied if no new unit follows, and these units.
     last: Option<(Instant, Range<u64>)>,
     /// When a copy is due, as of the last renewal; far in the future if none is.
     pub(super) deadline: Instant,
@@ -97,7 +99,7 @@ impl DelayedCopies {
         }
     }
 
-    /// New units were sent; `at` is when they are copied if nothing new follows, if at all.
+    /// Called when new `units` were sent, to be copied at `at` (if at all) unless new data follows.
     pub(super) fn plan_last(&mut self, at: Option<Instant>, units: Range<u64>) {
         self.last = at.map(|at| (at, units));
     }

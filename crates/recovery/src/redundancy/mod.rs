@@ -1,18 +1,18 @@
-//! Redundant copies: data in flight that is sent once more although nothing shows that it was lost. Bundled
-//! copies are sent with new data (RDB, Petlund 2008), delayed copies in packets of their own.
+//! Redundant copies: data in flight that is sent again before it is declared lost. Bundled copies are sent
+//! with new data (RDB, Petlund 2008), delayed copies in packets of their own.
 //!
 //! # Acknowledgements of a copied unit
-//! A unit stays in the packet that it was sent in; a bundled copy is only noted. A packet with a copy also
-//! carries something new. If an ACK brings the unit and that new data at once, the packet with the copy has
-//! arrived; if the receiver has not reported the unit as a duplicate by then, the copy was the first to arrive,
-//! and the packet before was lost: a loss that would show nowhere else. If it does not bring the new data, the
-//! copy has not arrived, but the unit's own packet has: its round trip is not ambiguous.
+//! For flight accounting a unit stays in the packet it was first sent in; a bundled copy is only recorded. A
+//! packet with a bundled copy also carries new data. If one ACK acknowledges the unit and this new data for
+//! the first time, the packet with the copy has arrived; if the receiver does not report the unit as a
+//! duplicate, the copy arrived first and the original was lost: nothing else shows this loss. If the ACK does
+//! not cover the new data, the original has arrived and the copy has not: the RTT sample is not ambiguous.
 //!
-//! A delayed copy of the last unit is sent with nothing new. It has brought the unit if no ACK came before one
-//! of the copy can have come, and no duplicate report with it.
+//! A delayed copy of the last unit is sent without new data. It is assumed to have repaired a loss if no ACK
+//! came before the copy could be acknowledged, and the ACK reports no duplicate.
 //!
-//! Where ACKs are lost or delayed, two packets may be acknowledged at once although both arrived, and the
-//! duplicate report was lost with an ACK in between: that is taken for a loss, too.
+//! If ACKs are lost or delayed, both packets may have arrived and be acknowledged by one ACK, with the
+//! duplicate report lost in an ACK between: this is counted as a loss, too.
 
 use crate::outstanding::{AckedUnit, Fate, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
@@ -34,22 +34,22 @@ mod tests;
 /// The room in a packet with new data.
 #[derive(Clone, Copy, Debug)]
 pub struct BundleRoom {
-    /// The new unit, in bytes as units are counted.
+    /// The size of the new unit, in bytes with header and padding.
     pub new_bytes: u32,
-    /// The room left in the packet.
+    /// The room left in the packet, in bytes.
     pub room: u32,
-    /// The copies and the new unit must be one run: a segment of TCP.
+    /// Whether the copies and the new unit must be consecutive (a TCP segment).
     pub is_contiguous: bool,
 }
 
-/// A unit that was copied, was sent once otherwise, and is acknowledged.
+/// An acknowledged unit that was sent once and copied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckedCopied {
     pub(crate) unit: u64,
     pub(crate) first: FirstSent,
-    /// The packet of its first copy.
+    /// The packet of the first copy.
     copy: PacketNumber,
-    /// Nothing new is in that.
+    /// Whether that packet carried no new data.
     is_alone: bool,
     pub(crate) is_reported: bool,
 }
@@ -58,17 +58,17 @@ pub(crate) struct AckedCopied {
 #[derive(Debug, Default)]
 pub(crate) struct Redundancy {
     spending: Spending,
-    /// One for each path, once a copy was planned there.
+    /// The delayed copies of each path, created when the first is planned.
     delayed: PerPath<DelayedCopies>,
 }
 
 impl Redundancy {
-    /// The path leads another way.
+    /// Drops the planned copies of `path`, whose packets take another route from now on.
     pub(crate) fn renew_path(&mut self, path: u8) {
         self.delayed.remove(path);
     }
 
-    /// Nothing is outstanding any more.
+    /// Drops all planned copies, when nothing is outstanding any more.
     pub(crate) fn clear(&mut self) {
         self.delayed = PerPath::default();
     }
@@ -79,7 +79,7 @@ impl Redundancy {
         self.delayed.get(path).map_or(Instant::FAR_FUTURE, |delayed| delayed.deadline)
     }
 
-    /// Sees when the next copy of `path` is due.
+    /// Recomputes when the next copy of `path` is due.
     #[inline]
     pub(crate) fn renew(&mut self, path: u8) {
         if let Some(delayed) = self.delayed.get_mut(path) {
@@ -90,17 +90,17 @@ impl Redundancy {
 
 /// The budget.
 impl Redundancy {
-    /// A packet with so many bytes of new units of `group` is sent over `path`.
+    /// Called when a packet with `bytes` of new units of `group` is sent over `path`.
     pub(crate) fn on_first_sent<P>(&mut self, path: u8, group: u8, bytes: u32, state: &State<P>) {
         self.spending.on_first_sent(bytes, share_beside_queue(path, group, state));
     }
 
-    /// So many bytes of units are sent as copies.
+    /// Called when `bytes` of units are sent as copies.
     pub(crate) fn on_copied(&mut self, bytes: u32) {
         self.spending.on_copied(bytes);
     }
 
-    /// A packet is sent with nothing but copies.
+    /// Called when a packet is sent with nothing but copies.
     pub(crate) fn on_packet_of_copies(&mut self) {
         self.spending.on_packet_of_copies();
     }
@@ -147,9 +147,9 @@ fn share_beside_queue<P>(path: u8, group: u8, state: &State<P>) -> Share {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyPermission {
     Granted,
-    /// The stream is not thin, or the window is full.
+    /// Not allowed at present: the stream is not thin, or the window is full.
     NotThin,
-    /// By the budget, or a queue on the path.
+    /// Denied by the budget, which a queue on the path may have reduced.
     Denied,
 }
 
@@ -166,10 +166,10 @@ impl Redundancy {
         Self::may_copy(group, state) && self.bytes_to_copy(path, group, state) > 0
     }
 
-    /// The units that a packet over `path` with a new unit of `group`
-    /// is to carry copies of. The newest come first: what is beyond a limit is left out with everything older.
-    /// When the budget is nearly spent, data that was not acknowledged within a round trip comes before what was
-    /// sent since: it is more probably lost. Also returns whether the budget is why something was left out.
+    /// The units that a packet over `path` with a new unit of `group` is to carry copies of: the newest ones,
+    /// as many as fit the packet and the budget. When the budget is nearly spent, units sent more than a
+    /// round trip ago come first, because they are more likely to be lost. Also returns whether the budget
+    /// excluded any.
     pub(crate) fn choose<P>(
         &self,
         now: Instant,
@@ -218,7 +218,7 @@ impl Redundancy {
     }
 }
 
-/// Whether `unit` was sent so lately that no ACK can have come.
+/// Whether `unit` was sent less than the shortest round trip ago, so that no ACK can have arrived.
 fn is_recent<P>(now: Instant, unit: &Unit<P>, state: &State<P>, probe: &ProbeTimer) -> bool {
     let shortest = probe.shortest_rtt(unit.path);
     let sent_at = state.outstanding.packets().sent_at(unit.last().packet);
@@ -227,7 +227,8 @@ fn is_recent<P>(now: Instant, unit: &Unit<P>, state: &State<P>, probe: &ProbeTim
 
 /// Delayed copies.
 impl Redundancy {
-    /// `unit` is retransmitted because it was lost; so many bundled copies were sent before, and count.
+    /// Plans the delayed copies of `unit`, which is retransmitted because it was lost. `standing` bundled
+    /// copies were sent before, and count as delayed copies.
     pub(crate) fn plan_copies<P>(
         &mut self,
         now: Instant,
@@ -249,7 +250,8 @@ impl Redundancy {
         delayed.plan(Planned { at, unit, packet: u.last().packet, left });
     }
 
-    /// A packet is sent over `path` with these new units.
+    /// Called when a packet with these new units is sent over `path`: plans their copy in case no new data
+    /// follows.
     pub(crate) fn plan_last<P>(
         &mut self,
         now: Instant,
@@ -266,7 +268,8 @@ impl Redundancy {
         }
     }
 
-    /// Copies of `path` that are due may be sent, if they still make sense. Returns how many the budget denied.
+    /// Makes the copies of `path` that are due ready to be sent, if their units are still in flight as they
+    /// were. Returns how many the budget denied.
     pub(crate) fn ready_copies<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> u64 {
         let Some(delayed) = self.delayed.get(path) else { return 0 };
         let is_denied =
@@ -287,7 +290,7 @@ impl Redundancy {
         denied
     }
 
-    /// Returns how many the budget denied: one or none.
+    /// Makes one copy ready. Returns how many the budget denied, 0 or 1.
     fn ready_copy<P>(&mut self, path: u8, planned: Planned, state: &State<P>) -> u64 {
         let unit = state.outstanding.unit(planned.unit);
         let Some(unit) = unit.filter(|unit| !unit.is_probe && is_awaited(path, &planned, state))
@@ -303,7 +306,7 @@ impl Redundancy {
         u64::from(permission == CopyPermission::Denied)
     }
 
-    /// Whether the budget still allows it: others that are due at once may have spent what there was.
+    /// Whether the budget still allows the copy: others that were due at the same time may have spent it.
     fn is_paid<P>(&self, planned: &Planned, is_begun: bool, state: &State<P>) -> bool {
         let unit = state.outstanding.unit(planned.unit);
         unit.is_some_and(|unit| self.may_pay(unit, is_begun, state))
@@ -324,22 +327,23 @@ impl Redundancy {
         delayed.ready.iter().find(may_be_sent).map(|ready| ready.unit)
     }
 
-    /// `unit`, which [`next_copy`](Self::next_copy) named for `path`, is to have none.
+    /// Cancels the copy of `unit` that [`next_copy`](Self::next_copy) named for `path`.
     pub(crate) fn drop_copy(&mut self, path: u8, unit: u64) {
         if let Some(delayed) = self.delayed.get_mut(path) {
             delayed.ready.retain(|planned| planned.unit != unit);
         }
     }
 
-    /// A copy of `unit`, which [`next_copy`](Self::next_copy) named for `path`, is about to be sent. Returns
-    /// how many are to follow.
+    /// Takes the copy of `unit` that [`next_copy`](Self::next_copy) named for `path`, to be sent now. Returns
+    /// how many copies are to follow; `None` if there is no such copy.
     pub(crate) fn take_copy(&mut self, path: u8, unit: u64) -> Option<u8> {
         let ready = &mut self.delayed.get_mut(path)?.ready;
         let place = ready.iter().position(|planned| planned.unit == unit)?;
         ready.remove(place).map(|planned| planned.left)
     }
 
-    /// That copy is sent, and `left` are to follow.
+    /// Called when the copy from [`take_copy`](Self::take_copy) is sent; plans the next one if `left` are to
+    /// follow.
     pub(crate) fn on_copy_sent<P>(&mut self, now: Instant, unit: u64, left: u8, state: &State<P>) {
         let Some(u) = state.outstanding.unit(unit) else { return };
         self.spending.on_copied(u.bytes);
@@ -349,28 +353,29 @@ impl Redundancy {
     }
 }
 
-/// Whether what the copy repeats is in flight as it was.
+/// Whether the unit is still in flight in the same packet, so that the copy makes sense.
 fn is_awaited<P>(path: u8, planned: &Planned, state: &State<P>) -> bool {
     let unit = state.outstanding.unit(planned.unit);
     unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet) && unit.path == path)
 }
 
-/// Copies that an expired packet lacks.
+/// The data to be sent when the probe timer of a unit has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// Enough copies were sent since, of which the latest is waited for; or one is denied by the budget.
+    /// Nothing: enough copies were sent since, and the ACK of the latest is waited for, or the budget denies
+    /// one.
     Nothing { is_denied: bool },
-    /// The unit is to be retransmitted; `is_beside`: beside copies that were sent since.
+    /// A retransmission; `is_beside` if copies were sent since.
     Retransmission { is_beside: bool },
 }
 
 impl Redundancy {
-    /// Whether `unit` is to be retransmitted, in a packet of its own, now that what was sent at `at` has
-    /// expired.
+    /// Whether `unit` is to be retransmitted, in a packet of its own, now that the probe timer of its
+    /// transmission at `at` has expired.
     ///
-    /// Bundled copies sent since are as good as retransmissions: the number that would be sent then is enough, and
-    /// the latest of them is waited for. Where messages are about a round trip apart there are fewer, and they
-    /// were sent just now: what is missing is sent as a copy, if one may.
+    /// Bundled copies sent since count as retransmissions: if there are as many as a retransmission and its
+    /// delayed copies would be, the ACK of the latest is waited for. If there are fewer, which happens when
+    /// messages are about a round trip apart, the missing one is sent as a copy, if the budget allows.
     pub(crate) fn lack_of<P>(&mut self, unit: u64, at: Instant, state: &mut State<P>) -> Lack {
         let Some(u) = state.outstanding.unit(unit) else {
             return Lack::Nothing { is_denied: false };
@@ -396,7 +401,8 @@ impl Redundancy {
 }
 
 impl AckedCopied {
-    /// A unit of which a copy was sent is acknowledged; `None` if nothing is to be learned of it.
+    /// Describes an acknowledged unit of which a copy was sent; `None` if nothing can be learned from its
+    /// ACK.
     pub(crate) fn of<P>(acked: &AckedUnit, state: &mut State<P>) -> Option<Self> {
         let (copy, is_reported) = state.outstanding.repeats_mut(acked.unit)?.take_first_copy()?;
         let own = FirstSent {
@@ -429,7 +435,7 @@ impl AckedCopied {
 /// Units of which copies are bundled: a set of the newest ones before the new unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Copies {
-    /// One above the highest unit that may be in it.
+    /// One more than the highest unit that the set can contain.
     end: u64,
     /// Bit `n` stands for unit `end - 1 - n`.
     bits: u64,
@@ -459,7 +465,7 @@ impl Copies {
     }
 }
 
-/// Takes the units out of it, in order.
+/// Iterates over the units in ascending order, and removes them.
 impl Iterator for Copies {
     type Item = u64;
 

@@ -23,19 +23,19 @@ pub(crate) struct Episode {
     pub(crate) resent_at: Option<Instant>,
     /// Retransmissions sent in it.
     pub(super) copies: u32,
-    /// Those of them that were not reported as duplicates.
+    /// Those retransmissions that were not reported as duplicates.
     unreported: u32,
-    /// Duplicate reports may prove that it was spurious.
+    /// Whether duplicate reports can prove the episode spurious.
     is_provable: bool,
     pub(super) eifel: Eifel,
     earlier: Option<Earlier>,
 }
 
-/// The undecided episodes right before the latest, as one. A transmission whose episode is forgotten is never
-/// reported for it, so that these are not found spurious any more.
+/// The undecided episodes right before the latest, taken together. A transmission whose episode is forgotten
+/// is never reported for it, so such episodes can no longer be proven spurious.
 #[derive(Clone, Debug)]
 struct Earlier {
-    /// The number of the first.
+    /// The number of the first of these episodes.
     first: u32,
     unreported: u32,
     before: Before,
@@ -57,7 +57,7 @@ impl Episodes {
         self.latest.as_deref_mut()
     }
 
-    /// An episode begins. `is_provable`: duplicate reports are believed.
+    /// Begins an episode. `is_provable`: whether duplicate reports are trusted.
     pub(crate) fn begin(&mut self, kind: SendCause, before: Before, is_provable: bool) {
         let earlier = self.latest.take().and_then(|episode| episode.into_earlier());
         let number = self.next;
@@ -75,7 +75,7 @@ impl Episodes {
         }));
     }
 
-    /// A retransmission is sent. Returns the number of the episode that it belongs to.
+    /// Called when a retransmission is sent. Returns the number of the episode that it belongs to.
     pub(crate) fn on_resent(&mut self, now: Instant) -> Option<u32> {
         let episode = self.latest.as_mut()?;
         episode.resent_at.get_or_insert(now);
@@ -84,7 +84,8 @@ impl Episodes {
         Some(episode.number)
     }
 
-    /// A retransmission of episode `number` is reported as a duplicate. Returns whether that is the latest.
+    /// Called when a retransmission of episode `number` is reported as a duplicate. Returns whether that is
+    /// the latest.
     pub(crate) fn on_reported(&mut self, number: u32) -> bool {
         let Some(episode) = &mut self.latest else { return false };
         if episode.number == number {
@@ -97,25 +98,25 @@ impl Episodes {
         false
     }
 
-    /// Duplicate reports can no longer prove what is open up to episode `number`.
+    /// Makes undecided episodes up to `number` unprovable by duplicate reports.
     pub(crate) fn doubt_through(&mut self, number: u32) {
         let Some(episode) = &mut self.latest else { return };
         episode.is_provable &= number < episode.number;
         episode.earlier = episode.earlier.take().filter(|earlier| number < earlier.first);
     }
 
-    /// Duplicate reports can no longer prove anything that is open.
+    /// Makes all undecided episodes unprovable by duplicate reports.
     pub(crate) fn doubt(&mut self) {
         self.doubt_through(u32::MAX);
     }
 
-    /// Every retransmission of the latest episode is reported, or none had to be sent.
+    /// Whether every retransmission of the latest episode was reported as a duplicate, or none was needed.
     pub(crate) fn is_reported(&self) -> bool {
         self.latest.as_ref().is_some_and(|episode| episode.is_provable && episode.unreported == 0)
     }
 
-    /// The latest episode is decided: it was spurious. Returns it, with what was the case before it,
-    /// or before the earlier ones if they were spurious, too.
+    /// Ends the latest episode as spurious. Returns it with the state before it, or before the earlier
+    /// episodes if those were spurious, too.
     pub(crate) fn settle(&mut self) -> Option<Box<Episode>> {
         let mut episode = self.latest.take()?;
         let earlier = episode.earlier.take().filter(|earlier| earlier.unreported == 0);
@@ -127,8 +128,8 @@ impl Episodes {
         Some(episode)
     }
 
-    /// Nothing is to be undone any more. The numbers go on, because transmissions of earlier episodes are
-    /// remembered.
+    /// Forgets all episodes, because nothing is to be undone any more. Numbering goes on, because
+    /// transmissions of earlier episodes are remembered.
     pub(crate) fn clear(&mut self) {
         self.latest = None;
     }
@@ -148,35 +149,36 @@ impl Episode {
 /// cumulative point after a retransmission echoes the timestamp of what it answers, and if that is
 /// older than the retransmission, the original had arrived.
 ///
-/// What this acknowledgement has decided of an episode.
+/// This is its result for one episode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Eifel {
-    /// It has not come.
+    /// The ACK has not arrived yet.
     #[default]
     Waiting,
-    /// It has come, and did not show the episode to be spurious.
+    /// The ACK has arrived, and did not show the episode to be spurious.
     Done,
 }
 
-/// The timestamps of an acknowledgement that moves the cumulative point.
+/// The inputs of the algorithm from an ACK that moves the cumulative point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Echo {
-    /// When the segment was sent whose timestamp it echoes, in whole ticks of the timestamp clock.
+    /// The time of the echoed timestamp, which is when that segment was sent, rounded down to a tick of the
+    /// timestamp clock.
     pub(crate) sent_at: Instant,
-    /// The tick.
+    /// The length of that tick.
     pub(crate) tick: std::time::Duration,
-    /// It reports a duplicate.
+    /// Whether the ACK reports a duplicate.
     pub(crate) has_duplicate: bool,
-    /// The peer has reported a duplicate before.
+    /// Whether the peer has reported a duplicate before.
     pub(crate) peer_reports_duplicates: bool,
-    /// It acknowledges everything outstanding.
+    /// Whether the ACK covers all outstanding data.
     pub(crate) is_last: bool,
 }
 
 impl Eifel {
-    /// An acceptable acknowledgement arrives (steps 3 to 5). `resent_at`: when the first
-    /// retransmission of the episode was sent; without one nothing is decided. Returns whether it shows
-    /// the episode to be spurious.
+    /// Called when an acceptable acknowledgement arrives (steps 3 to 5). `resent_at`: when the first
+    /// retransmission of the episode was sent; without one nothing is decided. Returns whether it shows the
+    /// episode to be spurious.
     pub(crate) fn on_ack(&mut self, resent_at: Option<Instant>, echo: Echo) -> bool {
         let Some(resent_at) = resent_at.filter(|_| *self == Self::Waiting) else { return false };
         *self = Self::Done;
@@ -191,7 +193,7 @@ impl Eifel {
 /// retransmitted, and the next acknowledgement decides: if it covers data that was sent before the timeout
 /// and not retransmitted, the timeout was spurious.
 ///
-/// How far the algorithm is on a path.
+/// This is its step on one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FRto {
     /// No timeout is under examination.
@@ -208,12 +210,13 @@ pub(crate) enum FRto {
     },
 }
 
-/// Packets of new data in step 2 b.
+/// The number of packets of new data that step 2 b may send.
 const PROBES: u8 = 2;
 
 impl FRto {
-    /// An acknowledgement arrives, with units up to `highest_sent` sent; `has_acked_original`: it covers a unit that
-    /// was sent once, before the timeout. Returns whether it shows the timeout to be spurious.
+    /// Called when an acknowledgement arrives, with units up to `highest_sent` sent; `has_acked_original`: it
+    /// covers a unit that was sent once, before the timeout. Returns whether it shows the timeout to be
+    /// spurious.
     pub(super) fn on_ack(
         &mut self,
         ack: &Acknowledged,
@@ -238,7 +241,7 @@ impl FRto {
         }
     }
 
-    /// A packet of new data is sent.
+    /// Called when a packet of new data is sent.
     pub(crate) const fn on_sent_new(&mut self) {
         if let Self::Probing { packets_left, .. } = self {
             *packets_left = packets_left.saturating_sub(1);
@@ -250,7 +253,7 @@ impl FRto {
         matches!(self, Self::Probing { .. })
     }
 
-    /// Whether step 3 has sent what it may.
+    /// Whether step 3 has sent all the new data that it may.
     pub(crate) const fn is_waiting(self) -> bool {
         matches!(self, Self::Probing { packets_left: 0, .. })
     }

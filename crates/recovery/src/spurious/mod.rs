@@ -1,44 +1,46 @@
-//! Spurious retransmissions: how they are detected, and what is undone then (Barletta, Righetti, Veiga: RR-SCTP,
+//! The detection of spurious retransmissions, and what is undone then (Barletta, Righetti, Veiga: RR-SCTP,
 //! §4).
 //!
 //! A *recovery episode* is an expiry of T3-rtx, or a fast retransmit with everything that follows until fast
-//! recovery ends. Reordering and sudden changes of the round-trip time make episodes in which nothing was lost:
-//! *spurious* ones. They are detected here, on the sender's side alone and for each path by itself; the window
-//! is restored ([`SpuriousDetection::undo`]), and the reordering tolerated before data is declared lost follows in `loss`.
+//! recovery ends. An episode in which nothing was lost, caused by reordering or a sudden change of the round
+//! trip time, is *spurious*. The sender detects such episodes, for each path separately, and restores the
+//! window ([`SpuriousDetection::undo`]), and `loss` adapts the reordering tolerated.
 //!
 //! # Detection by duplicate reports
-//! [`Outstanding`](crate::Outstanding) remembers repeated transmissions, each with the episode that it belongs
-//! to. A duplicate report explains one: a redundant copy first, then one of an older episode, last one of the
-//! latest. When all of the latest episode are reported, and nothing waits to be retransmitted, every original
-//! had arrived. A new episode forgets the older ones' transmissions that the cumulative point has passed: such
-//! units are not retransmitted, so they say nothing about it. (They stay in the count of spurious
-//! retransmissions, up to [`LOG_CAPACITY`](crate::LOG_CAPACITY).)
+//! [`Outstanding`](crate::Outstanding) remembers repeated transmissions, each with the episode that it
+//! belongs to. A duplicate report is attributed to one of them: to a redundant copy first, then to an older
+//! episode, last to the latest. When all transmissions of the latest episode are reported and nothing waits
+//! to be retransmitted, every original had arrived, and the episode was spurious. When a new episode begins,
+//! earlier transmissions of units below the cumulative point are removed from the older episodes: such units
+//! are not retransmitted in the new one. (They stay in the count of spurious retransmissions, up to
+//! [`LOG_CAPACITY`](crate::LOG_CAPACITY).)
 //!
-//! If an episode begins while the one before is undecided, and nothing of that was forgotten, both are
-//! remembered: when every transmission of both is reported, the window goes back to before the first of them
-//! (a delay that outlasts several timeouts); when only those of the latest are, to before that one.
+//! If an episode begins while the one before is undecided, and none of its transmissions was forgotten, both
+//! are remembered: if every transmission of both is reported, the window before the first is restored (a
+//! delay that lasted several timeouts); if only those of the latest are, the window before the latest.
 //!
 //! ## Redundant copies
 //! Data that is retransmitted although it was not declared lost (bundled and delayed copies, a probe of a closed
 //! window) is remembered without an episode: its report decides no episode and proves no duplication.
 //!
 //! ## A network that duplicates
-//! A report that nothing explains means that the network makes copies (RFC 3708 §3 A.4), and then a report of a
-//! retransmitted unit need not mean that its original had arrived. RFC 3708 stops believing for good; here the
-//! undecided episodes are never proven by duplicates, nor is any that begins within the next
-//! [`DISTRUST_UNITS`] units: where one packet in that many is duplicated, or more, distrust never ends, and
-//! where fewer are, the chance that a retransmission is among them is less than that.
+//! A report that cannot be attributed means that the network duplicates packets (RFC 3708 §3 A.4), and then a
+//! report of a retransmitted unit need not mean that its original had arrived. RFC 3708 then ignores
+//! duplicate reports for good. Here, undecided episodes, and all that begin within the next
+//! [`DISTRUST_UNITS`] units, are never proven by duplicate reports. If one packet in that many is duplicated,
+//! or more, distrust never ends; if fewer are, the probability that a retransmission is among them is below
+//! that.
 //!
 //! ## Several paths
-//! An episode belongs to the path that its units were sent over, wherever they are retransmitted: what a second
-//! path carries for the first proves, and undoes, the first one's. F-RTO examines a timeout only where the same
-//! path takes the retransmissions.
+//! An episode belongs to the path that its units were sent over, even if they are retransmitted over another:
+//! reports of those retransmissions decide the first path's episode. F-RTO examines a timeout only if the
+//! same path carries the retransmissions.
 //!
 //! # The other detectors
-//! [`Eifel`](episodes::Eifel) compares the timestamp that an acknowledgement echoes with that of the first retransmission
-//! (RFC 3522); [`FRto`] watches what is acknowledged after a timeout (RFC 5682). Both decide before everything
-//! was retransmitted, so that what still waits for that goes back to the units in flight. An episode is decided
-//! once, by whatever detects it first.
+//! [`Eifel`](episodes::Eifel) compares the timestamp that an acknowledgement echoes with that of the first
+//! retransmission (RFC 3522); [`FRto`] checks which data is acknowledged after a timeout (RFC 5682). Both may
+//! decide before all units were retransmitted; the remaining ones then return to flight. An episode is
+//! decided once, by the first detector.
 
 use crate::outstanding::EpisodeId;
 use crate::state::State;
@@ -54,11 +56,11 @@ mod episodes;
 #[cfg(test)]
 mod tests;
 
-/// After a duplicate report that nothing explains, episodes that begin within so many units are not proven by
-/// duplicate reports.
+/// Episodes that begin within this many units after a duplicate report that cannot be attributed are not
+/// proven by duplicate reports.
 pub(crate) const DISTRUST_UNITS: u64 = 1000;
 
-/// The state of the detectors, if a mechanism needs it.
+/// The state of the detectors; `None` if the configuration needs none.
 #[derive(Debug)]
 pub(crate) struct SpuriousDetection(Option<Box<Detectors>>);
 
@@ -66,9 +68,9 @@ pub(crate) struct SpuriousDetection(Option<Box<Detectors>>);
 struct Detectors {
     /// Episodes that begin before this unit is sent are not proven by duplicate reports.
     distrust_through: u64,
-    /// The receiver has reported a duplicate before.
+    /// Whether the receiver has reported a duplicate before.
     has_seen_duplicates: bool,
-    /// A duplicate was reported since the last acknowledgement was processed.
+    /// Whether a duplicate was reported since the last ACK was processed.
     has_duplicate: bool,
     paths: Vec<PathEpisodes>,
 }
@@ -78,9 +80,9 @@ struct Detectors {
 struct PathEpisodes {
     episodes: Episodes,
     f_rto: FRto,
-    /// A spurious timeout since which no round trip was measured.
+    /// The last spurious timeout, until a round trip is measured after it.
     after_spurious: Option<AfterSpurious>,
-    /// The acknowledgement being processed brings a unit that was declared lost and had been sent once.
+    /// Whether the ACK being processed covers a unit that was declared lost and had been sent once.
     has_acked_original: bool,
 }
 
@@ -90,9 +92,9 @@ pub(crate) struct Acknowledged {
     /// The cumulative point, if it moved.
     pub(crate) advanced_to: Option<u64>,
     pub(crate) highest_newly_acked: Option<u64>,
-    /// New data could be sent.
+    /// Whether new data could be sent.
     pub(crate) has_new: bool,
-    /// When that was sent whose timestamp is echoed, give or take a tick.
+    /// When the packet was sent whose timestamp is echoed, and the length of a tick of that clock.
     pub(crate) echo: Option<(Instant, Duration)>,
 }
 
@@ -112,7 +114,7 @@ impl SpuriousDetection {
         self.0.iter_mut().for_each(|detectors| detectors.paths.push(PathEpisodes::default()));
     }
 
-    /// The path leads another way: nothing that is undecided will be decided.
+    /// Forgets the undecided episodes of `path`, whose packets take another route from now on.
     pub(crate) fn renew_path(&mut self, path: u8) {
         if let Some(path) = self.on_mut(path) {
             path.episodes.clear();
@@ -123,13 +125,13 @@ impl SpuriousDetection {
         }
     }
 
-    /// Nothing is outstanding any more.
+    /// Forgets all undecided episodes, when nothing is outstanding any more.
     pub(crate) fn clear(&mut self) {
         let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
         paths.for_each(|path| path.episodes.clear());
     }
 
-    /// Whether episodes are followed at all.
+    /// Whether episodes are recorded at all.
     #[inline]
     pub(crate) const fn is_on(&self) -> bool {
         self.0.is_some()
@@ -146,7 +148,7 @@ impl SpuriousDetection {
 
 /// Episodes.
 impl SpuriousDetection {
-    /// The window of `path` is about to be reduced because of `kind`.
+    /// Begins an episode of `path`, before its window is reduced because of `kind`.
     pub(crate) fn begin<P>(&mut self, path: u8, kind: SendCause, state: &mut State<P>) {
         let Some(detectors) = &mut self.0 else { return };
         let next = state.outstanding.next_unit();
@@ -157,12 +159,12 @@ impl SpuriousDetection {
         detectors.paths[usize::from(path)].episodes.begin(kind, before, is_provable);
     }
 
-    /// The episode that has begun on `path` retransmits nothing: there is nothing to be undone.
+    /// Cancels the episode that has begun on `path`, because it retransmits nothing.
     pub(crate) fn cancel(&mut self, path: u8) {
         self.on_mut(path).into_iter().for_each(|path| path.episodes.clear());
     }
 
-    /// A unit last sent over `path` is retransmitted because of `cause`. Returns its episode.
+    /// Called when a unit last sent over `path` is retransmitted because of `cause`. Returns its episode.
     pub(crate) fn on_resent(
         &mut self,
         now: Instant,
@@ -175,31 +177,33 @@ impl SpuriousDetection {
         episodes.on_resent(now).map(|number| EpisodeId { path, number })
     }
 
-    /// A transmission of `episode` is forgotten.
+    /// Called when a transmission of `episode` is forgotten.
     pub(crate) fn on_forgotten(&mut self, episode: Option<EpisodeId>) {
         let Some(EpisodeId { path, number }) = episode else { return };
         self.on_mut(path).into_iter().for_each(|path| path.episodes.doubt_through(number));
     }
 
-    /// A transmission of `episode` is reported as a duplicate. Returns whether that is the latest of its path.
+    /// Called when a transmission of `episode` is reported as a duplicate. Returns whether that is the latest
+    /// of its path.
     pub(crate) fn on_reported(&mut self, episode: EpisodeId) -> bool {
         let path = self.on_mut(episode.path);
         path.is_some_and(|path| path.episodes.on_reported(episode.number))
     }
 
-    /// A unit on `path` was certainly lost, or its fate cannot be determined: duplicate reports can no
-    /// longer prove what is undecided.
+    /// Makes the undecided episodes of `path` unprovable by duplicate reports, because a unit was certainly
+    /// lost or its fate cannot be determined.
     pub(crate) fn doubt(&mut self, path: u8) {
         self.on_mut(path).into_iter().for_each(|path| path.episodes.doubt());
     }
 
-    /// A duplicate is reported.
+    /// Called when a duplicate is reported.
     pub(crate) fn on_duplicate(&mut self) {
         self.0.iter_mut().for_each(|detectors| detectors.has_duplicate = true);
     }
 
-    /// The receiver reports something as a duplicate that was never retransmitted, with units up to `next` sent:
-    /// the network makes copies, and duplicate reports are not believed for a while (RFC 3708 §3 A.4).
+    /// Called when the receiver reports something as a duplicate that was never retransmitted, with units up
+    /// to `next` sent: the network makes copies, and duplicate reports are not believed for a while (RFC 3708
+    /// §3 A.4).
     pub(crate) fn on_unexplained_duplicate(&mut self, next: u64) {
         let Some(detectors) = &mut self.0 else { return };
         detectors.has_duplicate = true;
@@ -214,7 +218,7 @@ impl SpuriousDetection {
         latest.any(|episode| episode.kind == SendCause::FastRetransmit)
     }
 
-    /// The latest episode of `path` was spurious: it is decided.
+    /// Ends the latest episode of `path` as spurious, and returns it.
     pub(crate) fn settle(&mut self, path: u8) -> Option<Box<Episode>> {
         self.on_mut(path)?.episodes.settle()
     }
@@ -222,14 +226,15 @@ impl SpuriousDetection {
 
 /// Acknowledgements.
 impl SpuriousDetection {
-    /// An acknowledgement is about to be processed.
+    /// Called before an acknowledgement is processed.
     pub(crate) fn begin_ack(&mut self) {
         let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
         paths.for_each(|path| path.has_acked_original = false);
     }
 
-    /// A unit last sent over `path` is acknowledged that was declared lost and waited to be retransmitted. If it
-    /// had been sent once, its original has arrived; otherwise the transmission that arrived is unknown.
+    /// Called when a unit last sent over `path` is acknowledged that was declared lost and waited to be
+    /// retransmitted. If it had been sent once, its original has arrived; otherwise the transmission that
+    /// arrived is unknown.
     pub(crate) fn on_waiting_acked(&mut self, path: u8, is_original: bool) {
         let Some(path) = self.on_mut(path) else { return };
         path.has_acked_original |= is_original;
@@ -283,7 +288,7 @@ impl SpuriousDetection {
             && !state.outstanding.on(path).is_awaiting()
     }
 
-    /// The acknowledgement is processed.
+    /// Called when an ACK has been processed.
     pub(crate) fn end_ack(&mut self) {
         if let Some(detectors) = &mut self.0 {
             detectors.has_seen_duplicates |= std::mem::take(&mut detectors.has_duplicate);
@@ -293,10 +298,10 @@ impl SpuriousDetection {
 
 /// F-RTO.
 impl SpuriousDetection {
-    /// T3-rtx of `path` expired; `is_repeated`: as before over the same unit. It is not examined during a
-    /// recovery, nor before the units of the last one are acknowledged, unless the timer expired again over the
-    /// same (RFC 5682 §3.1 step 1). Nor is it where another path takes the retransmissions, whose
-    /// acknowledgements may overtake those of the originals.
+    /// Begins F-RTO after T3-rtx of `path` expired; `is_repeated` if it expired over the same unit before. A
+    /// timeout is not examined during a recovery, nor before the units of the last one are acknowledged,
+    /// unless it is a repeated one (RFC 5682 §3.1 step 1); nor if another path carries the retransmissions,
+    /// whose ACKs may overtake those of the originals.
     pub(crate) fn begin_f_rto<P>(&mut self, path: u8, is_repeated: bool, state: &State<P>) {
         if !state.config.spurious.f_rto || state.chooses_late() {
             return;
@@ -309,12 +314,12 @@ impl SpuriousDetection {
         path.f_rto = if may_begin { FRto::Repeating } else { FRto::Off };
     }
 
-    /// The timeout of `path` is examined no longer.
+    /// Ends F-RTO on `path`.
     pub(crate) fn end_f_rto(&mut self, path: u8) {
         self.on_mut(path).into_iter().for_each(|path| path.f_rto = FRto::Off);
     }
 
-    /// A packet of new data is sent over `path`.
+    /// Called when a packet of new data is sent over `path`.
     pub(crate) fn on_sent_new(&mut self, path: u8) {
         self.on_mut(path).into_iter().for_each(|path| path.f_rto.on_sent_new());
     }
@@ -335,7 +340,7 @@ impl SpuriousDetection {
         paths.any(|path| path.f_rto.prefers_new())
     }
 
-    /// Whether F-RTO holds back what is declared lost on `path`: everything but the first packet, until it has
+    /// Whether F-RTO holds back units declared lost on `path`: all but the first packet, until it has
     /// decided.
     pub(crate) fn holds_lost(&self, path: u8, may_retransmit_now: bool) -> bool {
         match self.on(path).map_or(FRto::Off, |path| path.f_rto) {
@@ -348,9 +353,9 @@ impl SpuriousDetection {
 
 /// Undo.
 impl SpuriousDetection {
-    /// `episode` of `path` was spurious, as `by` shows: its window goes back to where it was, by slow start and never
-    /// in a burst (RR-SCTP §4.2). If `by` decided before everything was retransmitted, the window first holds data in
-    /// flight, and lets no more of the `acked` bytes be sent at once than a first window does (RFC 4015 §3.1 step 9).
+    /// Undoes the spurious `episode` of `path`, which `by` detected: the window is restored by slow start,
+    /// never in a burst (RR-SCTP §4.2). If `by` decided before all units were retransmitted, the window first
+    /// covers data in flight, plus at most an initial window of the `acked` bytes (RFC 4015 §3.1 step 9).
     /// Returns whether that changed anything.
     pub(crate) fn undo<P>(
         &mut self,
@@ -378,7 +383,7 @@ impl SpuriousDetection {
         has_fallen
     }
 
-    /// The spurious timeout that the sample of what was sent over `path` at `sent_at` is the first after.
+    /// The last spurious timeout of `path`, if the packet sent at `sent_at` makes the first sample after it.
     pub(crate) fn take_spurious_before(
         &mut self,
         path: u8,
@@ -388,16 +393,16 @@ impl SpuriousDetection {
     }
 }
 
-/// Whether anything depends on what becomes of retransmissions: detectors do, and so does what learns of
-/// reordering from spurious ones.
+/// Whether episodes have to be recorded: for a detector, or for an adaptive reordering threshold, which
+/// learns from spurious retransmissions.
 fn follows_episodes(config: &RecoveryConfig) -> bool {
     let learns = matches!(config.loss_detection, LossDetection::Rack)
         || config.loss_detection.percentile().is_some();
     config.spurious.is_any() || config.tcp.eifel || learns
 }
 
-/// The RTO after a spurious timeout: the first round trip measured after it restarts the estimate
-/// anew, but not below what it was (RFC 4015 §3.1 step 11).
+/// The RTO after a spurious timeout: the first sample restarts the RTT estimate, but the RTO does not fall
+/// below that before the timeout (RFC 4015 §3.1 step 11).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AfterSpurious {
     /// When the first spurious retransmission was sent.

@@ -1,5 +1,4 @@
-//! The state that mechanisms look at, made without a sender; and what it says by itself: timers, thin
-//! streams, and where data goes.
+//! The state that mechanisms read, made without a sender: timers, thin streams, and the paths of data.
 
 use rexmit_core::trace::SendCause;
 

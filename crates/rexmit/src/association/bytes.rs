@@ -1,8 +1,8 @@
 //! Streams of bytes of any length, over messages of bounded size on an ordered stream.
 //!
-//! A writer cuts what is written into messages of at most 16 KiB with [`BYTES_PPID`]; SCTP has no empty messages, so
-//! the end is one byte with [`END_PPID`]: 0 after `shutdown`, 1 if the writer was dropped before. Both sides hold as
-//! much as their buffers (`send_buffer_bytes`, `receive_buffer_bytes`) and one message.
+//! A writer sends messages of at most 16 KiB with [`BYTES_PPID`]. The last message is one byte with
+//! [`END_PPID`], since SCTP has no empty messages: 0 after `shutdown`, 1 if the writer was dropped before.
+//! Each side buffers as much as `send_buffer_bytes` or `receive_buffer_bytes`, and one message.
 
 use std::io;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use crate::{SendError, TrySendError};
 
 /// The Payload Protocol Identifier of the messages of a stream of bytes.
 const BYTES_PPID: u32 = u32::from_be_bytes(*b"rxmb");
-/// That of the message that ends it.
+/// The Payload Protocol Identifier of the message that ends a stream of bytes.
 const END_PPID: u32 = u32::from_be_bytes(*b"rxme");
 
 /// The largest message of a stream of bytes, if `max_message_bytes` allows it.
@@ -28,10 +28,10 @@ const ABANDONED: &[u8] = &[1];
 type Sending = Pin<Box<dyn Future<Output = Result<(), SendError>> + Send>>;
 type Receiving = Pin<Box<dyn Future<Output = Option<InboundMessage>> + Send>>;
 
-/// Writes a stream of bytes: [`Stream::writer`].
+/// Writes a stream of bytes; made by [`Stream::writer`].
 ///
-/// A write waits while the association's send buffer is full. `shutdown` ends the stream; dropped before that, the
-/// writer tells the reader that the stream is not complete.
+/// A write waits while the association's send buffer is full. `shutdown` ends the stream. If the writer is
+/// dropped before, the reader gets an error, because the stream is incomplete.
 pub struct ByteWriter {
     stream: Stream,
     /// Bytes of a message at most.
@@ -41,7 +41,7 @@ pub struct ByteWriter {
     has_ended: bool,
 }
 
-/// Reads a stream of bytes: [`Stream::reader`].
+/// Reads a stream of bytes; made by [`Stream::reader`].
 ///
 /// Reading ends with the writer's `shutdown`. A stream that ends otherwise is an error: `UnexpectedEof` if the writer
 /// was dropped or the association has ended, `InvalidData` if a message was not sent by a [`ByteWriter`].
@@ -84,10 +84,10 @@ impl Stream {
         ByteWriter::new(self.clone())
     }
 
-    /// The stream of bytes that the peer writes on its stream of this number. While the reader exists,
-    /// [`Association::recv`] gets no messages of this stream, so make it before the peer can write: a message that
-    /// was taken already is missing. Messages are handed out in the order in which they have arrived:
-    /// one that is not taken delays those behind it, on other streams, too.
+    /// The stream of bytes that the peer writes on its stream of this number. Until it has ended or the reader is
+    /// dropped, [`Association::recv`] returns no messages of this stream. Make the reader before the peer can write,
+    /// because it misses messages that were received before. Messages are handed out in the order of their
+    /// arrival: a message that is not read delays those behind it, also of other streams.
     ///
     /// ```
     /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
@@ -221,21 +221,28 @@ impl ByteReader {
     fn on_received(&mut self, message: Option<InboundMessage>) {
         let Some(message) = message else {
             let what = "the association has ended before the stream of bytes";
-            return self.end = Some(Err((io::ErrorKind::UnexpectedEof, what)));
+            return self.end_with(Err((io::ErrorKind::UnexpectedEof, what)));
         };
         let is_complete = &*message.payload == COMPLETE;
         match message.ppid {
             BYTES_PPID if !message.unordered => self.rest = message.payload,
-            END_PPID if is_complete => self.end = Some(Ok(())),
+            END_PPID if is_complete => self.end_with(Ok(())),
             END_PPID => {
                 let what = "the writer was dropped before the end of the stream of bytes";
-                self.end = Some(Err((io::ErrorKind::UnexpectedEof, what)));
+                self.end_with(Err((io::ErrorKind::UnexpectedEof, what)));
             }
             _ => {
                 let what = "a message that is no part of a stream of bytes";
-                self.end = Some(Err((io::ErrorKind::InvalidData, what)));
+                self.end_with(Err((io::ErrorKind::InvalidData, what)));
             }
         }
+    }
+
+    /// Nothing is read any more. What the peer sends on this stream all the same is for `recv`: it would delay the
+    /// messages of all streams for as long as the reader exists.
+    fn end_with(&mut self, end: Result<(), (io::ErrorKind, &'static str)>) {
+        self.end = Some(end);
+        self.stream.association().remove_reader(self.stream.number());
     }
 }
 
@@ -273,6 +280,8 @@ fn receive(association: Association, stream: u16) -> Receiving {
 impl Drop for ByteReader {
     fn drop(&mut self) {
         self.receiving = None;
-        self.stream.association().remove_reader(self.stream.number());
+        if self.end.is_none() {
+            self.stream.association().remove_reader(self.stream.number());
+        }
     }
 }

@@ -1,12 +1,11 @@
-//! Where tasks wait for an association.
+//! The state of an association that its tasks wait on.
 
 use rexmit_sctp::AssociationId;
 use tokio::sync::Notify;
 
-/// The waiting rooms of one association, shared by its handles and its endpoint.
+/// The notifications of one association, shared by its handles and its endpoint.
 ///
-/// Who waits takes its place first, then looks at the state, then waits: what happens in between
-/// is not missed.
+/// A task registers first, then looks at the state, then waits, so that it misses no change in between.
 #[derive(Debug)]
 pub(crate) struct Cell {
     pub(crate) id: AssociationId,

@@ -1,4 +1,4 @@
-//! Clients in one call: a name whose addresses are tried, each on a socket of its own.
+//! Connecting by name: the addresses of the name are tried, each on a socket of its own.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -29,19 +29,20 @@ const HEAD_START: Duration = Duration::from_secs(1);
 type Attempt<'a> = Pin<Box<dyn Future<Output = Result<Association, ConnectError>> + Send + 'a>>;
 
 impl Association {
-    /// Begins an encrypted association with the server at `address`, with the default configuration (`interactive`,
-    /// SCTP port 5000), and waits until it is established, 10 s at most. `trust` has the fingerprint of the server;
-    /// this side shows a new certificate.
+    /// Begins an encrypted association with the server at `address`, with the default configuration
+    /// (`interactive`, SCTP port 5000), and waits until it is established, 10 s at most. `trust` contains the
+    /// fingerprint of the server's certificate; this side uses a new certificate.
     ///
-    /// `address` is a socket address, or a name with a UDP port, as `"game.example:9899"`. The addresses of a name are
-    /// tried in their order: the next one when one has failed, or has not answered for a second (RFC 8305). The first
-    /// association that is established is returned; attempts that are not finished are cancelled.
+    /// `address` is a socket address, or a name with a UDP port, as `"game.example:9899"`. The addresses of a
+    /// name are tried in order, the next one when an attempt has failed or has lasted one second (compare RFC
+    /// 8305). The first association that is established is returned; unfinished attempts are cancelled.
     ///
     /// Each association has a socket of its own. For several on one socket, for one that also accepts, and for other
     /// [`TimeLimits`], use [`Endpoint::bind`] and [`Endpoint::connect`].
     ///
     /// # Errors
-    /// When the name cannot be resolved, or no address answers or accepts: the error is that of the last address.
+    /// If the name cannot be resolved, or no address answers or accepts; the error is that of the last
+    /// address.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
@@ -56,11 +57,11 @@ impl Association {
     }
 
     /// As [`connect`](Self::connect), with a configuration ([`EndpointConfig`], or
-    /// [`AssociationConfig`](crate::AssociationConfig) where only that differs) and an identity of one's own.
+    /// [`AssociationConfig`](crate::AssociationConfig) if only that differs) and an identity.
     /// [`EndpointConfig::port`] is the SCTP port of both sides.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect), and when the configuration is invalid.
+    /// As [`connect`](Self::connect), or if the configuration is invalid.
     ///
     /// # Panics
     /// As [`connect`](Self::connect).
@@ -119,7 +120,7 @@ async fn connect_first(
         .unwrap_or_else(|| Err(unresolved(std::io::ErrorKind::NotFound.into())))
 }
 
-/// One attempt, until [`TimeLimits::connect`] after `start`.
+/// Makes one attempt, until [`TimeLimits::connect`] after `start`.
 async fn connect_to(
     remote: SocketAddr,
     config: &EndpointConfig,

@@ -22,7 +22,8 @@ pub struct Delivery {
     /// Whether the peer delivers the message after those sent before it on its stream, or as soon as it is
     /// complete (RFC 9260 §6.6). Default true.
     pub ordered: bool,
-    /// When retransmission of the message is given up. Default never.
+    /// How long delivery of the message is attempted. Default [`Reliability::Full`]: until the association
+    /// ends.
     pub reliability: Reliability,
     /// Payload protocol identifier, which the peer's application receives with the message (RFC 9260 §3.3.1).
     /// Default 0: not specified.
@@ -38,27 +39,28 @@ impl Default for Delivery {
 }
 
 impl Delivery {
-    /// After the messages sent before it on its stream.
+    /// Ordered delivery: after the messages sent before it on its stream.
     #[must_use]
     pub const fn ordered() -> Self {
         Self { ordered: true, reliability: Reliability::Full, ppid: 0, immediate: false }
     }
 
-    /// As soon as the message is complete at the peer.
+    /// Unordered delivery: as soon as the message is complete at the peer.
     #[must_use]
     pub const fn unordered() -> Self {
         Self { ordered: false, ..Self::ordered() }
     }
 
-    /// Gives the message up once `lifetime` has passed since it was accepted (RFC 3758 §4.1):
-    /// [`Event::MessageFailed`](crate::Event::MessageFailed).
+    /// Abandons the message once `lifetime` has passed since it was accepted (RFC 3758 §4.1), which
+    /// [`Event::MessageFailed`](crate::Event::MessageFailed) reports. Replaces
+    /// [`max_retransmissions`](Self::max_retransmissions).
     #[must_use]
     pub const fn lifetime(self, lifetime: Duration) -> Self {
         Self { reliability: Reliability::Timed(lifetime), ..self }
     }
 
-    /// Gives the message up when one of its chunks would have to be retransmitted more often than `most` times
-    /// (RFC 7496 §3.1); 0 sends every chunk once. It replaces a [`lifetime`](Self::lifetime).
+    /// Abandons the message when one of its chunks would have to be retransmitted more than `most` times (RFC
+    /// 7496 §3.1); 0 sends every chunk once. Replaces [`lifetime`](Self::lifetime).
     #[must_use]
     pub const fn max_retransmissions(self, most: u16) -> Self {
         Self { reliability: Reliability::MaxRetransmissions(most), ..self }

@@ -17,7 +17,7 @@ use rexmit_sctp::{
 
 use crate::endpoint::{Endpoint, Established, Received, Recipients, Shared};
 use crate::event::Event;
-use crate::limits::{SHUTDOWN_TOO_LONG, within};
+use crate::limits::{SHUTDOWN_TOO_LONG, while_it_falls};
 use crate::{SendError, TrySendError};
 pub(crate) use cell::Cell;
 pub use delivery::Delivery;
@@ -25,14 +25,13 @@ pub use stream::Stream;
 
 /// A handle of an association with a peer.
 ///
-/// Clones are handles of the same association; every method can be called from any of them, by
-/// several tasks at once. Unless many messages are sent in a row, sending happens in the calling
-/// task: the packet is with the system when the call returns, congestion and flow control
-/// permitting.
+/// Clones are handles of the same association; every method can be called from any of them, by several tasks
+/// at once. Unless many messages are sent in a row, the calling task sends: if congestion and flow control
+/// allow, the operating system has the packet when the call returns.
 ///
 /// Dropping the last handle of an open association shuts it down gracefully in the background, as long as the
-/// tokio runtime runs: sent messages are still delivered, received ones are discarded. A program that is about to
-/// end calls [`shutdown`](Self::shutdown) and waits for it. [`abort`](Self::abort) ends the association at once.
+/// tokio runtime runs: sent messages are still delivered, received ones are discarded. A program should await
+/// [`shutdown`](Self::shutdown) before it exits. [`abort`](Self::abort) ends the association at once.
 #[derive(Clone, Debug)]
 pub struct Association {
     handle: Arc<Handle>,
@@ -76,39 +75,40 @@ impl Association {
         Self { _endpoint: Some(Arc::new(endpoint)), ..self }
     }
 
-    /// The number that the endpoint's [trace events](crate::Endpoint::set_trace) give it. It is
-    /// used again after the association is gone.
+    /// The number of the association in the endpoint's [trace events](crate::Endpoint::set_trace). It may be
+    /// used again after the association has ended.
     #[must_use]
     pub fn trace_number(&self) -> u32 {
         self.cell().id.index()
     }
 
-    /// Where the peer was when the association began.
+    /// The peer's address when the association began.
     #[must_use]
     pub const fn peer_addr(&self) -> SocketAddr {
         self.established.peer
     }
 
-    /// The certificate that the peer has proved to be its own; `None` if the association is not encrypted.
+    /// The fingerprint of the certificate that the peer has proved to own; `None` if the association is not
+    /// encrypted.
     #[cfg(feature = "dtls")]
     #[must_use]
     pub const fn peer_fingerprint(&self) -> Option<rexmit_dtls::Fingerprint> {
         self.established.fingerprint
     }
 
-    /// How many outgoing streams there are: 0 to one less than this.
+    /// The number of outgoing streams, which are numbered from 0.
     #[must_use]
     pub const fn outbound_streams(&self) -> u16 {
         self.established.outbound_streams
     }
 
-    /// How many incoming streams there are.
+    /// The number of incoming streams, which are numbered from 0.
     #[must_use]
     pub const fn inbound_streams(&self) -> u16 {
         self.established.inbound_streams
     }
 
-    /// The outgoing stream `number`. Sending fails if there is no such stream.
+    /// The outgoing stream `number`. Sending on it fails if there is no such stream.
     #[must_use]
     pub fn stream(&self, number: u16) -> Stream {
         Stream::new(self.clone(), number)
@@ -116,13 +116,13 @@ impl Association {
 
     /// Sends a message, as soon as the send buffer has room for it.
     ///
-    /// When it returns, the message is accepted: it will be delivered, or an
-    /// [`Event::MessageFailed`] says that it was not. A peer drops a message that is larger than its own
-    /// `max_message_bytes`, and does not report it: raise the limit on both sides. Dropping the future before that sends
-    /// nothing.
+    /// When it returns, the message is accepted: it will be delivered, or [`Event::MessageFailed`] reports
+    /// that it was not. A peer drops a message that is larger than its own `max_message_bytes` without
+    /// telling this side: raise the limit on both sides. If the future is dropped before it is ready, nothing
+    /// is sent.
     ///
     /// # Errors
-    /// When the association is closing, or the message is one that cannot be sent.
+    /// See [`SendError`].
     pub async fn send(&self, message: OutboundMessage) -> Result<MessageId, SendError> {
         loop {
             let writable = self.cell().writable.notified();
@@ -147,8 +147,8 @@ impl Association {
     /// Receives the next message; `None` once the association has ended and everything that had
     /// arrived was received. [`closed`](Self::closed) then says how it ended.
     ///
-    /// Who does not receive makes the peer wait once the receive buffer is full. Dropping the
-    /// future loses nothing.
+    /// If the application does not receive, the peer has to wait when the receive buffer is full. Dropping
+    /// the future loses no message.
     pub async fn recv(&self) -> Option<InboundMessage> {
         self.recv_of(None).await
     }
@@ -165,7 +165,7 @@ impl Association {
         }
     }
 
-    /// A message, if one has arrived.
+    /// The next message; `None` if there is none now, or the association has ended.
     #[must_use]
     pub fn try_recv(&self) -> Option<InboundMessage> {
         match self.receive(None) {
@@ -194,9 +194,10 @@ impl Association {
         self.handle.shared.with_on_drop(|state, _| state.change_recipients(id, remove));
     }
 
-    /// The next event; `None` after [`Event::Closed`]. Each event goes to one of those who wait.
+    /// The next event; `None` after [`Event::Closed`]. If several tasks wait, each event goes to one of them.
     ///
-    /// Unread events are kept up to a limit, then counted: [`Event::Missed`].
+    /// Unread events are stored up to a limit ([`event`](crate::event)); further ones are counted by
+    /// [`Event::Missed`].
     pub async fn event(&self) -> Option<Event> {
         loop {
             let event = self.cell().event.notified();
@@ -214,30 +215,30 @@ impl Association {
         }
     }
 
-    /// An event, if one is waiting.
+    /// The next event; `None` if there is none now.
     #[must_use]
     pub fn try_event(&self) -> Option<Event> {
         self.handle.shared.lock().associations.get_mut(&self.cell().id)?.events.pop()
     }
 
-    /// Traffic, losses and retransmissions so far, or until the end.
+    /// Counters and state of the association; final once it has ended.
     #[must_use]
     pub fn statistics(&self) -> AssociationStatistics {
         self.handle.shared.lock().association_statistics(self.cell().id)
     }
 
-    /// Has data take `path` while it works: its place in the
-    /// [paths](AssociationStatistics::paths). An [`Event::DataPathChanged`] says when they do.
+    /// Makes `path`, an index into [`paths`](AssociationStatistics::paths), the primary path, which carries
+    /// new data while it works. [`Event::DataPathChanged`] reports the change.
     ///
     /// # Errors
-    /// When there is no such path, or it is not confirmed.
+    /// If there is no such path, or it is not confirmed.
     pub fn set_primary(&self, path: u8) -> Result<(), PrimaryError> {
         let id = self.cell().id;
         self.handle.shared.with(|state, now| state.sctp.set_primary(now, id, path))
     }
 
-    /// This host has `address`, too (RFC 5061). An [`Event::AddressChanged`] says when the peer knows,
-    /// which is when it is sent from. The endpoint must be bound to a wildcard address.
+    /// Adds a local address (RFC 5061). It is used for sending once the peer has acknowledged it, which
+    /// [`Event::AddressChanged`] reports. The endpoint must be bound to a wildcard address.
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -246,8 +247,8 @@ impl Association {
         self.handle.shared.with(|state, now| state.sctp.add_address(now, id, address))
     }
 
-    /// This host has `address` no more: nothing leaves from it from now on, and what was under way leaves
-    /// from another at once. An [`Event::AddressChanged`] says when the peer knows.
+    /// Removes a local address: nothing is sent from it from now on, and unacknowledged data is retransmitted
+    /// from another at once. [`Event::AddressChanged`] reports when the peer has acknowledged it.
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -256,7 +257,7 @@ impl Association {
         self.handle.shared.with(|state, now| state.sctp.delete_address(now, id, address))
     }
 
-    /// Asks the peer to send to `address` of ours while it can.
+    /// Asks the peer to send to our address `address` while it works (RFC 5061 §4.2.4).
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -265,9 +266,9 @@ impl Association {
         self.handle.shared.with(|state, now| state.sctp.set_peer_primary(now, id, address))
     }
 
-    /// This host is at `address` from now on, and nowhere else: it has changed its network; unspecified:
-    /// wherever the system sends from. Everything is held back until the peer knows, and then goes on. An
-    /// endpoint that is bound to one address changes that by [`Endpoint::rebind`](crate::Endpoint::rebind).
+    /// Replaces all local addresses by `address`, after the host has changed its network; unspecified: the
+    /// address that the system sends from. Data is held back until the peer has acknowledged the change. For
+    /// an endpoint that is bound to one address use [`Endpoint::rebind`](crate::Endpoint::rebind).
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -276,30 +277,30 @@ impl Association {
         self.handle.shared.with(|state, now| state.sctp.move_to(now, id, address))
     }
 
-    /// Asks the peer to reset outgoing streams (RFC 6525), all of them if `streams` is empty. An
-    /// [`Event::StreamsReset`] tells the outcome.
+    /// Resets outgoing streams to sequence number 0 (RFC 6525); all of them if `streams` is empty.
+    /// [`Event::StreamsReset`] reports the result.
     ///
     /// # Errors
-    /// When it cannot be asked for.
+    /// See [`ResetError`].
     pub fn reset_streams(&self, streams: &[u16]) -> Result<(), ResetError> {
         let id = self.cell().id;
         self.handle.shared.with(|state, now| state.sctp.reset_streams(now, id, streams))
     }
 
-    /// Changes what is done about loss while the association is thin, from now on; streams that were
-    /// singled out by [`Stream::set_thin`] keep their own.
+    /// Sets the mechanisms of the association while it is thin. Streams singled out by [`Stream::set_thin`]
+    /// keep theirs.
     ///
     /// # Errors
-    /// When the association is gone, or the values make no sense.
+    /// If the association has ended, or a value is out of its range.
     pub fn set_thin(&self, thin: ThinConfig) -> Result<(), ThinError> {
         let id = self.cell().id;
         self.handle.shared.with(|state, now| state.sctp.set_thin(now, id, thin))
     }
 
-    /// Schedules the streams by another rule from now on.
+    /// Changes the stream scheduler.
     ///
     /// # Errors
-    /// When the association is gone.
+    /// If the association has ended.
     pub fn set_scheduling(&self, scheduling: Scheduling) -> Result<(), PriorityError> {
         let id = self.cell().id;
         self.handle.shared.with(|state, now| state.sctp.set_scheduling(now, id, scheduling))
@@ -327,16 +328,17 @@ impl Association {
     /// Returns the close reason when it has ended; only [`CloseReason::Shutdown`]
     /// means that the peer received everything.
     ///
-    /// After [`TimeLimits::shutdown`](crate::TimeLimits) (5 s by default) the association is aborted.
+    /// After [`TimeLimits::shutdown`](crate::TimeLimits) (5 s by default) without progress the association is aborted.
     ///
-    /// Go on receiving meanwhile if the peer may be sending: it cannot finish otherwise.
+    /// Continue to receive meanwhile if the peer may be sending: otherwise it cannot finish.
     pub async fn shutdown(&self) -> CloseReason {
         let id = self.cell().id;
         let limit = self.handle.shared.with(|state, now| {
             state.sctp.shutdown(now, id);
             state.time_limits.shutdown
         });
-        match within(limit, self.closed()).await {
+        let left = || self.statistics().send_buffered_bytes;
+        match while_it_falls(limit, left, self.closed()).await {
             Some(reason) => reason,
             None => {
                 self.abort(SHUTDOWN_TOO_LONG);
@@ -345,14 +347,14 @@ impl Association {
         }
     }
 
-    /// Ends the association at once, telling the peer `reason`. Messages that were not acknowledged
+    /// Aborts the association at once; the peer gets `reason` (its first 400 bytes). Unacknowledged messages
     /// fail.
     pub fn abort(&self, reason: &[u8]) {
         let id = self.cell().id;
         self.handle.shared.with(|state, now| state.sctp.abort(now, id, reason));
     }
 
-    /// Waits until the association has ended, and says how.
+    /// Waits until the association has ended, and returns how.
     pub async fn closed(&self) -> CloseReason {
         loop {
             let changed = self.cell().changed.notified();
@@ -363,7 +365,7 @@ impl Association {
         }
     }
 
-    /// How the association ended, if it has.
+    /// How the association ended; `None` if it has not.
     #[must_use]
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.handle.shared.lock().associations.get(&self.cell().id)?.closed.clone()

@@ -28,40 +28,41 @@ impl Stream {
         self.number
     }
 
-    /// The association that it is a stream of.
+    /// The association of the stream.
     #[must_use]
     pub const fn association(&self) -> &Association {
         &self.association
     }
 
-    /// Singles the stream out: while it is thin, whatever the other streams send, this is done about
-    /// its losses. `None` lets it count as the association again; see [`Association::set_thin`].
+    /// Singles out the stream: whether it is thin depends on its own packets in flight only, and `thin` are
+    /// its mechanisms. With `None` it counts as part of the association again; see [`Association::set_thin`].
     ///
     /// # Errors
-    /// When the association is gone, there is no such stream, too many were singled out, or the
-    /// values make no sense.
+    /// If the association has ended, there is no such stream, too many were singled out, or a value is out of
+    /// its range.
     pub fn set_thin(&self, thin: Option<ThinConfig>) -> Result<(), ThinError> {
         self.association.set_stream_thin(self.number, thin)
     }
 
-    /// Sets the priority of what the stream sends from now on: the higher goes first with
-    /// [`Scheduling::Priority`](crate::Scheduling::Priority), and it is the weight with
-    /// [`Scheduling::WeightedFairQueueing`](crate::Scheduling::WeightedFairQueueing). A stream begins with
-    /// [`DEFAULT_PRIORITY`](crate::DEFAULT_PRIORITY).
+    /// Sets the priority of the data that the stream sends from now on, initially
+    /// [`DEFAULT_PRIORITY`](crate::DEFAULT_PRIORITY). With
+    /// [`Scheduling::Priority`](crate::Scheduling::Priority) the stream with the higher value is sent first;
+    /// with [`Scheduling::WeightedFairQueueing`](crate::Scheduling::WeightedFairQueueing) it is the weight.
+    /// Other schedulers ignore it.
     ///
     /// # Errors
-    /// When the association is gone, or there is no such stream.
+    /// If the association has ended, or there is no such stream.
     pub fn set_priority(&self, priority: u16) -> Result<(), PriorityError> {
         self.association.set_stream_priority(self.number, priority)
     }
 
-    /// A message of this stream, to be changed and sent with [`Association::send`].
+    /// An ordered, reliable message for this stream, to be modified and sent with [`Association::send`].
     #[must_use]
     pub fn message(&self, payload: impl Into<Bytes>) -> OutboundMessage {
         OutboundMessage::new(self.number, payload)
     }
 
-    /// Sends a message after those before it, reliably.
+    /// Sends a message, ordered and reliably.
     ///
     /// # Errors
     /// As [`Association::send`].
@@ -69,7 +70,7 @@ impl Stream {
         self.association.send(self.message(payload)).await
     }
 
-    /// Sends a message whose [`Delivery`] says whether it is ordered, and when it is given up.
+    /// Sends a message with the order and lifetime that `delivery` describes.
     ///
     /// ```
     /// # async fn example(association: rexmit::Association) -> Result<(), rexmit::SendError> {

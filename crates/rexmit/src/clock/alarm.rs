@@ -27,10 +27,10 @@ use super::system::Timer;
 pub struct Alarm(Timer);
 
 impl Alarm {
-    /// An alarm that is not set.
+    /// An alarm that is not armed.
     ///
     /// # Errors
-    /// When the process has no file descriptor left (Linux).
+    /// If the process has no file descriptor left (Linux).
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver (Linux) or its timer (elsewhere) enabled.
@@ -38,23 +38,23 @@ impl Alarm {
         Timer::new().map(Self)
     }
 
-    /// Makes sure that the alarm goes off at `deadline` at the latest.
+    /// Arms the alarm to expire at `deadline` at the latest.
     ///
-    /// It may go off earlier, namely at an earlier deadline that was set before and has not been
-    /// waited for: look at the clock and set it again.
+    /// It may expire earlier, at an earlier deadline that was armed before and not waited for: compare the
+    /// time, and arm it again.
     pub fn arm(&mut self, deadline: Instant) {
         self.0.arm(deadline);
     }
 
-    /// Ready once the alarm has gone off; it is not set any more after that.
+    /// Ready once the alarm has expired, which disarms it.
     ///
     /// # Errors
-    /// When the runtime is shutting down.
+    /// If the runtime is shutting down.
     pub fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.0.poll_expired(cx)
     }
 
-    /// Waits until the alarm goes off.
+    /// Waits until the alarm expires.
     ///
     /// # Errors
     /// As [`poll_expired`](Self::poll_expired).

@@ -76,7 +76,7 @@ impl TimerFd {
         self.armed = deadline;
     }
 
-    /// Takes the expiry, if the timer has fired.
+    /// Reads the expiry, if the timer has expired.
     pub(crate) fn take_expiry(&mut self) -> io::Result<()> {
         self.fd.read_exact(&mut [0; 8])?;
         self.armed = Instant::FAR_FUTURE;

@@ -1,4 +1,4 @@
-//! The one place that reads the operating system's clock, and the ways to wait for a deadline.
+//! The operating system's clock, which is read only here, and the ways to wait for a deadline.
 //!
 //! On Linux, time is `CLOCK_MONOTONIC` itself, with the kernel's origin: instants of two processes on
 //! one machine compare, so a receiver can subtract the time that a sender wrote into its message. The
@@ -44,19 +44,19 @@ pub fn now() -> Instant {
     Instant::from_nanos(system::monotonic_nanos())
 }
 
-/// How much later the wall clock (`CLOCK_REALTIME`, since 1970) stands than [`now`].
+/// The wall clock (`CLOCK_REALTIME`, since 1970) minus [`now`].
 ///
-/// Kernel time stamps of packets are wall-clock time; subtracting this gives an [`Instant`]. It
-/// changes when the clock is set, so it is read anew for every batch of packets.
+/// Kernel time stamps of packets are wall-clock time; subtracting this gives an [`Instant`]. It changes when
+/// the clock is set, so it is read again for every batch of packets.
 #[cfg(all(feature = "emulator", target_os = "linux"))]
 pub(crate) fn wall_clock_offset() -> std::time::Duration {
     let monotonic = system::monotonic_nanos();
     std::time::Duration::from_nanos(linux::wall_clock_nanos().saturating_sub(monotonic))
 }
 
-/// Sleeps until `deadline`, up to about two milliseconds too long.
+/// Sleeps until `deadline`, or up to about two milliseconds longer.
 ///
-/// For application timers, of which there may be many. See the [module](self) for the alternative.
+/// For application timers, of which there may be many. For higher precision see [`Alarm`].
 ///
 /// # Panics
 /// Outside a tokio runtime with its timer enabled.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use tokio::time::Sleep;
 
-/// Longest wait of tokio's timer that is asked for; a timer that expires early is set again.
+/// The longest wait requested from tokio's timer; a timer that expires early is armed again.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 /// Nanoseconds since the first call, and a second more: zero is the past.

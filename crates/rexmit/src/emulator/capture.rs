@@ -14,7 +14,7 @@ use crate::clock;
 
 /// Packets that may wait for the disk; others are missing in the capture, and counted.
 const MAX_WAITING: usize = 8192;
-/// What Linux gives packets unless told otherwise. The relay does not see what the sender chose.
+/// The default hop limit of Linux; the relay does not see the one that the sender chose.
 const HOP_LIMIT: u8 = 64;
 /// SCTP's IP protocol number, which packets in UDP do not use.
 const IP_PROTOCOL: u8 = 132;
@@ -22,10 +22,10 @@ const IP_PROTOCOL: u8 = 132;
 /// Under which addresses a packet is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shown {
-    /// Under those in its own IP header.
+    /// With the IP header of the packet itself.
     #[cfg(feature = "tun")]
     AsItIs,
-    /// From the first to the second, with headers made up.
+    /// Between these addresses (source, destination), with synthesized headers.
     Between(SocketAddr, SocketAddr),
 }
 
@@ -65,7 +65,7 @@ impl Recorder {
         Ok((Self { waiting, wall_clock_offset, missed: 0 }, thread))
     }
 
-    /// A packet left the link, or was dropped if there is a comment. Never waits.
+    /// Records a packet that was delivered by the link, or dropped if there is a comment. Never waits.
     pub(super) fn record(
         &mut self,
         at: Instant,
@@ -84,8 +84,8 @@ impl Recorder {
     }
 }
 
-/// Writes what is seen until the recorder is gone. Whenever nothing waits it flushes, so that the
-/// file can be read meanwhile and survives a killed process.
+/// Writes recorded packets until the recorder is dropped. Flushes whenever nothing waits, so that the file
+/// can be read meanwhile and survives a killed process.
 fn write(
     out: impl Write,
     interfaces: [&'static str; 2],
@@ -125,7 +125,8 @@ fn write_one<W: Write>(writer: &mut CaptureWriter<W>, sighting: &Sighting) -> io
     })
 }
 
-/// The relay may listen on one family and forward to the other; a packet has one only.
+/// Converts the IPv4 address of a mixed pair to an IPv4-mapped IPv6 address: the relay may listen on one
+/// family and forward to the other, but a captured packet has one family.
 fn of_one_family(source: SocketAddr, destination: SocketAddr) -> (SocketAddr, SocketAddr) {
     if source.is_ipv4() == destination.is_ipv4() {
         return (source, destination);
@@ -141,7 +142,7 @@ fn of_one_family(source: SocketAddr, destination: SocketAddr) -> (SocketAddr, So
 mod tests {
     use super::*;
 
-    /// A disk that stands still until the other end of the channel is dropped.
+    /// A disk that blocks until the other end of the channel is dropped.
     struct Stalled(Receiver<()>);
 
     impl Write for Stalled {

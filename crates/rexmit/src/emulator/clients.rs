@@ -9,7 +9,7 @@ use rexmit_core::Instant;
 
 use super::socket::RelaySocket;
 
-/// Never used twice, so that a packet for a forgotten client does not reach another one.
+/// An id is never used twice, so that a packet for a forgotten client does not reach another one.
 pub(super) type ClientId = usize;
 
 /// One client: its address, and the socket that speaks to the server for it.
@@ -20,7 +20,7 @@ pub(super) struct Client {
     last_active: Instant,
 }
 
-/// Everybody who sent to the emulator lately.
+/// The clients that have recently sent to the emulator.
 #[derive(Debug)]
 pub(super) struct Clients {
     by_id: BTreeMap<ClientId, Client>,
@@ -28,7 +28,7 @@ pub(super) struct Clients {
     next_id: ClientId,
     max_clients: usize,
     idle_timeout: Duration,
-    /// No client is due before this.
+    /// A lower bound of the time at which a client expires.
     next_expiry: Instant,
 }
 
@@ -78,7 +78,7 @@ impl Clients {
         Ok(Some(id))
     }
 
-    /// The client sent or received something.
+    /// Called when the client sent or received something: its idle time begins again.
     pub(super) fn touch(&mut self, now: Instant, id: ClientId) {
         if let Some(client) = self.by_id.get_mut(&id) {
             client.last_active = now;

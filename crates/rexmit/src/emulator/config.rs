@@ -13,7 +13,7 @@ config! {
     /// The configuration of the emulator.
     #[derive(Clone, Debug)]
     pub struct EmulatorConfig {
-        /// Where clients send to. Port 0 lets the system choose.
+        /// The address on which clients are served. Port 0 lets the system choose.
         pub listen: SocketAddr,
         /// The server their packets are forwarded to.
         pub to: SocketAddr,
@@ -21,17 +21,17 @@ config! {
         pub forward: PathConfig,
         /// The path from the server to the clients.
         pub backward: PathConfig,
-        /// Most clients at a time; packets of others are dropped. Default 1024.
+        /// The most clients at a time; packets of further ones are dropped. Default 1024.
         pub max_clients: usize,
-        /// A client that neither sent nor received for so long is forgotten. Default 60 s.
+        /// How long a client may neither send nor receive before it is forgotten. Default 60 s.
         pub client_idle_timeout: Duration,
-        /// Most packets under way in each direction; more are dropped. Default 100,000.
+        /// The most packets on the path in each direction; further ones are dropped. Default 100,000.
         pub max_packets_under_way: usize,
-        /// Whether the relay's thread asks for the best [`Priority`] that the system grants it. Default
-        /// true: without it, a busy machine shows in the delays.
+        /// Whether the relay's thread requests the best [`Priority`] that the system grants. Default true:
+        /// otherwise other load of the machine adds to the delays.
         pub raise_priority: bool,
-        /// Where the paths' randomness comes from. Default `Seed::from_u64(1)`: the same packets in the
-        /// same order meet the same fate in each run.
+        /// The seed of the paths' randomness: with the same seed, the same packets in the same order have the
+        /// same fate. Default `Seed::from_u64(1)`.
         pub seed: Seed,
     }
 }
@@ -66,7 +66,7 @@ impl EmulatorConfig {
 }
 
 config! {
-    /// What every emulator is to do, whatever its packets come from.
+    /// The part of the configuration that both emulators share.
     #[derive(Clone, Debug)]
     pub struct LinkConfig {
         /// The path from the near end to the far one.

@@ -1,4 +1,4 @@
-//! One direction of the emulated link, with the packets that are under way on it.
+//! One direction of the emulated link, with the packets on it.
 
 use rexmit_core::{Instant, Seed};
 use rexmit_netsim::capture::loss_comment;
@@ -14,18 +14,18 @@ const OVERFLOWED: &str = "dropped by the emulator: too many packets under way";
 pub(super) enum Bound {
     /// From a client to the server, from the near device to the far one.
     Forward = 0,
-    /// Back.
+    /// From the server to a client, from the far device to the near one.
     Backward = 1,
 }
 
-/// A packet under way, with what the link has to remember of it.
+/// A packet on the path, with the link's data about it.
 #[derive(Clone, Debug)]
 pub(super) struct Packet<T> {
     pub(super) tag: T,
     pub(super) bytes: Vec<u8>,
 }
 
-/// The path, and what was dropped around it.
+/// The path, and counts of packets dropped outside its model.
 #[derive(Debug)]
 pub(super) struct Direction<T> {
     pipe: Pipe<Packet<T>>,
@@ -72,7 +72,7 @@ impl<T: Clone> Direction<T> {
         Some(arrival)
     }
 
-    /// A packet that came out of the path could not be sent.
+    /// Called when a packet that came out of the path could not be sent.
     pub(super) fn on_unsent(&mut self) {
         self.unsent += 1;
     }

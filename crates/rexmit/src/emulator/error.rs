@@ -11,10 +11,10 @@ use crate::error::BindError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EmulatorError {
-    /// The address to listen on cannot be had.
+    /// The address to listen on cannot be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// A path that cannot be.
+    /// The configuration of a path is invalid.
     #[error("the {direction} path: {source}")]
     Path {
         /// `forward` or `backward`.
@@ -22,7 +22,7 @@ pub enum EmulatorError {
         /// The mistake.
         source: ConfigError,
     },
-    /// The system refused something that it normally grants.
+    /// Another error of the operating system.
     #[error("the emulator could not be set up: {0}")]
     Io(#[from] io::Error),
 }

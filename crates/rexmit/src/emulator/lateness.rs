@@ -1,4 +1,4 @@
-//! How late packets left: the emulator's measure of itself.
+//! How late packets were sent, as the emulator measures it.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use hdrhistogram::Histogram;
 use rexmit_core::{Instant, millis};
 use serde::Serialize;
 
-/// Longer latenesses are counted as this.
+/// The largest lateness that is distinguished; longer ones are counted as this one.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Time between when packets were to leave and when they had been sent; in JSON `p50_ms`, `p99_ms`, `p99.9_ms` and
+/// The time from when packets were due until they were sent; in JSON `p50_ms`, `p99_ms`, `p99.9_ms` and
 /// `max_ms`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Lateness {

@@ -1,12 +1,12 @@
-//! The link emulator: a relay in real time that treats packets as a path model says.
+//! The link emulator: a relay in real time that delays, drops and reorders packets as a path model says.
 //!
-//! There are two. [`Emulator`] relays UDP between sockets, and is described first; [`TunEmulator`]
-//! relays IP packets between two TUN devices, so that any program runs over the modelled path.
+//! [`Emulator`] relays UDP between sockets; [`TunEmulator`] relays IP packets between two TUN devices, so
+//! that any program runs over the modelled path.
 //!
-//! [`Emulator`] needs no privileges and nobody's cooperation: clients send to the emulator instead of the
-//! server, and the server sees the emulator instead of the clients. Each client gets a socket of
-//! its own towards the server, as behind a NAT, so that answers find their way back. The two
-//! directions have a path each, which all clients share.
+//! [`Emulator`] needs no privileges, and no change to client or server: clients send to the emulator instead
+//! of the server, and the server sees the emulator instead of the clients. Each client gets a socket of its
+//! own towards the server, as behind a NAT, so that answers find their way back. The two directions have a
+//! path each, which all clients share.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -43,15 +43,14 @@
 //! # Precision
 //!
 //! The relay is a thread of its own that waits in `epoll` for packets, for a kernel timer
-//! ([`clock`](crate::clock) says why) and for the end; it never spins. A packet enters the path at
-//! the time at which the kernel received it, not when the relay got round to reading it, so what
-//! the relay loses by being scheduled late it makes up for as long as the delay is longer. The
-//! difference between the time at which a packet was to leave and the time at which the system call
-//! that sent it returned is the packet's lateness, and is reported as [`Lateness`].
+//! ([`clock`](crate::clock) says why) and for the end; it never spins. A packet enters the path at the time
+//! at which the kernel received it, not at which the relay read it: a relay that is scheduled late does no
+//! harm as long as the path's delay is longer. A packet's lateness is the time from when it was due until the
+//! system call that sent it returned; [`Lateness`] reports it.
 //!
-//! What remains is the scheduler of a busy machine, against which the thread asks for a better
-//! [`Priority`]. Measured by `cargo run --release -p rexmit --example emulator` with 1000 packets
-//! per second over 50 ms ± 5 ms, on a virtual machine of two cores, 99th percentiles:
+//! The remaining lateness is due to the scheduler of a busy machine, for which the thread requests a better
+//! [`Priority`]. Measured by `cargo run --release -p rexmit --example emulator` with 1000 packets per second
+//! over 50 ms ± 5 ms, on a virtual machine of two cores, 99th percentiles:
 //!
 //! | | with four busy loops and compilers besides |
 //! |---|---|
@@ -67,15 +66,14 @@
 //!
 //! # IP packets
 //!
-//! [`TunEmulator`] does the same to whatever the kernel routes to two TUN devices: TCP, ICMP, UDP
-//! with its real addresses. It is a cable, not a router: packets leave as they came, with the same
-//! TTL and the same ECN field. They enter the path when they are read, as TUN devices have no time
-//! stamps. See its example.
+//! [`TunEmulator`] does the same with the packets that the kernel routes to two TUN devices: TCP, ICMP, UDP
+//! with its real addresses. It is a cable, not a router: packets keep their TTL and ECN field. They enter the
+//! path when they are read, as TUN devices have no time stamps. See its example.
 //!
 //! # Limits
 //!
-//! [`EmulatorConfig`] names them: clients, their idle time, packets under way per direction. What
-//! exceeds them is dropped and counted.
+//! [`EmulatorConfig`] limits clients, their idle time, and packets on the path per direction. Packets beyond
+//! a limit are dropped and counted.
 
 mod capture;
 mod clients;
@@ -101,7 +99,7 @@ pub use rexmit_core::Seed;
 pub use config::{EmulatorConfig, LinkConfig};
 pub use error::EmulatorError;
 pub use lateness::Lateness;
-/// Values and whole paths as people write them.
+/// Parsers for values and paths as text, such as "delay 50ms loss 1%".
 pub mod netem {
     pub use rexmit_netsim::netem::NetemError;
     pub use rexmit_netsim::units::{
@@ -126,10 +124,10 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Listens, and relays from now on, in a thread of its own.
+    /// Binds the address and starts the relay in a thread of its own.
     ///
     /// # Errors
-    /// When the address cannot be had or a path cannot be.
+    /// If the address cannot be bound, or the configuration of a path is invalid.
     pub fn start(config: &EmulatorConfig) -> Result<Self, EmulatorError> {
         let relay = Self::relay(config)?;
         let local_addr = relay.link().local_addr()?;
@@ -138,16 +136,17 @@ impl Emulator {
 
     /// As [`start`](Self::start), and writes a capture (pcapng, nanosecond time stamps).
     ///
-    /// It has the packets of both directions: arrived ones at the time of arrival, and dropped ones when they
-    /// arrived; the latter with a comment that says why, so that `frame.comment contains "lost"` is
-    /// a display filter for it. Headers of IP and UDP are made up; TTL and ECN are not the real ones.
+    /// It contains the packets of both directions: delivered ones at the time of delivery, and dropped ones
+    /// at the time at which they entered the link, with a comment that says why; `frame.comment contains
+    /// "lost"` is a display filter for them. Headers of IP and UDP are synthesized; TTL and ECN are not the
+    /// real ones.
     ///
-    /// A thread of its own writes, so that `out` may block without delaying packets; what it cannot
-    /// keep up with is counted as [`uncaptured`](EmulatorStatistics::uncaptured). Its errors are
-    /// reported by [`finish_capture`](Self::finish_capture).
+    /// Another thread writes, so that `out` may block without delaying packets; packets that it had to leave
+    /// out are counted as [`uncaptured`](EmulatorStatistics::uncaptured). Its errors are reported by
+    /// [`finish_capture`](Self::finish_capture).
     ///
     /// # Errors
-    /// When the address cannot be had or a path cannot be.
+    /// As [`start`](Self::start).
     pub fn start_capturing(
         config: &EmulatorConfig,
         out: impl Write + Send + 'static,
@@ -162,20 +161,20 @@ impl Emulator {
         Relay::new(&config.link(), |registry| UdpLink::open(registry, config))
     }
 
-    /// Where clients send to.
+    /// The address on which clients are served.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.local_addr
     }
 
-    /// The counts so far.
+    /// The present counters.
     #[must_use]
     pub fn statistics(&self) -> EmulatorStatistics {
         self.running.statistics()
     }
 
-    /// Stops relaying, and waits until the capture is written; it says nothing of what was still
-    /// under way. No effect without one, or if it has ended.
+    /// Stops the relay, and waits until the capture is written; packets still on the path are not in it. Has
+    /// no effect without a capture, or after the first call.
     ///
     /// # Errors
     /// The first error of writing the capture, which ends before it.
@@ -183,12 +182,11 @@ impl Emulator {
         self.running.finish_capture()
     }
 
-    /// Stops relaying, drops what is under way and returns the final counts.
+    /// Stops the relay, drops the packets on the path, and returns the final counters.
     ///
     /// # Errors
-    /// When the relay had ended before, which only a failure of the system's polling causes, or
-    /// when the capture could not be written and [`finish_capture`](Self::finish_capture) did not
-    /// say so before.
+    /// If the relay had ended before, which only a failure of the system's polling causes, or if the capture
+    /// could not be written and [`finish_capture`](Self::finish_capture) did not report it.
     pub fn stop(self) -> io::Result<EmulatorStatistics> {
         self.running.stop()
     }

@@ -1,19 +1,19 @@
-//! How a thread, the relay's above all, is scheduled against everything else on the machine.
+//! The scheduling priority of a thread, mainly the relay's.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// The time slice that is asked for where real-time priority is not to be had: the kernel's
-/// least. Who asks for short slices is let in sooner when it wakes up.
+/// The time slice requested if real-time priority is not permitted: the kernel's minimum. A thread with short
+/// slices is scheduled sooner when it wakes up.
 const SHORT_SLICE: Duration = Duration::from_micros(100);
 
-/// The standing of a thread with the kernel's scheduler.
+/// The scheduling priority of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Priority {
-    /// As any thread.
+    /// The priority of an ordinary thread.
     #[default]
     Normal,
     /// Short time slices: woken up sooner, with the same share of the processor. Needs nothing but
@@ -24,8 +24,8 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Gives the calling thread the best standing it may have, and says which. For threads that
-    /// measure: their work has to be short, as it delays all ordinary tasks.
+    /// Gives the calling thread the best priority that the system grants, and returns it. For threads that
+    /// measure; their work must be short, because it delays all ordinary tasks.
     pub fn raise() -> Self {
         let real_time = libc::sched_attr {
             sched_policy: libc::SCHED_FIFO as u32,

@@ -33,17 +33,17 @@ const DAMAGED: &str = "one bit flipped";
 
 /// Where the packets of a relay come from and go to.
 pub(super) trait Link {
-    /// State of a packet while it is under way.
+    /// The link's data about a packet on the path.
     type Tag: Clone;
 
-    /// Reads one round from the source that is readable, and offers what came to the paths.
-    /// Whether there may be more.
+    /// Reads a bounded number of packets from the readable source, and offers them to the paths. Returns
+    /// whether there may be more.
     fn receive(&mut self, token: Token, paths: &mut TwoWay<Self::Tag>) -> bool;
 
     /// Sends a packet now or never.
     fn send(&mut self, bound: Bound, packet: &Packet<Self::Tag>) -> io::Result<()>;
 
-    /// How captures show a packet; `None` if that is not known any more.
+    /// The form in which captures show a packet; `None` if that is not known anymore.
     fn shown(&self, bound: Bound, tag: &Self::Tag) -> Option<Shown>;
 
     /// When [`expire`](Self::expire) is to be called again.
@@ -51,7 +51,7 @@ pub(super) trait Link {
         Instant::FAR_FUTURE
     }
 
-    /// Forgets what has been idle for too long.
+    /// Forgets clients that were idle for too long.
     fn expire(&mut self, _now: Instant) {}
 
     /// Adds the link's own counts.
@@ -87,7 +87,7 @@ pub(super) struct Relay<L: Link> {
 }
 
 impl<L: Link> Relay<L> {
-    /// A relay for the link that `open` makes, which registers what it reads.
+    /// A relay for the link that `open` makes. `open` registers the descriptors that the link reads.
     pub(super) fn new(
         config: &LinkConfig,
         open: impl FnOnce(&Registry) -> Result<L, EmulatorError>,
@@ -168,7 +168,7 @@ impl<L: Link> Relay<L> {
         Ok(true)
     }
 
-    /// Sends what is due in both directions.
+    /// Sends the packets that are due in both directions.
     fn deliver(&mut self) {
         for bound in [Bound::Forward, Bound::Backward] {
             while let Some(arrival) = self.paths.poll_arrival(bound, clock::now()) {

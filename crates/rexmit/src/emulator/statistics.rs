@@ -16,27 +16,27 @@ pub struct EmulatorStatistics {
     pub backward: DirectionStatistics,
     /// Clients known now.
     pub clients: usize,
-    /// Packets dropped because they came from one client too many.
+    /// Packets dropped because [`max_clients`](super::EmulatorConfig::max_clients) was reached.
     pub refused: u64,
-    /// Packets that are missing in the capture, because its writer failed or did not keep up.
+    /// Packets missing in the capture, because its writer failed or was too slow.
     pub uncaptured: u64,
-    /// How late packets left, both directions together.
+    /// How late packets were sent, both directions together.
     pub lateness: Lateness,
     /// How the relay's thread is scheduled.
     pub priority: Priority,
 }
 
-/// What became of the packets of one direction.
+/// The fate of the packets of one direction.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct DirectionStatistics {
     /// The decisions of the path.
     pub path: PathStats,
-    /// What came out of it.
+    /// Packets delivered by the path.
     pub arrivals: ArrivalStats,
-    /// Dropped because too many packets were under way.
+    /// Packets dropped because too many were on the path.
     pub overflowed: u64,
-    /// Came out of the path but could not be sent: the client is forgotten, the socket's buffer is
-    /// full, or the system refused.
+    /// Packets delivered by the path that could not be sent: the client was forgotten, the socket's buffer
+    /// was full, or the system refused.
     pub unsent: u64,
 }

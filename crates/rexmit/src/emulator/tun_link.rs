@@ -23,11 +23,11 @@ const FAR: Token = Token(FIRST_TOKEN + 1);
 /// The names of the capture's interfaces.
 const INTERFACES: [&str; 2] = ["to the far end", "to the near end"];
 
-/// A running emulator of a link for IP packets: what comes out of one TUN device goes into the
-/// other, as the paths say. Dropping it stops it, and removes the devices.
+/// A running emulator of a link for IP packets: packets from one TUN device are sent to the other as the
+/// paths say. Dropping it stops it, and removes the devices.
 ///
-/// Usually the near device is in a [namespace](crate::tun::NetNamespace) of its own, so that the
-/// kernel cannot take a shorter way; the command `rexmit emulate --tun` does all of this.
+/// Usually the near device is in a [namespace](crate::tun::NetNamespace) of its own, so that the kernel does
+/// not route around the link; the command `rexmit emulate --tun` does all of this.
 ///
 /// ```no_run
 /// use rexmit::emulator::{LinkConfig, TunEmulator};
@@ -48,17 +48,17 @@ const INTERFACES: [&str; 2] = ["to the far end", "to the near end"];
 pub struct TunEmulator(Running);
 
 impl TunEmulator {
-    /// Relays from now on, in a thread of its own.
+    /// Starts the relay in a thread of its own.
     ///
     /// # Errors
-    /// When a path cannot be.
+    /// If the configuration of a path is invalid.
     pub fn start(config: &LinkConfig, near: Tun, far: Tun) -> Result<Self, EmulatorError> {
         Running::start(relay(config, near, far)?).map(Self)
     }
 
-    /// As [`start`](Self::start), and writes a capture, as
-    /// [`Emulator::start_capturing`](super::Emulator::start_capturing) does, but with the packets
-    /// as they were, headers included.
+    /// As [`start`](Self::start), and writes a capture as
+    /// [`Emulator::start_capturing`](super::Emulator::start_capturing) does, but with the unmodified packets,
+    /// headers included.
     ///
     /// # Errors
     /// As [`start`](Self::start).

@@ -11,7 +11,7 @@ use super::error::EmulatorError;
 /// Buffers kept for packets to come.
 const MAX_SPARE: usize = 1024;
 
-/// The paths there and back. `T` is what the link has to remember of a packet under way.
+/// The paths in both directions. `T` is the link's data about a packet on the path.
 #[derive(Debug)]
 pub(super) struct TwoWay<T> {
     pub(super) forward: Direction<T>,
@@ -45,7 +45,7 @@ impl<T: Clone> TwoWay<T> {
         self.recorder.as_ref().map_or(0, Recorder::missed)
     }
 
-    /// A packet entered the path at `arrival`.
+    /// Called when a packet entered the path at `arrival`.
     pub(super) fn offer(
         &mut self,
         arrival: Instant,
@@ -62,7 +62,7 @@ impl<T: Clone> TwoWay<T> {
         }
     }
 
-    /// A packet was dropped for this reason, without a buffer of its own.
+    /// Called when a packet was dropped because of `why`; the path held no buffer for it.
     pub(super) fn on_dropped(
         &mut self,
         at: Instant,
@@ -75,8 +75,8 @@ impl<T: Clone> TwoWay<T> {
         }
     }
 
-    /// A packet left the path, or was dropped if the comment says so. `None` if it is not known
-    /// any more whose it was, so that it cannot be shown.
+    /// Called when a packet left the path, or was dropped if the comment says so. `shown` is `None` if its
+    /// client is not known any more; then it is not recorded.
     pub(super) fn on_left(
         &mut self,
         at: Instant,
@@ -97,7 +97,7 @@ impl<T: Clone> TwoWay<T> {
         arrivals.into_iter().flatten().fold(Instant::FAR_FUTURE, Instant::min)
     }
 
-    /// A packet that is due, with its damage done.
+    /// The next packet that is due in this direction, with the bit flipped if it was corrupted.
     pub(super) fn poll_arrival(
         &mut self,
         bound: Bound,
@@ -106,7 +106,7 @@ impl<T: Clone> TwoWay<T> {
         self.direction(bound).poll_arrival(now)
     }
 
-    /// A packet that came out of the path could not be sent.
+    /// Called when a packet that came out of the path could not be sent.
     pub(super) fn on_unsent(&mut self, bound: Bound) {
         self.direction(bound).on_unsent();
     }

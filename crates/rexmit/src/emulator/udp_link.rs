@@ -26,7 +26,7 @@ const FIRST_CLIENT: ClientId = FIRST_TOKEN + 1;
 pub(super) const INTERFACES: [&str; 2] = ["to the server", "to the clients"];
 const REFUSED: &str = "dropped by the emulator: one client too many";
 
-/// Whose packet it is, and what its IP header said.
+/// The client of a packet, and the fields of its IP header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UdpTag {
     client: ClientId,
@@ -39,7 +39,7 @@ pub(super) struct UdpLink {
     server: SocketAddr,
     listener: RelaySocket,
     clients: Clients,
-    /// For the sockets of clients to come.
+    /// The registry for the sockets of future clients.
     registry: Registry,
     buffers: Vec<u8>,
     refused: u64,
@@ -66,7 +66,7 @@ impl UdpLink {
         self.listener.local_addr()
     }
 
-    /// A packet arrived at one of the sockets.
+    /// Called when a packet arrived at one of the sockets.
     fn on_packet(
         &mut self,
         arrival: Instant,

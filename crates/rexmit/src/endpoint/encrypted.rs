@@ -79,17 +79,18 @@ impl State {
 }
 
 impl Endpoint {
-    /// An endpoint whose associations are encrypted, by DTLS 1.3 in UDP (RFC 8261), on `address`; its port is 0
-    /// for any. `encryption` says who this host is and which peers it talks to: both sides prove who they are.
+    /// An endpoint whose associations are encrypted, by DTLS 1.3 in UDP (RFC 8261), on `address`; its port is
+    /// 0 for any. `encryption` has the identity of this host, and says which peers it trusts; both sides
+    /// authenticate.
     ///
-    /// An SCTP port of 0 in `config` stands for any from the dynamic range (RFC 6335 §6). To reach other machines,
-    /// bind to a wildcard address, `0.0.0.0:0` or `[::]:0`: a socket on `127.0.0.1` reaches this machine only. A
-    /// wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too.
+    /// With SCTP port 0 in `config` one is chosen from the dynamic range (RFC 6335 §6). To reach other
+    /// machines, bind to a wildcard address, `0.0.0.0:0` or `[::]:0`: a socket on `127.0.0.1` reaches this
+    /// machine only. A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too.
     ///
-    /// An association has one address on either side, which a NAT may change the port of.
+    /// An association has one address on either side; a NAT may change its port.
     ///
     /// # Errors
-    /// When the address cannot be had or the configuration makes no sense.
+    /// If the address cannot be bound, or the configuration is invalid.
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
@@ -111,8 +112,8 @@ impl Endpoint {
         Self::with_socket(socket, config, protocol).map_err(refused)
     }
 
-    /// Has an encrypted connection with the first of `remotes`, which is left alone there. `None` if this
-    /// endpoint does not encrypt.
+    /// Establishes an encrypted connection with the first of `remotes`, and removes the others, because an
+    /// association over DTLS has one path. `None` if this endpoint does not encrypt.
     pub(super) async fn secure(
         &self,
         remotes: &mut Vec<SocketAddr>,

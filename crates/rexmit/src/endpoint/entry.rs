@@ -1,4 +1,4 @@
-//! The endpoint's state of an association, besides that of the protocol.
+//! The state that the endpoint has for an association, in addition to that of the protocol.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ pub(crate) struct Entry {
     pub(crate) cell: Arc<Cell>,
     /// `None` while the peer has not answered.
     pub(crate) established: Option<Established>,
-    /// `None` while it lasts.
+    /// Why the association ended; `None` before that.
     pub(crate) closed: Option<CloseReason>,
     /// The last statistics, once it has ended.
     pub(crate) statistics: Option<Box<AssociationStatistics>>,
     pub(crate) events: EventQueue,
-    /// The last handle was dropped: received messages are discarded.
+    /// Whether the last handle was dropped: received messages are then discarded.
     pub(crate) is_orphaned: bool,
     pub(crate) recipients: Recipients,
 }
@@ -68,7 +68,7 @@ impl Recipients {
     }
 }
 
-/// Values fixed at the start.
+/// Values of an association that do not change once it is established.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Established {
     pub(crate) peer: SocketAddr,

@@ -1,4 +1,4 @@
-//! Handshakes that calls wait for.
+//! DTLS handshakes that calls wait for.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ impl Handshakes {
         handshake.outcome = None;
     }
 
-    /// A call waits no more.
+    /// Records that a call has stopped waiting.
     pub(super) fn leave(&mut self, remote: SocketAddr) {
         if let Some(handshake) = self.0.get_mut(&remote) {
             handshake.waiting -= 1;
@@ -37,7 +37,7 @@ impl Handshakes {
         }
     }
 
-    /// A connection with `remote` was established, or has ended.
+    /// Called when a connection with `remote` was established, or has ended.
     pub(super) fn report(&mut self, remote: SocketAddr, outcome: Outcome) {
         if let Some(handshake) = self.0.get_mut(&remote) {
             handshake.outcome = Some(outcome);

@@ -71,7 +71,7 @@ impl State {
         Some((cell, established))
     }
 
-    /// The last handle of an association is gone: ends it gracefully, in the background.
+    /// Shuts down an association in the background, after its last handle was dropped.
     pub(crate) fn release(&mut self, now: Instant, id: AssociationId) {
         let Some(entry) = self.associations.get_mut(&id) else { return };
         entry.is_orphaned = true;
@@ -85,7 +85,7 @@ impl State {
         self.discard_received(now, id);
     }
 
-    /// Takes no more associations and shuts down those there are.
+    /// Accepts no more associations, and shuts down existing ones.
     pub(super) fn shut_down(&mut self, now: Instant) {
         self.life.is_closing = true;
         for cell in std::mem::take(&mut self.incoming.waiting) {
@@ -97,7 +97,7 @@ impl State {
         self.wakes.endpoint();
     }
 
-    /// Takes no more associations and aborts those there are.
+    /// Accepts no more associations, and aborts existing ones.
     pub(super) fn abort(&mut self, now: Instant, reason: &[u8]) {
         self.life.is_closing = true;
         for cell in std::mem::take(&mut self.incoming.waiting) {
@@ -114,7 +114,7 @@ impl State {
         self.open == 0
     }
 
-    /// One handle of the endpoint less.
+    /// Called when a handle of the endpoint is dropped.
     pub(super) fn release_handle(&mut self, now: Instant) {
         self.life.handles -= 1;
         if self.life.handles == 0 {
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// The socket is given back with the last association after the last handle.
+    /// Closes the socket once no handle and no association is left and everything is sent.
     pub(super) fn release_socket_at_end(&mut self) {
         if self.life.handles == 0
             && self.has_ended()
@@ -137,7 +137,8 @@ impl State {
         }
     }
 
-    /// Tells whom it concerns. Whether something was done that may make more packets or events.
+    /// Passes the protocol's events to the associations that they concern. Returns whether that may have
+    /// caused more packets or events.
     pub(super) fn dispatch_events(&mut self, now: Instant) -> bool {
         let mut has_acted = false;
         while let Some(happened) = self.sctp.poll_event() {
@@ -269,7 +270,14 @@ impl State {
         cell
     }
 
-    /// In a fixed order.
+    /// The ids of all associations, in a fixed order.
+    /// Bytes of all associations that were sent or wait, and are not acknowledged.
+    pub(super) fn send_buffered_bytes(&self) -> usize {
+        let ids = self.associations.keys();
+        let all = ids.filter_map(|&id| self.sctp.statistics(id));
+        all.map(|statistics| statistics.send_buffered_bytes).sum()
+    }
+
     fn association_ids(&self) -> Vec<AssociationId> {
         let mut ids: Vec<_> = self.associations.keys().copied().collect();
         ids.sort_unstable();

@@ -1,4 +1,5 @@
-//! Servers in one call: an address that may be a name, and a configuration that accepts associations.
+//! Starting a server in one call: an address that may be a name, and a configuration that accepts
+//! associations.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -12,9 +13,9 @@ use super::Endpoint;
 use crate::BindError;
 
 impl Endpoint {
-    /// A server at `address` whose associations are encrypted, with the default configuration (`interactive`, SCTP
-    /// port 5000). Clients recognise it by the fingerprint of `identity`; it accepts any client. The next one is
-    /// returned by [`accept`](Self::accept).
+    /// A server at `address` whose associations are encrypted, with the default configuration (`interactive`,
+    /// SCTP port 5000). Clients authenticate it by the fingerprint of `identity`; it accepts any client.
+    /// [`accept`](Self::accept) returns the next association.
     ///
     /// `address` is a socket address or a name with a UDP port, which is
     /// [`ENCAPSULATION_PORT`](crate::ENCAPSULATION_PORT) by convention, or 0 for any: `"0.0.0.0:9899"`,
@@ -36,7 +37,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// When the name cannot be resolved or no address can be bound.
+    /// If the name cannot be resolved, or no address can be bound.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O and time enabled.
@@ -50,7 +51,7 @@ impl Endpoint {
     }
 
     /// As [`listen`](Self::listen), with a configuration ([`EndpointConfig`], or
-    /// [`AssociationConfig`](crate::AssociationConfig) where only that differs) and with an `encryption` that says
+    /// [`AssociationConfig`](crate::AssociationConfig) if only that differs) and an `encryption` that says
     /// which clients are accepted. [`EndpointConfig::accept`] is set.
     ///
     /// ```
@@ -65,7 +66,7 @@ impl Endpoint {
     /// ```
     ///
     /// # Errors
-    /// As [`listen`](Self::listen), and when the configuration is invalid.
+    /// As [`listen`](Self::listen), or if the configuration is invalid.
     ///
     /// # Panics
     /// As [`listen`](Self::listen).

@@ -2,21 +2,19 @@
 //!
 //! # Threads and locks
 //!
-//! The protocol, which does no I/O itself, stands behind one lock per endpoint together with the
-//! packets to be sent, the timer and the lists of who waits for what. Everything happens in turns
-//! under this lock, and each turn ends with sending what it made due. Two kinds of callers take
-//! turns:
+//! One lock per endpoint protects the protocol (which does no I/O), the packets to be sent, the timer, and
+//! the lists of waiting tasks. All work is done in turns under this lock, and each turn ends by sending the
+//! packets that have become due. Two kinds of callers take turns:
 //!
-//! - **Handles**, in the tasks of the application: a message that congestion and flow control let
-//!   go is with the system when `send` returns, without a detour through another task. Only a
-//!   sender of many messages (more than 16 in a row, more than 20,000 a second) leaves them to the
-//!   driver, which then sends several at a time.
-//! - **The driver**, one task per endpoint: it waits for packets, for the timer and for a full
-//!   socket to drain, and hands what it received to the protocol.
+//! - **Handles**, in the tasks of the application: if congestion and flow control allow, the system has the
+//!   packet when `send` returns, without a switch to another task. Only messages of a busy sender (more than
+//!   16 in a row, and more than 20,000 a second) are left to the driver, which sends several at a time.
+//! - **The driver**, one task per endpoint: it waits for packets, for the timer and for a full socket to
+//!   drain, and passes received packets to the protocol.
 //!
-//! System calls that receive are made outside the lock, those that send under it, since order
-//! matters there. Tasks are woken up after the lock is released. Each turn sends and receives a
-//! bounded number of packets, then others get theirs. No lock is held across an `await`.
+//! System calls that receive are made outside the lock, those that send under it, since order matters there.
+//! Tasks are woken up after the lock is released. Each turn sends and receives a bounded number of packets
+//! before the next. No lock is held across an `await`.
 //!
 //! One endpoint uses one core. A server with more work than that binds several endpoints.
 
@@ -43,7 +41,7 @@ use rexmit_sctp::{self as sctp, AssociationConfig, CloseReason, ConfigError, End
 
 use crate::association::{Association, Cell, Handle};
 use crate::clock::{self, Alarm};
-use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, within};
+use crate::limits::{SHUTDOWN_TOO_LONG, TimeLimits, while_it_falls, within};
 use crate::log;
 use crate::socket::{Inbox, Socket, is_foreign};
 use crate::turns::Driver;
@@ -60,9 +58,8 @@ pub const ENCAPSULATION_PORT: u16 = 9899;
 
 /// A socket with the associations that are served on it.
 ///
-/// Clones are handles of the same endpoint. When the last one is dropped, the endpoint takes no
-/// more associations, goes on serving those there are, and gives its socket back with the last of
-/// them.
+/// Clones are handles of the same endpoint. When the last one is dropped, the endpoint accepts no more
+/// associations, continues to serve existing ones, and closes its socket when the last of them has ended.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -93,18 +90,18 @@ impl Endpoint {
     /// It encapsulates SCTP in UDP (RFC 6951) on `address`, whose port is
     /// [`ENCAPSULATION_PORT`] by convention, or 0 for any.
     ///
-    /// An SCTP port of 0 in `config` stands for any from the dynamic range (RFC 6335 §6). Clients may
-    /// all have the same SCTP port, also behind one NAT: a server distinguishes them by their UDP ports, too.
+    /// With SCTP port 0 in `config` one is chosen from the dynamic range (RFC 6335 §6). Clients may all have
+    /// the same SCTP port, also behind one NAT: a server distinguishes them by their UDP ports, too.
     ///
     /// To reach other machines, bind to a wildcard address, `0.0.0.0:0` or `[::]:0`: a socket on `127.0.0.1` reaches
     /// this machine only.
     ///
-    /// A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too. With
-    /// several [`addresses`](EndpointConfig::addresses) it takes a wildcard address: one socket sends
-    /// from all of them.
+    /// A wildcard address serves all addresses of the machine; the one of IPv6 serves IPv4 too. Several
+    /// [`addresses`](EndpointConfig::addresses) require a wildcard address, because one socket sends from all
+    /// of them.
     ///
     /// # Errors
-    /// When the address cannot be had or the configuration makes no sense.
+    /// If the address cannot be bound, or the configuration is invalid.
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
@@ -120,13 +117,13 @@ impl Endpoint {
 
     /// An endpoint that speaks SCTP directly over IP (protocol 132) on `address`, not encrypted.
     ///
-    /// This needs `CAP_NET_RAW`. While the endpoint exists, the kernel answers no packet to
-    /// `address` with "protocol unreachable". Several endpoints can share an address if their SCTP
-    /// ports differ; the system does not notice when they do not.
+    /// This needs `CAP_NET_RAW`. While the endpoint exists, the kernel answers no packet to `address` with
+    /// "protocol unreachable". Several endpoints can share an address if their SCTP ports differ; the system
+    /// does not detect a conflict.
     ///
     /// # Errors
-    /// As [`bind_unencrypted`](Self::bind_unencrypted), and when raw sockets are not allowed, or the kernel speaks SCTP
-    /// itself: it would abort the associations of others.
+    /// As [`bind_unencrypted`](Self::bind_unencrypted), or if raw sockets are not permitted, or the kernel's
+    /// own SCTP is loaded, which would abort our associations.
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
@@ -159,8 +156,8 @@ impl Endpoint {
         Ok(Self { shared, port, is_raw, told_addresses, association })
     }
 
-    /// The same endpoint with other limits of how long its calls, and those of its associations, wait for
-    /// a peer. They hold for every handle from now on.
+    /// Sets how long calls of this endpoint and of its associations wait for a peer. Applies to all its
+    /// handles.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -179,26 +176,25 @@ impl Endpoint {
         self
     }
 
-    /// How long calls wait for a peer.
+    /// The time limits of calls that wait for a peer.
     #[must_use]
     pub fn time_limits(&self) -> TimeLimits {
         self.shared.lock().time_limits
     }
 
-    /// The address and UDP port it is bound to; port 0 for an endpoint directly over IP.
+    /// The address and UDP port that the endpoint is bound to; port 0 for SCTP directly over IP.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.shared.lock().local_addr
     }
 
-    /// Binds another UDP socket, to `address`, in place of the one there is: this host has changed its
-    /// network. Every association tells its peer (RFC 5061) and goes on from there; those whose peer does
-    /// not support that go on as the peer finds them. A wildcard address stands for wherever the system
-    /// sends from.
+    /// Replaces the UDP socket by one bound to `address`, after the host has changed its network. Each
+    /// association reports the new address to its peer (RFC 5061) and continues from there. If a peer does
+    /// not support that, its associations continue if the peer accepts packets from the new address. A
+    /// wildcard address lets the system choose.
     ///
     /// # Errors
-    /// When the address cannot be had, or the endpoint has several addresses, or speaks SCTP directly over
-    /// IP.
+    /// If the address cannot be bound, or the endpoint has several addresses, or uses SCTP directly over IP.
     pub fn rebind(&self, address: SocketAddr) -> Result<(), BindError> {
         let refused = |error| BindError::new(address, error);
         if self.is_raw || self.told_addresses > 1 {
@@ -219,11 +215,10 @@ impl Endpoint {
     /// Begins an association with SCTP port `port` of the endpoint at `remote`, and waits until it
     /// is established.
     ///
-    /// It waits for [`TimeLimits::connect`] at most, 10 s by default. Dropping the future cancels the
-    /// attempt.
+    /// The time limit is [`TimeLimits::connect`], 10 s by default. Dropping the future cancels the attempt.
     ///
     /// # Errors
-    /// When the peer does not answer or refuses, or the endpoint has been shut down.
+    /// If the peer does not answer or refuses, or the endpoint has been shut down.
     pub async fn connect(
         &self,
         remote: SocketAddr,
@@ -232,7 +227,7 @@ impl Endpoint {
         self.connect_with(remote, port, Arc::clone(&self.association)).await
     }
 
-    /// As [`connect`](Self::connect), with a configuration of its own.
+    /// As [`connect`](Self::connect), with the configuration `config` for this association.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -245,11 +240,11 @@ impl Endpoint {
         self.connect_over(&[remote], port, config).await
     }
 
-    /// As [`connect_with`](Self::connect_with), with a peer of whose addresses several are known: the
-    /// first is tried first, and the others while it does not answer. Further ones the peer may tell.
+    /// As [`connect_with`](Self::connect_with), with several known addresses of the peer: INIT is sent to the
+    /// first, and to the others while it does not answer. The peer may report further addresses.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect), and if there are no addresses or more than
+    /// As [`connect`](Self::connect), or if there are no addresses or more than
     /// [`MAX_ADDRESSES`](sctp::MAX_ADDRESSES).
     pub async fn connect_over(
         &self,
@@ -316,7 +311,7 @@ impl Endpoint {
         }
     }
 
-    /// What became of an attempt, once that is known.
+    /// The result of an attempt to connect; `None` while it is in progress.
     fn outcome(&self, cell: &Cell) -> Option<Result<Established, CloseReason>> {
         let state = self.shared.lock();
         let entry = state.associations.get(&cell.id)?;
@@ -324,8 +319,9 @@ impl Endpoint {
         entry.established.map(Ok).or_else(|| entry.closed.clone().map(Err))
     }
 
-    /// The next association that a peer begins; `None` once the endpoint has been shut down, or if
-    /// it was configured to accept none. Dropping the future loses nothing.
+    /// Waits for the next association that a peer begins; `None` once the endpoint has been shut down, or if
+    /// its configuration accepts none. Dropping the future loses no association. At most [`ACCEPT_BACKLOG`]
+    /// associations wait.
     pub async fn accept(&self) -> Option<Association> {
         loop {
             let changed = self.shared.changed.notified();
@@ -344,16 +340,16 @@ impl Endpoint {
         }
     }
 
-    /// Takes no more associations, ends those there are gracefully, and waits until all have ended, for
-    /// [`TimeLimits::shutdown`] at most (5 s by default): those left then are aborted.
+    /// Accepts no more associations, ends existing ones gracefully, and waits until all have ended, at most
+    /// for [`TimeLimits::shutdown`] (5 s by default) without progress; then it aborts the rest.
     ///
-    /// Afterwards the endpoint still answers peers that did not hear the last packet of an
-    /// association, as long as one of its handles exists: keep it for some seconds if the way is
-    /// lossy.
+    /// Afterwards, while a handle exists, the endpoint still answers peers that missed the last packet of an
+    /// association: keep it for some seconds if the path is lossy.
     pub async fn shutdown(&self) {
         self.shared.with(State::shut_down);
         let limit = self.time_limits().shutdown;
-        if within(limit, self.wait_for_end()).await.is_none() {
+        let left = || self.shared.lock().send_buffered_bytes();
+        if while_it_falls(limit, left, self.wait_for_end()).await.is_none() {
             self.abort(SHUTDOWN_TOO_LONG);
             self.wait_for_end().await;
         }
@@ -369,25 +365,25 @@ impl Endpoint {
         }
     }
 
-    /// Takes no more associations and ends those there are at once, telling the peers `reason`.
+    /// Accepts no more associations and aborts existing ones at once; their peers get `reason`.
     pub fn abort(&self, reason: &[u8]) {
         self.shared.with(|state, now| state.abort(now, reason));
     }
 
-    /// Associations that have not ended, half-open ones of our own included.
+    /// The number of associations that have not ended, including those that are being set up.
     #[must_use]
     pub fn association_count(&self) -> usize {
         self.shared.lock().open
     }
 
-    /// Counts so far.
+    /// The present counters.
     #[must_use]
     pub fn statistics(&self) -> EndpointStatistics {
         self.shared.lock().statistics()
     }
 
-    /// Hands everything that happens in the protocol to `sink` from now on, in the turn in which it
-    /// happens; `None` ends it.
+    /// Sends all trace events of the protocol to `sink`, from within the turn in which they occur; `None`
+    /// disables tracing.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
         self.shared.lock().sctp.set_trace(log::sink(sink));
     }

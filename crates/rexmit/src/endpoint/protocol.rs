@@ -13,14 +13,14 @@ use rexmit_sctp::{self as sctp, AssociationConfig, AssociationId, Event};
 #[cfg(feature = "dtls")]
 use super::handshakes::Handshakes;
 
-/// SCTP, which is what it dereferences to. Packets come and go through it as a [`Machine`].
+/// SCTP, to which it dereferences. Packets must go through it as a [`Machine`].
 pub(crate) enum Protocol {
     Unencrypted(Box<sctp::Endpoint>),
     #[cfg(feature = "dtls")]
     Encrypted(Box<rexmit_dtls::Endpoint>, Handshakes),
 }
 
-/// What happened.
+/// An event of the protocol or its encryption.
 pub(crate) enum Happened {
     Association(AssociationId, Event),
     /// An encrypted connection was established, or has ended.

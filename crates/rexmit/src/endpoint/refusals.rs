@@ -1,9 +1,9 @@
 //! Attempts to connect whose first packet is answered by ICMP "port unreachable": nothing listens there, so the
 //! attempt fails at once instead of after its time limit.
 //!
-//! An attacker that has guessed the addresses and ports of an attempt can forge such an answer. It counts only while nothing was
-//! received from the peer, and the system reports none while no attempt is in progress: it neither ends an association
-//! nor makes a send fail.
+//! An attacker that has guessed the addresses and ports of an attempt can forge such an answer. It counts
+//! only while nothing was received from the peer, and the system reports such errors only while an attempt is
+//! in progress: they neither end an association nor make a send fail.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -22,13 +22,13 @@ pub(super) struct Refusals(BTreeMap<SocketAddr, Attempts>);
 #[derive(Default)]
 struct Attempts {
     count: usize,
-    /// Something was received from the peer.
+    /// Whether something was received from the peer.
     is_answered: bool,
     is_refused: bool,
 }
 
 impl Refusals {
-    /// An attempt begins: what was received before does not count.
+    /// Begins an attempt: packets received before do not count.
     fn begin(&mut self, remote: SocketAddr) {
         let attempts = self.0.entry(remote).or_default();
         *attempts = Attempts { count: attempts.count + 1, ..Attempts::default() };
@@ -43,14 +43,14 @@ impl Refusals {
         }
     }
 
-    /// A packet was received from `remote`.
+    /// Called when a packet was received from `remote`.
     pub(super) fn note_answer(&mut self, remote: SocketAddr) {
         if let Some(attempts) = self.0.get_mut(&remote) {
             attempts.is_answered = true;
         }
     }
 
-    /// An ICMP error for `remote`.
+    /// Called when an ICMP error for `remote` arrived.
     fn note_refusal(&mut self, remote: SocketAddr) {
         if let Some(attempts) = self.0.get_mut(&remote) {
             attempts.is_refused = !attempts.is_answered;
@@ -113,7 +113,7 @@ impl Drop for Watch {
 }
 
 impl State {
-    /// Notes the refusal and wakes the attempts.
+    /// Records the refusal, and wakes the attempts.
     fn on_refused(&mut self, destination: SocketAddr) {
         self.refusals.note_refusal(destination);
         self.wakes.endpoint();

@@ -1,5 +1,5 @@
-//! Everything behind the endpoint's lock: the protocol, the socket's outbox, the timer, and what is
-//! to be told to whom.
+//! The state behind the endpoint's lock: the protocol, the socket's outbox, the timer, and pending
+//! notifications.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,7 +29,8 @@ use crate::turns::{self, NextTurn, Served};
 /// their turn.
 const PACKETS_PER_TURN: usize = 512;
 
-/// How often the endpoint gets entropy, so that secrets to come do not follow from those of now.
+/// The interval at which the endpoint gets new entropy, so that future secrets cannot be computed from
+/// present ones.
 const ENTROPY_INTERVAL: Duration = Duration::from_secs(600);
 
 /// State shared by the handles and the driver.
@@ -38,9 +39,9 @@ pub(crate) type Shared = turns::Shared<State>;
 /// The state of an endpoint.
 pub(crate) struct State {
     pub(crate) sctp: Protocol,
-    /// Gone once the endpoint has ended.
+    /// The socket; `None` once the endpoint has ended.
     pub(super) socket: Option<Arc<Socket>>,
-    /// Where that is, or was.
+    /// The address of the socket, also after it was closed.
     pub(super) local_addr: SocketAddr,
     pub(super) outbox: Outbox,
     /// The packet being built.
@@ -59,17 +60,17 @@ pub(crate) struct State {
     pub(super) counts: Counts,
 }
 
-/// How long the endpoint lives.
+/// The state of the endpoint's life: its handles, and whether it is closing.
 pub(super) struct Life {
     /// Handles of the endpoint that exist.
     pub(super) handles: usize,
-    /// No new associations.
+    /// Whether new associations are refused.
     pub(super) is_closing: bool,
 }
 
 /// Associations that peers begin.
 pub(super) struct Incoming {
-    /// Whether the configuration allows them.
+    /// Whether the configuration allows associations that peers begin.
     pub(super) is_allowed: bool,
     /// Established and not accepted yet, oldest first.
     pub(super) waiting: VecDeque<Arc<Cell>>,
@@ -83,12 +84,12 @@ pub(super) struct Counts {
     pub(super) not_accepted: u64,
 }
 
-/// What there is to read.
+/// The result of reading.
 pub(crate) enum Received {
     Message(InboundMessage),
-    /// Nothing yet.
+    /// No message yet.
     Nothing,
-    /// Nothing ever again.
+    /// No message any more.
     End,
 }
 
@@ -113,7 +114,7 @@ impl State {
         }
     }
 
-    /// Ends a turn whose work is left to the driver.
+    /// Ends a turn, and leaves its work to the driver.
     fn leave_to_driver(&mut self) -> Wakes {
         self.next_turn.driver.note_work();
         self.take_wakes()
@@ -145,8 +146,8 @@ impl State {
         (result, wakes)
     }
 
-    /// Another socket takes the place of the one there is, and every association goes on from there. Peers
-    /// to come are told its address if they are told any.
+    /// Replaces the socket; every association continues from the new one. `is_told`: whether INITs of new
+    /// associations list its address.
     pub(super) fn rebind(&mut self, now: Instant, socket: Socket, is_told: bool) {
         if self.socket.is_none() {
             return; // It has ended.
@@ -169,7 +170,7 @@ impl State {
         self.next_turn.driver.note_work(); // It waits for the one before.
     }
 
-    /// Gathers what the protocol has to send, and sends it.
+    /// Collects the packets that the protocol has to send, and sends them.
     pub(super) fn transmit(&mut self, now: Instant) {
         let Some(socket) = self.socket.clone() else { return };
         if !self.gather(now, &socket, PACKETS_PER_TURN) {
@@ -182,8 +183,8 @@ impl State {
         }
     }
 
-    /// Takes packets from the protocol, sending batches as they become full. Whether there are no
-    /// more, or none may be taken because the socket is full.
+    /// Collects packets from the protocol, and sends batches as they become full. Returns whether there are
+    /// no more, or the socket is full.
     fn gather(&mut self, now: Instant, socket: &Socket, budget: usize) -> bool {
         for _ in 0..budget {
             if self.outbox.is_blocked() {
@@ -249,7 +250,8 @@ impl State {
         Some(message)
     }
 
-    /// Changes for whom messages are.
+    /// Changes who receives which messages, and wakes all receivers, because the next message may now be
+    /// another's.
     pub(crate) fn change_recipients(
         &mut self,
         id: AssociationId,

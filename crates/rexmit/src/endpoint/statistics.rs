@@ -3,7 +3,7 @@
 use rexmit_sctp as sctp;
 use serde::Serialize;
 
-/// Associations that wait to be accepted, per endpoint. More are aborted and counted in
+/// The most associations of an endpoint that wait to be accepted. Further ones are aborted, and counted in
 /// [`EndpointStatistics::not_accepted`].
 pub const ACCEPT_BACKLOG: usize = 1024;
 
@@ -11,13 +11,13 @@ pub const ACCEPT_BACKLOG: usize = 1024;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EndpointStatistics {
-    /// Packets that the system took.
+    /// Packets that the system accepted for sending.
     pub packets_sent: u64,
-    /// Packets that the system refused to send; for the protocol they are lost on the way.
+    /// Packets that the system refused to send; the protocol treats them as lost.
     pub packets_unsent: u64,
     /// Packets that arrived.
     pub packets_received: u64,
-    /// Errors of the system when receiving.
+    /// Errors of system calls that receive.
     pub receive_failures: u64,
     /// Associations aborted because [`ACCEPT_BACKLOG`] others were waiting.
     pub not_accepted: u64,

@@ -18,7 +18,7 @@ pub(crate) enum Waiting {
     Writable,
     /// An event.
     Event,
-    /// The beginning or the end of the association; the end is of interest to everybody.
+    /// The beginning or the end of the association; the end concerns all waiting tasks.
     Change,
 }
 
@@ -35,7 +35,7 @@ impl Wakes {
         self.associations.push((Arc::clone(cell), waiting));
     }
 
-    /// Those who wait for the endpoint: to accept, or for its end.
+    /// Wakes the tasks that wait for the endpoint: to accept, or for its end.
     pub(crate) fn endpoint(&mut self) {
         self.endpoint = true;
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with an association.
+//! Errors of associations.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use rexmit_sctp::CloseReason;
 use thiserror::Error;
 
-/// Why a message is not sent.
+/// Why a message was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// Shutdown has begun, here or at the peer, or the association has ended.
+    /// The association is shutting down, or has ended.
     #[error("the association is closing and takes no more messages")]
     Closing,
     /// The stream does not exist.
@@ -20,10 +20,10 @@ pub enum SendError {
         /// How many outgoing streams there are.
         streams: u16,
     },
-    /// A message has at least one byte (RFC 9260 §6.2).
+    /// The message is empty (RFC 9260 §6.2 allows no empty DATA chunk).
     #[error("the message is empty; SCTP carries no empty messages")]
     Empty,
-    /// The message is above the configured limit.
+    /// The message is larger than `max_message_bytes`.
     #[error("the message is larger than max_message_bytes = {limit}")]
     TooLarge {
         /// The limit.
@@ -31,14 +31,14 @@ pub enum SendError {
     },
 }
 
-/// Why a message is not sent without waiting.
+/// Why a message was not sent without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TrySendError {
     /// The send buffer has no room for it now: [`send`](crate::Association::send) waits for some.
     #[error("the send buffer is full: send() waits for room")]
     Full,
-    /// It cannot be sent.
+    /// The message cannot be sent.
     #[error(transparent)]
     Refused(#[from] SendError),
 }
@@ -57,7 +57,7 @@ impl TrySendError {
     }
 }
 
-/// Why there is no association with a peer.
+/// Why an association could not be established.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -67,19 +67,19 @@ pub enum ConnectError {
     /// The name has no address.
     #[error("{name} cannot be resolved: {source}; an address is HOST:PORT, such as localhost:9899")]
     Unresolved {
-        /// The address that was asked for.
+        /// The address given.
         name: String,
         /// The error of the resolver.
         source: io::Error,
     },
-    /// A local socket cannot be had.
+    /// The local socket could not be bound.
     #[error("no socket for the association: {0}")]
     Bind(#[from] super::BindError),
-    /// No certificate can be made for this side.
+    /// No certificate could be generated for this side.
     #[cfg(feature = "dtls")]
     #[error(transparent)]
     Identity(rexmit_dtls::IdentityError),
-    /// The endpoint refuses to try.
+    /// The endpoint refused to begin the association.
     #[error(transparent)]
     Refused(#[from] rexmit_sctp::ConnectError),
     /// This machine cannot send to the peer.
@@ -99,13 +99,13 @@ pub enum ConnectError {
         /// The peer's address.
         remote: SocketAddr,
     },
-    /// There is no encrypted connection, for the reason that `source` has: who refused whom, and why.
+    /// The DTLS handshake failed; `source` says which side refused, and why.
     #[cfg(feature = "dtls")]
     #[error("no encrypted connection with {remote}: {source}")]
     Handshake {
         /// The peer's address.
         remote: SocketAddr,
-        /// What went wrong.
+        /// The reason.
         source: rexmit_dtls::HandshakeError,
     },
     /// The peer never answered.
@@ -122,7 +122,7 @@ pub enum ConnectError {
         /// How long it was tried.
         waited: Duration,
     },
-    /// The peer does not want to.
+    /// The peer refused the association with an ABORT.
     #[error(
         "SCTP port {port} of {remote} refused the association (cause {cause}): check that \
          something accepts associations on that port"
@@ -135,7 +135,7 @@ pub enum ConnectError {
         /// The cause code of its ABORT (RFC 9260 §3.3.10); 0 if it had none.
         cause: u16,
     },
-    /// It ended before it had begun.
+    /// The association ended before it was established.
     #[error("the association with SCTP port {port} of {remote} ended in its set-up: {reason}")]
     Ended {
         /// The peer's address.
@@ -147,7 +147,7 @@ pub enum ConnectError {
     },
 }
 
-/// What helps if an endpoint bound to `local` cannot send to `remote`.
+/// What to do if an endpoint bound to `local` cannot send to `remote`.
 fn remedy(local: SocketAddr, remote: SocketAddr) -> &'static str {
     let is_other_family = remote.is_ipv6() != local.is_ipv6();
     let serves_both = local.is_ipv6() && local.ip().is_unspecified();

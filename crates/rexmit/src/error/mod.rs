@@ -1,4 +1,4 @@
-//! What can go wrong at the edge to the operating system, in words that say what to do.
+//! Errors at the boundary to the operating system, with texts that say what to do.
 
 #[cfg(feature = "udp")]
 mod association;
@@ -12,35 +12,35 @@ use thiserror::Error;
 #[cfg(feature = "udp")]
 pub use association::{ConnectError, SendError, TrySendError};
 
-/// Why a local address cannot be used.
+/// Why a local address could not be bound.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// It is in use.
+    /// The address is in use.
     #[error("{address} is in use: choose another port, or 0 for any free one")]
     InUse {
-        /// The address that was asked for.
+        /// The address given.
         address: SocketAddr,
     },
     /// No interface of this machine has it.
     #[error("{} is not an address of this machine: `ip address` lists those that are", address.ip())]
     NotLocal {
-        /// The address that was asked for.
+        /// The address given.
         address: SocketAddr,
     },
-    /// Not without privileges.
+    /// Binding the address requires privileges.
     #[error("{address} is not allowed: ports below 1024 need CAP_NET_BIND_SERVICE")]
     Permission {
-        /// The address that was asked for.
+        /// The address given.
         address: SocketAddr,
     },
-    /// SCTP directly over IP is not for everybody.
+    /// SCTP directly over IP requires privileges.
     #[error(
         "SCTP directly over IP on {address} needs CAP_NET_RAW: run as root, give the program the \
          capability (setcap cap_net_raw+ep), or use UDP encapsulation"
     )]
     NeedsRawSockets {
-        /// The address that was asked for.
+        /// The address given.
         address: IpAddr,
     },
     /// The kernel speaks SCTP itself and would answer the same packets, with an ABORT.
@@ -49,18 +49,18 @@ pub enum BindError {
          encapsulation"
     )]
     KernelSctp {
-        /// The address that was asked for.
+        /// The address given.
         address: IpAddr,
     },
-    /// One socket is to send from several addresses.
+    /// An endpoint with several addresses must be bound to a wildcard address.
     #[error(
         "an endpoint with several addresses is not bound to {address} alone: bind a wildcard address"
     )]
     NotWildcard {
-        /// The address that was asked for.
+        /// The address given.
         address: IpAddr,
     },
-    /// Encryption is of one address on either side.
+    /// An encrypted endpoint must have one address.
     #[error(
         "an encrypted endpoint has one address: an association over DTLS has a single path (RFC 8261)"
     )]
@@ -68,21 +68,21 @@ pub enum BindError {
     /// The name has no address.
     #[error("{name} cannot be resolved: {source}; an address is HOST:PORT, such as 0.0.0.0:9899")]
     Unresolved {
-        /// The address that was asked for.
+        /// The address given.
         name: String,
         /// The error of the resolver.
         source: io::Error,
     },
-    /// The configuration is refused.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Without randomness no endpoint is safe.
+    /// The operating system gave no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Entropy(io::Error),
     /// Another error of the operating system.
     #[error("{address} cannot be used: {source}")]
     Io {
-        /// The address that was asked for.
+        /// The address given.
         address: SocketAddr,
         /// The error of the system.
         source: io::Error,

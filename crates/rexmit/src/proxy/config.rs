@@ -17,34 +17,35 @@ config! {
     /// The configuration of a proxy.
     #[derive(Clone, Debug)]
     pub struct ProxyConfig {
-        /// Where the service listens.
+        /// The address of the service.
         pub upstream: SocketAddr,
         /// Recovery profile towards the clients. Default
         /// [`tcp_interactive`](RecoveryConfig::tcp_interactive).
         pub recovery: RecoveryConfig,
-        /// Clients at one time; more are reset. Default 1024.
+        /// The most clients at one time; further ones are reset. Default 1024.
         pub max_connections: usize,
-        /// Silence in both directions after which both sides are reset. Default `None`: it is up to
-        /// them.
+        /// After this time without data in both directions, both sides are reset; `None` never does. Default
+        /// `None`.
         pub idle_timeout: Option<Duration>,
-        /// Time limit for the service to accept. Default 5 s.
+        /// Time limit for the connection to the service. Default 5 s.
         pub connect_timeout: Duration,
-        /// How long clients may go on once the proxy is to stop; then they are reset. Default 30 s.
+        /// How long clients may continue after the proxy was asked to stop; then they are reset. Default 30
+        /// s.
         pub drain: Duration,
-        /// Bytes that wait in each of a connection's buffers at most: to be sent and received, towards
-        /// the client and towards the service. Default 256 KiB.
+        /// The size in bytes of each of a connection's four buffers: to send and received, towards the client
+        /// and towards the service. Default 256 KiB.
         pub buffer_bytes: usize,
-        /// Whether the service is told the client's address first, by the PROXY protocol, version 2.
-        /// Default false: a service that does not expect it takes it for the client's data.
+        /// Whether the service first gets the client's address, by the PROXY protocol, version 2. Default
+        /// false: a service that does not expect it would take it for data of the client.
         pub proxy_protocol: bool,
-        /// Where clients connect to, which the PROXY protocol names as the destination. Default `None`: the stack's own
-        /// address and port.
+        /// The address that clients connect to, which the PROXY protocol reports as the destination. Default
+        /// `None`: the stack's own address and port.
         pub listened: Option<SocketAddr>,
     }
 }
 
 impl ProxyConfig {
-    /// The defaults, for this service.
+    /// The default configuration for the service at `upstream`.
     #[must_use]
     pub fn new(upstream: SocketAddr) -> Self {
         Self {
@@ -60,8 +61,8 @@ impl ProxyConfig {
         }
     }
 
-    /// The clients' connections. Nothing is held back to be sent with more (the service's own TCP
-    /// has had that choice), and clients that vanished are found out.
+    /// The configuration of connections with clients: without Nagle's algorithm (the service's own TCP has
+    /// applied it), and with keep-alives, so that vanished clients are detected.
     #[must_use]
     pub fn connection(&self) -> ConnectionConfig {
         ConnectionConfig::default()
@@ -72,7 +73,7 @@ impl ProxyConfig {
             .keep_alive(Some(KeepAlive::default()))
     }
 
-    /// A stack for a proxy.
+    /// The configuration of a stack for the proxy.
     #[must_use]
     pub fn stack(&self) -> StackConfig {
         StackConfig::default()

@@ -1,4 +1,4 @@
-//! What happens to clients, for a log.
+//! Events of clients, for a log.
 
 use std::fmt;
 use std::io;
@@ -11,35 +11,35 @@ use super::statistics::Sent;
 /// An observer of events. It is called in the proxy's task and must not block.
 pub type Observer = Arc<dyn Fn(&ProxyEvent<'_>) + Send + Sync>;
 
-/// Something happened to a client. Its text is a line for a log.
+/// An event of a client. Its `Display` text is a line for a log.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ProxyEvent<'a> {
-    /// It connected, and the service accepted.
+    /// The client is connected to the service.
     Connected {
         /// Its address.
         client: SocketAddr,
     },
-    /// Its connection has ended.
+    /// The connection of the client has ended.
     Ended {
         /// Its address.
         client: SocketAddr,
-        /// From its acceptance on.
+        /// The time since it was accepted.
         lasted: Duration,
-        /// What it exchanged with the service.
+        /// The bytes that it exchanged with the service.
         sent: Sent,
         /// Segments that were sent to it again.
         retransmissions: u64,
         /// How.
         ending: Ending,
     },
-    /// It was reset at once. At most a few of these are told per second.
+    /// The client was reset at once. At most a few of these are reported per second.
     Refused {
         /// Its address.
         client: SocketAddr,
         /// Why.
         refusal: Refusal<'a>,
-        /// How many were not told of since the last time.
+        /// How many refusals were not reported since the last report.
         untold: u64,
     },
     /// Connections cannot be accepted any more.
@@ -50,15 +50,15 @@ pub enum ProxyEvent<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
-    /// Both sides had finished.
+    /// Both sides have closed it.
     Finished,
     /// The client reset it.
     ResetByClient,
     /// The service reset it.
     ResetByService,
-    /// The client did not answer any more.
+    /// The client did not respond any more.
     ClientSilent,
-    /// Neither side said anything for [`idle_timeout`](super::ProxyConfig::idle_timeout).
+    /// Neither side sent anything for [`idle_timeout`](super::ProxyConfig::idle_timeout).
     Idle,
     /// The proxy stopped.
     Stopped,
@@ -68,7 +68,7 @@ pub enum Ending {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal<'a> {
-    /// There are [`max_connections`](super::ProxyConfig::max_connections).
+    /// There are already [`max_connections`](super::ProxyConfig::max_connections) clients.
     Limit,
     /// The service could not be reached.
     Upstream(&'a io::Error),

@@ -1,9 +1,9 @@
-//! The PROXY protocol's header, version 2 ("The PROXY protocol, Versions 1 & 2", §2.2): who the
-//! client is, before anything that it says.
+//! The header of the PROXY protocol, version 2 ("The PROXY protocol, Versions 1 & 2", §2.2), which reports
+//! the client's address before its data.
 
 use std::net::SocketAddr;
 
-/// What every header begins with.
+/// The signature at the start of every header.
 const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// Version 2, command PROXY: the connection was made on behalf of another host.
 const VERSION_AND_COMMAND: u8 = 0x21;

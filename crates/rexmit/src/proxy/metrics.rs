@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use super::ProxyStatistics;
 use crate::recovery::ByCause;
 
-/// The text.
+/// The statistics in Prometheus' text format.
 #[must_use]
 pub fn metrics(statistics: &ProxyStatistics) -> String {
     let mut text = Text::default();

@@ -1,12 +1,10 @@
-//! A proxy that terminates clients' TCP with ours and speaks the kernel's TCP to a service on this
-//! machine, so that what the service sends recovers from loss as a profile says, with the service
-//! and its clients as they are.
+//! A proxy that terminates clients' TCP with our TCP, and uses the kernel's TCP to a service on this machine,
+//! so that data to the clients has the loss recovery of a profile, with service and clients unchanged.
 //!
-//! A [`Proxy`] takes what a [`TcpListener`](crate::tcp::TcpListener) accepts to one upstream
-//! address, byte for byte: half-closes and resets pass in both directions, a slow reader slows
-//! down the writer, and no buffer grows beyond its limit. A [`Monitor`] says how it goes, also as
-//! text for Prometheus ([`metrics`], [`serve_metrics`]). [`setup`] brings the packets of an address
-//! of this machine to the stack, and takes that back.
+//! A [`Proxy`] connects each client that a [`TcpListener`](crate::tcp::TcpListener) accepts to one upstream
+//! address: half-closes and resets pass in both directions, a slow reader slows down the writer, and buffers
+//! are limited. A [`Monitor`] has statistics, also as text for Prometheus ([`metrics`], [`serve_metrics`]).
+//! [`setup`] directs the packets of an address of this machine to the stack, and undoes that.
 //!
 //! ```no_run
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -27,11 +25,10 @@
 //! ```
 //!
 //! # Data lost when a process is killed
-//! Received data stays received: nothing that one of the two programs acknowledged in
-//! its own protocol is lost when any process is killed, because the proxy acknowledges nothing
-//! in either program's name. An acknowledgement of TCP says less: it comes from the proxy's side,
-//! and means that the proxy has the bytes, as one of the kernel means that the kernel has them. When
-//! the proxy is killed, both sides are reset.
+//! Data that one of the two programs has acknowledged in its own protocol is never lost, whichever process is
+//! killed, because the proxy acknowledges nothing at that level. A TCP acknowledgement only means that the
+//! proxy has the bytes, as one of the kernel means that the kernel has them. When the proxy is killed, both
+//! sides are reset.
 
 mod config;
 mod event;

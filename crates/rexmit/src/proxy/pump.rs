@@ -1,4 +1,4 @@
-//! One direction of a connection: what one side says is written to the other.
+//! One direction of a connection: data read from one side is written to the other.
 
 use std::io;
 use std::net::Shutdown;
@@ -8,7 +8,8 @@ use socket2::SockRef;
 
 use crate::tcp::TcpStream;
 
-/// Bytes taken from one side at a time; with them, a direction is not slowed down by its turns.
+/// The most bytes read from one side at a time, large enough that the cost of a turn hardly slows a direction
+/// down.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// One side: our TCP, or the kernel's.
@@ -17,7 +18,7 @@ pub(super) trait Side {
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
     async fn readable(&self) -> io::Result<()>;
     async fn writable(&self) -> io::Result<()>;
-    /// Half-close: nothing more is said, everything is still listened to.
+    /// Half-close: nothing more is sent, data is still received.
     fn finish(&self) -> io::Result<()>;
 }
 
@@ -75,11 +76,11 @@ pub(super) enum Broken {
     Sink,
 }
 
-/// What one direction has in hand.
+/// The state of one direction.
 #[derive(Debug)]
 pub(super) struct Pump<'a> {
     buffer: Box<[u8]>,
-    /// Data read and not yet written is between.
+    /// The beginning of the data that was read and not written yet.
     start: usize,
     end: usize,
     /// Bytes written so far.
@@ -91,15 +92,15 @@ impl<'a> Pump<'a> {
         Self { buffer: vec![0; BUFFER_BYTES].into(), start: 0, end: 0, written }
     }
 
-    /// Has `bytes` written before what the source says.
+    /// Queues `bytes` to be written before the data of the source.
     pub(super) fn put_first(&mut self, bytes: &[u8]) {
         self.buffer[..bytes.len()].copy_from_slice(bytes);
         (self.start, self.end) = (0, bytes.len());
     }
 
-    /// Carries until the source has finished, which passes on.
+    /// Transfers data until the source has finished, and then finishes the sink.
     ///
-    /// Dropping the future loses nothing: what is in hand stays there.
+    /// Dropping the future loses nothing: buffered data stays in the buffer.
     pub(super) async fn run(&mut self, source: &impl Side, sink: &impl Side) -> Result<(), Broken> {
         loop {
             match self.turn(source, sink)? {
@@ -111,8 +112,8 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Carries what it can without waiting, when the source has broken. Its end is not passed on:
-    /// after an error, the kernel's sockets show one that looks orderly.
+    /// Transfers all data that needs no waiting, after the source has failed. The end of the source is not
+    /// passed on: after an error, the kernel's sockets report an end that looks orderly.
     pub(super) fn flush(&mut self, source: &impl Side, sink: &impl Side) {
         while let Ok(Turn::Moved) = self.turn(source, sink) {}
     }

@@ -18,10 +18,10 @@ use super::statistics::{Client, Monitor};
 use crate::clock;
 use crate::tcp::{TcpListener, TcpStream};
 
-/// Refusals that are told per second; the others are counted.
+/// The most refusals reported per second; further ones are counted.
 const REFUSALS_TOLD_PER_SECOND: u32 = 5;
 
-/// Takes the clients of a listener to one service.
+/// Connects the clients of a listener to one service.
 pub struct Proxy {
     listener: TcpListener,
     shared: Arc<Shared>,
@@ -35,7 +35,7 @@ struct Shared {
     refusals: Mutex<Refusals>,
 }
 
-/// How many refusals were told of in this second.
+/// The number of refusals reported in this second.
 #[derive(Default)]
 struct Refusals {
     since: Option<rexmit_core::Instant>,
@@ -53,7 +53,7 @@ impl Proxy {
         Self { listener, shared: Arc::new(Shared { config, observer: None, monitor, refusals }) }
     }
 
-    /// The same, with events for `observer`.
+    /// Calls `observer` for each event from now on.
     #[must_use]
     pub fn observed(self, observer: Observer) -> Self {
         let Self { listener, shared } = self;
@@ -64,15 +64,15 @@ impl Proxy {
         Self { listener, shared: Arc::new(shared) }
     }
 
-    /// What says how it goes, also while it runs.
+    /// A handle that reports statistics, also while the proxy runs.
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         self.shared.monitor.clone()
     }
 
-    /// Serves clients until `stop`; then accepts no more, and waits
-    /// [`drain`](ProxyConfig::drain) for those that are there, or until `abort`, before it resets
-    /// the rest. Dropping the future resets all clients at once.
+    /// Serves clients until `stop` is ready. Then it accepts no more, waits for existing clients until
+    /// [`drain`](ProxyConfig::drain) has passed or `abort` is ready, and resets the rest. Dropping the future
+    /// resets all clients at once.
     pub async fn run(self, stop: impl Future<Output = ()>, abort: impl Future<Output = ()>) {
         let Self { listener, shared } = self;
         let (stopper, stopping) = watch::channel(false);
@@ -143,7 +143,7 @@ impl Shared {
 }
 
 impl Refusals {
-    /// Whether the next one is told of, and how many before it were not.
+    /// Whether the next refusal is reported; if so, how many before it were not.
     fn next(&mut self, now: rexmit_core::Instant) -> Option<u64> {
         if self.since.is_none_or(|since| now >= since + Duration::from_secs(1)) {
             (self.since, self.told) = (Some(now), 0);
@@ -157,7 +157,7 @@ impl Refusals {
     }
 }
 
-/// One client, to its end.
+/// Serves one client until its connection ends.
 async fn serve(shared: Arc<Shared>, client: Arc<Client>, stopping: Stopping) {
     let entry = shared.monitor.entry(&client);
     let (begun, peer) = (clock::now(), client.stream.peer_addr());

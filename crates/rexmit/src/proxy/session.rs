@@ -110,7 +110,7 @@ pub(super) async fn relay(
     ending
 }
 
-/// Waits until the client's connection is no more, other than by an orderly end.
+/// Waits until the client's connection has failed, that is, ended other than in an orderly way.
 async fn failed(client: &TcpStream) -> Ending {
     match client.closed().await {
         CloseReason::Finished => pending().await,
@@ -143,7 +143,7 @@ async fn stopped(stopping: &Stopping) {
     let _ = stopping.clone().wait_for(|stopping| *stopping).await;
 }
 
-/// Waits until nothing was carried for so long.
+/// Waits until no data was transferred for `timeout`.
 async fn idle(client: &Client, timeout: Option<Duration>) {
     let Some(timeout) = timeout else { return pending().await };
     let (mut last, mut silent) = (Sent::default(), 0);

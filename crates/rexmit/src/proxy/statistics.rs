@@ -13,25 +13,25 @@ use super::event::{Ending, Refusal};
 use crate::recovery::RecoveryStatistics;
 use crate::tcp::{ConnectionStatistics, TcpStream};
 
-/// Bytes that were carried.
+/// Payload bytes transferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Sent {
-    /// From clients.
+    /// Bytes from clients to the service.
     pub to_service: u64,
-    /// From the service.
+    /// Bytes from the service to clients.
     pub to_client: u64,
 }
 
-/// Smoothed round-trip times of the clients that are there.
+/// The smoothed round trip times of the present clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RoundTrips {
-    /// Half of them have less.
+    /// The median.
     pub median: Duration,
-    /// Nine of ten have less.
+    /// The 90th percentile.
     pub p90: Duration,
-    /// 99 of 100 have less.
+    /// The 99th percentile.
     pub p99: Duration,
 }
 
@@ -41,41 +41,42 @@ pub struct RoundTrips {
 pub struct ProxyStatistics {
     /// Clients that were accepted, those refused for the limit not included.
     pub accepted: u64,
-    /// Clients that are there.
+    /// Clients connected now.
     pub open: u64,
     /// Clients reset because of [`max_connections`](super::ProxyConfig::max_connections).
     pub refused_at_limit: u64,
     /// Clients reset because the service could not be reached.
     pub refused_by_upstream: u64,
-    /// Connections that ended in good order.
+    /// Connections that both sides closed.
     pub finished: u64,
     /// Connections reset by the client.
     pub reset_by_client: u64,
     /// Connections reset by the service.
     pub reset_by_service: u64,
-    /// Connections given up because the client did not answer any more.
+    /// Connections given up because the client did not respond any more.
     pub client_silent: u64,
     /// Connections reset for [`idle_timeout`](super::ProxyConfig::idle_timeout).
     pub idle: u64,
-    /// Connections reset at the proxy's end.
+    /// Connections reset because the proxy stopped.
     pub stopped: u64,
-    /// Bytes that were carried.
+    /// Payload bytes transferred.
     pub sent: Sent,
     /// Losses on the way to the clients, and retransmissions.
     pub recovery: RecoveryStatistics,
-    /// Bytes that our TCP has to send to clients, or from them for the service.
+    /// Bytes in the buffers of our TCP: to be sent to clients, or received from them and not yet passed to
+    /// the service.
     pub buffered_bytes: u64,
-    /// `None` before anybody's was measured.
+    /// Round trip times of present clients; `None` if none was measured.
     pub round_trips: Option<RoundTrips>,
 }
 
-/// Says how a proxy is doing, from any task or thread. Clones report the same one.
+/// Reports the statistics of a proxy, from any task or thread. Clones report on the same proxy.
 #[derive(Clone, Default)]
 pub struct Monitor(Arc<Mutex<Ledger>>);
 
 #[derive(Default)]
 struct Ledger {
-    /// Counts of what has ended, and what is told of at once.
+    /// Counts of ended connections, and of events counted at once.
     past: ProxyStatistics,
     open: BTreeMap<u64, Arc<Client>>,
     next_number: u64,
@@ -99,8 +100,7 @@ impl Client {
 }
 
 impl Monitor {
-    /// The counts so far. It looks at each client in turn, and delays none for longer than one
-    /// such look.
+    /// The present counters. They are collected client by client, so that no client is delayed for long.
     #[must_use]
     pub fn statistics(&self) -> ProxyStatistics {
         let (mut total, open): (_, Vec<_>) = {
@@ -184,7 +184,7 @@ impl Drop for Open<'_> {
 }
 
 impl ProxyStatistics {
-    /// Adds what a client has done so far; returns how it is.
+    /// Adds the counters of a client; returns the statistics of its connection.
     fn add(&mut self, client: &Client) -> ConnectionStatistics {
         let statistics = client.stream.statistics();
         self.sent += client.sent();
@@ -201,7 +201,7 @@ impl AddAssign for Sent {
 }
 
 impl RoundTrips {
-    /// Of a sorted list.
+    /// The percentiles of a sorted list.
     fn of(sorted: &[Duration]) -> Option<Self> {
         let last = sorted.len().checked_sub(1)?;
         let at = |percent: usize| sorted[(sorted.len() * percent / 100).min(last)];

@@ -26,7 +26,7 @@ impl Inbox {
         Self { memory, meta: [RecvMeta::default(); BUFFERS], received: 0 }
     }
 
-    /// Has `receive` fill the buffers, and keeps what it returns: how many. Whether all of them.
+    /// Fills the buffers by `receive`, which returns how many it has filled. Returns whether all were.
     pub(super) fn fill(
         &mut self,
         receive: impl FnOnce(&mut [IoSliceMut<'_>], &mut [RecvMeta]) -> io::Result<usize>,
@@ -55,7 +55,7 @@ impl Inbox {
     }
 }
 
-/// IPv4 addresses are IPv4 addresses, whatever the socket calls them.
+/// The route of a received packet, with IPv4-mapped IPv6 addresses as IPv4 addresses.
 fn route(meta: &RecvMeta, bound: SocketAddr) -> Route {
     let local = meta.dst_ip.unwrap_or(bound.ip()).to_canonical();
     let remote = match meta.addr.ip().to_canonical() {

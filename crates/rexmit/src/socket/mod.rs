@@ -1,7 +1,7 @@
 //! The sockets that carry SCTP packets: UDP encapsulation (RFC 6951) and raw IP protocol 132.
 //!
-//! Both are the same to what is above: batches in, batches out, readiness from tokio. A UDP socket
-//! lets the kernel cut and coalesce batches (GSO, GRO); a raw socket takes one packet at a time.
+//! Both have the same interface: batches in, batches out, readiness from tokio. A UDP socket lets the kernel
+//! cut and coalesce batches (GSO, GRO); a raw socket takes one packet at a time.
 
 mod inbox;
 mod outbox;
@@ -31,12 +31,12 @@ const SCTP: i32 = 132;
 /// How SCTP packets are packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// In UDP datagrams.
+    /// SCTP in UDP datagrams.
     Udp,
-    /// Directly in IPv4; the kernel delivers the IP header with them.
+    /// SCTP directly over IPv4; the kernel delivers packets with the IP header.
     #[cfg(all(feature = "raw", target_os = "linux"))]
     RawV4 { sctp_port: u16 },
-    /// Directly in IPv6.
+    /// SCTP directly over IPv6.
     #[cfg(all(feature = "raw", target_os = "linux"))]
     RawV6 { sctp_port: u16 },
 }
@@ -146,12 +146,12 @@ impl Socket {
         (self.local.ip().is_unspecified() && !local.is_unspecified()).then_some(local)
     }
 
-    /// Ready when [`try_send`](Self::try_send) is worth another try.
+    /// Ready when the socket may have room for [`try_send`](Self::try_send) again.
     pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_send_ready(cx)
     }
 
-    /// Reads what has arrived, as far as `inbox` has room, in one system call.
+    /// Receives the available packets for which `inbox` has room, in one system call.
     pub(crate) fn poll_receive(
         &self,
         cx: &mut Context<'_>,
@@ -178,7 +178,7 @@ impl Socket {
         }
     }
 
-    /// The SCTP packet in what was received, unless it is another endpoint's.
+    /// The SCTP packet in a received datagram, unless it is for another endpoint.
     fn sctp_packet<'a>(&self, received: &'a [u8]) -> Option<&'a [u8]> {
         match self.kind {
             Kind::Udp => Some(received),

@@ -22,7 +22,7 @@ struct Batch {
     bytes: Vec<u8>,
     segment_bytes: usize,
     packets: usize,
-    /// A part of a batch that the system refused as a whole.
+    /// Whether it is a part of a batch that the system refused as a whole.
     is_part: bool,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct Outbox {
     batches: VecDeque<Batch>,
     spare: Vec<Vec<u8>>,
     is_blocked: bool,
-    /// Where single packets were taken after a batch was refused: the system cannot cut batches on the
-    /// way there. An error of one destination says nothing of the others.
+    /// The destinations for which the system refused a batch but sends single packets. An error of one
+    /// destination does not concern others.
     unbatched: VecDeque<IpAddr>,
     last_failure: Option<SendFailure>,
     /// Packets that the system took.
@@ -276,7 +276,8 @@ mod tests {
         assert_eq!((outbox.sent, outbox.failed), (0, 4));
     }
 
-    /// A batch that begins with one is refused as if it could not be cut.
+    /// The kernel refuses a batch that begins with such a packet by the same error as if it supported no
+    /// batches.
     #[tokio::test]
     async fn a_packet_that_is_too_large_does_not_switch_batches_off() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();

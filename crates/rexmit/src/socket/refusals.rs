@@ -8,8 +8,8 @@ use super::Socket;
 
 #[cfg(target_os = "linux")]
 impl Socket {
-    /// Has the system report ICMP errors of this UDP socket (`IP_RECVERR`), or not, which empties the queue. While
-    /// they are reported, an error of one destination fails the next send to any.
+    /// Enables or disables reports of ICMP errors on this UDP socket (`IP_RECVERR`); disabling empties the
+    /// queue. While enabled, an error of one destination fails the next send to any.
     pub(crate) fn report_errors(&self, are_reported: bool) -> io::Result<()> {
         let v4 = (libc::IPPROTO_IP, libc::IP_RECVERR);
         let v6 = (libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
@@ -41,7 +41,11 @@ impl Socket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits for a destination whose host has answered "port unreachable".
+    /// Waits for an ICMP "port unreachable" and returns the destination of the packet that it answers. ICMP
+    /// errors of other kinds are skipped.
+    ///
+    /// # Errors
+    /// Any other error of the socket.
     pub(crate) async fn refused(&self) -> io::Result<SocketAddr> {
         use tokio::io::Interest;
         loop {
@@ -99,7 +103,7 @@ fn error_number(mut control: &[u8]) -> Option<libc::c_int> {
 
 #[cfg(not(target_os = "linux"))]
 impl Socket {
-    /// This system does not report them to a socket without a peer of its own.
+    /// Does nothing: this system does not report ICMP errors to an unconnected socket.
     pub(crate) fn report_errors(&self, _: bool) -> io::Result<()> {
         Ok(())
     }

@@ -8,10 +8,9 @@ use std::task::{Context, Waker};
 use rexmit_tcp::{CloseReason, ConnectionId, ConnectionStatistics};
 use tokio::sync::Notify;
 
-/// The waiting rooms of one connection, shared by its handles and its stack.
+/// The notifications of one connection, shared by its handles and its stack.
 ///
-/// Who waits takes its place first, then looks at the state, then waits: what happens in between
-/// is not missed.
+/// A task registers first, then looks at the state, then waits, so that it misses no change in between.
 #[derive(Debug)]
 pub(super) struct Cell {
     pub(super) id: ConnectionId,
@@ -26,7 +25,7 @@ pub(super) struct Entry {
     pub(super) cell: Arc<Cell>,
     /// `None` while the peer has not answered.
     pub(super) established: Option<Established>,
-    /// `None` while it lasts.
+    /// Why the connection ended; `None` before that.
     pub(super) closed: Option<CloseReason>,
     /// The last statistics, once it has ended.
     pub(super) statistics: Option<Box<ConnectionStatistics>>,
@@ -38,11 +37,11 @@ pub(super) struct Entry {
     pub(super) reader: Option<Waker>,
     /// The task in `poll_write`.
     pub(super) writer: Option<Waker>,
-    /// The last handle was dropped.
+    /// Whether the last handle was dropped.
     pub(super) is_orphaned: bool,
 }
 
-/// Between whom it is.
+/// The addresses and ports of an established connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Established {
     pub(super) local: SocketAddr,
@@ -92,7 +91,7 @@ pub(super) fn register(slot: &mut Option<Waker>, cx: &Context<'_>) {
     }
 }
 
-/// The end of a connection in the words of sockets.
+/// The error that sockets return for a connection that ended for this reason.
 fn error(reason: CloseReason) -> io::Error {
     let (kind, text) = match reason {
         CloseReason::Finished => (io::ErrorKind::BrokenPipe, "the connection is finished"),

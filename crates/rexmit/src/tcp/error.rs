@@ -1,4 +1,4 @@
-//! What can go wrong with a stack, in words that say what to do.
+//! Errors of a stack, with texts that say what to do.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -7,17 +7,17 @@ use std::time::Duration;
 use rexmit_tcp::{CloseReason, ConfigError};
 use thiserror::Error;
 
-/// Why there is no stack.
+/// Why a stack could not be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// It would be unreachable.
+    /// No address was given.
     #[error("a stack needs an address of its own: one in the network of its device")]
     NoAddress,
-    /// No host can have this address.
+    /// The address cannot be that of a host.
     #[error("{0} is no address of a host: choose one in the network of the device")]
     BadAddress(IpAddr),
-    /// The device's packets are too short.
+    /// The MTU of the device is too small.
     #[error("an MTU of {mtu} leaves no room for segments: make it {least} at least")]
     MtuTooSmall {
         /// The device's.
@@ -25,13 +25,13 @@ pub enum OpenError {
         /// The least it may be.
         least: u16,
     },
-    /// The configuration is refused.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Without randomness no stack is safe.
+    /// The operating system gave no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Entropy(io::Error),
-    /// Without a timer nothing is retransmitted.
+    /// The operating system gave no timer.
     #[error("the system gives no timer: {0}")]
     Timer(io::Error),
 }
@@ -43,7 +43,7 @@ pub enum ListenError {
     /// The stack has been shut down.
     #[error("the stack is shut down: open another one")]
     StackClosed,
-    /// The protocol refuses.
+    /// The protocol refused to listen.
     #[error("cannot listen on port {port}: {source}")]
     Refused {
         /// The port that was asked for.
@@ -53,7 +53,7 @@ pub enum ListenError {
     },
 }
 
-/// Why there is no connection with a peer.
+/// Why a connection could not be established.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -66,10 +66,10 @@ pub enum ConnectError {
         /// The peer's address.
         remote: SocketAddr,
     },
-    /// The protocol refuses to try.
+    /// The protocol refused to begin the connection.
     #[error(transparent)]
     Refused(#[from] rexmit_tcp::ConnectError),
-    /// The device takes no packet to the peer.
+    /// The device accepts no packet to the peer.
     #[error("nothing can be sent to {remote}: {source}")]
     Unreachable {
         /// The peer's address.
@@ -89,13 +89,13 @@ pub enum ConnectError {
         /// How long it was tried.
         waited: Duration,
     },
-    /// The peer does not want to.
+    /// The peer refused the connection with an RST.
     #[error("{remote} refused the connection: check that something listens on that port")]
     RefusedByPeer {
         /// The peer's address.
         remote: SocketAddr,
     },
-    /// It ended before it had begun.
+    /// The connection ended before it was established.
     #[error("the connection with {remote} ended in its set-up: {reason:?}")]
     Ended {
         /// The peer's address.

@@ -13,7 +13,7 @@ use super::error::{ConnectError, ListenError};
 use super::state::{Listening, StackState};
 
 impl StackState {
-    /// Begins to listen. The waiting room of those who accept.
+    /// Begins to listen. Returns the notification for tasks that wait to accept.
     pub(super) fn listen(
         &mut self,
         port: u16,
@@ -113,7 +113,8 @@ impl StackState {
         }
     }
 
-    /// New connections are no longer possible.
+    /// Called when the last handle is dropped: no more connections are accepted or opened; existing ones
+    /// continue until they end.
     pub(super) fn release_stack(&mut self, now: Instant) {
         self.shut_down(now);
         self.is_released = true;
@@ -124,7 +125,7 @@ impl StackState {
         self.open == 0
     }
 
-    /// The device is given back with the last connection after the last handle.
+    /// Releases the device once no handle and no connection is left.
     pub(super) fn release_device_at_end(&mut self) {
         if self.is_released && self.has_ended() && self.device.is_some() {
             self.device = None;
@@ -132,7 +133,8 @@ impl StackState {
         }
     }
 
-    /// Tells whom it concerns. Whether something was done that may make more segments or events.
+    /// Passes the protocol's events to the connections that they concern. Returns whether that may have
+    /// caused more segments or events.
     pub(super) fn dispatch_events(&mut self, now: Instant) -> bool {
         let mut has_acted = false;
         while let Some((id, event)) = self.tcp.poll_event() {

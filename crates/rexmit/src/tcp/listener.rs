@@ -11,8 +11,8 @@ use super::lifecycle::Closed;
 use super::owner::Owner;
 use super::stream::{Handle, TcpStream};
 
-/// Connections that wait to be accepted, per listener, unless
-/// [`listen_with`](super::Stack::listen_with) says otherwise.
+/// The default of how many connections of a listener may wait to be accepted;
+/// [`listen_with`](super::Stack::listen_with) sets another number.
 pub const DEFAULT_BACKLOG: usize = 1024;
 
 /// Accepts connections to one port.
@@ -30,7 +30,7 @@ impl TcpListener {
         Self { owner, port, waiting }
     }
 
-    /// The port it listens on, at every address of the stack.
+    /// The port, on which it listens at every address of the stack.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port

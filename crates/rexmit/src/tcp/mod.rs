@@ -1,8 +1,8 @@
 //! TCP (RFC 9293) in user space: a host's TCP over a device for IP packets.
 //!
-//! A [`Stack`] speaks TCP for some addresses of its own on a [`PacketDevice`]: a TUN device, at
-//! whose other end the kernel routes, or a cable in memory. Its [`TcpListener`]s accept and its
-//! [`TcpStream`]s read and write as tokio's do.
+//! A [`Stack`] speaks TCP for some addresses of its own on a [`PacketDevice`]: a TUN device, at whose other
+//! end the kernel routes, or a link in memory. Its [`TcpListener`]s accept and its [`TcpStream`]s read and
+//! write as tokio's do.
 //!
 //! A stack that answers on a TUN device, for any program of this machine to talk to:
 //!
@@ -32,7 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
 //!
-//! How a connection deals with loss is a value, [`ConnectionConfig::recovery`], and has named profiles
+//! Loss recovery of a connection is configured by [`ConnectionConfig::recovery`], which has named profiles
 //! ([`TCP_PROFILES`]):
 //!
 //! ```

@@ -1,11 +1,11 @@
-//! The end of a stack's handles.
+//! The owner of a stack, shared by its handles: dropping the last one releases the stack.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use super::state::{Shared, StackState};
 
-/// What handles of the stack and listeners share; its end is the last one's.
+/// Shared by the handles and listeners of a stack; dropped with the last of them.
 pub(super) struct Owner {
     pub(super) shared: Arc<Shared>,
     pub(super) addresses: Vec<IpAddr>,

@@ -30,9 +30,9 @@ pub type StackConfig = EndpointConfig;
 
 /// A host's TCP on a device for IP packets.
 ///
-/// Clones are handles of the same stack. When the last one and the last listener are dropped, the
-/// stack takes no more connections, goes on serving those there are, and gives its device back with
-/// the last of them.
+/// Clones are handles of the same stack. When the last one and the last listener are dropped, the stack
+/// accepts no more connections, continues to serve existing ones, and drops its device when the last of them
+/// has ended.
 ///
 /// ```
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -61,13 +61,13 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// A stack that has `addresses` for its own on `device`.
+    /// A stack with the addresses `addresses` on `device`.
     ///
-    /// The addresses are to be free ones in the device's network, or ones that are routed to it. A
-    /// [`mss`](ConnectionConfig::mss) that does not fit the device's MTU is lowered to what does.
+    /// The addresses must be unused ones in the device's network, or be routed to it. An
+    /// [`mss`](ConnectionConfig::mss) that does not fit the device's MTU is lowered.
     ///
     /// # Errors
-    /// When there is no usable address, or the configuration makes no sense.
+    /// If there is no usable address, or the configuration is invalid.
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver enabled.
@@ -91,21 +91,20 @@ impl Stack {
         Ok(Self { owner: Arc::new(Owner { shared, addresses, mtu }) })
     }
 
-    /// The same stack with other limits of how long its calls wait for a peer. They hold for every handle from now
-    /// on.
+    /// Sets how long calls of this stack wait for a peer. Applies to all its handles.
     #[must_use]
     pub fn with_time_limits(self, limits: TimeLimits) -> Self {
         self.owner.shared.lock().time_limits = limits;
         self
     }
 
-    /// How long calls wait for a peer.
+    /// The time limits of calls that wait for a peer.
     #[must_use]
     pub fn time_limits(&self) -> TimeLimits {
         self.owner.shared.lock().time_limits
     }
 
-    /// Its own addresses.
+    /// The addresses of the stack.
     #[must_use]
     pub fn addresses(&self) -> &[IpAddr] {
         &self.owner.addresses
@@ -120,8 +119,8 @@ impl Stack {
         self.begin_listening(port, None, DEFAULT_BACKLOG)
     }
 
-    /// As [`listen`](Self::listen), with a configuration of its own and room for `backlog`
-    /// connections that wait to be accepted. More are aborted and counted in
+    /// As [`listen`](Self::listen), with the configuration `config` for its connections, and room for
+    /// `backlog` connections that wait to be accepted. Further ones are aborted and counted in
     /// [`StackStatistics::not_accepted`].
     ///
     /// # Errors
@@ -149,21 +148,21 @@ impl Stack {
     /// Connects to `remote` from the first address of its family and an ephemeral port, and waits
     /// until the connection is established.
     ///
-    /// It waits for [`TimeLimits::connect`] at most, 10 s by default. Dropping the future cancels the attempt.
+    /// The time limit is [`TimeLimits::connect`], 10 s by default. Dropping the future cancels the attempt.
     ///
     /// # Errors
-    /// When the peer does not answer or refuses, or the stack has been shut down.
+    /// If the peer does not answer or refuses, or the stack has been shut down.
     pub async fn connect(&self, remote: SocketAddr) -> Result<TcpStream, ConnectError> {
         let local = self.local_for(remote)?;
         self.establish(local, remote, None).await
     }
 
-    /// As [`connect`](Self::connect), from an address and port of choice, port 0 for any, and with
-    /// a configuration of its own.
+    /// As [`connect`](Self::connect), from the local address and port `local` (port 0 chooses one), and with
+    /// the configuration `config`.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect), and when `local` is not one of the stack's addresses or its
-    /// port is in use towards this peer.
+    /// As [`connect`](Self::connect), or if `local` is not one of the stack's addresses, or its port is in
+    /// use towards this peer.
     pub async fn connect_with(
         &self,
         local: Option<SocketAddr>,
@@ -215,7 +214,7 @@ impl Stack {
         }
     }
 
-    /// What became of an attempt, once that is known.
+    /// The result of an attempt to connect; `None` while it is in progress.
     fn outcome(&self, cell: &Cell) -> Option<Result<Established, CloseReason>> {
         let state = self.owner.shared.lock();
         let entry = state.connections.get(&cell.id)?;
@@ -223,10 +222,9 @@ impl Stack {
         entry.established.map(Ok).or_else(|| entry.closed.map(Err))
     }
 
-    /// Takes no more connections, and waits until those there are have ended: streams that were
-    /// dropped or shut down on both sides. What was written before is delivered then; a program
-    /// that exits without waiting may lose it. After [`TimeLimits::shutdown`] (5 s by default) connections that are
-    /// left are aborted.
+    /// Accepts no more connections, and waits until existing ones have ended, that is, were dropped or shut
+    /// down on both sides; data written before is then delivered, while a program that exits without waiting
+    /// may lose it. After [`TimeLimits::shutdown`] (5 s by default) the remaining connections are aborted.
     pub async fn shutdown(&self) {
         self.owner.shared.with(StackState::shut_down);
         if within(self.time_limits().shutdown, self.wait_for_end()).await.is_none() {
@@ -246,26 +244,26 @@ impl Stack {
         }
     }
 
-    /// Takes no more connections and ends those there are at once, by RST.
+    /// Accepts no more connections, and resets existing ones at once.
     pub fn abort(&self) {
         self.owner.shared.with(StackState::abort);
     }
 
-    /// Connections that have not ended, half-open ones of our own included; those in TIME-WAIT have
-    /// ended.
+    /// The number of connections that have not ended, including those that are being set up. Connections in
+    /// TIME-WAIT have ended.
     #[must_use]
     pub fn connection_count(&self) -> usize {
         self.owner.shared.lock().open
     }
 
-    /// Counts so far.
+    /// The present counters.
     #[must_use]
     pub fn statistics(&self) -> StackStatistics {
         self.owner.shared.lock().statistics()
     }
 
-    /// Hands everything that happens in the protocol to `sink` from now on, in the turn in which it
-    /// happens; `None` ends it.
+    /// Sends all trace events of the protocol to `sink`, from within the turn in which they occur; `None`
+    /// disables tracing.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
         self.owner.shared.lock().tcp.set_trace(sink);
     }
@@ -289,7 +287,7 @@ fn check_addresses(addresses: &[IpAddr]) -> Result<(), OpenError> {
     addresses.iter().find(is_bad).map_or(Ok(()), |&address| Err(OpenError::BadAddress(address)))
 }
 
-/// The longest IP header there will be, and the least MSS, must fit.
+/// Checks that the MTU has room for the longest IP header of these addresses and the least MSS.
 fn check_mtu(mtu: u16, addresses: &[IpAddr]) -> Result<(), OpenError> {
     let headers = addresses.iter().map(|&address| HeaderConfig::header_bytes(address)).max();
     let headers = u16::try_from(headers.unwrap_or(0)).unwrap_or(u16::MAX);
@@ -297,8 +295,8 @@ fn check_mtu(mtu: u16, addresses: &[IpAddr]) -> Result<(), OpenError> {
     if mtu < least { Err(OpenError::MtuTooSmall { mtu, least }) } else { Ok(()) }
 }
 
-/// Lowers the MSS to what the device takes (RFC 6691). It is that of IPv4; the protocol deducts what
-/// IPv6 needs more.
+/// Lowers the MSS to what fits the device's MTU (RFC 6691), computed for IPv4; the protocol deducts the
+/// longer header of IPv6.
 fn fit_mss(config: &mut Arc<ConnectionConfig>, mtu: u16) {
     let header_bytes = HeaderConfig::header_bytes(IpAddr::from([0; 4]));
     let headers = TCP_HEADER_BYTES + u16::try_from(header_bytes).unwrap_or(u16::MAX);

@@ -1,5 +1,4 @@
-//! Everything behind the stack's lock: the protocol, the way to the device, the timer, and what is
-//! to be told to whom.
+//! The state behind the stack's lock: the protocol, the device, the timer, and pending notifications.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -28,7 +27,7 @@ const TCP: u8 = 6;
 /// their turn.
 const SEGMENTS_PER_TURN: usize = 512;
 
-/// StackState shared by the handles and the driver.
+/// The state of a stack, shared by the handles and the driver.
 pub(super) type Shared = crate::turns::Shared<StackState>;
 
 /// The state of a stack.
@@ -44,9 +43,9 @@ pub(super) struct StackState {
     /// Connections that have not ended.
     pub(super) open: usize,
     pub(super) listeners: BTreeMap<u16, Listening>,
-    /// Neither handles of the stack nor listeners are left.
+    /// Whether no handle of the stack and no listener remains.
     pub(super) is_released: bool,
-    /// No new connections.
+    /// Whether new connections are refused.
     pub(super) is_closing: bool,
     pub(super) time_limits: TimeLimits,
     pub(super) next_turn: NextTurn,
@@ -64,7 +63,7 @@ pub(super) struct Counts {
     pub(super) not_accepted: u64,
 }
 
-/// The device's error instead of sending.
+/// A segment that the TUN device refused: to whom it was, and the device's error.
 struct SendFailure {
     remote: IpAddr,
     error: io::Error,
@@ -110,7 +109,7 @@ impl StackState {
         std::mem::take(&mut self.wakes)
     }
 
-    /// Reads, or lets the task of `cx` wait for something to read.
+    /// Reads received bytes into `into`, or registers the task of `cx` to be woken when there are some.
     pub(super) fn poll_receive(
         &mut self,
         cx: Option<&Context<'_>>,
@@ -225,7 +224,7 @@ impl StackState {
 }
 
 impl Entry {
-    /// What reading returns after everything that had arrived.
+    /// The result of reading after all received data was read.
     fn read_at_end(&self) -> io::Result<usize> {
         match self.closed {
             Some(tcp::CloseReason::Finished) => Ok(0),
@@ -266,7 +265,7 @@ impl Served for StackState {
         device.poll_receive(cx, batch)
     }
 
-    /// All packets before anything is sent: one acknowledgement reports all of them.
+    /// Handles all received packets before anything is sent, so that one ACK reports all of them.
     fn handle_received(
         &mut self,
         now: Instant,

@@ -9,16 +9,16 @@ use crate::tun::ip::IpStatistics;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StackStatistics {
-    /// Packets that the device took.
+    /// Packets that the device accepted for sending.
     pub packets_sent: u64,
-    /// Packets that the device refused, because it was full or for another reason; for the protocol
-    /// they are lost on the way.
+    /// Packets that the device refused, because it was full or for another reason; the protocol treats them
+    /// as lost.
     pub packets_unsent: u64,
     /// Errors of the device when receiving.
     pub receive_failures: u64,
     /// Connections aborted because too many others were waiting to be accepted.
     pub not_accepted: u64,
-    /// What became of the packets that arrived.
+    /// The fate of packets that arrived.
     pub ip: IpStatistics,
     /// The counters of the protocol.
     pub protocol: EndpointStatistics,

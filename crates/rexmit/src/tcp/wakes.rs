@@ -14,7 +14,7 @@ use crate::turns;
 enum Waiting {
     Readable,
     Writable,
-    /// The beginning or the end, which is of interest to everybody.
+    /// The beginning or the end of a connection, which all waiting tasks need.
     Change,
 }
 
@@ -29,33 +29,33 @@ pub(super) struct Wakes {
 }
 
 impl Wakes {
-    /// Reading is worth a try again.
+    /// Marks the connection as readable, and wakes the tasks that wait to read.
     pub(super) fn readable(&mut self, entry: &mut Entry) {
         entry.is_readable = true;
         self.tasks.extend(entry.reader.take());
         self.connections.push((Arc::clone(&entry.cell), Waiting::Readable));
     }
 
-    /// Writing is worth a try again.
+    /// Marks the connection as writable, and wakes the tasks that wait to write.
     pub(super) fn writable(&mut self, entry: &mut Entry) {
         entry.is_writable = true;
         self.tasks.extend(entry.writer.take());
         self.connections.push((Arc::clone(&entry.cell), Waiting::Writable));
     }
 
-    /// The connection has begun or ended.
+    /// Called when the connection was established or has ended: wakes all its tasks.
     pub(super) fn changed(&mut self, entry: &mut Entry) {
         self.tasks.extend(entry.reader.take());
         self.tasks.extend(entry.writer.take());
         self.connections.push((Arc::clone(&entry.cell), Waiting::Change));
     }
 
-    /// There is something to accept, or never will be.
+    /// Wakes a listener: there is a connection to accept, or there will be none any more.
     pub(super) fn listener(&mut self, waiting: &Arc<Notify>) {
         self.listeners.push(Arc::clone(waiting));
     }
 
-    /// Those who wait for the end of the stack.
+    /// Wakes the tasks that wait for the end of the stack.
     pub(super) fn stack(&mut self) {
         self.stack = true;
     }

@@ -9,9 +9,9 @@ use tokio::io::unix::AsyncFd;
 
 use super::{Batch, Tun};
 
-/// A TUN device that reports a task when packets are there.
+/// A TUN device that wakes a task when packets have arrived.
 ///
-/// Sending does not wait: the kernel takes a packet at once, or drops it as a full network would.
+/// Sending does not wait: the kernel accepts a packet at once, or drops it as a full network would.
 #[derive(Debug)]
 pub struct AsyncTun(AsyncFd<Tun>);
 
@@ -29,7 +29,7 @@ impl AsyncTun {
         Ok(Self(unsafe { AsyncFd::register_with_interest(tun, Interest::READABLE) }?))
     }
 
-    /// Ready once packets are there; `batch` has them then, at least one.
+    /// Ready once packets have arrived; `batch` then contains at least one.
     ///
     /// # Errors
     /// The error of the system, for instance that the interface is down.

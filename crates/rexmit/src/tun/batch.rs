@@ -1,11 +1,12 @@
-//! Received packets, side by side in one buffer that is used again.
+//! Received packets, in one buffer that is reused.
 
 use std::io;
 
 /// Packets that a batch takes.
 const PACKETS: usize = 32;
 
-/// Several received packets. The kernel hands out one per system call; a batch is what was there.
+/// Several received packets: those that were available when it was filled. (The kernel returns one per system
+/// call.)
 #[derive(Debug)]
 pub struct Batch {
     bytes: Box<[u8]>,
@@ -29,19 +30,19 @@ impl Batch {
         slots.zip(self.lens).take(self.count).map(|(slot, len)| &slot[..len])
     }
 
-    /// How many there are.
+    /// The number of packets.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether it is empty.
+    /// Whether the batch has no packets.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether there was no room for more.
+    /// Whether the batch has no room for another packet.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         self.count == PACKETS

@@ -16,18 +16,18 @@ config! {
     pub struct TunConfig {
         /// The interface's name, at most 15 bytes. Default `None`: the kernel chooses (`tun0`, …).
         pub name: Option<String>,
-        /// The longest packet, in bytes. Default 1500. Below 1280 there is no IPv6.
+        /// The MTU, in bytes, at least [`MIN_MTU`]; for IPv6 at least [`MIN_MTU_IPV6`]. Default 1500.
         pub mtu: u16,
         /// The kernel's IPv4 address and the length of the network's prefix. Default none.
         pub ipv4: Option<(Ipv4Addr, u8)>,
         /// The kernel's IPv6 addresses and the lengths of their prefixes. Default none, which also
         /// keeps the kernel from multicasting over the device on IPv6's behalf.
         pub ipv6: Vec<(Ipv6Addr, u8)>,
-        /// Packets that wait in the kernel until they are read; it drops more. Default 1000. In a
-        /// [user namespace](super::enter_user_namespace) the kernel insists on its own choice, 500.
+        /// The most packets that wait in the kernel to be read; it drops further ones. Default 1000. In a
+        /// [user namespace](super::enter_user_namespace) the kernel always uses 500.
         pub queue_packets: u32,
-        /// Whether everything without a better route goes here. Default false. Meant for devices in a
-        /// namespace of their own.
+        /// Whether the device is the default route. Default false. Meant for devices in a namespace of their
+        /// own.
         pub is_default_route: bool,
     }
 }
@@ -74,8 +74,8 @@ impl TunConfig {
     }
 }
 
-/// A TUN device: a network interface of the kernel whose other end is this value. It is gone when
-/// this is dropped.
+/// A TUN device: a network interface of the kernel whose other end is this value. Dropping it removes the
+/// interface.
 ///
 /// Packets are IP packets, without anything before them. Reads and writes never block.
 pub struct Tun {
@@ -85,10 +85,7 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// Makes a device in the network namespace of the calling thread, and switches it on.
-    ///
-    /// # Errors
-    /// The missing or wrong part, and what to do about it.
+    /// The missing or wrong condition, and how to mend it.
     pub fn open(config: &TunConfig) -> Result<Self, TunError> {
         config.validate()?;
         for (address, prefix) in config.addresses() {
@@ -125,11 +122,11 @@ impl Tun {
         Ok(Self { device, name, mtu: config.mtu })
     }
 
-    /// Takes the free end of a device that was made before (`ip tuntap add`), as it is. It needs no
-    /// privileges if the device was made for this user. The device outlives this value.
+    /// Attaches to an existing device (`ip tuntap add`) without changing it. It needs no privileges if the
+    /// device was made for this user. The device stays when this value is dropped.
     ///
     /// # Errors
-    /// [`TunError::NoDevice`] if it does not exist; else as [`open`](Self::open).
+    /// [`TunError::NoDevice`] if it does not exist; otherwise as [`open`](Self::open).
     pub fn attach(name: &str) -> Result<Self, TunError> {
         if nix::net::if_::if_nametoindex(name).is_err() {
             return Err(TunError::NoDevice { name: name.into() });
@@ -158,21 +155,21 @@ impl Tun {
         &self.name
     }
 
-    /// The longest packet, in bytes.
+    /// The MTU, in bytes.
     #[must_use]
     pub const fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// Reads one packet that the kernel routed here, cut off at the end of `packet`.
+    /// Reads one packet that the kernel routed to the device, truncated to `packet`. Returns its length.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if none is there.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
     pub fn receive(&self, packet: &mut [u8]) -> io::Result<usize> {
         self.device.recv(packet)
     }
 
-    /// Reads the packets that are there, as far as `batch` has room.
+    /// Reads the available packets for which `batch` has room.
     ///
     /// # Errors
     /// As [`receive`](Self::receive); `batch` is empty then.
@@ -180,15 +177,15 @@ impl Tun {
         batch.fill(|slot| self.receive(slot))
     }
 
-    /// Hands one packet to the kernel.
+    /// Passes one packet to the kernel.
     ///
     /// # Errors
-    /// The error of the system: it refuses anything but IP packets.
+    /// The error of the system, which accepts only IP packets.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
         self.device.send(packet).map(drop)
     }
 
-    /// Hands one packet to the kernel, whose header and payload lie in two places.
+    /// Passes one packet to the kernel, with header and payload in separate slices.
     ///
     /// # Errors
     /// As [`send`](Self::send).

@@ -1,4 +1,4 @@
-//! Why there is no device, in words that say what to do.
+//! Errors of devices and namespaces, with texts that say what to do.
 
 use std::io;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a TUN device or a network namespace cannot be had.
+/// Why a TUN device or a network namespace could not be created or opened.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TunError {
@@ -16,12 +16,12 @@ pub enum TunError {
          the device: --device /dev/net/tun)"
     )]
     NoDriver,
-    /// The device node is not for this user.
+    /// This user may not open the device node.
     #[error(
         "/dev/net/tun may not be opened by this user: run as root, or `sudo chmod a+rw /dev/net/tun`"
     )]
     NodePermission,
-    /// Network interfaces are not for everybody.
+    /// Network interfaces require privileges.
     #[error(
         "a TUN device needs CAP_NET_ADMIN: run as root, or grant it with `sudo setcap \
          cap_net_admin,cap_sys_admin+ep {}`", program.display()
@@ -30,7 +30,7 @@ pub enum TunError {
         /// This program.
         program: PathBuf,
     },
-    /// Nor are network namespaces.
+    /// Network namespaces require privileges.
     #[error(
         "a network namespace needs CAP_SYS_ADMIN: run as root, or grant it with `sudo setcap \
          cap_net_admin,cap_sys_admin+ep {}`", program.display()
@@ -39,7 +39,7 @@ pub enum TunError {
         /// This program.
         program: PathBuf,
     },
-    /// The system gives its users no user namespaces.
+    /// The system does not allow unprivileged user namespaces.
     #[error(
         "an unprivileged user namespace is refused ({0}): run as root, or allow them \
          (`sudo sysctl user.max_user_namespaces=10000`; on Ubuntu also \
@@ -51,7 +51,7 @@ pub enum TunError {
         "there is no network namespace {name}: `ip netns list` lists those that are ({source})"
     )]
     NoNamespace {
-        /// The name that was asked for.
+        /// The name given.
         name: String,
         /// The error of the system.
         source: io::Error,
@@ -59,24 +59,24 @@ pub enum TunError {
     /// Another interface has the name.
     #[error("there is a network interface {name} already: choose another name")]
     NameInUse {
-        /// The name that was asked for.
+        /// The name given.
         name: String,
     },
     /// There is no device of this name.
     #[error("there is no network interface {name}")]
     NoDevice {
-        /// The name that was asked for.
+        /// The name given.
         name: String,
     },
-    /// No interface can have this name, or this MTU, or this address.
+    /// The name, MTU or address is not possible for an interface.
     #[error("no TUN device can be like this: {0}")]
     Impossible(String),
     /// An interface of this machine has an address in the same network.
     #[error("{address} is taken: {interface} has {taken}; choose another network")]
     AddressTaken {
-        /// The address that was asked for.
+        /// The address given.
         address: IpAddr,
-        /// Whose network it lies in.
+        /// The interface with the other address.
         interface: String,
         /// The address of that interface.
         taken: IpAddr,
@@ -84,7 +84,7 @@ pub enum TunError {
     /// Another error of the operating system.
     #[error("{doing}: {source}")]
     Io {
-        /// What could not be done.
+        /// The operation that failed.
         doing: &'static str,
         /// The error of the system.
         source: io::Error,
@@ -92,7 +92,7 @@ pub enum TunError {
 }
 
 impl TunError {
-    /// Of the attempt to open the device node.
+    /// The error for a failed attempt to open the device node.
     pub(super) fn from_node(source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => Self::NoDriver,
@@ -101,7 +101,7 @@ impl TunError {
         }
     }
 
-    /// Of the attempt to make an interface.
+    /// The error for a failed attempt to create an interface.
     pub(super) fn from_interface(name: Option<&str>, source: io::Error) -> Self {
         match (source.raw_os_error(), name) {
             (Some(libc::EACCES | libc::EPERM), _) => Self::Permission { program: program() },
@@ -111,7 +111,7 @@ impl TunError {
         }
     }
 
-    /// Of the attempt to make or enter a namespace.
+    /// The error for a failed attempt to create or enter a namespace.
     pub(super) fn from_namespace(source: io::Error) -> Self {
         match source.raw_os_error() {
             Some(libc::EPERM) => Self::NamespacePermission { program: program() },
@@ -119,7 +119,7 @@ impl TunError {
         }
     }
 
-    /// Whether what is missing is a permission or the driver, not a better configuration.
+    /// Whether a permission or the driver is missing, which no other configuration would change.
     #[must_use]
     pub fn is_not_permitted(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};

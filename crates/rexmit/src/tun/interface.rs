@@ -109,7 +109,7 @@ pub(super) fn switch_on(interface: &str) -> io::Result<()> {
     ioctl(&socket, libc::SIOCSIFFLAGS, &mut request)
 }
 
-/// Sends everything without a better route to an interface that is on; of IPv4, of IPv6.
+/// Makes an interface, which must be switched on, the default route of IPv4, of IPv6, or of both.
 pub(super) fn add_default_routes(interface: &str, (ipv4, ipv6): (bool, bool)) -> io::Result<()> {
     if ipv4 {
         add_default_route_ipv4(interface)?;
@@ -171,7 +171,7 @@ fn request(interface: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// One of the requests above, with the structure that belongs to it.
+/// Performs one of the requests above; `argument` is the structure that it needs.
 fn ioctl<T>(socket: &OwnedFd, request: libc::Ioctl, argument: &mut T) -> io::Result<()> {
     let argument = std::ptr::from_mut(argument);
     // SAFETY: private to this module, whose callers pair each request with the structure that the

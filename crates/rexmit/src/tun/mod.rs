@@ -1,11 +1,11 @@
 //! TUN devices: IP packets exchanged with the kernel of this machine, as a protocol in user space
 //! and the layer-3 emulator need them.
 //!
-//! A [`Tun`] is a network interface of the kernel whose cable ends in this process: what the kernel
-//! routes to it is read here, and what is written here arrives at the kernel. The addresses of a
-//! [`TunConfig`] are the kernel's; who speaks a protocol on this side uses another address of the
-//! same network. [`ip`] writes and checks the headers. A [`NetNamespace`] is a network of its own
-//! for a device, a thread or a program.
+//! A [`Tun`] is a network interface of the kernel whose other end is this process: packets that the kernel
+//! routes to it are read here, and packets written here arrive at the kernel. The addresses of a
+//! [`TunConfig`] are the kernel's; a protocol on this side uses another address of the same network. [`ip`]
+//! writes and checks the headers. A [`NetNamespace`] is a network of its own for a device, a thread or a
+//! program.
 //!
 //! ```no_run
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -32,8 +32,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
 //!
-//! Devices and namespaces made here have no life of their own: they are gone with the last handle
-//! of them, and so with the process, however it ends.
+//! Devices and namespaces made here are removed with the last handle, and so with the process, however it
+//! ends.
 
 mod asynchronous;
 mod batch;

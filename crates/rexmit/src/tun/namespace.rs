@@ -1,4 +1,4 @@
-//! Network namespaces: networks of their own, for threads, devices and programs.
+//! Network namespaces: separate networks for threads, devices and programs.
 
 use std::fs::File;
 use std::io;
@@ -18,13 +18,13 @@ use super::{TunError, interface};
 
 /// The namespace of the calling thread. Not `/proc/self`, which is that of the main thread.
 const OWN: &str = "/proc/thread-self/ns/net";
-/// Where `ip netns` keeps those that have names.
+/// The directory in which `ip netns` keeps named namespaces.
 const NAMED: &str = "/run/netns";
 
 /// A network namespace: interfaces, addresses, routes and ports of its own.
 ///
-/// It lasts as long as it is in use: a value of this type, a thread or program that was started
-/// in it, a named mount by `ip netns`. A clone is another handle of the same one.
+/// It exists while it is in use: by a value of this type, a thread or program that was started in it, or a
+/// named mount by `ip netns`. A clone is another handle of the same one.
 ///
 /// ```no_run
 /// use rexmit::tun::{NetNamespace, Tun, TunConfig};
@@ -41,10 +41,10 @@ const NAMED: &str = "/run/netns";
 pub struct NetNamespace(Arc<File>);
 
 impl NetNamespace {
-    /// Makes a namespace without interfaces but its own loopback.
+    /// Creates a namespace that has no interface but its own loopback.
     ///
     /// # Errors
-    /// When this is not permitted: it needs `CAP_SYS_ADMIN`, or [`enter_user_namespace`] before.
+    /// If this is not permitted: it needs `CAP_SYS_ADMIN`, or a call of [`enter_user_namespace`] before.
     pub fn new() -> Result<Self, TunError> {
         in_a_thread(|| {
             // SAFETY: only a new network is asked for; the table of files stays shared.
@@ -82,17 +82,16 @@ impl NetNamespace {
         Ok(Self(Arc::new(File::open(path)?)))
     }
 
-    /// Moves the calling thread here, for good. Sockets that it has made before stay where they
-    /// are.
+    /// Moves the calling thread into this namespace, permanently. Sockets made before stay where they are.
     ///
     /// # Errors
-    /// When this is not permitted: it needs `CAP_SYS_ADMIN`.
+    /// If this is not permitted: it needs `CAP_SYS_ADMIN`.
     pub fn enter(&self) -> Result<(), TunError> {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(|error| TunError::from_namespace(error.into()))
     }
 
-    /// Runs `task` in a thread that lives here, and waits for it. A panic goes on to the caller.
+    /// Runs `task` in a new thread in this namespace, and waits for it. A panic is propagated to the caller.
     ///
     /// # Errors
     /// As [`enter`](Self::enter).
@@ -100,7 +99,7 @@ impl NetNamespace {
         in_a_thread(|| self.enter().map(|()| task()))
     }
 
-    /// A program that is to run here, for arguments to be added.
+    /// A command that runs `program` in this namespace, for arguments to be added.
     #[must_use]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
@@ -108,7 +107,7 @@ impl NetNamespace {
         command
     }
 
-    /// Makes `command` start here instead of where its starter lives.
+    /// Makes `command` run in this namespace instead of its parent's.
     pub fn adopt(&self, command: &mut Command) {
         let namespace = Arc::clone(&self.0);
         let enter = move || {
@@ -130,7 +129,7 @@ impl NetNamespace {
         Ok((this.dev(), this.ino()) == (that.dev(), that.ino()))
     }
 
-    /// A path under which other programs can find it (`nsenter --net=PATH`) while this process has
+    /// A path by which other programs can enter the namespace (`nsenter --net=PATH`) while this process has
     /// it.
     #[must_use]
     pub fn path(&self) -> String {
@@ -138,14 +137,13 @@ impl NetNamespace {
     }
 }
 
-/// Makes this process privileged over networks of its own, without any privilege at the start:
-/// afterwards [`NetNamespace::new`] and devices in new namespaces are permitted, those of the
-/// machine are not. The process keeps its user and group, and programs that it starts have no
-/// privileges.
+/// Gives this process privileges over networks of its own; it needs none itself. Afterwards
+/// [`NetNamespace::new`] and devices in new namespaces are permitted, those of the machine are not. The
+/// process keeps its user and group, and programs that it starts have no privileges.
 ///
 /// # Errors
-/// When the system gives its users no namespaces, or if this process has more than one thread:
-/// call it first of all.
+/// If the system does not allow user namespaces, or if this process has more than one thread: call it at the
+/// start of the program.
 pub fn enter_user_namespace() -> Result<(), TunError> {
     let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
     // SAFETY: the table of files stays shared.

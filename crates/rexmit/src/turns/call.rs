@@ -1,4 +1,4 @@
-//! Calling the driver, once for whatever has gathered.
+//! Waking the driver, once for all work that has accumulated.
 
 use std::task::{Context, Waker};
 
@@ -10,19 +10,20 @@ pub(crate) struct DriverCall {
 }
 
 impl DriverCall {
-    /// The driver's turn begins: it looks at everything that was there before.
+    /// Called when the driver's turn begins: stores its waker. Work noted before is forgotten, since the turn
+    /// looks at everything.
     pub(crate) fn register(&mut self, cx: &Context<'_>) {
         self.has_work = false;
         self.waker = Some(cx.waker().clone());
     }
 
-    /// There is work for the driver.
+    /// Records that there is work for the driver.
     pub(crate) fn note_work(&mut self) {
         self.has_work = true;
     }
 
-    /// The turn ends: how to wake up the driver, if it has work. Until its next turn, in which it
-    /// looks at everything, it need not be woken up again.
+    /// Called when a turn ends. Returns the driver's waker if there is work for it; `None` until its next
+    /// turn, because it need not be woken twice.
     pub(crate) fn take(&mut self) -> Option<Waker> {
         if self.has_work { self.waker.take() } else { None }
     }

@@ -1,5 +1,5 @@
-//! How a protocol that does no I/O is served, whichever protocol it is: turns under one lock, taken
-//! by the handles and by one task that drives.
+//! Runs a sans-I/O protocol, whichever it is, in turns under one lock, which the handles and one driver task
+//! take.
 //!
 //! [`Served`] does the protocol's part of each step; the order of the steps, and
 //! with it that no wake-up is lost, is here alone.
@@ -21,7 +21,7 @@ pub(crate) use driver::Driver;
 pub(crate) use next::NextTurn;
 pub(crate) use shared::Shared;
 
-/// What stands behind the lock of a [`Shared`].
+/// The protocol state behind the lock of a [`Shared`].
 pub(crate) trait Served: Send + Sized + 'static {
     /// Where packets come from and go to.
     type Device: Send + Sync + ?Sized;
@@ -30,11 +30,11 @@ pub(crate) trait Served: Send + Sized + 'static {
     /// The tasks to wake after a turn.
     type Wakes: Wakes;
 
-    /// Does what the last change made due: sends, tells, sets the timer. Ends every turn.
+    /// Does what the last change made due: sends packets, reports events, sets the timer. Ends every turn.
     fn settle(&mut self, now: Instant) -> Self::Wakes;
 
-    /// The driver's turn begins: whom to wake up when there is work after it. `None` when it is no
-    /// longer needed.
+    /// Called at the beginning of the driver's turn: registers its waker, which is called when there is work
+    /// after the turn. `None` when the driver is no longer needed and ends.
     fn register_driver(&mut self, cx: &Context<'_>) -> Option<Arc<Self::Device>>;
 
     /// Receives the waiting packets in one call. Not under the lock: a concurrent sender need not wait
@@ -53,16 +53,17 @@ pub(crate) trait Served: Send + Sized + 'static {
         received: io::Result<&Self::Inbox>,
     );
 
-    /// Looks at what else the driver waits for, and registers it there.
+    /// Polls what else the driver waits for: the alarm, and a socket that refused packets, until it is
+    /// writable again.
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant);
 
-    /// The driver has ended: open connections end here.
+    /// Called when the driver has ended: open connections end here.
     fn on_driver_gone(&mut self, now: Instant);
 }
 
 /// Wake-ups that are due.
 pub(crate) trait Wakes {
-    /// Once the lock is released, so that no task waits for it. `changed` is the waiting
-    /// room of the whole endpoint.
+    /// Wakes the tasks. Called once the lock is released, so that no task waits for it. `changed` notifies
+    /// the tasks that wait for the endpoint itself.
     fn wake(self, changed: &Notify);
 }

@@ -1,4 +1,4 @@
-//! When the next turn is, and whose.
+//! When the next turn takes place, and which task takes it.
 
 use std::task::{Context, Poll};
 
@@ -8,7 +8,7 @@ use super::call::DriverCall;
 use super::promptness::Promptness;
 use crate::clock::Alarm;
 
-/// What brings the next turn: work for the driver, the timer, or an application that sends.
+/// What causes the next turn: work for the driver, the timer, or an application that sends.
 pub(crate) struct NextTurn {
     pub(crate) driver: DriverCall,
     /// Whether packets are sent at once.
@@ -21,7 +21,8 @@ impl NextTurn {
         Self { driver: DriverCall::default(), promptness: Promptness::default(), alarm }
     }
 
-    /// Lets `machine` handle its timers if the alarm went off; registers the driver for that.
+    /// Calls `handle_timeout` of `machine` if the alarm has expired, and registers the driver to be woken by
+    /// the alarm.
     pub(crate) fn poll_alarm(
         &mut self,
         machine: &mut impl Machine,

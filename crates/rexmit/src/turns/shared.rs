@@ -8,10 +8,10 @@ use tokio::sync::Notify;
 use super::{Served, Wakes as _};
 use crate::clock;
 
-/// The lock, and the waiting room of the endpoint.
+/// The locked state, and the notification for tasks that wait for the endpoint itself.
 pub(crate) struct Shared<S> {
     state: Mutex<S>,
-    /// Something to accept, or the end.
+    /// Notified when there is something to accept, and at the end.
     pub(crate) changed: Notify,
 }
 

@@ -1,8 +1,8 @@
-//! Which addresses are told, taken and paired (RFC 9260 §5.1.2).
+//! The addresses that are sent to the peer, accepted from it, and paired to paths (RFC 9260 §5.1.2).
 //!
-//! RFC 9260 has no rules of scope. Those here are the usual ones of the implementations: an address
-//! is told to a peer, and taken from one, only if it means the same to both, which is so where its
-//! scope is no smaller than that of the address at which the peer is.
+//! RFC 9260 has no scope rules. Those here are the usual ones: an address is sent to a peer, and accepted
+//! from one, only if its scope is no smaller than that of the peer's address, so that it means the same to
+//! both sides.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -66,8 +66,8 @@ fn common_bits(a: IpAddr, b: IpAddr) -> Option<u32> {
     }
 }
 
-/// Of `choices`, the one that has most in common with `address`, then the one that the fewest
-/// `routes` take already, then the first.
+/// The one of `choices` that has the longest common prefix with `address`; of equals the one that the fewest
+/// `routes` use, then the first.
 fn nearest(
     address: IpAddr,
     choices: impl Iterator<Item = IpAddr>,
@@ -92,7 +92,7 @@ pub(super) const fn unspecified_like(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Of `choices`, the address that is nearest to `remote`, beside the other `routes`; see [`nearest`].
+/// The one of `choices` that is nearest to `remote`, given the other `routes`; see [`nearest`].
 pub(super) fn nearest_of(remote: IpAddr, choices: &[IpAddr], routes: &[Route]) -> Option<IpAddr> {
     let uses = |own| routes.iter().filter(|route| route.local.ip() == own).count();
     nearest(remote, choices.iter().copied(), uses)

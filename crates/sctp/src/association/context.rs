@@ -19,9 +19,9 @@ use crate::streams::Fragment;
 /// The loss recovery of an association.
 pub(crate) type Recovery = LossRecovery<Fragment>;
 
-/// What all associations of an endpoint share.
+/// The state that all associations of an endpoint share.
 pub(crate) struct Surroundings {
-    /// The endpoint's addresses that a peer is told.
+    /// The endpoint's addresses that are sent to peers.
     pub(crate) addresses: Vec<IpAddr>,
     /// The configuration of associations, with what loss recovery reads of it.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
@@ -42,7 +42,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Surroundings {
-    /// What loss recovery reads of `config`: one for all associations that share it.
+    /// The recovery configuration of `config`, shared by all associations that have this configuration.
     pub(crate) fn recovery_of(&self, config: &Arc<AssociationConfig>) -> Arc<RecoveryConfig> {
         match &self.association {
             (shared, recovery) if Arc::ptr_eq(shared, config) => Arc::clone(recovery),

@@ -1,4 +1,4 @@
-//! How an association ends, at once (RFC 9260 §9.1) or gracefully (§9.2), and what the peer reports.
+//! The end of an association, by abort (RFC 9260 §9.1) or shutdown (§9.2), and errors that the peer reports.
 
 use super::replies::Replies;
 use super::shutdown::Shutdown;
@@ -24,7 +24,7 @@ impl Association {
         }
     }
 
-    /// Ends the association: what was not acknowledged has failed.
+    /// Ends the association; unacknowledged messages fail.
     pub(super) fn close(
         &mut self,
         cx: &mut Context<'_>,
@@ -79,7 +79,7 @@ impl Association {
         self.close(cx, None, CloseReason::AbortedByPeer { cause, reason });
     }
 
-    /// ERROR (RFC 9260 §3.3.10).
+    /// Processes an ERROR (RFC 9260 §3.3.10).
     pub(super) fn on_error(&mut self, cx: &mut Context<'_>, causes: Causes<'_>) {
         for cause in causes.flatten() {
             match cause {
@@ -99,7 +99,7 @@ impl Association {
         }
     }
 
-    /// The application asks for the end: what was accepted is still delivered.
+    /// Called when the application shuts down the association: accepted messages are still delivered.
     pub(crate) fn shutdown(&mut self, cx: &mut Context<'_>) {
         match self.state {
             State::Established => {
@@ -115,7 +115,7 @@ impl Association {
         }
     }
 
-    /// Everything outstanding may have been acknowledged now.
+    /// Continues the shutdown, if everything outstanding is acknowledged by now.
     pub(super) fn advance_shutdown(&mut self, cx: &mut Context<'_>) {
         if !self.out.is_empty() {
             return;
@@ -139,7 +139,8 @@ impl Association {
         self.paths.stop_watching();
     }
 
-    /// T2-shutdown expired: say it again.
+    /// Called when T2-shutdown expired: retransmits SHUTDOWN or SHUTDOWN ACK, over another path if there is
+    /// one.
     pub(super) fn on_t2_shutdown(&mut self, cx: &mut Context<'_>) {
         let Some(shutdown) = self.state.shutdown_mut() else { return };
         shutdown.on_t2();
@@ -159,7 +160,7 @@ impl Association {
         }
     }
 
-    /// SHUTDOWN.
+    /// Processes a SHUTDOWN (RFC 9260 §9.2).
     pub(super) fn on_shutdown(&mut self, cx: &mut Context<'_>, cumulative_tsn_ack: u32) {
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {

@@ -1,6 +1,5 @@
-//! Setting up an association (RFC 9260 §5): what the initiator does, what a cookie makes, and what
-//! a second cookie does to an association that exists. Answering INIT keeps no state and is the
-//! endpoint's business.
+//! Setting up an association (RFC 9260 §5): the initiator's side, creation from a cookie, and a cookie for an
+//! existing association. The endpoint answers INIT, without state.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -73,7 +72,7 @@ impl Association {
         association
     }
 
-    /// Takes over what the peer said of itself.
+    /// Adopts the parameters of the peer's INIT or INIT ACK.
     fn adopt(&mut self, cx: &Context<'_>, peer: &PeerParameters) {
         let streams = self.config.outbound_streams.min(peer.inbound_streams);
         let is_interleaved = self.config.interleaving && peer.supports_i_data;
@@ -96,7 +95,7 @@ impl Association {
         self.out.limit_chunks(self.config.pmdcs() as usize - overhead);
     }
 
-    /// The peer can also be reached at `addresses`, once they are confirmed.
+    /// Adds paths to further addresses of the peer. They have to be confirmed before data is sent to them.
     pub(crate) fn note_addresses(&mut self, cx: &Context<'_>, addresses: &[IpAddr]) {
         for _ in 0..self.paths.add(addresses, &cx.around.addresses) {
             self.out.recovery.open_path(None, self.config.pmdcs());
@@ -118,7 +117,7 @@ impl Association {
         });
     }
 
-    /// INIT ACK (RFC 9260 §5.1 C, §5.2.3).
+    /// Processes an INIT ACK (RFC 9260 §5.1 C, §5.2.3).
     pub(super) fn on_init_ack(
         &mut self,
         cx: &mut Context<'_>,
@@ -173,7 +172,7 @@ impl Association {
         }
     }
 
-    /// COOKIE ACK (RFC 9260 §5.1 E, §5.2.5).
+    /// Processes a COOKIE ACK (RFC 9260 §5.1 E, §5.2.5).
     pub(super) fn on_cookie_ack(&mut self, cx: &mut Context<'_>) {
         if let State::CookieEchoed(setup, _) = &self.state {
             self.sample_setup(cx, **setup);
@@ -181,7 +180,7 @@ impl Association {
         }
     }
 
-    /// T1-init or T1-cookie expired (RFC 9260 §4 rules 2 and 3).
+    /// Called when T1-init or T1-cookie expired (RFC 9260 §4 rules 2 and 3).
     pub(super) fn on_t1(&mut self, cx: &mut Context<'_>) {
         let path = self.paths.control();
         let rto = self.out.recovery.paths()[path].timer().rto();
@@ -198,7 +197,7 @@ impl Association {
         self.paths.turn_control(&self.out.recovery);
     }
 
-    /// ERROR with Stale Cookie (RFC 9260 §5.2.6): begin again with a new INIT.
+    /// Processes an ERROR with Stale Cookie: begins again with a new INIT (RFC 9260 §5.2.6).
     pub(super) fn on_stale_cookie(&mut self, cx: &mut Context<'_>) {
         let State::CookieEchoed(setup, _) = &self.state else { return };
         let setup = **setup;
@@ -212,7 +211,7 @@ impl Association {
         self.set_state(cx, State::CookieWait(Box::new(restarted)));
     }
 
-    /// COOKIE ECHO whose tags are those of this association (RFC 9260 §5.2.4 D).
+    /// Processes a COOKIE ECHO whose tags are those of this association (RFC 9260 §5.2.4 D).
     pub(crate) fn on_cookie_echo_again(&mut self, cx: &mut Context<'_>) {
         if matches!(self.state, State::CookieEchoed(..)) {
             self.establish(cx, false);
@@ -220,12 +219,12 @@ impl Association {
         self.replies.owe_cookie_ack();
     }
 
-    /// A cookie that was made at `created` came back, and was good for this association.
+    /// Called when a valid cookie made at `created` was used for this association.
     pub(crate) fn on_cookie_used(&mut self, created: Instant) {
         self.peer.on_cookie_used(created);
     }
 
-    /// COOKIE ECHO with our tag and a new one of the peer: both sides have begun at the same time
+    /// Processes a COOKIE ECHO with our tag and a new one of the peer: both sides have begun at the same time
     /// (RFC 9260 §5.2.4 B).
     pub(crate) fn on_collision(&mut self, cx: &mut Context<'_>, peer: &PeerParameters) {
         if self.state.is_setting_up() {
@@ -239,8 +238,8 @@ impl Association {
         self.replies.owe_cookie_ack();
     }
 
-    /// COOKIE ECHO of a peer that has started anew (RFC 9260 §5.2.4 A): the association begins
-    /// again under the same id; what was unacknowledged has failed, what had arrived can be read.
+    /// Restarts the association after a COOKIE ECHO of a restarted peer (RFC 9260 §5.2.4 A): it begins again
+    /// under the same id. Unacknowledged messages have failed; received ones can be read.
     pub(crate) fn restart(
         &mut self,
         cx: &mut Context<'_>,
@@ -264,7 +263,8 @@ impl Association {
         self.out.tell_writable(cx);
     }
 
-    /// COOKIE ECHO of a restarting peer while we wait for its SHUTDOWN COMPLETE (RFC 9260 §5.2.4).
+    /// Processes a COOKIE ECHO of a restarting peer in SHUTDOWN-ACK-SENT: sends SHUTDOWN ACK and an error
+    /// (RFC 9260 §5.2.4).
     pub(crate) fn refuse_restart(&mut self) {
         self.repeat_shutdown();
         self.replies.report(ReportedError::CookieReceivedWhileShuttingDown);

@@ -10,7 +10,7 @@ pub(crate) struct Identity {
     pub(crate) remote_port: u16,
     pub(crate) local_tag: u32,
     pub(crate) local_initial_tsn: u32,
-    /// Random numbers that stand for the two tags in a cookie (RFC 9260 §5.2.2).
+    /// Random numbers that represent the two tags in a cookie (RFC 9260 §5.2.2).
     pub(crate) tie_tags: (u32, u32),
     /// What our INIT or INIT ACK has in RANDOM (RFC 4895 §3.1).
     pub(crate) random: [u8; RANDOM_LEN],

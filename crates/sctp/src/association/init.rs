@@ -1,4 +1,4 @@
-//! What our INIT and INIT ACK say (RFC 9260 §3.3.2).
+//! The content of our INIT and INIT ACK (RFC 9260 §3.3.2).
 
 use std::net::IpAddr;
 

@@ -74,7 +74,7 @@ pub(crate) struct Association {
     out: Outbound,
     inbound: Inbound,
     reset: StreamReset,
-    /// If both sides speak RFC 4895.
+    /// Authentication; `None` unless both sides support RFC 4895.
     auth: Option<Box<Auth>>,
     /// Once an address has changed (RFC 5061).
     asconf: Option<Box<AddressChanges>>,
@@ -94,10 +94,10 @@ struct PacketCounters {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     pub(crate) route: Route,
-    /// It bears the peer's own tag, as only ABORT and SHUTDOWN COMPLETE with the T bit may (RFC 9260
-    /// §8.5.1).
+    /// Whether the packet has the peer's own tag, as only ABORT and SHUTDOWN COMPLETE with the T bit may (RFC
+    /// 9260 §8.5.1).
     pub(crate) is_reflected: bool,
-    /// Its length.
+    /// The length of the packet in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -174,12 +174,12 @@ impl Association {
         self.paths.live().map(|(_, path)| path.route.remote)
     }
 
-    /// The peer's transport addresses that are no more and that the endpoint has not been told of.
+    /// The peer's transport addresses no longer used, which the endpoint does not know yet.
     pub(crate) fn take_departed(&mut self) -> Vec<SocketAddr> {
         self.paths.transports.take_departed()
     }
 
-    /// Another number whenever [`Self::confirmed_transports`] may have changed.
+    /// A number that changes whenever [`Self::confirmed_transports`] may have changed.
     pub(crate) const fn transports_version(&self) -> u32 {
         self.paths.transports.version()
     }
@@ -189,7 +189,7 @@ impl Association {
         self.paths.remotes()
     }
 
-    /// Whether it has ended and nothing is left to read or to send.
+    /// Whether the association has ended, with nothing left to read or to send.
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, State::Closed(None)) && !self.inbound.has_message()
     }
@@ -256,7 +256,7 @@ impl Association {
         self.end_packet(cx);
     }
 
-    /// What each chunk does.
+    /// Dispatches a chunk to its procedure.
     fn on_chunk(
         &mut self,
         cx: &mut Context<'_>,
@@ -337,7 +337,7 @@ impl Association {
         Next::Continue
     }
 
-    /// What each chunk of an extension does, if both sides speak it.
+    /// Dispatches a chunk of an extension, if both sides support it.
     fn on_extension_chunk(
         &mut self,
         cx: &mut Context<'_>,
@@ -393,7 +393,7 @@ impl Association {
         Next::Stop
     }
 
-    /// RFC 9260 §3.2: the two high bits of the type say what to do.
+    /// Handles a chunk of unknown type according to the two high bits of its type (RFC 9260 §3.2).
     fn on_unknown_chunk(&mut self, raw: &RawChunk<'_>) -> Next {
         if self.replies.pass_unknown() {
             return Next::Stop;
@@ -405,7 +405,7 @@ impl Association {
         if action.stop { Next::Stop } else { Next::Continue }
     }
 
-    /// What sending depends on.
+    /// The conditions that decide what may be sent.
     const fn standing(&self) -> Standing {
         Standing {
             may_send: self.state.may_send_data(),
@@ -414,7 +414,7 @@ impl Association {
         }
     }
 
-    /// The application chooses the path that data take while it works.
+    /// Makes `path` the primary path, as the application requests: data is sent over it while it works.
     pub(crate) fn set_primary(
         &mut self,
         cx: &mut Context<'_>,
@@ -440,7 +440,8 @@ impl Association {
         &mut self.out
     }
 
-    /// The peer has acknowledged: that shows which paths work, and makes room. A SACK `has_window`.
+    /// Called when the peer has acknowledged data, which shows which paths work and frees buffer space.
+    /// `has_window` if it was a SACK, which also has a window.
     fn on_acknowledged(
         &mut self,
         cx: &mut Context<'_>,
@@ -472,7 +473,7 @@ impl Association {
         }
     }
 
-    /// The timers of loss recovery that are due (RFC 9260 §6.3.3).
+    /// Handles the timers of loss recovery that are due (RFC 9260 §6.3.3).
     fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
         cx.around.unanswered.put_off(cx.now, &mut self.out.recovery);
         while !self.state.is_setting_up() && !self.state.is_closed() {
@@ -487,7 +488,8 @@ impl Association {
         }
     }
 
-    /// A router reports that a packet over `route` did not fit its next link. Returns whether that can be true.
+    /// Called when a router reports that a packet over `route` did not fit its next link. Returns whether
+    /// that can be true.
     pub(crate) fn on_too_big(&mut self, cx: &mut Context<'_>, route: Route, mtu: usize) -> bool {
         let is_from = |ip: IpAddr| {
             let given = route.local.ip();
@@ -525,8 +527,8 @@ impl Association {
         }
     }
 
-    /// The DATA of a packet are processed: what is contradictory ends the association, the rest is
-    /// acknowledged and told to the application.
+    /// Called after the DATA chunks of a packet: contradictory ones abort the association; others are
+    /// acknowledged and reported to the application.
     fn after_data(&mut self, cx: &mut Context<'_>) {
         let is_shutdown_sent = matches!(self.state, State::ShutdownSent(_));
         match self.inbound.end_packet(cx.now, is_shutdown_sent, self.paths.has_dac()) {
@@ -584,7 +586,7 @@ impl Association {
         self.paths.set_control(self.out.recovery.paths().alternate_to(path));
     }
 
-    /// The chunks of a packet are processed: acknowledge, and see what may happen next.
+    /// Called after all chunks of a packet: acknowledges data, and continues procedures that waited.
     fn end_packet(&mut self, cx: &mut Context<'_>) {
         if self.state.is_closed() {
             return;
@@ -605,7 +607,7 @@ impl Association {
         }
     }
 
-    /// Every timer that is due.
+    /// Handles every timer that is due.
     pub(crate) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         self.out.begin_opportunity();
         while let Some(timer) = first_due(cx.now, &self.timers())
@@ -639,7 +641,8 @@ impl Association {
         self.advance_shutdown(cx);
     }
 
-    /// After a call: reports unanswered packets, and answers that came in time, to the endpoint.
+    /// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time. Called after
+    /// each call of the association.
     #[inline]
     pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
         cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
@@ -694,7 +697,7 @@ impl Association {
         cx.tracer().emit(|| TraceEvent::State { state: name });
     }
 
-    /// AUTH, with all that follows it in its packet (RFC 4895 §6.3).
+    /// Processes AUTH, with all that follows it in its packet (RFC 4895 §6.3).
     fn on_auth(&mut self, cx: &mut Context<'_>, raw: &RawChunk<'_>, rest: &[u8]) -> Next {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         let Some(auth) = &mut self.auth else { return self.on_unknown_chunk(raw) };
@@ -716,19 +719,19 @@ impl Association {
         self.auth.as_mut().is_some_and(|own| own.verify(ours, (auth, rest)).is_ok())
     }
 
-    /// What authenticates chunks, for the application to change keys.
+    /// The authentication state, for the application to change keys.
     pub(crate) fn auth(&mut self) -> Result<&mut Auth, KeyError> {
         self.auth.as_deref_mut().ok_or(KeyError::NotSupported)
     }
 
-    /// From now on addresses may change.
+    /// Prepares the association for changes of addresses.
     fn begin_changes(&mut self) {
         let initial_tsns = (self.identity.local_initial_tsn, self.peer.initial_tsn());
         let paths = &self.paths;
         self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), initial_tsns));
     }
 
-    /// Once addresses have changed: where they stand, and what a change works on.
+    /// The state of address changes, and what they act on; `None` before the first change.
     fn changes(&mut self) -> Option<(&mut AddressChanges, Ways<'_>)> {
         let ways = Ways {
             config: &self.config,
@@ -739,7 +742,7 @@ impl Association {
         Some((self.asconf.as_deref_mut()?, ways))
     }
 
-    /// The application changes an address of this host.
+    /// Changes an address of this host, as the application requests.
     pub(crate) fn change_own_address(
         &mut self,
         cx: &mut Context<'_>,
@@ -763,7 +766,7 @@ impl Association {
         }
     }
 
-    /// Whether nothing but HEARTBEATs, where these may, can leave over `path` now.
+    /// Whether only HEARTBEATs may be sent over `path` now.
     fn is_held(&self, path: u8) -> bool {
         let changes = self.asconf.as_ref();
         changes.is_some_and(|changes| changes.is_held(&self.paths, &self.out.recovery, path))

@@ -1,4 +1,4 @@
-//! What INIT and INIT ACK say of the peer (RFC 9260 §3.3.2, §5.1.1, §5.1.2).
+//! The peer, as its INIT or INIT ACK describes it (RFC 9260 §3.3.2, §5.1.1, §5.1.2).
 
 use std::net::IpAddr;
 
@@ -26,18 +26,18 @@ pub(crate) struct PeerParameters {
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) supports_forward_tsn: bool,
     pub(crate) supports_re_config: bool,
-    /// It lists I-DATA, and I-FORWARD-TSN (RFC 8260 §2.2.1, §2.3.1).
+    /// Whether the peer lists I-DATA and I-FORWARD-TSN (RFC 8260 §2.2.1, §2.3.1).
     pub(crate) supports_i_data: bool,
     pub(crate) supports_i_forward_tsn: bool,
-    /// It takes packets without a checksum over DTLS (RFC 9653 §5.1).
+    /// Whether the peer accepts packets without a checksum over DTLS (RFC 9653 §5.1).
     pub(crate) takes_zero_checksum: bool,
-    /// It lists ASCONF and ASCONF-ACK. That counts only with `auth` (RFC 5061 §4.2.7).
+    /// Whether the peer lists ASCONF and ASCONF-ACK. Counts only together with `auth` (RFC 5061 §4.2.7).
     pub(crate) supports_asconf: bool,
     pub(crate) auth: Option<AuthOffer>,
 }
 
 impl PeerParameters {
-    /// Of a peer that supports no extension.
+    /// The description of a peer that supports no extension.
     const fn of(init: &Init<'_>) -> Self {
         Self {
             tag: init.initiate_tag,
@@ -60,15 +60,15 @@ impl PeerParameters {
 /// The state of the peer other than its paths.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// Its verification tag; 0 while it is not known.
+    /// The peer's verification tag; 0 while unknown.
     tag: u32,
-    /// Its initial TSN, once the tag is known.
+    /// The peer's initial TSN, once the tag is known.
     initial_tsn: u32,
     /// When the newest cookie of ours was made that came back for this association.
     newest_cookie: Instant,
-    /// Both sides speak RFC 5061, and RFC 4895 with it.
+    /// Whether both sides support RFC 5061 and RFC 4895.
     changes_addresses: bool,
-    /// Packets to it need no checksum.
+    /// Whether the peer accepts packets without a checksum.
     takes_zero_checksum: bool,
 }
 
@@ -101,7 +101,7 @@ impl Peer {
         self.takes_zero_checksum
     }
 
-    /// Takes over what the peer said of itself.
+    /// Adopts the parameters of the peer's INIT or INIT ACK.
     pub(super) const fn adopt(&mut self, peer: &PeerParameters, changes_addresses: bool) {
         self.tag = peer.tag;
         self.initial_tsn = peer.initial_tsn;
@@ -115,7 +115,7 @@ impl Peer {
         peer.initial_tsn != self.initial_tsn
     }
 
-    /// A cookie that was made at `created` came back, and was good for this association.
+    /// Called when a valid cookie made at `created` was used for this association.
     pub(super) fn on_cookie_used(&mut self, created: Instant) {
         self.newest_cookie = self.newest_cookie.max(created);
     }
@@ -126,12 +126,12 @@ impl Peer {
     }
 }
 
-/// What else INIT or INIT ACK brought.
+/// Other parameters of the INIT or INIT ACK, needed only during the handshake.
 #[derive(Debug, Default)]
 pub(crate) struct Extras<'a> {
-    /// In INIT ACK.
+    /// The State Cookie of the INIT ACK.
     pub(crate) state_cookie: Option<&'a [u8]>,
-    /// In INIT: a longer cookie life is asked for, in milliseconds.
+    /// The Cookie Preservative of the INIT: by how much the cookie's life should be longer, in milliseconds.
     pub(crate) cookie_preservative_ms: u32,
     /// Addresses that were not taken.
     pub(crate) refused_addresses: u64,
@@ -141,7 +141,7 @@ pub(crate) struct Extras<'a> {
 }
 
 impl Extras<'_> {
-    /// Adds `param`, whole and without padding, to what is reported, if there is room.
+    /// Adds `param`, whole and without padding, to the unrecognized parameters to report, if there is room.
     fn report(&mut self, param: &[u8]) {
         let start = crate::wire::padded(self.unrecognized.len());
         if crate::wire::padded(start + param.len()) <= MAX_REPORT_BYTES {
@@ -156,7 +156,7 @@ impl Extras<'_> {
 pub(crate) enum InitError {
     /// Initiate Tag 0.
     TagZero,
-    /// No streams.
+    /// The number of streams is 0.
     NoStreams,
     /// A window below [`MIN_A_RWND`].
     WindowTooSmall,
@@ -242,7 +242,7 @@ pub(crate) fn read_init<'a>(
     Ok((peer, extras))
 }
 
-/// The addresses that a peer tells.
+/// The addresses that a peer lists.
 struct Addresses {
     source: IpAddr,
     taken: Vec<IpAddr>,

@@ -11,16 +11,16 @@ pub(super) const MAX_DUPLICATES: usize = 32;
 /// that one ahead is never taken for one behind.
 const MAX_TSN_AHEAD: u64 = i16::MAX as u64;
 
-/// What to do with a TSN.
+/// What to do with a received TSN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
     New,
     Duplicate,
-    /// It cannot be taken: too far ahead, or one gap too many.
+    /// The TSN is refused: too far ahead, or one gap too many.
     BeyondLimit,
 }
 
-/// The TSNs received, unwrapped, and what has not been acknowledged yet.
+/// The TSNs received, unwrapped, and which were not acknowledged yet.
 #[derive(Debug)]
 pub(super) struct Received {
     cumulative: u64,
@@ -29,7 +29,7 @@ pub(super) struct Received {
     duplicates: Vec<u32>,
     /// Packets with DATA since the last SACK.
     unacknowledged_packets: u8,
-    /// Nothing was received yet: the first DATA is acknowledged at once (RFC 9260 §5.1).
+    /// Whether nothing was received yet: the first DATA is acknowledged at once (RFC 9260 §5.1).
     is_first: bool,
     packet: PacketNotes,
 }
@@ -51,7 +51,7 @@ pub(super) enum SackDue {
 }
 
 impl Received {
-    /// Nothing received; the peer's first TSN will be `first`.
+    /// The state before the first DATA chunk, whose TSN will be `first`.
     pub(super) fn new(first: u64) -> Self {
         Self {
             cumulative: first - 1,
@@ -63,7 +63,7 @@ impl Received {
         }
     }
 
-    /// Every TSN up to this one has arrived.
+    /// The cumulative TSN: every TSN up to this one has arrived.
     pub(super) const fn cumulative(&self) -> u64 {
         self.cumulative
     }
@@ -102,12 +102,13 @@ impl Received {
         &self.duplicates
     }
 
-    /// A packet begins.
+    /// Called before a received packet is processed.
     pub(super) fn begin_packet(&mut self) {
         self.packet = PacketNotes { had_gap: self.has_gap(), ..PacketNotes::default() };
     }
 
-    /// What to do with `tsn`, which the packet carries; `immediate` is its I bit.
+    /// Records `tsn`, which the current packet carries, and returns what to do with it; `immediate` is its I
+    /// bit.
     pub(super) fn on_tsn(
         &mut self,
         tsn: u64,
@@ -135,7 +136,7 @@ impl Received {
         Arrival::New
     }
 
-    /// `tsn` was new and has been taken.
+    /// Records that `tsn`, which is new, was accepted.
     pub(super) fn record(&mut self, tsn: u64) {
         if tsn == self.cumulative + 1 {
             self.cumulative = tsn;
@@ -151,8 +152,7 @@ impl Received {
         self.packet.is_urgent = true;
     }
 
-    /// Everything up to `cumulative` counts as received (FORWARD-TSN); returns whether that is
-    /// new.
+    /// Treats everything up to `cumulative` as received (FORWARD-TSN). Returns whether that is new.
     pub(super) fn skip_to(&mut self, cumulative: u64) -> bool {
         self.packet.has_data = true;
         self.packet.is_urgent = true;
@@ -172,9 +172,10 @@ impl Received {
         }
     }
 
-    /// The packet is processed.
+    /// Called after a received packet was processed. Returns whether a SACK is due.
     ///
-    /// With DAC, where packets come over several paths, a gap is no reason to hurry.
+    /// With DAC (delayed ACKs for several paths), a gap does not make a SACK due, because packets of
+    /// different paths overtake each other.
     pub(super) fn end_packet(&mut self, config: &AssociationConfig, has_dac: bool) -> SackDue {
         let notes = std::mem::take(&mut self.packet);
         if !notes.has_data {
@@ -190,7 +191,7 @@ impl Received {
         if is_due { SackDue::Now } else { SackDue::Delayed }
     }
 
-    /// A SACK with everything in it has been written.
+    /// Called when a SACK with everything in it has been written.
     pub(super) fn on_sack_sent(&mut self) {
         self.unacknowledged_packets = 0;
         self.duplicates.clear();

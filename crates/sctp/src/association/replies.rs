@@ -1,4 +1,4 @@
-//! Replies that wait to leave: COOKIE ACK, ERROR and HEARTBEAT ACK.
+//! Replies that wait to be sent: COOKIE ACK, ERROR and HEARTBEAT ACK.
 
 use rexmit_core::Route;
 
@@ -8,7 +8,8 @@ use crate::wire::{Cause, CausesWriter, PacketWriter};
 const MAX_HEARTBEAT_ACKS: usize = 4;
 /// Errors that wait to be reported; more are not reported.
 const MAX_ERRORS: usize = 4;
-/// Chunks of unknown types in one packet; what follows these is dropped, as no honest peer sends so many.
+/// The most chunks of unknown types handled in one packet; further chunks are dropped, because no correct
+/// peer sends that many.
 const MAX_UNKNOWN_CHUNKS: usize = 1024;
 /// Bytes of a peer's chunk or heartbeat that are kept to be sent back.
 const MAX_ECHOED_BYTES: usize = 1024;
@@ -17,7 +18,7 @@ const MAX_ECHOED_BYTES: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Replies {
     cookie_ack: bool,
-    /// Where each goes, and all that was in the HEARTBEAT.
+    /// HEARTBEAT ACKs to be sent: the route of each, and the content of the HEARTBEAT.
     heartbeat_acks: Vec<(Route, Box<[u8]>)>,
     errors: Vec<ReportedError>,
     /// Chunks of unknown types in the present packet.
@@ -34,12 +35,12 @@ pub(super) enum ReportedError {
 }
 
 impl Replies {
-    /// A packet arrives.
+    /// Called before a received packet is processed.
     pub(super) const fn begin_packet(&mut self) {
         self.unknown_chunks = 0;
     }
 
-    /// A chunk of an unknown type is passed over. Whether there are too many of them in this packet.
+    /// Counts a skipped chunk of an unknown type. Returns whether there are too many of them in this packet.
     pub(super) const fn pass_unknown(&mut self) -> bool {
         self.unknown_chunks += 1;
         self.unknown_chunks > MAX_UNKNOWN_CHUNKS
@@ -49,33 +50,35 @@ impl Replies {
         self.cookie_ack = true;
     }
 
-    /// Something is to be reported, if it is not one of too many.
+    /// Queues an error for the peer; dropped if too many are queued.
     pub(super) fn report(&mut self, error: ReportedError) {
         if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
         }
     }
 
-    /// A chunk of an unknown type is to be reported, if it is short and not one of too many: thousands fit into a packet.
+    /// Queues a report of a chunk of an unknown type; dropped if the chunk is long, or too many are queued:
+    /// thousands fit into a packet.
     pub(super) fn report_unrecognized(&mut self, chunk: &[u8]) {
         if chunk.len() <= MAX_ECHOED_BYTES && self.errors.len() < MAX_ERRORS {
             self.errors.push(ReportedError::UnrecognizedChunk(chunk.into()));
         }
     }
 
-    /// A HEARTBEAT is to be answered to where it came from, with all that is in it.
+    /// Queues the HEARTBEAT ACK, with the same information, for the source of the HEARTBEAT; dropped if the
+    /// information is long, or too many are queued.
     pub(super) fn owe_heartbeat_ack(&mut self, route: Route, value: &[u8]) {
         if value.len() <= MAX_ECHOED_BYTES && self.heartbeat_acks.len() < MAX_HEARTBEAT_ACKS {
             self.heartbeat_acks.push((route, value.into()));
         }
     }
 
-    /// Replies from or to an abandoned address are dropped.
+    /// Drops queued replies from or to an abandoned address.
     pub(super) fn forget_over(&mut self, is_gone: impl Fn(&Route) -> bool) {
         self.heartbeat_acks.retain(|(route, _)| !is_gone(route));
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.heartbeat_acks.shrink_to_fit();
         self.errors.shrink_to_fit();
@@ -90,7 +93,7 @@ impl Replies {
         self.cookie_ack || !self.errors.is_empty()
     }
 
-    /// The next HEARTBEAT ACK: where it goes, and what it carries.
+    /// The next HEARTBEAT ACK: its route and content.
     pub(super) fn next_heartbeat_ack(&mut self) -> Option<(Route, Box<[u8]>)> {
         (!self.heartbeat_acks.is_empty()).then(|| self.heartbeat_acks.remove(0))
     }

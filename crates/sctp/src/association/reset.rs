@@ -1,7 +1,7 @@
-//! Resetting streams (RFC 6525): our outgoing ones at the application's wish, and the peer's.
+//! Resetting streams (RFC 6525): of our outgoing streams by the application, and of the peer's.
 //!
-//! One request of ours is under way at a time. Requests to add streams or to reset all TSNs are
-//! denied, as RFC 6525 §5.2 lets a receiver do.
+//! One request of ours is in progress at a time. Requests to add streams or to reset all TSNs are denied,
+//! which RFC 6525 §5.2 allows.
 
 use std::time::Duration;
 
@@ -20,32 +20,32 @@ use crate::wire::{
     U16List,
 };
 
-/// Where stream reset stands, both ways.
+/// The state of stream resets in both directions.
 #[derive(Debug)]
 pub(super) struct StreamReset {
-    /// Both sides speak RFC 6525.
+    /// Whether both sides support RFC 6525.
     is_supported: bool,
     /// The sequence number of our next request.
     next_request: u32,
     /// The sequence number of the peer's next request.
     next_of_peer: Serial<u32>,
     ours: Option<Box<OwnRequest>>,
-    /// Our answers to the requests of the peer's last RE-CONFIG: given again if it is repeated.
+    /// Our answers to the requests of the peer's last RE-CONFIG, which are sent again if it is repeated.
     answers: Vec<Answer>,
-    /// Answers that have not left, at most [`MAX_OWED_ANSWERS`].
+    /// Answers to be sent, at most [`MAX_OWED_ANSWERS`].
     owed: Vec<Answer>,
     /// The last request of the peer that became a request of ours, which answers it.
     taken_up: Option<u32>,
-    /// The peer's request that waits for DATA still on the way.
+    /// The peer's request that cannot be performed yet, because earlier DATA is missing.
     deferred: Option<Box<Deferred>>,
     /// The answer to our request.
     timer: Deadline,
 }
 
-/// The sequence number of a request, and what became of it.
+/// The sequence number of a request, and its result.
 type Answer = (u32, ReConfigResult);
 
-/// Answers that wait to leave; more are not given, and the peer asks again.
+/// The most answers that wait to be sent; further requests get none, and the peer retransmits them.
 const MAX_OWED_ANSWERS: usize = 4;
 /// Bytes of a response without TSNs, and of a request without streams (RFC 6525 §4.4, §4.1).
 const RESPONSE_LEN: usize = 12;
@@ -58,13 +58,13 @@ const MAX_PARAMS: usize = 2;
 #[derive(Debug)]
 struct OwnRequest {
     sequence: u32,
-    /// Of the incoming request of the peer that this answers.
+    /// The sequence number of the peer's incoming request that this one answers.
     response_sequence: Option<u32>,
     streams: Vec<u16>,
     is_owed: bool,
-    /// The peer has said that it takes its time, which is no error.
+    /// Whether the peer answered "in progress", which is no error.
     is_in_progress: bool,
-    /// It was sent, so it must be retransmitted unchanged.
+    /// The last assigned TSN, once the request was sent: it must be retransmitted unchanged.
     last_assigned_tsn: Option<u64>,
 }
 
@@ -81,18 +81,19 @@ pub(super) struct Halves<'a> {
     pub(super) out: &'a mut Outbound,
     /// The RTO of the path of RE-CONFIG.
     pub(super) rto: Duration,
-    /// How many streams of ours the peer may have reset at once; `None` if it may not any more.
+    /// The largest number of our streams whose reset the peer may request at once; `None` if it may request
+    /// none.
     pub(super) max_streams: Option<usize>,
 }
 
 impl OwnRequest {
-    /// Whether it resets all of `streams`; none stands for all there are.
+    /// Whether the request resets all of `streams`; an empty list means all streams.
     fn covers(&self, streams: &[u16]) -> bool {
         let has = |stream| self.streams.binary_search(stream).is_ok();
         self.streams.is_empty() || (!streams.is_empty() && streams.iter().all(has))
     }
 
-    /// Whether a message of a stream to be reset was sent in part: its rest goes first.
+    /// Whether a message of a stream to be reset was sent in part: its rest has to be sent first.
     fn is_held_up(&self, queue: &SendQueue) -> bool {
         if self.streams.is_empty() {
             queue.has_begun_message()
@@ -192,7 +193,7 @@ impl StreamReset {
         self.ours.as_ref()?.last_assigned_tsn
     }
 
-    /// Whether a RE-CONFIG may leave now.
+    /// Whether a RE-CONFIG may be sent now.
     pub(super) fn is_owed(&self, queue: &SendQueue) -> bool {
         !self.owed.is_empty() || self.may_request(queue)
     }
@@ -238,8 +239,8 @@ impl StreamReset {
         }
     }
 
-    /// The response timer expired: schedules a retransmission of our request. Returns whether it counts as
-    /// an error; it does not after "In progress" (RFC 6525 §5.2.7 H2).
+    /// Called when the response timer expired: schedules a retransmission of our request. Returns whether it
+    /// counts as an error; it does not after "In progress" (RFC 6525 §5.2.7 H2).
     pub(super) fn on_timeout(&mut self) -> Option<bool> {
         self.timer = Deadline::OFF;
         let request = self.ours.as_mut()?;
@@ -247,7 +248,7 @@ impl StreamReset {
         Some(!request.is_in_progress)
     }
 
-    /// RE-CONFIG. An error is of DATA that waited for the reset.
+    /// Processes RE-CONFIG. An error concerns DATA that was held back for a reset.
     pub(super) fn on_re_config(
         &mut self,
         cx: &mut Context<'_>,
@@ -303,12 +304,11 @@ impl StreamReset {
         (1..=MAX_AHEAD).contains(&sequence.wrapping_sub(self.next_of_peer.0))
     }
 
-    /// The answer to a request by its sequence number alone: the same as before for one
-    /// that was answered, an error of one that is out of order (RFC 6525 §5.2.1). `None` if it is
-    /// to be performed.
+    /// The answer to a request that follows from its sequence number: the earlier answer for one that was
+    /// answered, an error for one out of order (RFC 6525 §5.2.1). `None` if it has to be performed.
     ///
-    /// Peers may have one request under way, but pion sends one for each channel that it closes, and gives up those that
-    /// are answered by an error: while one is lost, those behind it are in progress.
+    /// A peer may have only one request in progress, but pion sends one for each channel that it closes, and
+    /// abandons those that get an error: while one is lost, those after it are answered with "in progress".
     fn judge(&mut self, sequence: u32) -> Option<ReConfigResult> {
         let before = self.answers.iter().find(|&&(answered, _)| answered == sequence);
         match before {
@@ -323,7 +323,7 @@ impl StreamReset {
         }
     }
 
-    /// The peer resets its outgoing streams, our incoming ones (RFC 6525 §5.2.2).
+    /// Processes a request of the peer to reset its outgoing streams, our incoming ones (RFC 6525 §5.2.2).
     fn on_incoming(
         &mut self,
         cx: &mut Context<'_>,
@@ -354,7 +354,8 @@ impl StreamReset {
         Ok((sequence, ReConfigResult::Performed))
     }
 
-    /// The DATA that a reset waited for may have arrived. An error is of DATA that waited for the reset.
+    /// Called when DATA has arrived: performs a deferred reset whose earlier DATA is complete now. An error
+    /// concerns the DATA that was held back for the reset.
     pub(super) fn perform_deferred(
         &mut self,
         cx: &mut Context<'_>,
@@ -372,8 +373,8 @@ impl StreamReset {
         Ok(())
     }
 
-    /// The peer asks us to reset our outgoing streams (RFC 6525 §5.2.3): our own request is the
-    /// answer, once no other is under way.
+    /// Called when the peer asks us to reset our outgoing streams (RFC 6525 §5.2.3): our own request is the
+    /// answer, once no other is in progress.
     fn on_request(
         &mut self,
         sequence: u32,
@@ -402,7 +403,8 @@ impl StreamReset {
         Some((sequence, result))
     }
 
-    /// The same request again: ours that answers it is lost, or waits, or has been performed.
+    /// Handles a retransmitted request of the peer: our request that answers it was lost, waits, or was
+    /// performed.
     fn on_request_again(&mut self, sequence: u32) -> Option<Answer> {
         let is_answer = |ours: &&mut Box<OwnRequest>| ours.response_sequence == Some(sequence);
         match self.ours.as_mut().filter(is_answer) {
@@ -417,7 +419,7 @@ impl StreamReset {
         }
     }
 
-    /// What became of our request.
+    /// Handles the peer's answer to our request.
     fn on_answer(
         &mut self,
         cx: &mut Context<'_>,
@@ -468,7 +470,8 @@ pub(super) fn max_streams(max_packet_bytes: usize) -> usize {
     max_packet_bytes.saturating_sub(others) / 2
 }
 
-/// The peer's streams begin again, and DATA that waited for that are taken (RFC 6525 §5.2.2 E4).
+/// Resets the peer's streams to their first sequence numbers, and processes the DATA held back until then
+/// (RFC 6525 §5.2.2 E4).
 fn perform(
     cx: &mut Context<'_>,
     streams: Vec<u16>,

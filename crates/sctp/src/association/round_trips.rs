@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Peers that are remembered at most; beyond, the one that was heard of the longest ago is forgotten.
+/// The most peers that are remembered; beyond it the one that was updated longest ago is forgotten.
 pub(crate) const MAX_REMEMBERED: usize = 256;
 
-/// See the module. What is wrong by now costs an INIT too many, or a longer wait for one.
+/// The remembered round trip times; see the module. An outdated one costs a spurious INIT, or a longer wait
+/// for one.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrips {
     known: BTreeMap<IpAddr, (Duration, u64)>,
-    /// How often anything was noted.
+    /// The number of entries made so far, which gives each its age.
     notes: u64,
 }
 

@@ -19,7 +19,7 @@ const MAX_STALE_COOKIES: u32 = 3;
 /// State of the setup while INIT or COOKIE ECHO awaits its reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
-    /// The chunk is to leave.
+    /// Whether the chunk is to be sent.
     is_owed: bool,
     /// Times the present chunk was retransmitted at the RTO's pace.
     attempts: u32,
@@ -29,14 +29,14 @@ pub(crate) struct Setup {
     sent_at: Option<Instant>,
     /// The round-trip time, where the setup uses it.
     rtt: Option<Duration>,
-    /// It is repeated before the RTO, whether or not a round-trip time is known.
+    /// Whether the chunk is retransmitted before the RTO, even without an RTT sample.
     is_eager: bool,
     /// Attempts with a new INIT after a stale cookie.
     stale_cookies: u32,
     t1: Deadline,
 }
 
-/// T1 has expired (RFC 9260 §4 rules 2 and 3).
+/// The result of an expiry of T1 (RFC 9260 §4 rules 2 and 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum T1Expiry {
     /// Retransmit the chunk.
@@ -47,8 +47,8 @@ pub(super) enum T1Expiry {
 }
 
 impl Setup {
-    /// INIT is pending. `rtt` sets T1 if the setup uses a known round-trip time; without one T1 is a quarter of a second
-    /// at first if it `is_eager`.
+    /// The state in which INIT is pending. `rtt` sets T1 if the setup uses a known round-trip time; without
+    /// one T1 is a quarter of a second at first if it `is_eager`.
     pub(super) const fn new(rtt: Option<Duration>, is_eager: bool) -> Self {
         Self {
             is_owed: true,
@@ -62,25 +62,26 @@ impl Setup {
         }
     }
 
-    /// INIT ACK arrived: COOKIE ECHO is pending. `measured` is the SRTT.
+    /// The state after INIT ACK arrived: COOKIE ECHO is pending. `measured` is the SRTT.
     pub(super) fn answered(&self, measured: Option<Duration>, by_rtt: bool) -> Self {
         let rtt = measured.filter(|_| by_rtt || self.rtt.is_some()).or(self.rtt);
         Self { stale_cookies: self.stale_cookies, ..Self::new(rtt, self.is_eager) }
     }
 
-    /// The cookie was stale: a new INIT is pending (RFC 9260 §5.2.6). `None` after [`MAX_STALE_COOKIES`].
+    /// The state after the peer reported a stale cookie: a new INIT is pending (RFC 9260 §5.2.6). `None`
+    /// after [`MAX_STALE_COOKIES`].
     pub(super) fn restarted(&self) -> Option<Self> {
         let stale_cookies = self.stale_cookies + 1;
         (stale_cookies <= MAX_STALE_COOKIES)
             .then_some(Self { stale_cookies, ..Self::new(self.rtt, self.is_eager) })
     }
 
-    /// The chunk waits for [`Self::release`], unless it was sent before.
+    /// Holds the chunk back until [`Self::release`], unless it was sent before.
     pub(super) const fn hold(&mut self) {
         self.is_owed = self.is_owed && self.sent_at.is_some();
     }
 
-    /// The chunk is pending, if it waited.
+    /// Lets the chunk be sent, if it was held back.
     pub(super) const fn release(&mut self) {
         self.is_owed = self.is_owed || self.sent_at.is_none();
     }
@@ -93,7 +94,7 @@ impl Setup {
         self.t1
     }
 
-    /// The chunk has just left.
+    /// Called when the chunk was sent.
     pub(super) fn on_sent(&mut self, now: Instant, rto: Duration) {
         self.sent_at.get_or_insert(now);
         self.is_owed = false;
@@ -123,18 +124,18 @@ impl Setup {
         once.map(|sent_at| now - sent_at).or(self.rtt)
     }
 
-    /// The life of a cookie to ask for in INIT beyond the usual, after a stale one.
+    /// The additional cookie lifetime that a new INIT requests (Cookie Preservative), after a stale cookie.
     pub(super) fn cookie_preservative(&self, srtt: Option<Duration>) -> Option<Duration> {
         (self.stale_cookies > 0).then(|| srtt.unwrap_or_default() + Duration::from_secs(1))
     }
 
-    /// T1: `rto`, after what comes earlier.
+    /// The T1 timeout: `rto`, after the earlier retransmissions by round trip time.
     fn timeout(&self, rto: Duration) -> Duration {
         self.early_timeout(rto).unwrap_or(rto)
     }
 
-    /// T1 where the round-trip time is known: half as much again, doubling until that is no sooner than
-    /// `rto`. Where it is not, an eager setup begins with [`FIRST_SETUP_TIMEOUT`].
+    /// The timeout of T1, if it is shorter than `rto`. With a known round-trip time it is half as much again,
+    /// and doubles with each retransmission; without one, an eager setup begins with [`FIRST_SETUP_TIMEOUT`].
     fn early_timeout(&self, rto: Duration) -> Option<Duration> {
         let by_rtt = |rtt: Duration| rtt.saturating_add(rtt / 2).max(MIN_SETUP_TIMEOUT);
         let eager = self.is_eager.then_some(FIRST_SETUP_TIMEOUT);

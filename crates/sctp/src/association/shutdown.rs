@@ -15,17 +15,17 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// SHUTDOWN is pending; arms T5-shutdown-guard.
+    /// The state in which SHUTDOWN is pending, with T5-shutdown-guard armed.
     pub(super) fn begin(now: Instant, guard: Duration) -> Self {
         Self { is_owed: true, t2: Deadline::OFF, t5: Deadline::at(now + guard) }
     }
 
-    /// SHUTDOWN ACK is pending; we have not sent SHUTDOWN.
+    /// The state in which SHUTDOWN ACK is pending and we have not sent SHUTDOWN.
     pub(super) const fn answering() -> Self {
         Self { is_owed: true, t2: Deadline::OFF, t5: Deadline::OFF }
     }
 
-    /// SHUTDOWN ACK is pending after our own SHUTDOWN; T2 and T5 keep running.
+    /// The state in which SHUTDOWN ACK is pending after our own SHUTDOWN; T2 and T5 keep running.
     pub(super) const fn crossing(self) -> Self {
         Self { is_owed: true, ..self }
     }
@@ -47,14 +47,14 @@ impl Shutdown {
         self.is_owed = true;
     }
 
-    /// The chunk has just left.
+    /// Called when the chunk was sent.
     pub(super) fn on_sent(&mut self, now: Instant, rto: Duration) {
         self.is_owed = false;
         self.t2 = Deadline::at(now + rto);
     }
 
-    /// A packet arrived in SHUTDOWN-SENT: restarts T2-shutdown, so that the peer can send its remaining
-    /// data. Returns whether SHUTDOWN was sent.
+    /// Called when a packet arrived in SHUTDOWN-SENT: restarts T2-shutdown, so that the peer can send its
+    /// remaining data. Returns whether SHUTDOWN was sent.
     pub(super) fn on_heard(&mut self, now: Instant, rto: Duration) -> bool {
         if !self.is_owed {
             self.t2 = Deadline::at(now + rto);
@@ -62,7 +62,7 @@ impl Shutdown {
         !self.is_owed
     }
 
-    /// T2-shutdown expired.
+    /// Called when T2-shutdown expired.
     pub(super) const fn on_t2(&mut self) {
         self.t2 = Deadline::OFF;
     }

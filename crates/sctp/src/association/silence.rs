@@ -21,17 +21,17 @@ impl Default for Silence {
 }
 
 impl Silence {
-    /// DATA was sent, which a living peer answers.
+    /// Called when DATA was sent, which a reachable peer acknowledges.
     pub(super) fn on_data_sent(&mut self, now: Instant) {
         self.0 = self.0.min(now);
     }
 
-    /// A packet of the peer arrived.
+    /// Called when a packet of the peer arrived: ends the silence.
     pub(super) const fn end(&mut self) {
         self.0 = Instant::FAR_FUTURE;
     }
 
-    /// When the peer is unreachable, after so many timeouts in a row.
+    /// When the peer counts as unreachable, given `errors` consecutive timeouts.
     pub(super) fn deadline(self, dead_after: Option<Duration>, errors: u32) -> Deadline {
         match dead_after {
             Some(limit) if self.0 < Instant::FAR_FUTURE && errors >= MIN_ERRORS => {

@@ -10,7 +10,7 @@ use super::shutdown::Shutdown;
 use super::timers::{Deadline, Timer};
 use crate::wire::PacketWriter;
 
-/// Where an association stands.
+/// The state of an association.
 #[derive(Debug)]
 pub(crate) enum State {
     /// INIT was sent; T1-init runs.
@@ -22,13 +22,13 @@ pub(crate) enum State {
     ShutdownSent(Shutdown),
     ShutdownReceived,
     ShutdownAckSent(Shutdown),
-    /// Ended; a last packet may still have to leave.
+    /// The association has ended; a last packet may have to be sent.
     Closed(Option<Box<Farewell>>),
 }
 
 #[derive(Debug)]
 pub(crate) struct EchoedCookie {
-    /// What COOKIE ECHO carries.
+    /// The State Cookie that COOKIE ECHO carries.
     pub(super) cookie: Vec<u8>,
     /// Parameters of the INIT ACK to be reported, whole (RFC 9260 §3.3.10.8).
     pub(super) unrecognized: Vec<u8>,
@@ -92,7 +92,7 @@ impl State {
         matches!(self, Self::CookieWait(_) | Self::CookieEchoed(..) | Self::Established)
     }
 
-    /// Whether DATA may leave in packets of their own (RFC 9260 §6).
+    /// Whether DATA may be sent in packets without control chunks (RFC 9260 §6).
     pub(super) const fn may_send_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
@@ -169,7 +169,7 @@ impl State {
         }
     }
 
-    /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK has just left over a path with this RTO.
+    /// Called when INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK was sent over a path with this RTO.
     pub(super) fn on_chunk_sent(&mut self, now: Instant, rto: Duration) {
         match self {
             Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => setup.on_sent(now, rto),
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    /// What INIT or COOKIE ECHO keeps, while its answer is awaited.
+    /// The retransmission state of INIT or COOKIE ECHO, while either waits for its answer.
     pub(super) fn setup_mut(&mut self) -> Option<&mut Setup> {
         match self {
             Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => Some(setup),
@@ -188,7 +188,7 @@ impl State {
         }
     }
 
-    /// What SHUTDOWN or SHUTDOWN ACK keeps, once it is the turn of either.
+    /// The retransmission state of SHUTDOWN or SHUTDOWN ACK, once either is to be sent.
     pub(super) const fn shutdown_mut(&mut self) -> Option<&mut Shutdown> {
         match self {
             Self::ShutdownSent(shutdown) | Self::ShutdownAckSent(shutdown) => Some(shutdown),
@@ -196,7 +196,7 @@ impl State {
         }
     }
 
-    /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK is to leave.
+    /// Whether INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK is to be sent.
     pub(super) fn is_chunk_owed(&self) -> bool {
         match self {
             Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => setup.is_owed(),

@@ -18,7 +18,7 @@ pub(super) enum Timer {
     WindowProbe,
     /// The answer to a RE-CONFIG request.
     ReConfig,
-    /// The peer is silent for too long.
+    /// Expires when the peer was silent for too long (`dead_after`).
     DeadPeer,
     /// T-4: the answer to an ASCONF.
     T4,
@@ -46,7 +46,7 @@ impl Deadline {
     }
 }
 
-/// Of the timers that are due at `now`, the one that was due first.
+/// The timer with the earliest deadline, if it has expired at `now`.
 pub(super) fn first_due(now: Instant, timers: &[(Timer, Deadline)]) -> Option<Timer> {
     let due = timers.iter().filter(|(_, deadline)| deadline.is_armed() && deadline.0 <= now);
     due.min_by_key(|(timer, deadline)| (deadline.0, *timer)).map(|&(timer, _)| timer)

@@ -1,5 +1,4 @@
-//! The calls of an application whose host gets and loses addresses (RFC 5061), and that shares keys with
-//! its peers (RFC 4895).
+//! Calls that change local addresses (RFC 5061) and shared keys (RFC 4895).
 
 use std::net::IpAddr;
 
@@ -11,11 +10,10 @@ use crate::association::OwnAddress;
 use crate::error::{AddressError, KeyError};
 
 impl Endpoint {
-    /// This host has `address`, too, for this association. It is sent from once the peer has
-    /// acknowledged it, which [`Event::AddressChanged`](crate::Event::AddressChanged) tells.
+    /// Adds a local address to the association. Packets are sent from it once the peer has acknowledged it,
+    /// which [`Event::AddressChanged`](crate::Event::AddressChanged) reports.
     ///
-    /// An unspecified address stands for the one that the driver sends from, whatever that is: also for
-    /// its address behind a translator.
+    /// The unspecified address stands for the address that the driver sends from, even behind a NAT.
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -32,8 +30,8 @@ impl Endpoint {
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
-    /// This host has `address` no more, or does not want to be reached there: nothing leaves from it from
-    /// now on, and what was under way from it and is not acknowledged leaves from another at once.
+    /// Removes a local address from the association: nothing is sent from it from now on, and unacknowledged
+    /// data sent from it is retransmitted from another at once.
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -50,7 +48,7 @@ impl Endpoint {
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
-    /// Asks the peer to send to `address` of ours while it can (RFC 5061 §4.2.4).
+    /// Asks the peer to send to our address `address` while it works (RFC 5061 §4.2.4).
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -67,11 +65,11 @@ impl Endpoint {
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
-    /// This host is at `address` from now on, and nowhere else: it has changed its network. One ASCONF,
-    /// which leaves from there, adds the address, asks for data to go there, and deletes all others;
-    /// nothing else leaves until the peer has acknowledged it, and everything after.
+    /// Replaces all local addresses by `address`, after the host has changed its network. One ASCONF, sent
+    /// from `address`, adds it, asks the peer to send there, and deletes all others. Until the
+    /// peer has acknowledged it, nothing else is sent.
     ///
-    /// An unspecified address stands for the one that the driver sends from.
+    /// The unspecified address stands for the address that the driver sends from.
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -88,8 +86,8 @@ impl Endpoint {
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
-    /// Tells peers of associations to come these addresses, in place of those of
-    /// [`EndpointConfig::addresses`](crate::EndpointConfig::addresses).
+    /// Sets the addresses that new associations list, in place of
+    /// [`EndpointConfig::addresses`](crate::EndpointConfig::addresses). Existing associations are unchanged.
     ///
     /// # Errors
     /// [`AddressError::TooManyAddresses`].
@@ -102,7 +100,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Gives the association a key, or changes the one of this number. The first one is used at once.
+    /// Adds a shared key to the association, or replaces the one with the same number. The first key is used
+    /// at once.
     ///
     /// # Errors
     /// See [`KeyError`].
@@ -117,7 +116,7 @@ impl Endpoint {
             .unwrap_or(Err(KeyError::UnknownAssociation))
     }
 
-    /// Chunks are authenticated with this key from now on.
+    /// Selects the key that authenticates outgoing chunks from now on.
     ///
     /// # Errors
     /// See [`KeyError`].
@@ -132,7 +131,7 @@ impl Endpoint {
             .unwrap_or(Err(KeyError::UnknownAssociation))
     }
 
-    /// Forgets a key that is not in use.
+    /// Deletes a key that is not in use.
     ///
     /// # Errors
     /// See [`KeyError`].

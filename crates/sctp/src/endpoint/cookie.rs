@@ -15,7 +15,8 @@ use crate::config::MAX_ADDRESSES;
 
 /// Bytes of an address with its kind.
 const MAX_ADDRESS_LEN: usize = 1 + 16;
-/// What every cookie begins with: the time, eight numbers of 32 bits, four of 16 bits, flags.
+/// The length of the fixed part of a cookie in bytes: the time, eight numbers of 32 bits, four of 16 bits,
+/// flags.
 const FIXED_LEN: usize = 8 + 8 * 4 + 4 * 2 + 1;
 /// The longest cookie that is ever signed; a longer one is not ours and is not hashed.
 pub(super) const MAX_COOKIE_LEN: usize = FIXED_LEN
@@ -82,7 +83,7 @@ impl StateCookie {
         age.checked_sub(self.lifetime).filter(|late| !late.is_zero())
     }
 
-    /// Whether `address` is one of those that the INIT came from and told.
+    /// Whether `address` is the source of the INIT, or one that it listed.
     pub(super) fn may_come_from(&self, address: IpAddr) -> bool {
         self.address.ip() == address || self.peer.addresses.contains(&address)
     }
@@ -92,7 +93,8 @@ impl StateCookie {
         self.identity.local_tag == local && self.peer.tag == peer
     }
 
-    /// Two associations do not get the same number here, so that it is used once with a secret.
+    /// The nonce of the encryption of a cookie: different for any two associations, so that no nonce is used
+    /// twice with one secret.
     fn nonce(&self) -> [u8; 16] {
         nonce(self.created, self.identity.local_tag, self.identity.local_initial_tsn)
     }
@@ -311,7 +313,7 @@ mod tests {
         assert!(signer.verify(Instant::ZERO, &[&content[..], &signature].concat()).is_none());
     }
 
-    /// Two cookies for a free port, and two for one with an association: nothing tells them apart.
+    /// Two cookies for a free port, and two for one with an association, cannot be distinguished.
     #[test]
     fn tie_tags_cannot_be_read_from_a_cookie() {
         let mut signer = signer();

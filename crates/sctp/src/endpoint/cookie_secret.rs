@@ -18,7 +18,8 @@ pub(super) const MAC_LEN: usize = 32;
 
 type Key = Zeroizing<[u8; 32]>;
 
-/// See the module.
+/// The secrets of state cookies: the present one, the one before, and the state that the next ones are
+/// derived from.
 pub(super) struct Secrets {
     state: Key,
     lifetime: Duration,
@@ -33,7 +34,7 @@ pub(super) struct EpochSecret {
 }
 
 impl Secrets {
-    /// Each secret is used for `lifetime`.
+    /// Derives the first secret from `seed`; each secret is used for `lifetime`.
     pub(super) fn new(seed: &Seed, lifetime: Duration) -> Self {
         let mut state = Key::default();
         seed.split("state cookie").rng().fill(&mut *state);
@@ -57,7 +58,7 @@ impl Secrets {
         &self.current
     }
 
-    /// The secret of what was signed at `created`, unless that is too long ago.
+    /// The secret in use at `created`, unless that is too long ago.
     pub(super) fn of(&self, created: Instant, now: Instant) -> Option<&EpochSecret> {
         let (epoch, present) = (self.epoch(created), self.epoch(now));
         if created > now || present - epoch > 1 {
@@ -66,7 +67,7 @@ impl Secrets {
         std::iter::once(&self.current).chain(&self.previous).find(|secret| secret.epoch == epoch)
     }
 
-    /// Secrets to come depend on `entropy`, too.
+    /// Mixes `entropy` into future secrets.
     pub(super) fn mix(&mut self, entropy: &[u8; 32]) {
         let mut mac = keyed(&self.state);
         mac.update(b"mix");
@@ -107,7 +108,7 @@ impl EpochSecret {
     }
 }
 
-/// Moves `state` on, and returns the key that comes out of it.
+/// Advances `state`, and returns the key derived from it.
 fn step(state: &mut Key) -> Key {
     let derive = |label: &[u8]| {
         let mut mac = keyed(state);
@@ -159,8 +160,8 @@ mod tests {
         assert!(kept(&secrets, 8, 8) && !kept(&secrets, 5, 6) && secrets.previous.is_none());
     }
 
-    /// With the state after a step neither the key of that step nor one before can be found again: the
-    /// state that made it is gone, also from where it was.
+    /// The state after a step does not reveal the key of that step or an earlier one: the previous state is
+    /// overwritten, also in its old place.
     #[test]
     fn a_step_overwrites_the_state() {
         let mut secrets = secrets();

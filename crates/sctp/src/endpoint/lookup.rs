@@ -17,14 +17,15 @@ use rustc_hash::FxHashMap;
 use super::retired::RetiredTags;
 use crate::association::Association;
 
-/// An association, and under what it is entered.
+/// An association, and the keys under which it is found.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) association: Box<Association>,
     tag: u32,
-    /// Zero as long as it is not known.
+    /// The peer's tag; zero until it is known.
     peer_tag: u32,
-    /// Which of the peer's transport addresses are entered; none once it is closed.
+    /// The version of the peer's transport addresses that is in the tables; `None` if none is, because the
+    /// association is closed.
     transports: Option<u32>,
     pub(super) unanswered: Share,
 }
@@ -48,7 +49,7 @@ impl Slot {
         }
     }
 
-    /// Which of the peer's transport addresses are to be entered.
+    /// The version of the peer's transport addresses that has to be in the tables.
     fn transports_to_enter(&self) -> Option<u32> {
         let is_closed = self.association.state().is_closed();
         (!is_closed).then(|| self.association.transports_version())
@@ -72,7 +73,7 @@ const fn transport(address: SocketAddr, port: u16) -> Transport {
     (ip, address.port(), port)
 }
 
-/// See the module.
+/// The tables that find the associations of an endpoint by tag and by transport address.
 #[derive(Debug)]
 pub(super) struct Lookup {
     /// Tags are our own random numbers, so that a fast hash is safe.
@@ -83,7 +84,7 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// Without associations; a cookie is good for no longer than `cookie_life`.
+    /// An empty lookup table; cookies are valid for `cookie_life`.
     pub(super) fn new(cookie_life: Duration) -> Self {
         Self {
             by_tag: FxHashMap::default(),
@@ -123,7 +124,8 @@ impl Lookup {
         self.by_tag.insert(slot.tag, index);
     }
 
-    /// The association `index` was called: its tags and addresses are entered anew if they changed.
+    /// Called after the association `index` was called: updates its keys if its tags or addresses have
+    /// changed.
     #[inline]
     pub(super) fn update(&mut self, now: Instant, index: u32, slot: &mut Slot) {
         if !slot.is_entered_as_it_is() {
@@ -176,7 +178,7 @@ impl Lookup {
     }
 }
 
-/// Takes `index` out from under `key`, where another association may stand.
+/// Removes `index` from `key`, unless another association is there.
 fn remove(by_address: &mut BTreeMap<Transport, u32>, key: Transport, index: u32) {
     if by_address.get(&key) == Some(&index) {
         by_address.remove(&key);

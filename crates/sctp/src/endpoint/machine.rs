@@ -1,5 +1,5 @@
-//! The edge of an endpoint: packets and time in, packets and events out; and whose each packet is
-//! (RFC 9260 §8.5).
+//! The API boundary of an endpoint: packets and time in, packets and events out; and the association that
+//! each packet belongs to (RFC 9260 §8.5).
 
 use rexmit_core::table::Table;
 use rexmit_core::{Instant, Machine, Route};
@@ -104,8 +104,7 @@ impl Machine for Endpoint {
 }
 
 impl Endpoint {
-    /// Hands a packet to the association that its tag names (RFC 9260 §8.5), or finds out what a
-    /// packet that belongs to none is about.
+    /// Passes a packet to the association of its tag (RFC 9260 §8.5), or handles one that belongs to none.
     pub(super) fn deliver(
         &mut self,
         now: Instant,

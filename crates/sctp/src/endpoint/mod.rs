@@ -1,5 +1,5 @@
-//! An endpoint: one local SCTP port, all associations on it, and the way of a packet to the one it
-//! is for (RFC 9260 §8.5).
+//! An endpoint: one local SCTP port, all associations on it, and the dispatch of packets to them (RFC 9260
+//! §8.5).
 
 mod addresses;
 mod cookie;
@@ -79,7 +79,7 @@ pub struct Endpoint {
     signer: CookieSigner,
     around: Surroundings,
     replies: VecDeque<(Route, Vec<u8>)>,
-    /// What RANDOM has in our INITs; of its own, so that it changes nothing else.
+    /// Generator for RANDOM parameters, separate so that it does not change other random values.
     randoms: Rng,
 }
 
@@ -93,11 +93,11 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint whose tags, cookies and jitter come from `seed`: of full entropy on a network,
-    /// fixed in a simulation.
+    /// An endpoint whose tags, cookies and jitter are drawn from `seed`, which must have full entropy on a
+    /// real network; in a simulation it is fixed.
     ///
     /// # Errors
-    /// When the port is 0, or the first field of `config` that makes no sense.
+    /// If the port is 0, or a value of `config` is out of range.
     pub fn new(config: EndpointConfig, seed: &Seed) -> Result<Self, ConfigError> {
         if config.port == 0 {
             return Err(ConfigError::PortZero);
@@ -126,11 +126,12 @@ impl Endpoint {
         })
     }
 
-    /// Begins an association with the peer at the far end of `route`, with the endpoint's
-    /// configuration of associations. [`Event::Connected`](crate::Event::Connected) or
-    /// [`Event::Closed`](crate::Event::Closed) tells the outcome.
+    /// Begins an association with the peer at the far end of `route`, with the endpoint's configuration of
+    /// associations. [`Event::Connected`](crate::Event::Connected) or [`Event::Closed`](crate::Event::Closed)
+    /// reports the result.
     ///
-    /// Messages can be sent at once; they leave with the last packet of the setup.
+    /// Messages can be given to [`send`](Self::send) at once; they are transmitted with the last packet of
+    /// the handshake.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -144,7 +145,7 @@ impl Endpoint {
         self.connect_with(now, route, remote_port, config)
     }
 
-    /// As [`Self::connect`], with a configuration of its own.
+    /// As [`Self::connect`], with the configuration `config` for this association.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -205,8 +206,8 @@ impl Endpoint {
         }
     }
 
-    /// Ends the association at once and tells the peer `reason` (its first 400 bytes). What was not
-    /// acknowledged fails.
+    /// Aborts the association at once. The ABORT carries the first 400 bytes of `reason`. Unacknowledged
+    /// messages fail.
     pub fn abort(&mut self, now: Instant, id: AssociationId, reason: &[u8]) {
         if let Some(index) = self.index_of(id) {
             self.call(now, index, |association, cx| {
@@ -215,8 +216,8 @@ impl Endpoint {
         }
     }
 
-    /// Resets outgoing streams to sequence number 0 (RFC 6525); none means all.
-    /// [`Event::StreamsReset`](crate::Event::StreamsReset) tells the outcome.
+    /// Resets outgoing streams to sequence number 0 (RFC 6525); an empty list resets all.
+    /// [`Event::StreamsReset`](crate::Event::StreamsReset) reports the result.
     ///
     /// # Errors
     /// See [`ResetError`].
@@ -231,8 +232,8 @@ impl Endpoint {
             .unwrap_or(Err(ResetError::UnknownAssociation))
     }
 
-    /// Changes what the association does about loss while it is thin, from now on; streams that were
-    /// singled out keep their own.
+    /// Sets the mechanisms of the association while it is thin. Streams singled out by
+    /// [`set_stream_thin`](Self::set_stream_thin) keep theirs.
     ///
     /// # Errors
     /// See [`ThinError`].
@@ -247,10 +248,10 @@ impl Endpoint {
             .unwrap_or(Err(ThinError::UnknownAssociation))
     }
 
-    /// Singles an outgoing stream out: it is judged by its own packets in flight, with mechanisms of
-    /// its own, whatever the other streams send. `None` lets what it sends from now on count as the
-    /// association's again. At most [`MAX_GROUPS`](crate::recovery::MAX_GROUPS)` - 1` streams of an
-    /// association can be singled out in its life.
+    /// Singles out an outgoing stream: whether it is thin depends on its own packets in flight only, and
+    /// `thin` are its mechanisms. With `None`, what it sends from now on counts as the association's again.
+    /// At most [`MAX_GROUPS`](crate::recovery::MAX_GROUPS)` - 1` streams can be singled out in the life of an
+    /// association.
     ///
     /// # Errors
     /// See [`ThinError`].
@@ -266,21 +267,21 @@ impl Endpoint {
             .unwrap_or(Err(ThinError::UnknownAssociation))
     }
 
-    /// Accepts associations that peers ask for from now on, or does not any more, in place of
-    /// [`EndpointConfig::accept`]; those that exist stay.
+    /// Sets whether new associations of peers are accepted, in place of [`EndpointConfig::accept`]. Existing
+    /// ones are unchanged.
     pub const fn set_accept(&mut self, is_accepting: bool) {
         self.config.accept = is_accepting;
     }
 
-    /// Counters of the association, while its id is good; the final ones right after
-    /// [`Event::Closed`](crate::Event::Closed) was taken.
+    /// The counters of the association; `None` if its id is invalid. Right after
+    /// [`Event::Closed`](crate::Event::Closed) was returned they are final.
     #[must_use]
     pub fn statistics(&self, id: AssociationId) -> Option<AssociationStatistics> {
         self.table.find(id.0).map(|slot| slot.association.statistics())
     }
 
-    /// Cookie secrets to come depend on `entropy`, too: who knew the state of this endpoint before
-    /// cannot compute them.
+    /// Mixes `entropy` into the secrets of future cookies, so that they cannot be computed from an earlier
+    /// state of this endpoint.
     pub fn mix_entropy(&mut self, entropy: &[u8; 32]) {
         self.signer.mix_entropy(entropy);
     }
@@ -291,7 +292,7 @@ impl Endpoint {
         &self.around.statistics
     }
 
-    /// Sends the events of all associations to `sink` from now on; `None` switches the trace off.
+    /// Sends the trace events of all associations to `sink`; `None` disables tracing.
     pub fn set_trace(&mut self, sink: Option<Box<dyn TraceSink>>) {
         self.around.sink = sink;
     }
@@ -302,13 +303,13 @@ impl Endpoint {
         indices.filter_map(|index| self.table.key_of(index).map(AssociationId))
     }
 
-    /// How many associations there are, those that ended and are not read to the end included.
+    /// The number of associations, including ended ones whose messages were not all received yet.
     #[must_use]
     pub const fn association_count(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether no association has anything queued, outstanding or owed to its peer.
+    /// Whether no association has queued or outstanding data, or an answer to send.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.replies.is_empty() && self.table.iter().all(|slot| slot.association.is_idle())
@@ -338,7 +339,7 @@ impl Endpoint {
         AssociationId(key)
     }
 
-    /// Enters what changed in a call of the association `index`.
+    /// Updates the lookup tables and timers after a call has changed the association `index`.
     fn update(&mut self, now: Instant, index: u32) {
         if let Some(slot) = self.table.update(index) {
             self.lookup.update(now, index, slot);
@@ -374,8 +375,8 @@ fn new_tag(rng: &mut Rng, lookup: &Lookup) -> u32 {
     }
 }
 
-/// Whether it is no address of many hosts (RFC 9260 §8.4 rule 1). A broadcast address of a subnet
-/// cannot be distinguished from others.
+/// Whether it can be the address of a single host, neither broadcast nor multicast (RFC 9260 §8.4 rule 1). A
+/// broadcast address of a subnet cannot be recognized.
 fn may_be_one_host(address: IpAddr) -> bool {
     !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST)
 }

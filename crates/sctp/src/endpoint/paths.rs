@@ -1,4 +1,4 @@
-//! The calls of an application that knows of several ways to a peer.
+//! Calls that concern the paths to a peer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::error::{ConnectError, PrimaryError};
 use crate::statistics::PathStatistics;
 
 impl Endpoint {
-    /// As [`Self::connect_with`], over several ways to the peer: all of them count as confirmed, the
-    /// first is tried first, and the one over which the peer answers is the primary path.
+    /// As [`Self::connect_with`], over several paths: all of them count as confirmed, INIT is sent over the
+    /// first, and the path of the peer's answer becomes the primary one.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -42,24 +42,25 @@ impl Endpoint {
         Ok(self.insert(now, association))
     }
 
-    /// Holds back the INIT of an association that was just begun, until this is called with `false`: for the layer
-    /// below, which may have a handshake of its own to complete first. Messages can be sent meanwhile, and wait. No
-    /// timer of the association runs. Without effect once INIT was sent.
+    /// Holds back the INIT of a new association until this is called again with `false`, for a lower layer
+    /// that has a handshake of its own to complete. Messages can be given to [`send`](Self::send) meanwhile;
+    /// no timer of the association runs. Has no effect once INIT was sent.
     pub fn hold_setup(&mut self, now: Instant, id: AssociationId, is_held: bool) {
         if let Some(index) = self.index_of(id) {
             self.call(now, index, |association, _| association.hold_setup(is_held));
         }
     }
 
-    /// The ways to these addresses of a peer, for [`Self::connect_over`]: each from the one of our
-    /// [addresses](crate::EndpointConfig::addresses) that has most in common with it, or from `local`.
+    /// The routes to these addresses of a peer, for [`Self::connect_over`]. Each begins at the one of our
+    /// [addresses](crate::EndpointConfig::addresses) that has the longest common prefix with the peer's, or
+    /// at `local` if there are none.
     #[must_use]
     pub fn ways_to(&self, remotes: &[SocketAddr], local: SocketAddr) -> Vec<Route> {
         ways_to(remotes, &self.config.addresses, local)
     }
 
-    /// Has data take `path`, by its number, while it works (RFC 9260 §11.1 SET PRIMARY).
-    /// [`Event::DataPathChanged`](crate::Event::DataPathChanged) reports when they do.
+    /// Makes the path with number `path` the primary path, which carries new data while it works (RFC 9260
+    /// §11.1 SET PRIMARY). [`Event::DataPathChanged`](crate::Event::DataPathChanged) reports the change.
     ///
     /// # Errors
     /// See [`PrimaryError`].
@@ -74,13 +75,13 @@ impl Endpoint {
             .unwrap_or(Err(PrimaryError::UnknownAssociation))
     }
 
-    /// The peer's SCTP port, while the id of the association is good.
+    /// The peer's SCTP port; `None` if the id is invalid.
     #[must_use]
     pub fn remote_port(&self, id: AssociationId) -> Option<u16> {
         self.table.find(id.0).map(|slot| slot.association.identity().remote_port)
     }
 
-    /// The paths of the association, by number, while its id is good.
+    /// The paths of the association, by number; `None` if the id is invalid.
     #[must_use]
     pub fn paths(&self, id: AssociationId) -> Option<Vec<PathStatistics>> {
         self.table.find(id.0).map(|slot| slot.association.path_statistics())

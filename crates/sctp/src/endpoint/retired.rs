@@ -1,14 +1,13 @@
 //! Verification tags of associations that have ended.
 //!
-//! A state cookie is valid for its whole lifetime, and a network may deliver it late or twice. Without
-//! a memory of its own tag, an endpoint would begin an association that has ended a second time,
-//! with the same tag and the same TSNs, and deliver anew what travelled with the cookie. RFC 9260
-//! leaves this to the cookie's life (§5.1.3).
+//! A state cookie is valid for its whole lifetime, and a network may deliver it late or twice. An endpoint
+//! that did not remember its own tag would then begin an ended association again, with the same tag and TSNs,
+//! and deliver the data sent with the cookie again. RFC 9260 relies on the cookie's lifetime (§5.1.3).
 //!
-//! The peer's tag is remembered, too: where both sides have begun, one of two cookies stays unused
-//! (§5.2.4 C). Its tag of ours is that of no association, but it comes with the TSNs of the peer's,
-//! which have been delivered. A peer draws a tag for each association, so that a cookie with that of
-//! one which ended after the cookie was made has no other to begin.
+//! The peer's tag is remembered, too: if both sides sent INIT, one of two cookies stays unused (§5.2.4 C). It
+//! has another tag of ours, but the peer's TSNs, whose data was delivered. Since a peer draws a new tag for
+//! each association, a cookie is refused if its peer's tag belongs to an association that ended after the
+//! cookie was made.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -19,7 +18,7 @@ use rustc_hash::FxHashSet;
 /// Tags remembered at most; beyond it the oldest are forgotten first.
 pub(super) const MAX_RETIRED_TAGS: usize = 65_536;
 
-/// See the module.
+/// The verification tags of associations that have ended, as long as their cookies are valid.
 #[derive(Debug)]
 pub(super) struct RetiredTags {
     /// The life of the longest-lived cookie.
@@ -44,7 +43,7 @@ impl RetiredTags {
         }
     }
 
-    /// The association that had `tag` has ended.
+    /// Called when the association that had `tag` has ended: remembers the tag.
     pub(super) fn retire(&mut self, now: Instant, tag: u32) {
         self.forget_expired(now);
         if self.order.len() >= MAX_RETIRED_TAGS {

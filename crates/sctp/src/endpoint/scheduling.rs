@@ -1,4 +1,4 @@
-//! The calls of an application that says which of its streams goes first (RFC 8260 §3).
+//! Calls that concern the order of streams (RFC 8260 §3).
 
 use rexmit_core::Instant;
 
@@ -7,10 +7,10 @@ use crate::Scheduling;
 use crate::error::PriorityError;
 
 impl Endpoint {
-    /// Sets the priority of an outgoing stream, [`DEFAULT_PRIORITY`](crate::DEFAULT_PRIORITY) at first: the
-    /// higher goes first with [`Scheduling::Priority`], and it is the weight with
-    /// [`Scheduling::WeightedFairQueueing`]. Other schedulers do not look at it. It holds for chunks sent
-    /// from now on, and a restart of the peer does not change it.
+    /// Sets the priority of an outgoing stream; initially [`DEFAULT_PRIORITY`](crate::DEFAULT_PRIORITY). With
+    /// [`Scheduling::Priority`] the stream with the higher value is sent first; with
+    /// [`Scheduling::WeightedFairQueueing`] it is the weight; other schedulers ignore it. It applies to
+    /// chunks sent from now on, and survives a restart of the peer.
     ///
     /// # Errors
     /// See [`PriorityError`].
@@ -28,8 +28,8 @@ impl Endpoint {
         .unwrap_or(Err(PriorityError::UnknownAssociation))
     }
 
-    /// Schedules the streams of the association by another rule from now on. A message that has begun
-    /// without interleaving is finished first.
+    /// Changes the stream scheduler of the association. A message that has begun without interleaving is
+    /// finished first.
     ///
     /// # Errors
     /// [`PriorityError::UnknownAssociation`].

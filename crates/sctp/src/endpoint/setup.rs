@@ -1,5 +1,5 @@
-//! INIT and COOKIE ECHO, as they reach the endpoint (RFC 9260 §5.1, §5.2). Answering INIT keeps no
-//! state: all of it travels in the cookie.
+//! The handshake at the endpoint: INIT and COOKIE ECHO (RFC 9260 §5.1, §5.2). Answering an INIT stores no
+//! state: all of it is in the cookie.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,17 +23,16 @@ pub(super) const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
 
 /// The reaction of an existing association to an INIT.
 enum Existing {
-    /// No association: Tie-Tags of 0.
+    /// There is no association: the Tie-Tags are 0.
     None,
-    /// It is being set up from here, too: the answer repeats the parameters of its own INIT
-    /// (RFC 9260 §5.2.1).
+    /// We have sent an INIT, too: the answer repeats the parameters of our INIT (RFC 9260 §5.2.1).
     Colliding(Identity, Arc<AssociationConfig>),
-    /// It may be about to be restarted: a new identity, with its Tie-Tags.
+    /// The association may be restarted: the answer has a new identity, and the Tie-Tags.
     Established { tie_tags: (u32, u32) },
 }
 
 impl Endpoint {
-    /// INIT.
+    /// Processes an INIT.
     pub(super) fn on_init(&mut self, now: Instant, route: Route, packet: &Packet<'_>) {
         let mut chunks = packet.chunks();
         let Some(Ok(Chunk::Init(init))) = chunks.next().and_then(Result::ok).map(|c| c.decode())
@@ -91,8 +90,8 @@ impl Endpoint {
 
     /// An INIT belongs to an association if any of its addresses does (RFC 9260 §5.1.2 D).
     ///
-    /// The addresses that it names have no UDP port. Over UDP they say nothing of an association that is
-    /// established: any host can name them, and an answer that differs would tell it what there is.
+    /// The addresses that it lists have no UDP port. Over UDP they are not compared with established
+    /// associations: any host can list them, and a different answer would reveal that an association exists.
     fn find_existing(&self, source: SocketAddr, port: u16, named: &[IpAddr]) -> Option<u32> {
         let is_setting_up = |&index: &u32| {
             self.table.get(index).is_some_and(|slot| slot.association.state().is_setting_up())
@@ -119,7 +118,7 @@ impl Endpoint {
         by_tag.or_else(|| self.find_existing(cookie.address, port, &cookie.peer.addresses))
     }
 
-    /// INIT for an association that exists (RFC 9260 §5.2.1, §5.2.2, §9.2).
+    /// Processes an INIT for an existing association (RFC 9260 §5.2.1, §5.2.2, §9.2).
     fn on_init_again(
         &mut self,
         now: Instant,
@@ -157,7 +156,7 @@ impl Endpoint {
         self.answer_init(now, (route, packet), (peer, extras), &existing);
     }
 
-    /// INIT ACK (RFC 9260 §5.1 B).
+    /// Answers an INIT with an INIT ACK (RFC 9260 §5.1 B).
     fn answer_init(
         &mut self,
         now: Instant,
@@ -204,7 +203,7 @@ impl Endpoint {
         self.reply(route, reply);
     }
 
-    /// INIT ACK, which may come from an address that is not known yet.
+    /// Processes an INIT ACK, which may come from an address that is not known yet.
     pub(super) fn on_init_ack(
         &mut self,
         now: Instant,
@@ -278,7 +277,7 @@ impl Endpoint {
         self.reply(route, reply);
     }
 
-    /// COOKIE ECHO, with what follows it in its packet (RFC 9260 §5.1.5, §5.2.4).
+    /// Handles COOKIE ECHO and the chunks after it in its packet (RFC 9260 §5.1.5, §5.2.4).
     pub(super) fn on_cookie_echo(
         &mut self,
         now: Instant,
@@ -340,8 +339,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether COOKIE ECHO stands under an AUTH that is right for the association that exists, or for
-    /// the one that the cookie would begin; or under none, where none is asked for (RFC 4895 §6.3).
+    /// Whether the AUTH before COOKIE ECHO is valid for the existing association, or for the one that the
+    /// cookie would begin; or no AUTH is required (RFC 4895 §6.3).
     fn is_authentic(
         &mut self,
         existing: Option<u32>,
@@ -382,7 +381,7 @@ impl Endpoint {
         self.reply(route, reply);
     }
 
-    /// A new association out of a good cookie.
+    /// Creates an association from a valid cookie.
     fn accept(
         &mut self,
         now: Instant,
@@ -408,13 +407,13 @@ impl Endpoint {
         Some(self.insert(now, association).index())
     }
 
-    /// An association gets Tie-Tags of its own, which no cookie has told before.
+    /// Gives an association new Tie-Tags, which no cookie contained before.
     fn with_tie_tags(&mut self, identity: Identity) -> Identity {
         Identity { tie_tags: (self.around.rng.u32() | 1, self.around.rng.u32() | 1), ..identity }
     }
 
-    /// A good cookie for an association that exists: Table 12 of RFC 9260 §5.2.4. Returns the
-    /// association if what follows the cookie in its packet is for it.
+    /// Handles a valid cookie for an existing association: Table 12 of RFC 9260 §5.2.4. Returns the
+    /// association if the chunks after the cookie are for it.
     fn compare_tags(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! ICMP "Fragmentation Needed" and ICMPv6 "Packet Too Big": whose packet it was, and whether it can be true
-//! (RFC 9260 §10, RFC 8899 §4.6).
+//! ICMP "Fragmentation Needed" and ICMPv6 "Packet Too Big": the association that they concern, and whether
+//! they are plausible (RFC 9260 §10, RFC 8899 §4.6).
 
 use rexmit_core::{Instant, Route};
 
@@ -7,12 +7,13 @@ use super::Endpoint;
 use crate::association::Association;
 
 impl Endpoint {
-    /// A router has reported that a packet sent over `route` was larger than the `mtu`, in bytes of IP, of its next
-    /// link. `quote` is what it quotes of the SCTP packet, from the common header on.
+    /// Handles an ICMP report of a router: a packet sent over `route` was larger than the MTU of its next
+    /// link, `mtu` bytes of IP. `quote` is the quoted part of the SCTP packet, from the common header on.
     ///
-    /// It is believed only if ports and verification tag are those of an association that discovers path MTUs
-    /// ([`path_mtu`](crate::AssociationConfig::path_mtu)), if `mtu` is below what was sent, and if packets of the
-    /// configured size pass. Others are ignored and counted. Discovery works without any.
+    /// The report is used only if its ports and verification tag are those of an association with path MTU
+    /// discovery ([`path_mtu`](crate::AssociationConfig::path_mtu)), if `mtu` is below what was sent, and if
+    /// packets of the configured size fit. Others are ignored and counted. Discovery also works without any
+    /// report.
     pub fn handle_packet_too_big(&mut self, now: Instant, route: Route, mtu: usize, quote: &[u8]) {
         let found = Quote::read(quote).and_then(|quote| {
             let index = self.lookup.by_address(route.remote, quote.remote_port)?;

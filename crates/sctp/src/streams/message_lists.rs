@@ -83,7 +83,7 @@ impl<T> MessageLists<T> {
         }
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.nodes.shrink_to_fit();
     }

@@ -1,17 +1,17 @@
-//! Received DATA and I-DATA become messages again, in delivery order (RFC 9260 §6.5, §6.6, §6.9, RFC 8260
-//! §2.2.3).
+//! Reassembly of received DATA and I-DATA chunks into messages, in delivery order (RFC 9260 §6.5, §6.6, §6.9,
+//! RFC 8260 §2.2.3).
 //!
-//! Owns what arrived and was not read: pieces of incomplete messages, ordered messages that wait
-//! for an earlier one, and messages ready to be read. Which TSNs arrived is the association's
-//! knowledge; it passes each TSN on once.
+//! Owns received data that was not read: pieces of incomplete messages, ordered messages that wait for an
+//! earlier one, and messages ready to be read. The association knows which TSNs arrived; it passes each TSN
+//! once.
 //!
-//! A message is assembled by appending to one buffer from its beginning on. A piece whose
-//! predecessor is missing is put aside and appended when its turn comes, so each byte is copied
-//! twice at most, whatever the order of arrival. Pieces are put in order by TSN
-//! ([`by_tsn`]) or, if messages are interleaved, by message and fragment numbers ([`by_mid`]).
+//! A message is assembled by appending to one buffer. A piece whose predecessor is missing is stored
+//! separately and appended later, so each byte is copied at most twice, whatever the order of arrival. Pieces
+//! are put in order by TSN ([`by_tsn`]) or, if messages are interleaved, by message and fragment numbers
+//! ([`by_mid`]).
 //!
-//! Every payload has an allocation of its own. Sharing blocks would cost less, but one byte that is held would hold
-//! a block, which the counters do not show.
+//! Every payload has an allocation of its own. Sharing blocks would be cheaper, but a single unread byte
+//! could keep a whole block alive, which the counters would not show.
 
 mod by_mid;
 mod by_tsn;
@@ -48,8 +48,8 @@ impl Reassembly {
         Self { fragments: Fragments::ByTsn(ByTsn::default()), messages: Messages::new(limits) }
     }
 
-    /// The handshake says, before the first piece, whether messages are interleaved and whether they may be
-    /// abandoned.
+    /// Called when the handshake says, before the first piece, whether messages are interleaved and whether
+    /// they may be abandoned.
     pub(crate) fn on_peer_known(&mut self, is_interleaved: bool, may_abandon: bool) {
         self.messages.may_abandon = may_abandon;
         self.fragments = if is_interleaved {
@@ -65,14 +65,13 @@ impl Reassembly {
         matches!(self.fragments, Fragments::ByMid(_))
     }
 
-    /// Takes the content of a DATA or I-DATA chunk whose TSN is new.
+    /// Adds the content of a DATA or I-DATA chunk whose TSN is new.
     ///
     /// # Errors
-    /// See [`ReassemblyError`]. A message whose number was delivered before, or is that of
-    /// a waiting message, is a protocol violation: to discard it would lose what the peer takes for
-    /// delivered. The piece in error, and the message it belongs to, are dropped; everything else
-    /// goes on. Contradictions that a piece and its present neighbours do not show are found by
-    /// [`Reassembly::has_contradiction`].
+    /// See [`ReassemblyError`]. A message whose number was delivered before, or is that of a waiting message,
+    /// is a protocol violation: discarding it would lose data that the peer considers delivered. The piece in
+    /// error and its message are dropped; all else is unaffected. Contradictions that a piece and its present
+    /// neighbours do not show are found by [`Reassembly::has_contradiction`].
     pub(crate) fn on_data(&mut self, piece: &Piece<'_>) -> Result<(), ReassemblyError> {
         match &mut self.fragments {
             Fragments::ByTsn(fragments) => fragments.on_data(piece, &mut self.messages),
@@ -98,7 +97,7 @@ impl Reassembly {
         self.messages.delivery.pop()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         match &mut self.fragments {
             Fragments::ByTsn(fragments) => fragments.release_memory(),
@@ -129,9 +128,8 @@ impl Reassembly {
         held >= self.messages.limits.max_held_chunks
     }
 
-    /// Whether chunks contradict each other, given that every TSN up to `cumulative_tsn` arrived or
-    /// was skipped: something at or below it still waits for a piece. TSNs of interleaved messages say
-    /// nothing of that.
+    /// Whether chunks contradict each other: every TSN up to `cumulative_tsn` arrived or was skipped, but a
+    /// message at or below it still lacks a piece. Not for interleaved messages, whose TSNs do not show it.
     pub(crate) fn has_contradiction(&self, cumulative_tsn: u64) -> bool {
         match &self.fragments {
             Fragments::ByTsn(fragments) => fragments.has_contradiction(cumulative_tsn),
@@ -139,10 +137,10 @@ impl Reassembly {
         }
     }
 
-    /// Gives up messages that the peer abandoned after it had sent a part of them: the TSN that each needs
-    /// arrived and belongs to another. A FORWARD-TSN says so, too, but it may be late or lost, and is not
-    /// repeated once `cumulative_tsn` is beyond it. As nothing before that TSN is missing, no earlier message of
-    /// the stream is.
+    /// Drops messages that the peer abandoned after it had sent a part of them: the TSN of the next piece
+    /// arrived and belongs to another message. A FORWARD-TSN also reports this, but it may be late or lost,
+    /// and is not retransmitted once `cumulative_tsn` is beyond it. Since no TSN before is missing, neither
+    /// is an earlier message of the stream.
     pub(crate) fn abandon_cut_short(&mut self, cumulative_tsn: u64) {
         if let Fragments::ByTsn(fragments) = &mut self.fragments
             && self.messages.may_abandon
@@ -151,12 +149,11 @@ impl Reassembly {
         }
     }
 
-    /// Gives up what is incomplete up to `new_cumulative_tsn`, and lets each stream listed continue
-    /// after its SSN listed (RFC 3758 §3.6).
+    /// Drops incomplete messages up to `new_cumulative_tsn`, and continues each listed stream after its
+    /// listed SSN (RFC 3758 §3.6).
     ///
-    /// The association has sorted out FORWARD-TSNs at or behind its cumulative TSN. A continuation
-    /// of what was given up is discarded, now or when it arrives. An SSN that was delivered already
-    /// is without effect.
+    /// The association has dropped FORWARD-TSNs at or below its cumulative TSN. Further pieces of dropped
+    /// messages are discarded, now or when they arrive. An SSN that was already delivered has no effect.
     pub(crate) fn on_forward_tsn(
         &mut self,
         new_cumulative_tsn: u64,
@@ -170,8 +167,8 @@ impl Reassembly {
         }
     }
 
-    /// Gives up the interleaved messages up to those listed, and lets each stream listed continue after them
-    /// (RFC 8260 §2.3.1). A continuation of what was given up is discarded when it arrives.
+    /// Drops the interleaved messages up to those listed, and continues each listed stream after them (RFC
+    /// 8260 §2.3.1). Further pieces of dropped messages are discarded when they arrive.
     pub(crate) fn on_i_forward_tsn(&mut self, skipped: impl Iterator<Item = SkippedMid>) {
         if let Fragments::ByMid(fragments) = &mut self.fragments {
             for skipped in skipped {

@@ -1,8 +1,8 @@
-//! Whose chunk goes next: the stream schedulers of RFC 8260 §3.
+//! The stream schedulers of RFC 8260 §3, which choose the stream of the next chunk.
 
 use std::collections::BTreeSet;
 
-/// The priority of a stream that was given none: "normal" of data channels (RFC 8831 §6.4).
+/// The default priority of a stream, "normal" of data channels (RFC 8831 §6.4).
 pub const DEFAULT_PRIORITY: u16 = 256;
 
 /// How much the tag of a stream of priority 1 advances per byte: the resolution of weights.
@@ -11,17 +11,17 @@ const TAG_PER_BYTE: u64 = 1 << 16;
 /// Bits of a turn in the rank of a stream with a priority, which is above them.
 const TURN_BITS: u32 = 48;
 
-/// The order in which streams send (the stream scheduler, RFC 8260 §3). Within a stream it is always the
-/// order in which messages were accepted.
+/// The order in which streams send (the stream scheduler, RFC 8260 §3). Within a stream, messages are sent in
+/// the order in which they were accepted. Default [`RoundRobin`](Self::RoundRobin).
 ///
-/// With a peer that knows I-DATA a scheduler chooses a stream for each chunk, so a large message delays
-/// those of other streams by one chunk; otherwise it chooses whenever a message begins, and a message
-/// that has begun is finished first.
+/// With I-DATA ([`interleaving`](crate::AssociationConfig::interleaving)) a stream is chosen for each chunk,
+/// so that a large message delays other streams by one chunk. Otherwise it is chosen for each message, and a
+/// message that has begun is finished first.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Scheduling {
-    /// One chunk or message of each stream that has any, in turn (SCTP_SS_RR, RFC 8260 §3.2).
+    /// One chunk (without I-DATA, one message) of each stream with data, in turn (SCTP_SS_RR, RFC 8260 §3.2).
     #[default]
     RoundRobin,
     /// As [`RoundRobin`](Self::RoundRobin), with new data of one stream only in each packet: a lost packet
@@ -29,31 +29,32 @@ pub enum Scheduling {
     RoundRobinPerPacket,
     /// The order in which messages were accepted (SCTP_SS_FCFS, RFC 8260 §3.1).
     FirstComeFirstServed,
-    /// The stream with the highest priority that has anything to send; equal ones in turn (SCTP_SS_PRIO,
-    /// RFC 8260 §3.4). A stream waits for as long as one above it has data.
+    /// The stream with the highest priority that has data; streams of equal priority in turn (SCTP_SS_PRIO,
+    /// RFC 8260 §3.4). A stream waits while any of higher priority has data.
     Priority,
-    /// The same number of bytes for each stream that has any (SCTP_SS_FC, RFC 8260 §3.5).
+    /// The same number of bytes for each stream with data (SCTP_SS_FC, RFC 8260 §3.5).
     FairBandwidth,
-    /// Bytes in proportion to the priorities of the streams (SCTP_SS_WFQ, RFC 8260 §3.6): 512 gets twice
-    /// what 256 gets.
+    /// Bytes in proportion to the priorities of the streams with data (SCTP_SS_WFQ, RFC 8260 §3.6): a stream
+    /// with 512 gets twice as many as one with 256.
     WeightedFairQueueing,
 }
 
 /// The place of a stream in line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
-    /// The lowest is served first: a turn of the ring, the number of a message, or a start tag.
+    /// The rank; the lowest is served first. Depending on the scheduler: the turn in a round, the number of a
+    /// message, or a start tag.
     pub(super) rank: u64,
-    /// Its next chunk continues a message.
+    /// Whether its next chunk continues a message.
     pub(super) is_begun: bool,
 }
 
 /// The values that the place of a stream depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
-    /// The number of the message that it sends next, or goes on with.
+    /// The number of the message that the stream sends or continues next.
     pub(super) arrival: u64,
-    /// Its next chunk continues a message.
+    /// Whether its next chunk continues a message.
     pub(super) is_begun: bool,
     pub(super) priority: u16,
     /// The tag at which its last chunk or message ends.
@@ -117,7 +118,8 @@ impl Scheduler {
         self.begun.iter().map(|&(_, stream)| stream)
     }
 
-    /// The stream that alone may put new data into the packet that is being written.
+    /// The only stream that may put new data into the packet being written, with a round robin per packet;
+    /// else `None`.
     pub(super) const fn only(&self) -> Option<u16> {
         match self.packet {
             OpenPacket::Of(stream) => Some(stream),
@@ -131,14 +133,15 @@ impl Scheduler {
         }
     }
 
-    /// New data of `stream` are in the packet that is being written.
+    /// Called when the packet being written contains new data of `stream`.
     pub(super) fn on_sent(&mut self, stream: u16) {
         if self.packet != OpenPacket::None {
             self.packet = OpenPacket::Of(stream);
         }
     }
 
-    /// The packet is complete; returns the stream that has had its turn in it.
+    /// Called when a packet is complete. With a round robin per packet, returns the stream whose data it
+    /// carries, whose turn is now over; otherwise `None`.
     pub(super) const fn end_packet(&mut self) -> Option<u16> {
         let stream = self.only();
         self.packet = OpenPacket::None;
@@ -171,7 +174,7 @@ impl Scheduler {
         place
     }
 
-    /// The stream at `place` has had its turn; returns its new place if it has more to send.
+    /// Called when the stream at `place` has had its turn; returns its new place if it has more to send.
     pub(super) fn on_served(
         &mut self,
         stream: u16,

@@ -18,7 +18,7 @@ use super::message_lists::{List, MessageLists};
 use super::scheduler::{Claim, DEFAULT_PRIORITY, Place, Scheduler, Scheduling};
 use crate::message::{MessageId, OutboundMessage, Reliability};
 
-/// What one DATA or I-DATA chunk carries, but for its TSN.
+/// The content of a DATA or I-DATA chunk, without its TSN.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fragment {
     /// The message it is part of.
@@ -30,15 +30,15 @@ pub(crate) struct Fragment {
     pub(crate) fsn: u32,
     pub(crate) ppid: u32,
     pub(crate) unordered: bool,
-    /// The I bit: on the last fragment of a message that asked for it.
+    /// The I bit, set on the last fragment of a message sent with it.
     pub(crate) immediate: bool,
     pub(crate) beginning: bool,
     pub(crate) ending: bool,
     /// A slice of the message, not a copy.
     pub(crate) payload: Bytes,
-    /// When the whole message is to be given up.
+    /// When the whole message is to be abandoned.
     pub(crate) expires: Option<Instant>,
-    /// When the application wants the whole message to be given up.
+    /// The reliability that the application chose for the whole message.
     pub(crate) reliability: Reliability,
 }
 
@@ -82,7 +82,8 @@ enum Line {
 #[derive(Debug)]
 struct OutgoingStream {
     messages: List,
-    /// Its rank in the scheduler's line; the tag at which its last chunk or message ends while it is not there.
+    /// The stream's rank in the scheduler; while it is not scheduled, the tag at which its last chunk or
+    /// message ended.
     rank: u64,
     line: Line,
     /// The MIDs of the next ordered and of the next unordered message (RFC 8260 §2.1).
@@ -107,9 +108,9 @@ impl Default for OutgoingStream {
 /// The chunk that is cut next.
 #[derive(Clone, Copy)]
 enum Upcoming {
-    /// Of the message of this stream that has begun.
+    /// The rest of the message of this stream that has begun.
     Rest(u16),
-    /// Of this message, the oldest of this stream.
+    /// The beginning of this message, the oldest of this stream.
     Beginning(u16, u32),
 }
 
@@ -146,7 +147,7 @@ impl SendQueue {
         }
     }
 
-    /// Goes on with the scheduler and the priorities of `before`.
+    /// Takes over the scheduler and the priorities of `before`.
     pub(crate) fn continuing(mut self, before: &Self) -> Self {
         self.scheduler = Scheduler::new(before.scheduler.scheduling());
         for (&number, stream) in &before.streams {
@@ -157,7 +158,8 @@ impl SendQueue {
         self
     }
 
-    /// The peer takes interleaved messages, and holds at most `peer_buffer_bytes` of them.
+    /// Called when the peer supports interleaving: messages are sent in I-DATA chunks, with at most
+    /// `peer_buffer_bytes` of unfinished messages at a time.
     pub(crate) const fn interleave(&mut self, peer_buffer_bytes: usize) {
         self.interleaving = Some(peer_buffer_bytes);
     }
@@ -167,7 +169,7 @@ impl SendQueue {
         self.interleaving.is_some()
     }
 
-    /// Sets the priority of a stream, or its weight: [`Scheduling`] says what it means.
+    /// Sets the priority or weight of a stream; see [`Scheduling`].
     pub(crate) fn set_priority(&mut self, number: u16, priority: u16) {
         let stream = self.streams.entry(number).or_default();
         stream.priority = priority;
@@ -225,23 +227,23 @@ impl SendQueue {
         self.messages.len()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.messages.release_memory();
         self.begun.release_memory();
     }
 
-    /// Whether nothing is left to cut, now or after a pause.
+    /// Whether the queue has nothing to send, now or after a pause.
     pub(crate) fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.messages.is_empty()
     }
 
-    /// New data of a packet are cut next; [`SendQueue::end_packet`] follows.
+    /// Called before new data is cut for a packet; [`SendQueue::end_packet`] has to follow.
     pub(crate) fn begin_packet(&mut self) {
         self.scheduler.begin_packet();
     }
 
-    /// The packet is complete.
+    /// Called when a packet is complete: ends the turn of its stream, with a round robin per packet.
     pub(crate) fn end_packet(&mut self) {
         if let Some(stream) = self.scheduler.end_packet() {
             self.move_stream(stream);
@@ -311,18 +313,17 @@ impl SendQueue {
         }
     }
 
-    /// When the next message that is not begun expires.
+    /// The time at which the next message expires of which nothing was sent.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, ..)| at)
     }
 
-    /// Drops the part of the begun message of `stream` that is not fragmented yet, if it is `id`, and returns a
-    /// fragment that ends it and holds nothing.
+    /// Drops the part of the begun message of `stream` that is not fragmented yet, if it is `id`, and returns
+    /// an empty fragment that ends it.
     ///
-    /// The association then skips the message by a FORWARD-TSN. What it sent of it ends without an
-    /// E bit and may be acknowledged already, so it spends one further TSN on that fragment, never
-    /// sent and abandoned at once; the FORWARD-TSN that passes it is what ends the message at the
-    /// peer.
+    /// The association then skips the message by a FORWARD-TSN. The part that was sent has no E bit and may
+    /// already be acknowledged, so one more TSN is used up for the empty fragment, which is never sent and
+    /// abandoned at once; the FORWARD-TSN over it ends the message at the peer.
     pub(crate) fn abandon_begun(&mut self, stream: u16, id: MessageId) -> Option<Fragment> {
         self.begun.of(stream).filter(|begun| begun.id() == id)?;
         let rest = self.begun.cut(stream, usize::MAX)?;
@@ -369,7 +370,7 @@ impl SendQueue {
         self.begun.of(stream).is_some()
     }
 
-    /// Whether a message of any stream is cut in part.
+    /// Whether a message of any stream was cut in part, so that its rest is still queued.
     pub(crate) fn has_begun_message(&self) -> bool {
         !self.begun.is_empty()
     }
@@ -379,7 +380,7 @@ impl SendQueue {
         self.begun.of(stream).map(Begun::message)
     }
 
-    /// Of the messages that are cut in part and expire, the one that does so first: when, its stream, and its id.
+    /// The begun message that expires first: the time, its stream and its id.
     pub(crate) fn begun_expiry(&self) -> Option<(Instant, u16, MessageId)> {
         self.begun.next_expiry()
     }
@@ -526,7 +527,7 @@ impl SendQueue {
         }
     }
 
-    /// A stream has had its turn, and sent `bytes`.
+    /// Called when a stream has had its turn, and sent `bytes`.
     fn on_served(&mut self, number: u16, bytes: usize) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         let Some(place) = stream.place() else { return };
@@ -536,7 +537,7 @@ impl SendQueue {
         self.stand(number, place);
     }
 
-    /// The message that a stream would have sent next is gone.
+    /// Called when the message that a stream would have sent next was removed.
     fn on_next_gone(&mut self, number: u16) {
         let Some(place) = self.streams.get(&number).and_then(OutgoingStream::place) else { return };
         let next = match self.claim(number) {

@@ -1,4 +1,4 @@
-//! Both sides together, over a network that shuffles, repeats and gives up.
+//! Both sides together, over a network that reorders and duplicates, with a sender that abandons messages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const SCHEDULERS: [Scheduling; 6] = [
 const STREAMS: u64 = 5;
 const FIRST_TSN: u64 = (1 << 32) + 77;
 
-/// What became of the TSNs that were assigned.
+/// The fate of the TSNs that were assigned.
 struct Sent {
     fragment: Fragment,
     abandoned: bool,
@@ -144,7 +144,7 @@ impl Pair {
         }
     }
 
-    /// One TSN arrives, wherever it stands among those on their way; maybe it will do so again.
+    /// Delivers one of the TSNs in flight, and perhaps keeps it to be delivered again.
     fn deliver(&mut self) {
         if self.flying.is_empty() {
             return;
@@ -182,7 +182,7 @@ impl Pair {
         }
     }
 
-    /// The sender gives up a message of which some TSN is outstanding.
+    /// Abandons a message of which some TSN is outstanding.
     fn abandon(&mut self) {
         let outstanding = self.next_tsn - 1 - self.cumulative_tsn;
         if outstanding == 0 {
@@ -239,7 +239,7 @@ impl Pair {
         }
     }
 
-    /// Resets once nothing of the stream is on its way.
+    /// Resets the stream once none of its data is in flight.
     fn reset_if_pending(&mut self) {
         let Some(stream) = self.pending_reset else { return };
         let is_of_it = |sent: &Sent| stream.is_none_or(|stream| sent.fragment.stream == stream);

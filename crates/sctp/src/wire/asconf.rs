@@ -15,14 +15,14 @@ use super::tlv::TlvError;
 pub struct Asconf<'a> {
     /// Sequence Number.
     pub serial: u32,
-    /// Address Parameter: an address of the sender that the receiver knows; unspecified if the
-    /// receiver is to find the association by other means.
+    /// Address Parameter: an address of the sender that the receiver knows; unspecified if the receiver has
+    /// to find the association in another way.
     pub address: IpAddr,
     params: Params<'a>,
 }
 
 impl<'a> Asconf<'a> {
-    /// Its requests, to be iterated over.
+    /// The requests, in order.
     #[must_use]
     pub const fn requests(&self) -> AsconfRequests<'a> {
         AsconfRequests { params: self.params }
@@ -70,7 +70,7 @@ pub struct AsconfRequest<'a> {
     pub correlation: u32,
     /// The request.
     pub change: AsconfChange<'a>,
-    /// The whole parameter, as a refusal quotes it; empty in one that is to be written.
+    /// The whole parameter, to be quoted in a refusal. Empty in a request to be written.
     pub bytes: &'a [u8],
 }
 
@@ -84,7 +84,7 @@ pub enum AsconfChange<'a> {
     Delete(IpAddr),
     /// Set Primary IP Address (RFC 5061 §4.2.4).
     SetPrimary(IpAddr),
-    /// A type that has no meaning in an ASCONF. It is not written.
+    /// A parameter of a type that an ASCONF does not have. It cannot be written.
     Unknown(RawParam<'a>),
 }
 
@@ -132,7 +132,8 @@ pub struct AsconfAck<'a> {
 }
 
 impl<'a> AsconfAck<'a> {
-    /// Its answers, to be iterated over. A request without an answer was performed, if none was refused.
+    /// The answers, in order. A request without an answer was performed, unless one before it was refused
+    /// (RFC 5061 §4.1.2).
     #[must_use]
     pub const fn answers(&self) -> AsconfAnswers<'a> {
         AsconfAnswers { params: self.params }
@@ -175,7 +176,7 @@ pub enum AsconfAnswer<'a> {
         /// The request's Correlation ID.
         correlation: u32,
     },
-    /// A type that has no meaning in an ASCONF-ACK. It is not written.
+    /// A parameter of a type that an ASCONF-ACK does not have. It cannot be written.
     Unknown(RawParam<'a>),
 }
 
@@ -227,18 +228,18 @@ pub(super) fn encode_asconf_ack(
 
 /// Appends answers to an ASCONF-ACK that is being written.
 ///
-/// Each method returns whether there was room; an answer for which there was none is left out whole.
+/// Each method returns whether there was room; an answer that does not fit is left out entirely.
 pub struct AnswersWriter<'s, 'b> {
     sink: &'s mut Sink<'b>,
 }
 
 impl AnswersWriter<'_, '_> {
-    /// The request was refused for this cause.
+    /// Appends that the request was refused because of `cause`.
     pub fn refused(&mut self, correlation: u32, cause: &Cause<'_>) -> bool {
         self.put_refused(correlation, |causes| _ = causes.push(cause))
     }
 
-    /// The request was done. It need be said only where another was refused before.
+    /// Appends that the request was performed. Only required after an earlier request was refused.
     pub fn done(&mut self, correlation: u32) -> bool {
         self.sink.whole(|sink| {
             sink.tlv(param_kind::SUCCESS_INDICATION, |sink| sink.put_u32(correlation));

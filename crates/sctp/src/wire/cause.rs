@@ -45,46 +45,46 @@ pub enum Cause<'a> {
     },
     /// The sender lacks a resource (§3.3.10.4).
     OutOfResource,
-    /// The address parameter, whole, that cannot be resolved (§3.3.10.5).
+    /// The address parameter that cannot be resolved, header included (§3.3.10.5).
     UnresolvableAddress(&'a [u8]),
-    /// The chunk, whole, of a type that the sender does not know (§3.3.10.6).
+    /// The chunk of a type that the sender does not know, header included (§3.3.10.6).
     UnrecognizedChunkType(&'a [u8]),
     /// A mandatory parameter of INIT or INIT ACK has an invalid value (§3.3.10.7).
     InvalidMandatoryParameter,
-    /// The parameters, whole, that the sender does not know (§3.3.10.8); [`super::Params::new`]
-    /// reads them.
+    /// The parameters that the sender does not know, headers included (§3.3.10.8);
+    /// [`super::Params::new`] reads them.
     UnrecognizedParameters(&'a [u8]),
     /// A DATA chunk had no user data (§3.3.10.9).
     NoUserData {
-        /// Its TSN.
+        /// The TSN of the chunk.
         tsn: u32,
     },
     /// COOKIE ECHO came in the SHUTDOWN-ACK-SENT state (§3.3.10.10).
     CookieReceivedWhileShuttingDown,
-    /// The address parameters, whole, that a restart would add (§3.3.10.11);
+    /// The address parameters that a restart would add, headers included (§3.3.10.11);
     /// [`super::Params::new`] reads them.
     RestartWithNewAddresses(&'a [u8]),
     /// The application's reason for the abort (§3.3.10.12).
     UserInitiatedAbort(&'a [u8]),
-    /// A violation that no other cause names, with what the sender has to say (§3.3.10.13).
+    /// A violation that no other cause describes, with text from the sender (§3.3.10.13).
     ProtocolViolation(&'a [u8]),
-    /// The request, whole, would delete the last address (RFC 5061 §4.3.1).
+    /// The quoted request would delete the last address (RFC 5061 §4.3.1).
     DeleteLastAddress(&'a [u8]),
-    /// The sender lacks a resource for the request, whole (RFC 5061 §4.3.2).
+    /// The sender lacks a resource for the quoted request (RFC 5061 §4.3.2).
     ResourceShortage(&'a [u8]),
-    /// The request, whole, would delete the address that it came from (RFC 5061 §4.3.3).
+    /// The quoted request would delete the address that it came from (RFC 5061 §4.3.3).
     DeleteSourceAddress(&'a [u8]),
-    /// An ASCONF-ACK for what was never asked (RFC 5061 §4.3.4).
+    /// An ASCONF-ACK without a matching ASCONF (RFC 5061 §4.3.4).
     IllegalAsconfAck,
-    /// The request, whole, is refused by policy (RFC 5061 §4.3.5).
+    /// The quoted request is refused by policy (RFC 5061 §4.3.5).
     NotAuthorized(&'a [u8]),
     /// AUTH has this HMAC identifier, which was not offered (RFC 4895 §4).
     UnsupportedHmac(u16),
-    /// A cause that is not known here.
+    /// A cause with a code that is not one of the above.
     Unknown {
-        /// Its cause code.
+        /// The cause code.
         code: u16,
-        /// Its cause-specific information.
+        /// The cause-specific information.
         value: &'a [u8],
     },
 }
@@ -222,7 +222,7 @@ pub struct Causes<'a> {
 }
 
 impl<'a> Causes<'a> {
-    /// The causes that `bytes`, the value of an ERROR or ABORT, hold.
+    /// The causes in `bytes`, the value of an ERROR or ABORT.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -250,8 +250,8 @@ impl Eq for Causes<'_> {}
 
 /// Appends error causes to a chunk that is being written.
 ///
-/// Each method returns whether there was room; a cause for which there was none is left out
-/// whole, and a smaller one may still follow.
+/// Each method returns whether there was room; a cause that does not fit is left out entirely, and a smaller
+/// one may still follow.
 pub struct CausesWriter<'s, 'b> {
     sink: &'s mut Sink<'b>,
 }

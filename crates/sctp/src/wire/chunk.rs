@@ -11,16 +11,16 @@ use super::{
 /// The T bit of ABORT and SHUTDOWN COMPLETE: the verification tag is reflected (RFC 9260 §3.3.7).
 pub(super) const T_BIT: u8 = 1;
 
-/// A chunk as found in a packet, not looked into yet.
+/// A chunk of a received packet, not decoded yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawChunk<'a> {
-    /// Its type, as in [`kind`].
+    /// The chunk type, as in [`kind`].
     pub kind: u8,
-    /// Its flags, unknown ones included.
+    /// The flags byte, with unknown flags.
     pub flags: u8,
-    /// Its value, without padding.
+    /// The value, without padding.
     pub value: &'a [u8],
-    /// All of it, header included, without padding: what an Unrecognized Chunk Type cause quotes.
+    /// The whole chunk with its header, without padding, as an Unrecognized Chunk Type cause quotes it.
     pub bytes: &'a [u8],
 }
 
@@ -33,7 +33,7 @@ impl<'a> RawChunk<'a> {
         Some(Self { kind, flags, value, bytes })
     }
 
-    /// Looks into the chunk. Parameters and causes in it are looked at when they are iterated over.
+    /// Decodes the chunk. Its parameters and causes are decoded when they are iterated over.
     ///
     /// # Errors
     /// [`ChunkError::Length`] if it is shorter than its layout, or longer by more than padding;
@@ -100,14 +100,14 @@ pub enum Chunk<'a> {
     Heartbeat(&'a [u8]),
     /// The Heartbeat Info sent back (RFC 9260 §3.3.6).
     HeartbeatAck(&'a [u8]),
-    /// The association is gone (RFC 9260 §3.3.7).
+    /// The sender has aborted the association (RFC 9260 §3.3.7).
     Abort {
         /// The verification tag is the one of the packet that caused the ABORT.
         t_bit: bool,
         /// Zero or more causes.
         causes: Causes<'a>,
     },
-    /// The peer sends no more user data (RFC 9260 §3.3.8).
+    /// The sender has no more user data (RFC 9260 §3.3.8).
     Shutdown {
         /// All TSNs up to this one were received.
         cumulative_tsn_ack: u32,
@@ -119,9 +119,9 @@ pub enum Chunk<'a> {
         /// One or more causes; an empty list is not refused here.
         causes: Causes<'a>,
     },
-    /// The State Cookie, as INIT ACK brought it (RFC 9260 §3.3.11).
+    /// The State Cookie of the INIT ACK, returned (RFC 9260 §3.3.11).
     CookieEcho(&'a [u8]),
-    /// The association is up (RFC 9260 §3.3.12).
+    /// The response to COOKIE ECHO (RFC 9260 §3.3.12).
     CookieAck,
     /// The response to SHUTDOWN ACK (RFC 9260 §3.3.13).
     ShutdownComplete {
@@ -130,7 +130,7 @@ pub enum Chunk<'a> {
     },
     /// The sender gave up on TSNs (RFC 3758 §3.2).
     ForwardTsn(ForwardTsn<'a>),
-    /// The same where messages may be interleaved (RFC 8260 §2.3.1).
+    /// The sender gave up on TSNs, with interleaved messages (RFC 8260 §2.3.1).
     IForwardTsn(IForwardTsn<'a>),
     /// Requests and responses about streams (RFC 6525 §3.1).
     ReConfig(ReConfig<'a>),
@@ -138,11 +138,11 @@ pub enum Chunk<'a> {
     Auth(Auth<'a>),
     /// Requests about the sender's addresses (RFC 5061 §4.1.1).
     Asconf(Asconf<'a>),
-    /// Answers to them (RFC 5061 §4.1.2).
+    /// Answers to an ASCONF (RFC 5061 §4.1.2).
     AsconfAck(AsconfAck<'a>),
-    /// Padding, which means nothing (RFC 4820 §3).
+    /// Padding, to be ignored (RFC 4820 §3).
     Pad(&'a [u8]),
-    /// A type not known here; see [`RawChunk::unknown_action`].
+    /// A chunk of another type; see [`RawChunk::unknown_action`].
     Unknown,
 }
 

@@ -42,10 +42,10 @@ impl DataFlags {
     }
 }
 
-/// One fragment of a user message, or all of it (RFC 9260 §3.3.1).
+/// A fragment of a user message, or a whole one (RFC 9260 §3.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Data<'a> {
-    /// Which fragment it is, and how to treat it.
+    /// The I, U, B and E bits.
     pub flags: DataFlags,
     /// Transmission Sequence Number.
     pub tsn: u32,
@@ -53,9 +53,9 @@ pub struct Data<'a> {
     pub stream: u16,
     /// Stream Sequence Number; without meaning if the message is unordered.
     pub ssn: u16,
-    /// Payload Protocol Identifier, as the application gave it; 0 if it gave none.
+    /// Payload Protocol Identifier of the application; 0 is unspecified.
     pub ppid: u32,
-    /// User data: not empty when decoded, and not to be empty when encoded.
+    /// User data, never empty: decoding refuses an empty chunk, and none may be encoded.
     pub payload: &'a [u8],
 }
 

@@ -7,7 +7,7 @@ use super::cursor::Cursor;
 use super::frame::kind;
 use super::sink::Sink;
 
-/// Bytes of a FORWARD-TSN chunk that lists that many skipped streams.
+/// The length in bytes of a FORWARD-TSN chunk that lists `skipped` streams.
 #[must_use]
 pub const fn forward_tsn_len(skipped: usize) -> usize {
     CHUNK_HEADER_LEN + 4 + 4 * skipped
@@ -22,8 +22,8 @@ pub struct ForwardTsn<'a> {
 }
 
 impl<'a> ForwardTsn<'a> {
-    /// The ordered streams of which messages were given up, each with the largest SSN skipped,
-    /// as the peer wrote them: a stream may not exist, or be named twice.
+    /// The ordered streams of which messages were skipped, each with the largest SSN skipped. The content is
+    /// not checked: a stream may not exist, or be listed twice.
     pub fn skipped(&self) -> impl ExactSizeIterator<Item = (u16, u16)> + Clone + 'a {
         self.skipped
             .iter()

@@ -47,17 +47,17 @@ pub mod kind {
     pub const FORWARD_TSN: u8 = 192;
     /// Address Configuration Change.
     pub const ASCONF: u8 = 193;
-    /// Forward Cumulative TSN, where messages are interleaved.
+    /// Forward Cumulative TSN for interleaved messages.
     pub const I_FORWARD_TSN: u8 = 194;
 }
 
 /// Why a chunk cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ChunkError {
-    /// Its length is below four or reaches beyond the packet; what follows it cannot be found.
+    /// The length field is below four or exceeds the packet; the next chunk cannot be found.
     #[error("the length of a chunk does not fit its packet")]
     Framing,
-    /// Its length is not one that its type and its own counts allow.
+    /// The length field does not fit the type of the chunk, or the counts in it.
     #[error("the length of a chunk of type {kind} does not fit its layout")]
     Length {
         /// The chunk's type.
@@ -81,10 +81,10 @@ pub enum ChunkError {
 /// (RFC 9260 §3.2, §3.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownAction {
-    /// Process nothing that follows in the packet (for a parameter: in its chunk); otherwise skip
-    /// this one and go on.
+    /// Whether the rest of the packet (for a parameter: of its chunk) is discarded; otherwise only this chunk
+    /// or parameter is skipped.
     pub stop: bool,
-    /// Report it to the sender.
+    /// Whether it is reported to the sender.
     pub report: bool,
 }
 

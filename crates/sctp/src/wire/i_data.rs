@@ -8,23 +8,24 @@ use super::sink::Sink;
 /// Bytes of an I-DATA chunk in front of its user data, chunk header included (RFC 8260 §2.1).
 pub const I_DATA_HEADER_LEN: usize = 20;
 
-/// One fragment of a user message, or all of it, in a form that lets messages of several streams be
+/// A fragment of a user message, or a whole one, in the form that allows messages of several streams to be
 /// interleaved (RFC 8260 §2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IData<'a> {
-    /// Which fragment it is, and how to treat it.
+    /// The I, U, B and E bits.
     pub flags: DataFlags,
     /// Transmission Sequence Number.
     pub tsn: u32,
     /// Stream Identifier.
     pub stream: u16,
-    /// Message Identifier: of ordered and of unordered messages of the stream, each from 0.
+    /// Message Identifier (RFC 8260 §2.1). Ordered and unordered messages of a stream are numbered
+    /// separately, each from 0.
     pub mid: u32,
     /// Payload Protocol Identifier of the first fragment; 0 in others, which do not carry it.
     pub ppid: u32,
     /// Fragment Sequence Number; 0 in the first fragment, which does not carry it.
     pub fsn: u32,
-    /// User data: not empty when decoded, and not to be empty when encoded.
+    /// User data, never empty: decoding refuses an empty chunk, and none may be encoded.
     pub payload: &'a [u8],
 }
 

@@ -10,7 +10,7 @@ use super::sink::Sink;
 /// The bit of an entry that says that its MID is that of an unordered message.
 const U_BIT: u16 = 1;
 
-/// Bytes of an I-FORWARD-TSN chunk that lists that many skipped messages.
+/// The length in bytes of an I-FORWARD-TSN chunk that lists `skipped` messages.
 #[must_use]
 pub const fn i_forward_tsn_len(skipped: usize) -> usize {
     CHUNK_HEADER_LEN + 4 + 8 * skipped
@@ -36,7 +36,7 @@ pub struct IForwardTsn<'a> {
 }
 
 impl<'a> IForwardTsn<'a> {
-    /// The messages that were given up, as the peer wrote them: a stream may not exist, or be named twice.
+    /// The skipped messages. The content is not checked: a stream may not exist, or be listed twice.
     pub fn skipped(&self) -> impl ExactSizeIterator<Item = SkippedMid> + Clone + 'a {
         self.skipped.iter().map(|&[a, b, c, d, m0, m1, m2, m3]| SkippedMid {
             stream: u16::from_be_bytes([a, b]),

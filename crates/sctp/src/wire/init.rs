@@ -6,9 +6,8 @@ use super::sink::Sink;
 
 /// The fixed part and the parameters of INIT or INIT ACK.
 ///
-/// Values are exposed as they are: that a tag or a number of streams must not be zero, and
-/// [`Init::a_rwnd`] not below 1500, is for the receiver of the chunk to judge, since the answers
-/// differ (RFC 9260 §3.3.2, §3.3.3).
+/// Values are not checked. The association checks that the tag and the numbers of streams are not zero, and
+/// that [`Init::a_rwnd`] is at least 1500, since the answers differ (RFC 9260 §3.3.2, §3.3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Init<'a> {
     /// Initiate Tag: the verification tag of every packet to the sender of this chunk.
@@ -21,12 +20,12 @@ pub struct Init<'a> {
     pub inbound_streams: u16,
     /// Initial TSN: the first TSN that the sender uses.
     pub initial_tsn: u32,
-    /// Its parameters, not checked yet. [`Params::default`] is empty.
+    /// The parameters, not decoded yet. [`Params::default`] is empty.
     pub params: Params<'a>,
 }
 
 impl<'a> Init<'a> {
-    /// Its parameters, to be iterated over.
+    /// The parameters, in order.
     #[must_use]
     pub const fn params(&self) -> Params<'a> {
         self.params

@@ -2,18 +2,17 @@
 //! (RFC 3758), I-DATA and I-FORWARD-TSN (RFC 8260), RE-CONFIG (RFC 6525), AUTH (RFC 4895), and ASCONF
 //! with the Supported Extensions parameter (RFC 5061).
 //!
-//! Reading borrows: [`Packet::parse`] checks the checksum, and [`Packet::chunks`], [`Params`] and
-//! [`Causes`] are views over the caller's bytes that allocate nothing. Writing appends: a
-//! [`PacketWriter`] fills the caller's buffer up to a limit, and what does not fit is left out whole.
+//! Reading borrows: [`Packet::parse`] checks the checksum, and [`Packet::chunks`], [`Params`] and [`Causes`]
+//! are views over the caller's bytes that allocate nothing. Writing appends: a [`PacketWriter`] fills the
+//! caller's buffer up to a limit, and leaves out entirely what does not fit.
 //!
-//! This module handles syntax only. Whether a value makes sense in an association (an Initiate Tag of
-//! zero, a gap block that ends before it starts, chunks that must not be bundled) is decided where
-//! the association lives. No input makes anything here panic.
+//! This module handles syntax only. The association checks whether a value is valid (an Initiate Tag of zero,
+//! a gap ack block that ends before it starts, chunks that must not be bundled). No input causes a panic.
 //!
 //! # Leniency
-//! A chunk may end without its padding at the end of a packet, and may count its final padding in
-//! its length (RFC 9260 §3.2): up to three surplus bytes behind what a chunk's layout explains are
-//! ignored. More is [`ChunkError::Length`]. Reserved bits and padding bytes are not looked at.
+//! A chunk may end without its padding at the end of a packet, and may count its final padding in its length
+//! (RFC 9260 §3.2): up to three bytes more than the layout of a chunk requires are ignored. More is
+//! [`ChunkError::Length`]. Reserved bits and padding bytes are ignored.
 
 mod asconf;
 mod auth;

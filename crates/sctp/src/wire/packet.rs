@@ -13,7 +13,7 @@ pub const COMMON_HEADER_LEN: usize = 12;
 /// Position of the checksum in the common header.
 const CHECKSUM_AT: usize = 8;
 
-/// What stands in place of a checksum that is left out (RFC 9653 §5.2).
+/// The value of the checksum field of a packet without a checksum (RFC 9653 §5.2).
 const NO_CHECKSUM: [u8; 4] = [0; 4];
 
 /// The common header without its checksum (RFC 9260 §3.1).
@@ -27,10 +27,10 @@ pub struct Header {
     pub verification_tag: u32,
 }
 
-/// Why bytes are not a valid SCTP packet. Such a packet is silently discarded.
+/// Why bytes are not a valid SCTP packet. Such a packet is discarded silently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PacketError {
-    /// There is no room for the common header and the header of one chunk.
+    /// The packet is too short for the common header and the header of one chunk.
     #[error("shorter than a common header and a chunk header")]
     TooShort,
     /// The checksum is wrong (RFC 9260 §6.8).
@@ -44,16 +44,16 @@ pub enum PacketError {
 /// A packet with a correct checksum, over the bytes it was received in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
-    /// Its common header.
+    /// The common header.
     pub header: Header,
     body: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Checks length, checksum and ports. Chunks are looked at by [`Packet::chunks`].
+    /// Checks length, checksum and ports. Chunks are read by [`Packet::chunks`].
     ///
     /// # Errors
-    /// [`PacketError`], of which the first that applies, in its order.
+    /// The first [`PacketError`] that applies, in the order of its variants.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, PacketError> {
         if bytes.len() < COMMON_HEADER_LEN + CHUNK_HEADER_LEN {
             return Err(PacketError::TooShort);
@@ -68,8 +68,8 @@ impl<'a> Packet<'a> {
         Ok(Self { header, body })
     }
 
-    /// The same without a checksum: `None` if there is one, or the packet is not valid otherwise. The caller
-    /// must know that the sender may leave it out (RFC 9653 §5.3).
+    /// Reads a packet that has no checksum, whose field is zero. `None` if it has one, or is invalid
+    /// otherwise. The caller must know that the sender may omit it (RFC 9653 §5.3).
     #[must_use]
     pub fn parse_without_checksum(bytes: &'a [u8]) -> Option<Self> {
         let (header, checksum, body) = split_header(bytes)?;
@@ -79,7 +79,7 @@ impl<'a> Packet<'a> {
         (checksum == NO_CHECKSUM && is_whole).then_some(Self { header, body })
     }
 
-    /// Its chunks in order. After a framing error there are no more.
+    /// The chunks, in order. The iterator ends after a framing error.
     #[must_use]
     pub const fn chunks(&self) -> Chunks<'a> {
         Chunks::new(self.body)
@@ -106,7 +106,8 @@ fn checksum_of(packet: &[u8]) -> Option<[u8; 4]> {
     Some(crc32c_append(crc32c(&header), body).to_le_bytes())
 }
 
-/// Makes the checksum of `packet` right (RFC 9260 §6.8); does nothing if it has no common header.
+/// Writes the checksum of `packet` into its header (RFC 9260 §6.8). A packet shorter than the common header
+/// is left as it is.
 pub fn write_checksum(packet: &mut [u8]) {
     if packet.len() >= COMMON_HEADER_LEN {
         packet[CHECKSUM_AT..COMMON_HEADER_LEN].fill(0);
@@ -122,12 +123,12 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The chunks that `body` holds: what follows a common header.
+    /// The chunks in `body`, the part of a packet after its common header.
     pub(crate) const fn new(body: &'a [u8]) -> Self {
         Self { rest: body }
     }
 
-    /// The bytes not iterated over yet: with the chunk before them, those that an AUTH covers.
+    /// The bytes after the last chunk that was returned. An AUTH chunk covers itself and these.
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest

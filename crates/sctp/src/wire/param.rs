@@ -69,22 +69,22 @@ pub mod param_kind {
 /// The error detection method of DTLS below SCTP (RFC 9653 §6).
 pub const SCTP_OVER_DTLS: u32 = 1;
 
-/// A parameter as found in a chunk, not looked into yet.
+/// A parameter of a received chunk, not decoded yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawParam<'a> {
-    /// Its type, as in [`param_kind`].
+    /// The parameter type, as in [`param_kind`].
     pub kind: u16,
-    /// Its value, without padding.
+    /// The value, without padding.
     pub value: &'a [u8],
-    /// All of it, header included, without padding: what a report of an unknown one quotes.
+    /// The whole parameter with its header, without padding, as a report of an unknown one quotes it.
     pub bytes: &'a [u8],
 }
 
 impl<'a> RawParam<'a> {
-    /// Looks into the parameter.
+    /// Decodes the parameter.
     ///
     /// # Errors
-    /// [`TlvError::Value`] if its length is not one that its type allows.
+    /// [`TlvError::Value`] if its length does not fit its type.
     pub fn decode(&self) -> Result<Param<'a>, TlvError> {
         let value = self.value;
         let param = match self.kind {
@@ -141,7 +141,7 @@ pub enum Param<'a> {
     Ipv6(Ipv6Addr),
     /// The State Cookie, in INIT ACK (RFC 9260 §3.3.3.1.1).
     StateCookie(&'a [u8]),
-    /// A parameter of the INIT, whole, that the sender of the INIT ACK does not know
+    /// A parameter of the INIT that the sender of the INIT ACK does not know, header included
     /// (RFC 9260 §3.3.3.1.2). [`Params::new`] reads it.
     UnrecognizedParameter(&'a [u8]),
     /// How much longer the State Cookie should live, in milliseconds (RFC 9260 §3.3.2.1.3).
@@ -153,8 +153,8 @@ pub enum Param<'a> {
     SupportedAddressTypes(U16List<'a>),
     /// Reserved for ECN (RFC 9260 §3.3.2).
     EcnCapable,
-    /// The sender takes packets without a checksum that the layer below protects by this error detection
-    /// method; [`SCTP_OVER_DTLS`] is one (RFC 9653 §4).
+    /// The sender accepts packets without a checksum if the lower layer protects them by this error detection
+    /// method, such as [`SCTP_OVER_DTLS`] (RFC 9653 §4).
     ZeroChecksumAcceptable(u32),
     /// The sender's random number: 32 bytes (RFC 4895 §3.1).
     Random(&'a [u8]),
@@ -166,8 +166,8 @@ pub enum Param<'a> {
     SupportedExtensions(&'a [u8]),
     /// The sender supports FORWARD-TSN (RFC 3758 §3.1).
     ForwardTsnSupported,
-    /// A type not known in these chunks; see [`RawParam::unknown_action`]. It cannot be written:
-    /// [`ParamsWriter::push_raw`] writes any type.
+    /// A parameter of another type; see [`RawParam::unknown_action`]. It cannot be written by
+    /// [`ParamsWriter::push`]; [`ParamsWriter::push_raw`] writes any type.
     Unknown,
 }
 
@@ -224,8 +224,8 @@ pub struct Params<'a> {
 }
 
 impl<'a> Params<'a> {
-    /// The parameters that `bytes` hold, which start with the first one's header: also what an
-    /// Unrecognized Parameter or the address list of an error cause quotes.
+    /// The parameters in `bytes`, which begin with the header of the first one, as do the quotes in an
+    /// Unrecognized Parameter and in error causes with addresses.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -253,8 +253,8 @@ impl Eq for Params<'_> {}
 
 /// Appends parameters to a chunk that is being written.
 ///
-/// Each method returns whether there was room; a parameter for which there was none is left out
-/// whole, and a smaller one may still follow.
+/// Each method returns whether there was room; a parameter that does not fit is left out entirely, and a
+/// smaller one may still follow.
 pub struct ParamsWriter<'s, 'b> {
     sink: &'s mut Sink<'b>,
 }
@@ -269,7 +269,7 @@ impl<'s, 'b> ParamsWriter<'s, 'b> {
         self.sink.whole(|sink| param.encode(sink))
     }
 
-    /// Appends `param` as it was found, whatever its type.
+    /// Appends `param` unchanged, whatever its type.
     pub fn push_raw(&mut self, param: &RawParam<'_>) -> bool {
         self.sink.whole(|sink| put(sink, param.kind, param.value))
     }

@@ -9,7 +9,7 @@ use super::u16_list::U16List;
 
 /// The RE-CONFIG chunk (RFC 6525 §3.1).
 ///
-/// Which parameters may stand together is not checked here.
+/// Whether its parameters may be combined is not checked here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReConfig<'a> {
     params: Params<'a>,
@@ -20,7 +20,7 @@ impl<'a> ReConfig<'a> {
         Self { params: Params::new(value) }
     }
 
-    /// Its parameters, to be iterated over.
+    /// The parameters, in order.
     #[must_use]
     pub const fn params(&self) -> ReConfigParams<'a> {
         ReConfigParams { params: self.params }
@@ -93,7 +93,7 @@ pub enum ReConfigParam<'a> {
         /// How many.
         new_streams: u16,
     },
-    /// A type that has no meaning in a RE-CONFIG; see [`RawParam::unknown_action`].
+    /// A parameter of a type that a RE-CONFIG does not have; see [`RawParam::unknown_action`].
     Unknown(RawParam<'a>),
 }
 
@@ -222,9 +222,9 @@ pub enum ReConfigResult {
     AlreadyInProgress,
     /// Error: bad sequence number.
     BadSequenceNumber,
-    /// In progress: to be asked again.
+    /// In progress: the request is to be sent again.
     InProgress,
-    /// A value above 6, which has no meaning (build others by `from`).
+    /// A result above 6, which is not defined. Convert a `u32` with `from` to get the right variant.
     Other(u32),
 }
 

@@ -15,7 +15,7 @@ const MAX_PACKETS: u8 = 3;
 /// Bytes of a SACK in front of its lists, chunk header included.
 const SACK_FIXED_LEN: usize = CHUNK_HEADER_LEN + 12;
 
-/// Bytes of a SACK chunk with that many gap ack blocks and duplicate TSNs.
+/// The length in bytes of a SACK chunk with these numbers of gap ack blocks and duplicate TSNs.
 #[must_use]
 pub const fn sack_len(gap_ack_blocks: usize, duplicate_tsns: usize) -> usize {
     SACK_FIXED_LEN + 4 * (gap_ack_blocks + duplicate_tsns)
@@ -26,21 +26,20 @@ pub const fn sack_len(gap_ack_blocks: usize, duplicate_tsns: usize) -> usize {
 pub struct Sack<'a> {
     /// All TSNs up to this one were received.
     pub cumulative_tsn_ack: u32,
-    /// The receive buffer that is free, in bytes.
+    /// Advertised Receiver Window Credit: the free receive buffer, in bytes.
     pub a_rwnd: u32,
-    /// How many packets with DATA it answers, up to 3, if its sender tells (CMT-DAC: the two high
-    /// bits of the flags); otherwise 0, as RFC 9260 has all flags.
+    /// The number of packets with DATA that the SACK acknowledges, up to 3, if the sender uses CMT-DAC (the
+    /// two high bits of the flags); otherwise 0, because RFC 9260 defines no flags.
     pub packets: u8,
     gap_ack_blocks: &'a [[u8; 4]],
     duplicate_tsns: &'a [[u8; 4]],
 }
 
 impl<'a> Sack<'a> {
-    /// The blocks of TSNs received behind a gap, each as its first and last offset from the
-    /// cumulative TSN.
+    /// The gap ack blocks, each as offsets of its first and last TSN from the cumulative TSN.
     ///
-    /// They are as the peer wrote them: a block may start at 0, end before it starts, overlap
-    /// another or come out of order. The caller checks.
+    /// They are not checked: a block may start at 0, end before it starts, overlap another or be out of
+    /// order.
     pub fn gap_ack_blocks(&self) -> impl ExactSizeIterator<Item = (u16, u16)> + Clone + 'a {
         self.gap_ack_blocks
             .iter()
@@ -52,13 +51,13 @@ impl<'a> Sack<'a> {
         self.duplicate_tsns.iter().map(|&bytes| u32::from_be_bytes(bytes))
     }
 
-    /// How many gap ack blocks it has.
+    /// The number of gap ack blocks.
     #[must_use]
     pub const fn gap_ack_block_count(&self) -> usize {
         self.gap_ack_blocks.len()
     }
 
-    /// How many duplicate TSNs it has.
+    /// The number of duplicate TSNs.
     #[must_use]
     pub const fn duplicate_tsn_count(&self) -> usize {
         self.duplicate_tsns.len()

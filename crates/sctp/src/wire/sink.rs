@@ -4,8 +4,8 @@ use super::padded;
 
 /// The tail of a buffer that starts on a four-byte boundary of the packet.
 ///
-/// Once something did not fit, nothing more is written until a scope of [`Sink::whole`] has taken
-/// back what it began.
+/// Once something did not fit, nothing more is written until a scope of [`Sink::whole`] has undone its
+/// writes.
 pub(super) struct Sink<'b> {
     buffer: &'b mut Vec<u8>,
     end: usize,
@@ -59,7 +59,7 @@ impl<'b> Sink<'b> {
         self.buffer.len()
     }
 
-    /// Runs `write`; if not all of it fitted, takes back what it wrote. Returns whether it stayed.
+    /// Runs `write`, and undoes it if not all of it fitted. Returns whether it did.
     pub(super) fn whole(&mut self, write: impl FnOnce(&mut Self)) -> bool {
         if self.overflowed {
             return false;
@@ -72,7 +72,7 @@ impl<'b> Sink<'b> {
         !std::mem::take(&mut self.overflowed)
     }
 
-    /// Takes back what the scope of [`Sink::whole`] has written.
+    /// Undoes the writes of the scope of [`Sink::whole`].
     pub(super) const fn give_up(&mut self) {
         self.overflowed = true;
     }

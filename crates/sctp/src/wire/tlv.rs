@@ -6,10 +6,10 @@ use super::padded;
 /// Why a parameter or an error cause cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TlvError {
-    /// Its length is below four or reaches beyond its chunk; what follows it cannot be found.
+    /// The length field is below four or exceeds the chunk; the next parameter cannot be found.
     #[error("the length of a parameter or error cause does not fit its chunk")]
     Framing,
-    /// Its value has not the length that its type calls for; what follows it can be read.
+    /// The length of the value does not fit its type; the next parameter can be read.
     #[error("the value of a parameter or error cause does not fit its type")]
     Value,
 }
@@ -22,7 +22,7 @@ pub(super) struct Tlv<'a> {
     pub(super) bytes: &'a [u8],
 }
 
-/// Takes the first field off `rest`.
+/// Removes the first field from `rest`, and returns it.
 ///
 /// `None` at the end, where up to three bytes may be left over as counted final padding. After a
 /// framing error `rest` is empty, so that an iterator over it is fused.

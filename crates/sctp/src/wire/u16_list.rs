@@ -6,7 +6,7 @@ use super::sink::Sink;
 
 /// Stream numbers, address types or parameter types, in order.
 ///
-/// Read from a packet it is a view over its bytes; to be written it borrows a slice of numbers
+/// A list read from a packet is a view over its bytes; a list to be written borrows a slice of numbers
 /// (`U16List::from(&numbers[..])`). Both compare by content.
 #[derive(Clone, Copy)]
 pub struct U16List<'a>(Source<'a>);
@@ -30,7 +30,7 @@ impl<'a> U16List<'a> {
         }
     }
 
-    /// How many numbers it has.
+    /// The number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         match self.0 {
@@ -39,13 +39,13 @@ impl<'a> U16List<'a> {
         }
     }
 
-    /// Whether it has none.
+    /// Whether the list is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its numbers, in order.
+    /// The numbers, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u16> + Clone + 'a {
         let source = self.0;
         (0..self.len()).map(move |index| match source {

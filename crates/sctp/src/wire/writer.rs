@@ -25,9 +25,9 @@ const MAX_MAC_LEN: usize = 32;
 
 /// Builds one packet in the caller's buffer, never beyond a limit.
 ///
-/// Each chunk method returns whether the chunk was written: one that does not fit below the
-/// limit, or would be longer than 65535 bytes, is left out whole and leaves the packet as it was.
-/// The order of chunks, and which of them may stand together (RFC 9260 §6.10), is the caller's.
+/// Each chunk method returns whether the chunk was written: one that does not fit, or would be longer than
+/// 65535 bytes, is left out entirely. The caller is responsible for the order of chunks, and for which of
+/// them may be bundled (RFC 9260 §6.10).
 ///
 /// ```
 /// use rexmit_sctp::wire::{Chunk, Header, Packet, PacketWriter};
@@ -55,8 +55,8 @@ pub struct PacketWriter<'b> {
 impl<'b> PacketWriter<'b> {
     /// Clears `buffer` and begins a packet of at most `limit` bytes in it.
     ///
-    /// A limit is rounded down to a multiple of four, since every chunk is padded to one; one
-    /// below the size of the common header leaves room for no chunk.
+    /// The limit is rounded down to a multiple of four, since every chunk is padded to one. With a limit
+    /// below the size of the common header no chunk fits.
     pub fn new(buffer: &'b mut Vec<u8>, limit: usize, header: Header) -> Self {
         buffer.clear();
         buffer.extend_from_slice(&header.source_port.to_be_bytes());
@@ -66,7 +66,7 @@ impl<'b> PacketWriter<'b> {
         Self { buffer, limit: limit & !3, auth: None, has_checksum: true }
     }
 
-    /// The packet may have `limit` bytes from now on, rounded down as in [`Self::new`].
+    /// Changes the limit of the packet to `limit` bytes, rounded down as in [`Self::new`].
     pub const fn set_limit(&mut self, limit: usize) {
         self.limit = limit & !3;
     }
@@ -83,13 +83,13 @@ impl<'b> PacketWriter<'b> {
         self.buffer.len()
     }
 
-    /// Whether it has no chunk yet.
+    /// Whether the packet has no chunk yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffer.len() <= COMMON_HEADER_LEN
     }
 
-    /// Says whether the packet gets a checksum, which it does at first, or zero (RFC 9653 §5.2).
+    /// Sets whether the packet gets a checksum (the default) or zero in its place (RFC 9653 §5.2).
     pub const fn set_checksum(&mut self, has_checksum: bool) {
         self.has_checksum = has_checksum;
     }
@@ -244,8 +244,7 @@ impl<'b> PacketWriter<'b> {
         self.append(|sink| encode_i_forward_tsn(sink, new_cumulative_tsn, skipped))
     }
 
-    /// Appends RE-CONFIG with `params`, which are one or two, in an order that RFC 6525 §3.1
-    /// allows.
+    /// Appends RE-CONFIG with `params`: one or two, in a combination that RFC 6525 §3.1 allows.
     pub fn re_config<'p>(&mut self, params: impl IntoIterator<Item = ReConfigParam<'p>>) -> bool {
         self.append(|sink| encode_re_config(sink, params))
     }
@@ -263,15 +262,15 @@ impl<'b> PacketWriter<'b> {
         is_written
     }
 
-    /// Whether there is nothing behind an AUTH that the packet begins with, or nothing at all.
+    /// Whether the packet has no chunk, or none but an AUTH.
     #[must_use]
     pub fn is_only_auth(&self) -> bool {
         let auth = self.auth.map_or(0, |(_, mac_len)| AUTH_HEADER_LEN + padded(mac_len));
         self.buffer.len() <= COMMON_HEADER_LEN + auth
     }
 
-    /// As [`PacketWriter::finish`], with the MAC that `mac` makes of the AUTH chunk, in which zeros
-    /// stand for it, and what follows. Without an AUTH chunk it is not called.
+    /// As [`PacketWriter::finish`], and fills in the MAC of the AUTH chunk. `mac` computes it from the AUTH
+    /// chunk, with zeros for the MAC, and all chunks after it. Without an AUTH chunk `mac` is not called.
     pub fn finish_authenticated<M: AsRef<[u8]>>(self, mac: impl FnOnce(&[u8]) -> M) -> usize {
         if let Some((start, mac_len)) = self.auth {
             let mac = mac(&self.buffer[start..]);
@@ -299,8 +298,8 @@ impl<'b> PacketWriter<'b> {
         self.append(|sink| encode_asconf_ack(sink, serial, answers))
     }
 
-    /// Appends a chunk as it was decoded: parameters and causes that cannot be read are left out,
-    /// and [`Chunk::Unknown`], which does not hold its content, is not written.
+    /// Appends a decoded chunk. Parameters and causes that cannot be read are left out, and
+    /// [`Chunk::Unknown`], which has no content, is not written.
     pub fn chunk(&mut self, chunk: &Chunk<'_>) -> bool {
         match *chunk {
             Chunk::Data(data) => self.data(&data),
@@ -340,12 +339,12 @@ impl<'b> PacketWriter<'b> {
         }
     }
 
-    /// Appends a chunk of any type with this value; the way to write what an extension defines.
+    /// Appends a chunk of any type with this value, for extensions.
     pub fn plain(&mut self, kind: u8, flags: u8, value: &[u8]) -> bool {
         self.append(|sink| sink.chunk(kind, flags, |sink| sink.put(value)))
     }
 
-    /// Appends what `chunk` writes, whole and padded, or nothing.
+    /// Appends the chunk that `chunk` writes, padded; appends nothing if it does not fit.
     fn append(&mut self, chunk: impl FnOnce(&mut Sink<'_>)) -> bool {
         // So bounded, a list in a chunk leaves out entries that would break its 16-bit length.
         let end = self.limit.min(self.buffer.len() + usize::from(u16::MAX));

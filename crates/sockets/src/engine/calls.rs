@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use libc::{
-    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EINVAL, EISCONN, ENETUNREACH, ENFILE,
-    ENOBUFS, ENOTCONN, EOPNOTSUPP, ESOCKTNOSUPPORT,
+    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, ECONNREFUSED, EINVAL, EISCONN, ENETUNREACH,
+    ENFILE, ENOBUFS, ENOTCONN, EOPNOTSUPP, EPIPE, ESOCKTNOSUPPORT,
 };
 use rexmit_core::Route;
 use rexmit_sctp::{AssociationConfig, ConnectError};
@@ -14,10 +14,11 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use super::pair::Pair;
 use super::settings::Settings;
 use super::socket::{Association, Bound, Socket};
-use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, udp};
+use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, wire};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::{Call, Request, State};
 use crate::protocol::{Style, address, bytes_at};
+use crate::transports::Transport;
 
 /// The most sockets that wait to be accepted, whatever `listen` was given.
 const MAX_BACKLOG: usize = 128;
@@ -45,6 +46,12 @@ impl Engine {
     /// Does what a request asks for, and answers, now or later.
     pub(super) fn call(&mut self, token: u64, request: &Request, body: &[u8]) {
         let Request { call, socket, first, second } = *request;
+        // Messages that the program sent before the call come first, with their effects on this machine.
+        if self.sockets.contains_key(&socket) {
+            self.take_messages(socket, false);
+            self.watch(socket);
+        }
+        self.catch_up();
         let outcome = match call {
             Call::Register => self.register(first),
             Call::Socket => {
@@ -61,13 +68,18 @@ impl Engine {
                 Some(outcome) => outcome,
                 None => return,
             },
-            Call::SetOption => {
-                let this = self.sockets.get_mut(&socket).ok_or(Failure(ENOTCONN));
-                this.and_then(|this| super::options::set(&mut this.settings, first, second, body))
-            }
+            Call::SetOption => self.set_option(socket, (first, second), body),
             Call::Option => self.option(socket, (first, second), body),
             Call::Name => self.name(socket, first != 0),
             Call::State => self.state_of(socket),
+            Call::Association => match self.sockets.get(&socket) {
+                Some(this) if this.associations.contains(&(first as u32)) => Ok(Vec::new()),
+                _ => Err(Failure(EPIPE)),
+            },
+            Call::Fragment => match self.sockets.get(&socket) {
+                Some(this) => Ok(this.settings.fragment_bytes().to_ne_bytes().to_vec()),
+                None => Err(Failure(EPIPE)),
+            },
         };
         self.requests.answer(token, &outcome, None);
     }
@@ -116,7 +128,7 @@ impl Engine {
             return Err(Failure(ENOBUFS));
         }
         let name = SocketName { engine: self.number, socket: number, style, is_ipv6 };
-        let (pair, theirs) = Pair::new(name)?;
+        let (pair, theirs) = Pair::new(name, settings.marks())?;
         epoll::add(&self.epoll, &pair, EventData::new_u64(number), EventFlags::empty())?;
         self.sockets.insert(number, Socket::new(name, pair, settings));
         self.watch(number);
@@ -128,7 +140,7 @@ impl Engine {
         let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         let addresses = address::parse_all(body).ok_or(Failure(EINVAL))?;
         if !addresses.iter().all(|address| this.takes(address)) {
-            return Err(Failure(EAFNOSUPPORT));
+            return Err(Failure(EINVAL));
         }
         let addresses: Vec<_> = addresses.into_iter().map(canonical).collect();
         let port = addresses[0].port();
@@ -203,7 +215,7 @@ impl Engine {
         }
         if let Some(port) = ports.touch(port) {
             port.listener = is_listening.then_some(number);
-            port.endpoint.set_accept(is_listening);
+            port.endpoint.set_accept(is_listening && !this.is_backlog_full());
         }
         Ok(Vec::new())
     }
@@ -223,6 +235,8 @@ impl Engine {
             Err(failure) => return Some(Err(failure)),
         };
         if is_non_blocking {
+            // An association with this machine is there at once, as in a kernel.
+            self.catch_up();
             return Some(Ok(association.to_ne_bytes().to_vec()));
         }
         self.sockets.get_mut(&number)?.connecting.push((association, token));
@@ -239,20 +253,26 @@ impl Engine {
             State::Connecting => return Err(Failure(EALREADY)),
         }
         let remote_port = peers[0].port();
-        if remote_port == 0 || peers.iter().any(|peer| peer.port() != remote_port) {
+        if peers.iter().any(|peer| peer.port() != remote_port) {
             return Err(Failure(EINVAL));
         }
-        if !peers.iter().all(|peer| this.takes(peer)) {
-            return Err(Failure(EAFNOSUPPORT));
+        if !peers.iter().all(|peer| this.takes(peer) && is_unicast(peer.ip().to_canonical())) {
+            return Err(Failure(EINVAL));
+        }
+        if remote_port == 0 {
+            // As by the peer, to which a kernel would send an INIT for this port.
+            return Err(Failure(ECONNREFUSED));
         }
         let peer_port = this.settings.peer_port;
-        // The unspecified address means this host, as for TCP.
-        let remote = |peer: &SocketAddr| match peer.ip().to_canonical() {
-            IpAddr::V4(ip) if ip.is_unspecified() => (Ipv4Addr::LOCALHOST, peer_port).into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => (Ipv6Addr::LOCALHOST, peer_port).into(),
-            ip => (ip, peer_port).into(),
-        };
-        let remotes: Vec<SocketAddr> = peers.iter().map(remote).collect();
+        let remotes = peers.iter().map(|peer| {
+            let ip = peer.ip().to_canonical();
+            (ip, transport_to(self, ip, peer_port)).into()
+        });
+        let remotes: Vec<SocketAddr> = remotes.collect();
+        let is_own = this.associations.iter().any(|association| {
+            let known = self.associations.get(association);
+            known.is_some_and(|known| known.peer == canonical(peers[0]))
+        });
         let port = self.port_of(number)?;
         let (routes, mtu) = self.routes(port, &remotes)?;
         let now = self.now;
@@ -262,7 +282,9 @@ impl Engine {
         let endpoint = &mut ports.touch(port).ok_or(Failure(EINVAL))?.endpoint;
         let id = endpoint.connect_over(now, &routes, remote_port, config).map_err(|error| {
             Failure(match error {
-                ConnectError::AlreadyConnected => EISCONN,
+                ConnectError::AlreadyConnected if is_own => EISCONN,
+                // Its association is another socket's, which was peeled off or accepted.
+                ConnectError::AlreadyConnected => EADDRNOTAVAIL,
                 ConnectError::TooManyAssociations => ENOBUFS,
                 _ => EINVAL,
             })
@@ -288,6 +310,8 @@ impl Engine {
             peer_has_ended: false,
             is_closing: false,
             has_sent: false,
+            autoclose: None,
+            last_used: self.now,
             closed: None,
         };
         self.associations.insert(association, made);
@@ -301,7 +325,7 @@ impl Engine {
         let mut least = usize::MAX;
         let mut routes = Vec::new();
         for remote in remotes {
-            let (chosen, mtu) = udp::way_to(remote.ip()).ok_or(Failure(ENETUNREACH))?;
+            let (chosen, mtu) = wire::way_to(remote.ip()).ok_or(Failure(ENETUNREACH))?;
             least = least.min(mtu);
             let local = match own {
                 [] => chosen,
@@ -311,7 +335,8 @@ impl Engine {
                     *same_family.ok_or(Failure(ENETUNREACH))?
                 }
             };
-            let local = SocketAddr::new(local, self.udp.port());
+            let port = if remote.port() == 0 { 0 } else { self.wires.udp_port() };
+            let local = SocketAddr::new(local, port);
             routes.push(Route { local, remote: *remote });
         }
         Ok((routes, least))
@@ -340,13 +365,33 @@ impl Engine {
         let Some(this) = self.sockets.get_mut(&number) else {
             return Ok((State::Connected as u32).to_ne_bytes().to_vec());
         };
-        let state = this.state;
-        if let Some(listener) = this.accepted_from.take()
-            && let Some(listener) = self.sockets.get_mut(&listener)
-        {
-            listener.unaccepted.remove(&number);
+        let mut state = this.state;
+        let listener = this.accepted_from.take();
+        if !this.is_one_to_one() {
+            let port = this.bound.as_ref().and_then(|bound| self.ports.get(&bound.port));
+            let is_listening = port.is_some_and(|port| port.listener == Some(number));
+            state = match (is_listening, this.associations.is_empty()) {
+                (true, _) => State::Listening,
+                (false, false) => State::Connected,
+                (false, true) => State::Idle,
+            };
+        }
+        if let Some(listener) = listener {
+            self.on_accepted(listener, number);
         }
         Ok((state as u32).to_ne_bytes().to_vec())
+    }
+
+    /// A socket waits no longer to be accepted, which may make room for others.
+    pub(super) fn on_accepted(&mut self, listener: u64, number: u64) {
+        let Some(this) = self.sockets.get_mut(&listener) else { return };
+        this.unaccepted.remove(&number);
+        let has_room = !this.is_backlog_full();
+        let port = this.bound.as_ref().map(|bound| bound.port);
+        let port = port.and_then(|port| self.ports.touch(port));
+        if let Some(port) = port.filter(|port| port.listener == Some(listener)) {
+            port.endpoint.set_accept(has_room);
+        }
     }
 
     /// `sctp_peeloff` (RFC 6458 §9.2).
@@ -363,7 +408,7 @@ impl Engine {
         let endpoint = self.ports.get(&port).map(|port| &port.endpoint);
         let paths = endpoint.and_then(|endpoint| endpoint.paths(id)).unwrap_or_default();
         let local = paths.first().map_or(this.any(), |path| path.local.ip());
-        let (made, theirs) = self.new_socket(Style::OneToOne, is_ipv6, settings)?;
+        let (made, theirs) = self.new_socket(Style::PeeledOff, is_ipv6, settings)?;
         if let Some(this) = self.sockets.get_mut(&number) {
             this.associations.remove(&association);
             this.readable.retain(|other| *other != association);
@@ -400,6 +445,24 @@ impl Engine {
             this.bound = Some(Bound { port, addresses: Vec::new() });
         }
     }
+}
+
+/// The UDP port at which a peer is, whose sockets have said `peer_port`; 0 for SCTP over IP.
+fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
+    // With itself the machine speaks the faster one, which needs no capability.
+    if is_local(ip) {
+        return peer_port;
+    }
+    match engine.transports.to(ip, engine.wires.has_ip(ip)) {
+        Transport::Ip => 0,
+        Transport::Udp(port) => port.unwrap_or(peer_port),
+    }
+}
+
+/// Whether the address can be a peer's.
+fn is_unicast(ip: IpAddr) -> bool {
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    !(ip.is_unspecified() || ip.is_multicast() || is_broadcast)
 }
 
 /// Whether this host has the address.

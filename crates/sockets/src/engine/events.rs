@@ -76,8 +76,7 @@ impl Engine {
             Event::PeerRestarted => {
                 let streams = self.associations.get(&association).and_then(|known| known.streams);
                 let streams = streams.unwrap_or((0, 0));
-                let told =
-                    notifications::association_change(Change::Restart, 0, streams, association);
+                let told = notifications::association_change(Change::Restart, streams, association);
                 self.notify(association, Type::AssociationChange, told);
             }
             Event::Closed(reason) => {
@@ -166,12 +165,12 @@ impl Engine {
     }
 
     fn notify(&mut self, association: u32, kind: Type, told: Vec<u8>) {
-        let number = self.associations.get(&association).and_then(|known| known.socket);
-        let Some(number) = number else { return };
+        let Some(known) = self.associations.get(&association) else { return };
+        let (Some(number), peer) = (known.socket, known.peer) else { return };
         if let Some(socket) = self.sockets.get_mut(&number)
             && socket.settings.events & kind.bit() != 0
         {
-            socket.notify(association, told);
+            socket.notify(association, peer, told);
             self.receive_messages(number);
         }
     }
@@ -184,8 +183,11 @@ impl Engine {
     }
 
     fn tell_up(&mut self, association: u32, streams: (u16, u16)) {
-        let told = notifications::association_change(Change::Up, 0, streams, association);
+        let told = notifications::association_change(Change::Up, streams, association);
         self.notify(association, Type::AssociationChange, told);
+        let told = notifications::no_authentication(association);
+        self.notify(association, Type::Authentication, told);
+        self.begin_autoclose(association);
     }
 
     fn on_connected(&mut self, association: u32, streams: (u16, u16)) {
@@ -225,7 +227,7 @@ impl Engine {
         let (style, is_ipv6, settings) =
             (socket.name.style, socket.name.is_ipv6, socket.settings.clone());
         let is_one_to_one = socket.is_one_to_one();
-        if is_one_to_one && socket.unaccepted.len() >= socket.backlog {
+        if is_one_to_one && socket.is_backlog_full() {
             return self.abort(port_number, id);
         }
         let local = paths.first().map_or(socket.any(), |path| path.local.ip());
@@ -249,6 +251,8 @@ impl Engine {
             peer_has_ended: false,
             is_closing: false,
             has_sent: false,
+            autoclose: None,
+            last_used: self.now,
             closed: None,
         };
         self.associations.insert(association, known);
@@ -263,6 +267,10 @@ impl Engine {
             };
             socket.deliver(header, bytes::Bytes::new(), Some(theirs));
             socket.unaccepted.insert(made);
+            let has_room = !socket.is_backlog_full();
+            if let Some(port) = self.ports.touch(port_number) {
+                port.endpoint.set_accept(has_room);
+            }
             if let Some(new) = self.sockets.get_mut(&made) {
                 new.accepted_from = Some(listener);
             }

@@ -1,12 +1,16 @@
-//! The engine: one thread that owns a UDP socket, all endpoints, and the other ends of the programs' sockets.
+//! The engine: one thread that owns the sockets for packets, all endpoints, and the other ends of the programs' sockets.
 //!
 //! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections of calls, `calls` what each
 //! does; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the table
-//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket.
+//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket; `autoclose` and `idle`
+//! end associations without data.
 
+mod autoclose;
 mod calls;
 mod events;
+mod idle;
 mod notifications;
+mod option_names;
 mod options;
 mod pair;
 mod ports;
@@ -14,7 +18,8 @@ mod requests;
 mod settings;
 mod socket;
 mod transfer;
-mod udp;
+mod wire;
+mod wires;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,10 +32,12 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::protocol::name::EngineNumber;
+use crate::transports::Transports;
+use autoclose::Autoclose;
 use ports::Ports;
 use requests::Requests;
 use socket::{Association, Socket};
-use udp::Udp;
+use wires::{MAX_WIRES, Wires};
 
 /// Sockets of all programs together.
 pub const MAX_SOCKETS: usize = 16_384;
@@ -38,14 +45,18 @@ pub const MAX_SOCKETS: usize = 16_384;
 const MAX_EVENTS: usize = 256;
 /// Batches of packets received in one round, so that programs get their turn.
 const RECEIVED_PER_ROUND: usize = 16;
+/// Rounds of packets from this machine to itself before a call is served: more than a handshake has.
+const LOCAL_ROUNDS: usize = 8;
 /// Packets of an endpoint sent in one round.
 const SENT_PER_ROUND: usize = 256;
 /// The engine ends after this time without a program or an association.
 const IDLE_TIME: Duration = Duration::from_millis(500);
-/// The token of the UDP socket.
-const UDP_TOKEN: u64 = 0;
+/// Requests for which there was no room are looked at again after this time.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// The last token of a socket for packets.
+const LAST_WIRE_TOKEN: u64 = MAX_WIRES - 1;
 /// The token of the socket that takes requests.
-const REQUESTS_TOKEN: u64 = 1;
+const REQUESTS_TOKEN: u64 = MAX_WIRES;
 /// Tokens of requests and programs; those of sockets are below.
 const FIRST_REQUEST_TOKEN: u64 = 1 << 62;
 
@@ -67,7 +78,8 @@ pub(crate) type Outcome = Result<Vec<u8>, Failure>;
 pub struct Engine {
     number: EngineNumber,
     epoll: OwnedFd,
-    udp: Udp,
+    wires: Wires,
+    transports: Transports,
     requests: Requests,
     ports: Ports,
     sockets: BTreeMap<u64, Socket>,
@@ -75,6 +87,7 @@ pub struct Engine {
     /// The number of an association, by port and the endpoint's id.
     numbers: BTreeMap<(u16, u64), u32>,
     last_number: u32,
+    autoclose: Autoclose,
     now: Instant,
     /// When the last program has gone.
     idle_since: Option<Instant>,
@@ -83,15 +96,16 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine that takes requests at the abstract name of `number`, and speaks SCTP over UDP from `udp_port`.
+    /// An engine that takes requests at the abstract name of `number`, and speaks SCTP over UDP from `udp_port`,
+    /// and over IP as far as `transports` and the system let it.
     ///
     /// # Errors
     /// When a name or port is taken, or the system has no descriptor left.
-    pub fn new(number: EngineNumber, udp_port: u16) -> io::Result<Self> {
+    pub fn new(number: EngineNumber, udp_port: u16, transports: Transports) -> io::Result<Self> {
         let requests = Requests::listen(number)?;
-        let udp = Udp::bind(udp_port)?;
+        let wires = Wires::open(udp_port, transports.may_use_ip())?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        epoll::add(&epoll, &udp, EventData::new_u64(UDP_TOKEN), EventFlags::IN)?;
+        wires.watch(&epoll)?;
         epoll::add(
             &epoll,
             requests.listener(),
@@ -101,7 +115,8 @@ impl Engine {
         Ok(Self {
             number,
             epoll,
-            udp,
+            wires,
+            transports,
             requests,
             ports: Ports::default(),
             sockets: BTreeMap::new(),
@@ -109,6 +124,7 @@ impl Engine {
             numbers: BTreeMap::new(),
             // Small numbers have a meaning of their own (SCTP_FUTURE_ASSOC, SCTP_ALL_ASSOC).
             last_number: 2,
+            autoclose: Autoclose::default(),
             now: monotonic(),
             idle_since: None,
             packet: Vec::new(),
@@ -118,8 +134,8 @@ impl Engine {
 
     /// The UDP port.
     #[must_use]
-    pub const fn udp_port(&self) -> u16 {
-        self.udp.port()
+    pub fn udp_port(&self) -> u16 {
+        self.wires.udp_port()
     }
 
     /// Serves programs until the last one has gone and its associations have ended.
@@ -139,7 +155,11 @@ impl Engine {
             for event in events.drain(..) {
                 self.on_ready(event.data.u64(), event.flags);
             }
+            if self.requests.is_paused() {
+                self.accept_requests();
+            }
             self.ports.expire(self.now);
+            self.close_idle();
             self.settle();
         }
         Ok(())
@@ -147,10 +167,10 @@ impl Engine {
 
     fn on_ready(&mut self, token: u64, flags: EventFlags) {
         match token {
-            UDP_TOKEN => {
+            ..=LAST_WIRE_TOKEN => {
                 if flags.contains(EventFlags::OUT) {
-                    self.udp.unblock();
-                    self.watch_udp();
+                    self.wires.unblock(token);
+                    self.wires.watch_room(&self.epoll);
                 }
                 self.receive_packets();
             }
@@ -160,11 +180,12 @@ impl Engine {
         }
     }
 
-    fn receive_packets(&mut self) {
-        for _ in 0..RECEIVED_PER_ROUND {
-            let Self { udp, ports, now, .. } = self;
+    /// Whether there were any.
+    fn receive_packets(&mut self) -> bool {
+        for round in 0..RECEIVED_PER_ROUND {
+            let Self { wires, ports, now, .. } = self;
             let mut misdirected = None;
-            let outcome = udp.receive(|route, packet| {
+            let has_received = wires.receive(|route, packet| {
                 let Some(number) = destination_port(packet) else { return };
                 match ports.touch(number).filter(|port| port.takes(route.local.ip())) {
                     Some(port) => port.endpoint.handle_input(*now, route, packet),
@@ -174,8 +195,20 @@ impl Engine {
             if let Some((route, packet)) = misdirected {
                 self.refuse(route, &packet);
             }
-            if !matches!(outcome, Ok(true)) {
-                break;
+            if !has_received {
+                return round != 0;
+            }
+        }
+        true
+    }
+
+    /// Acts upon everything that has happened so far, as far as it concerns this machine alone: packets from it to
+    /// itself, and their answers. A call then finds what a kernel's SCTP, which does all of that at once, would have.
+    pub(super) fn catch_up(&mut self) {
+        for _ in 0..LOCAL_ROUNDS {
+            self.settle();
+            if !self.receive_packets() {
+                return;
             }
         }
     }
@@ -189,9 +222,9 @@ impl Engine {
         let Ok(mut nobody) = Endpoint::new(config, &seed) else { return };
         nobody.handle_input(self.now, route, packet);
         while let Some(route) = nobody.poll_transmit(self.now, &mut self.packet) {
-            self.udp.send(route, &self.packet);
+            self.wires.send(route, &self.packet);
         }
-        self.udp.flush();
+        self.wires.flush();
     }
 
     /// Acts upon the events of all ports, and transmits.
@@ -199,40 +232,36 @@ impl Engine {
         let mut again = Vec::new();
         while let Some(number) = self.ports.take_touched() {
             self.take_events(number);
-            let Self { ports, udp, packet, now, .. } = self;
+            let Self { ports, wires, packet, now, .. } = self;
             if let Some(port) = ports.get_mut(number) {
                 let mut sent = 0;
-                while !udp.is_blocked() && sent < SENT_PER_ROUND {
+                while !wires.is_blocked() && sent < SENT_PER_ROUND {
                     let Some(route) = port.endpoint.poll_transmit(*now, packet) else { break };
-                    udp.send(route, packet);
+                    wires.send(route, packet);
                     sent += 1;
                 }
-                if sent == SENT_PER_ROUND || udp.is_blocked() {
+                if sent == SENT_PER_ROUND || wires.is_blocked() {
                     again.push(number);
                 }
             }
             self.take_events(number);
             self.ports.settle(number);
         }
-        self.udp.flush();
-        self.watch_udp();
+        self.wires.flush();
+        self.wires.watch_room(&self.epoll);
         for number in again {
             self.ports.touch_again(number);
         }
     }
 
-    fn watch_udp(&self) {
-        let room = if self.udp.is_blocked() { EventFlags::OUT } else { EventFlags::empty() };
-        let data = EventData::new_u64(UDP_TOKEN);
-        let _ = epoll::modify(&self.epoll, &self.udp, data, EventFlags::IN | room);
-    }
-
     fn timeout(&self) -> Timespec {
-        let wait = if self.ports.has_touched() && !self.udp.is_blocked() {
+        let wait = if self.ports.has_touched() && !self.wires.is_blocked() {
             Duration::ZERO
         } else {
             let idle = self.idle_since.map(|since| since + IDLE_TIME);
-            let next = self.ports.next_deadline().into_iter().chain(idle).min();
+            let accept = self.requests.is_paused().then_some(self.now + ACCEPT_AGAIN);
+            let other = self.autoclose.next_deadline().into_iter().chain(idle).chain(accept);
+            let next = self.ports.next_deadline().into_iter().chain(other).min();
             next.map_or(Duration::from_secs(60), |at| at - self.now)
         };
         Timespec { tv_sec: wait.as_secs().min(60) as i64, tv_nsec: wait.subsec_nanos().into() }
@@ -249,6 +278,17 @@ impl Engine {
         let since = *self.idle_since.get_or_insert(self.now);
         self.now - since >= IDLE_TIME
     }
+}
+
+/// Has a process that is started get none of this one's descriptors but the standard ones.
+///
+/// # Errors
+/// When the kernel does not know how (before Linux 5.11).
+pub fn keep_descriptors() -> io::Result<()> {
+    // SAFETY: it changes no descriptor but for `exec`.
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The SCTP port that a packet is for.

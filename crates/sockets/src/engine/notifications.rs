@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use rexmit_sctp::CloseReason;
+
 use crate::protocol::address;
 
 /// `sn_type`, and the bit of a subscription.
@@ -14,6 +16,7 @@ pub(super) enum Type {
     SendFailed,
     RemoteError,
     Shutdown,
+    Authentication = 0x8008,
     /// The last of Linux's.
     SendFailedEvent = 0x800D,
 }
@@ -43,17 +46,46 @@ fn begin(kind: Type, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// `sctp_assoc_change`.
+/// `sctp_assoc_change`, of an association that is up.
 pub(super) fn association_change(
     change: Change,
-    error: u16,
     (outbound, inbound): (u16, u16),
     association: u32,
 ) -> Vec<u8> {
     let mut bytes = begin(Type::AssociationChange, 20);
-    for number in [change as u16, error, outbound, inbound] {
+    for number in [change as u16, 0, outbound, inbound] {
         bytes.extend(number.to_ne_bytes());
     }
+    bytes.extend(association.to_ne_bytes());
+    bytes
+}
+
+/// `sctp_assoc_change`, of an association that has ended. An ABORT of the peer comes with its first cause.
+pub(super) fn association_end(change: Change, reason: &CloseReason, association: u32) -> Vec<u8> {
+    let (cause, words): (u16, &[u8]) = match reason {
+        CloseReason::AbortedByPeer { cause, reason } => (*cause, reason),
+        _ => (0, &[]),
+    };
+    let info = if cause == 0 { 0 } else { 4 + words.len() };
+    let mut bytes = begin(Type::AssociationChange, 20 + info);
+    bytes.extend((change as u16).to_ne_bytes());
+    bytes.extend(cause.to_be_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(association.to_ne_bytes());
+    if info != 0 {
+        bytes.extend(cause.to_be_bytes());
+        bytes.extend((info as u16).to_be_bytes());
+        bytes.extend_from_slice(words);
+    }
+    bytes
+}
+
+/// `sctp_authkey_event` that says that the peer does not authenticate (`SCTP_AUTH_NO_AUTH`).
+pub(super) fn no_authentication(association: u32) -> Vec<u8> {
+    const NO_AUTH: u32 = 2;
+    let mut bytes = begin(Type::Authentication, 20);
+    bytes.extend([0; 4]);
+    bytes.extend(NO_AUTH.to_ne_bytes());
     bytes.extend(association.to_ne_bytes());
     bytes
 }
@@ -129,8 +161,13 @@ mod tests {
     fn each_notification_has_the_length_that_it_says() {
         let failed = Failed { stream: 1, flags: 0, ppid: 0, was_begun: true, payload: b"text" };
         let peer = "[::1]:9".parse().expect("an address");
+        let reason = bytes::Bytes::from_static(b"why");
+        let aborted = CloseReason::AbortedByPeer { cause: 12, reason };
         let all = [
-            (association_change(Change::Lost, 0, (1, 1), 3), 20),
+            (association_change(Change::Up, (1, 1), 3), 20),
+            (association_end(Change::Lost, &CloseReason::Unreachable, 3), 20),
+            (association_end(Change::Lost, &aborted, 3), 20 + 4 + 3),
+            (no_authentication(3), 20),
             (address_change(peer, 0, 3), 148),
             (remote_error(1, 3), 16),
             (shutdown(3), 12),

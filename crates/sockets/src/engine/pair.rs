@@ -1,6 +1,6 @@
 //! The engine's end of a socket pair.
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -11,12 +11,13 @@ use rustix::net::{
 };
 
 use crate::protocol::frame::{HEADER_BYTES, Header};
+use crate::protocol::marks::Marks;
 use crate::protocol::name::SocketName;
 
 /// The largest message that a program can send at once, as the kernel's `net.core.wmem_default` on most machines.
 pub(super) const MAX_MESSAGE_BYTES: usize = 212_992;
 /// Bytes that may wait in a pair for the program: the engine's send buffer.
-const PAIR_BYTES: usize = 1 << 20;
+pub(super) const PAIR_BYTES: usize = 1 << 20;
 
 /// See the module.
 #[derive(Debug)]
@@ -36,10 +37,11 @@ pub(super) enum Received<'a> {
 
 impl Pair {
     /// A pair whose other end, for the program, has this name.
-    pub(super) fn new(name: SocketName) -> rustix::io::Result<(Self, OwnedFd)> {
+    pub(super) fn new(name: SocketName, marks: Marks) -> rustix::io::Result<(Self, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         bind(&theirs, &SocketAddrUnix::new_abstract_name(&name.to_bytes())?)?;
+        set_marks(&theirs, marks)?;
         ioctl_fionbio(&ours, true)?;
         // As root it may be more than the system's limit.
         let _ = sockopt::set_socket_send_buffer_size_force(&ours, PAIR_BYTES)
@@ -100,6 +102,20 @@ impl Pair {
 impl AsFd for Pair {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Has the kernel keep the marks with the program's end.
+fn set_marks(theirs: &OwnedFd, marks: Marks) -> rustix::io::Result<()> {
+    let number = marks.to_number();
+    let length = size_of_val(&number) as libc::socklen_t;
+    let (fd, at) = (theirs.as_raw_fd(), (&raw const number).cast());
+    // SAFETY: the number lives and has this length.
+    let result = unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVLOWAT, at, length) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
     }
 }
 

@@ -89,6 +89,9 @@ impl Ports {
             Some(taken) if !taken.sockets.is_empty() => return Err(Failure(EADDRINUSE)),
             // Associations of closed sockets still end on it.
             Some(ending) => {
+                if ending.endpoint.association_count() == 0 {
+                    ending.endpoint = endpoint(port, settings, addresses)?;
+                }
                 ending.addresses = addresses.to_vec();
                 ending.sockets.insert(socket);
             }

@@ -13,7 +13,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 
-use super::{Engine, FIRST_REQUEST_TOKEN, Outcome};
+use super::{Engine, FIRST_REQUEST_TOKEN, Outcome, REQUESTS_TOKEN};
 use crate::protocol::name::{self, EngineNumber};
 use crate::protocol::request::{ANSWER_BYTES, MAX_BODY_BYTES, REQUEST_BYTES, Request};
 
@@ -21,6 +21,8 @@ use crate::protocol::request::{ANSWER_BYTES, MAX_BODY_BYTES, REQUEST_BYTES, Requ
 const MAX_REQUESTS: usize = 4096;
 /// Requests that wait to be accepted.
 const BACKLOG: i32 = 1024;
+/// Connections accepted in one round: other users can connect as often as they like, only to be refused.
+const ACCEPTED_PER_ROUND: usize = 64;
 
 #[derive(Debug)]
 enum Connection {
@@ -37,6 +39,10 @@ pub(super) struct Requests {
     connections: BTreeMap<u64, Connection>,
     last_token: u64,
     programs: usize,
+    /// [`MAX_REQUESTS`].
+    most: usize,
+    /// There is no room for another connection, or no descriptor: the listener is not watched meanwhile.
+    is_paused: bool,
 }
 
 impl Requests {
@@ -46,7 +52,14 @@ impl Requests {
         bind(&listener, &SocketAddrUnix::new_abstract_name(&name::of_engine(number))?)?;
         listen(&listener, BACKLOG)?;
         let last_token = FIRST_REQUEST_TOKEN;
-        Ok(Self { listener, connections: BTreeMap::new(), last_token, programs: 0 })
+        Ok(Self {
+            listener,
+            connections: BTreeMap::new(),
+            last_token,
+            programs: 0,
+            most: MAX_REQUESTS,
+            is_paused: false,
+        })
     }
 
     pub(super) const fn listener(&self) -> &OwnedFd {
@@ -55,6 +68,10 @@ impl Requests {
 
     pub(super) const fn has_programs(&self) -> bool {
         self.programs != 0
+    }
+
+    pub(super) const fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     fn insert(&mut self, connection: Connection) -> u64 {
@@ -85,9 +102,18 @@ impl Requests {
 impl Engine {
     /// Takes new connections of this user, or of root.
     pub(super) fn accept_requests(&mut self) {
-        while self.requests.connections.len() < MAX_REQUESTS {
+        for _ in 0..ACCEPTED_PER_ROUND {
+            if self.requests.connections.len() >= self.requests.most {
+                return self.pause_requests(true);
+            }
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let Ok(connection) = accept_with(&self.requests.listener, flags) else { return };
+            let connection = match accept_with(&self.requests.listener, flags) {
+                Ok(connection) => connection,
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                // There is no descriptor left, until a socket is closed.
+                Err(_) => return self.pause_requests(true),
+            };
             let user = sockopt::socket_peercred(&connection).map(|credentials| credentials.uid);
             if !user.is_ok_and(|user| user.is_root() || user == geteuid()) {
                 continue;
@@ -97,6 +123,18 @@ impl Engine {
                 let data = EventData::new_u64(token);
                 let _ = epoll::add(&self.epoll, connection, data, EventFlags::IN);
             }
+        }
+        self.pause_requests(false);
+    }
+
+    /// Whether connections wait in the kernel's queue. Watched, a listener that cannot accept them would be ready all
+    /// the time.
+    fn pause_requests(&mut self, is_paused: bool) {
+        if self.requests.is_paused != is_paused {
+            let flags = if is_paused { EventFlags::empty() } else { EventFlags::IN };
+            let data = EventData::new_u64(REQUESTS_TOKEN);
+            let _ = epoll::modify(&self.epoll, &self.requests.listener, data, flags);
+            self.requests.is_paused = is_paused;
         }
     }
 
@@ -119,8 +157,6 @@ impl Engine {
                     // Also a program that waits no longer for its answer.
                     None => drop(self.requests.connections.remove(&token)),
                 }
-                // Those in the kernel's queue.
-                self.accept_requests();
             }
         }
     }
@@ -132,9 +168,102 @@ impl Engine {
         let program = pidfd_open(process, PidfdFlags::empty())?;
         let token = self.requests.insert(Connection::Program(program));
         if let Some(Connection::Program(program)) = self.requests.connections.get(&token) {
-            epoll::add(&self.epoll, program, EventData::new_u64(token), EventFlags::IN)?;
+            let added = epoll::add(&self.epoll, program, EventData::new_u64(token), EventFlags::IN);
+            if let Err(error) = added {
+                self.requests.connections.remove(&token);
+                return Err(error.into());
+            }
         }
         self.requests.programs += 1;
         Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::connect;
+
+    use super::*;
+    use crate::engine::pair;
+    use crate::engine::socket::MAX_NOTIFICATIONS;
+    use crate::protocol::Style;
+    use crate::protocol::frame::Header;
+
+    fn engine() -> Engine {
+        let number = getrandom::u64().expect("random bits");
+        Engine::new(number, 0, Transports::default()).expect("an engine")
+    }
+
+    fn connected(engine: &Engine) -> OwnedFd {
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        let socket = socket_with(family, kind, SocketFlags::CLOEXEC, None).expect("a socket");
+        let name = SocketAddrUnix::new_abstract_name(&name::of_engine(engine.number));
+        connect(&socket, &name.expect("a name")).expect("it listens");
+        socket
+    }
+
+    /// Whether the engine would wait, had it nothing else to do.
+    fn is_at_rest(engine: &Engine) -> bool {
+        let mut events = Vec::with_capacity(8);
+        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let buffer = rustix::buffer::spare_capacity(&mut events);
+        epoll::wait(&engine.epoll, buffer, Some(&now)).expect("it can be waited for") == 0
+    }
+
+    #[test]
+    fn connections_are_taken_by_rounds() {
+        let mut engine = engine();
+        let all: Vec<_> = (0..ACCEPTED_PER_ROUND + 10).map(|_| connected(&engine)).collect();
+        engine.accept_requests();
+        assert_eq!(engine.requests.connections.len(), ACCEPTED_PER_ROUND);
+        assert!(!is_at_rest(&engine), "the others are still to be taken");
+        engine.accept_requests();
+        assert_eq!(engine.requests.connections.len(), all.len());
+        assert!(is_at_rest(&engine));
+    }
+
+    #[test]
+    fn an_engine_without_room_for_requests_does_not_spin() {
+        let mut engine = engine();
+        engine.requests.most = 2;
+        let mut all: Vec<_> = (0..3).map(|_| connected(&engine)).collect();
+        engine.accept_requests();
+        assert!(engine.requests.is_paused() && is_at_rest(&engine));
+        drop(all.swap_remove(0));
+        let closed = *engine.requests.connections.keys().next().expect("two were taken");
+        engine.on_request_ready(closed);
+        engine.accept_requests();
+        assert_eq!(engine.requests.connections.len(), 2);
+        engine.accept_requests();
+        drop(all);
+        for token in engine.requests.connections.keys().copied().collect::<Vec<_>>() {
+            engine.on_request_ready(token);
+        }
+        engine.accept_requests();
+        assert!(!engine.requests.is_paused());
+        let _late = connected(&engine);
+        assert!(!is_at_rest(&engine), "the listener is watched again");
+    }
+
+    /// A program that sends to nobody and never receives, while the engine takes what it sends.
+    #[test]
+    fn errors_that_are_not_read_are_bounded() {
+        let mut engine = engine();
+        let profile = rexmit_sctp::AssociationConfig::default();
+        let settings = crate::engine::settings::Settings::new(profile, 9899);
+        let made = engine.new_socket(Style::OneToMany, false, settings);
+        let (number, theirs) = made.expect("a socket");
+        let nobodys = Header { association: 77, has_info: true, is_end: true, ..Header::default() };
+        let bytes = [&nobodys.to_bytes()[..], b"x"].concat();
+        for _ in 0..20 * pair::PAIR_BYTES / 1024 {
+            let mut ancillary = SendAncillaryBuffer::default();
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            if sendmsg(&theirs, &[IoSlice::new(&bytes)], &mut ancillary, flags).is_err() {
+                break;
+            }
+            engine.take_messages(number, false);
+        }
+        let waiting = engine.sockets[&number].waiting_count();
+        assert!((1..=MAX_NOTIFICATIONS).contains(&waiting), "{waiting}");
     }
 }

@@ -4,7 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rexmit_sctp::{AssociationConfig, MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES};
+use rexmit_sctp::{
+    AssociationConfig, MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES, Scheduling,
+};
+
+use super::notifications::Type;
+use super::option_names as options;
+use crate::protocol::marks::Marks;
 
 /// The packet size on the ways of this machine to itself.
 const LOOPBACK_PACKET_BYTES: usize = 32_000;
@@ -43,12 +49,18 @@ pub(super) struct Settings {
     pub(super) aborts_on_close: bool,
     /// `SCTP_INITMSG`'s `sinit_max_init_timeo`, which is only kept.
     pub(super) max_init_timeout_ms: u16,
+    /// `SCTP_ASSOCINFO`'s `sasoc_cookie_life`, which is only kept.
+    pub(super) cookie_life_ms: u32,
 }
 
 impl Settings {
     pub(super) fn new(mut profile: AssociationConfig, peer_port: u16) -> Self {
         // The kernel's default.
         profile.outbound_streams = 10;
+        if profile.scheduling == Scheduling::RoundRobin {
+            // The kernel's default, so that messages that wait are sent in the order of the calls.
+            profile.scheduling = Scheduling::FirstComeFirstServed;
+        }
         profile.max_message_bytes = MAX_INBOUND_MESSAGE_BYTES.min(profile.receive_buffer_bytes);
         Self {
             config: profile,
@@ -58,7 +70,8 @@ impl Settings {
             kept: BTreeMap::new(),
             max_segment: 0,
             aborts_on_close: false,
-            max_init_timeout_ms: 0,
+            max_init_timeout_ms: 60_000,
+            cookie_life_ms: 60_000,
         }
     }
 
@@ -75,6 +88,23 @@ impl Settings {
         }
         debug_assert!(config.max_packet_bytes <= MAX_PACKET_BYTES);
         Arc::new(config)
+    }
+
+    /// The options that the library acts upon.
+    pub(super) fn marks(&self) -> Marks {
+        let is_set = |name: i32| self.kept.get(&name).is_some_and(|value| *value != 0);
+        Marks {
+            has_sndrcv: self.events & Type::DataIo.bit() != 0,
+            has_rcvinfo: is_set(options::RECV_RCVINFO),
+            has_nxtinfo: is_set(options::RECV_NXTINFO),
+            is_unfragmented: is_set(options::DISABLE_FRAGMENTS),
+        }
+    }
+
+    /// The time without data after which an association ends; none: never.
+    pub(super) fn autoclose(&self) -> Option<Duration> {
+        let seconds = self.kept.get(&options::AUTO_CLOSE).filter(|seconds| **seconds != 0);
+        seconds.map(|seconds| Duration::from_secs((*seconds).into()))
     }
 
     /// The largest payload of a chunk.

@@ -3,21 +3,22 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use bytes::Bytes;
+use rexmit_core::Instant;
 use rexmit_sctp::{AssociationId, CloseReason};
 use rustix::io::Errno;
 
 use super::pair::Pair;
 use super::settings::Settings;
-use crate::protocol::Style;
 use crate::protocol::frame::{Header, Kind};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::State;
 
-/// Notifications that wait for room in a pair, at most; later ones are dropped, as the kernel drops them when the
-/// receive buffer is full.
-const MAX_NOTIFICATIONS: usize = 256;
+/// Notifications and errors that wait for room in a pair, at most; later ones are dropped, as the kernel drops
+/// notifications when the receive buffer is full.
+pub(super) const MAX_NOTIFICATIONS: usize = 256;
 
 /// The port and addresses of a bound socket.
 #[derive(Debug)]
@@ -103,7 +104,12 @@ impl Socket {
     }
 
     pub(super) fn is_one_to_one(&self) -> bool {
-        self.name.style == Style::OneToOne
+        self.name.style.is_one_to_one()
+    }
+
+    /// Whether no more associations may wait to be accepted: one more than the backlog may, as in Linux.
+    pub(super) fn is_backlog_full(&self) -> bool {
+        self.unaccepted.len() > self.backlog
     }
 
     /// Whether messages of the program are to be read now.
@@ -119,12 +125,25 @@ impl Socket {
         self.inbox.push_back(Outgoing { header, payload, descriptor: fd });
     }
 
-    /// As [`deliver`](Self::deliver); dropped if too much waits.
-    pub(super) fn notify(&mut self, association: u32, notification: Vec<u8>) {
+    /// As [`deliver`](Self::deliver), from the association with `peer`; dropped if too much waits.
+    pub(super) fn notify(&mut self, association: u32, peer: SocketAddr, notification: Vec<u8>) {
         if self.inbox.len() < MAX_NOTIFICATIONS {
-            let header =
-                Header { kind: Kind::Notification, is_end: true, association, ..Header::default() };
+            let header = Header {
+                kind: Kind::Notification,
+                is_end: true,
+                association,
+                address: Some(peer),
+                ..Header::default()
+            };
             self.deliver(header, notification.into(), None);
+        }
+    }
+
+    /// The next call that receives fails; dropped if too much waits, since a program that never receives may cause any
+    /// number.
+    pub(super) fn fail(&mut self, error: i32) {
+        if self.inbox.len() < MAX_NOTIFICATIONS {
+            self.deliver(Header::of_error(error), Bytes::new(), None);
         }
     }
 
@@ -151,6 +170,12 @@ impl Socket {
         true
     }
 
+    /// Messages that wait for room in the pair.
+    #[cfg(test)]
+    pub(super) fn waiting_count(&self) -> usize {
+        self.inbox.len()
+    }
+
     /// Whether messages of a peer found no room in the pair.
     pub(super) fn has_waiting_data(&self) -> bool {
         self.inbox.iter().any(|waiting| waiting.header.kind == Kind::Data)
@@ -175,5 +200,9 @@ pub(super) struct Association {
     pub(super) is_closing: bool,
     /// The program has sent something.
     pub(super) has_sent: bool,
+    /// It ends after this time without data (`SCTP_AUTOCLOSE`).
+    pub(super) autoclose: Option<Duration>,
+    /// When data was last sent or received.
+    pub(super) last_used: Instant,
     pub(super) closed: Option<CloseReason>,
 }

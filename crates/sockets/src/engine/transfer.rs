@@ -146,7 +146,7 @@ impl Engine {
             Ok(false) => this.held = Some((header, payload)),
             Err(Failure(error)) => {
                 // The call that sent it has returned: the next one that receives fails instead.
-                this.deliver(Header::of_error(error), Bytes::new(), None);
+                this.fail(error);
                 self.receive_messages(number);
             }
         }
@@ -209,6 +209,7 @@ impl Engine {
             .reliability(reliability);
         message.immediate = header.flags & flag::SACK_IMMEDIATELY != 0;
         known.has_sent = true;
+        known.last_used = self.now;
         let (port, id, now) = (known.port, known.id, self.now);
         let Some(port) = self.ports.touch(port) else { return Err(Failure(ENOTCONN)) };
         match port.endpoint.send(now, id, message) {
@@ -251,6 +252,7 @@ impl Engine {
             let endpoint = self.ports.touch(port).map(|port| &mut port.endpoint);
             match endpoint.and_then(|endpoint| endpoint.receive(now, id)) {
                 Some(message) => {
+                    known.last_used = now;
                     let header = Header {
                         association,
                         stream: message.stream,
@@ -291,7 +293,8 @@ impl Engine {
         let Some(known) = self.associations.remove(&association) else { return };
         self.numbers.remove(&(known.port, known.id.to_bits()));
         self.drop_messages(known.port, known.id);
-        let Association { socket: Some(number), closed: Some(reason), streams, .. } = known else {
+        let Association { socket: Some(number), closed: Some(reason), streams, peer, .. } = known
+        else {
             return;
         };
         let Some(this) = self.sockets.get_mut(&number) else { return };
@@ -302,9 +305,8 @@ impl Engine {
             _ => Change::Lost,
         };
         if this.settings.events & Type::AssociationChange.bit() != 0 {
-            let streams = streams.unwrap_or((0, 0));
-            let told = notifications::association_change(change, 0, streams, association);
-            this.notify(association, told);
+            let told = notifications::association_end(change, &reason, association);
+            this.notify(association, peer, told);
         }
         this.associations.remove(&association);
         let waiting: Vec<_> =
@@ -316,6 +318,11 @@ impl Engine {
             if streams.is_some() {
                 if error != 0 {
                     this.deliver(Header::of_error(error), Bytes::new(), None);
+                } else if this.has_ended && !known.peer_has_ended {
+                    // The end is the program's own, which Linux does not show as one.
+                    let kind = Kind::LastError;
+                    let header = Header { kind, ..Header::of_error(ENOTCONN) };
+                    this.deliver(header, Bytes::new(), None);
                 }
             } else {
                 this.state = State::Idle;
@@ -355,10 +362,8 @@ impl Engine {
                 port.endpoint.shutdown(now, id);
             }
         }
-        if let Some(listener) = this.accepted_from
-            && let Some(listener) = self.sockets.get_mut(&listener)
-        {
-            listener.unaccepted.remove(&number);
+        if let Some(listener) = this.accepted_from {
+            self.on_accepted(listener, number);
         }
         if let Some(bound) = &this.bound {
             self.ports.release(bound.port, number);

@@ -24,6 +24,8 @@ pub enum Kind {
     Accepted,
     /// Makes the socket unwritable while a connection is set up; means nothing.
     Filler,
+    /// All calls that receive fail with [`Header::error`] from now on.
+    LastError,
 }
 
 /// The header; `sctp_sndrcvinfo` (RFC 6458 §5.3.2) with what else the two sides need.
@@ -90,6 +92,7 @@ impl Header {
             2 => Kind::Error,
             3 => Kind::Accepted,
             4 => Kind::Filler,
+            5 => Kind::LastError,
             _ => return None,
         };
         Some(Self {

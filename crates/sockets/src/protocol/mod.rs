@@ -1,10 +1,12 @@
 //! The protocol between the preloaded library and the engine. Everything is native-endian: both run on one machine.
 //!
 //! [`frame`]: the header of a message in a socket pair. [`request`]: calls that a socket pair cannot carry.
-//! [`name`]: the abstract names by which descriptors and engines are recognised. [`address`]: `sockaddr`s.
+//! [`name`]: the abstract names by which descriptors and engines are recognised. [`marks`]: options that the library
+//! itself acts upon. [`address`]: `sockaddr`s.
 
 pub mod address;
 pub mod frame;
+pub mod marks;
 pub mod name;
 pub mod request;
 
@@ -19,6 +21,8 @@ pub const ENGINE_VARIABLE: &CStr = c"REXMIT_RUN_ENGINE";
 pub const PROFILE_VARIABLE: &CStr = c"REXMIT_RUN_PROFILE";
 /// The environment variable that has the UDP port of the program's peers.
 pub const PEER_PORT_VARIABLE: &CStr = c"REXMIT_RUN_PEER_UDP_PORT";
+/// The environment variable that is set if the program's TCP sockets are SCTP's.
+pub const TCP_VARIABLE: &CStr = c"REXMIT_RUN_TCP_AS_SCTP";
 
 /// How sockets of one style differ from the other (RFC 6458 §3, §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,17 @@ pub enum Style {
     OneToOne,
     /// `SOCK_SEQPACKET`: any number of associations.
     OneToMany,
+    /// One association of a one-to-many socket (RFC 6458 §9.2): one-to-one, but its type remains `SOCK_SEQPACKET`, and
+    /// a message may end the association.
+    PeeledOff,
+}
+
+impl Style {
+    /// Whether sockets of this style have one association at most.
+    #[must_use]
+    pub const fn is_one_to_one(self) -> bool {
+        matches!(self, Self::OneToOne | Self::PeeledOff)
+    }
 }
 
 /// The `N` bytes at `at`; zeros beyond the end.

@@ -8,10 +8,17 @@ const SOCKET: &[u8] = b"rexmit-sctp-socket";
 /// The number of an engine: the user's and that of its UDP port, or random bits.
 pub type EngineNumber = u64;
 
+/// Bytes of an engine's name.
+pub const ENGINE_NAME_BYTES: usize = ENGINE.len() + 8;
+
 /// The name at which an engine takes requests, without the leading zero byte.
 #[must_use]
-pub fn of_engine(engine: EngineNumber) -> Vec<u8> {
-    [ENGINE, &engine.to_ne_bytes()].concat()
+pub fn of_engine(engine: EngineNumber) -> [u8; ENGINE_NAME_BYTES] {
+    let mut bytes = [0; ENGINE_NAME_BYTES];
+    let (prefix, number) = bytes.split_at_mut(ENGINE.len());
+    prefix.copy_from_slice(ENGINE);
+    number.copy_from_slice(&engine.to_ne_bytes());
+    bytes
 }
 
 /// The socket behind a program's descriptor.
@@ -39,7 +46,7 @@ impl SocketName {
         prefix.copy_from_slice(SOCKET);
         rest[..8].copy_from_slice(&self.engine.to_ne_bytes());
         rest[8..16].copy_from_slice(&self.socket.to_ne_bytes());
-        rest[16] = u8::from(self.style == Style::OneToMany);
+        rest[16] = self.style as u8;
         rest[17] = u8::from(self.is_ipv6);
         bytes
     }
@@ -51,7 +58,11 @@ impl SocketName {
         Some(Self {
             engine: u64::from_ne_bytes(super::bytes_at(rest, 0)),
             socket: u64::from_ne_bytes(super::bytes_at(rest, 8)),
-            style: if rest[16] == 0 { Style::OneToOne } else { Style::OneToMany },
+            style: match rest[16] {
+                0 => Style::OneToOne,
+                1 => Style::OneToMany,
+                _ => Style::PeeledOff,
+            },
             is_ipv6: rest[17] != 0,
         })
     }
@@ -65,7 +76,10 @@ mod tests {
     fn a_name_is_read_as_it_was_written() {
         let name =
             SocketName { engine: 7, socket: u64::MAX - 1, style: Style::OneToMany, is_ipv6: true };
-        assert_eq!(SocketName::parse(&name.to_bytes()), Some(name));
+        for style in [Style::OneToOne, Style::OneToMany, Style::PeeledOff] {
+            let name = SocketName { style, ..name };
+            assert_eq!(SocketName::parse(&name.to_bytes()), Some(name));
+        }
         assert_eq!(SocketName::parse(&of_engine(7)), None);
         assert_eq!(SocketName::parse(&name.to_bytes()[1..]), None);
     }

@@ -25,7 +25,7 @@ pub enum Call {
     Listen,
     /// Connect to the addresses in the body (1: answer at once).
     Connect,
-    /// Set an option (level, name).
+    /// Set an option (level, name). The value of the answer is the socket's [`Marks`](super::marks::Marks).
     SetOption,
     /// Read an option (level, name); the body is what the program's memory has.
     Option,
@@ -35,9 +35,13 @@ pub enum Call {
     State,
     /// A socket of its own for an association (its number).
     PeelOff,
+    /// Whether the socket has an association (its number): fails if not.
+    Association,
+    /// The largest payload that is sent in one packet, as 4 bytes.
+    Fragment,
 }
 
-const CALLS: [Call; 10] = [
+const CALLS: [Call; 12] = [
     Call::Register,
     Call::Socket,
     Call::Bind,
@@ -48,6 +52,8 @@ const CALLS: [Call; 10] = [
     Call::Name,
     Call::State,
     Call::PeelOff,
+    Call::Association,
+    Call::Fragment,
 ];
 
 /// The header of a request.
@@ -98,7 +104,7 @@ pub enum State {
     Listening,
     /// A connection is being set up.
     Connecting,
-    /// It has an association, or had one.
+    /// It has an association, or a one-to-one socket had one.
     Connected,
 }
 
@@ -127,7 +133,7 @@ mod tests {
             let bytes = [&request.to_bytes()[..], b"body"].concat();
             assert_eq!(Request::parse(&bytes), Some((request, &b"body"[..])));
         }
-        assert_eq!(Request::parse(&[10; REQUEST_BYTES]), None);
+        assert_eq!(Request::parse(&[12; REQUEST_BYTES]), None);
         assert_eq!(Request::parse(&[0; REQUEST_BYTES - 1]), None);
     }
 }

@@ -50,14 +50,14 @@ pub(super) enum Kind {
 #[derive(Clone)]
 pub(super) struct Left {
     pub(super) names: Vec<Located<String>>,
-    /// With one representative point for each combined axis.
+    /// The points, with one representative for each combined axis.
     pub(super) chosen: Choice,
     pub(super) gathered: Gathered,
 }
 
 /// The right side, unless it is a number.
 struct Side {
-    /// As many names as on the left; `None` if they are the same.
+    /// The names, as many as on the left; `None` if they are the same.
     names: Option<Vec<Located<String>>>,
     chosen: Choice,
     /// As on the left, except for a reference of its own.
@@ -123,7 +123,7 @@ pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Optio
     Some(Claim { says: says?.value, means, source_value, unit, comparisons })
 }
 
-/// Reads `pooled = true`, and notes what it excludes.
+/// Reads the field `pooled` of a claim, and notes an error if combined points or gains are given beside it.
 fn read_pooled(fields: &mut Fields<'_, '_>, kind: Kind, gathered: &Gathered) -> bool {
     if kind == Kind::Like || !fields.flag("pooled").unwrap_or(false) {
         return false;
@@ -134,7 +134,7 @@ fn read_pooled(fields: &mut Fields<'_, '_>, kind: Kind, gathered: &Gathered) -> 
     true
 }
 
-/// Notes quantities that are no statistic of a distribution.
+/// Notes a mistake for every quantity of a pooled claim that is not a statistic of a distribution.
 fn check_pooled(notes: &Notes, drafts: &[Draft], sweep: &Sweep<'_>) {
     let mut known = BTreeSet::new();
     for draft in drafts {

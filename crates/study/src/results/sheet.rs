@@ -27,11 +27,11 @@ pub enum Kind {
 /// The value of one cell.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Field<'a> {
-    /// Of [`Kind::Text`].
+    /// A value of a column of [`Kind::Text`].
     Text(&'a str),
-    /// Of [`Kind::Integer`].
+    /// A value of a column of [`Kind::Integer`].
     Integer(u64),
-    /// Of [`Kind::Number`].
+    /// A value of a column of [`Kind::Number`].
     Number(f64),
     /// An empty cell of any kind.
     Nothing,

@@ -28,7 +28,7 @@ fn outcome(document: &RunDocument) -> RunOutcome {
     RunOutcome { quantities, ..RunOutcome::default() }
 }
 
-/// Counts what it runs.
+/// Counts the runs that it executes.
 #[derive(Default)]
 struct Counting {
     seeds: Mutex<Vec<u64>>,
@@ -235,7 +235,7 @@ fn the_heaviest_begin_first() {
     assert_eq!(*locked(&order), [19, 7, 3, 1]);
 }
 
-/// The runs under way when each run began: seeds.
+/// The runs in progress when each run began: seeds.
 fn companions(is_alone: bool) -> Vec<(u64, Vec<u64>)> {
     let place = tempfile::tempdir().unwrap();
     let store = store(place.path());

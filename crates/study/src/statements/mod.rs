@@ -150,8 +150,8 @@ fn unknown(
     }
 }
 
-/// A line for every claim of a paper's study that belongs to no statement of any paper, and is not
-/// beyond them.
+/// A line for every claim of a paper's studies that no statement of any paper names, and that is not listed
+/// as going beyond the papers.
 fn forgotten(papers: &[Paper], known: &BTreeMap<&str, Vec<String>>) -> Vec<String> {
     let statements = papers.iter().flat_map(|paper| &paper.statements);
     let selected = statements.map(|statement| &statement.claims);

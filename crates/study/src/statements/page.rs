@@ -23,7 +23,7 @@ struct Tally {
     holds: usize,
     does_not: usize,
     undecided: usize,
-    /// Without a verdict in `docs/studies.md`.
+    /// The number without a verdict in `docs/studies.md`.
     open: usize,
 }
 

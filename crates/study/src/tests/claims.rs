@@ -1,4 +1,4 @@
-//! What comes of claims whose answer is known.
+//! The verdicts of claims whose answer is known.
 
 use VerdictKind::{DoesNotHold, Holds, Undecided};
 
@@ -260,7 +260,7 @@ fn a_gain_is_a_share_whatever_it_is_of_and_both_sides_have_it() {
     assert!(finding.starts_with("52.49 ± 0.1132 % against 58.65 ± "), "{finding}");
 }
 
-/// From 50 to 100 ms 500 of a value becomes 450, from 100 to 150 ms 400.
+/// The value falls from 500 to 450 between 50 and 100 ms, and to 400 between 100 and 150 ms.
 #[test]
 fn steps_may_be_compared_with_steps() {
     let verdict = judged(

@@ -3,7 +3,7 @@
 use super::kit::{SCENARIO, TWO_AXES, study, with};
 use crate::{MAX_BYTES, MAX_MISTAKES, MAX_RUNS};
 
-/// Every line that is told of `text`, which begins in line 4 of its file.
+/// The mistakes reported for `text`, which begins in line 4 of its file.
 fn told(text: &str) -> Vec<String> {
     let mistakes = with(text).expect_err("it is wrong");
     mistakes.to_string().lines().map(|line| line.replacen("test.toml:", "", 1)).collect()
@@ -94,7 +94,7 @@ fn told_of(table: &str, text: &str) -> Vec<String> {
 /// The beginning of a claim.
 const HEAD: &str = "says = \"x\"\nquantity = \"game.rtx1.mean\"\n";
 
-/// Each claim is told of as it says, in whatever order.
+/// Checks that each claim is refused with these messages, in any order.
 #[track_caller]
 fn assert_claims_are_refused(table: &[(String, &[&str])]) {
     for (text, expected) in table {

@@ -1,4 +1,4 @@
-//! A study file as a whole: what is refused, with which words, and what is run.
+//! A study file as a whole: what is refused, with which messages, and which runs it has.
 
 mod claims;
 mod figures;

@@ -1,5 +1,5 @@
-//! Which segments are looked at (RFC 9293 §3.10.7.4, first to fourth check and the beginning of the
-//! fifth; RFC 5961; RFC 7323 §5.3).
+//! The acceptance test of segments (RFC 9293 §3.10.7.4, first to fourth check and the beginning of the fifth;
+//! RFC 5961; RFC 7323 §5.3).
 
 use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
@@ -11,7 +11,8 @@ use super::{Arrival, Connection, Context, State};
 use crate::event::CloseReason;
 use crate::wire::{Flags, Segment};
 
-/// Table 6 of RFC 9293 §3.10.7.4: a segment of `len` at `seq` against the window from `rcv_nxt` on.
+/// Whether a segment of `len` at `seq` is acceptable with the window from `rcv_nxt` on (RFC 9293 §3.10.7.4,
+/// table 6).
 const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     let edge = rcv_nxt + window;
     match (len, window) {
@@ -25,8 +26,9 @@ const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     }
 }
 
-/// Segments that a table entry refuses though the acknowledgement, RST or urgent pointer is good: those with
-/// a closed window, and an empty segment behind data that fill the window.
+/// Whether the control bits of an unacceptable segment are processed all the same, if its acknowledgement,
+/// RST or urgent pointer is valid: with a closed window, and for an empty segment behind data that fill the
+/// window.
 const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     (window == 0 && seq == rcv_nxt) || (len == 0 && seq == rcv_nxt + window)
 }
@@ -34,14 +36,14 @@ const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> b
 /// Why a segment is not looked at, or not further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Refusal {
-    /// It bears no timestamps, though they were agreed on (RFC 7323 §3.2).
+    /// The segment has no timestamps, although they were negotiated (RFC 7323 §3.2).
     NoTimestamps,
-    /// Its timestamp is older than one that was taken (PAWS, RFC 7323 §5.3 R1).
+    /// The timestamp is older than an earlier one (PAWS, RFC 7323 §5.3 R1).
     OldTimestamp,
     OutOfWindow,
-    /// It may be forged: the peer is to prove it (RFC 5961 §3.2, §4.2, §5.2).
+    /// The segment may be forged: a challenge ACK asks the peer for proof (RFC 5961 §3.2, §4.2, §5.2).
     Doubtful(&'static str),
-    /// It ends the connection, for this reason if anybody is to know one.
+    /// The segment ends the connection; the reason is for the application, if it has to know one.
     Ends(Option<CloseReason>),
     Silently,
 }
@@ -70,7 +72,8 @@ impl Checks<'_> {
         }
     }
 
-    /// The first check. Returns whether the segment is answered though it passes.
+    /// The first check. Returns whether the segment has to be acknowledged: it is unacceptable, but its
+    /// control bits are processed all the same.
     fn sequence(&self, arrival: &Arrival<'_>) -> Result<bool, Refusal> {
         let rcv_nxt = self.inbound.rcv_nxt();
         let window = self.inbound.window.edge().saturating_sub(rcv_nxt);
@@ -213,13 +216,13 @@ impl Connection {
         }
     }
 
-    /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK> for an unacceptable segment.
+    /// Answers an unacceptable segment by `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`.
     fn answer_unacceptable(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
         let is_bare = arrival.payload.is_empty() && !arrival.has(Flags::FIN);
         self.owed.ack |= !is_bare || self.silence.may_answer(cx.now);
     }
 
-    /// RFC 5961 §3.2, §4.2, §5.2: asks the peer to prove what may be forged.
+    /// Sends a challenge ACK for a segment that may be forged (RFC 5961 §3.2, §4.2, §5.2).
     fn challenge(&mut self, cx: &mut Context<'_>, reason: &'static str) {
         cx.trace_dropped(reason);
         self.traffic.challenged += 1;

@@ -1,5 +1,5 @@
-//! Processing of an acknowledgement (RFC 9293 §3.10.7.4, fifth check): data it frees, what loss
-//! recovery makes of it, and the window it tells.
+//! Processing of an ACK (RFC 9293 §3.10.7.4, fifth check): it frees sent data, feeds loss recovery, and
+//! updates the send window.
 
 use rexmit_core::trace::TraceEvent;
 use rexmit_recovery::{Ack, LossDetection, RttSource};
@@ -11,7 +11,7 @@ use super::{Arrival, Connection, Context, Next, State};
 use crate::wire::Flags;
 
 impl Connection {
-    /// The rest of the fifth check.
+    /// Processes the ACK field of an acceptable segment: the fifth check of RFC 9293 §3.10.7.4.
     pub(super) fn on_ack(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) -> Next {
         if self.state == State::SynReceived && self.on_ack_of_syn(cx, arrival) == Next::Stop {
             return Next::Stop;
@@ -118,7 +118,7 @@ impl Outbound {
         through
     }
 
-    /// What its SACK option says, mapped onto units.
+    /// The reports of the SACK option, mapped onto units.
     fn reports(&self, arrival: &Arrival<'_>) -> Reports {
         let blocks = arrival.header.options.sack.as_slice();
         if blocks.is_empty() || !self.has_reports {
@@ -127,8 +127,8 @@ impl Outbound {
         blocks_of(self, arrival.ack, blocks)
     }
 
-    /// RFC 5681 §2, for a peer that does not tell what it holds, or loss recovery that is not to
-    /// know.
+    /// Whether the segment is a duplicate ACK (RFC 5681 §2), of a peer without SACK or for loss recovery that
+    /// ignores SACK.
     fn counts_as_duplicate(&self, arrival: &Arrival<'_>, detection: LossDetection) -> bool {
         let window = u64::from(arrival.header.window) << self.shift;
         (!self.has_reports || detection == LossDetection::DuplicateAcks)
@@ -139,8 +139,8 @@ impl Outbound {
             && !self.recovery.outstanding().is_empty()
     }
 
-    /// The window of a segment that is not older than the one that told it last. A peer that takes
-    /// back what it offered is tolerated (RFC 9293 §3.8.6). Returns whether it has closed.
+    /// Updates the send window from a segment that is not older than the last one used. A peer that shrinks
+    /// its window is tolerated (RFC 9293 §3.8.6). Returns whether the window has closed.
     fn update_window(&mut self, arrival: &Arrival<'_>) -> bool {
         let told_by = (arrival.seq, arrival.ack);
         if told_by < self.window.told_by {

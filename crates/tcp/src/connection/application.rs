@@ -3,17 +3,17 @@
 use super::Context;
 use crate::event::{CloseReason, Event};
 
-/// See the module.
+/// The application's view of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Application {
-    /// It is gone: data that still arrives has no reader.
+    /// Whether the application has closed the connection, so that received data has no reader.
     pub(super) is_gone: bool,
-    /// It was told that the connection has ended.
+    /// Whether the end of the connection was reported to the application.
     is_end_told: bool,
 }
 
 impl Application {
-    /// Tells it, once, that the connection has ended.
+    /// Reports the end of the connection to the application, once.
     pub(super) fn tell_end(&mut self, cx: &mut Context<'_>, reason: CloseReason) {
         if !std::mem::replace(&mut self.is_end_told, true) {
             cx.emit(Event::Closed(reason));

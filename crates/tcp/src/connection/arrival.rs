@@ -1,4 +1,4 @@
-//! A segment that arrives, with its numbers placed next to ours.
+//! A received segment, with its sequence numbers unwrapped.
 
 use crate::wire::{Flags, HEADER_LEN, Header, Segment};
 
@@ -21,8 +21,8 @@ pub(super) struct Arrival<'a> {
 }
 
 impl<'a> Arrival<'a> {
-    /// What follows the SYN in a segment: the peer's SYN is numbered `irs`, and `ack` is what the segment
-    /// acknowledges.
+    /// The part of a segment after its SYN. The peer's SYN has the number `irs`; the segment acknowledges
+    /// `ack`.
     pub(super) fn after_syn(syn: &'a Segment<'a>, irs: u64, ack: u64) -> Self {
         Self { header: &syn.header, payload: syn.payload, seq: irs + 1, ack }
     }

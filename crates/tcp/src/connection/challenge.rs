@@ -1,4 +1,4 @@
-//! How many challenge ACKs an endpoint sends (RFC 5961 §7).
+//! The limit of challenge ACKs of an endpoint (RFC 5961 §7).
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use rexmit_core::{Instant, Rng};
 /// Over this time challenge ACKs are counted.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// A count per second, over all connections.
+/// Limits challenge ACKs per second, over all connections.
 ///
-/// A limit that an attacker can count out tells it whether its guesses at another connection were
-/// answered, so that each second's is drawn anew, between half of it and one and a half.
+/// An attacker who can use up a constant limit learns whether guesses at another connection were answered. So
+/// the limit of each second is drawn at random, from half to one and a half of the configured one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChallengeLimit {
     per_second: u32,
@@ -24,7 +24,7 @@ impl ChallengeLimit {
         Self { per_second, left: 0, until: Instant::ZERO }
     }
 
-    /// Whether one more may leave; counts it.
+    /// Whether one more may be sent; counts it.
     pub(crate) fn may_send(&mut self, now: Instant, rng: &mut Rng) -> bool {
         if now >= self.until {
             let half = u64::from(self.per_second / 2);

@@ -7,24 +7,24 @@ use super::owed::{Owed, Reset};
 use super::{Connection, Context, State, Timer};
 use crate::event::CloseReason;
 
-/// What of a connection in TIME-WAIT is needed to answer for it until it is over.
+/// The state of a connection that TIME-WAIT needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeWaitSeed {
     /// SND.NXT.
     pub(crate) snd_nxt: u32,
     /// RCV.NXT.
     pub(crate) rcv_nxt: u32,
-    /// What goes into the window field.
+    /// The value of the window field.
     pub(crate) window: u16,
     /// TS.Recent, if timestamps are agreed on.
     pub(crate) ts_recent: Option<u32>,
-    /// When it is over.
+    /// The end of TIME-WAIT.
     pub(crate) until: Instant,
 }
 
 impl Connection {
-    /// Half-close: a FIN follows everything that was accepted. Before the connection is
-    /// established it waits, as the data does.
+    /// Ends our direction (half-close): a FIN follows the accepted data. Before the connection is established
+    /// both wait.
     pub(crate) fn finish(&mut self, cx: &mut Context<'_>) {
         if self.out.is_finishing() || matches!(self.state, State::Closed | State::TimeWait) {
             return;
@@ -38,8 +38,8 @@ impl Connection {
         self.watch_window(cx);
     }
 
-    /// The application is gone. What it has not read, and what still arrives, is lost, and the peer
-    /// is told so by a RST.
+    /// Closes the connection for the application. Unread and later data is lost, which a RST reports to the
+    /// peer.
     pub(crate) fn close(&mut self, cx: &mut Context<'_>) {
         let is_unread = self.inbound.buffer.readable() > 0;
         self.application.is_gone = true;
@@ -65,8 +65,8 @@ impl Connection {
         self.end(cx, reason, reset);
     }
 
-    /// Enters CLOSED. What arrived in order can still be read; what is beyond a gap, or was not
-    /// acknowledged, is lost. Without a reason the application is not informed.
+    /// Enters CLOSED. Data received in order can still be read; data beyond a gap, and unacknowledged data,
+    /// is lost. Without a reason the application gets no event.
     pub(super) fn end(
         &mut self,
         cx: &mut Context<'_>,
@@ -85,7 +85,8 @@ impl Connection {
         }
     }
 
-    /// In TIME-WAIT, with everything read and acknowledged: what remains of it.
+    /// The state for TIME-WAIT, once the connection has reached it and everything is read and acknowledged;
+    /// `None` before.
     pub(crate) fn time_wait(&self) -> Option<TimeWaitSeed> {
         if self.state != State::TimeWait
             || self.inbound.has_unread(self.application.is_gone)

@@ -14,7 +14,7 @@ use crate::endpoint::ConnectionId;
 use crate::event::Event;
 use crate::statistics::EndpointStatistics;
 
-/// What all connections of an endpoint share.
+/// The state that all connections of an endpoint share.
 pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
     /// The configuration of the last connection, with what loss recovery reads of it.
@@ -37,7 +37,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Surroundings {
-    /// What loss recovery reads of `config`: one for all connections in a row that share it.
+    /// The recovery configuration of `config`, shared with the previous connection if that had the same.
     pub(crate) fn recovery_of(&mut self, config: &Arc<ConnectionConfig>) -> Arc<RecoveryConfig> {
         match &self.recovery {
             Some((shared, recovery)) if Arc::ptr_eq(shared, config) => Arc::clone(recovery),
@@ -65,7 +65,7 @@ impl Context<'_> {
     }
 }
 
-/// What identifies a connection on the wire.
+/// The identity of a connection on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) local: SocketAddr,
@@ -85,7 +85,7 @@ pub(crate) struct Negotiated {
     pub(crate) peer_mss: u16,
     /// Snd.Wind.Shift and Rcv.Wind.Shift, if both sides offered scaling.
     pub(crate) window_scale: Option<(u8, u8)>,
-    /// Both sides permitted SACK.
+    /// Whether both sides permitted SACK.
     pub(crate) sack: bool,
     /// TS.Recent, if both sides sent timestamps.
     pub(crate) timestamps: Option<u32>,

@@ -1,5 +1,5 @@
-//! Data that arrives (RFC 9293 §3.10.7.4, sixth and seventh check), when it is acknowledged
-//! (§3.8.6.3, RFC 5681 §4.2), and how the application takes it (§3.10.3).
+//! Received data (RFC 9293 §3.10.7.4, sixth and seventh check), when it is acknowledged (§3.8.6.3, RFC 5681
+//! §4.2), and reading by the application (§3.10.3).
 
 use super::inbound::Inbound;
 use super::owed::Reset;
@@ -38,9 +38,9 @@ impl Connection {
         self.acknowledge_later(cx, &inserted);
     }
 
-    /// Out of order, closing a gap, in part known or in part refused: at once; every second full
-    /// segment: at once; otherwise when the delay is over. PSH changes nothing: a peer that sends
-    /// it with every small message would have every one acknowledged.
+    /// Decides when received data is acknowledged: at once if it is out of order, closes a gap, was known in
+    /// part or refused in part, or is a second full segment; otherwise when the delay is over. PSH has no
+    /// effect, because a peer that sets it in every small message would have each acknowledged.
     fn acknowledge_later(&mut self, cx: &Context<'_>, inserted: &Inserted) {
         let inbound = &self.inbound;
         let waiting = inbound.rcv_nxt() - inbound.last_ack_sent;
@@ -95,7 +95,8 @@ impl Connection {
         self.inbound.receive_nothing(self.state == State::Closed)
     }
 
-    /// The application has taken bytes, which makes room: the peer is told if that is worth a segment.
+    /// Called when the application has read bytes, which frees buffer space: the peer gets a window update if
+    /// that is worth a segment.
     fn on_read(&mut self, count: usize) {
         self.traffic.payload_delivered_bytes += count as u64;
         let room = self.inbound.room(self.out.segment_bytes);
@@ -106,7 +107,7 @@ impl Connection {
 }
 
 impl Inbound {
-    /// Tells the application, once, that there is something to receive, if it is there and may read.
+    /// Emits [`Event::Readable`], once, if the application may read and has not closed the connection.
     pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>, state: State, is_gone: bool) {
         if !self.is_readable_told && self.has_unread(is_gone) && state.may_read() {
             self.is_readable_told = true;

@@ -1,5 +1,5 @@
-//! New data: what the application gives (RFC 9293 §3.10.2), and how much of it may leave as the next
-//! segment (§3.7.4, §3.8.6.2.1).
+//! New data: writing by the application (RFC 9293 §3.10.2), and how much may be sent in the next segment
+//! (§3.7.4, §3.8.6.2.1).
 
 use rexmit_core::Instant;
 use rexmit_recovery::{NewUnit, OpenPacket};
@@ -34,7 +34,7 @@ impl Connection {
 }
 
 impl Outbound {
-    /// Tells the application that there is room again in a buffer of `limit` bytes, if it waits for that.
+    /// Emits [`Event::Writable`] if the application waits for room, and a buffer of `limit` bytes has enough.
     pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>, limit: usize) {
         let has_room = self.buffer.len() <= limit - limit / 4;
         if has_room && !self.is_finishing() && std::mem::take(&mut self.is_writer_waiting) {
@@ -42,10 +42,9 @@ impl Outbound {
         }
     }
 
-    /// The payload length of the next new segment, if it may leave with `room` for payload: full
-    /// segments at once; a small one if it takes all that is queued and nothing is outstanding or,
-    /// without Nagle's algorithm, not too much; half of the largest window ever offered, if nothing
-    /// is outstanding.
+    /// The payload length of the next new segment, if it may be sent with `room` for payload: full segments
+    /// at once; a small one if it contains all queued data and nothing is outstanding or, without Nagle's
+    /// algorithm, not too much is; half of the largest window ever advertised, if nothing is outstanding.
     pub(super) fn next_len(&self, nagle: bool, room: u32) -> Option<u32> {
         if self.fin == Fin::Sent {
             return None;
@@ -65,8 +64,8 @@ impl Outbound {
         (is_full || is_all || is_much).then_some(len as u32)
     }
 
-    /// The same, or the part that fits the window, but a byte (or the FIN) at least, if the probe is
-    /// due.
+    /// The length of the next segment or, if a window probe is due, of the part that fits the window, but at
+    /// least one byte (or the FIN).
     fn next_or_probe_len(&self, nagle: bool, room: u32) -> Option<u32> {
         self.next_len(nagle, room).or_else(|| {
             let is_probe =
@@ -88,9 +87,9 @@ impl Outbound {
         Some(Piece { start: self.snd_nxt, len, has_fin })
     }
 
-    /// New data that goes behind a retransmission with `room` for more payload, if it fills the segment or is
-    /// all there is: otherwise a refused probe would travel alone, and what waits behind it for a round trip
-    /// more.
+    /// New data to be appended to a retransmission with `room` for more payload, if it fills the segment or
+    /// is all there is: otherwise a refused probe would be retransmitted alone, and the data after it would
+    /// wait for another round trip.
     pub(super) fn next_behind(&self, room: u32) -> Option<Piece> {
         let len = self.unsent().min(self.usable_window()).min(room.into());
         let is_last = len == self.unsent();
@@ -100,7 +99,7 @@ impl Outbound {
         (is_worth_it && is_any).then_some(Piece { start: self.snd_nxt, len: len as u32, has_fin })
     }
 
-    /// New data goes into `packet`.
+    /// Puts new data into `packet`.
     pub(super) fn send_piece(&mut self, now: Instant, piece: Piece, packet: &mut OpenPacket) {
         let bytes = piece.len + u32::from(piece.has_fin);
         let is_probe = piece.end() > self.window.end;

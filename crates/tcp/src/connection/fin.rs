@@ -1,5 +1,5 @@
-//! The two ends of stream: what a FIN, and the acknowledgement of ours, does to the state
-//! (RFC 9293 §3.6, §3.10.7.4, fifth and eighth check).
+//! The ends of both streams: the effect of the peer's FIN, and of the ACK of ours, on the state (RFC 9293
+//! §3.6, §3.10.7.4, fifth and eighth check).
 
 use super::inbound::PeerFin;
 use super::{Arrival, Connection, Context, Next, State, Timer};
@@ -33,7 +33,7 @@ impl Connection {
         }
     }
 
-    /// Our FIN may be acknowledged.
+    /// Called after an acknowledgement: changes the state if it acknowledged our FIN.
     pub(super) fn on_fin_acknowledged(&mut self, cx: &mut Context<'_>) -> Next {
         if !self.out.is_fin_acknowledged() {
             return Next::Continue;
@@ -68,7 +68,7 @@ impl Connection {
         self.timers.arm(Timer::TimeWait, now + self.config.msl * 2);
     }
 
-    /// FIN-WAIT-2 without an application lasts no longer than the configuration says.
+    /// Limits FIN-WAIT-2, once the application has closed the connection, to the configured time.
     pub(super) fn limit_fin_wait(&mut self, now: rexmit_core::Instant) {
         if self.application.is_gone
             && self.state == State::FinWait2

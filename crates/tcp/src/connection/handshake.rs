@@ -11,19 +11,20 @@ use crate::config::ConnectionConfig;
 /// How old an echo in the acknowledgement of a cookie may be.
 const COOKIE_ECHO_MS: u32 = 64_000;
 
-/// See the module.
+/// The state of our SYN, or SYN-ACK, until it is acknowledged.
 #[derive(Debug)]
 pub(super) struct Handshake {
-    /// It began with the peer's SYN.
+    /// Whether the connection began with the peer's SYN.
     pub(super) is_passive: bool,
     /// The options negotiated by the SYNs, once the peer's has arrived.
     pub(super) agreed: Option<Negotiated>,
     sent_at: Instant,
-    /// How often it was sent again.
+    /// The number of retransmissions.
     repeats: u32,
-    /// This connection did not send it: a cookie came back.
+    /// Whether the SYN-ACK was a SYN cookie, which this connection did not send.
     is_cookie: bool,
-    /// It was retransmitted for a repeated SYN: the acknowledged copy is unknown (Karn).
+    /// Whether the SYN-ACK was sent again for a retransmitted SYN, so that its RTT sample is ambiguous
+    /// (Karn).
     is_ambiguous: bool,
 }
 
@@ -39,7 +40,7 @@ impl Handshake {
         }
     }
 
-    /// The peer's SYN was there first, and its cookie came back, if it `is_cookie`.
+    /// Marks the connection as opened by the peer's SYN; `is_cookie` if our SYN-ACK was a SYN cookie.
     pub(super) const fn begin_passive(&mut self, is_cookie: bool) {
         self.is_passive = true;
         self.is_cookie = is_cookie;
@@ -50,7 +51,7 @@ impl Handshake {
         if self.is_cookie { COOKIE_ECHO_MS } else { (now - self.sent_at).as_millis() as u32 }
     }
 
-    /// It is sent. One that answers the peer's repeated SYN does not restart the timer.
+    /// Called when the SYN or SYN-ACK is sent. An answer to a retransmitted SYN does not restart the timer.
     pub(super) fn on_sent(
         &mut self,
         now: Instant,
@@ -67,7 +68,8 @@ impl Handshake {
         }
     }
 
-    /// It was not answered (RFC 6298 §5.5, §5.6). Returns whether it is retransmitted.
+    /// Called when the timer expires (RFC 6298 §5.5, §5.6). Returns whether the SYN or SYN-ACK is to be
+    /// retransmitted.
     pub(super) fn on_timeout(&mut self, config: &ConnectionConfig) -> bool {
         self.repeats += 1;
         self.repeats <= config.max_syn_retransmits

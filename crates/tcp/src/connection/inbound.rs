@@ -1,5 +1,5 @@
-//! The receiving half: what has arrived, what was acknowledged of it, and what was offered
-//! (RFC 9293 §3.3.1, receive sequence variables).
+//! The receiving half: data received, acknowledged, and the window advertised (RFC 9293 §3.3.1, receive
+//! sequence variables).
 
 use super::context::Negotiated;
 use super::window::{OfferedWindow, Room};
@@ -8,20 +8,20 @@ use crate::error::ReceiveError;
 use crate::stream::ReceiveBuffer;
 use crate::wire::Options;
 
-/// How far the peer's end of stream is.
+/// How far the end of the peer's data has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PeerFin {
     /// No FIN has arrived.
     Open,
-    /// It has this sequence number; something before it is missing.
+    /// A FIN with this sequence number has arrived, and data before it is missing.
     Ahead(u64),
-    /// Everything has arrived.
+    /// The FIN and all data before it have arrived.
     Taken,
-    /// The application knows.
+    /// The application was told of the end of the data.
     Told,
 }
 
-/// See the module.
+/// The receiving half of a connection.
 #[derive(Debug)]
 pub(super) struct Inbound {
     /// IRS.
@@ -29,21 +29,21 @@ pub(super) struct Inbound {
     pub(super) buffer: ReceiveBuffer,
     pub(super) fin: PeerFin,
     pub(super) window: OfferedWindow,
-    /// It is closed.
+    /// Whether the window is closed.
     pub(super) is_closed: bool,
     limit: usize,
     /// Last.ACK.sent (RFC 7323 §4.3).
     pub(super) last_ack_sent: u64,
-    /// The largest payload seen: what the peer's full segments hold.
+    /// The largest payload received, the size of the peer's full segments.
     pub(super) largest_payload: u64,
     /// The duplicate that the next acknowledgement reports (RFC 2883).
     pub(super) duplicate: Option<(u64, u64)>,
-    /// The application was told that there is something, and has not found it empty since.
+    /// Whether `Readable` was reported, and the application has not found the buffer empty since.
     pub(super) is_readable_told: bool,
 }
 
 impl Default for Inbound {
-    /// Before the peer's SYN.
+    /// The state before the peer's SYN.
     fn default() -> Self {
         Self {
             irs: 0,
@@ -91,7 +91,7 @@ impl Inbound {
         }
     }
 
-    /// What there is room for, seen with segments of `mss`.
+    /// The room in the receive buffer, for segments of `mss`.
     pub(super) fn room(&self, mss: u32) -> Room {
         Room {
             rcv_nxt: self.rcv_nxt(),
@@ -100,13 +100,14 @@ impl Inbound {
         }
     }
 
-    /// Whether bytes, or the end of the peer's data, wait for the application, if it is not gone.
+    /// Whether bytes, or the end of the peer's data, wait for the application, unless it has closed the
+    /// connection.
     pub(super) fn has_unread(&self, is_orphan: bool) -> bool {
         !is_orphan && (self.buffer.readable() > 0 || self.fin == PeerFin::Taken)
     }
 
-    /// Data of an unacceptable segment from `seq` to `end` that had arrived before is reported (RFC
-    /// 2883 §4). Returns whether there is anything.
+    /// Records that data of an unacceptable segment, from `seq` to `end`, had been received before, so that
+    /// the next ACK reports it as a duplicate (RFC 2883 §4). Returns whether any of it had.
     pub(super) fn note_duplicate(&mut self, seq: u64, end: u64) -> bool {
         let end = end.min(self.buffer.next());
         let is_known = seq < end;
@@ -116,7 +117,7 @@ impl Inbound {
         is_known
     }
 
-    /// There is nothing to be read: for now, or for good.
+    /// The result of reading from an empty buffer: 0 at the end of the data, or an error.
     pub(super) fn receive_nothing(&mut self, has_ended: bool) -> Result<usize, ReceiveError> {
         match self.fin {
             PeerFin::Taken | PeerFin::Told => {
@@ -131,7 +132,7 @@ impl Inbound {
         }
     }
 
-    /// Bytes of the SACK option that a segment would bear now, with `limit` blocks at most.
+    /// The bytes of the SACK option of the next segment, with at most `limit` blocks.
     pub(super) fn report_len(&self, limit: Option<usize>) -> u32 {
         if self.duplicate.is_none() && !self.buffer.has_gap() {
             return 0;
@@ -141,8 +142,7 @@ impl Inbound {
         if is_told { options.wire_len() as u32 } else { 0 }
     }
 
-    /// Adds the blocks that fit into `room` bytes, `limit` at most; returns whether the peer knows then
-    /// what there is to know.
+    /// Adds the blocks that fit into `room` bytes, at most `limit`; returns whether these are all.
     pub(super) fn report(
         &mut self,
         options: &mut Options,
@@ -159,8 +159,8 @@ impl Inbound {
         is_told
     }
 
-    /// A duplicate first, and behind it the run that it lies in, if that is beyond a gap
-    /// (RFC 2883 §4); then the runs beyond gaps (RFC 2018 §4).
+    /// Adds a duplicate first, then the range that contains it if that is beyond a gap (RFC 2883 §4), then
+    /// the other ranges beyond gaps (RFC 2018 §4).
     fn fill_report(&self, options: &mut Options, limit: Option<usize>, room: u32) -> bool {
         let Some(limit) = limit else { return true };
         let most = limit.min(blocks_that_fit(room));
@@ -177,7 +177,7 @@ impl Inbound {
     }
 }
 
-/// SACK blocks that `room` bytes of options hold.
+/// The number of SACK blocks that `room` bytes of options hold.
 const fn blocks_that_fit(room: u32) -> usize {
     (room.saturating_sub(4) / 8) as usize
 }

@@ -18,7 +18,7 @@ impl Connection {
         }
     }
 
-    /// Nothing has happened for a while.
+    /// Called when the connection was inactive for a while: releases unused memory.
     pub(super) fn on_release(&mut self, cx: &Context<'_>) {
         let quiet_at = self.silence.quiet_at();
         if cx.now < quiet_at {

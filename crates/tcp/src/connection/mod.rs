@@ -1,5 +1,4 @@
-//! One connection: its state and the table of what a segment does. The procedures of RFC 9293 have
-//! a file each.
+//! One connection: its state, and the dispatch of segments. Each procedure of RFC 9293 has a file.
 
 mod acceptance;
 mod acknowledge;
@@ -80,7 +79,7 @@ pub(crate) struct Connection {
     timestamps: Option<TimestampState>,
     handshake: Handshake,
     silence: Silence,
-    /// Its share of those that the endpoint sends.
+    /// The connection's share of the endpoint's challenge ACKs.
     challenges: ChallengeLimit,
     timers: TimerTable<TIMERS>,
     owed: Owed,
@@ -115,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// Processing of a segment (RFC 9293 §3.10.7). Nothing in CLOSED: the endpoint answers then.
+    /// Processes a segment (RFC 9293 §3.10.7). In CLOSED it does nothing: the endpoint answers then.
     pub(crate) fn on_segment(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         self.traffic.segments_received += 1;
         self.traffic.bytes_received += wire_len(segment);
@@ -127,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// RFC 9293 §3.10.7.4, in its order.
+    /// Processes a segment in a synchronized state, in the order of RFC 9293 §3.10.7.4.
     fn on_segment_in_sequence(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         let Some(arrival) = self.examine(cx, segment) else { return };
         self.silence.on_heard(cx.now);
@@ -142,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// Every timer that is due.
+    /// Handles every timer that is due.
     pub(crate) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         self.out.recovery.begin_opportunity();
         while let Some(timer) = self.timers.pop_expired(cx.now) {
@@ -184,13 +183,13 @@ impl Connection {
         self.state
     }
 
-    /// Whether it counts against the listener's backlog: the application does not know it yet, and is not
-    /// told if it fails.
+    /// Whether the connection counts against the listener's backlog: the application does not know it yet,
+    /// and gets no event if it fails.
     pub(crate) const fn is_half_open(&self) -> bool {
         self.handshake.is_passive && matches!(self.state, State::SynReceived)
     }
 
-    /// Whether it has ended and nothing is left to read or to send.
+    /// Whether the connection has ended, with nothing left to read or to send.
     pub(crate) fn is_over(&self) -> bool {
         self.state == State::Closed
             && !self.owed.is_any()
@@ -226,7 +225,8 @@ impl Connection {
     }
 }
 
-/// After a call of `connection`: reports unanswered packets, and answers that came in time, to the endpoint.
+/// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time. Called after each
+/// call of `connection`.
 #[inline]
 pub(crate) fn report_unanswered(
     connection: &mut Connection,

@@ -8,12 +8,12 @@ use crate::wire::{Flags, Header, Options, Timestamps};
 const MAX_SHIFT: u8 = 14;
 /// The MSS of a peer without an MSS option (RFC 9293 §3.7.1, MUST-15).
 const DEFAULT_MSS_V4: u16 = 536;
-/// The same over IPv6.
+/// The default MSS of a peer over IPv6 (RFC 9293 §3.7.1).
 const DEFAULT_MSS_V6: u16 = 1220;
 
 impl Negotiated {
-    /// What comes of our offer and the peer's SYN or SYN-ACK. A SYN agrees to what it offers; what
-    /// the answer leaves out is not agreed.
+    /// The options negotiated by our offer and the peer's SYN or SYN-ACK. Options that the answer to a SYN
+    /// leaves out are not used.
     pub(crate) fn from_syns(config: &ConnectionConfig, syn: &Header, is_v6: bool) -> Self {
         let options = &syn.options;
         let default_mss = if is_v6 { DEFAULT_MSS_V6 } else { DEFAULT_MSS_V4 };

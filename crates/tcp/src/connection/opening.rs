@@ -49,8 +49,8 @@ impl Connection {
         connection
     }
 
-    /// A passive open as if its SYN-ACK had left; the acknowledgement that bears the cookie is to
-    /// follow through [`on_segment`](Self::on_segment).
+    /// A passive open from a SYN cookie, as if its SYN-ACK had been sent; pass the ACK that returned the
+    /// cookie to [`on_segment`](Self::on_segment) afterwards.
     pub(crate) fn from_cookie(
         cx: &mut Context<'_>,
         config: Arc<ConnectionConfig>,
@@ -64,7 +64,7 @@ impl Connection {
         connection
     }
 
-    /// The options of the peer's SYN.
+    /// Stores the options of the peer's SYN.
     fn learn_syn(&mut self, cx: &Context<'_>, syn: &Segment<'_>) {
         let is_v6 = self.identity.remote.is_ipv6();
         let agreed = Negotiated::from_syns(&self.config, &syn.header, is_v6);
@@ -81,7 +81,7 @@ impl Connection {
         self.handshake.agreed = Some(agreed);
     }
 
-    /// RFC 9293 §3.10.7.3.
+    /// Processes a segment in SYN-SENT (RFC 9293 §3.10.7.3).
     pub(super) fn on_segment_in_syn_sent(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         let flags = segment.header.flags;
         let ack = segment.header.acknowledgment;
@@ -117,8 +117,9 @@ impl Connection {
         self.inbound.tell_readable(cx, self.state, self.application.is_gone);
     }
 
-    /// In SYN-RECEIVED the peer's SYN comes again, alone because our SYN-ACK was lost, or with the
-    /// acknowledgement of ours in a simultaneous open. `None` if nothing is left to look at.
+    /// Handles a segment in SYN-RECEIVED that has the peer's SYN again: alone, because our SYN-ACK was lost,
+    /// or with the ACK of our SYN in a simultaneous open. Returns the rest of the segment; `None` if nothing
+    /// is left.
     pub(super) fn take_repeated_syn<'a>(
         &mut self,
         segment: &'a Segment<'a>,
@@ -143,7 +144,7 @@ impl Connection {
         Next::Continue
     }
 
-    /// Both SYNs are acknowledged.
+    /// Establishes the connection, when both SYNs are acknowledged.
     fn establish(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>) {
         self.timers.stop(Timer::Syn);
         self.owed.syn = false;
@@ -172,7 +173,8 @@ impl Connection {
         self.watch_window(cx);
     }
 
-    /// Our SYN was not answered.
+    /// Called when our SYN or SYN-ACK was not answered in time: retransmits it, or ends the connection after
+    /// the last attempt.
     pub(super) fn on_syn_timeout(&mut self, cx: &mut Context<'_>) {
         if self.handshake.on_timeout(&self.config) {
             self.owed.syn = true;

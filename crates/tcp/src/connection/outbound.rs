@@ -17,7 +17,7 @@ use crate::wire::MAX_SACK_BLOCKS;
 
 /// A connection has one path.
 pub(super) const PATH: u8 = 0;
-/// And one stream: thin, or not.
+/// The only group of TCP, which has one stream.
 pub(super) const GROUP: u8 = 0;
 /// The number of the first unit.
 const FIRST_UNIT: u64 = 1;
@@ -27,7 +27,7 @@ const FIRST_UNIT: u64 = 1;
 pub(super) enum Fin {
     /// The application may send more.
     Open,
-    /// It has finished; the FIN has not left.
+    /// The application has finished; the FIN was not sent yet.
     Queued,
     /// The FIN was sent.
     Sent,
@@ -37,9 +37,9 @@ pub(super) enum Fin {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
     pub(super) unit: u64,
-    /// When it last left.
+    /// When the probe was last sent.
     pub(super) sent_at: Instant,
-    /// An acknowledgement came since, and the window was still closed.
+    /// Whether an acknowledgement came since, with the window still closed.
     pub(super) is_refused: bool,
 }
 
@@ -47,27 +47,28 @@ pub(super) struct Probe {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probing {
     pub(super) sent: Option<Probe>,
-    /// The next one is to leave.
+    /// Whether the next probe is to be sent.
     pub(super) is_due: bool,
-    /// The peer has confirmed its closed window since the timer last expired.
+    /// Whether an acknowledgement has confirmed that the peer's window is closed, since the timer last
+    /// expired.
     pub(super) is_closed_confirmed: bool,
 }
 
 /// The peer's window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendWindow {
-    /// SND.UNA + SND.WND when the window was last told.
+    /// The right edge of the window, SND.UNA + SND.WND at its last update.
     pub(super) end: u64,
-    /// SEG.SEQ and SEG.ACK of the segment that told it (SND.WL1, SND.WL2).
+    /// SEG.SEQ and SEG.ACK of the segment with the last window update (SND.WL1, SND.WL2).
     pub(super) told_by: (u64, u64),
     /// MAX.SND.WND.
     pub(super) largest: u64,
 }
 
-/// See the module.
+/// The sending half of a connection.
 #[derive(Debug)]
 pub(super) struct Outbound {
-    /// From SND.UNA on.
+    /// Data from SND.UNA on.
     pub(super) buffer: SendBuffer,
     pub(super) recovery: LossRecovery<Piece>,
     pub(super) snd_una: u64,
@@ -77,16 +78,16 @@ pub(super) struct Outbound {
     pub(super) shift: u8,
     /// The payload and options of a segment at most.
     pub(super) mss: u32,
-    /// The payload of a segment that bears no more than timestamps.
+    /// The largest payload of a segment whose only option is timestamps.
     pub(super) segment_bytes: u32,
-    /// The peer reports what it holds.
+    /// Whether the peer sends SACK blocks.
     pub(super) has_reports: bool,
-    /// How often it has taken a report back.
+    /// The end of our stream.
     pub(super) fin: Fin,
     pub(super) probing: Probing,
     /// Consecutive timeouts without an answer.
     pub(super) unanswered: u32,
-    /// The application was told that the buffer is full.
+    /// Whether the application waits for room in the buffer.
     pub(super) is_writer_waiting: bool,
     /// The data that a duplicate report may concern; none before the first retransmission.
     pub(super) retransmitted: Option<Box<Retransmitted>>,
@@ -124,7 +125,7 @@ impl Outbound {
         unwrap_u32(self.snd_nxt, acknowledgment)
     }
 
-    /// The peer's MSS and scale are known.
+    /// Called when the peer's MSS and scale are known.
     pub(super) fn on_agreed(&mut self, our_mss: u16, agreed: &Negotiated) {
         self.mss = u32::from(our_mss.min(agreed.peer_mss));
         self.segment_bytes = self.mss - if agreed.timestamps.is_some() { 12 } else { 0 };
@@ -132,7 +133,7 @@ impl Outbound {
         self.has_reports = agreed.sack;
     }
 
-    /// The peer's SYN, numbered `irs`, offers a window, which is not scaled.
+    /// Called when the peer's SYN, numbered `irs`, offers a window, which is not scaled.
     pub(super) fn on_syn(&mut self, irs: u64, window: u64) {
         self.window = SendWindow {
             end: self.snd_nxt + window,
@@ -141,7 +142,7 @@ impl Outbound {
         };
     }
 
-    /// Our SYN is acknowledged: data may flow.
+    /// Called when our SYN is acknowledged. From now on data may be sent.
     pub(super) fn on_established(
         &mut self,
         now: Instant,
@@ -157,8 +158,8 @@ impl Outbound {
         self.window.end.saturating_sub(self.snd_nxt)
     }
 
-    /// The sequence number of a segment without data: SND.NXT, unless what was sent lies beyond the
-    /// window, where a peer would not look at it (RFC 9293 §3.10.7.4, first check).
+    /// The sequence number of a segment without data: SND.NXT, or the right edge of the window if data was
+    /// sent beyond it, where the peer would not accept the segment (RFC 9293 §3.10.7.4, first check).
     pub(super) fn next_acceptable(&self) -> u64 {
         self.snd_nxt.min(self.window.end.max(self.snd_una))
     }
@@ -169,7 +170,7 @@ impl Outbound {
         piece.end() > self.window.end && self.flight().packets > 0
     }
 
-    /// Bytes that have not left.
+    /// The bytes that were not sent.
     pub(super) fn unsent(&self) -> u64 {
         self.buffer.end().saturating_sub(self.snd_nxt)
     }
@@ -182,7 +183,7 @@ impl Outbound {
         self.fin == Fin::Sent && self.snd_una == self.snd_nxt
     }
 
-    /// Whether something has not left for the first time.
+    /// Whether there are bytes, or a FIN, that were never sent.
     pub(super) fn has_unsent(&self) -> bool {
         self.fin != Fin::Sent && (self.unsent() > 0 || self.fin == Fin::Queued)
     }
@@ -192,12 +193,12 @@ impl Outbound {
         self.recovery.outstanding().is_empty() && !self.has_unsent()
     }
 
-    /// What loss recovery counts as in flight: whole units.
+    /// The flight as loss recovery counts it, in whole units.
     pub(super) fn flight(&self) -> Flight {
         self.recovery.outstanding().flight(PATH)
     }
 
-    /// The same without what an acknowledgement that ended within the oldest unit has covered.
+    /// The bytes in flight, without those of the oldest unit that a partial ACK has covered.
     pub(super) fn bytes_in_flight(&self) -> u64 {
         let oldest = self.recovery.outstanding().unit(self.recovery.outstanding().cumulative() + 1);
         let oldest = oldest.filter(|unit| unit.state() == UnitState::InFlight);
@@ -205,7 +206,7 @@ impl Outbound {
         self.flight().bytes - covered
     }
 
-    /// SACK blocks that a segment may bear; `None` if the peer does not understand them.
+    /// The most SACK blocks of a segment; `None` if SACK was not negotiated.
     pub(super) fn sack_limit(&self, has_timestamps: bool) -> Option<usize> {
         let limit = if has_timestamps { MAX_SACK_BLOCKS - 1 } else { MAX_SACK_BLOCKS };
         self.has_reports.then_some(limit)
@@ -219,7 +220,8 @@ impl Outbound {
             .map(|unit| unit.payload)
     }
 
-    /// The peer has dropped data that it had reported: its reports count as long as recovery believes them.
+    /// Called when the peer has dropped data that it had reported (reneging). Once loss recovery ignores its
+    /// reports, so does the connection.
     pub(super) const fn on_reneged(&mut self) {
         self.has_reports &= self.recovery.outstanding().believes_reports();
     }
@@ -231,7 +233,7 @@ impl Outbound {
         }
     }
 
-    /// Nothing will be sent any more.
+    /// Drops all data, because nothing will be sent any more.
     pub(super) fn clear(&mut self) {
         self.recovery.drain(drop);
         self.buffer.clear();
@@ -240,7 +242,7 @@ impl Outbound {
         self.probing.is_due = false;
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.buffer.release_memory();
         self.recovery.release_memory();

@@ -6,7 +6,7 @@ use crate::stream::Inserted;
 #[derive(Debug, Default)]
 pub(super) struct Owed {
     pub(super) reset: Option<Reset>,
-    /// A SYN, or in SYN-RECEIVED a SYN-ACK.
+    /// Whether a SYN is to be sent, or in SYN-RECEIVED a SYN-ACK.
     pub(super) syn: bool,
     pub(super) ack: bool,
     /// Acknowledgements without data to a peer that counts them (RFC 5681 §4.2), as it does not
@@ -34,11 +34,11 @@ impl Owed {
     }
 }
 
-/// Which RST.
+/// The kind of RST to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Reset {
-    /// <SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>: this connection is over.
+    /// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>`: ends this connection.
     Now,
-    /// <SEQ=SEG.ACK><CTL=RST>: the acknowledgement that came is of another one.
+    /// `<SEQ=SEG.ACK><CTL=RST>`: the answer to an acknowledgement that belongs to another connection.
     At(u32),
 }

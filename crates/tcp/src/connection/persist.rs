@@ -1,5 +1,4 @@
-//! Probing a closed window (RFC 9293 §3.8.6.1) and what is held back against silly windows
-//! (§3.8.6.2.1).
+//! Probing a closed window (RFC 9293 §3.8.6.1), and data held back to avoid silly windows (§3.8.6.2.1).
 
 use std::time::Duration;
 
@@ -10,8 +9,8 @@ use rexmit_recovery::{T3Event, Timeout, TimeoutKind, UnitState};
 use super::outbound::{Outbound, PATH, Probe};
 use super::{Connection, Context, Timer};
 
-/// The override timeout of RFC 9293 §3.8.6.2.1 (0.1 to 1 s): how long a small window that is open
-/// may hold back what is pushed.
+/// The override timeout of RFC 9293 §3.8.6.2.1 (0.1 to 1 s): how long pushed data may wait for a small window
+/// to grow.
 const OVERRIDE: Duration = Duration::from_millis(500);
 
 impl Connection {
@@ -36,9 +35,9 @@ impl Connection {
 }
 
 impl Outbound {
-    /// The probe of a closed window was answered: taken, or refused. Refused by a window that has
-    /// opened since, it is retransmitted at once. A window update sent before the probe arrived
-    /// says nothing about it: it comes sooner than a round trip, with no refusal before it.
+    /// Called when the probe of a closed window was answered, that is, accepted or refused. If it was refused
+    /// and the window is open now, it is retransmitted at once. A window update sent before the probe arrived
+    /// is no answer: it comes sooner than a round trip after the probe, with no refusal before it.
     pub(super) fn check_probe(&mut self, now: Instant, tracer: &mut Tracer<'_>) {
         let is_closed = self.is_window_closed_to_oldest();
         self.probing.is_closed_confirmed |= is_closed;
@@ -62,8 +61,10 @@ impl Outbound {
         }
     }
 
-    /// The timers of loss recovery that are due. Returns the expiry of a retransmission timer, and whether the
-    /// peer had shown meanwhile that it is there and its window closed.
+    /// Expires the timers of loss recovery that are due. If the retransmission timer was among them, returns
+    /// its expiry, and whether an ACK since the last expiry had confirmed that the peer's window is closed:
+    /// then the peer is alive, and the expiry counts as no failure while the application has the connection
+    /// open.
     pub(super) fn expire_recovery(
         &mut self,
         now: Instant,
@@ -85,7 +86,7 @@ impl Outbound {
         self.oldest().is_some_and(|piece| piece.end() > self.window.end)
     }
 
-    /// A new unit leaves, beyond the window.
+    /// Called when a new unit is sent beyond the window, as a probe.
     pub(super) fn on_probe_sent(&mut self, now: Instant, unit: u64) {
         self.probing.is_due = false;
         self.probing.is_closed_confirmed = false;

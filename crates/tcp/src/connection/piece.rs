@@ -6,7 +6,7 @@ pub(super) struct Piece {
     /// The sequence number of the first byte.
     pub(super) start: u64,
     pub(super) len: u32,
-    /// The FIN follows the last byte.
+    /// Whether the FIN follows the last byte.
     pub(super) has_fin: bool,
 }
 
@@ -16,7 +16,7 @@ impl Piece {
         self.start + u64::from(self.len) + u64::from(self.has_fin)
     }
 
-    /// This and `next`, which follows it.
+    /// The piece made of this one and `next`, which follows it.
     pub(super) const fn joined(self, next: Self) -> Self {
         Self { start: self.start, len: self.len + next.len, has_fin: next.has_fin }
     }

@@ -1,4 +1,4 @@
-//! Mechanisms for thin streams: what the application may change, and Nagle's algorithm.
+//! Mechanisms for thin streams: the calls of the application, and Nagle's algorithm.
 
 use rexmit_recovery::ThinConfig;
 

@@ -27,8 +27,8 @@ impl Reports {
     }
 }
 
-/// Sorts out the blocks of an acknowledgement of `ack`. One that is empty, turned round or beyond
-/// what was sent says nothing.
+/// Evaluates the SACK blocks of a segment that acknowledges `ack`. A block that is empty, reversed or beyond
+/// sent data is ignored.
 pub(super) fn blocks_of(out: &Outbound, ack: u64, blocks: &[(u32, u32)]) -> Reports {
     let mut reports = Reports::default();
     let place = |&(left, right): &(u32, u32)| {
@@ -53,7 +53,7 @@ pub(super) fn blocks_of(out: &Outbound, ack: u64, blocks: &[(u32, u32)]) -> Repo
     reports
 }
 
-/// The units that lie wholly in `left..right`, by binary search: they are contiguous.
+/// The units completely within `left..right`, by binary search: they are contiguous.
 fn units_within(out: &Outbound, left: u64, right: u64) -> Option<(u64, u64)> {
     let recovery = &out.recovery;
     let first = first_unit(out, |start, _| start >= left);
@@ -81,17 +81,18 @@ fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
 /// The content of a duplicate report.
 #[derive(Clone, Debug)]
 pub(super) enum Duplicates {
-    /// Nothing of which it is known whether it was sent more than once.
+    /// No duplicate, or one of which it is unknown whether it was sent more than once.
     None,
-    /// The network made a copy of something that was sent once.
+    /// A duplicate of data that was sent once: the network duplicated it.
     Unexplained,
     /// These units were sent more than once, and arrived more than once.
     Units(Vec<u64>),
 }
 
 impl Outbound {
-    /// The peer has received `left..right` more than once: each unit in it that was sent again was
-    /// a spurious retransmission or a redundant copy. If nothing of it was, the network made a copy.
+    /// Evaluates a report that the peer has received `left..right` more than once: each unit in it that was
+    /// sent again was a spurious retransmission or a redundant copy. If none was, the network duplicated a
+    /// segment.
     pub(super) fn duplicates_within(&mut self, left: u64, right: u64) -> Duplicates {
         let mut units = Vec::new();
         let known = self.retransmitted.as_mut().map_or(Known::Never, |retransmitted| {

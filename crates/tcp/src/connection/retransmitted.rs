@@ -1,5 +1,5 @@
-//! Retransmitted data, by its place in the stream: a duplicate report (RFC 2883) concerns
-//! sequence numbers, and of what loss recovery may have forgotten.
+//! The ranges of the stream that were retransmitted: a duplicate report (RFC 2883) concerns sequence numbers,
+//! also of units that loss recovery has forgotten.
 
 use std::collections::BTreeMap;
 
@@ -10,23 +10,24 @@ use super::piece::Piece;
 /// The retransmitted pieces, and the number of retransmissions of each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Retransmitted {
-    /// By start and unit.
+    /// The pieces by their first sequence number and unit, each with its number of retransmissions.
     pieces: BTreeMap<(u64, u64), (Piece, u32)>,
-    /// Of what begins below, something may be forgotten.
+    /// Ranges that begin below this may have been forgotten.
     forgotten_below: u64,
 }
 
-/// Whether what was reported as a duplicate had left more than once.
+/// Whether data reported as a duplicate was sent more than once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
-    /// It had, or this is forgotten.
+    /// It was retransmitted, or that is unknown.
     Maybe,
-    /// It was sent once.
+    /// It was sent only once.
     Never,
 }
 
 impl Retransmitted {
-    /// `piece`, which is `unit`, is retransmitted. Beyond [`LOG_CAPACITY`] the lowest is forgotten.
+    /// Called when `piece`, which is `unit`, is retransmitted. Beyond [`LOG_CAPACITY`] pieces, the lowest is
+    /// forgotten.
     pub(super) fn add(&mut self, piece: Piece, unit: u64) {
         let (_, times) = self.pieces.entry((piece.start, unit)).or_insert((piece, 0));
         *times = times.saturating_add(1);
@@ -37,8 +38,8 @@ impl Retransmitted {
         }
     }
 
-    /// `left..right` is reported as a duplicate: calls `on_unit` for each unit that lies within it and
-    /// retransmitted, once. Costs a search, and a pass over the entries within.
+    /// Evaluates a report of `left..right` as a duplicate: calls `on_unit` once for each retransmitted unit
+    /// within it. Costs a search, and a pass over the entries within.
     pub(super) fn report(&mut self, left: u64, right: u64, mut on_unit: impl FnMut(u64)) -> Known {
         let below = self.pieces.range(..(left, 0)).next_back();
         let mut is_known =
@@ -61,7 +62,7 @@ impl Retransmitted {
         self.pieces.len()
     }
 
-    /// Everything below `next` is forgotten, and no memory held.
+    /// Forgets all pieces, which are below `next`, and releases their memory.
     pub(super) fn release_memory(&mut self, next: u64) {
         *self = Self { pieces: BTreeMap::new(), forgotten_below: next };
     }

@@ -1,4 +1,4 @@
-//! Segments: what goes into the next one, as loss recovery says.
+//! Building the next segment, as loss recovery directs.
 
 use rexmit_core::Instant;
 use rexmit_core::trace::Tracer;
@@ -11,9 +11,9 @@ use super::{Connection, Context};
 use crate::event::CloseReason;
 
 impl Connection {
-    /// Consecutive timeouts end the connection (RFC 9293 §3.8.3, R2); a closed window that the peer
-    /// confirms does not count (§3.8.6.1, MUST-37) until the application is gone: nothing else could
-    /// end it then.
+    /// Aborts the connection after too many consecutive timeouts (RFC 9293 §3.8.3, R2). A closed window that
+    /// the peer acknowledges does not count (§3.8.6.1, MUST-37) until the application has closed the
+    /// connection, because nothing else would end it then.
     pub(super) fn on_retransmission_timeouts(&mut self, cx: &mut Context<'_>) {
         cx.around.unanswered.put_off(cx.now, &mut self.out.recovery);
         while let Some((timeout, is_confirmed)) = self.out.expire_recovery(cx.now, &mut cx.tracer())
@@ -38,7 +38,7 @@ pub(super) struct SegmentRoom {
     pub(super) retransmission: u32,
     /// Payload of new data, beside the reports that go with it.
     pub(super) new: u32,
-    /// Small segments wait for outstanding data.
+    /// Whether small segments wait for outstanding data.
     pub(super) nagle: bool,
 }
 
@@ -101,7 +101,7 @@ impl Outbound {
         Some(piece)
     }
 
-    /// Adds new data, or has copies of what was sent before it bundled with it.
+    /// Adds new data or, before it, copies of data in flight to be bundled with it.
     fn add_new(
         &mut self,
         now: Instant,
@@ -125,7 +125,8 @@ impl Outbound {
         Some(piece)
     }
 
-    /// An acknowledgement may have ended within it.
+    /// `piece` without the bytes that are already acknowledged: an acknowledgement may end in the middle of
+    /// it.
     fn without_acknowledged(&self, piece: Piece) -> Piece {
         let passed = self.snd_una.saturating_sub(piece.start).min(piece.len.into()) as u32;
         Piece { start: piece.start + u64::from(passed), len: piece.len - passed, ..piece }

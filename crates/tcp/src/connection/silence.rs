@@ -1,5 +1,4 @@
-//! The silence of the peer and its consequences: a probe (RFC 9293 §3.8.4), or giving
-//! memory back.
+//! The silence of the peer: keep-alive probes (RFC 9293 §3.8.4), and the release of unused memory.
 
 use std::time::Duration;
 
@@ -7,7 +6,7 @@ use rexmit_core::Instant;
 
 use crate::config::KeepAlive;
 
-/// After this time without a segment memory that is not in use goes back.
+/// The time without a segment after which unused memory is released.
 const QUIET: Duration = Duration::from_secs(5);
 /// A segment out of the window without data or FIN is answered at most this often: two ends that
 /// disagree would otherwise acknowledge each other for ever, and a SYN costs nothing.
@@ -17,7 +16,7 @@ const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     heard_at: Instant,
-    /// When a segment out of the window without data is answered again.
+    /// The time from which a segment without data outside the window is answered again.
     answers_from: Instant,
     /// Probes without an answer.
     probes: u32,
@@ -26,11 +25,11 @@ pub(super) struct Silence {
 /// The expiry of the probe timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
-    /// No silence that is long enough: it looks again then.
+    /// The silence is not long enough; check again at this time.
     Nothing(Instant),
-    /// A probe leaves, and it looks again then.
+    /// A probe is sent; check again at this time.
     Silence(Instant),
-    /// The peer does not answer.
+    /// The peer has not answered any keep-alive probe.
     Nobody,
 }
 
@@ -39,7 +38,7 @@ impl Silence {
         Self { heard_at: now, answers_from: Instant::ZERO, probes: 0 }
     }
 
-    /// The peer has been heard of.
+    /// Called when a segment of the peer has arrived.
     pub(super) const fn on_heard(&mut self, now: Instant) {
         self.heard_at = now;
         self.probes = 0;

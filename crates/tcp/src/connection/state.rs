@@ -1,14 +1,13 @@
-//! The states of a connection (RFC 9293 §3.3.2) and what may happen in each.
+//! The states of a connection (RFC 9293 §3.3.2), and what each allows.
 
-/// A state of RFC 9293 §3.3.2. LISTEN is not one of a connection here: a listener makes
-/// connections in SYN-RECEIVED.
+/// A state of RFC 9293 §3.3.2. LISTEN is not among them: a listener creates connections in SYN-RECEIVED.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
-    /// We asked for a connection.
+    /// Our SYN was sent.
     SynSent,
-    /// Both have asked; our SYN is not acknowledged.
+    /// Both SYNs were sent; ours is not acknowledged.
     SynReceived,
-    /// Data flows.
+    /// The connection is established.
     Established,
     /// We have finished sending; our FIN is not acknowledged.
     FinWait1,
@@ -27,7 +26,7 @@ pub enum State {
 }
 
 impl State {
-    /// The RFC's name.
+    /// The name in RFC 9293, such as "ESTABLISHED".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +43,8 @@ impl State {
         }
     }
 
-    /// What follows when our FIN is to leave (RFC 9293 §3.10.4). Before the connection is established it waits.
+    /// The state after the application has finished, when our FIN is to be sent (RFC 9293 §3.10.4). Before
+    /// the connection is established, the FIN waits.
     pub(super) const fn after_our_fin(self) -> Self {
         match self {
             Self::Established => Self::FinWait1,
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    /// What follows on the FIN of the peer (RFC 9293 §3.10.7.4, eighth check).
+    /// The state after the FIN of the peer (RFC 9293 §3.10.7.4, eighth check).
     pub(super) const fn after_peer_fin(self) -> Self {
         match self {
             Self::Established => Self::CloseWait,
@@ -68,7 +68,7 @@ impl State {
         !matches!(self, Self::SynSent | Self::SynReceived | Self::Closed)
     }
 
-    /// Whether data or a FIN may leave: also what was accepted before the application finished.
+    /// Whether data or a FIN may be sent, including data accepted before the application finished.
     pub(super) const fn may_send_data(self) -> bool {
         matches!(
             self,

@@ -1,24 +1,23 @@
-//! The timers of a connection beside the retransmission timer, which is the business of loss
-//! recovery.
+//! The timers of a connection other than the retransmission timer, which loss recovery owns.
 
 use rexmit_core::TimerKey;
 
 /// Names the timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Timer {
-    /// The SYN, or the SYN-ACK, is not answered.
+    /// The retransmission timer of the SYN or SYN-ACK.
     Syn,
     /// The delayed acknowledgement.
     Ack,
-    /// The next probe of a closed window, or what is held back against silly windows.
+    /// The next probe of a closed window, or data held back to avoid silly windows.
     Persist,
-    /// The peer has been silent.
+    /// The next keep-alive probe.
     KeepAlive,
-    /// FIN-WAIT-2 without an application.
+    /// The end of FIN-WAIT-2 after the application has closed the connection.
     FinWait,
     /// The end of TIME-WAIT.
     TimeWait,
-    /// Nothing has happened for a while: memory goes back.
+    /// Unused memory is released after a time without activity.
     Release,
 }
 

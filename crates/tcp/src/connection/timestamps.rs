@@ -7,7 +7,7 @@ use rexmit_core::serial::Serial;
 
 use crate::wire::Header;
 
-/// After this time TS.Recent says nothing any more (RFC 7323 §5.5: 24 days at a tick of 1 ms).
+/// TS.Recent is invalid after this time (RFC 7323 §5.5: 24 days at a tick of 1 ms).
 const RECENT_IS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// The tick of TSval.
@@ -34,7 +34,7 @@ impl TimestampState {
         Self { recent, recent_since: now, first_sent }
     }
 
-    /// TS.Recent: what is echoed.
+    /// TS.Recent, the timestamp to echo.
     pub(super) const fn recent(&self) -> u32 {
         self.recent
     }
@@ -45,8 +45,8 @@ impl TimestampState {
         Serial(value).is_before(Serial(self.recent)) && now - self.recent_since <= RECENT_IS_VALID
     }
 
-    /// An acceptable segment that begins at or before what was acknowledged last bore `value`
-    /// (RFC 7323 §4.3 (2): with delayed acknowledgements the earliest one is echoed).
+    /// Called when an acceptable segment that begins at or before the last acknowledged byte carried `value`
+    /// (RFC 7323 §4.3 (2): with delayed ACKs the earliest timestamp is echoed).
     pub(super) fn on_segment(&mut self, now: Instant, value: u32) {
         let is_expired = now - self.recent_since > RECENT_IS_VALID;
         if is_expired || !Serial(value).is_before(Serial(self.recent)) {
@@ -55,14 +55,14 @@ impl TimestampState {
         }
     }
 
-    /// The round-trip time that the echo in a segment tells (RFC 7323 §4): for what was retransmitted the
-    /// clock alone cannot tell. An echo of what a delayed acknowledgement covered is that of the earliest
-    /// segment, so that it includes the delay.
+    /// The round trip time from the timestamp echo in a segment (RFC 7323 §4), which is unambiguous also for
+    /// retransmitted data. The echo of a delayed ACK is that of the earliest segment, so that the sample
+    /// includes the delay.
     pub(super) fn round_trip_by_echo(&self, clock: u32, header: &Header) -> Option<Duration> {
         self.round_trip(clock, header.options.timestamps?.echo_reply)
     }
 
-    /// The round-trip time that an echo of ours tells, unless we never sent it.
+    /// The round trip time from an echo of our timestamp; `None` if we never sent it.
     pub(super) fn round_trip(&self, clock: u32, echo_reply: u32) -> Option<Duration> {
         let elapsed = clock.wrapping_sub(echo_reply);
         let since_first = clock.wrapping_sub(self.first_sent);

@@ -112,8 +112,8 @@ impl Connection {
         true
     }
 
-    /// A segment that the peer must answer: before what it expects, and empty
-    /// (RFC 9293 §3.8.4).
+    /// Writes a keep-alive probe, which the peer must answer: an empty segment before the sequence number
+    /// that it expects (RFC 9293 §3.8.4).
     fn write_keep_alive(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
         if !std::mem::take(&mut self.owed.keep_alive) {
             return false;
@@ -123,7 +123,7 @@ impl Connection {
         true
     }
 
-    /// What every segment after the SYNs bears.
+    /// The header of a segment after the SYNs.
     fn header(&mut self, cx: &Context<'_>, sequence: u64, flags: Flags) -> Header {
         let room = self.inbound.room(self.out.segment_bytes);
         let window = self.inbound.window.offer(room);
@@ -150,8 +150,8 @@ impl Connection {
         }
     }
 
-    /// An acknowledgement was sent with a segment; if it could not report everything, another has to
-    /// follow.
+    /// Called when an acknowledgement was sent with a segment; if it could not report everything, another has
+    /// to follow.
     fn on_ack_sent(&mut self, is_told: bool) {
         self.inbound.last_ack_sent = self.inbound.rcv_nxt();
         self.owed.ack &= !is_told;

@@ -1,7 +1,7 @@
-//! The window that we offer (RFC 9293 §3.8.6.2.2, RFC 7323 §2): never taken back, and never opened
-//! by less than is worth a segment.
+//! The window that we advertise (RFC 9293 §3.8.6.2.2, RFC 7323 §2): it never shrinks, and it opens only by
+//! amounts that are worth a segment.
 
-/// The right edge of what the peer may send.
+/// The window advertised to the peer, by its right edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfferedWindow {
     /// The sequence number after the last that was ever offered (RCV.NXT + RCV.WND).
@@ -10,7 +10,7 @@ pub(super) struct OfferedWindow {
     shift: u8,
 }
 
-/// What there is room for.
+/// The room in the receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// RCV.NXT.
@@ -22,7 +22,7 @@ pub(super) struct Room {
 }
 
 impl OfferedWindow {
-    /// Nothing was offered beyond `edge`.
+    /// A window whose right edge is `edge`.
     pub(super) const fn new(edge: u64, shift: u8) -> Self {
         Self { edge, shift }
     }
@@ -32,16 +32,16 @@ impl OfferedWindow {
         self.edge
     }
 
-    /// How far the edge could go now, in steps of the scale.
+    /// The right edge that the window could have now, in steps of the scale.
     fn candidate(&self, room: Room) -> u64 {
         let window = (room.free as u64 >> self.shift).min(u16::MAX.into()) << self.shift;
         room.rcv_nxt + window
     }
 
-    /// What goes into the window field now. A window that stays is rounded up where there is room
-    /// for that, since rounding it down seems to take back what was offered. Without one it
-    /// is rounded down (RFC 7323 §2.4), and what was offered is still taken: many small segments,
-    /// each followed by a rounding up, would move the edge beyond any limit.
+    /// The value of the window field of the next segment. A window that stays the same is rounded up if there
+    /// is room, since rounding it down would seem to shrink it. Without room it is rounded down (RFC 7323
+    /// §2.4), and data up to the edge announced before is still accepted: if it were rounded up, many small
+    /// segments would move the edge beyond any limit.
     pub(super) fn offer(&mut self, room: Room) -> u16 {
         let candidate = self.candidate(room);
         if candidate >= self.edge + room.step {
@@ -56,8 +56,8 @@ impl OfferedWindow {
         field
     }
 
-    /// Whether the peer ought to be told that the application has made room: the window has
-    /// doubled at least.
+    /// Whether a window update is worth a segment, after the application has read data: the window has at
+    /// least doubled.
     pub(super) fn is_worth_an_update(&self, room: Room) -> bool {
         let candidate = self.candidate(room);
         let left = self.edge.saturating_sub(room.rcv_nxt);

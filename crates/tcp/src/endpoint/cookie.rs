@@ -1,14 +1,13 @@
-//! SYN cookies: what a full backlog would have to remember between SYN and ACK, given to the peer
-//! to keep (RFC 4987 §3.6).
+//! SYN cookies: the state between SYN and ACK, which a full backlog has no room for, is encoded in the
+//! SYN-ACK and returned by the peer (RFC 4987 §3.6).
 //!
-//! The initial sequence number is a keyed hash of both ends, the peer's initial sequence number and
-//! the time, with an index of its MSS in the lowest three bits. Window scale and SACK stand in the
-//! lowest bits of the timestamp, which the peer echoes; without timestamps they are given up.
+//! The initial sequence number is a keyed hash of both ends, the peer's initial sequence number and the time,
+//! with an index of its MSS in the lowest three bits. Window scale and SACK are in the lowest bits of the
+//! timestamp, which the peer echoes; without timestamps the connection has neither.
 //!
-//! 29 bits are left for the hash. An attacker who guesses them gets a connection from an address that is
-//! not his, as he would with any initial sequence number; therefore nothing but a lately full
-//! backlog makes us look at cookies at all. The bits in the timestamp are not covered: they say
-//! only what the peer itself can do, and it alone suffers if it changes them.
+//! 29 bits are left for the hash. An attacker who guesses them gets a connection from a forged address, as
+//! with any initial sequence number; therefore cookies are only accepted while the backlog was full recently.
+//! The hash does not cover the bits in the timestamp: they only describe the peer's own capabilities.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -34,7 +33,7 @@ const OPTION_BITS: u32 = 0b1_1111;
 const SACK_BIT: u32 = 0b1_0000;
 const NO_SCALE: u32 = 15;
 
-/// See the module.
+/// The SYN cookies of an endpoint.
 #[derive(Debug)]
 pub(super) struct Cookies {
     key: SecretKey,
@@ -47,18 +46,18 @@ pub(super) struct Cookies {
 pub(super) struct Opened {
     /// The SYN, with the options that the cookie kept.
     pub(super) syn: Header,
-    /// Its whole hash, by which [`Cookies::accept`] remembers it.
+    /// The whole hash of the cookie, by which [`Cookies::accept`] remembers it.
     mark: u64,
 }
 
 /// Why the acknowledgement in a segment is no good cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
-    /// None were made lately.
+    /// No cookie was sent recently.
     NoneInUse,
-    /// It has made a connection.
+    /// The cookie was used already.
     Used,
-    /// It is forged, or too old, or the segment is not the first.
+    /// The cookie is forged or too old, or the segment is not the first of the connection.
     Unknown,
 }
 
@@ -118,19 +117,20 @@ impl Cookies {
         Ok(Opened { syn, mark })
     }
 
-    /// It has made a connection: it makes no other, however often the network delivers it.
+    /// Marks the cookie as used, so that it creates no other connection, however often the network delivers
+    /// it.
     pub(super) fn accept(&mut self, now: Instant, opened: &Opened) {
         self.accepted.remember(now, opened.mark);
     }
 
-    /// The period stands for a secret of its own: without the key nothing can be learned about its
-    /// hashes from those of others.
+    /// The hash of a cookie. The period acts as a separate secret: without the key, its hashes cannot be
+    /// derived from those of other periods.
     fn hash(&self, period: u64, tuple: &FourTuple, irs: u32, index: u32) -> u64 {
         self.key.hash((period, tuple, irs, index))
     }
 }
 
-/// `syn` with what a cookie can keep: an MSS that is said, and the options in the timestamp.
+/// `syn` reduced to what a cookie can encode: an MSS of the table, and the options in the timestamp.
 pub(super) fn kept(syn: &Header, is_v6: bool, with_timestamps: bool) -> Header {
     let default = if is_v6 { MSS[3] } else { MSS[1] };
     let mss = Some(syn.options.mss.unwrap_or(default));

@@ -1,7 +1,7 @@
-//! What tells one connection from another, and hashes of it under secret keys.
+//! The four-tuple that identifies a connection, and hashes of it with secret keys.
 //!
-//! The remote half is chosen by the sender of a packet. Under a secret key an attacker
-//! cannot choose values that fall into one place of a table, or guess what is made from them.
+//! The remote half is chosen by the sender of a packet. With a secret key an attacker cannot choose values
+//! that collide in a table, or guess values derived from the hash.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,7 +23,7 @@ impl FourTuple {
         Self { local: (local.ip(), local.port()), remote: (remote.ip(), remote.port()) }
     }
 
-    /// That of a segment which arrived over `route`.
+    /// The four-tuple of a segment that arrived over `route`.
     pub(super) fn of_arrival(route: Route, header: &Header) -> Self {
         Self {
             local: (route.local.ip(), header.destination_port),
@@ -70,7 +70,7 @@ fn is_one_host(address: IpAddr) -> bool {
 }
 
 impl Hash for FourTuple {
-    /// In as few words as possible, as it is done for each segment.
+    /// Hashes as few words as possible, because this is done for each segment.
     fn hash<H: Hasher>(&self, state: &mut H) {
         for (address, port) in [self.local, self.remote] {
             match address {
@@ -109,7 +109,7 @@ impl SecretKey {
     }
 }
 
-/// For the places of a table, which are not observable: fewer rounds are enough.
+/// The hash of tables, whose places are not observable from outside, so that fewer rounds suffice.
 impl BuildHasher for SecretKey {
     type Hasher = SipHasher13;
 

@@ -1,13 +1,13 @@
-//! The names of connections.
+//! Ids of connections.
 
 use rexmit_core::table::Key;
 
-/// Names a connection of an endpoint. An id is not used again for another connection.
+/// The id of a connection of an endpoint. It is never used again for another connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionId(pub(super) Key);
 
 impl ConnectionId {
-    /// The number that trace events bear; it is used again after the connection is gone.
+    /// The number of the connection in trace events. It may be used again after the connection has ended.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.0.index()

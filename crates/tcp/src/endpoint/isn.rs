@@ -1,5 +1,5 @@
-//! Where sequence numbers and timestamps of a connection begin: somewhere that others cannot guess,
-//! and after where the connection before it, between the same two ends, left off.
+//! The initial sequence number and timestamp of a connection: not predictable for others, and above those of
+//! the last connection between the same two ends.
 
 use rexmit_core::{Instant, Seed};
 
@@ -8,7 +8,7 @@ use super::four_tuple::{FourTuple, SecretKey};
 /// The clock of sequence numbers (RFC 9293 §3.4.1).
 const TICK_NANOS: u64 = 4_000;
 
-/// See the module.
+/// The generator of initial sequence numbers and timestamps.
 #[derive(Debug)]
 pub(super) struct Beginnings {
     sequence_key: SecretKey,
@@ -17,7 +17,7 @@ pub(super) struct Beginnings {
 }
 
 impl Beginnings {
-    /// With `fixed`, every initial sequence number is that.
+    /// Creates the generator. `fixed`, if given, is every initial sequence number.
     pub(super) fn new(seed: &Seed, fixed: Option<u32>) -> Self {
         Self {
             sequence_key: SecretKey::new(seed, "initial sequence"),
@@ -32,8 +32,8 @@ impl Beginnings {
         self.fixed.unwrap_or_else(|| clock.wrapping_add(self.sequence_key.hash(tuple) as u32))
     }
 
-    /// The offset that is added to the clock to make TSval (RFC 7323 §5.4): the same for each connection
-    /// between two ends, so that timestamps tell a later one from an earlier (RFC 6191).
+    /// The offset of TSval from the clock (RFC 7323 §5.4). It is the same for all connections between two
+    /// ends, so that timestamps distinguish a later connection from an earlier one (RFC 6191).
     pub(super) fn timestamp_offset(&self, tuple: &FourTuple) -> u32 {
         self.timestamp_key.hash(tuple) as u32
     }

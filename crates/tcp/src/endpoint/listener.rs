@@ -1,5 +1,4 @@
-//! Listening ports, and what a segment does that arrives for one and for no connection (RFC 9293
-//! §3.10.7.2).
+//! Listening ports, and segments for them that belong to no connection (RFC 9293 §3.10.7.2).
 
 use std::sync::Arc;
 
@@ -31,9 +30,8 @@ impl Listener {
 }
 
 impl Endpoint {
-    /// Accepts connections to `port` on every local address, with the endpoint's configuration of
-    /// connections or one of their own. Each that is established tells so by
-    /// [`Event::Connected`](crate::Event::Connected).
+    /// Accepts connections to `port` on every local address, with the configuration `config` or, if `None`,
+    /// that of the endpoint. [`Event::Connected`](crate::Event::Connected) reports each that is established.
     ///
     /// # Errors
     /// See [`ListenError`].
@@ -54,13 +52,13 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Accepts no more connections to `port`. Those that are established live on, and those whose
-    /// handshake is under way are still established.
+    /// Stops accepting connections to `port`. Established connections are unchanged, and handshakes in
+    /// progress are completed.
     pub fn stop_listening(&mut self, port: u16) {
         self.listeners.remove(&port);
     }
 
-    /// A segment arrived for a listening port and no connection.
+    /// Called when a segment arrived for a listening port and no connection.
     pub(super) fn on_listen(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         let flags = segment.header.flags;
         if flags.has(Flags::RST) {
@@ -72,7 +70,9 @@ impl Endpoint {
         }
     }
 
-    /// Begins a connection with a peer that sent a SYN, with a sequence number not before `floor`.
+    /// Begins a connection with a peer that sent a SYN, or answers with a SYN cookie if the backlog is full.
+    /// `floor` is given if the SYN reopens a connection in TIME-WAIT: our initial sequence number is not
+    /// before it.
     pub(super) fn accept(
         &mut self,
         now: Instant,

@@ -10,7 +10,7 @@ use rexmit_recovery::Share;
 use super::four_tuple::{FourTuple, SecretKey};
 use crate::connection::{Connection, State};
 
-/// A connection, and what the endpoint knows of it.
+/// A connection, with the endpoint's state of it.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) connection: Box<Connection>,
@@ -19,7 +19,7 @@ pub(super) struct Slot {
     pub(super) is_entered: bool,
     /// The listening port whose backlog it counts against.
     pub(super) half_open_at: Option<u16>,
-    /// Whether the application has heard, or will hear, of it.
+    /// Whether the application got an event of the connection, or will get one.
     pub(super) is_announced: bool,
     pub(super) unanswered: Share,
 }
@@ -43,14 +43,14 @@ impl Slot {
         }
     }
 
-    /// Whether it has nothing left to do.
+    /// Whether the connection can be removed.
     pub(super) fn is_over(&self) -> bool {
         let is_handed_over = !self.is_entered && self.connection.state() == State::TimeWait;
         is_handed_over || self.connection.is_over()
     }
 }
 
-/// See the module.
+/// The table that finds the connections of an endpoint by addresses and ports.
 #[derive(Debug)]
 pub(super) struct Lookup {
     by_tuple: HashMap<FourTuple, u32, SecretKey>,
@@ -67,7 +67,7 @@ impl Lookup {
         self.by_tuple.get(tuple).copied()
     }
 
-    /// As [`Self::by_tuple`], for a segment that arrived for one of the connections in `table`.
+    /// As [`Self::by_tuple`], for a received segment; `table` has the connections.
     pub(super) fn of_segment(&mut self, table: &Table<Slot>, tuple: &FourTuple) -> Option<u32> {
         let is_its_own = |slot: &Slot| slot.is_entered && slot.tuple == *tuple;
         if table.get(self.latest).is_some_and(is_its_own) {

@@ -1,4 +1,4 @@
-//! The edge of an endpoint: packets and time in, packets and events out (RFC 9293 §3.10.7).
+//! The API boundary of an endpoint: packets and time in, packets and events out (RFC 9293 §3.10.7).
 
 use rexmit_core::{Instant, Machine, Route};
 

@@ -1,5 +1,4 @@
-//! An endpoint: a host's TCP, all connections on it, and the way of a segment to the one it is for
-//! (RFC 9293 §3.10.7).
+//! An endpoint: a host's TCP, all its connections, and the dispatch of segments to them (RFC 9293 §3.10.7).
 
 mod cookie;
 mod four_tuple;
@@ -113,11 +112,11 @@ impl std::fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint whose sequence numbers, ports and secrets come from `seed`: of full entropy on a
-    /// network, fixed in a simulation.
+    /// An endpoint whose sequence numbers, ports and secrets are drawn from `seed`, which must have full
+    /// entropy on a real network; in a simulation it is fixed.
     ///
     /// # Errors
-    /// The first field of `config` that makes no sense.
+    /// If a value of `config` is out of range.
     pub fn new(config: EndpointConfig, seed: &Seed) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
@@ -144,12 +143,12 @@ impl Endpoint {
         })
     }
 
-    /// Begins a connection from `local`, whose port may be 0 for an ephemeral one, to `remote`,
-    /// with the endpoint's configuration of connections.
-    /// [`Event::Connected`](crate::Event::Connected) or [`Event::Closed`](crate::Event::Closed)
-    /// tells the outcome.
+    /// Begins a connection from `local`, whose port may be 0 for an ephemeral one, to `remote`, with the
+    /// endpoint's configuration of connections. [`Event::Connected`](crate::Event::Connected) or
+    /// [`Event::Closed`](crate::Event::Closed) reports the result.
     ///
-    /// Bytes can be sent at once; they leave when the connection is established.
+    /// Bytes can be given to [`send`](Self::send) at once; they are transmitted when the connection is
+    /// established.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -163,7 +162,7 @@ impl Endpoint {
         self.connect_with(now, local, remote, config)
     }
 
-    /// As [`Self::connect`], with a configuration of its own.
+    /// As [`Self::connect`], with the configuration `config` for this connection.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -233,8 +232,8 @@ impl Endpoint {
         }
     }
 
-    /// Accepts bytes for the peer of `id` up to the free room, and returns their number. None, of
-    /// some, means to wait for [`Event::Writable`](crate::Event::Writable).
+    /// Accepts as many of `bytes` as the send buffer has room for, and returns their number. If that is 0 for
+    /// a non-empty slice, wait for [`Event::Writable`](crate::Event::Writable).
     ///
     /// # Errors
     /// See [`SendError`]; nothing was accepted.
@@ -249,8 +248,8 @@ impl Endpoint {
             .unwrap_or(Err(SendError::UnknownConnection))
     }
 
-    /// Takes bytes that arrived from the peer of `id` into `into`, and returns how many. None, with
-    /// room for some, means that the peer has finished sending.
+    /// Reads received bytes into `into`, and returns their number. 0 for a non-empty slice means that the
+    /// peer has finished sending.
     ///
     /// # Errors
     /// See [`ReceiveError`].
@@ -266,9 +265,9 @@ impl Endpoint {
         received.unwrap_or(Err(ReceiveError::UnknownConnection))
     }
 
-    /// As [`Self::receive`], but lends the next bytes to `read`, which returns how many of them it
-    /// has taken, instead of copying them: not necessarily all that have arrived, and none, without
-    /// a call of `read`, at the end of the peer's data.
+    /// As [`Self::receive`] without copying: `read` gets the next bytes, and returns how many of them it has
+    /// consumed. The slice need not have all received bytes. At the end of the peer's data `read` is not
+    /// called, and the result is 0.
     ///
     /// # Errors
     /// See [`ReceiveError`].
@@ -284,16 +283,15 @@ impl Endpoint {
         received.unwrap_or(Err(ReceiveError::UnknownConnection))
     }
 
-    /// Finishes sending: the peer is told the end after everything that was accepted. Its own data
-    /// still arrives.
+    /// Finishes sending: a FIN follows the accepted bytes. Data of the peer is still received.
     pub fn finish(&mut self, now: Instant, id: ConnectionId) {
         if let Some(index) = self.index_of(id) {
             self.call(now, index, Connection::finish);
         }
     }
 
-    /// Leaves the connection: sending is finished as by [`Self::finish`], what has arrived is
-    /// discarded, and if more arrives the connection is reset (RFC 9293 §3.6.1).
+    /// Closes the connection in both directions: sending is finished as by [`Self::finish`], received bytes
+    /// are discarded, and if more arrive the connection is reset (RFC 9293 §3.6.1).
     pub fn close(&mut self, now: Instant, id: ConnectionId) {
         if let Some(index) = self.index_of(id) {
             self.call(now, index, Connection::close);
@@ -301,7 +299,7 @@ impl Endpoint {
         }
     }
 
-    /// Changes what the connection does about loss while it is thin, from now on.
+    /// Sets the mechanisms of the connection while it is thin.
     ///
     /// # Errors
     /// See [`ThinError`].
@@ -316,21 +314,21 @@ impl Endpoint {
             .unwrap_or(Err(ThinError::UnknownConnection))
     }
 
-    /// Ends the connection at once, and tells the peer by a RST. What was not delivered is lost.
+    /// Resets the connection at once (RST). Undelivered data is lost.
     pub fn abort(&mut self, now: Instant, id: ConnectionId) {
         if let Some(index) = self.index_of(id) {
             self.call(now, index, Connection::abort);
         }
     }
 
-    /// Counters of the connection, while its id is good; the final ones right after
-    /// [`Event::Closed`](crate::Event::Closed) was taken.
+    /// The counters of the connection; `None` if its id is invalid. Right after
+    /// [`Event::Closed`](crate::Event::Closed) was returned they are final.
     #[must_use]
     pub fn statistics(&self, id: ConnectionId) -> Option<ConnectionStatistics> {
         self.table.find(id.0).map(|slot| slot.connection.statistics())
     }
 
-    /// The state of the connection, while its id is good.
+    /// The state of the connection; `None` if its id is invalid.
     #[must_use]
     pub fn state(&self, id: ConnectionId) -> Option<State> {
         self.table.find(id.0).map(|slot| slot.connection.state())
@@ -342,25 +340,25 @@ impl Endpoint {
         &self.around.statistics
     }
 
-    /// Sends the events of all connections to `sink` from now on; `None` switches the trace off.
+    /// Sends the trace events of all connections to `sink`; `None` disables tracing.
     pub fn set_trace(&mut self, sink: Option<Box<dyn TraceSink>>) {
         self.around.sink = sink;
     }
 
-    /// How many connections there are: half-open ones, and those that ended and are not read to the
-    /// end, included; those in TIME-WAIT, of which only the memory is kept, not.
+    /// The number of connections, including those being set up, and ended ones whose data was not all read;
+    /// without those in TIME-WAIT.
     #[must_use]
     pub const fn connection_count(&self) -> usize {
         self.table.len()
     }
 
-    /// How many connections are remembered in TIME-WAIT.
+    /// The number of connections in TIME-WAIT.
     #[must_use]
     pub fn time_wait_count(&self) -> usize {
         self.time_waits.len()
     }
 
-    /// Whether no connection has anything queued, outstanding or owed to its peer.
+    /// Whether no connection has queued or outstanding data, or a segment to send.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.replies.is_empty() && self.table.iter().all(|slot| slot.connection.is_idle())
@@ -389,8 +387,8 @@ impl Endpoint {
         self.table.insert(slot);
     }
 
-    /// Enters what may have changed about the connection `index`: when it is due, whether it counts
-    /// as half-open, and whether segments are still for it.
+    /// Updates the tables after a call of the connection `index`: its deadline, whether it is half-open, and
+    /// whether segments still belong to it.
     fn settle(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.table.update(index) else { return };
         if let Some(port) = slot.half_open_at.filter(|_| !slot.connection.is_half_open()) {

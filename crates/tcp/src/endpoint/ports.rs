@@ -1,5 +1,5 @@
-//! Ephemeral ports by double hashing (RFC 6056 §3.3.4): for each peer they go up one by one from
-//! where others cannot guess, so that none is used again before all were.
+//! Ephemeral ports by double hashing (RFC 6056 §3.3.4): for each peer they increase by one from a start that
+//! others cannot predict, so that no port is used again before all others.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,7 +10,7 @@ use super::four_tuple::SecretKey;
 /// Counters, each shared by the peers that fall on it (TABLE_LENGTH).
 const COUNTERS: usize = 1024;
 
-/// See the module.
+/// The generator of ephemeral ports.
 #[derive(Debug)]
 pub(super) struct EphemeralPorts {
     first: u16,

@@ -7,7 +7,7 @@ use super::{Endpoint, Reply};
 use crate::wire::{Flags, Header, Segment};
 
 impl Endpoint {
-    /// A segment arrived that is nobody's.
+    /// Called when a segment arrived that belongs to no connection.
     pub(super) fn on_unknown(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         self.around.statistics.strays += 1;
         let Some(header) = reset_for(segment) else { return };
@@ -25,7 +25,7 @@ impl Endpoint {
     }
 }
 
-/// The RST that tells the sender of `segment` that there is no connection; a RST gets none.
+/// The RST that answers `segment`, which belongs to no connection; `None` if it is a RST itself.
 fn reset_for(segment: &Segment<'_>) -> Option<Header> {
     let header = &segment.header;
     if header.flags.has(Flags::RST) {

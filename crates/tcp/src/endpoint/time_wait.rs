@@ -1,5 +1,5 @@
-//! Connections in TIME-WAIT (RFC 9293 §3.3.2, §3.10.7.4), in as few bytes as will do: what is
-//! needed to acknowledge the peer's FIN again, and to tell a new SYN from an old one.
+//! Connections in TIME-WAIT (RFC 9293 §3.3.2, §3.10.7.4), stored in few bytes: enough to acknowledge the
+//! peer's FIN again, and to distinguish a new SYN from an old one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(super) struct TimeWait {
     /// Twice the maximum segment lifetime.
     life: Duration,
     until: Instant,
-    /// Its key in `deadlines`: not later than `until`.
+    /// The entry's key in `deadlines`, never later than `until`.
     scheduled: (Instant, u64),
 }
 
@@ -29,19 +29,19 @@ pub(super) struct TimeWait {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Nothing,
-    /// An acknowledgement of where both sides left off.
+    /// Send an ACK with the final sequence numbers.
     Acknowledge,
-    /// It is a SYN of a new connection; the sequence number is the first that it must not begin
-    /// before.
+    /// The SYN begins a new connection, whose initial sequence number must be at least this.
     Reopen(u32),
 }
 
-/// See the module. No operation costs more for the connections it is not about.
+/// The connections in TIME-WAIT. The cost of an operation does not grow with the number of connections that
+/// it does not concern.
 #[derive(Debug)]
 pub(super) struct TimeWaits {
     entries: HashMap<FourTuple, TimeWait, SecretKey>,
     deadlines: BTreeMap<(Instant, u64), FourTuple>,
-    /// Tells entries with the same deadline apart.
+    /// Distinguishes entries with the same deadline.
     next_number: u64,
     max: usize,
 }
@@ -64,8 +64,8 @@ impl TimeWaits {
         self.entries.contains_key(tuple)
     }
 
-    /// A connection has entered TIME-WAIT. Returns whether the oldest was forgotten for it, or, if
-    /// none are to be remembered, itself.
+    /// Adds a connection that has entered TIME-WAIT. Returns whether one was forgotten early: the oldest, if
+    /// the table is full, or this one, if the table may have no entries.
     pub(super) fn insert(
         &mut self,
         now: Instant,
@@ -115,8 +115,8 @@ impl TimeWaits {
         }
     }
 
-    /// What `segment` calls for, and the acknowledgement in case it does; none if there is no such
-    /// connection. A new one would take timestamps or not.
+    /// How to answer `segment`, with the ACK to send if that is the answer; `None` if no connection in
+    /// TIME-WAIT has this tuple. `takes_timestamps`: whether a new connection would use timestamps.
     pub(super) fn on_segment(
         &mut self,
         now: Instant,
@@ -130,8 +130,7 @@ impl TimeWaits {
 }
 
 impl Endpoint {
-    /// The connection `index` is in TIME-WAIT: once it has no other duty, it becomes an entry that
-    /// takes less room.
+    /// Replaces the connection `index` by a smaller entry, if it is in TIME-WAIT and has nothing else to do.
     pub(super) fn hand_over(&mut self, now: Instant, index: u32) {
         let Some((_, slot)) = self.table.get_mut(index) else { return };
         let Some(seed) = slot.connection.time_wait() else { return };
@@ -153,7 +152,7 @@ impl Endpoint {
         self.time_waits.on_segment(now, tuple, segment, takes_timestamps)
     }
 
-    /// A segment arrived for a connection in TIME-WAIT.
+    /// Called when a segment arrived for a connection in TIME-WAIT.
     pub(super) fn on_time_wait(
         &mut self,
         now: Instant,

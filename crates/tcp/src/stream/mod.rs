@@ -1,5 +1,5 @@
-//! The two byte streams of a connection: outgoing and incoming. Knows
-//! sequence numbers, unwrapped, and nothing of segments.
+//! The outgoing and the incoming byte stream of a connection, by unwrapped sequence numbers. Nothing here
+//! depends on segments.
 
 mod receive_buffer;
 mod ring;

@@ -1,24 +1,23 @@
-//! Bytes that arrived: those in order wait for the application, those beyond a gap for the gap to
-//! close. Both lie in one ring at the place where the application will find them, so that a byte is
-//! copied once on its way in and once on its way out.
+//! Received bytes: those in order wait for the application, those beyond a gap for the gap to be filled. Both
+//! are in one ring, at their final place, so that a byte is copied once when received and once when read.
 
 use rexmit_core::RangeSet;
 
 use super::ring::Ring;
 use crate::wire::{MAX_SACK_BLOCKS, SackBlocks};
 
-/// What became of the bytes of a segment.
+/// The result of inserting the bytes of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Inserted {
-    /// By how many bytes what is in order grew.
+    /// By how many bytes the data received in order grew.
     pub(crate) advanced: u64,
-    /// Part of a gap was closed.
+    /// Whether a part of a gap was filled.
     pub(crate) has_filled: bool,
-    /// It lies, in part, beyond a gap.
+    /// Whether some of the bytes are beyond a gap.
     pub(crate) is_beyond_gap: bool,
     /// The first run of bytes in it that had arrived before, and the one after its last.
     pub(crate) duplicate: Option<(u64, u64)>,
-    /// It was not taken, for one of the limits.
+    /// Whether the segment was dropped because of a limit.
     pub(crate) is_dropped: bool,
 }
 
@@ -29,14 +28,14 @@ impl Inserted {
     }
 }
 
-/// See the module. Bytes that were taken are never dropped.
+/// The received bytes that the application has not read. Accepted bytes are never dropped.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffer {
     /// The next sequence number in order.
     next: u64,
     /// Unread bytes up to `next`, and behind them those held at their places.
     ring: Ring,
-    /// How many are in order.
+    /// The number of bytes in order, which can be read.
     readable: usize,
     /// Sequence numbers beyond a gap.
     held: RangeSet,
@@ -78,7 +77,7 @@ impl ReceiveBuffer {
         self.next - self.readable as u64
     }
 
-    /// Where the bytes that are kept lie in the ring.
+    /// The ranges of the ring that contain bytes.
     fn runs(&self) -> impl Iterator<Item = (usize, usize)> {
         let place = |sequence: u64| (sequence - self.base()) as usize;
         let held = self.held.iter().map(move |run| (place(*run.start()), place(run.end() + 1)));
@@ -153,7 +152,7 @@ impl ReceiveBuffer {
         });
     }
 
-    /// Data that is in order now is no longer held.
+    /// Makes data readable that was beyond a gap and is in order now. Returns how many bytes.
     fn absorb(&mut self) -> u64 {
         let Some(first) = self.held.first().filter(|range| *range.start() <= self.next) else {
             return 0;
@@ -165,7 +164,8 @@ impl ReceiveBuffer {
         advanced
     }
 
-    /// The range around `sequence` is the newest; the others that it has swallowed are forgotten.
+    /// Makes the range that contains `sequence` the most recent one for SACK, and forgets the recent ones
+    /// that it now contains.
     fn note_recent(&mut self, sequence: u64) {
         let Some(range) = self.held.iter_from(sequence).next() else { return };
         let mut recent = [0; MAX_SACK_BLOCKS];
@@ -226,19 +226,19 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Forgets what the application has not taken: it is gone.
+    /// Discards unread data, because the application has closed the connection.
     pub(crate) fn discard(&mut self) {
         self.readable = 0;
         self.ring = Ring::default();
         self.held = RangeSet::new();
     }
 
-    /// Data beyond a gap will never be complete: the connection has ended.
+    /// Drops the data beyond gaps, because the connection has ended and the gaps will not be filled.
     pub(crate) fn discard_held(&mut self) {
         self.held = RangeSet::new();
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         let mut ring = std::mem::take(&mut self.ring);
         ring.shrink_to(self.len(), self.runs());

@@ -1,16 +1,16 @@
-//! A ring of bytes that are written and read at places counted from its front.
+//! A ring buffer that is written and read at offsets from its front.
 //!
-//! Its memory is asked for as zeros and not touched before bytes are written there: what lies far
-//! beyond a gap takes no more real memory than the pages that it falls on.
+//! Its memory is allocated as zeros and not touched before bytes are written: bytes far beyond a gap use only
+//! the pages that they are in.
 
-/// The least that is asked for.
+/// The least capacity, in bytes.
 const MIN_CAPACITY: usize = 256;
 
-/// See the module. How many of its bytes are in use is known to who uses it.
+/// A ring buffer. Its user has to know which of its bytes are in use.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     bytes: Box<[u8]>,
-    /// Where the front is.
+    /// The position of the first byte.
     head: usize,
 }
 
@@ -20,7 +20,7 @@ impl Ring {
         self.bytes.len()
     }
 
-    /// Where `at` lies from the front on.
+    /// The index of the byte at offset `at` from the front.
     const fn place(&self, at: usize) -> usize {
         let place = self.head + at;
         if place < self.bytes.len() { place } else { place - self.bytes.len() }
@@ -45,17 +45,17 @@ impl Ring {
         }
     }
 
-    /// Up to `len` bytes from the front on, as far as they lie in one piece.
+    /// Up to `len` contiguous bytes from the front.
     pub(super) fn front(&self, len: usize) -> &[u8] {
         &self.bytes[self.head..self.bytes.len().min(self.head + len)]
     }
 
-    /// Gives up `count` bytes at the front.
+    /// Removes `count` bytes at the front.
     pub(super) const fn skip(&mut self, count: usize) {
         self.head = self.place(count);
     }
 
-    /// Nothing is in use: the same memory is used again and again.
+    /// Moves the front to the start of the memory, when the ring is empty, so that the same pages are reused.
     pub(super) const fn rewind(&mut self) {
         self.head = 0;
     }
@@ -67,7 +67,7 @@ impl Ring {
         }
     }
 
-    /// Gives back what is more than `len` bytes, if that is worth it.
+    /// Shrinks the memory to `len` bytes, if that saves enough.
     pub(super) fn shrink_to(&mut self, len: usize, runs: impl Iterator<Item = (usize, usize)>) {
         if len == 0 || len < self.capacity() / 2 {
             self.resize(len, runs);

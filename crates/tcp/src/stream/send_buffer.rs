@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// A window of the stream: the bytes from the first that is not acknowledged to the last that was
-/// accepted. Grows with what is put in.
+/// The bytes of the stream from the first unacknowledged one to the last accepted one. Grows as needed.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     start: u64,
@@ -45,7 +44,7 @@ impl SendBuffer {
         }
     }
 
-    /// Everything below `sequence` is acknowledged.
+    /// Drops the bytes below `sequence`, which are acknowledged.
     pub(crate) fn acknowledge_to(&mut self, sequence: u64) {
         let acknowledged = sequence.min(self.end()).saturating_sub(self.start);
         self.bytes.drain(..acknowledged as usize);
@@ -70,7 +69,7 @@ impl SendBuffer {
         self.bytes = VecDeque::new();
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.bytes.shrink_to_fit();
     }

@@ -10,8 +10,7 @@ const TCP: u8 = 6;
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds `bytes`; an odd number of them is filled up with a zero, so only the last part may
-    /// have one.
+    /// Adds `bytes`. An odd number is padded with a zero, so that only the last part may have an odd length.
     #[must_use]
     pub fn with(self, bytes: &[u8]) -> Self {
         // Sixteen-bit words may be added in any width and byte order as long as carries come back
@@ -42,8 +41,8 @@ impl Sum {
         }
     }
 
-    /// Apart, because otherwise the compiler reads the four bytes of an IPv4 address as a part of
-    /// sixteen, and waits for what was never written at once.
+    /// Adds an IPv6 address. A function of its own, because the compiler would otherwise read the four bytes
+    /// of an IPv4 address as a part of sixteen, on which the processor stalls (store forwarding).
     #[inline(never)]
     fn with_v6(self, address: &Ipv6Addr) -> Self {
         self.with(&address.octets())
@@ -54,8 +53,7 @@ impl Sum {
         self.with_word(u32::try_from(len).unwrap_or(u32::MAX))
     }
 
-    /// The checksum field that makes the whole sum up to all ones. It is zero over bytes that
-    /// contain a right checksum.
+    /// The checksum: the complement of the sum. It is zero over bytes that contain a correct checksum.
     #[must_use]
     pub fn finish(self) -> u16 {
         let sum = fold32(self.0);
@@ -81,8 +79,8 @@ const fn fold32(sum: u64) -> u64 {
     (sum & 0xFFFF_FFFF) + (sum >> 32)
 }
 
-/// The sum over the pseudo-header of a segment of `len` bytes. Addresses of different families
-/// make the sum of no packet.
+/// The sum over the pseudo-header of a segment of `len` bytes. Both addresses must be of one family;
+/// otherwise the result matches no packet.
 #[must_use]
 pub fn pseudo_header(source: IpAddr, destination: IpAddr, len: usize) -> Sum {
     between(&source, &destination).with_len(len)

@@ -1,4 +1,4 @@
-//! The wire format (RFC 9293 §3.1): bytes in, typed values out, and back. Knows nothing of state.
+//! The wire format of TCP (RFC 9293 §3.1): parsing and writing of segments, without state.
 
 mod checksum;
 mod options;

@@ -1,9 +1,9 @@
 //! TCP options (RFC 9293 §3.2, RFC 7323, RFC 2018).
 
-/// Most SACK blocks that fit the option space (RFC 2018 §3).
+/// The most SACK blocks that fit the option space (RFC 2018 §3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
-/// Bytes that a header has for options.
+/// The most bytes of options in a header.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
 mod kind {
@@ -33,7 +33,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block; one too many is left out.
+    /// Adds a block; a block beyond [`MAX_SACK_BLOCKS`] is ignored.
     pub fn push(&mut self, left: u32, right: u32) {
         if let Some(place) = self.blocks.get_mut(usize::from(self.len)) {
             *place = (left, right);
@@ -47,26 +47,26 @@ impl SackBlocks {
         &self.blocks[..usize::from(self.len)]
     }
 
-    /// Whether it is empty.
+    /// Whether there are no blocks.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Leaves out all but the first `len`.
+    /// Removes all but the first `len` blocks.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(u8::try_from(len).unwrap_or(u8::MAX));
     }
 }
 
-/// The options of a segment; those that are unknown are passed over (RFC 9293 §3.2, MUST-6).
+/// The options of a segment; unknown ones are skipped (RFC 9293 §3.2, MUST-6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
     /// Maximum segment size; only in a SYN.
     pub mss: Option<u16>,
     /// Window scale as sent, before it is limited to 14; only in a SYN.
     pub window_scale: Option<u8>,
-    /// SACK is permitted; only in a SYN.
+    /// Whether SACK is permitted; only in a SYN.
     pub sack_permitted: bool,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
@@ -75,8 +75,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the option bytes. One with an impossible length ends the reading; `None` says so
-    /// (RFC 9293 §3.2, MUST-7).
+    /// Reads the option bytes; `None` if an option has an impossible length (RFC 9293 §3.2, MUST-7).
     #[must_use]
     #[inline]
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
@@ -122,8 +121,8 @@ impl Options {
         }
     }
 
-    /// Bytes they take on the wire, padding included: at most [`MAX_OPTIONS_LEN`], for which SACK
-    /// blocks are left out if need be.
+    /// The length on the wire with padding, at most [`MAX_OPTIONS_LEN`]; SACK blocks that do not fit are left
+    /// out.
     #[must_use]
     pub fn wire_len(&self) -> usize {
         match self.sack_blocks_that_fit() {

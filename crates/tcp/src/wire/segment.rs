@@ -32,14 +32,14 @@ impl Flags {
         self.0 & flags.0 == flags.0
     }
 
-    /// These and `flags`.
+    /// The union of both sets of flags.
     #[must_use]
     pub const fn and(self, flags: Self) -> Self {
         Self(self.0 | flags.0)
     }
 }
 
-/// Everything of a segment but its payload.
+/// The header of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
     /// Source port.
@@ -60,7 +60,7 @@ pub struct Header {
     pub options: Options,
 }
 
-/// A segment in a packet that arrived.
+/// A received segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment<'a> {
     /// The header.
@@ -69,7 +69,7 @@ pub struct Segment<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why bytes are no segment.
+/// Why bytes are not a valid segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParseError {
     /// Shorter than its header.
@@ -83,7 +83,7 @@ pub enum ParseError {
 }
 
 impl<'a> Segment<'a> {
-    /// Reads what came from `source` for `destination`.
+    /// Parses a segment from `source` to `destination`, whose addresses the checksum covers.
     ///
     /// # Errors
     /// See [`ParseError`].
@@ -133,7 +133,7 @@ impl Header {
         self.write_between(between(&source, &destination), payload, out);
     }
 
-    /// As [`Self::write`], with the sum over the addresses.
+    /// As [`Self::write`], with the sum of the pseudo-header.
     pub(crate) fn write_between(&self, between: Sum, payload: (&[u8], &[u8]), out: &mut Vec<u8>) {
         out.clear();
         let header_len = HEADER_LEN + self.options.wire_len();

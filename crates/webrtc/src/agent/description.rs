@@ -8,8 +8,9 @@ use crate::config::SCTP_PORT;
 use crate::{Candidate, Description, IceMode, OfferError, Settings, Setup};
 
 impl Agent {
-    /// An agent with an offer, for a peer whose answer [`accept`](Self::accept) takes. `seed` is of full entropy on a
-    /// network: the credentials of ICE are drawn from it. DTLS draws its keys from the system.
+    /// An agent that makes an offer; [`accept`](Self::accept) takes the peer's answer. The ICE credentials
+    /// are drawn from `seed`, which must have full entropy on a real network. DTLS draws its keys from the
+    /// system.
     #[must_use]
     pub fn offer(now: Instant, settings: Settings, seed: &Seed) -> (Self, Description) {
         let agent = Self::new(now, settings, seed, true);
@@ -17,10 +18,10 @@ impl Agent {
         (agent, offer)
     }
 
-    /// An agent that takes an offer, and the answer to it.
+    /// An agent for the peer that made `offer`, and the answer.
     ///
     /// # Errors
-    /// When the offer cannot lead to a connection.
+    /// If the offer cannot lead to a connection.
     pub fn answer(
         now: Instant,
         settings: Settings,
@@ -41,10 +42,10 @@ impl Agent {
         Ok((agent, answer))
     }
 
-    /// Takes the peer's answer to the offer.
+    /// Applies the peer's answer to the offer.
     ///
     /// # Errors
-    /// When the answer does not fit the offer; the agent still waits for one.
+    /// If the answer does not fit the offer; the agent still waits for one.
     pub fn accept(&mut self, now: Instant, answer: &Description) -> Result<(), OfferError> {
         if self.peer.is_some() || self.is_closed() {
             return Err(OfferError::NotWaiting);
@@ -60,7 +61,7 @@ impl Agent {
         Ok(())
     }
 
-    /// One more address at which the peer may be reached, as it finds them (trickle ICE, RFC 8838).
+    /// Adds an address at which the peer may be reached (trickle ICE, RFC 8838).
     pub fn add_candidate(&mut self, now: Instant, candidate: &Candidate) {
         self.ice.add_candidate(candidate);
         self.ice.handle_timeout(now);

@@ -1,4 +1,4 @@
-//! The agent as its driver sees it.
+//! The agent as a [`Machine`], for its driver.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

@@ -133,7 +133,8 @@ impl Agent {
         }
     }
 
-    /// Opens a channel, also before the connection is established: [`Event::ChannelOpened`](crate::Event::ChannelOpened) follows, or
+    /// Opens a channel; allowed before the connection is established.
+    /// [`Event::ChannelOpened`](crate::Event::ChannelOpened) follows, or
     /// [`Event::ChannelClosed`](crate::Event::ChannelClosed) if there is no stream for it.
     ///
     /// # Errors
@@ -168,60 +169,61 @@ impl Agent {
         Ok(())
     }
 
-    /// Closes a channel once everything it has accepted was sent: [`Event::ChannelClosed`](crate::Event::ChannelClosed) follows.
+    /// Closes a channel after sending the messages that it has accepted;
+    /// [`Event::ChannelClosed`](crate::Event::ChannelClosed) follows.
     pub fn close_channel(&mut self, now: Instant, channel: ChannelId) {
         self.channels.close(channel);
         self.advance(now);
     }
 
-    /// Bytes that a channel has accepted and not sent, as `bufferedAmount` in JavaScript.
+    /// The bytes that a channel has accepted and not sent, as `bufferedAmount` in JavaScript.
     #[must_use]
     pub fn buffered_amount(&self, channel: ChannelId) -> usize {
         self.channels.buffered(channel)
     }
 
-    /// [`Event::BufferedAmountLow`](crate::Event::BufferedAmountLow) is reported when [`buffered_amount`](Self::buffered_amount) falls to this many
-    /// bytes. 0 to begin with.
+    /// Sets the threshold of [`Event::BufferedAmountLow`](crate::Event::BufferedAmountLow), which is reported
+    /// when [`buffered_amount`](Self::buffered_amount) falls to this many bytes. Default 0.
     pub fn set_buffered_amount_low_threshold(&mut self, channel: ChannelId, bytes: usize) {
         self.channels.set_low_threshold(channel, bytes);
     }
 
-    /// Ends the connection at once, and tells the peer. What was not sent is lost.
+    /// Closes the connection at once, and notifies the peer. Unsent messages are lost.
     pub fn close(&mut self, now: Instant) {
         self.end(now, CloseReason::Local);
     }
 
-    /// Whether the connection has ended; there may be events left.
+    /// Whether the connection has ended; there may be unread events.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, State::Ending(_) | State::Closed)
     }
 
-    /// Whether the last event was reported.
+    /// Whether the connection has ended and all events were read.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, State::Closed)
     }
 
-    /// Whether it is still being set up.
+    /// Whether the connection is being set up.
     #[must_use]
     pub const fn is_setting_up(&self) -> bool {
         matches!(self.state, State::SettingUp { .. })
     }
 
-    /// Where data are sent; `None` before ICE has found it.
+    /// The address that data is sent to; `None` until ICE has found it.
     #[must_use]
     pub const fn remote(&self) -> Option<SocketAddr> {
         self.ice.nominated()
     }
 
-    /// Addresses at which the peer has shown itself.
+    /// The addresses from which the peer has sent authenticated checks.
     #[must_use]
     pub fn peer_addresses(&self) -> &[SocketAddr] {
         self.ice.sources()
     }
 
-    /// The version of DTLS; `None` before it is known.
+    /// The negotiated version of DTLS; `None` before.
     #[must_use]
     pub fn dtls_version(&self) -> Option<Version> {
         self.session.as_ref()?.version()
@@ -233,7 +235,7 @@ impl Agent {
         self.association.statistics()
     }
 
-    /// Messages of the peer that were dropped: of no channel, or malformed ones of DCEP.
+    /// The number of messages of the peer that were dropped: for no channel, or malformed DCEP messages.
     #[must_use]
     pub const fn dropped_messages(&self) -> u64 {
         self.channels.dropped
@@ -244,7 +246,7 @@ impl Agent {
         &self.credentials.ufrag
     }
 
-    /// Ends the connection, and tells the peer as far as it can be told.
+    /// Ends the connection, and notifies the peer if possible.
     fn end(&mut self, now: Instant, reason: CloseReason) {
         if self.is_closed() {
             return;
@@ -261,7 +263,7 @@ impl Agent {
         }
     }
 
-    /// Has DTLS seal what SCTP sends.
+    /// Encrypts the packets that SCTP has to send.
     fn seal_all(&mut self, now: Instant) {
         while self.seal_one(now) {}
     }
@@ -281,7 +283,7 @@ impl Agent {
         true
     }
 
-    /// Does what has become possible with an input, a timeout or a call.
+    /// Continues all procedures that an input, a timeout or a call may have made possible.
     fn advance(&mut self, now: Instant) {
         self.now = now;
         if self.is_closed() {
@@ -292,7 +294,7 @@ impl Agent {
         self.channels.flush(now, &mut self.association);
     }
 
-    /// ICE has found the peer, or a lite agent has been found by it.
+    /// Begins the DTLS handshake, once ICE has an address of the peer.
     fn begin_handshake(&mut self, now: Instant) {
         if let (None, Some(peer), Some(_)) = (&self.session, &self.peer, self.ice.destination()) {
             self.handshake_at = now;
@@ -302,7 +304,7 @@ impl Agent {
         }
     }
 
-    /// Gives DTLS a datagram, or the time.
+    /// Passes a datagram, or the time, to the DTLS session.
     fn call_session(&mut self, now: Instant, datagram: Option<(SocketAddr, &[u8])>) {
         let source = datagram.map(|(source, _)| source);
         let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination().or(source))

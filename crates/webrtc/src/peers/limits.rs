@@ -1,4 +1,4 @@
-//! How many peers there may be, and how many offers a second.
+//! Limits on the number of peers, and on offers per second.
 
 use std::time::Duration;
 
@@ -7,22 +7,23 @@ use rexmit_core::{Instant, config};
 use crate::{AgentConfig, IceMode};
 
 config! {
-    /// How a server talks to its peers, and how many there may be.
+    /// The configuration of a server: that of its agents, and limits on their number.
     #[derive(Clone, Debug)]
     pub struct ServeConfig {
-        /// Each peer's agent.
+        /// The configuration of each peer's agent.
         pub agent: AgentConfig,
-        /// Peers at one time, at most; offers of further ones are refused. Default 10,000.
+        /// The most peers at one time; offers of further ones are refused. Default 10,000.
         pub max_peers: usize,
-        /// Peers that are being set up, at most; offers of further ones are refused. Default 1000.
+        /// The most peers whose connection is being set up; offers of further ones are refused. Default 1000.
         pub max_setups: usize,
-        /// Offers that are taken per second, and at once; further ones are refused. Default 200.
+        /// The most offers answered per second, and in a burst; further ones are refused. Default 200.
         pub offers_per_second: u32,
     }
 }
 
 impl ServeConfig {
-    /// The defaults; as a server is reached at its addresses, it is an ICE-lite agent.
+    /// The default limits with this agent configuration, changed to ICE-lite because peers can reach a server
+    /// at its addresses.
     #[must_use]
     pub fn new(agent: AgentConfig) -> Self {
         Self {
@@ -37,9 +38,9 @@ impl ServeConfig {
 /// A number of things per second, as many of which may happen at once.
 #[derive(Debug)]
 pub(super) struct Allowance {
-    /// What one costs; `None` if there may be none.
+    /// The time that one offer costs; `None` if none is allowed.
     cost: Option<Duration>,
-    /// At most a second's.
+    /// Saved time, at most a second.
     saved: Duration,
     at: Instant,
 }

@@ -1,4 +1,4 @@
-//! The peers as their driver sees them.
+//! The peers as a [`Machine`], for their driver.
 
 use rexmit_core::{Instant, Machine, Route};
 
@@ -31,7 +31,7 @@ impl Peers {
         }
     }
 
-    /// A check was sent: its response will come from there.
+    /// Called when a check was sent: its response will come from there.
     fn on_check(&mut self, index: u32, route: Route) {
         if let Some((_, peer)) = self.table.get_mut(index)
             && self.asked.insert((route.remote, index))

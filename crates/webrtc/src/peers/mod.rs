@@ -1,4 +1,4 @@
-//! Many peers behind one UDP port, without I/O: whose each datagram is, and how many there may be.
+//! Many peers behind one UDP port, without I/O: the dispatch of datagrams, and limits.
 
 mod limits;
 mod machine;
@@ -16,7 +16,7 @@ use crate::{Agent, Description, Event, OfferError, Settings};
 use limits::Allowance;
 pub use limits::ServeConfig;
 
-/// Names a peer of a server. It is not used again for another one.
+/// The id of a peer of a server. It is never used again for another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PeerId(Key);
 
@@ -24,7 +24,7 @@ pub struct PeerId(Key);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ServeStatistics {
-    /// Peers whose offer was answered, or that were offered a connection.
+    /// Peers so far: offers answered and made.
     pub peers: u64,
     /// Offers that were refused because of a limit.
     pub refused: u64,
@@ -32,15 +32,15 @@ pub struct ServeStatistics {
     pub discarded: u64,
 }
 
-/// Peers that may share an address: one after the other behind a NAT, or where somebody forges another's address. DTLS
-/// tells whose a record is, so that each gets all that come from there.
+/// The most peers that may share an address: one after the other behind a NAT, or if an address is forged.
+/// DTLS identifies the peer of a record, so each of them gets all datagrams from there.
 const MAX_OWNERS: usize = 4;
 
 struct Peer {
     agent: Agent,
-    /// It counts as one that is being set up.
+    /// Whether the peer counts as being set up.
     is_setting_up: bool,
-    /// It is in `Peers::active`.
+    /// Whether the peer is in `Peers::active`.
     is_active: bool,
     /// Addresses in `Peers::by_address`.
     addresses: Vec<SocketAddr>,
@@ -56,8 +56,8 @@ impl Timed for Peer {
 
 /// The agents of all peers behind one UDP port: a [`Machine`](rexmit_core::Machine) whose events name the peer.
 ///
-/// A check of ICE (STUN) belongs to the peer that its user name names, if it is authenticated; everything else to the
-/// peer that ICE has found at its address. Other datagrams are dropped and leave no state.
+/// An authenticated ICE check (STUN) belongs to the peer with its user name; any other datagram to the peer
+/// that ICE has found at its address. All others are dropped without leaving state.
 pub struct Peers {
     config: ServeConfig,
     settings: Settings,
@@ -82,10 +82,10 @@ impl std::fmt::Debug for Peers {
 }
 
 impl Peers {
-    /// No peers yet. `seed` is of full entropy on a network.
+    /// A set without peers. `seed` must have full entropy on a real network.
     ///
     /// # Errors
-    /// The first field of the association that makes no sense.
+    /// If a value of the association's configuration is out of range.
     pub fn new(config: ServeConfig, seed: &Seed) -> Result<Self, ConfigError> {
         Ok(Self {
             settings: Settings::new(config.agent.clone())?,
@@ -102,10 +102,10 @@ impl Peers {
         })
     }
 
-    /// Takes a peer's offer, and returns the answer to it.
+    /// Answers a peer's offer.
     ///
     /// # Errors
-    /// When it cannot lead to a connection, or because of a limit.
+    /// If it cannot lead to a connection, or a limit was reached.
     pub fn answer(
         &mut self,
         now: Instant,
@@ -117,10 +117,10 @@ impl Peers {
         Ok((self.insert(agent), answer))
     }
 
-    /// Offers a connection to a peer; [`accept`](Self::accept) takes its answer.
+    /// Makes an offer to a new peer; [`accept`](Self::accept) takes its answer.
     ///
     /// # Errors
-    /// Because of a limit.
+    /// If a limit was reached.
     pub fn offer(&mut self, now: Instant) -> Result<(PeerId, Description), OfferError> {
         self.admit(now)?;
         let seed = self.next_seed();
@@ -128,10 +128,10 @@ impl Peers {
         Ok((self.insert(agent), offer))
     }
 
-    /// Takes the answer to an offer.
+    /// Applies the answer to an offer.
     ///
     /// # Errors
-    /// When it does not fit the offer.
+    /// If it does not fit the offer.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -142,7 +142,7 @@ impl Peers {
         accepted.unwrap_or(Err(OfferError::NotWaiting))
     }
 
-    /// Calls a peer's agent; `None` if the peer is gone.
+    /// Calls `act` with a peer's agent; `None` if the peer does not exist any more.
     pub fn call<R>(&mut self, id: PeerId, act: impl FnOnce(&mut Agent) -> R) -> Option<R> {
         self.table.find(id.0)?;
         let (_, peer) = self.table.get_mut(id.0.index())?;
@@ -152,7 +152,7 @@ impl Peers {
         Some(result)
     }
 
-    /// A peer's agent, to look at.
+    /// A peer's agent, read-only.
     #[must_use]
     pub fn agent(&self, id: PeerId) -> Option<&Agent> {
         self.table.find(id.0).map(|peer| &peer.agent)
@@ -171,7 +171,7 @@ impl Peers {
         Some(event)
     }
 
-    /// A peer that may have events: every one that was called since it was last returned.
+    /// Returns a peer that may have events, that is, one that was called since this last returned it.
     pub fn poll_active(&mut self) -> Option<PeerId> {
         loop {
             let key = self.active.pop_front()?;
@@ -191,7 +191,7 @@ impl Peers {
         }
     }
 
-    /// How many peers there are, those being set up included.
+    /// The number of peers, including those being set up.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.table.len()
@@ -203,7 +203,7 @@ impl Peers {
         self.table.is_empty()
     }
 
-    /// Counters so far.
+    /// The present counters.
     #[must_use]
     pub const fn statistics(&self) -> ServeStatistics {
         self.statistics
@@ -262,7 +262,7 @@ impl Peers {
         }
     }
 
-    /// The peer `index` may have events.
+    /// Marks the peer `index` as one that may have events.
     fn activate(&mut self, index: u32) {
         if let Some((key, peer)) = self.table.get_mut(index)
             && !peer.is_active

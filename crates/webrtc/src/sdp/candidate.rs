@@ -3,14 +3,14 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// How a candidate is known (RFC 8445 §5.1.1).
+/// The type of a candidate (RFC 8445 §5.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CandidateKind {
     /// An address of the host itself.
     Host,
-    /// Its address as a STUN server sees it.
+    /// The address of the host as a STUN server sees it.
     ServerReflexive,
-    /// Its address as its peer sees it.
+    /// The address of the host as its peer sees it.
     PeerReflexive,
     /// An address of a TURN server.
     Relayed,
@@ -35,17 +35,17 @@ impl CandidateKind {
 /// A UDP address at which a peer may be reached.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Candidates of one kind, base and server have the same (RFC 8445 §5.1.1.3).
+    /// The foundation, equal for candidates of one type, base and server (RFC 8445 §5.1.1.3).
     pub foundation: String,
-    /// The higher, the earlier it is tried (RFC 8445 §5.1.2).
+    /// The priority; higher ones are tried first (RFC 8445 §5.1.2).
     pub priority: u32,
     /// The address.
     pub address: SocketAddr,
-    /// How it is known.
+    /// The type.
     pub kind: CandidateKind,
 }
 
-/// A character of foundations, user name fragments and passwords (RFC 8839 §5.1: ice-char).
+/// Whether it is a character of foundations, user name fragments and passwords (RFC 8839 §5.1: ice-char).
 pub(super) const fn is_ice_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/'
 }

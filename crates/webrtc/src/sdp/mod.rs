@@ -1,8 +1,8 @@
 //! Offers and answers (RFC 8866, RFC 8829) for data channels only (RFC 8841): one section `m=application`.
 //!
-//! A [`Description`] is what both sides must know of each other; the text around it is fixed. Reading is strict:
-//! what this crate needs must be there once and in the form of its RFC, and an error names its line. Attributes that
-//! are of no use here are skipped.
+//! A [`Description`] has what a side must know of its peer; the rest of the text is fixed. Parsing is strict:
+//! required lines must occur once, in the form of their RFC, and an error names its line. Other attributes
+//! are skipped.
 
 mod candidate;
 mod error;
@@ -15,11 +15,11 @@ use rexmit_dtls::Fingerprint;
 pub use candidate::{Candidate, CandidateKind};
 pub use error::{SdpError, SdpFault};
 
-/// The longest description that is read.
+/// The longest description that is parsed, in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 32 * 1024;
-/// Candidates that are kept of a description, at most; later ones are skipped.
+/// The most candidates of a description; later ones are skipped.
 pub const MAX_CANDIDATES: usize = 32;
-/// Fingerprints of a description, at most.
+/// The most fingerprints of a description.
 pub const MAX_FINGERPRINTS: usize = 8;
 /// The largest message of a peer that does not say so (RFC 8841 §6.1).
 const DEFAULT_MAX_MESSAGE_BYTES: usize = 64 * 1024;
@@ -27,11 +27,11 @@ const DEFAULT_MAX_MESSAGE_BYTES: usize = 64 * 1024;
 /// Which side begins the DTLS handshake (RFC 4145, RFC 8842 §5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Setup {
-    /// Either may: what an offer says.
+    /// Either side may: the value of an offer.
     ActPass,
-    /// The side that says so is the DTLS client.
+    /// The author of the description is the DTLS client.
     Active,
-    /// The other side is the DTLS client.
+    /// The author's peer is the DTLS client.
     Passive,
 }
 
@@ -45,7 +45,7 @@ impl Setup {
     }
 }
 
-/// An offer or an answer: how its author can be reached, and what it is known by.
+/// An offer or an answer: the addresses and credentials of its author. Parsed from SDP, and displayed as SDP.
 ///
 /// ```
 /// # let offer = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n\
@@ -65,7 +65,7 @@ impl Setup {
 pub struct Description {
     /// The session's number, in `o=`.
     pub session: u64,
-    /// Name of the section, which an answer repeats (RFC 5888).
+    /// The name of the section, which an answer repeats (RFC 5888).
     pub mid: String,
     /// ICE user name fragment (RFC 8839 §5.4).
     pub ufrag: String,
@@ -73,16 +73,17 @@ pub struct Description {
     pub password: String,
     /// Whether its author is an ICE-lite agent (RFC 8445 §2.5).
     pub is_lite: bool,
-    /// SHA-256 of the certificates its author may show; those of other hashes are skipped.
+    /// The SHA-256 fingerprints of certificates that the author may show; those of other hash functions are
+    /// skipped.
     pub fingerprints: Vec<Fingerprint>,
-    /// Who begins the DTLS handshake.
+    /// Which side begins the DTLS handshake.
     pub setup: Setup,
     /// SCTP port (RFC 8841 §5).
     pub sctp_port: u16,
     /// The largest message its author receives, in bytes; `usize::MAX` if it has no limit.
     pub max_message_bytes: usize,
-    /// Where its author may be reached over UDP. Names (of mDNS) are skipped, as such a peer shows its address when
-    /// it sends its first check.
+    /// The UDP addresses of the author. Host names (mDNS) are skipped, because such a peer reveals its
+    /// address with its first check.
     pub candidates: Vec<Candidate>,
 }
 

@@ -14,11 +14,12 @@ use super::{
 const OTHER_TYPES: &[u8] = b"iuepcbtrzk";
 /// Bytes of a `mid` at most.
 const MAX_MID_BYTES: usize = 64;
-/// Of the peer's user name fragment, of which RFC 8839 §5.4 allows 256: a check names both fragments in a USERNAME, of
-/// which the ICE library writes 128 bytes at most. Those in use have 4 to 32.
+/// The most bytes of the peer's user name fragment. RFC 8839 §5.4 allows 256, but a check has both fragments
+/// in a USERNAME, of which the ICE library writes at most 128 bytes. Usual ones have 4 to 32.
 const MAX_UFRAG_BYTES: usize = 96;
 
-/// What both a session and a section may say; the section's counts (RFC 8839 §5.4, RFC 8842 §5).
+/// Attributes that both a session and a section may have; the section's take precedence (RFC 8839 §5.4, RFC
+/// 8842 §5).
 #[derive(Default)]
 struct Attributes {
     ufrag: Option<String>,
@@ -242,7 +243,7 @@ mod tests {
     const FINGERPRINT: &str = "12:34:56:78:9A:BC:DE:F0:12:34:56:78:9A:BC:DE:F0:12:34:56:78:9A:BC:DE:F0:12:34:\
                                56:78:9A:BC:DE:F0";
 
-    /// As Chromium writes it, with one line for each thing that is read.
+    /// An offer as Chromium writes it, with one line for each attribute that is read.
     fn offer() -> Vec<String> {
         let fingerprint = format!("a=fingerprint:sha-256 {FINGERPRINT}");
         [

@@ -15,21 +15,21 @@ use crate::{
 /// Calls that wait for something of one peer.
 #[derive(Default)]
 pub(super) struct Waiters {
-    /// For an event: one.
+    /// Notified when there is an event; a single task waits.
     pub(super) event: Notify,
-    /// For room in the send buffer: any number.
+    /// Notified when there is room in the send buffer; any number of tasks wait.
     pub(super) room: Notify,
 }
 
 /// A connection with one peer. Dropping it ends it.
 ///
-/// Messages wait in the receive buffer of SCTP until [`event`](Self::event) is called: a connection whose events are
-/// not taken slows its peer down.
+/// Messages wait in the receive buffer of SCTP until [`event`](Self::event) is called: if the application
+/// reads no events, flow control slows the peer down.
 pub struct Connection {
     sender: Sender,
 }
 
-/// Sends on a connection, also from other tasks than the one that takes its events.
+/// Sends on a connection, also from other tasks than the one that reads its events.
 #[derive(Clone)]
 pub struct Sender {
     shared: Arc<Shared>,
@@ -57,10 +57,10 @@ impl Sender {
         result
     }
 
-    /// Accepts a message, as soon as there is room for it.
+    /// Sends a message, as soon as the send buffer has room.
     ///
     /// # Errors
-    /// See [`SendError`]; never that the buffer is full.
+    /// See [`SendError`]; never [`SendError::BufferFull`].
     pub async fn send(&self, channel: ChannelId, message: Message) -> Result<(), SendError> {
         loop {
             // Before the attempt, so that nothing is missed in between.
@@ -74,7 +74,7 @@ impl Sender {
         }
     }
 
-    /// Accepts a message if there is room for it.
+    /// Sends a message if the send buffer has room.
     ///
     /// # Errors
     /// See [`SendError`].
@@ -89,23 +89,23 @@ impl Connection {
         Self { sender: Sender { shared, id, waiters } }
     }
 
-    /// Takes the answer to an offer.
+    /// Applies the answer to an offer.
     ///
     /// # Errors
-    /// When it cannot be read or does not fit the offer.
+    /// If it cannot be parsed, or does not fit the offer.
     pub fn accept(&self, answer: &str) -> Result<(), OfferError> {
         let answer = answer.parse()?;
         let accepted = self.sender.call(|agent, now| agent.accept(now, &answer));
         accepted.unwrap_or(Err(OfferError::NotWaiting))
     }
 
-    /// One more address at which the peer may be reached (trickle ICE).
+    /// Adds an address at which the peer may be reached (trickle ICE, RFC 8838).
     pub fn add_candidate(&self, candidate: &Candidate) {
         self.sender.call(|agent, now| agent.add_candidate(now, candidate));
     }
 
-    /// The next event; `None` after [`Event::Closed`]. [`Event::Writable`] is left out, for which
-    /// [`send`](Self::send) waits.
+    /// The next event; `None` after [`Event::Closed`]. [`Event::Writable`] is not reported;
+    /// [`send`](Self::send) waits for it.
     pub async fn event(&mut self) -> Option<Event> {
         let Sender { shared, id, waiters } = &self.sender;
         loop {
@@ -176,12 +176,12 @@ impl Connection {
         self.sender.call(|agent, _| agent.set_buffered_amount_low_threshold(channel, bytes));
     }
 
-    /// Ends the connection; [`Event::Closed`] follows.
+    /// Closes the connection. [`Event::Closed`] is reported once it is closed.
     pub fn close(&self) {
         self.sender.call(Agent::close);
     }
 
-    /// Counters of the association, while there is one.
+    /// Counters of the association; `None` while there is none.
     #[must_use]
     pub fn statistics(&self) -> Option<AssociationStatistics> {
         self.sender.call(|agent, _| agent.statistics()).flatten()

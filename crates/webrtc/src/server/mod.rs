@@ -1,4 +1,4 @@
-//! Peers on a UDP socket of tokio's.
+//! Peers on a UDP socket of tokio.
 
 mod connection;
 mod driver;
@@ -19,17 +19,17 @@ use crate::{Description, OfferError, PeerId, Peers, ServeConfig, ServeStatistics
 use connection::Waiters;
 pub use connection::{Connection, Sender};
 
-/// Why a server is not bound.
+/// Why a server could not be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// The socket.
+    /// The socket could not be bound.
     #[error("the UDP socket cannot be bound: {0}")]
     Socket(#[from] std::io::Error),
-    /// The configuration of associations.
+    /// The configuration of associations is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Peers cannot be told where to go.
+    /// The address of the socket is not one that peers can send to.
     #[error(
         "{0} is no address that peers can send to: bind to one, or name those of this host in \
          AgentConfig::addresses"
@@ -71,10 +71,10 @@ impl Shared {
     }
 }
 
-/// A UDP socket for many peers: the side of data channels that has no browser.
+/// A UDP socket for many peers, such as browsers.
 ///
-/// A browser's offer comes by a way of the application's, for example in a POST over HTTPS, whose response is the
-/// answer. Dropping the server ends all connections.
+/// The application transports offers and answers, for example an offer in a POST over HTTPS and the answer in
+/// its response. Dropping the server ends all connections.
 ///
 /// ```no_run
 /// use rexmit_dtls::Identity;
@@ -106,8 +106,9 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Binds a UDP socket, and runs it as a task of the current runtime. Peers are told
-    /// [`AgentConfig::addresses`](crate::AgentConfig::addresses), or the address of the socket if the list is empty.
+    /// Binds a UDP socket, and runs it as a task of the current runtime. Its ICE candidates are
+    /// [`AgentConfig::addresses`](crate::AgentConfig::addresses), or the address of the socket if the list is
+    /// empty.
     ///
     /// # Errors
     /// See [`BindError`].
@@ -153,19 +154,19 @@ impl Server {
         self.local
     }
 
-    /// Takes an offer, and returns the answer and the connection that comes of it.
+    /// Answers an offer; returns the answer and the connection.
     ///
     /// # Errors
-    /// When the offer cannot be read or cannot lead to a connection, or because of a limit.
+    /// If the offer cannot be parsed or cannot lead to a connection, or a limit was reached.
     pub fn answer(&self, offer: &str) -> Result<(String, Connection), OfferError> {
         let offer: Description = offer.parse()?;
         self.begin(|peers, now| peers.answer(now, &offer))
     }
 
-    /// Offers a connection; [`Connection::accept`] takes the answer.
+    /// Makes an offer for a new connection; [`Connection::accept`] takes the answer.
     ///
     /// # Errors
-    /// Because of a limit.
+    /// If a limit was reached.
     pub fn offer(&self) -> Result<(String, Connection), OfferError> {
         self.begin(Peers::offer)
     }
@@ -184,13 +185,13 @@ impl Server {
         Ok((description.to_string(), Connection::new(Arc::clone(&self.shared), id, waiters)))
     }
 
-    /// How many peers there are, those being set up included.
+    /// The number of peers, including those being set up.
     #[must_use]
     pub fn peer_count(&self) -> usize {
         self.shared.lock().peers.len()
     }
 
-    /// Counters so far.
+    /// The present counters.
     #[must_use]
     pub fn statistics(&self) -> ServeStatistics {
         self.shared.lock().peers.statistics()

@@ -15,7 +15,7 @@ use super::statistics::SpuriousClasses;
 /// The answers in flight, and the spurious retransmissions whose classification depends on them.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// In the order of sending.
+    /// The answers in flight, in the order of sending.
     under_way: VecDeque<Answer>,
     /// Number of answers sent, which is the number of the next one.
     sent: u64,

@@ -267,7 +267,7 @@ mod tests {
         ledger.on_written(now, packet, 0, &[SentRun { lowest, highest, cause }]);
     }
 
-    /// The same, and it is sent; the network's numbers are ten times the sender's.
+    /// Records a packet and sends it; the network's numbers are ten times the sender's.
     fn send(ledger: &mut Ledger, packet: u64, units: (u64, u64), cause: SendCause) {
         write(ledger, packet, units, cause);
         ledger.on_sent(PacketId(10 * packet));
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!((ledger.statistics().delivered(), ledger.kept()), (0, (1, 1)));
     }
 
-    /// Numbers are spent on units that are given up before they leave.
+    /// Units that are abandoned before they are sent use up numbers, and are not counted.
     #[test]
     fn units_that_never_left_are_none() {
         let mut ledger = Ledger::default();
@@ -363,7 +363,8 @@ mod tests {
         }
     }
 
-    /// Units 1 to 3 leave, the last packet arrives, and an event takes 1 and 2 for lost; `lost` is.
+    /// Units 1 to 3 are sent, the last packet arrives, and an episode declares 1 and 2 lost; `lost` really
+    /// is.
     fn event(lost: Option<u64>, kind: SendCause) -> Ledger {
         let mut ledger = Ledger::default();
         (1..=3).for_each(|n| send(&mut ledger, n, (n, n), SendCause::New));
@@ -428,7 +429,7 @@ mod tests {
         assert_eq!((timeouts.events, timeouts.spurious, timeouts.mistaken), (2, 1, 1));
     }
 
-    /// An event is of the path over which what it declared lost had left.
+    /// An episode belongs to the path over which the units that it declared lost were sent.
     #[test]
     fn what_leaves_again_over_another_path_belongs_to_the_event_of_its_own() {
         let mut ledger = Ledger::default();

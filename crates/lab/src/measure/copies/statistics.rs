@@ -73,7 +73,8 @@ pub struct RetransmissionStatistics {
     pub delivered: PerCause<u64>,
     /// Number of copies sent.
     pub sent: PerCause<u64>,
-    /// Number of spurious copies sent: an earlier copy arrived, before or after.
+    /// Number of spurious copies sent, that is, of units of which an earlier copy arrived, before or
+    /// after this one was sent.
     pub spurious: PerCause<u64>,
 }
 

@@ -131,9 +131,8 @@ impl Unit {
 mod tests {
     use super::*;
 
-    /// Copies are sent in the order of packets from 0, and their packets end as given: `+` arrived,
-    /// `-` lost. Returns the copy that brought the unit, those judged spurious, and those that would
-    /// be at the end.
+    /// Copies are sent in the order of packets from 0, and their packets end as given: `+` arrived, `-` lost.
+    /// Returns the copy that delivered the unit, those found spurious, and those that would be at the end.
     fn course(causes: &[SendCause], ends: &[(u64, char)]) -> (Option<u64>, Vec<u64>, Vec<u64>) {
         let mut unit = Unit::default();
         for (packet, &cause) in (0..).zip(causes) {

@@ -5,6 +5,7 @@
 
 mod keys;
 mod messages;
+mod transfer;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -14,20 +15,25 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Endpoint, EndpointConfig, Event, ServerConfig,
-    StreamEvent, TransportConfig, VarInt,
+    ConnectionIdGenerator, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
+    StreamEvent, TransportConfig, VarInt, congestion::BbrConfig,
 };
 use rexmit_core::{Instant, Rng, Route, Seed};
 
 use self::keys::Open;
 use self::messages::Messages;
-use super::Role;
+use self::transfer::Transfer;
 use super::stack::Stack;
+use super::{QuinnProfile, Role};
 use crate::hosts::{Given, News};
 
 /// Largest number of concurrent streams. An unordered message uses one; with a lower limit, packets
 /// are sent only to raise it.
 const MAX_STREAMS: u32 = 4096;
+/// The flow control windows of a stream and of the sender, which must not limit a transfer; a stream fills its own
+/// only, so that messages always have room.
+const STREAM_WINDOW: u32 = 4 << 20;
+const SEND_WINDOW: u64 = 16 << 20;
 /// The maximum ACK delay that `tuned` requests from the peer: the granularity of its timers.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// The time threshold of `tuned` for declaring a packet lost, in round-trip times.
@@ -41,20 +47,21 @@ pub(super) struct Quinn {
     connection: Option<(ConnectionHandle, Connection)>,
     incoming: bool,
     messages: Messages,
+    transfer: Transfer,
     /// Packets of the endpoint itself.
     packets: VecDeque<Vec<u8>>,
     news: VecDeque<News>,
 }
 
 impl Quinn {
-    pub(super) fn new(role: Role, is_tuned: bool, is_unordered: bool, seed: &Seed) -> Self {
+    pub(super) fn new(role: Role, profile: QuinnProfile, is_unordered: bool, seed: &Seed) -> Self {
         let mut config = EndpointConfig::new(Arc::new(Open));
         let mut rng = seed.split("endpoint").rng();
         let mut bytes = [0; 32];
         rng.fill(&mut bytes);
         let ids = seed.split("connection ids");
         config.rng_seed(Some(bytes)).cid_generator(move || Box::new(Ids(ids.rng())));
-        let transport = Arc::new(transport(is_tuned));
+        let transport = Arc::new(transport(profile));
         let mut server = ServerConfig::new(Arc::new(Open), Arc::new(Open));
         server.transport_config(Arc::clone(&transport));
         let server = (role == Role::Accepts).then(|| Arc::new(server));
@@ -70,6 +77,7 @@ impl Quinn {
             connection: None,
             incoming: role == Role::Accepts,
             messages: Messages::new(is_unordered),
+            transfer: Transfer::default(),
             packets: VecDeque::new(),
             news: VecDeque::new(),
         }
@@ -81,7 +89,9 @@ impl Quinn {
 
     /// Passes events between the endpoint and the connection.
     fn sort_events(&mut self) {
-        let Self { endpoint, connection: Some((handle, connection)), news, messages, .. } = self
+        let Self {
+            endpoint, connection: Some((handle, connection)), news, messages, transfer, ..
+        } = self
         else {
             return;
         };
@@ -96,7 +106,13 @@ impl Quinn {
                 Event::ConnectionLost { .. } => {
                     news.push_back(News::Closed { is_orderly: false });
                 }
-                Event::Stream(StreamEvent::Opened { .. }) => messages.accept(connection),
+                Event::Stream(StreamEvent::Opened { .. }) => {
+                    messages.accept(connection);
+                    transfer.accept(connection);
+                }
+                Event::Stream(StreamEvent::Readable { id }) if id.dir() == Dir::Bi => {
+                    transfer.read(connection, id);
+                }
                 Event::Stream(StreamEvent::Readable { id }) => messages.read(connection, id),
                 Event::Stream(StreamEvent::Available { .. } | StreamEvent::Writable { .. }) => {
                     news.push_back(News::Writable);
@@ -110,13 +126,20 @@ impl Quinn {
     }
 }
 
-fn transport(is_tuned: bool) -> TransportConfig {
+fn transport(profile: QuinnProfile) -> TransportConfig {
     let mut config = TransportConfig::default();
     config.max_concurrent_uni_streams(MAX_STREAMS.into());
-    if is_tuned {
-        let mut acks = AckFrequencyConfig::default();
-        acks.ack_eliciting_threshold(VarInt::from_u32(0)).max_ack_delay(Some(ACK_DELAY));
-        config.ack_frequency_config(Some(acks)).time_threshold(TIME_THRESHOLD);
+    config.stream_receive_window(STREAM_WINDOW.into()).send_window(SEND_WINDOW);
+    match profile {
+        QuinnProfile::Default => {}
+        QuinnProfile::Tuned => {
+            let mut acks = AckFrequencyConfig::default();
+            acks.ack_eliciting_threshold(VarInt::from_u32(0)).max_ack_delay(Some(ACK_DELAY));
+            config.ack_frequency_config(Some(acks)).time_threshold(TIME_THRESHOLD);
+        }
+        QuinnProfile::Bbr => {
+            config.congestion_controller_factory(Arc::new(BbrConfig::default()));
+        }
     }
     config
 }
@@ -207,6 +230,16 @@ impl Stack for Quinn {
     fn give(&mut self, _: Instant, message: &Bytes) -> Given {
         let Some((_, connection)) = &mut self.connection else { return Given::Ended };
         self.messages.write(connection, message)
+    }
+
+    fn fill_transfer(&mut self, _: Instant) {
+        if let Some((_, connection)) = &mut self.connection {
+            self.transfer.fill(connection);
+        }
+    }
+
+    fn take_transfer(&mut self) -> u64 {
+        self.transfer.take_received()
     }
 
     fn hand_over(&mut self, each: &mut dyn FnMut(&[u8])) {

@@ -13,7 +13,7 @@ use crate::measure::{CopyLedger, CopyStatistics};
 pub(in crate::scenario) struct Probe {
     trace: SenderTrace,
     copies: CopyLedger,
-    /// For a sender with two paths.
+    /// The traces of both paths, for a sender with two.
     paths: Option<PathsTrace>,
 }
 

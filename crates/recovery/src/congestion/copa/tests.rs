@@ -279,6 +279,37 @@ fn beside_a_greedy_sender_it_is_not_starved() {
     }
 }
 
+/// A round trip of 20 ms in which other packets take a place in the queue now and then, or the sender's own. A loss then is
+/// reason to verify, and two milliseconds of queue that are one after the drain are no others.
+#[test]
+fn a_short_queue_after_a_drain_is_no_sign_of_others() {
+    let mut window = window(CongestionControl::Copa);
+    let mut now = Instant::ZERO;
+    let mut ack = |window: &mut CongestionWindow, rtt_us: u64| {
+        now += MS;
+        let rtt = Some(Duration::from_micros(rtt_us));
+        window.on_acked(Acked {
+            now,
+            bytes: PACKET,
+            cumulative_bytes: PACKET,
+            flight_before: window.cwnd(),
+            flight_after: window.cwnd() - PACKET,
+            in_fast_recovery: false,
+            srtt: rtt,
+            rtt,
+        });
+    };
+    for rtt_us in std::iter::repeat_n(20_000, 200).chain(std::iter::repeat_n(21_600, 200)) {
+        ack(&mut window, rtt_us);
+    }
+    window.on_fast_retransmit(10 * PACKET);
+    for _ in 0..60 {
+        ack(&mut window, 20_900);
+    }
+    let is_competitive = matches!(&window.control, super::super::Control::Copa(paced) if paced.algorithm.is_competitive());
+    assert!(!is_competitive, "the queue is short");
+}
+
 #[test]
 fn a_timeout_begins_slow_start_anew() {
     let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0)]);

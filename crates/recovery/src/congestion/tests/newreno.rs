@@ -44,7 +44,7 @@ fn initial_windows_follow_their_formulas() {
     }
 }
 
-/// RFC 5681 §3.1: outstanding data stays within cwnd; one packet may always leave.
+/// RFC 5681 §3.1: outstanding data stays within cwnd; one packet may always be sent.
 #[test]
 fn a_whole_packet_must_fit() {
     let w = window(4);
@@ -64,7 +64,7 @@ fn slow_start_adds_what_is_acknowledged_and_a_packet_at_most() {
     assert_eq!(w.cwnd(), 5400);
 }
 
-/// Only what the cumulative point passes counts, and not in recovery (RFC 5681 §3.1, §3.2).
+/// Only data that the cumulative point passes counts, and not in a recovery (RFC 5681 §3.1, §3.2).
 #[test]
 fn what_is_acknowledged_above_a_hole_and_recovery_do_not_grow_the_window() {
     let mut w = window(4);

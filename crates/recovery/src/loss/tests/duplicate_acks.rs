@@ -1,8 +1,8 @@
 use crate::loss::*;
 
-/// RFC 6582 §3.2 step 3: cwnd is deflated by what a partial acknowledgement covers, and a
-/// packet is added back if it covers at least one. The flight has lost the same bytes, so the
-/// room grows by that packet, or not at all.
+/// RFC 6582 §3.2 step 3: cwnd is deflated by the bytes that a partial ACK covers, and a packet is added back
+/// if it covers at least one. The flight shrinks by the same bytes, so the room grows by that packet, or not
+/// at all.
 #[test]
 fn a_partial_acknowledgement_makes_room_for_one_packet_at_most() {
     for (acked, room) in [(3000, 1000), (1000, 1000), (400, 0)] {

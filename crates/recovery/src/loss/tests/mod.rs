@@ -10,7 +10,7 @@ use crate::outstanding::Runs;
 use crate::state::tests::{AT, FULL, MS};
 use crate::{ProbeConfig, RecoveryConfig, ThinConfig};
 
-/// A detector, and what it looks at.
+/// A detector, with the state that it reads.
 struct Detecting {
     state: State<()>,
     loss: LossDetector,
@@ -184,7 +184,7 @@ fn what_the_probe_timer_watches_is_left_to_it_unless_acks_are_delayed() {
     }
 }
 
-/// SFR: only what was sent over a path reports what was sent over it.
+/// SFR: units are reported missing only by ACKs of units sent over the same path.
 #[test]
 fn each_path_reports_its_own_where_they_are_split() {
     for is_split in [false, true] {
@@ -205,7 +205,7 @@ fn each_path_reports_its_own_where_they_are_split() {
     }
 }
 
-/// DAC: two packets are answered, so that what was sent before all of it is reported twice.
+/// DAC: the ACK covers two packets, so that units sent before both are reported twice.
 #[test]
 fn an_acknowledgement_of_two_packets_reports_twice() {
     for (reports, lost) in [(1, vec![]), (2, vec![1])] {

@@ -1,5 +1,5 @@
-//! Outstanding data by itself: each transition, what is remembered of repeated transmissions, and random
-//! operations beside a naive model.
+//! Outstanding data alone: each transition, the memory of repeated transmissions, and random operations
+//! compared with a naive model.
 
 mod packets;
 
@@ -33,7 +33,7 @@ const fn bundled(path: u8) -> Placement {
 }
 
 impl Outstanding<u64> {
-    /// So many units of 100 bytes, each in a packet of its own over `path`.
+    /// Sends `count` units of 100 bytes over `path`, each in a packet of its own.
     fn send_over(&mut self, path: u8, count: usize) {
         for _ in 0..count {
             let payload = self.next_unit();

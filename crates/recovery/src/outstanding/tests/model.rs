@@ -1,4 +1,4 @@
-//! Random operations beside a model that keeps no sum: each figure is counted anew from the units.
+//! Random operations, compared with a model without sums that counts each figure from the units.
 
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ impl Model {
         self.units.iter().filter(|unit| is_it(unit)).map(ModelUnit::user_bytes).sum()
     }
 
-    /// A unit goes into the newest packet, or a new one.
+    /// Puts a unit into the newest packet, or a new one.
     fn put(&mut self, group: u8, place: Placement) -> usize {
         if place.starts_packet {
             let new = ModelPacket {
@@ -94,7 +94,7 @@ impl Model {
         self.packets.len() - 1
     }
 
-    /// A unit in flight leaves its packet, which ends with the last.
+    /// Removes a unit in flight from its packet, which ends with its last unit.
     fn depart(&mut self, number: u64) {
         let packet = self.unit(number).packet;
         let packet = &mut self.packets[packet];
@@ -129,7 +129,8 @@ impl Run {
         units.get(index).copied()
     }
 
-    /// Where the next unit goes: into a packet of its own, or the newest while nothing of that has arrived.
+    /// Where to put the next unit: into a packet of its own, or the newest one while no unit of that has
+    /// arrived.
     fn place(&mut self) -> Placement {
         let open = self.model.packets.last().filter(|packet| packet.is_in_flight);
         match open.map(|packet| packet.path).filter(|_| self.rng.chance(0.4)) {

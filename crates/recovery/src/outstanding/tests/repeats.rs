@@ -122,7 +122,8 @@ fn a_report_before_the_acknowledgement_is_known_with_the_first_copy() {
     assert!(o.repeats_mut(FIRST).and_then(Repeats::take_first_copy).expect("it was copied").1);
 }
 
-/// Bundled copies stand for a unit until it is retransmitted in a packet of its own, or they have expired.
+/// Bundled copies count as retransmissions of a unit until it is retransmitted in a packet of its own, or
+/// they have expired.
 #[test]
 fn copies_stand_for_a_unit_until_it_is_sent_again() {
     let mut o = with_units(1);
@@ -209,7 +210,7 @@ fn memory_of_first_transmissions_is_bounded() {
     assert_eq!(o.round_trip(FIRST), None, "forgotten");
 }
 
-/// Answered sooner than anything is, so that the transmission before was what was acknowledged.
+/// The ACK comes sooner than any round trip, so it is for the transmission before.
 #[test]
 fn an_answer_that_is_too_quick_is_that_of_the_transmission_before() {
     for (answered_at, sent_at) in [(249, Some(AT(100))), (250, None)] {

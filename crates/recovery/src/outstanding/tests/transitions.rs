@@ -1,4 +1,4 @@
-//! What each transition changes, and what it returns.
+//! The changes and the result of each transition.
 
 use super::*;
 
@@ -188,7 +188,8 @@ fn what_is_abandoned_is_outstanding_no_more() {
     assert!(o.is_empty());
 }
 
-/// A packet ended with its highest unit: then no packet was left while bytes of a lower one were in flight.
+/// A regression: a packet ended with its highest unit, and none was left while bytes of a lower unit were in
+/// flight.
 #[test]
 fn a_packet_does_not_end_while_a_lower_unit_of_it_is_in_flight() {
     let mut o = on_paths(1);
@@ -247,7 +248,7 @@ fn the_end_gives_back_everything_once() {
     assert_eq!((o.flight(1).packets, o.on(1).earliest), (1, FIRST + 4));
 }
 
-/// The check finds what it is for.
+/// The check detects a wrong sum.
 #[test]
 #[should_panic(expected = "bytes in flight")]
 fn a_sum_that_is_wrong_is_found() {

@@ -15,7 +15,7 @@ fn candidate(path: u8) -> Candidate {
     }
 }
 
-/// Which of two paths is chosen, if nothing is left to chance.
+/// The chosen one of two paths, if no random choice is needed.
 fn chosen(policy: RetransmissionDestination, change: impl FnOnce(&mut Candidate)) -> u8 {
     let mut second = candidate(1);
     change(&mut second);

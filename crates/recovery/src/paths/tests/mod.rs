@@ -214,7 +214,8 @@ fn each_path_has_its_part_of_the_peers_window() {
     assert!(state.may_take(0, 9999, window(0)), "without the switch there are no parts");
 }
 
-/// 100 and 300 ms: the faster sends three windows of 4000 meanwhile.
+/// Round trips of 100 and 300 ms: the faster path sends three windows of 4000 bytes during one round trip of
+/// the slower.
 #[test]
 fn a_slower_path_leaves_the_peers_buffer_to_faster_ones() {
     let buffer = |buffer| PeerWindow { a_rwnd: u64::MAX, buffer };
@@ -229,7 +230,7 @@ fn a_slower_path_leaves_the_peers_buffer_to_faster_ones() {
     assert!(state.may_take(1, 1000, buffer(0)), "it has failed");
 }
 
-/// CUC: of what was sent once, by path, upwards.
+/// CUC: the earliest outstanding unit of each path that was sent once.
 #[test]
 fn each_path_has_a_pseudo_cumulative_point() {
     let mut state = at_once(|_| ());

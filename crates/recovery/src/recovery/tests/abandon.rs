@@ -1,4 +1,4 @@
-//! Units that were given up (RFC 3758 §3.5).
+//! Abandoned units (RFC 3758 §3.5).
 
 use rexmit_core::trace::Tracer;
 
@@ -52,7 +52,7 @@ fn the_next_unit_becomes_the_earliest() {
     assert_eq!(s.t3(), Some(1400));
 }
 
-/// Nothing waits to be retransmitted any more, so new units may leave.
+/// Nothing waits to be retransmitted any more, so new units may be sent.
 #[test]
 fn giving_up_what_timed_out_makes_way_for_new_units() {
     let mut s = Sender::new();
@@ -79,7 +79,7 @@ fn an_acknowledged_fragment_is_given_up_with_its_message() {
     assert_eq!((s.flight(), s.t3()), ((0, 0), None));
 }
 
-/// A number that stands for the rest of a message: never sent, passed like the others.
+/// A number for the unsent rest of a message: never sent, and passed like the others.
 #[test]
 fn a_skipped_number_never_leaves() {
     let mut s = Sender::new();
@@ -96,7 +96,7 @@ fn a_skipped_number_never_leaves() {
     assert_eq!(passed[1], UnitState::Abandoned);
 }
 
-/// A unit given up is not reported missing, and does not count as overtaken.
+/// An abandoned unit is not reported missing, and does not count as overtaken.
 #[test]
 fn it_is_never_judged_lost() {
     let mut s = Sender::new();

@@ -18,12 +18,12 @@ fn cwnds(s: &Sender) -> [u64; 2] {
 }
 
 impl Sender {
-    /// Whether `path` may take so many bytes of a peer's window of `a_rwnd`.
+    /// Whether `path` may send `bytes` into a peer's window of `a_rwnd`.
     fn has_share(&self, path: u8, bytes: u64, a_rwnd: u64) -> bool {
         self.recovery.may_take(path, bytes, PeerWindow { a_rwnd, buffer: u64::MAX })
     }
 
-    /// Whether so many bytes over `path` keep faster ones waiting for the peer's buffer.
+    /// Whether `bytes` over `path` would make faster paths wait for the peer's buffer.
     fn may_block(&self, path: u8, bytes: u64, buffer: u64) -> bool {
         !self.recovery.may_take(path, bytes, PeerWindow { a_rwnd: u64::MAX, buffer })
     }
@@ -59,7 +59,7 @@ fn what_is_lost_holds_back_new_data_of_its_path_alone() {
     assert_eq!((s.next_lost(0).is_some(), takes_new(&s)), (true, [false, true]));
 }
 
-/// SFR: acknowledgements of the faster path say nothing of the slower one.
+/// SFR: ACKs of the faster path do not report data of the slower one missing.
 #[test]
 fn the_other_path_reports_nothing_missing() {
     let split = |is_on| CmtConfig { split_fast_retransmit: is_on, ..CmtConfig::ON };
@@ -120,8 +120,8 @@ fn each_path_recovers_for_itself() {
     s.check();
 }
 
-/// CUC: the earliest unit of its own path makes a window grow, though the association's cumulative
-/// point stands still; without CUC that is what counts.
+/// CUC: an ACK of the earliest unit of a path makes its window grow, although the association's cumulative
+/// point does not move; without CUC only the latter counts.
 #[test]
 fn a_window_grows_with_its_own_earliest_unit() {
     let update = |is_on| CmtConfig { cwnd_update: is_on, ..CmtConfig::ON };
@@ -145,7 +145,7 @@ fn a_window_grows_with_its_own_earliest_unit() {
     assert_eq!(cwnds(&s), [4000, 5000]);
 }
 
-/// CUCv2: what was retransmitted does not hold back the growth by what was not.
+/// CUCv2: retransmitted units do not hold back the growth by others.
 #[test]
 fn units_sent_again_are_looked_at_apart() {
     let mut s = sender(CmtConfig::ON);
@@ -157,8 +157,8 @@ fn units_sent_again_are_looked_at_apart() {
     assert_eq!(cwnds(&s)[1], 5000);
 }
 
-/// DAC: an acknowledgement that answers two packets reports twice what was sent before all that it
-/// newly acknowledges, if that was sent over one path.
+/// DAC: an ACK that covers two packets reports units twice that were sent before all newly acknowledged ones,
+/// if those were sent over one path.
 #[test]
 fn an_acknowledgement_reports_as_often_as_it_answers_packets() {
     let lost_after = |packets, delayed_ack, over: [u8; 4]| {
@@ -179,7 +179,7 @@ fn an_acknowledgement_reports_as_often_as_it_answers_packets() {
     assert!(!lost_after(2, true, [0, 1, 0, 1]), "of two paths");
 }
 
-/// Receive buffer splitting: with a window of 8000 bytes each of two paths may have 4000 under way.
+/// Receive buffer splitting: with a window of 8000 bytes each of two paths may have 4000 outstanding.
 #[test]
 fn a_path_takes_its_part_of_the_peers_window() {
     let user = u64::from(FULL - 16);
@@ -202,7 +202,7 @@ fn a_path_takes_its_part_of_the_peers_window() {
     assert_eq!(shares(&s, 9_000), [true, true]);
 }
 
-/// A path that is not active leaves its part to the others; without the switch there are no parts.
+/// The share of an inactive path goes to the others; without the setting there are no shares.
 #[test]
 fn paths_that_fail_have_no_part() {
     let mut s = sender(CmtConfig { split_buffer: true, ..CmtConfig::ON });
@@ -233,8 +233,8 @@ fn what_is_given_up_or_taken_back_changes_the_parts() {
     s.check();
 }
 
-/// Round trips of 100 and 300 ms: data sent over the second path now is under way while the first sends
-/// three windows.
+/// Round trips of 100 and 300 ms: while data sent over the second path is in flight, the first sends three
+/// windows.
 #[test]
 fn a_slower_path_takes_nothing_that_keeps_faster_ones_waiting() {
     let measured = |avoid_blocking| {

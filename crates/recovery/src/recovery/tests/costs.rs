@@ -1,5 +1,5 @@
-//! The cost of an acknowledgement, in units looked at: it follows what the acknowledgement says, not the
-//! window (the mistake of webrtc-rs/rtc#242).
+//! The cost of an ACK, in units visited: it depends on the content of the ACK, not on the window (the mistake
+//! of webrtc-rs/rtc#242).
 
 use super::{FULL, Sender};
 
@@ -39,7 +39,7 @@ fn a_growing_block_behind_a_gap_costs_what_is_new() {
     assert_cheap(&s, WINDOW);
 }
 
-/// Every SACK repeats the same blocks and says nothing new.
+/// Every SACK repeats the same blocks, and reports nothing new.
 #[test]
 fn repeated_blocks_cost_nothing() {
     let mut s = with_window();

@@ -6,8 +6,8 @@ use crate::{CmtConfig, Coupling, RecoveryConfig, SctpConfig};
 
 const RTT_MS: [u64; 2] = [100, 50];
 
-/// Two paths with round trips of 100 and 50 ms, and windows of so many packets of 1000 bytes; nothing is
-/// in flight at 1000 ms. The first two units are acknowledged.
+/// Two paths with round trips of 100 and 50 ms, and windows of `packets` packets of 1000 bytes; nothing is in
+/// flight at 1000 ms. The first two units are acknowledged.
 fn sender(packets: [u64; 2]) -> Sender {
     let mut s = Sender::with(|config| {
         config.max_burst = None;
@@ -96,7 +96,7 @@ fn a_timeout_leaves_a_packet_and_the_threshold_of_a_loss() {
     assert_eq!((cwnds(&s), s.window(0).ssthresh()), ([1000, 5000], 10_000));
 }
 
-/// A path that is not active has no part, and the one left behaves as by RFC 9260.
+/// An inactive path has no share, and the remaining one behaves as in RFC 9260.
 #[test]
 fn a_path_that_is_alone_has_all_of_the_rate() {
     let limit = 2;

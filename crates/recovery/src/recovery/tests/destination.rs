@@ -28,8 +28,8 @@ impl Sender {
     }
 }
 
-/// RFC 9260 §6.4: what timed out goes to another active path, of which one packet leaves at once,
-/// whatever its window says (§6.3.3 E3).
+/// RFC 9260 §6.4: data that timed out is retransmitted over another active path, one packet at once, whatever
+/// its window says (§6.3.3 E3).
 #[test]
 fn what_timed_out_goes_to_another_active_path() {
     let mut s = Sender::over_two(|_| ());
@@ -77,8 +77,8 @@ fn fast_retransmissions_take_the_same_path() {
     assert_eq!(s.waiting(), [vec![1], vec![]]);
 }
 
-/// RFC 2960 §6.4: unless the profile has all that was declared lost go elsewhere. One packet leaves at
-/// once, and new data where they always do.
+/// RFC 2960 §6.4: unless the profile sends all lost data over another path. One packet is sent at once, and
+/// new data where it always is.
 #[test]
 fn fast_retransmissions_may_take_another_path() {
     let elsewhere = RetransmissionDestination::Elsewhere;
@@ -150,7 +150,7 @@ fn an_acknowledgement_of_what_left_over_two_paths_is_ambiguous() {
     assert_eq!((outcome.paths, outcome.certain_paths), (0b10, 0));
 }
 
-/// An acknowledgement that comes before the repetition speaks of the path that was used.
+/// An ACK that comes before the retransmission is for the first transmission, over the first path.
 #[test]
 fn what_is_acknowledged_before_it_leaves_again_counts_for_its_first_path() {
     let mut s = Sender::over_two(|_| ());
@@ -162,7 +162,7 @@ fn what_is_acknowledged_before_it_leaves_again_counts_for_its_first_path() {
     s.check();
 }
 
-/// RFC 9260 §6.3.2: a timer that runs is not restarted by what comes over from another path.
+/// RFC 9260 §6.3.2: a running timer is not restarted by data moved from another path.
 #[test]
 fn what_comes_from_another_path_restarts_no_running_timer() {
     let mut s = Sender::over_two(|_| ());
@@ -201,7 +201,7 @@ impl Sender {
     }
 }
 
-/// RTX-CWND: the path is chosen as the packet leaves, by what its window is then.
+/// RTX-CWND: the path is chosen when the packet is sent, by its window at that time.
 #[test]
 fn the_destination_is_chosen_as_the_packet_leaves() {
     let mut s = choosing(RetransmissionDestination::Cwnd);
@@ -234,7 +234,7 @@ fn as_soon_as_possible_takes_a_path_with_room() {
     assert_eq!(s.resend_over(1), [1]);
 }
 
-/// Without an active path, as ever.
+/// If no path is active, the one with the fewest errors is used, whatever the policy.
 #[test]
 fn without_an_active_path_there_is_no_choice() {
     let mut s = choosing(RetransmissionDestination::Csi);

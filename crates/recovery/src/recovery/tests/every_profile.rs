@@ -83,7 +83,7 @@ impl Run {
         self.s.check();
     }
 
-    /// Packets over every path, with whatever goes into them.
+    /// Sends packets over every path, with all units that they can contain.
     fn send(&mut self) {
         let draw = self.rng.below(4);
         self.s.recovery.choose_destination(self.s.now, |count| draw.min(count - 1));
@@ -335,7 +335,7 @@ impl Run {
         }
     }
 
-    /// Everything arrives, or the association ends; nothing is left behind.
+    /// Lets everything arrive, or ends the association; no state may remain.
     fn end(&mut self) {
         if self.rng.chance(0.3) {
             let mut drained = 0;

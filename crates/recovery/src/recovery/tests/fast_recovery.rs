@@ -157,8 +157,8 @@ fn the_window_does_not_grow_in_recovery() {
     assert_eq!(s.cwnd(), reduced);
 }
 
-/// Two SACKs in one go: what the first declared lost the second acknowledges. Nothing is left to
-/// send again, and new units must not wait for it.
+/// Two SACKs at once: the second acknowledges the units that the first declared lost. Nothing is to be
+/// retransmitted, and new units must not wait for it.
 #[test]
 fn a_loss_taken_back_before_it_was_sent_again_blocks_nothing() {
     let mut s = Sender::bursting();

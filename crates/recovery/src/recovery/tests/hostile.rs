@@ -1,5 +1,5 @@
-//! The cost of acknowledgements that a malicious receiver makes up, in units looked at, with every profile: each unit
-//! that is sent pays for a constant number of looks, and so does each acknowledgement (docs/security.md).
+//! The cost of acknowledgements from a malicious receiver, in lookups of units, with every profile: each unit
+//! that is sent pays for a constant number of lookups, and so does each acknowledgement (docs/security.md).
 
 use super::{RecoveryConfig, Sender, UnitState};
 
@@ -27,7 +27,7 @@ fn expect_cheap(acknowledge: fn(&mut Sender)) {
     assert!(costs.iter().all(|&(visits, _)| visits <= PER_STEP), "{costs:?}");
 }
 
-/// Everything above a gap is acknowledged, then nothing but the gap, and so on.
+/// SACKs alternate: one acknowledges everything above a gap, the next takes this back, and so on.
 #[test]
 fn gap_reports_taken_back_and_forth_cost_no_more_than_what_was_sent() {
     expect_cheap(|s| {

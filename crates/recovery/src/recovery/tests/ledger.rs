@@ -36,8 +36,8 @@ fn the_last_unit_decides_when_a_packet_is_acknowledged() {
     assert!(s.recovery.outstanding().packets().len() == 0);
 }
 
-/// A lost packet, two units in the next, a thin stream, and a SACK of the higher one (drop, send, send, thin, deliver):
-/// no packet was in flight then, but bytes were.
+/// A packet is lost, the next one carries two units, the stream is thin, and a SACK acknowledges the higher
+/// of them. Once, no packet counted as in flight then, although bytes did.
 #[test]
 fn a_packet_is_in_flight_as_long_as_a_lower_unit_of_it_is() {
     let mut s = Sender::new();
@@ -68,7 +68,7 @@ fn a_lost_packet_counts_once_whatever_it_carried() {
     assert_eq!(s.recovery.statistics().retransmitted.fast_retransmit, 3, "units");
 }
 
-/// What became of each packet is known while something older is in flight.
+/// A packet's fate can be looked up until no older packet is in flight.
 #[test]
 fn the_fate_of_each_packet_is_known() {
     let mut s = Sender::bursting();
@@ -126,7 +126,7 @@ impl TraceSink for Events {
     }
 }
 
-/// The story of one packet that was wrongly declared lost, as the trace tells it.
+/// The trace events of a packet that was wrongly declared lost.
 #[test]
 fn the_trace_tells_what_became_of_a_packet() {
     let (mut s, events) = (Sender::new(), Events::default());
@@ -160,7 +160,7 @@ fn words(event: &TraceEvent) -> Option<String> {
     }
 }
 
-/// The end of an association: every unit is given back once, and nothing is left.
+/// The end of an association: every unit is returned once, and none remains.
 #[test]
 fn draining_gives_everything_back_and_leaves_nothing_behind() {
     let mut s = Sender::new();

@@ -30,7 +30,7 @@ fn a_sack_that_repeats_what_is_known_reports_nothing() {
     assert_eq!(s.losses(&again), [0; 6]);
 }
 
-/// RFC 9260 §7.2.4, HTNA: only what is below the highest TSN *newly* acknowledged is reported.
+/// RFC 9260 §7.2.4, HTNA: only units below the highest TSN *newly* acknowledged are reported.
 #[test]
 fn units_above_the_highest_newly_acknowledged_one_are_not_reported() {
     let mut s = Sender::new();
@@ -110,7 +110,7 @@ fn a_unit_repeated_by_the_timer_may_be_fast_retransmitted() {
     assert_eq!(s.losses(&[(0, &[(2, 3)]), (0, &[(2, 4)]), (0, &[(2, 5)])]), [0, 0, 1]);
 }
 
-/// Thin streams take the first report (Petlund 2009 §5.1); the threshold is a value.
+/// Thin streams retransmit at the first report (Petlund 2009 §5.1); the threshold is configurable.
 #[test]
 fn the_threshold_is_configured() {
     let mut s = Sender::with(|config| config.missing_reports = 1);

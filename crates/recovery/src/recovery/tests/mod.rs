@@ -55,7 +55,7 @@ struct Sender {
     has_new: bool,
     /// When that was sent whose timestamp the next acknowledgement echoes.
     echo: Option<Instant>,
-    /// How many packets the next acknowledgement answers.
+    /// Packets received that the next ACK reports; 0 leaves the number unreported.
     packets_answered: u8,
 }
 
@@ -170,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// A packet of what is declared lost, and what is bundled with it; which units, each kind by itself.
+    /// Sends a packet of units declared lost and units bundled with them; returns both kinds.
     fn resend_bundled(&mut self) -> [Vec<u64>; 2] {
         let mut sent = [Vec::new(), Vec::new()];
         let mut packet = self.recovery.packet(0, false, 0);
@@ -234,7 +234,7 @@ impl Sender {
     }
 }
 
-/// What arrives.
+/// Inputs: ACKs and reports.
 impl Sender {
     /// Everything up to `cumulative`, and these ranges, are acknowledged.
     fn ack(&mut self, cumulative: u64, blocks: &[(u64, u64)]) -> AckOutcome {
@@ -262,7 +262,7 @@ impl Sender {
         }
     }
 
-    /// The next acknowledgement echoes what was sent at `ms`.
+    /// Makes the next ACK echo the timestamp of the packet sent at `ms`.
     fn echo(&mut self, ms: u64) -> &mut Self {
         self.echo = Some(Instant::from_millis(ms));
         self
@@ -328,7 +328,7 @@ impl Sender {
     }
 }
 
-/// What can be seen.
+/// Observations of the sender.
 impl Sender {
     fn state(&self, unit: u64) -> Option<UnitState> {
         self.recovery.outstanding().unit(BASE + unit).map(crate::Unit::state)

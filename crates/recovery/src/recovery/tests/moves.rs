@@ -42,7 +42,8 @@ fn what_was_under_way_over_a_removed_path_leaves_over_another_at_once() {
     s.check();
 }
 
-/// A path in the place of one that ended begins anew; what its predecessor sent does not measure it.
+/// A path in the place of a removed one starts from the initial state; data sent over its predecessor gives
+/// no sample.
 #[test]
 fn a_path_in_the_place_of_another_begins_anew() {
     let mut s = Sender::over_two_confirmed();
@@ -67,7 +68,7 @@ fn a_path_in_the_place_of_another_begins_anew() {
     s.check();
 }
 
-/// A path that leads another way sends again at once, whatever its window was; one path is enough.
+/// A redirected path retransmits at once, whatever its window was; one path is enough.
 #[test]
 fn a_redirected_path_sends_again_at_once_and_forgets_what_was_measured() {
     let mut s = Sender::with(|_| ());

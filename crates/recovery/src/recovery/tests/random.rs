@@ -1,5 +1,5 @@
-//! Laws under random operations: what is counted is what is there, and T3-rtx runs exactly while
-//! something is outstanding.
+//! Laws under random operations: the sums match the units, and T3-rtx runs exactly while something is
+//! outstanding.
 
 use std::collections::BTreeSet;
 
@@ -146,7 +146,7 @@ impl Run {
         }
     }
 
-    /// Something is sent, given up, skipped, restarted, late or acknowledged.
+    /// Sends, abandons, skips, restarts, delays or acknowledges something.
     fn act(&mut self) {
         let (last, cumulative) = (self.last(), self.cumulative);
         let s = &mut self.s;

@@ -1,4 +1,4 @@
-//! A receiver that drops what it had acknowledged (RFC 9260 §6.2.1 D iii, §6.3.2 R4).
+//! A receiver that reneges: it drops data that it had acknowledged (RFC 9260 §6.2.1 D iii, §6.3.2 R4).
 
 use super::{Sender, UnitState};
 
@@ -12,7 +12,7 @@ fn reneged() -> Sender {
     s
 }
 
-/// R4: what it dropped is outstanding again, and its timer runs.
+/// R4: the dropped units are outstanding again, and the timer runs.
 #[test]
 fn what_was_dropped_is_outstanding_again() {
     let s = reneged();

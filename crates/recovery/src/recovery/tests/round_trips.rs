@@ -34,7 +34,7 @@ fn measures_once_per_round_trip() {
     assert_eq!(s.latest(), Some(95));
 }
 
-/// RFC 9260 §6.3.1 C4: the newest of what a SACK acknowledges has waited least for it.
+/// RFC 9260 §6.3.1 C4: of the units that a SACK acknowledges, the newest has waited for the SACK the least.
 #[test]
 fn measures_by_the_newest_unit_that_is_acknowledged() {
     let mut s = Sender::new();
@@ -79,7 +79,7 @@ fn without_karn_a_repeated_unit_makes_a_sample_and_ends_the_backoff() {
     assert_eq!((s.latest(), s.rto_ms()), (Some(100), 1000));
 }
 
-/// RFC 9260 §6.3.1 C5, its second part: a retransmission holds back what was sent before it.
+/// RFC 9260 §6.3.1 C5, second part: after a retransmission, units sent before it give no sample.
 #[test]
 fn a_unit_sent_before_a_retransmission_makes_no_sample_and_one_sent_after_does() {
     let mut s = Sender::new();

@@ -80,7 +80,7 @@ fn what_is_lost_leaves_before_what_is_new() {
     assert!(s.may_send_new(0));
 }
 
-/// A packet that was begun and stayed empty leaves no trace.
+/// A packet that was begun and stays empty has no effect.
 #[test]
 fn an_empty_packet_does_not_leave() {
     let mut s = Sender::new();

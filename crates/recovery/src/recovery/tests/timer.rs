@@ -26,7 +26,7 @@ fn stops_when_everything_is_acknowledged() {
     assert_eq!(s.t3(), None);
 }
 
-/// RFC 9260 §6.3.2 R3: the whole RTO from the acknowledgement on, for all that is left.
+/// RFC 9260 §6.3.2 R3: the timer runs for a whole RTO from the ACK, for all data still outstanding.
 #[test]
 fn restarts_when_the_earliest_unit_is_acknowledged_and_only_then() {
     let mut s = Sender::new();
@@ -99,8 +99,8 @@ fn expiry_backs_off_collapses_the_window_and_judges_everything_in_flight_lost() 
     assert_eq!(s.recovery.statistics().timeouts, 1);
 }
 
-/// RFC 9260 §6.3.3 E3, E4: as many of the earliest as fit leave at once in one packet, whatever
-/// the window says; the rest waits for the window.
+/// RFC 9260 §6.3.3 E3, E4: as many of the earliest units as fit are sent at once in one packet, whatever the
+/// window says; the rest waits for the window.
 #[test]
 fn after_an_expiry_the_earliest_units_that_fit_leave_in_one_packet() {
     let mut s = Sender::new();
@@ -148,7 +148,7 @@ fn expiry_ends_fast_recovery_so_that_the_window_grows_again() {
     assert_eq!(s.cwnd(), 2000, "slow start goes on");
 }
 
-/// RFC 9260 §6.1 A: the interval of probes grows, congestion control is left alone.
+/// RFC 9260 §6.1 A: the interval of probes grows; congestion control is not affected.
 #[test]
 fn expiry_over_a_window_probe_backs_off_and_touches_no_window() {
     let mut s = Sender::new();
@@ -191,7 +191,8 @@ fn each_path_has_its_own_timer() {
     assert_eq!(s.t3(), None);
 }
 
-/// RFC 9260 §6.4: what timed out on one path may leave over another, and its timer goes with it.
+/// RFC 9260 §6.4: data that timed out on one path may be retransmitted over another, whose timer then runs
+/// for it.
 #[test]
 fn a_unit_sent_again_over_another_path_takes_its_timer_along() {
     let mut s = Sender::new();

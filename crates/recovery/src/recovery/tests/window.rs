@@ -3,8 +3,8 @@
 use super::{FULL, Sender};
 
 impl Sender {
-    /// One round: fills the window, then a SACK for every `every` packets, each of which lets more
-    /// leave. Returns the window after it, in packets.
+    /// One round: fills the window, then receives a SACK for every `every` packets, and fills the window
+    /// after each. Returns the window afterwards, in packets.
     fn round(&mut self, every: u64) -> u64 {
         self.fill();
         let end = self.recovery.outstanding().next_unit() - super::BASE - 1;
@@ -59,7 +59,7 @@ fn a_window_that_is_not_used_does_not_grow() {
     assert_eq!(s.cwnd(), 4000);
 }
 
-/// RFC 9260 §7.2.1: the window is apportioned to the paths that carried what is acknowledged.
+/// RFC 9260 §7.2.1: the windows of the paths grow that carried the acknowledged data.
 #[test]
 fn growth_goes_to_the_path_that_carried_the_units() {
     let mut s = Sender::bursting();

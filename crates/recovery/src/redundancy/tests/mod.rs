@@ -18,7 +18,7 @@ const DOUBLED: ThinConfig = ThinConfig {
 const BYTES: CopyBudget = CopyBudget::percent(0, 10);
 
 impl Redundancy {
-    /// Bytes that `budget` still allows, whatever a queue leaves of it.
+    /// The bytes that `budget` still allows, without the reduction by a queue.
     pub(crate) fn spending_left(&self, budget: CopyBudget) -> u64 {
         self.spending.bytes_left(budget)
     }
@@ -38,7 +38,7 @@ impl Copying {
         Self { state, probe, redundancy }
     }
 
-    /// So many small units, each in a packet of its own.
+    /// Sends `count` small units, each in a packet of its own.
     fn send(&mut self, now: Instant, count: usize) {
         (0..count).for_each(|_| _ = self.state.send(now, 0, SMALL));
     }
@@ -110,7 +110,7 @@ fn what_is_not_in_flight_or_of_another_group_is_left_out_and_ends_a_run() {
     }
 }
 
-/// (4096 + 0) · 10 % are 409 bytes, of which 25 are kept for what was not answered within a round trip.
+/// (4096 + 0) · 10 % is 409 bytes, of which 25 are reserved for data without an ACK within a round trip.
 #[test]
 fn what_had_no_answer_within_a_round_trip_comes_first_when_little_is_left() {
     let mut c = Copying::new(ThinConfig { copy_budget: BYTES, ..BUNDLED });
@@ -205,7 +205,7 @@ fn a_copy_that_is_refused_is_not_named_again() {
     assert_eq!((c.copy(AT(101)), c.copy(AT(101))), (Some(2), None));
 }
 
-/// (16 + 2) · 10 % is one packet; a second one may carry what is due only beside others.
+/// (16 + 2) · 10 % is one packet; further copies may be sent only in packets with other units.
 #[test]
 fn a_budget_in_packets_denies_and_counts() {
     let copy_budget = CopyBudget::percent(10, 0);

@@ -62,7 +62,7 @@ impl Detecting {
         self.spurious.judge_by_duplicates(path, &self.state)
     }
 
-    /// An acknowledgement up to `unit` at the latest, which echoes what was sent at `ms`.
+    /// An ACK up to `unit` that echoes the timestamp of the packet sent at `ms`.
     fn is_shown_by_echo(&mut self, unit: u64, ms: u64) -> bool {
         let ack = Acknowledged { advanced_to: Some(unit), echo: Some((AT(ms), MS(1))), ..ACK };
         let is_shown = self.spurious.judge_by_timestamp(0, &ack, &self.state);
@@ -363,7 +363,8 @@ fn undo_sets_the_window_up_to_return() {
     assert_eq!(d.state.paths[0].window.cwnd(), 21_000);
 }
 
-/// RFC 4015 §3.1 step 11: of what was sent after the spurious retransmission, once, and of a timeout alone.
+/// RFC 4015 §3.1 step 11: the first sample of a packet sent after the spurious retransmission restarts the
+/// estimate, once, and only for a timeout.
 #[test]
 fn the_first_round_trip_after_a_spurious_timeout_is_known() {
     for (kind, is_known) in [(Timeout, true), (FastRetransmit, false)] {

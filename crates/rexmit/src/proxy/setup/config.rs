@@ -7,7 +7,7 @@ use rexmit_core::config;
 /// The prefix of the names of our devices, by which rules match them.
 pub const DEVICE_PREFIX: &str = "rexmit";
 
-/// What makes rules.
+/// The program that makes the firewall rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Firewall {
@@ -21,9 +21,10 @@ config! {
     /// The configuration of a setup.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub struct SetupConfig {
-        /// Where clients connect to.
+        /// The address and port that clients connect to.
         pub listen: SocketAddr,
-        /// The device's name, which begins with [`DEVICE_PREFIX`]. Default: that and the port.
+        /// The name of the TUN device, which must begin with [`DEVICE_PREFIX`]. Default: the prefix and the
+        /// port.
         pub device: String,
         /// The kernel's address and the stack's in the private network behind the device; of the
         /// family of `listen`. Default `10.94.0.1` and `10.94.0.2`, or `fd94:9494::1` and
@@ -31,20 +32,23 @@ config! {
         pub network: (IpAddr, IpAddr),
         /// The length of that network's prefix. Default 30, or 126.
         pub prefix: u8,
-        /// The longest packet of the device. Default 1500.
+        /// The MTU of the device, in bytes. Default 1500.
         pub mtu: u16,
-        /// Where clients' packets come in. Default empty: at the interface that has the address.
+        /// The interfaces at which clients' packets arrive. Default empty: the interface that has the
+        /// address.
         pub interfaces: Vec<String>,
-        /// Default `None`: `nft` if it is installed, else `iptables`.
+        /// The program that makes the rules; `None` uses `nft` if it is installed, else `iptables`. Default
+        /// `None`.
         pub firewall: Option<Firewall>,
-        /// Whether rules for input that clients' packets no longer meet are no reason to refuse: they are repeated
-        /// for forwarded packets. Default false.
+        /// Whether to go on although rules of the input filter exist, which clients' packets bypass because
+        /// they are forwarded. Set it if these rules are repeated for forwarded packets. Default false:
+        /// [`plan`](super::Setup::plan) then fails.
         pub ignores_input_filter: bool,
     }
 }
 
 impl SetupConfig {
-    /// The defaults for this address.
+    /// The default configuration for the address `listen`.
     #[must_use]
     pub fn new(listen: SocketAddr) -> Self {
         let (network, prefix) = if listen.is_ipv4() {
@@ -73,7 +77,7 @@ pub(super) fn name(listen: SocketAddr) -> String {
     format!("{NAME_PREFIX}{}_{}", listen.ip().to_string().replace(':', "_"), listen.port())
 }
 
-/// What every such name begins with.
+/// The prefix of all names of rules.
 pub(super) const NAME_PREFIX: &str = "rexmit_proxy_";
 /// The comment of the rule that keeps an interface from forwarding anything else.
 pub(super) const GUARD: &str = "forwarding-was-off";

@@ -1,4 +1,4 @@
-//! Why clients cannot be brought to the stack.
+//! Why packets of clients cannot be directed to the stack.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -6,20 +6,20 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why clients cannot be brought to the stack.
+/// Why packets of clients cannot be directed to the stack.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// The address or port does not name one place.
+    /// The address is unspecified, or the port is 0.
     #[error("{0} cannot be listened on: give the one address and port that clients connect to")]
     NoPlace(SocketAddr),
-    /// Clients of this machine have no need.
+    /// The address is a loopback address, which only this machine reaches.
     #[error(
         "{0} is reached from this machine alone, where nothing is lost: give an address that \
          clients connect to"
     )]
     Loopback(SocketAddr),
-    /// The private network is of another family.
+    /// The private network and the address are of different families.
     #[error("{listen} and the device's network {network} are of different families")]
     Families {
         /// Where clients connect to.
@@ -27,31 +27,33 @@ pub enum SetupError {
         /// The kernel's address in the network.
         network: IpAddr,
     },
-    /// Rules would not know the device.
+    /// The device name does not begin with [`DEVICE_PREFIX`](super::DEVICE_PREFIX), or is not valid.
     #[error(
         "a device of the proxy cannot be called {0}: at most 15 letters and digits, of which the first are `rexmit`"
     )]
     DeviceName(String),
-    /// No such interface, or a name that would not survive a rule.
+    /// There is no such interface, or its name cannot be used in a rule.
     #[error("there is no network interface {0}: `ip link` lists those that are")]
     NoInterface(String),
-    /// It cannot be known where the packets come in.
+    /// The interface at which packets arrive could not be determined.
     #[error("no interface has {0}: say where its packets come in with --interface NAME")]
     WhichInterface(IpAddr),
-    /// It was refused by the administrator.
+    /// Forwarding is enabled, but disabled on this interface, probably by the administrator.
     #[error(
         "forwarding is on, but not on {0}: if that may be changed, \
          `sudo sysctl -w net/ipv4/conf/{0}/forwarding=1`"
     )]
     ForwardingRefused(String),
-    /// It concerns every interface, and where routes come from.
+    /// IPv6 forwarding is off, and can only be enabled for all interfaces, which also changes how routes are
+    /// learned.
     #[error(
         "IPv6 is not forwarded, and that can be changed for the whole machine only: \
          `sudo sysctl -w net.ipv6.conf.all.forwarding=1` (with `accept_ra=2` on interfaces whose \
          routes come from router advertisements), then start again"
     )]
     Ipv6Forwarding,
-    /// Packets that are forwarded do not meet the rules for input.
+    /// Forwarded packets would bypass a rule of the input filter; see
+    /// [`ignores_input_filter`](super::SetupConfig::ignores_input_filter).
     #[error(
         "clients' packets would bypass a rule of the input filter ({rule}): repeat the filter for forwarded packets, \
          whose destination is the proxy's own address, then add --ignore-input-filter"
@@ -60,13 +62,13 @@ pub enum SetupError {
         /// The first such rule.
         rule: String,
     },
-    /// Rules and devices are not for everybody.
+    /// Rules and devices require privileges.
     #[error("this needs root: `sudo {command}`")]
     Permission {
         /// The program.
         command: String,
     },
-    /// Neither of the programs is there.
+    /// Neither `nft` nor `iptables` is installed.
     #[error("neither nft nor iptables is installed: `sudo apt-get install nftables` (or iptables)")]
     NoFirewall,
     /// A program is missing.
@@ -84,13 +86,13 @@ pub enum SetupError {
     Command {
         /// The whole command.
         command: String,
-        /// What it said.
+        /// Its error output.
         said: String,
     },
-    /// A switch of the kernel.
+    /// A kernel setting could not be changed.
     #[error("{}: {source}", path.display())]
     Switch {
-        /// Its file.
+        /// The file of the setting.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -98,7 +100,7 @@ pub enum SetupError {
     /// Another error of the operating system.
     #[error("{doing}: {source}")]
     Io {
-        /// What could not be done.
+        /// The operation that failed.
         doing: &'static str,
         /// The error of the system.
         source: io::Error,

@@ -11,7 +11,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::config::Firewall;
 use super::error::SetupError;
 
-/// Where programs of root are, if not in the path of this user.
+/// Directories of root's programs, which may be missing in the PATH of other users.
 const SBIN: [&str; 3] = ["/usr/sbin", "/sbin", "/usr/local/sbin"];
 
 /// The program of a firewall.
@@ -33,10 +33,10 @@ fn find(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// What `arguments` print, the first of which is the program.
+/// Runs a program and returns its output; the first of `arguments` is the program.
 ///
 /// # Errors
-/// When it cannot be run, or fails.
+/// If it cannot be run, or fails.
 pub(super) fn run(arguments: &[String]) -> Result<String, SetupError> {
     let [program, rest @ ..] = arguments else { return Ok(String::new()) };
     let file = find(program).unwrap_or_else(|| program.into());
@@ -102,7 +102,7 @@ pub(super) fn check_interface(name: &str) -> Result<(), SetupError> {
     }
 }
 
-/// The switch that makes an interface forward what comes in there; `all` for the machine's.
+/// The kernel setting that makes an interface forward packets that it receives; `all` for the whole machine.
 pub(super) fn forwarding(is_ipv4: bool, interface: &str) -> PathBuf {
     let family = if is_ipv4 { "ipv4" } else { "ipv6" };
     Path::new("/proc/sys/net").join(family).join("conf").join(interface).join("forwarding")
@@ -119,7 +119,7 @@ pub(super) fn write(switch: &Path, value: &str) -> Result<(), SetupError> {
         .map_err(|source| SetupError::Switch { path: switch.into(), source })
 }
 
-/// Refuses who may not change networks.
+/// Checks that this process has the privileges to change networks.
 pub(super) fn check_permission() -> Result<(), SetupError> {
     let may = capabilities(None).is_ok_and(|it| it.effective.contains(CapabilitySet::NET_ADMIN));
     // Programs that are started get root's privileges, not those of this program's file.
@@ -140,7 +140,7 @@ pub(super) fn check_place(listen: SocketAddr) -> Result<(), SetupError> {
     if ip.is_loopback() { Err(SetupError::Loopback(listen)) } else { Ok(()) }
 }
 
-/// Whether an error says that there is nothing of the kind, as after a clean start.
+/// Whether an error says that the object does not exist, as after a clean start.
 pub(super) fn is_absent(error: &SetupError) -> bool {
     let source = match error {
         SetupError::Switch { source, .. } => source,

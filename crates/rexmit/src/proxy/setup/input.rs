@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::config::{Firewall, NAME_PREFIX};
 use super::host;
 
-/// What neither refuses a packet nor leads to rules that may.
+/// Targets that neither refuse a packet nor lead to rules that may.
 const HARMLESS_TARGETS: [&str; 4] = ["ACCEPT", "LOG", "NFLOG", "RETURN"];
 
 /// The first rule for input, or policy, that may refuse packets to `listen`; `None` too where rules cannot be read.
@@ -25,7 +25,7 @@ pub(super) fn first_filter(listen: SocketAddr) -> Option<String> {
     nft.or_else(|| host::is_installed(Firewall::Iptables, is_ipv4).then(of_iptables).flatten())
 }
 
-/// In what `nft list ruleset` prints.
+/// Finds such a rule in the output of `nft list ruleset`.
 fn in_ruleset(listing: &str, is_ipv4: bool) -> Option<String> {
     let families = if is_ipv4 { ["ip", "inet"] } else { ["ip6", "inet"] };
     let (mut table, mut chain, mut is_of_input) = ("", "", false);
@@ -48,7 +48,7 @@ fn in_ruleset(listing: &str, is_ipv4: bool) -> Option<String> {
     None
 }
 
-/// In what `iptables -S INPUT` prints.
+/// Finds such a rule in the output of `iptables -S INPUT`.
 fn in_chain(listing: &str) -> Option<&str> {
     listing.lines().find(|line| {
         let mut words = line.split_whitespace();

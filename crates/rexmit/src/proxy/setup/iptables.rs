@@ -54,14 +54,14 @@ fn rules_of(rules: &Rules<'_>) -> Vec<String> {
     lines
 }
 
-/// The commands that remove them, by what was added.
+/// The commands that remove rules, made from those that added them.
 pub(super) fn delete(rules: &Rules<'_>) -> Vec<Vec<String>> {
     let lines = rules_of(rules);
     let undo = lines.iter().rev().map(|line| line.replace(" -I ", " -D ").replace(" -A ", " -D "));
     undo.map(|line| iptables(rules.listen, &line)).collect()
 }
 
-/// What there is of proxies' rules.
+/// The existing rules of proxies.
 pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
     let mut found = Found::default();
     for table in TABLES {

@@ -1,4 +1,4 @@
-//! How the packets of clients reach the stack of a proxy, and how that is undone.
+//! Directs the packets of clients to the stack of a proxy, and undoes that.
 //!
 //! The stack is a host of its own behind a TUN device. For an address of this machine the kernel
 //! translates the destination of the clients' packets (DNAT) to the stack's address and that of the

@@ -52,7 +52,7 @@ pub(super) fn delete(listen: SocketAddr) -> Vec<Vec<String>> {
     vec![nft(format!("delete table {} {}", family(listen), name(listen)))]
 }
 
-/// What there is of proxies' rules.
+/// The existing rules of proxies.
 pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
     let tables = host::run(&nft(format!("list tables {}", family(listen))))?;
     let mut found = Found::default();

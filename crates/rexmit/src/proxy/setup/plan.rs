@@ -13,23 +13,23 @@ use crate::tun::TunConfig;
 /// The longest name of an interface.
 const MAX_NAME_BYTES: usize = 15;
 
-/// What brings clients to the stack of one proxy.
+/// The changes that direct clients to the stack of one proxy.
 #[derive(Debug)]
 pub struct Setup {
     config: SetupConfig,
     /// Whether the address is this machine's, so that packets need another destination.
     is_translated: bool,
-    /// Where clients come in and forwarding has to be switched on.
+    /// The interfaces at which clients' packets arrive and forwarding has to be switched on.
     guarded: Vec<String>,
 }
 
-/// One thing to do.
+/// One step of the setup or its removal.
 enum Step {
     Run(Vec<String>),
     Write(PathBuf, &'static str),
 }
 
-/// A setup that is in force, and is removed when this is dropped.
+/// An applied setup, which is removed when this is dropped.
 #[derive(Debug)]
 pub struct Applied {
     listen: SocketAddr,
@@ -38,10 +38,10 @@ pub struct Applied {
 }
 
 impl Setup {
-    /// Looks at the machine to find out what has to be done; changes nothing.
+    /// Determines the changes that this machine needs; changes nothing.
     ///
     /// # Errors
-    /// Why it cannot be done.
+    /// Why the clients cannot be directed to the stack.
     pub fn plan(config: SetupConfig) -> Result<Self, SetupError> {
         check(&config)?;
         let listen = config.listen;
@@ -52,7 +52,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Where forwarding is off, or on for the sake of another proxy alone.
+    /// The interfaces on which forwarding is off, or was switched on for another proxy only.
     fn to_be_guarded(&self, owner: Option<String>) -> Result<Vec<String>, SetupError> {
         let is_ipv4 = self.config.listen.is_ipv4();
         let is_on_by_default = host::is_on(&host::forwarding(is_ipv4, "all"))?;
@@ -97,13 +97,13 @@ impl Setup {
         &self.config.device
     }
 
-    /// The address that the stack is to have.
+    /// The address for the stack.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         if self.is_translated { self.config.network.1 } else { self.config.listen.ip() }
     }
 
-    /// The device.
+    /// The configuration of the TUN device.
     #[must_use]
     pub fn tun(&self) -> TunConfig {
         let prefix = self.config.prefix;
@@ -124,7 +124,7 @@ impl Setup {
         }
     }
 
-    /// What to do once the device is there.
+    /// The steps to take once the device exists.
     fn steps(&self, firewall: Firewall) -> Vec<Step> {
         let listen = self.config.listen;
         let device = &self.config.device;
@@ -146,11 +146,11 @@ impl Setup {
         steps
     }
 
-    /// The commands that set everything up before a proxy is started by a user without privileges,
-    /// and, as comments, those that undo it: a script for the shell of root.
+    /// A shell script for root that makes the changes, for a proxy that is then started by a user without
+    /// privileges. The commands that undo them are in it as comments.
     ///
     /// # Errors
-    /// When nothing that makes rules is installed.
+    /// If neither `nft` nor `iptables` is installed.
     pub fn script(&self) -> Result<String, SetupError> {
         let firewall = self.firewall()?;
         let (kernel, prefix, device) =
@@ -204,11 +204,11 @@ impl Setup {
         }
     }
 
-    /// Applies the changes once the device exists, after removing those of an earlier proxy at
-    /// the same address may be left over.
+    /// Applies the changes. The device must exist. Changes left over from an earlier proxy at the same
+    /// address are removed first.
     ///
     /// # Errors
-    /// What failed; what was done before that is undone.
+    /// What failed; changes made before are undone.
     pub fn apply(&self) -> Result<Applied, SetupError> {
         let firewall = self.firewall()?;
         self.check_input_filter()?;
@@ -223,7 +223,7 @@ impl Setup {
 }
 
 impl Applied {
-    /// Removes it, and says what went wrong.
+    /// Removes the setup, and reports errors, which dropping it does not.
     ///
     /// # Errors
     /// What could not be removed.
@@ -249,7 +249,7 @@ fn find(firewall: Firewall, listen: SocketAddr) -> Result<Found, SetupError> {
     }
 }
 
-/// What there is of rules, whichever program made them.
+/// The existing rules of proxies, whichever program made them.
 fn find_all(listen: SocketAddr) -> Result<Found, SetupError> {
     let mut all = Found::default();
     for firewall in [Firewall::Nft, Firewall::Iptables] {
@@ -263,8 +263,8 @@ fn find_all(listen: SocketAddr) -> Result<Found, SetupError> {
     Ok(all)
 }
 
-/// Removes the remaining rules of a proxy at `listen`, if any, and switches forwarding back
-/// off where it had switched it on and no other proxy needs it. Whether there was anything.
+/// Removes rules that a proxy at `listen` left over, and disables forwarding again if that proxy had enabled
+/// it and no other needs it. Returns whether there was anything to remove.
 ///
 /// # Errors
 /// What could not be removed.
@@ -278,7 +278,7 @@ pub fn remove(listen: SocketAddr) -> Result<bool, SetupError> {
     Ok(has_removed)
 }
 
-/// As [`remove`], what one of the programs made.
+/// As [`remove`], for the rules of one of the programs.
 pub(super) fn remove_with(firewall: Firewall, listen: SocketAddr) -> Result<bool, SetupError> {
     let found = find(firewall, listen)?;
     if !found.is_there {

@@ -1,4 +1,4 @@
-//! The privileges of a process of root once the proxy serves clients.
+//! The privileges that a process of root keeps while the proxy serves clients.
 
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
@@ -7,8 +7,8 @@ use rustix::thread::{
 
 use super::error::SetupError;
 
-/// Drops every capability of this thread, and of those that it starts from now on and of their programs, but what removes a
-/// setup again (`CAP_NET_ADMIN`), if `has_setup`: to be called before other threads are started.
+/// Drops every capability of this thread, and of threads and programs that it starts later, except the one
+/// that removes a setup (`CAP_NET_ADMIN`) if `has_setup`. Call it before other threads are started.
 ///
 /// # Errors
 /// If the kernel refuses.

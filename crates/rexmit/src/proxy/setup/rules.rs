@@ -8,7 +8,7 @@ pub(super) struct Rules<'a> {
     pub(super) device: &'a str,
     /// The stack's address, if that is not the one that clients connect to.
     pub(super) translated: Option<IpAddr>,
-    /// Interfaces that forward only because of this.
+    /// Interfaces on which forwarding is switched on for this proxy only.
     pub(super) guarded: &'a [String],
 }
 
@@ -19,6 +19,6 @@ pub(super) struct Found {
     pub(super) is_there: bool,
     /// Interfaces on which it has switched forwarding on.
     pub(super) guarded: Vec<String>,
-    /// Those on which others have.
+    /// Interfaces on which other proxies have switched forwarding on.
     pub(super) guarded_by_others: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! A cable between two stacks of one process: for tests and examples, which need no privilege then.
+//! A link between two stacks of one process, for tests and examples, which then need no privileges.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,10 +8,10 @@ use std::task::{Context, Poll, Waker};
 use super::PacketDevice;
 use crate::tun::Batch;
 
-/// Packets on their way in one direction at most; more are refused, as by a full device.
+/// The most packets in transit in one direction; further ones are refused, as by a full device.
 pub const QUEUE_PACKETS: usize = 1000;
 
-/// One end of a cable in memory.
+/// One end of a link in memory.
 ///
 /// ```
 /// use rexmit::tcp::{MemoryDevice, PacketDevice};
@@ -34,7 +34,7 @@ struct Queue {
 }
 
 impl MemoryDevice {
-    /// Both ends of a cable for packets of up to `mtu` bytes.
+    /// Both ends of a link for packets of up to `mtu` bytes.
     #[must_use]
     pub fn pair(mtu: u16) -> (Self, Self) {
         let (there, back) = (Arc::default(), Arc::default());
@@ -43,7 +43,7 @@ impl MemoryDevice {
     }
 }
 
-/// A panic of another holder leaves the queue as it was between two packets.
+/// Locks the queue, also after a panic of another holder, which cannot leave it inconsistent.
 fn lock(queue: &Mutex<Queue>) -> std::sync::MutexGuard<'_, Queue> {
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

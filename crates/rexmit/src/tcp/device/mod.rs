@@ -1,4 +1,4 @@
-//! Where a stack's IP packets come from and go to.
+//! The devices over which a stack exchanges IP packets.
 
 mod memory;
 
@@ -10,7 +10,7 @@ use crate::tun::{AsyncTun, Batch};
 pub use memory::{MemoryDevice, QUEUE_PACKETS};
 
 /// Exchanges IP packets with a network: a TUN device ([`AsyncTun`]), another stack in this process
-/// ([`MemoryDevice`]), a tunnel of one's own.
+/// ([`MemoryDevice`]), or a tunnel of the application.
 pub trait PacketDevice: Send + Sync + 'static {
     /// The longest packet, in bytes.
     fn mtu(&self) -> u16;
@@ -21,11 +21,11 @@ pub trait PacketDevice: Send + Sync + 'static {
     /// The error of the system. The stack counts it and tries again once it is woken up.
     fn poll_receive(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>>;
 
-    /// Sends one packet, whose IP header and segment lie side by side. It must not wait.
+    /// Sends one packet, with IP header and segment in separate slices. It must not wait.
     ///
     /// # Errors
-    /// When the packet is not sent, [`WouldBlock`](io::ErrorKind::WouldBlock) for a full queue. The
-    /// stack counts it; for the protocol it is lost on the way.
+    /// If the packet was not sent; [`WouldBlock`](io::ErrorKind::WouldBlock) for a full queue. The stack
+    /// counts it; the protocol treats it as lost.
     fn try_send(&self, header: &[u8], segment: &[u8]) -> io::Result<()>;
 }
 

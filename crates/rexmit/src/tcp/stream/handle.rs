@@ -92,7 +92,7 @@ impl Handle {
         }
     }
 
-    /// Who holds a handle knows that the entry is there.
+    /// Reads a property of the entry, which exists as long as a handle does.
     fn look(&self, is: impl FnOnce(&Entry) -> bool) -> bool {
         self.shared.lock().connections.get(&self.id()).is_none_or(is)
     }

@@ -19,13 +19,13 @@ pub(super) use handle::Handle;
 
 /// A connection: bytes in order, both ways.
 ///
-/// Reading and writing are tokio's [`AsyncRead`] and [`AsyncWrite`]. Unless a lot is written,
-/// sending happens in the calling task: what the windows permit is with the device when `write`
-/// returns. `shutdown` ends writing (FIN); reading goes on until the peer has finished too.
+/// Reading and writing are tokio's [`AsyncRead`] and [`AsyncWrite`]. Unless much data is written, the calling
+/// task sends: when `write` returns, the device has the packets that the windows allow. `shutdown` ends
+/// writing (FIN); reading goes on until the peer has finished too.
 ///
-/// Dropping it closes the connection in the background: what was written is still delivered, what
-/// still arrives is refused (RFC 9293 §3.6.1). [`abort`](Self::abort) ends it at once. Before the
-/// program exits, [`Stack::shutdown`](super::Stack::shutdown) waits for both.
+/// Dropping it closes the connection in the background: written data is still delivered, and data that
+/// arrives later is refused (RFC 9293 §3.6.1). [`abort`](Self::abort) ends it at once. Before the program
+/// exits, [`Stack::shutdown`](super::Stack::shutdown) waits for both.
 #[derive(Debug)]
 pub struct TcpStream {
     handle: Arc<Handle>,
@@ -37,8 +37,8 @@ impl TcpStream {
         Self { handle: Arc::new(handle), established }
     }
 
-    /// The number that the stack's [trace events](super::Stack::set_trace) give it. It is used
-    /// again after the connection is gone.
+    /// The number of the connection in the stack's [trace events](super::Stack::set_trace). It may be used
+    /// again after the connection has ended.
     #[must_use]
     pub fn trace_number(&self) -> u32 {
         self.handle.id().index()
@@ -56,36 +56,35 @@ impl TcpStream {
         self.established.remote
     }
 
-    /// Reads what has arrived, if anything has. `Ok(0)`, for a buffer that is not empty, is the end
-    /// of the peer's data.
+    /// Reads the data that has arrived. `Ok(0)` is the end of the peer's data, unless `into` is empty.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if nothing is there:
-    /// [`readable`](Self::readable) waits for it. Else how the connection ended.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no data: [`readable`](Self::readable) waits for
+    /// it. Otherwise how the connection ended.
     pub fn try_read(&self, into: &mut [u8]) -> io::Result<usize> {
         self.handle.try_read(into)
     }
 
-    /// Writes what there is room for, if there is any.
+    /// Writes as many bytes as the send buffer has room for, and returns their number.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) without any: [`writable`](Self::writable)
-    /// waits for it. Else why nothing can be written any more.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if it is full: [`writable`](Self::writable) waits for room.
+    /// Otherwise why nothing can be written any more.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         self.handle.try_write(bytes)
     }
 
-    /// Waits until [`try_read`](Self::try_read) is worth a try. Several tasks may.
+    /// Waits until [`try_read`](Self::try_read) would not return `WouldBlock`. Several tasks may wait.
     pub async fn readable(&self) {
         self.handle.readable().await;
     }
 
-    /// Waits until [`try_write`](Self::try_write) is worth a try. Several tasks may.
+    /// Waits until [`try_write`](Self::try_write) would not return `WouldBlock`. Several tasks may wait.
     pub async fn writable(&self) {
         self.handle.writable().await;
     }
 
-    /// Ends writing, as `shutdown` does: FIN follows what was written, reading goes on.
+    /// Ends writing, as `shutdown` does: a FIN is sent after the written data; reading continues.
     pub fn finish(&self) {
         self.handle.finish();
     }
@@ -96,38 +95,38 @@ impl TcpStream {
         halves::split(self)
     }
 
-    /// Ends the connection at once, by RST: what was not acknowledged may be lost.
+    /// Resets the connection at once (RST); unacknowledged data may be lost.
     pub fn abort(&self) {
         self.handle.abort();
     }
 
-    /// Waits until the connection has ended on both sides, and says how. That it ends is up to
-    /// reading, writing and [`abort`](Self::abort).
+    /// Waits until the connection has ended on both sides, and returns how. It does not end the connection
+    /// itself.
     pub async fn closed(&self) -> CloseReason {
         self.handle.closed().await
     }
 
-    /// How the connection ended, if it has.
+    /// How the connection ended; `None` if it has not.
     #[must_use]
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.handle.close_reason()
     }
 
-    /// Its state (RFC 9293 §3.3.2).
+    /// The state of the connection (RFC 9293 §3.3.2).
     #[must_use]
     pub fn state(&self) -> State {
         self.handle.state()
     }
 
-    /// Changes what is done about loss while the connection is thin, from now on.
+    /// Sets the mechanisms of the connection while it is thin. Has no effect on a connection that has ended.
     ///
     /// # Errors
-    /// When the values make no sense; a connection that has ended takes them as it takes everything.
+    /// If a value is out of its range.
     pub fn set_thin(&self, thin: ThinConfig) -> Result<(), ThinError> {
         self.handle.set_thin(thin)
     }
 
-    /// Traffic, losses and retransmissions so far, or until the end.
+    /// Counters and state of the connection; final once it has ended.
     #[must_use]
     pub fn statistics(&self) -> ConnectionStatistics {
         self.handle.statistics()

@@ -1,4 +1,4 @@
-//! Reading headers: anything but a whole packet for us is dropped, and counted.
+//! Reads IP headers: drops and counts all packets but complete ones for us.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -7,28 +7,29 @@ use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSli
 use rexmit_core::Route;
 use serde::Serialize;
 
-/// What became of the packets that came in.
+/// The fate of received packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct IpStatistics {
-    /// Packets for us.
+    /// Packets accepted.
     pub accepted: u64,
-    /// No header of IPv4 or IPv6: too short, of another version, or contradictory lengths.
+    /// Packets without a valid IPv4 or IPv6 header: too short, of another version, or with contradictory
+    /// lengths.
     pub malformed: u64,
-    /// Longer, by their header, than what came.
+    /// Packets shorter than their header says.
     pub truncated: u64,
-    /// IPv4 header checksum wrong (RFC 791 §3.1).
+    /// Packets with a wrong IPv4 header checksum (RFC 791 §3.1).
     pub wrong_checksum: u64,
-    /// Fragments; nothing is reassembled here.
+    /// Fragments, which are not reassembled.
     pub fragments: u64,
-    /// IPv6 extension headers that are not skipped: routing, authentication and so on.
+    /// Packets with IPv6 extension headers that are not skipped: routing, authentication and so on.
     pub extension_headers: u64,
-    /// Other protocols.
+    /// Packets of other protocols.
     pub other_protocol: u64,
-    /// For other addresses.
+    /// Packets for other addresses.
     pub other_destination: u64,
-    /// From an impossible address: unspecified, multicast, broadcast or loopback
-    /// (RFC 1122 §3.2.1.3).
+    /// Packets from an invalid source address: unspecified, multicast, broadcast or loopback (RFC 1122
+    /// §3.2.1.3).
     pub impossible_source: u64,
 }
 
@@ -47,7 +48,7 @@ impl IpStatistics {
     }
 }
 
-/// Lets through one protocol's packets for some addresses, without their headers.
+/// Accepts packets of one protocol for some addresses, and strips their IP headers.
 #[derive(Clone, Debug)]
 pub struct PacketFilter {
     protocol: IpNumber,
@@ -76,7 +77,7 @@ const OTHER_DESTINATION: Reason = |statistics| &mut statistics.other_destination
 const IMPOSSIBLE_SOURCE: Reason = |statistics| &mut statistics.impossible_source;
 
 impl PacketFilter {
-    /// For the protocol of this number (6 for TCP) and these addresses of ours.
+    /// A filter for the protocol with this number (6 for TCP), and for the addresses `local`.
     #[must_use]
     pub fn new(protocol: u8, local: impl IntoIterator<Item = IpAddr>) -> Self {
         Self {
@@ -86,14 +87,14 @@ impl PacketFilter {
         }
     }
 
-    /// The addresses that packets are accepted for.
+    /// The addresses for which packets are accepted.
     #[must_use]
     pub const fn local(&self) -> &BTreeSet<IpAddr> {
         &self.local
     }
 
-    /// The protocol's packet in an IP packet and its way, seen from here; ports are 0. `None` if
-    /// it is not for us or not whole, which is counted. Bytes after the packet's end are ignored.
+    /// The payload of an IP packet, and its route as seen from here, with ports 0. `None` if the packet is
+    /// not for us or not complete, which is counted. Bytes after the end of the IP packet are ignored.
     pub fn accept<'a>(&mut self, packet: &'a [u8]) -> Option<(Route, &'a [u8])> {
         match self.check(packet) {
             Ok(Packet { source, destination, payload, .. }) => {
@@ -108,7 +109,7 @@ impl PacketFilter {
         }
     }
 
-    /// The counts so far.
+    /// The present counters.
     #[must_use]
     pub const fn statistics(&self) -> &IpStatistics {
         &self.statistics
@@ -150,7 +151,8 @@ fn ipv4(bytes: &[u8]) -> Result<Packet<'_>, Reason> {
     })
 }
 
-/// RFC 791 §3.1, RFC 1071: the ones' complement sum over a header that is right is all ones.
+/// Whether the checksum of an IPv4 header is right: the ones' complement sum over the header is then all ones
+/// (RFC 791 §3.1, RFC 1071).
 fn is_sum_right(header: &[u8]) -> bool {
     // At most 30 words: no overflow.
     let words = header.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));

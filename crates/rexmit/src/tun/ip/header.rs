@@ -1,4 +1,4 @@
-//! Writing headers.
+//! Writes IP headers.
 
 use std::net::IpAddr;
 use std::ops::Deref;
@@ -9,10 +9,10 @@ use thiserror::Error;
 
 config! {
     const
-    /// The common part of the headers of a protocol's packets.
+    /// The fields that all IP headers of a protocol share.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct HeaderConfig {
-        /// The protocol's number at IANA: 6 for TCP, 132 for SCTP.
+        /// The IANA protocol number: 6 for TCP, 132 for SCTP.
         pub protocol: u8,
         /// IPv4's time to live, IPv6's hop limit. Default 64 (RFC 1700).
         pub hop_limit: u8,
@@ -21,14 +21,14 @@ config! {
     }
 }
 
-/// Why a packet has no header.
+/// Why a header cannot be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum HeaderError {
     /// One address is IPv4, the other IPv6.
     #[error("no packet goes from one address family to the other")]
     TwoFamilies,
-    /// Longer than a packet can be.
+    /// The packet would be longer than IP allows; its length in bytes.
     #[error("{0} bytes do not fit into an IP packet")]
     TooLong(usize),
 }
@@ -41,13 +41,13 @@ pub struct Header {
 }
 
 impl HeaderConfig {
-    /// The defaults for a protocol.
+    /// The fields for the packets of an IP protocol (132 for SCTP, 6 for TCP): hop limit 64, traffic class 0.
     #[must_use]
     pub const fn new(protocol: u8) -> Self {
         Self { protocol, hop_limit: 64, traffic_class: 0 }
     }
 
-    /// Bytes that a header to or from this address takes.
+    /// The length in bytes of a header to or from this address.
     #[must_use]
     pub const fn header_bytes(address: IpAddr) -> usize {
         match address {
@@ -56,8 +56,8 @@ impl HeaderConfig {
         }
     }
 
-    /// The header of a packet over `route` that carries `payload_bytes` bytes. Ports of the route
-    /// are not looked at.
+    /// The header of a packet over `route` that carries `payload_bytes` bytes. The ports of the route are
+    /// ignored.
     ///
     /// ```
     /// use rexmit::tun::ip::{HeaderConfig, Route};
@@ -68,7 +68,7 @@ impl HeaderConfig {
     /// ```
     ///
     /// # Errors
-    /// When there is no such packet.
+    /// See [`HeaderError`].
     pub fn header(&self, route: Route, payload_bytes: usize) -> Result<Header, HeaderError> {
         let too_long = |_| HeaderError::TooLong(payload_bytes);
         let payload_length = u16::try_from(payload_bytes).map_err(too_long)?;

@@ -1,7 +1,7 @@
-//! IP headers around a protocol's packets: written for a [`Route`], and checked when they come in.
+//! IP headers of a protocol's packets: written for a [`Route`], and checked on received packets.
 //!
-//! Packets that are sent have DF set and are never fragmented; fragments that come in are dropped:
-//! protocols of this crate find out what fits instead (RFC 8899, RFC 9293 §3.7.1).
+//! Packets are sent with DF set and never fragmented, and received fragments are dropped: the protocols of
+//! this crate keep their packets small enough (RFC 8899, RFC 9293 §3.7.1).
 
 mod filter;
 mod header;

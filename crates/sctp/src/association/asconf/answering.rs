@@ -16,9 +16,9 @@ pub(super) struct Answering {
     pub(super) last: u64,
     /// The answers to those of the last packet: serial number, and value of the chunk.
     pub(super) answers: VecDeque<(u32, Box<[u8]>)>,
-    /// Which of them are to leave, and where to.
+    /// The answers to be sent, and the route.
     owed: Option<(Vec<u32>, Route)>,
-    /// No ASCONF of the packet at hand was performed yet.
+    /// Whether no ASCONF of the current packet was performed yet.
     pub(super) is_first: bool,
 }
 
@@ -51,7 +51,7 @@ impl Answering {
         }
     }
 
-    /// Writes the answers that are owed. Returns where they were asked for (E6).
+    /// Writes the answers to be sent. Returns the route that the ASCONF came over (E6).
     pub(super) fn write(&mut self, writer: &mut PacketWriter<'_>) -> Option<Route> {
         let (serials, route) = self.owed.take()?;
         for (serial, value) in &self.answers {

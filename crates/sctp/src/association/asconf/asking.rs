@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use crate::event::AddressChange;
 use crate::wire::{AsconfAck, AsconfAnswer, AsconfChange, AsconfRequest, PacketWriter};
 
-/// Changes that wait for the answer to an ASCONF: as many fit the smallest packet.
+/// Largest number of changes queued behind an outstanding ASCONF: as many fit into the smallest packet.
 pub(super) const MAX_WAITING: usize = 12;
 
-/// What we have asked, and what is still to be.
+/// Our ASCONF requests: the one that waits for an answer, and those still to be sent.
 #[derive(Debug)]
 pub(super) struct Asking {
     /// The serial number of our next ASCONF.
@@ -16,7 +16,8 @@ pub(super) struct Asking {
     next_correlation: u32,
     pub(super) waiting: Vec<AddressChange>,
     pub(super) outstanding: Option<Outstanding>,
-    /// The peer has said that it does not know ASCONF after all (A9, F3a).
+    /// Whether the peer answered that it does not know ASCONF, or one of its parameters, although it had
+    /// announced support (RFC 5061 §5.1 A9, §5.3 F3a). Every later change fails at once.
     pub(super) is_refused: bool,
 }
 
@@ -24,7 +25,7 @@ pub(super) struct Asking {
 #[derive(Debug)]
 pub(super) struct Outstanding {
     pub(super) serial: u32,
-    /// Its Address Parameter.
+    /// The Address Parameter.
     address: IpAddr,
     pub(super) changes: Vec<(u32, AddressChange)>,
     is_due: bool,
@@ -47,9 +48,9 @@ impl Asking {
         self.outstanding.is_some() || !self.waiting.is_empty()
     }
 
-    /// Whether the peer is being told of `address`, and will know it for certain. After the deletion of
-    /// all other addresses it knows the one from which the request came, and that may be any of them: the
-    /// request is repeated from where this host is then.
+    /// Whether an ASCONF in progress adds `address`, and the peer will certainly know it afterwards. After
+    /// the deletion of all other addresses the peer knows the one that the ASCONF came from, which may be any
+    /// of them, because the ASCONF is retransmitted from the present address of this host.
     pub(super) fn is_adding(&self, address: IpAddr) -> bool {
         let is_it = |(_, change): &(u32, AddressChange)| *change == AddressChange::Added(address);
         let deletes_others = |(_, change): &(u32, AddressChange)| matches!(change, AddressChange::Deleted(others) if others.is_unspecified());
@@ -59,7 +60,7 @@ impl Asking {
         })
     }
 
-    /// Makes an ASCONF of what waits, if none is under way.
+    /// Makes an ASCONF of the waiting changes, unless one is in progress.
     fn begin(&mut self, address: IpAddr) {
         if self.outstanding.is_some() || self.waiting.is_empty() {
             return;
@@ -72,18 +73,18 @@ impl Asking {
         self.outstanding = Some(Outstanding { serial, address, changes, is_due: true, path: 0 });
     }
 
-    /// Another change, after those that wait.
+    /// Appends a change to the queue.
     pub(super) fn add(&mut self, change: AddressChange) {
         self.waiting.push(change);
     }
 
-    /// Whether an ASCONF is to leave now.
+    /// Whether an ASCONF is to be sent now.
     pub(super) fn is_owed(&self) -> bool {
         self.outstanding.as_ref().map_or(!self.waiting.is_empty(), |it| it.is_due)
     }
 
-    /// Writes the ASCONF for `path`. `address` becomes its Address Parameter on the first transmission.
-    /// One is under way at a time (C1).
+    /// Writes the ASCONF for `path`. `address` becomes its Address Parameter on the first transmission. Only
+    /// one is in progress at a time (C1).
     pub(super) fn write(&mut self, path: u8, address: IpAddr, writer: &mut PacketWriter<'_>) {
         self.begin(address);
         let Some(outstanding) = &mut self.outstanding else { return };
@@ -100,14 +101,15 @@ impl Asking {
         writer.asconf((outstanding.serial, outstanding.address), requests);
     }
 
-    /// T-4 expired: schedules a retransmission. Returns the path of the last transmission.
+    /// Called when T-4 expired: schedules a retransmission. Returns the path of the last transmission.
     pub(super) fn repeat(&mut self) -> Option<u8> {
         let outstanding = self.outstanding.as_mut()?;
         outstanding.is_due = true;
         Some(outstanding.path)
     }
 
-    /// The peer has said that it does not know ASCONF: what was asked and what waits has failed.
+    /// Called when the peer answered that it does not know ASCONF. Returns the changes that failed by this:
+    /// those of the outstanding ASCONF, and the queued ones.
     pub(super) fn refuse_all(&mut self) -> Vec<AddressChange> {
         self.is_refused = true;
         let outstanding = self.outstanding.take();
@@ -116,8 +118,8 @@ impl Asking {
     }
 }
 
-/// What became of each of `changes`: the cause for which it was refused, if it was. What stands behind
-/// the first that was refused and is not told to be done, was refused, too (A7).
+/// The result of each of `changes`: the cause for which it was refused, if any. Those after the first refused
+/// one are refused, too, unless reported as performed (RFC 5061 §5.1 A7).
 pub(super) fn outcomes(changes: &[(u32, AddressChange)], ack: &AsconfAck<'_>) -> Vec<Option<u16>> {
     let mut last_cause = None;
     let outcome = |&(correlation, _): &(u32, AddressChange)| {

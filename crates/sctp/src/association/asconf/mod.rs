@@ -1,11 +1,10 @@
-//! Addresses that come and go while an association lasts (RFC 5061). `ours` is about our own, `theirs`
-//! about the peer's; `ways` is what either does to the paths between them.
+//! Dynamic addresses (RFC 5061). `ours` has our own addresses, `theirs` the peer's; `ways` has the effect of
+//! either on the paths.
 //!
-//! Both sides must have offered it in the setup, together with the authentication that it needs
-//! ([`super::auth`]). An address of ours that is given up is sent from no more from the moment on at which
-//! the application says so; a new one is not sent from, but for the ASCONF itself, until the peer has
-//! acknowledged it (RFC 5061 §5.3 F1, F4). What was under way over a path that ends leaves over another at
-//! once.
+//! Both sides must have offered it in the handshake, together with authentication ([`super::auth`]). Nothing
+//! is sent from a deleted address of ours once the application has deleted it; from a new one only the ASCONF
+//! is sent, until the peer has acknowledged it (RFC 5061 §5.3 F1, F4). Data outstanding on a removed path is
+//! retransmitted over another at once.
 
 mod answering;
 mod asking;
@@ -28,14 +27,14 @@ use crate::wire::{Packet, PacketWriter, kind};
 use answering::Answering;
 use asking::Asking;
 
-/// Where the addresses of an association stand, once one has changed.
+/// The state of an association's addresses, created when one changes for the first time.
 #[derive(Debug)]
 pub(super) struct AddressChanges {
     /// Ours that the peer knows, and that we keep. None: the one that the driver or the first path has.
     own: Vec<IpAddr>,
-    /// Ours that the peer has not acknowledged: nothing but ASCONF leaves from them.
+    /// Our addresses that the peer has not acknowledged: only ASCONF is sent from them.
     adding: Vec<IpAddr>,
-    /// Ours that we have given up and the peer may not know it.
+    /// Our deleted addresses whose deletion the peer may not know.
     leaving: Vec<IpAddr>,
     /// Where the peer wants data to go, once that is confirmed.
     wished_primary: Option<IpAddr>,
@@ -61,9 +60,9 @@ impl Ways<'_> {
 /// An address change requested by the application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum OwnAddress {
-    /// There is another; unspecified: the one that the packet will come from.
+    /// An address was added; unspecified: the address that the packet will come from.
     Add(IpAddr),
-    /// It is no more: nothing leaves from it from now on.
+    /// An address was deleted: nothing is sent from it any more.
     Delete(IpAddr),
     /// The peer is asked to send to it.
     Prefer(IpAddr),
@@ -72,7 +71,7 @@ pub(crate) enum OwnAddress {
 }
 
 impl AddressChanges {
-    /// Before the first change: `own` are our addresses that the peer was told.
+    /// The state before the first change; `own` are the addresses that the handshake listed.
     pub(super) fn new(
         own: Vec<IpAddr>,
         (local_initial_tsn, peer_initial_tsn): (u32, u32),
@@ -92,8 +91,8 @@ impl AddressChanges {
         self.t4
     }
 
-    /// Whether nothing but HEARTBEATs, where these may, can leave over `path` now: it begins at an address
-    /// that the peer has not acknowledged, or ends at one that is not confirmed, and there is no other.
+    /// Whether only HEARTBEATs may be sent over `path` now: it begins at an address that the peer has not
+    /// acknowledged, or ends at an unconfirmed one, and there is no other path.
     pub(super) fn is_held(&self, paths: &Paths, recovery: &Recovery, path: u8) -> bool {
         self.is_adding(paths.get(path).route.local.ip())
             || matches!(
@@ -102,8 +101,8 @@ impl AddressChanges {
             )
     }
 
-    /// Whether a packet that came over `route` was on its way when the address at its end was given up:
-    /// nothing leaves from there any more (RFC 5061 §5.3 F4).
+    /// Whether `route` ends at an address that was deleted while its packet was in transit: nothing is sent
+    /// from there any more (RFC 5061 §5.3 F4).
     pub(super) fn has_left(&self, route: Route) -> bool {
         let local = route.local.ip();
         let mut ours = self.own.iter().chain(&self.adding);
@@ -112,8 +111,8 @@ impl AddressChanges {
         self.leaving.contains(&local) || (is_chosen && !ours.any(|own| *own == local))
     }
 
-    /// Whether an ABORT over `route` is not about the association as it is: it came to an address that was
-    /// given up, or that is only being added, from which nothing leaves yet (RFC 5061 §5.3.1).
+    /// Whether to ignore an ABORT that arrived over `route`: at an address that was deleted, or that is only
+    /// being added, from which nothing was sent yet (RFC 5061 §5.3.1).
     pub(super) fn is_abort_ignored(&self, route: Route) -> bool {
         let is_early = !self.own.is_empty() && self.is_adding(route.local.ip());
         self.has_left(route) || is_early
@@ -123,7 +122,7 @@ impl AddressChanges {
         !self.adding.is_empty() && self.adding.contains(&local)
     }
 
-    /// Whether an ASCONF or an ASCONF-ACK is to leave, or an answer is awaited.
+    /// Whether an ASCONF or an ASCONF-ACK is to be sent, or an answer is awaited.
     pub(super) const fn is_busy(&self) -> bool {
         self.asking.is_busy() || self.answering.is_owed()
     }
@@ -132,23 +131,22 @@ impl AddressChanges {
         self.answering.is_owed()
     }
 
-    /// Writes the answers that are owed. Returns where they were asked for (E6).
+    /// Writes the answers to be sent. Returns the route that the ASCONF came over (E6).
     pub(super) fn write_answers(&mut self, writer: &mut PacketWriter<'_>) -> Option<Route> {
         self.answering.write(writer)
     }
 
-    /// A packet begins.
+    /// Called before a received packet is processed.
     pub(super) const fn begin_packet(&mut self) {
         self.answering.begin_packet();
     }
 }
 
-/// Whether `packet`, with the right tag and from an address that is not known, may be from a peer that
-/// speaks RFC 5061: it begins with an ASCONF, under an AUTH (§5.2 D2, D5).
+/// Whether `packet`, with the right tag and from an address that is not known, may be from a peer that has
+/// moved: it begins with an AUTH and an ASCONF (RFC 5061 §5.2 D2, D5).
 ///
-/// The tag names the association, and the MAC proves it. The Address Parameter, for
-/// those that look by addresses, is not asked: a peer that moves on before its last move is
-/// acknowledged cannot know which of its addresses still stand.
+/// The tag identifies the association, and the MAC proves it. The Address Parameter is not used: a peer that
+/// moves again before its last move is acknowledged cannot know which of its addresses are still valid.
 pub(super) fn may_be_from_elsewhere(packet: &Packet<'_>) -> bool {
     begins_with(packet, [kind::AUTH, kind::ASCONF])
 }

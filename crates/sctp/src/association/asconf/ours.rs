@@ -1,5 +1,5 @@
-//! Our addresses: what the application changes, the ASCONF that tells it, and the peer's answer
-//! (RFC 5061 §5.1, §5.3).
+//! Our addresses: changes by the application, the ASCONF that reports them, and the peer's answer (RFC 5061
+//! §5.1, §5.3).
 
 use std::net::IpAddr;
 
@@ -18,12 +18,12 @@ use crate::error::AddressError;
 use crate::event::{AddressChange, Event};
 use crate::wire::{AsconfAck, Cause, PacketWriter, kind};
 
-/// An ASCONF-ACK for what was never asked (RFC 5061 §4.3.4, F0).
+/// An ASCONF-ACK without a matching ASCONF (RFC 5061 §4.3.4, F0).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::association) struct NeverAsked;
 
 impl AddressChanges {
-    /// The application changes an address of this host.
+    /// Changes an address of this host, as the application requests: queues the ASCONF.
     pub(in crate::association) fn change_own(
         &mut self,
         cx: &mut Context<'_>,
@@ -168,14 +168,14 @@ impl AddressChanges {
         self.t4 = Deadline::at(t4);
     }
 
-    /// T-4 expired (RFC 5061 §5.1 B1–B5): schedules a retransmission of the ASCONF. Returns the path of
-    /// the last transmission.
+    /// Called when T-4 expired (RFC 5061 §5.1 B1–B5): schedules a retransmission of the ASCONF. Returns the
+    /// path of the last transmission.
     pub(in crate::association) fn on_t4(&mut self) -> Option<u8> {
         self.t4 = Deadline::OFF;
         self.asking.repeat()
     }
 
-    /// ASCONF-ACK, which was found authentic (RFC 5061 §5.1 A5–A8).
+    /// Processes an authenticated ASCONF-ACK (RFC 5061 §5.1 A5–A8).
     pub(in crate::association) fn on_asconf_ack(
         &mut self,
         cx: &mut Context<'_>,
@@ -254,7 +254,7 @@ impl AddressChanges {
         self.watch_paths(cx, ways);
     }
 
-    /// The peer does not know a chunk: if it is ASCONF, what was asked has failed (A9).
+    /// Called when the peer reports an unknown chunk: if it is ASCONF, our changes have failed (A9).
     pub(in crate::association) fn on_unrecognized_chunk(
         &mut self,
         cx: &mut Context<'_>,

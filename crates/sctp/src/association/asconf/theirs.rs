@@ -15,10 +15,10 @@ use crate::wire::{
     Asconf, AsconfChange, AsconfRequest, COMMON_HEADER_LEN, Cause, Chunks, Header, PacketWriter,
 };
 
-/// The least that must be left of a packet for an answer, beside AUTH.
+/// The bytes of a packet reserved for AUTH when an answer is sized.
 const MAX_AUTH_LEN: usize = 40;
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
     Done,
@@ -30,7 +30,7 @@ enum Outcome {
 }
 
 impl AddressChanges {
-    /// ASCONF, which was found authentic (RFC 5061 §5.2).
+    /// Processes an authenticated ASCONF (RFC 5061 §5.2).
     pub(in crate::association) fn on_asconf(
         &mut self,
         cx: &mut Context<'_>,
@@ -151,7 +151,7 @@ impl AddressChanges {
         Outcome::Done
     }
 
-    /// The peer says where it likes data best (RFC 5061 §5.4).
+    /// Processes the peer's request to send data to one of its addresses while that works (RFC 5061 §5.4).
     fn prefer_of_peer(
         &mut self,
         cx: &mut Context<'_>,
@@ -168,8 +168,8 @@ impl AddressChanges {
     }
 }
 
-/// The value of the ASCONF-ACK. Success is told only where something was refused before (A7); what
-/// does not fit one packet is left out.
+/// The value of the ASCONF-ACK. Success is reported only after a refusal (A7); answers that do not fit one
+/// packet are left out.
 fn answer(
     serial: u32,
     outcomes: &[(AsconfRequest<'_>, Outcome)],

@@ -1,4 +1,4 @@
-//! What addresses that come and go do to the paths.
+//! The effect of added and deleted addresses on the paths.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,8 +10,8 @@ use crate::association::paths::Paths;
 use crate::event::Event;
 
 impl AddressChanges {
-    /// The peer can be reached at `remote`, too, once it is confirmed. `None` if there is no address of
-    /// ours from which it could be.
+    /// Adds a path to `remote`, an additional address of the peer, which has to be confirmed before data is
+    /// sent to it. Returns the path; `None` if none of our addresses can reach it.
     pub(super) fn begin_path_to(
         &self,
         cx: &mut Context<'_>,
@@ -28,13 +28,13 @@ impl AddressChanges {
         Some(path)
     }
 
-    /// Every address of ours has a path (see [`crate::association::paths`]).
+    /// Adds a path for every address of ours that has none (see [`crate::association::paths`]).
     pub(super) fn begin_paths_from_own(&self, cx: &mut Context<'_>, ways: &mut Ways<'_>) {
         let begun = ways.paths.add_unused_locals(&self.own);
         self.begin_paths(cx, ways, &begun);
     }
 
-    /// Paths were entered: they are probed from now on.
+    /// Called when paths were added: begins to probe them.
     fn begin_paths(&self, cx: &mut Context<'_>, ways: &mut Ways<'_>, begun: &[u8]) {
         let pmdcs = ways.config.pmdcs();
         for &path in begun {
@@ -48,7 +48,7 @@ impl AddressChanges {
         ways.paths.probe_next(ways.recovery);
     }
 
-    /// The peer is no longer at `address`.
+    /// Removes all paths to `address`, which the peer has deleted.
     pub(super) fn end_paths_to(
         &mut self,
         cx: &mut Context<'_>,
@@ -69,8 +69,8 @@ impl AddressChanges {
         self.begin_paths_from_own(cx, ways);
     }
 
-    /// Nothing leaves any more from addresses of ours that `is_given_up`: their paths begin elsewhere, or
-    /// end where there is one like that.
+    /// Stops sending from our addresses that `is_given_up`: their paths continue from another local address,
+    /// or are removed if there is such a path already.
     pub(super) fn leave_locals(
         &self,
         cx: &mut Context<'_>,
@@ -105,7 +105,7 @@ impl AddressChanges {
         ways.paths.probe_next(ways.recovery);
     }
 
-    /// The peer has acknowledged addresses of ours: paths that waited for that are watched.
+    /// Called when the peer has acknowledged addresses of ours: begins to monitor the paths from them.
     pub(super) fn watch_paths(&self, cx: &mut Context<'_>, ways: &mut Ways<'_>) {
         for path in 0..ways.paths.len() {
             if ways.paths.is_unwatched(path) {
@@ -116,7 +116,7 @@ impl AddressChanges {
         ways.paths.probe_next(ways.recovery);
     }
 
-    /// Data go where the peer wants them, if that is confirmed by now.
+    /// Makes the address that the peer asked for the primary one, if it is confirmed by now.
     pub(in crate::association) fn grant_wished_primary(
         &mut self,
         cx: &mut Context<'_>,
@@ -135,7 +135,7 @@ impl AddressChanges {
         ways.paths.make_primary(cx, ways.recovery, path);
     }
 
-    /// Whether not even HEARTBEATs may leave over `path` now.
+    /// Whether not even HEARTBEATs may be sent over `path` now.
     pub(in crate::association) fn is_silent(&self, paths: &Paths, path: u8) -> bool {
         self.is_adding(paths.get(path).route.local.ip())
     }

@@ -1,4 +1,4 @@
-//! Shared keys, and the association keys made of them (RFC 4895 §6.1).
+//! Shared keys, and the association keys computed from them (RFC 4895 §6.1).
 
 use std::cmp::Ordering;
 
@@ -9,11 +9,11 @@ use zeroize::Zeroizing;
 
 use crate::error::KeyError;
 
-/// Most shared keys of an association.
+/// The most shared keys of an association.
 pub const MAX_SHARED_KEYS: usize = 8;
 
-/// An endpoint pair shared key (RFC 4895 §6.1): bytes that both sides know, under a number. They are
-/// overwritten when they are dropped.
+/// An endpoint pair shared key (RFC 4895 §6.1): a secret of both sides, and its number. Its bytes are
+/// overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKey {
     id: u16,
@@ -27,7 +27,7 @@ impl SharedKey {
         Self { id, bytes: Zeroizing::new(bytes.into()) }
     }
 
-    /// Its Shared Key Identifier.
+    /// The Shared Key Identifier.
     #[must_use]
     pub const fn id(&self) -> u16 {
         self.id
@@ -44,14 +44,14 @@ impl std::fmt::Debug for SharedKey {
     }
 }
 
-/// The shared keys of an association; one at least, one of which is in use.
+/// The shared keys of an association: at least one, one of which is in use.
 pub(super) struct KeyRing {
     keys: Vec<SharedKey>,
     active: u16,
 }
 
 impl KeyRing {
-    /// The first of `keys` is in use; without any there is no ring.
+    /// A ring of `keys` that uses the first; `None` if there are none.
     pub(super) fn of(keys: &[SharedKey]) -> Option<Box<Self>> {
         let active = keys.first()?.id;
         Some(Box::new(Self { keys: keys.to_vec(), active }))
@@ -65,7 +65,7 @@ impl KeyRing {
         self.keys.iter().find(|key| key.id == id)
     }
 
-    /// Adds a key, or changes the one of this number.
+    /// Adds a key, or replaces the one with the same number.
     pub(super) fn set(&mut self, key: SharedKey) -> Result<(), KeyError> {
         match self.keys.iter().position(|known| known.id == key.id) {
             Some(index) => self.keys[index] = key,
@@ -101,7 +101,7 @@ pub(super) enum HmacKind {
 }
 
 impl HmacKind {
-    /// What we offer: the one that we like best first; SHA-1 must be there (RFC 4895 §6.1).
+    /// The HMAC identifiers that we offer, in order of preference; SHA-1 is mandatory (RFC 4895 §6.1).
     pub(super) const OFFERED: [u16; 2] = [3, 1];
 
     pub(super) const fn of(id: u16) -> Option<Self> {
@@ -112,7 +112,7 @@ impl HmacKind {
         }
     }
 
-    /// Its HMAC Identifier.
+    /// The HMAC Identifier.
     pub(super) const fn id(self) -> u16 {
         match self {
             Self::Sha1 => 1,
@@ -145,7 +145,8 @@ pub(super) enum Keyed {
 }
 
 impl Keyed {
-    /// Keyed with the association key: the shared key, then the key vectors in their order.
+    /// A hash function keyed with the association key, which is the concatenation of `parts`: the shared key,
+    /// then the key vectors in order.
     pub(super) fn new(kind: HmacKind, parts: &[&[u8]]) -> Self {
         let key = Zeroizing::new(parts.concat());
         let infallible = "HMAC takes keys of any length";
@@ -177,8 +178,7 @@ impl Keyed {
         mac
     }
 
-    /// Whether `mac` is that of the parts, one after the other; in a time that does not tell where it
-    /// is wrong.
+    /// Whether `mac` is the MAC of the concatenated `parts`. Takes constant time.
     pub(super) fn verify(&self, parts: [&[u8]; 3], mac: &[u8]) -> bool {
         macro_rules! verify {
             ($keyed:expr) => {

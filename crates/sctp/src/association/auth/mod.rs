@@ -1,9 +1,9 @@
-//! Authenticated chunks (RFC 4895): what is under an AUTH chunk comes from who set the association up,
-//! or from a holder of a key that only both sides know.
+//! Authenticated chunks (RFC 4895): chunks after an AUTH chunk come from the host that set up the
+//! association, or from a holder of a key that only both sides know.
 //!
-//! `offer` is what INIT and INIT ACK say, `keys` the keys and what is made of them. Off, or with a peer
-//! that does not speak it, an association keeps nothing of it; keys are made when a chunk first needs one,
-//! and forgotten while the association is idle.
+//! `offer` has the parameters of INIT and INIT ACK, `keys` the keys. An association has no state here if
+//! authentication is disabled, or the peer does not support it. Association keys are computed when a chunk
+//! first needs one, and dropped while the association is idle.
 
 mod keys;
 mod offer;
@@ -16,7 +16,7 @@ use keys::{HmacKind, KeyRing, Keyed, Mac};
 pub use keys::{MAX_SHARED_KEYS, SharedKey};
 pub(crate) use offer::{AuthOffer, MAX_VECTOR_BYTES, OfferReader, RANDOM_LEN, push_offer};
 
-/// What authenticates the chunks of one association.
+/// The authentication of the chunks of one association.
 pub(crate) struct Auth {
     peer: AuthOffer,
     /// The keys of the application; without any, one empty key under 0.
@@ -25,7 +25,7 @@ pub(crate) struct Auth {
     ready: Option<Box<(u16, Keyed)>>,
 }
 
-/// What our side of the keys is made of.
+/// Our part of the key material.
 #[derive(Clone, Copy)]
 pub(crate) struct Ours<'a> {
     pub(crate) config: &'a AssociationConfig,
@@ -43,12 +43,12 @@ impl std::fmt::Debug for Auth {
 pub(crate) enum AuthError {
     /// The hash function was not offered.
     UnsupportedHmac(u16),
-    /// No such key, or the MAC is wrong.
+    /// The key is unknown, or the MAC is wrong.
     Forged,
 }
 
 impl Auth {
-    /// What both sides have offered.
+    /// The state after the handshake, from the offers of both sides.
     pub(crate) fn new(config: &AssociationConfig, peer: &AuthOffer) -> Box<Self> {
         Box::new(Self {
             peer: peer.clone(),
@@ -109,7 +109,7 @@ impl Auth {
         }
     }
 
-    /// Appends AUTH; [`Self::finish`] signs what follows.
+    /// Appends AUTH; [`Self::finish`] fills in the MAC of the chunks after it.
     pub(super) fn put(&self, writer: &mut PacketWriter<'_>) {
         let kind = self.peer.kind();
         writer.auth(self.active(), kind.id(), kind.mac_len());
@@ -120,12 +120,12 @@ impl Auth {
         writer.finish_authenticated(|bytes| self.sign(ours, bytes));
     }
 
-    /// Bytes that must stand in every packet.
+    /// The bytes that AUTH takes in every packet.
     pub(super) const fn overhead(&self) -> usize {
         if self.peer.covers_all() { wire::AUTH_HEADER_LEN + self.peer.kind().mac_len() } else { 0 }
     }
 
-    /// The application has another key for the peer, or changes one.
+    /// Adds a shared key, or replaces the one with the same identifier.
     pub(crate) fn set_key(&mut self, key: SharedKey) -> Result<(), KeyError> {
         self.ready = None;
         match &mut self.shared {
@@ -135,7 +135,7 @@ impl Auth {
         Ok(())
     }
 
-    /// Chunks sent from now on are authenticated with this key.
+    /// Authenticates chunks sent from now on with this key.
     pub(crate) fn use_key(&mut self, key_id: u16) -> Result<(), KeyError> {
         self.shared.as_mut().ok_or(KeyError::NoSuchKey)?.use_key(key_id)
     }
@@ -146,14 +146,14 @@ impl Auth {
         self.shared.as_mut().ok_or(KeyError::NoSuchKey)?.delete(key_id)
     }
 
-    /// Gives back what can be made again.
+    /// Releases memory whose content can be recomputed.
     pub(super) fn release_memory(&mut self) {
         self.ready = None;
     }
 }
 
-/// Whether a peer that `changes_addresses` may send chunks of this type only under an AUTH. Whoever asks
-/// for that does so of peers, too, that do not speak RFC 4895.
+/// Whether chunks of this type are accepted only after an AUTH, given whether the peer `changes_addresses`. A
+/// configured requirement applies also to peers without RFC 4895.
 pub(super) fn must_be_authentic(
     config: &AssociationConfig,
     changes_addresses: bool,

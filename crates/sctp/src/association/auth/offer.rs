@@ -1,4 +1,4 @@
-//! What INIT and INIT ACK say of authentication (RFC 4895 §3, §6.1).
+//! The parameters of INIT and INIT ACK for authentication (RFC 4895 §3, §6.1).
 
 use super::keys::HmacKind;
 use crate::config::AssociationConfig;
@@ -28,7 +28,7 @@ impl std::fmt::Debug for AuthOffer {
 }
 
 impl AuthOffer {
-    /// Its RANDOM, CHUNKS and HMAC-ALGO parameters, one after the other without padding.
+    /// The RANDOM, CHUNKS and HMAC-ALGO parameters, concatenated without padding.
     pub(crate) fn vector(&self) -> &[u8] {
         &self.vector
     }
@@ -43,12 +43,12 @@ impl AuthOffer {
         self.covers_all
     }
 
-    /// As a cookie holds it: in bits, beside the vector.
+    /// The flags as a cookie stores them, beside the vector.
     pub(crate) const fn to_bits(&self) -> u8 {
         (matches!(self.kind, HmacKind::Sha256) as u8) | (self.covers_all as u8) << 1
     }
 
-    /// Out of a cookie.
+    /// The offer of the peer as stored in a state cookie.
     pub(crate) fn from_bits(bits: u8, vector: &[u8]) -> Self {
         let kind = if bits & 1 != 0 { HmacKind::Sha256 } else { HmacKind::Sha1 };
         Self { vector: vector.into(), kind, covers_all: bits & 2 != 0 }

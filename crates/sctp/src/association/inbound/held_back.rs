@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::streams::Piece;
 
-/// One chunk that waits.
+/// One chunk that is held back.
 #[derive(Debug)]
 pub(super) struct Held {
     tsn: u64,
@@ -64,7 +64,7 @@ impl HeldBack {
         self.chunks.len()
     }
 
-    /// Their payload.
+    /// The payload bytes of the chunks.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -73,7 +73,7 @@ impl HeldBack {
         &self.chunks
     }
 
-    /// The peer gave up what is incomplete up to `cumulative` (RFC 3758 §3.6).
+    /// Called when the peer abandoned the incomplete messages up to `cumulative` (RFC 3758 §3.6).
     pub(super) fn on_forward_tsn(&mut self, cumulative: u64) {
         self.chunks.retain(|held| held.tsn > cumulative || (held.beginning && held.ending));
         self.bytes = self.chunks.iter().map(|held| held.payload.len()).sum();

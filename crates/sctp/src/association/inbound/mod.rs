@@ -1,5 +1,5 @@
-//! Receiving user data: DATA and I-DATA, FORWARD-TSN and I-FORWARD-TSN, the window, and what the
-//! application reads (RFC 9260 §6.2, §6.5–6.7, §6.9, RFC 8260 §2.2.3).
+//! Receiving user data: DATA and I-DATA, FORWARD-TSN and I-FORWARD-TSN, the receive window, and reading by
+//! the application (RFC 9260 §6.2, §6.5–6.7, §6.9, RFC 8260 §2.2.3).
 
 mod held_back;
 
@@ -28,16 +28,16 @@ pub(super) struct Inbound {
     config: Arc<AssociationConfig>,
     received: Received,
     reassembly: Reassembly,
-    /// While a reset of streams waits for DATA before it.
+    /// The DATA held back while a stream reset waits for earlier DATA; `None` otherwise.
     held_back: Option<Box<HeldBack>>,
     /// Read before the messages of `reassembly`; `None` once they are read.
     leftover: Option<Box<Leftover>>,
     streams: u16,
-    /// The application knows that there is something to read.
+    /// Whether the application was notified that there is something to read.
     is_readable_told: bool,
     /// The window that the last SACK offered.
     advertised: u32,
-    /// The rest of it after the data accepted since.
+    /// The rest of the advertised window, after the data accepted since.
     offered: u32,
     is_sack_owed: bool,
     /// The delayed acknowledgement.
@@ -67,7 +67,7 @@ pub(super) struct UserData<'a> {
     tsn: u32,
     immediate: bool,
     is_interleaved: bool,
-    /// Its TSN is not unwrapped yet.
+    /// The chunk, whose TSN is not unwrapped yet.
     piece: Piece<'a>,
 }
 
@@ -80,7 +80,7 @@ pub(super) enum Forwarding<'a> {
 /// Why a DATA chunk is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DataError {
-    /// There is no such stream: to be reported (RFC 9260 §6.5).
+    /// The stream does not exist, which is reported to the peer (RFC 9260 §6.5).
     InvalidStream(u16),
     /// A protocol violation: the association is aborted.
     Violation(&'static str),
@@ -108,7 +108,7 @@ impl Inbound {
         }
     }
 
-    /// Keeps what the application has not read of `before`, and goes on counting.
+    /// Takes over the unread messages and the counters of `before`.
     pub(super) fn continuing(mut self, before: &mut Self) -> Self {
         let messages: VecDeque<_> = std::iter::from_fn(|| before.pop()).collect();
         let bytes = messages.iter().map(|message| message.payload.len()).sum();
@@ -154,12 +154,12 @@ impl Inbound {
         self.leftover.is_some() || self.reassembly.has_ready()
     }
 
-    /// Every TSN up to this one has arrived.
+    /// The cumulative TSN: every TSN up to this one has arrived.
     pub(super) const fn cumulative(&self) -> u64 {
         self.received.cumulative()
     }
 
-    /// Adds what was received to `traffic`.
+    /// Adds the counters of received data to `traffic`.
     pub(super) const fn count(&self, traffic: &mut Traffic) {
         traffic.messages_delivered += self.counters.messages_delivered;
         traffic.payload_delivered_bytes += self.counters.payload_delivered_bytes;
@@ -169,15 +169,15 @@ impl Inbound {
         traffic.sacks_sent += self.counters.sacks_sent;
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.reassembly.release_memory();
     }
 
-    /// The window to offer: what is left of the buffer. When that is less than a packet (or half of a
-    /// small buffer) it only shrinks, against silly windows: small room that the application made is
-    /// not offered (RFC 9260 §6.2, RFC 1122 §4.2.3.3). But where there is nothing to read, only the
-    /// rest of a message makes room, and a packet of it is asked for.
+    /// The window to advertise: the free part of the buffer. If that is less than a packet (or half of a
+    /// small buffer), the window only shrinks, to avoid silly windows: small room that the application has
+    /// made is not advertised (RFC 9260 §6.2, RFC 1122 §4.2.3.3). But if there is nothing to read, only the
+    /// rest of an incomplete message can free the buffer, and a window of one packet is advertised.
     fn window(&self) -> usize {
         let buffer = self.config.receive_buffer_bytes;
         let left = buffer.saturating_sub(self.held_bytes());
@@ -213,7 +213,7 @@ impl Inbound {
             && held + len <= 2 * buffer
     }
 
-    /// DATA or I-DATA (RFC 9260 §6.2). What `is_held_back` waits for a reset of its stream.
+    /// Processes DATA or I-DATA (RFC 9260 §6.2). With `is_held_back`, it waits for the reset of its stream.
     pub(super) fn on_data(
         &mut self,
         cx: &mut Context<'_>,
@@ -292,7 +292,7 @@ impl Inbound {
         }
     }
 
-    /// Tells the application of a message that was dropped, or ends the association if it was not to be.
+    /// Reports a dropped message to the application, or aborts the association if the configuration says so.
     fn on_dropped(
         &mut self,
         cx: &mut Context<'_>,
@@ -306,7 +306,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// A stream reset was performed: what waited for it goes on (RFC 6525 §5.2.2 E4).
+    /// Processes the chunks that waited for a stream reset, which was performed (RFC 6525 §5.2.2 E4).
     pub(super) fn release_held_back(&mut self, cx: &mut Context<'_>) -> Result<(), DataError> {
         let Some(held_back) = self.held_back.take() else { return Ok(()) };
         for held in held_back.chunks() {
@@ -319,7 +319,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// FORWARD-TSN (RFC 3758 §3.6) or I-FORWARD-TSN (RFC 8260 §2.3.1).
+    /// Processes FORWARD-TSN (RFC 3758 §3.6) or I-FORWARD-TSN (RFC 8260 §2.3.1).
     pub(super) fn on_forward_tsn(&mut self, forward: &Forwarding<'_>) -> Result<(), DataError> {
         let (tsn, has_mids) = match forward {
             Forwarding::Ssns(forward) => (forward.new_cumulative_tsn, false),
@@ -353,16 +353,16 @@ impl Inbound {
         Ok(())
     }
 
-    /// The peer has reset its outgoing streams; none means all.
+    /// Called when the peer has reset its outgoing streams; none means all.
     pub(super) fn on_streams_reset(&mut self, streams: &[u16]) {
         self.reassembly.on_streams_reset((!streams.is_empty()).then_some(streams));
     }
 
-    /// The chunks of a packet are processed: its DATA are acknowledged now, if that `is_urgent` or the
-    /// rules say so, or later. Returns whether there were any; an error is a contradiction among
-    /// them.
+    /// Called after the chunks of a packet were processed: its DATA is acknowledged now, if it `is_urgent` or
+    /// the rules require it, or later. Returns whether there was any. An error is a contradiction among the
+    /// chunks.
     ///
-    /// `has_dac`: packets come over several paths, so their order says little.
+    /// `has_dac`: packets come over several paths, so a gap hardly indicates a loss.
     pub(super) fn end_packet(
         &mut self,
         now: Instant,
@@ -385,7 +385,7 @@ impl Inbound {
         Ok(true)
     }
 
-    /// Tells the application, once, that there is something to read.
+    /// Emits [`Event::Readable`], once until everything was received.
     pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>) {
         if !self.is_readable_told && self.has_message() {
             self.is_readable_told = true;
@@ -393,8 +393,8 @@ impl Inbound {
         }
     }
 
-    /// The next message for the application. While the peer `may_send` more, it may have to learn
-    /// that there is room for it.
+    /// The next message for the application. If the peer `may_send` more, a SACK that reports the freed
+    /// buffer may become due.
     pub(super) fn receive(&mut self, may_send: bool) -> Option<InboundMessage> {
         let Some(message) = self.pop() else {
             self.is_readable_told = false;
@@ -428,7 +428,7 @@ impl Inbound {
         self.sack_timer
     }
 
-    /// An acknowledgement has waited long enough.
+    /// Called when an acknowledgement has waited long enough.
     pub(super) const fn on_sack_timer(&mut self) {
         self.sack_timer = Deadline::OFF;
         self.is_sack_owed = true;
@@ -442,12 +442,13 @@ impl Inbound {
         self.is_sack_owed
     }
 
-    /// Another chunk acknowledges what a delayed SACK would.
+    /// Cancels a delayed SACK, because another chunk acknowledges the same.
     pub(super) const fn stop_delaying(&mut self) {
         self.sack_timer = Deadline::OFF;
     }
 
-    /// The peer has nothing more to send.
+    /// Called when the peer has nothing more to send: an acknowledgement that is due or delayed is not sent
+    /// anymore.
     pub(super) const fn stop_acknowledging(&mut self) {
         self.is_sack_owed = false;
         self.stop_delaying();

@@ -1,5 +1,5 @@
-//! Messages of several chunks of which one was sent: what the application gave, for when it fails, and which
-//! chunks are theirs.
+//! Messages of several chunks, of which at least one was sent: their content, in case they fail, and their
+//! chunks.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -35,7 +35,7 @@ impl Divided {
     }
 }
 
-/// All that are not acknowledged entirely.
+/// The divided messages that are not completely acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct DividedMessages(BTreeMap<MessageId, Divided>);
 
@@ -45,7 +45,7 @@ impl DividedMessages {
         self.0.insert(id, Divided { message, runs: vec![tsn..=tsn] });
     }
 
-    /// Another chunk of a message is sent as `tsn`.
+    /// Called when a further chunk of a message is sent as `tsn`.
     pub(super) fn go_on(&mut self, id: MessageId, tsn: u64) {
         let Some(divided) = self.0.get_mut(&id) else { return };
         match divided.runs.last_mut() {
@@ -58,7 +58,7 @@ impl DividedMessages {
         self.0.get(&id)
     }
 
-    /// The message is not tracked any further.
+    /// Stops tracking the message, and returns what was recorded of it.
     pub(super) fn remove(&mut self, id: MessageId) -> Option<Divided> {
         self.0.remove(&id)
     }
@@ -68,7 +68,7 @@ impl DividedMessages {
         std::mem::take(&mut self.0).into_iter()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         if self.0.is_empty() {
             self.0.clear(); // Or it keeps a node.

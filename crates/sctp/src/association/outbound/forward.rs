@@ -1,5 +1,5 @@
-//! Partial reliability: which messages are given up, and telling the peer to go on without them
-//! (RFC 3758, RFC 7496, RFC 8260 §2.3.1).
+//! Partial reliability: which messages are abandoned, and the FORWARD-TSN that lets the peer skip them (RFC
+//! 3758, RFC 7496, RFC 8260 §2.3.1).
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::message::Reliability;
 use crate::streams::Fragment;
 use crate::wire::{PacketWriter, SkippedMid, forward_tsn_len, i_forward_tsn_len};
 
-/// How far the peer is to go on.
+/// What FORWARD-TSN tells the peer to skip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward {
-    /// Both sides speak RFC 3758.
+    /// Whether both sides support RFC 3758.
     is_supported: bool,
-    /// A FORWARD-TSN is to leave.
+    /// Whether a FORWARD-TSN is to be sent.
     is_owed: bool,
     /// Advanced.Peer.Ack.Point (RFC 3758 §3.5).
     advanced: u64,
     sent_at: Option<Instant>,
-    /// How far the peer was told to go on.
+    /// The TSNs that the peer was told to skip.
     told: Skipped,
     /// SSNs up to this TSN were assigned before a reset that the peer has performed.
     reset_through: u64,
@@ -48,7 +48,7 @@ impl Forward {
         self.is_supported
     }
 
-    /// How far the peer was told to go on.
+    /// The TSNs that the peer was told to skip.
     pub(super) const fn told(&self) -> Skipped {
         self.told
     }
@@ -57,12 +57,13 @@ impl Forward {
         self.is_owed
     }
 
-    /// The peer has performed a reset of streams, before which the last TSN was `last`.
+    /// Called when the peer has performed a reset of streams, before which the last TSN was `last`.
     pub(super) const fn on_streams_reset(&mut self, last: u64) {
         self.reset_through = last;
     }
 
-    /// Why the message of `unit`, which is about to be sent again, is to be given up instead.
+    /// Why the message of `unit`, which is about to be retransmitted, has to be abandoned instead; `None` if
+    /// it has not.
     pub(super) fn reason_to_abandon(
         &self,
         now: Instant,
@@ -82,17 +83,17 @@ impl Forward {
         }
     }
 
-    /// T3-rtx expired: schedules another FORWARD-TSN if the peer is behind the Advanced.Peer.Ack.Point.
-    /// Returns whether it is.
+    /// Called when T3-rtx expired: schedules another FORWARD-TSN if the peer is behind the
+    /// Advanced.Peer.Ack.Point. Returns whether it is.
     pub(super) const fn on_timeout(&mut self, cumulative: u64) -> bool {
         let is_behind = self.advanced > cumulative;
         self.is_owed |= is_behind;
         is_behind
     }
 
-    /// Moves Advanced.Peer.Ack.Point over what was given up, and owes a FORWARD-TSN while the peer
-    /// is behind it (RFC 3758 §3.5 C1–C3): when it has moved, and otherwise once per round trip of
-    /// `path`, over which it goes.
+    /// Moves Advanced.Peer.Ack.Point over abandoned chunks, and requests a FORWARD-TSN while the peer is
+    /// behind it (RFC 3758 §3.5 C1–C3): at once when it has moved, otherwise once per round trip of `path`,
+    /// which carries it.
     pub(super) fn advance(&mut self, now: Instant, path: u8, recovery: &mut Recovery) {
         let outstanding = recovery.outstanding();
         let before = self.advanced;
@@ -115,12 +116,12 @@ impl Forward {
     }
 
     /// Writes FORWARD-TSN (RFC 3758 §3.2): the largest skipped SSN of each stream concerned. If messages are
-    /// interleaved, I-FORWARD-TSN with their MIDs, also of unordered messages. Returns whether it is written;
-    /// without room for any of it, it waits for the next packet.
+    /// interleaved, I-FORWARD-TSN with their MIDs, also of unordered messages. Returns whether it was
+    /// written; if it does not fit, it waits for the next packet.
     ///
-    /// Around a reset of streams an SSN may be taken for one that was assigned after it. So it goes no
-    /// further than `last_before_reset`, the last TSN before one that is not answered, where it says
-    /// nothing to a peer that has performed it, and skips no SSN from before one that was performed.
+    /// Around a stream reset, an SSN could be mistaken for one assigned after the reset. So the FORWARD-TSN
+    /// does not go beyond `last_before_reset`, the last TSN before an unanswered reset, and lists no SSN from
+    /// before a performed one.
     pub(super) fn write(
         &mut self,
         now: Instant,

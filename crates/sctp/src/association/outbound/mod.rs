@@ -1,5 +1,5 @@
-//! Sending user data: from the application's message to what loss recovery keeps, and back from
-//! the peer's SACK to what the application is told (RFC 9260 §6.1, §6.2.1).
+//! Sending user data: from the application's message to outstanding data, and from the peer's SACK to events
+//! of the application (RFC 9260 §6.1, §6.2.1).
 
 mod divided;
 mod forward;
@@ -33,14 +33,14 @@ use forward::Forward;
 use thin::ThinStreams;
 use window_probe::WindowProbe;
 
-/// DATA chunks beyond the cumulative point at most: half the space of stream sequence numbers, so
-/// that the peer can tell an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
+/// The most DATA chunks beyond the cumulative point: half of the space of stream sequence numbers, so that
+/// the peer can distinguish an SSN ahead from one behind (RFC 9260 §6.1, §6.5).
 const MAX_OUTSTANDING: u64 = i16::MAX as u64;
 
 /// The least charge to the send buffer for a queued message, or for a chunk sent and not acknowledged: it bounds the
 /// bookkeeping for small messages.
 const MIN_CHARGE_BYTES: usize = 64;
-/// So many messages and chunks are taken by their payload alone, in a small buffer, too.
+/// This many messages and chunks are charged their payload alone, even in a small buffer.
 const UNCHARGED: usize = 16_384;
 
 /// The least payload of a chunk that is cut to fill a packet larger than the base size.
@@ -49,9 +49,9 @@ const MIN_PIECE_BYTES: usize = 128;
 /// A packet that was filled with DATA.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Filled {
-    /// Some of it is new: what is retransmitted does not measure the path (RFC 9260 §8.3).
+    /// Whether it contains new data: retransmissions do not measure the path (RFC 9260 §8.3).
     pub(super) has_new: bool,
-    /// There was no room for the next new chunk.
+    /// Whether there was no room for the next new chunk.
     pub(super) is_full: bool,
     /// The last new TSN, if the packet is larger than the base size.
     pub(super) last_of_large: Option<u64>,
@@ -61,7 +61,7 @@ pub(super) struct Filled {
 #[derive(Debug)]
 pub(crate) struct Outbound {
     config: Arc<AssociationConfig>,
-    /// Messages, or the rest of one, that have not left.
+    /// Messages, or the rest of one, that were not sent.
     pub(super) queue: SendQueue,
     /// Chunks sent and not cumulatively acknowledged; a unit's number is its TSN.
     pub(super) recovery: Recovery,
@@ -77,9 +77,9 @@ pub(crate) struct Outbound {
     max_fragment: usize,
     /// Payload bytes in `recovery`.
     outstanding_bytes: usize,
-    /// Of paths that are used at once, the one that is looked at first for new data.
+    /// With CMT: the path that is tried first for new data.
     turn: u8,
-    /// The application was told that the buffer is full.
+    /// Whether the application waits for room in the buffer.
     is_writer_waiting: bool,
     probe: WindowProbe,
     forward: Forward,
@@ -97,9 +97,9 @@ struct Counters {
 /// State of the association that sending depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
-    /// DATA may leave in packets of their own.
+    /// Whether DATA may be sent in packets without control chunks.
     pub(super) may_send: bool,
-    /// The application sends no more: the peer is asked to acknowledge the end at once.
+    /// Whether the application has finished sending: the last chunk asks for an immediate SACK.
     pub(super) is_ending: bool,
     /// The path of FORWARD-TSN.
     pub(super) control: u8,
@@ -109,9 +109,9 @@ pub(super) struct Standing {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expired {
     pub(super) path: u8,
-    /// It says something against the path and the peer.
+    /// Whether the expiry counts as an error of the path and the association.
     pub(super) is_error: bool,
-    /// FORWARD-TSN is sent again.
+    /// Whether FORWARD-TSN is retransmitted.
     pub(super) repeats_forward: bool,
 }
 
@@ -141,7 +141,7 @@ impl Outbound {
         }
     }
 
-    /// Goes on counting where `before` stopped, with the mechanisms that it had.
+    /// Takes over the counters and mechanisms of `before`.
     pub(super) fn continuing(mut self, before: &Self) -> Self {
         before.thin_streams.continue_in(&mut self.recovery, &before.recovery);
         Self {
@@ -155,7 +155,8 @@ impl Outbound {
         }
     }
 
-    /// The peer takes `streams` of ours and offers a window, into which no chunk is to be larger.
+    /// Called when the handshake is known: the peer accepts `streams` outgoing streams and offers a window;
+    /// no chunk is to be larger than that window.
     pub(super) fn on_peer_known(
         &mut self,
         streams: u16,
@@ -196,7 +197,7 @@ impl Outbound {
         self.queue.set_scheduling(scheduling);
     }
 
-    /// No chunk is longer than `len` from now on, header included.
+    /// Limits new chunks to `len` bytes, header included.
     pub(super) fn limit_chunks(&mut self, len: usize) {
         self.max_fragment = self.max_fragment.min(len - self.data_header_len());
     }
@@ -231,7 +232,7 @@ impl Outbound {
         if count < UNCHARGED { buffered } else { buffered.max(count * MIN_CHARGE_BYTES) }
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.queue.release_memory();
         self.recovery.release_memory();
@@ -248,11 +249,11 @@ impl Outbound {
         self.peer_window.a_rwnd.saturating_sub(self.recovery.outstanding().user_bytes_to_arrive())
     }
 
-    /// The payload length of the next new chunk, if the peer's window takes it, or it may leave as
-    /// a probe of the window (RFC 9260 §6.1 A).
+    /// The payload length of the next new chunk, if it fits the peer's window, or may be sent as a probe of
+    /// the window (RFC 9260 §6.1 A).
     ///
-    /// A chunk is never made shorter to fit a window: a small window is left unused until it holds
-    /// the whole chunk, which is the sender's part against silly windows.
+    /// A chunk is never shortened to fit a window: a small window is not used until the whole chunk fits,
+    /// which is the sender's part of silly window avoidance.
     pub(super) fn next_new_len(&self) -> Option<usize> {
         let len = self.queue.peek_len(self.max_fragment)?;
         let is_probe = self.probe.is_due() && self.recovery.outstanding().is_empty();
@@ -267,7 +268,8 @@ impl Outbound {
         self.recovery.outstanding().unit(tsn).map_or(0, |unit| unit.payload.payload.len())
     }
 
-    /// The same for a packet over `path`, which may have to leave its part of the window to others.
+    /// The length of the next new chunk for a packet over `path`, unless its part of the peer's window has to
+    /// be left to other paths.
     fn next_new_len_over(&self, path: u8) -> Option<usize> {
         let may_leave = |len: &usize| {
             let bytes = *len as u64;
@@ -276,9 +278,9 @@ impl Outbound {
         self.next_new_len().filter(may_leave)
     }
 
-    /// The rest of the message `id`, if it is begun, will never leave. One TSN is spent on it, so
-    /// that the FORWARD-TSN passes more than the peer may already have acknowledged and the peer
-    /// drops the half it holds.
+    /// Drops the unsent rest of the message `id`, if it has begun. One TSN is used up for it, so that the
+    /// FORWARD-TSN goes beyond what the peer may already have acknowledged, and the peer drops the part that
+    /// it holds.
     fn skip_rest(&mut self, stream: u16, id: MessageId) {
         if let Some(rest) = self.queue.abandon_begun(stream, id) {
             self.recovery.skip_new(rest);
@@ -351,7 +353,7 @@ impl Outbound {
         Ok(id)
     }
 
-    /// Adds what was accepted to `traffic`.
+    /// Adds the counters of accepted data to `traffic`.
     pub(super) const fn count(&self, traffic: &mut Traffic) {
         traffic.messages_accepted += self.counters.messages_accepted;
         traffic.payload_accepted_bytes += self.counters.payload_accepted_bytes;
@@ -359,7 +361,7 @@ impl Outbound {
         traffic.sacks_received += self.counters.sacks_received;
     }
 
-    /// Which of the streams that were singled out are thin now.
+    /// The streams that were singled out, and whether each is thin now.
     pub(super) fn thin_streams(&self) -> Vec<(u16, Thinness)> {
         self.thin_streams.thinness(&self.recovery)
     }
@@ -389,7 +391,7 @@ impl Outbound {
         self.thin_streams.set(stream, thin, &mut self.recovery)
     }
 
-    /// SACK (RFC 9260 §6.2.1). [`Self::after_ack`] follows.
+    /// Processes a SACK (RFC 9260 §6.2.1). The caller has to call [`Self::after_ack`] afterwards.
     pub(super) fn on_sack(
         &mut self,
         cx: &mut Context<'_>,
@@ -415,8 +417,9 @@ impl Outbound {
         Ok(outcome)
     }
 
-    /// The Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2). Some peers fill in something else, so
-    /// one that cannot be is not held against them: `None`. [`Self::after_ack`] follows.
+    /// Called for the Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2). `None` if it acknowledges data that
+    /// was never sent: some peers fill in another number there, so it is ignored instead of aborting the
+    /// association. The caller has to call [`Self::after_ack`] afterwards.
     pub(super) fn on_shutdown(
         &mut self,
         cx: &mut Context<'_>,
@@ -431,7 +434,7 @@ impl Outbound {
         (cumulative < outstanding.next_unit()).then(|| self.take_ack(cx, ack))
     }
 
-    /// Hands an acknowledgement to loss recovery, and what it passes to the application's events.
+    /// Passes an ACK to loss recovery, and reports the messages that it completes.
     fn take_ack(
         &mut self,
         cx: &mut Context<'_>,
@@ -468,7 +471,7 @@ impl Outbound {
         self.tell_writable(cx);
     }
 
-    /// Tells the application that there is room again, if it waits for that.
+    /// Emits [`Event::Writable`] if the application waits for room and the send buffer is at most half full.
     pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
         let has_room = self.charged_bytes() <= self.config.send_buffer_bytes / 2;
         if has_room && std::mem::take(&mut self.is_writer_waiting) {
@@ -493,7 +496,7 @@ impl Outbound {
         self.probe.timer()
     }
 
-    /// A closed window is to be probed now.
+    /// Called when a closed window is to be probed now.
     pub(super) const fn on_probe_timer(&mut self) {
         self.probe.on_timer();
     }
@@ -509,7 +512,7 @@ impl Outbound {
         Some(Expired { path, is_error: !is_answered && has_backed_off, repeats_forward })
     }
 
-    /// A chunk was sent for the first time.
+    /// Called when a chunk was sent for the first time.
     fn on_first_sent(&self, cx: &mut Context<'_>, tsn: u64) {
         let Some(unit) = self.recovery.outstanding().unit(tsn) else { return };
         let fragment = &unit.payload;
@@ -528,13 +531,14 @@ impl Outbound {
         }
     }
 
-    /// The association is closed: reports unacknowledged messages as failed, and no more `Writable`.
+    /// Called when the association is closed: reports unacknowledged messages as failed, and emits no more
+    /// `Writable`.
     pub(super) fn end(&mut self, cx: &mut Context<'_>) {
         self.is_writer_waiting = false;
         self.fail_everything(cx);
     }
 
-    /// Tells the application of every message that is not acknowledged that it failed.
+    /// Reports every unacknowledged message to the application as failed.
     pub(super) fn fail_everything(&mut self, cx: &mut Context<'_>) {
         let mut failed = Vec::new();
         self.recovery.drain(|unit| {
@@ -579,12 +583,13 @@ impl Outbound {
         }
     }
 
-    /// Why the message of `tsn`, which is about to be sent again, is to be given up instead.
+    /// Why the message of `tsn`, which is about to be retransmitted, has to be abandoned instead; `None` if
+    /// it has not.
     fn reason_to_abandon(&self, now: Instant, tsn: u64) -> Option<FailReason> {
         self.forward.reason_to_abandon(now, self.recovery.outstanding().unit(tsn)?)
     }
 
-    /// Gives up the message that `tsn` is a part of, all of it; the peer is told over `control`.
+    /// Abandons the whole message of `tsn`; the FORWARD-TSN takes the path `control`.
     fn abandon_message(&mut self, cx: &mut Context<'_>, control: u8, tsn: u64, reason: FailReason) {
         let outstanding = self.recovery.outstanding();
         let Some(unit) = outstanding.unit(tsn) else { return };
@@ -604,8 +609,8 @@ impl Outbound {
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
 
-    /// When a message that has not left, or of which a part has not, is to be given up (RFC 3758
-    /// §4.1 TR4).
+    /// When the lifetime ends of the next message that was not sent, and of the next one that was sent in
+    /// part (RFC 3758 §4.1 TR4).
     pub(super) fn next_expiry(&self) -> [Option<Instant>; 2] {
         [self.queue.next_expiry(), self.rest_expiry().map(|(at, ..)| at)]
     }
@@ -632,7 +637,7 @@ impl Outbound {
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
 
-    /// Gives up messages whose lifetime is over and that have not left, or not entirely.
+    /// Abandons messages whose lifetime is over and that were not sent completely.
     pub(super) fn expire_messages(&mut self, cx: &mut Context<'_>, standing: Standing) {
         while let Some((_, stream, id)) = self.rest_expiry().filter(|&(at, ..)| at <= cx.now) {
             self.abandon_expired_rest(cx, standing.control, (stream, id));
@@ -648,8 +653,8 @@ impl Outbound {
         self.watch_window(cx.now, standing);
     }
 
-    /// The peer has performed a reset of streams, before which the last TSN was `last`: a FORWARD-TSN
-    /// names none of their SSNs from before.
+    /// Called when the peer has performed a reset of streams, before which the last TSN was `last`: a
+    /// FORWARD-TSN names none of their SSNs from before.
     pub(super) const fn on_streams_reset(&mut self, last: u64) {
         self.forward.on_streams_reset(last);
     }
@@ -676,8 +681,9 @@ impl Outbound {
         }
     }
 
-    /// Gives up what would leave next and may not, so that the packet can carry the FORWARD-TSN,
-    /// and one without DATA is not taken for one with. Copies of such are dropped.
+    /// Abandons the next units to be sent that may not be sent any more, so that the packet can carry the
+    /// FORWARD-TSN, and a packet without DATA is not expected to have any. Delayed copies of such units are
+    /// dropped.
     pub(super) fn abandon_next(&mut self, cx: &mut Context<'_>, control: u8) {
         for path in 0..self.recovery.paths().count() {
             while let Some(next) = self.recovery.next_due(path)
@@ -693,8 +699,8 @@ impl Outbound {
         }
     }
 
-    /// The path over which a packet with DATA may leave now, of those that are not `is_held`: with what
-    /// is to be sent again, before anything new (RFC 9260 §6.1 C).
+    /// The path over which a packet with DATA may be sent now, of those that are not `is_held`: first one
+    /// with retransmissions, then one for new data (RFC 9260 §6.1 C).
     pub(super) fn path_with_data(&self, is_held: impl Fn(u8) -> bool) -> Option<u8> {
         let count = self.recovery.paths().count();
         let may_send_over = |path| !is_held(path) && self.has_data_for(path);
@@ -722,7 +728,7 @@ impl Outbound {
     }
 }
 
-/// The cumulative point has passed `unit`: its bytes are free; returns the message it completes.
+/// Called when the cumulative point has passed `unit`: its bytes are free; returns the message it completes.
 fn on_delivered(
     unit: Unit<Fragment>,
     divided: &mut DividedMessages,

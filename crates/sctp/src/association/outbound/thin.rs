@@ -1,7 +1,6 @@
-//! Thin streams: which streams are judged by themselves (Petlund 2009 §5, §8).
+//! Thin streams: which streams are singled out (Petlund 2009 §5, §8).
 //!
-//! Whether a stream is thin, and what that means for timers and losses, is the business of loss
-//! recovery.
+//! Loss recovery decides whether a stream is thin, and what that means for timers and losses.
 
 use rexmit_recovery::{MAX_GROUPS, ThinConfig, Thinness};
 
@@ -23,9 +22,9 @@ struct ThinStream {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SingledOut {
     No,
-    /// As each stream that is used (`by_stream`), with the mechanisms of the association.
+    /// Singled out by `by_stream`, with the mechanisms of the association.
     ByUse,
-    /// By the application, with mechanisms of its own.
+    /// Singled out by the application, with mechanisms of their own.
     ByApplication,
 }
 
@@ -49,7 +48,7 @@ impl ThinStreams {
         found.filter(|thin| thin.is_singled_out()).map_or(0, |thin| thin.group)
     }
 
-    /// Which of them are thin now.
+    /// The streams that are singled out, and whether each is thin now.
     pub(super) fn thinness(&self, recovery: &Recovery) -> Vec<(u16, Thinness)> {
         let singled_out = self.0.iter().filter(|thin| thin.is_singled_out());
         singled_out.map(|thin| (thin.stream, recovery.thinness(thin.group))).collect()
@@ -59,7 +58,8 @@ impl ThinStreams {
         self.0.is_empty()
     }
 
-    /// A message of `stream` is accepted: the stream is singled out if the profile says so and there is a group left.
+    /// Called when a message of `stream` is accepted: the stream is singled out if the profile says so and
+    /// there is a group left.
     pub(super) fn on_used(&mut self, stream: u16, recovery: &mut Recovery) {
         let thin = *recovery.thin_config(0);
         if !thin.sctp.by_stream {
@@ -71,7 +71,7 @@ impl ThinStreams {
         }
     }
 
-    /// The association has other mechanisms from now on, and so have streams without their own.
+    /// Called when the association has other mechanisms from now on, and so have streams without their own.
     pub(super) fn on_mechanisms_set(&mut self, thin: ThinConfig, recovery: &mut Recovery) {
         for known in self.0.iter_mut().filter(|known| known.singled_out == SingledOut::ByUse) {
             recovery.set_thin(Some(known.group), thin).expect("the group exists");
@@ -112,7 +112,8 @@ impl ThinStreams {
         Ok(())
     }
 
-    /// The association begins again: what the loss recovery `before` was told still holds.
+    /// Applies the groups and mechanisms of the loss recovery `before` to the new one, after a restart of the
+    /// association.
     pub(super) fn continue_in(&self, recovery: &mut Recovery, before: &Recovery) {
         let _ = recovery.set_thin(Some(0), *before.thin_config(0));
         for group in 1..=self.0.len() as u8 {

@@ -12,7 +12,7 @@ use super::super::timers::Deadline;
 /// When a closed window is to be probed, and the chunk that does it.
 #[derive(Debug)]
 pub(super) struct WindowProbe {
-    /// A chunk that the window does not take may leave now.
+    /// Whether a chunk that does not fit the window may be sent now.
     is_due: bool,
     timer: Deadline,
     outstanding: Option<Outstanding>,
@@ -23,9 +23,9 @@ pub(super) struct WindowProbe {
 struct Outstanding {
     tsn: u64,
     user_bytes: u64,
-    /// When it last left.
+    /// When the probe was last sent.
     sent_at: Instant,
-    /// A SACK came since, and the window was still closed.
+    /// Whether a SACK arrived since, with the window still closed.
     is_refused: bool,
 }
 
@@ -38,7 +38,7 @@ impl WindowProbe {
         self.timer
     }
 
-    /// The next probe is due.
+    /// Called when the timer expired: the next probe is due.
     pub(super) const fn on_timer(&mut self) {
         self.timer = Deadline::OFF;
         self.is_due = true;
@@ -59,7 +59,7 @@ impl WindowProbe {
         }
     }
 
-    /// The chunk `tsn` leaves for the first time as a probe.
+    /// Called when the chunk `tsn` is sent for the first time as a probe.
     pub(super) const fn on_sent(&mut self, now: Instant, tsn: u64, user_bytes: u64) {
         self.is_due = false;
         self.outstanding = Some(Outstanding { tsn, user_bytes, sent_at: now, is_refused: false });
@@ -70,7 +70,7 @@ impl WindowProbe {
         self.outstanding.is_some_and(|probe| probe.user_bytes > a_rwnd)
     }
 
-    /// The probe leaves once more; returns whether the peer had answered it.
+    /// Called when the probe is retransmitted; returns whether the peer had answered it.
     pub(super) fn on_repeated(&mut self, now: Instant) -> bool {
         let Some(probe) = &mut self.outstanding else { return false };
         probe.sent_at = now;
@@ -81,9 +81,9 @@ impl WindowProbe {
         self.outstanding = None;
     }
 
-    /// A SACK offers `a_rwnd` bytes: the probe was taken, or refused. Refused by a window that has
-    /// opened since, it is retransmitted at once. A window update sent before the probe arrived
-    /// says nothing about it: it comes sooner than a round trip, with no refusal before it.
+    /// Called for a SACK that advertises `a_rwnd` bytes, which accepts or refuses the probe. If it was
+    /// refused and the window is open now, it is retransmitted at once. A window update sent before the probe
+    /// arrived is no answer: it comes sooner than a round trip after the probe, with no refusal before it.
     pub(super) fn on_sack(
         &mut self,
         now: Instant,

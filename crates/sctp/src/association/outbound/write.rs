@@ -8,8 +8,8 @@ use crate::streams::Fragment;
 use crate::wire::{Data, DataFlags, IData, PacketWriter};
 
 impl Outbound {
-    /// Fills a packet over `path` with DATA, as loss recovery says: up to `most` bytes if all of it is new. What is
-    /// retransmitted takes packets of the base size, which any path takes.
+    /// Fills a packet over `path` with DATA chosen by loss recovery: up to `most` bytes if all of it is new.
+    /// Retransmissions are sent in packets of the base size, which fits any path.
     pub(in super::super) fn write_data(
         &mut self,
         cx: &mut Context<'_>,
@@ -100,8 +100,8 @@ impl Outbound {
         true
     }
 
-    /// The largest payload of the next chunk, which would be `len` bytes long, if it has room in the packet. In a
-    /// packet beyond the base size the rest of a long message is cut to what is left.
+    /// The largest payload of the next chunk, of `len` bytes, that fits the packet; `None` if none does. In a
+    /// packet larger than the base size, a long message is cut to the room left.
     fn max_payload_in(&self, len: usize, writer: &PacketWriter<'_>) -> Option<usize> {
         if self.chunk_len(len) <= writer.room() {
             return Some(self.max_fragment);

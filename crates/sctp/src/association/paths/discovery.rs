@@ -1,13 +1,14 @@
-//! The largest packet that a path takes: path MTU discovery by probes (DPLPMTUD, RFC 8899 §5, §6.2).
+//! The largest packet that a path carries, found by probes (DPLPMTUD, RFC 8899 §5, §6.2).
 //!
-//! Owns the state machine of one path and answers with values; the paths write the probes, and loss recovery says
-//! what became of packets. A probe is a HEARTBEAT with a PAD chunk (RFC 4820) and never has data, so that its loss
-//! costs nothing and is no congestion. Nothing is probed before a packet was full while more data waited: an
+//! Owns the state machine of one path; the paths write the probes, and loss recovery reports the fate of
+//! packets. A probe is a HEARTBEAT with a PAD chunk (RFC 4820) and never has data, so that its loss delays no
+//! data and is not counted as congestion. Probing begins when a packet is full and more data waits: an
 //! association of small messages sends no probe.
 //!
-//! A DATA chunk is never larger than the base size allows; larger packets bundle several. A chunk that was cut
-//! cannot be cut again (RFC 9260 §6.9), and so each fits whatever size is used later, and IP never has to fragment.
-//! Retransmissions take packets of the base size: where larger ones vanish (a black hole), their data still arrives.
+//! A DATA chunk is never larger than the base size allows; larger packets bundle several. A chunk cannot be
+//! fragmented again (RFC 9260 §6.9); so each fits any size used later, and IP never fragments.
+//! Retransmissions are sent in packets of the base size: if larger ones are lost (a black hole), their data
+//! still arrives.
 
 use std::time::Duration;
 
@@ -20,9 +21,9 @@ use crate::statistics::PathMtuState;
 /// frames.
 const COMMON_MTUS: [usize; 15] =
     [1280, 1320, 1360, 1380, 1400, 1420, 1440, 1460, 1480, 1492, 2000, 4352, 8000, 9000, 32_000];
-/// The MTU that is tried first, and the largest one right after it.
+/// The MTU of Ethernet, in bytes: the first size probed, unless ICMP reported another.
 const ETHERNET_MTU: usize = 1500;
-/// After this time without the base size confirmed it is probed again.
+/// How long after the base size could not be confirmed it is probed again.
 const ERROR_RETRY: Duration = Duration::from_secs(60);
 /// Large packets in flight whose fate is watched, at most.
 const MAX_WATCHED: usize = 16;
@@ -43,7 +44,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// Of a path whose packets have `below` bytes of IP and UDP headers.
+    /// The bounds of a path whose packets have `below` bytes of IP and UDP headers.
     pub(super) fn new(config: &PathMtuConfig, max_packet_bytes: usize, below: usize) -> Self {
         let below = below + usize::from(config.record_bytes);
         let base = max_packet_bytes & !3;
@@ -71,14 +72,15 @@ impl Bounds {
 /// The states of RFC 8899 §5.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It is not known whether packets of the base size arrive.
+    /// The base size is not confirmed yet.
     Base,
     Searching,
-    /// Until the PMTU_RAISE_TIMER ends; it is looked at when a larger packet would help.
+    /// The search is complete until the PMTU_RAISE_TIMER expires, which is checked only when a larger packet
+    /// would help.
     SearchComplete {
         raise_at: Instant,
     },
-    /// Probes of the base size were lost.
+    /// MAX_PROBES probes of the base size were lost in a row. The base size is probed again at `retry_at`.
     Error {
         retry_at: Instant,
     },
@@ -89,7 +91,7 @@ enum State {
 struct Probe {
     /// PROBED_SIZE.
     size: usize,
-    /// That of all its probes, since an answer to any of them confirms the size.
+    /// The nonce of all probes of this size, since an answer to any of them confirms it.
     nonce: u64,
     /// PROBE_COUNT: those that were not answered in time.
     lost: u8,
@@ -97,14 +99,15 @@ struct Probe {
     deadline: Option<Instant>,
 }
 
-/// What became of a packet that was sent.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PacketFate {
     InFlight,
     Delivered,
-    /// It was declared lost.
+    /// The packet was declared lost.
     Lost,
-    /// Some of it was also sent in other packets, or given up: an acknowledgement says nothing of its size.
+    /// Some of its chunks were also sent in other packets, or abandoned: their ACK does not prove that a
+    /// packet of this size arrived.
     Unknown,
 }
 
@@ -117,7 +120,7 @@ struct LargePackets {
     lost: u8,
 }
 
-/// See the module.
+/// The search for the packet size of one path.
 #[derive(Clone, Debug)]
 pub(super) struct Discovery {
     bounds: Bounds,
@@ -131,7 +134,8 @@ pub(super) struct Discovery {
     probe: Option<Probe>,
     /// Whether the confirmed size still passes is being probed.
     is_suspect: bool,
-    /// A packet was full while more data waited, since the last size was settled.
+    /// Whether a packet was full while more data waited, since the last size was confirmed or found too
+    /// large.
     is_wanted: bool,
     large: LargePackets,
 }
@@ -166,7 +170,8 @@ impl Discovery {
         }
     }
 
-    /// A packet was full while more data waited: a larger one would help.
+    /// Called when a packet was full and more data waited, so that a larger packet would have carried more:
+    /// continues the search for one, if it may be continued now.
     pub(super) fn want(&mut self, now: Instant) {
         if self.bounds.max <= self.bounds.base {
             return;
@@ -203,7 +208,8 @@ impl Discovery {
         }
     }
 
-    /// A reported size; else Ethernet's, then the largest one, and then halves of what is left.
+    /// The next size to probe: a reported one, else Ethernet's, then the largest, then the middle of the
+    /// remaining ones.
     fn next_size(&self) -> Option<usize> {
         let sizes = self.bounds.between(self.confirmed, self.too_large);
         let ethernet = self.bounds.packet_in(ETHERNET_MTU);
@@ -223,7 +229,7 @@ impl Discovery {
         self.probe.map_or(fresh, |probe| probe.nonce)
     }
 
-    /// A probe of `size` was sent, to be answered before `deadline`.
+    /// Called when a probe of `size` was sent, to be answered before `deadline`.
     pub(super) fn on_probe_sent(&mut self, size: usize, nonce: u64, deadline: Instant) {
         let lost = self.probe.map_or(0, |probe| probe.lost);
         self.probe = Some(Probe { size, nonce, lost, deadline: Some(deadline) });
@@ -234,7 +240,7 @@ impl Discovery {
         self.probe?.deadline
     }
 
-    /// A HEARTBEAT ACK with this nonce arrived. Returns whether it answers a probe.
+    /// Called when a HEARTBEAT ACK with this nonce arrived. Returns whether it answers a probe.
     pub(super) fn on_answered(&mut self, now: Instant, nonce: u64) -> bool {
         let Some(probe) = self.probe.take_if(|probe| probe.nonce == nonce) else { return false };
         if std::mem::take(&mut self.is_suspect) {
@@ -246,7 +252,7 @@ impl Discovery {
         true
     }
 
-    /// The PROBE_TIMER may have ended.
+    /// Called when the PROBE_TIMER may have ended.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         let Some(probe) = &mut self.probe else { return };
         if probe.deadline.is_none_or(|deadline| deadline > now) {
@@ -270,7 +276,8 @@ impl Discovery {
         }
     }
 
-    /// A size was settled: another one is probed when it would help, or the search is over.
+    /// Called when a size was confirmed or found too large. The next size is probed once a larger packet
+    /// would help; if none remains, the search is complete.
     fn search_on(&mut self, now: Instant) {
         (self.state, self.is_wanted) = (State::Searching, false);
         if self.next_size().is_none() {
@@ -279,8 +286,8 @@ impl Discovery {
         }
     }
 
-    /// The confirmed size does not pass any more: from the base size on, below it, a new one is searched (RFC 8899
-    /// §4.3).
+    /// Called when packets of the confirmed size do not arrive anymore (a black hole, RFC 8899 §4.3): begins
+    /// a new search below it, from the base size.
     fn leave_black_hole(&mut self) {
         self.too_large = self.confirmed;
         self.confirmed = self.bounds.base;
@@ -289,7 +296,7 @@ impl Discovery {
         self.state = State::Base;
     }
 
-    /// A packet larger than the base size was sent, with new data up to `tsn`.
+    /// Called when a packet larger than the base size was sent, with new data up to `tsn`.
     pub(super) fn on_large_sent(&mut self, tsn: u64) {
         if self.large.in_flight.len() < MAX_WATCHED {
             self.large.in_flight.push(tsn);
@@ -301,15 +308,16 @@ impl Discovery {
         !self.large.in_flight.is_empty()
     }
 
-    /// T3-rtx of the path has expired. Large packets may be why: none is sent until a probe was answered.
+    /// Called when T3-rtx of the path has expired. Large packets may be the reason, so none is sent until a
+    /// probe was answered.
     pub(super) fn on_data_timeout(&mut self) {
         if !self.large.in_flight.is_empty() {
             self.suspect();
         }
     }
 
-    /// Looks at what became of large packets: after too many losses without a delivery none is sent until a probe was
-    /// answered.
+    /// Checks the fate of large packets: after too many losses without a delivery, none is sent until a probe
+    /// is answered.
     pub(super) fn review(&mut self, fate: impl Fn(u64) -> PacketFate) {
         let LargePackets { in_flight, lost } = &mut self.large;
         let mut is_delivered = false;
@@ -338,9 +346,9 @@ impl Discovery {
         }
     }
 
-    /// A router has reported that its next link takes packets of `mtu` bytes only (RFC 8899 §4.6.2). It may be forged by
-    /// a host on the path: it never makes packets smaller than the base size, and larger sizes are probed all
-    /// the same. Returns whether it can be true.
+    /// Called when a router has reported that its next link takes packets of `mtu` bytes only (RFC 8899
+    /// §4.6.2). It may be forged by a host on the path: it never makes packets smaller than the base size,
+    /// and larger sizes are probed all the same. Returns whether it can be true.
     pub(super) fn on_too_big(&mut self, now: Instant, mtu: usize) -> bool {
         let size = self.bounds.packet_in(mtu);
         let sent = self.probe.map_or(self.confirmed, |probe| probe.size.max(self.confirmed));
@@ -360,7 +368,7 @@ impl Discovery {
         true
     }
 
-    /// Nothing is probed any more.
+    /// Ends discovery: nothing is probed any more.
     pub(super) fn stop(&mut self) {
         (self.probe, self.is_suspect, self.is_wanted) = (None, false, false);
     }

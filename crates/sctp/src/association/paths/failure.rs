@@ -9,19 +9,20 @@ use crate::error::PrimaryError;
 use crate::event::Event;
 
 impl Paths {
-    /// One more sign that the peer is not there. Returns whether there were too many
-    /// (RFC 9260 §8.1).
+    /// Counts an error of the association. Returns whether there were too many, so that the peer is
+    /// unreachable (RFC 9260 §8.1).
     pub(in crate::association) fn count_error(&mut self) -> bool {
         self.errors += 1;
         self.errors > self.config.association_max_retrans
     }
 
-    /// The peer has shown that it is there.
+    /// Called when the peer has answered: resets the error counter of the association.
     pub(in crate::association) const fn forget_errors(&mut self) {
         self.errors = 0;
     }
 
-    /// The peer has shown that it is there, over `path`; if that `is_certain`, it was over no other.
+    /// Called when the peer has answered over `path`; `is_certain` if what it answers was sent over no other
+    /// path.
     pub(in crate::association) fn on_answered(
         &mut self,
         cx: &mut Context<'_>,
@@ -34,7 +35,7 @@ impl Paths {
         }
     }
 
-    /// The peer has answered a probe of `path`.
+    /// Called when the peer has answered a probe of `path`.
     pub(in crate::association) fn on_probed(
         &mut self,
         cx: &mut Context<'_>,
@@ -45,7 +46,7 @@ impl Paths {
         self.change(cx, recovery, path, PathEvent::Probed);
     }
 
-    /// One more sign that a path does not work (RFC 9260 §8.2).
+    /// Counts an error of a path, which may make it potentially failed or inactive (RFC 9260 §8.2, RFC 7829).
     pub(in crate::association) fn count_path_error(
         &mut self,
         cx: &mut Context<'_>,
@@ -71,7 +72,7 @@ impl Paths {
         }
     }
 
-    /// The application chooses the path that data take while it works.
+    /// Makes `path` the primary path, as the application requests: data is sent over it while it works.
     pub(in crate::association) fn choose_primary(
         &mut self,
         cx: &mut Context<'_>,
@@ -88,7 +89,7 @@ impl Paths {
         Ok(())
     }
 
-    /// Data take `path` while it works.
+    /// Makes `path` the primary path: data is sent over it while it works.
     pub(in crate::association) fn make_primary(
         &mut self,
         cx: &mut Context<'_>,
@@ -128,8 +129,8 @@ impl Paths {
         self.follow_data_path(cx, recovery, data_path);
     }
 
-    /// New data took the path `before`: if they take another now, so does what belongs to no path in
-    /// particular, and the application is told.
+    /// Called when new data was sent over the path `before`: if it takes another now, so do control chunks
+    /// that belong to no particular path, and the application gets an event.
     pub(in crate::association) fn follow_data_path(
         &mut self,
         cx: &mut Context<'_>,
@@ -150,12 +151,13 @@ impl Paths {
         self.control
     }
 
-    /// What belongs to no path in particular goes over `path` from now on.
+    /// Sends control chunks that belong to no particular path over `path` from now on.
     pub(in crate::association) const fn set_control(&mut self, path: u8) {
         self.control = path;
     }
 
-    /// A control chunk was not answered in time: it is sent over another path.
+    /// Called when a control chunk was not answered in time: sends control chunks over another path, if there
+    /// is one.
     pub(in crate::association) fn turn_control(&mut self, recovery: &Recovery) {
         self.control = recovery.paths().alternate_to(self.control);
     }

@@ -1,4 +1,4 @@
-//! HEARTBEAT: where the watch over one path stands, and what the chunk carries (RFC 9260 §8.3).
+//! HEARTBEAT: its state on one path, and its content (RFC 9260 §8.3).
 
 use rexmit_core::Instant;
 
@@ -20,7 +20,7 @@ pub(super) enum Heartbeat {
     Queued {
         unanswered: Option<u64>,
     },
-    /// It is to be sent as soon as may be.
+    /// The HEARTBEAT is to be sent at the next opportunity.
     Due,
     /// Sent; an answer is awaited until the deadline.
     Awaiting {
@@ -38,7 +38,7 @@ impl Heartbeat {
         }
     }
 
-    /// The nonce that an answer must bear.
+    /// The nonce that an answer must have.
     pub(super) const fn nonce(self) -> Option<u64> {
         match self {
             Self::Awaiting { nonce, .. } => Some(nonce),

@@ -36,13 +36,13 @@ use sampling::Sampling;
 #[derive(Debug)]
 pub(super) struct PathEntry {
     pub(super) route: Route,
-    /// The local address was chosen among our own, and is not the driver's to change.
+    /// Whether the local address was chosen among our own, so that the driver must not replace it.
     is_local_chosen: bool,
-    /// One of its addresses was deleted. Its place, which is its number, may be taken by another.
+    /// Whether one of its addresses was deleted. A new path may take its place, and with it its number.
     is_removed: bool,
     heartbeat: Heartbeat,
     sampling: Sampling,
-    /// When something that measures the path was last sent over it (RFC 9260 §8.3, "idle").
+    /// The last time at which something that measures the path was sent over it (RFC 9260 §8.3, "idle").
     last_used: Instant,
 }
 
@@ -63,20 +63,20 @@ impl PathEntry {
     }
 }
 
-/// All paths of an association; never empty.
+/// The paths of an association; never empty.
 #[derive(Debug)]
 pub(super) struct Paths {
     config: Arc<AssociationConfig>,
     entries: Vec<PathEntry>,
-    /// That of the last packet.
+    /// The path of the last packet received.
     latest: u8,
-    /// The same, if it is confirmed: where replies go (RFC 9260 §6.4).
+    /// The path of the last packet received over a confirmed path, which replies take (RFC 9260 §6.4).
     pub(super) reply: u8,
-    /// That of what belongs to none in particular.
+    /// The path of control chunks that belong to no particular path.
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     pub(super) errors: u32,
-    /// HEARTBEATs are sent (RFC 9260 §8.3).
+    /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.
     pub(super) transports: Transports,
@@ -85,8 +85,8 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The ways that the application named, or that the peer came by; `own` are the addresses that a
-    /// peer is told.
+    /// The paths along `routes`, which the application named or the peer's packets came over; `own` are the
+    /// addresses that are sent to the peer.
     pub(super) fn new(config: Arc<AssociationConfig>, routes: &[Route], own: &[IpAddr]) -> Self {
         let entry = |&route: &Route| {
             let chosen = Some(route.local.ip())
@@ -108,14 +108,14 @@ impl Paths {
         }
     }
 
-    /// These take the place of `before`, which the endpoint still knows.
+    /// Replaces the paths `before`, which the endpoint still has in its lookup table.
     pub(super) fn succeeding(mut self, before: &mut Self) -> Self {
         self.transports = std::mem::take(&mut before.transports).of_other_paths();
         self
     }
 
-    /// The peer can also be reached at `remotes`; they keep the encapsulation port of the first
-    /// path. Returns how many paths there are more.
+    /// Adds paths to further addresses of the peer, with the encapsulation port of the first path. Returns
+    /// the number of paths added.
     pub(super) fn add(&mut self, remotes: &[IpAddr], own: &[IpAddr]) -> usize {
         let before = self.entries.len();
         for &remote in remotes {
@@ -128,8 +128,8 @@ impl Paths {
         self.entries.len() - before
     }
 
-    /// The peer can also be reached at `remote`. Returns the path; `None` if there is no address of
-    /// ours from which it could be.
+    /// Adds a path to a further address of the peer. Returns the path; `None` if none of our addresses can
+    /// reach it.
     pub(super) fn add_remote(&mut self, remote: SocketAddr, own: &[IpAddr]) -> Option<u8> {
         let local = local_for(remote.ip(), own, &self.routes())?;
         Some(self.enter(PathEntry::new(Route { local, remote }, own)))
@@ -141,7 +141,7 @@ impl Paths {
         ways.into_iter().map(|route| self.enter(PathEntry::new(route, own))).collect()
     }
 
-    /// Takes the place of a path that was removed, if there is one.
+    /// Adds a path, in the place of a removed one if there is any. Returns its number.
     fn enter(&mut self, entry: PathEntry) -> u8 {
         self.transports.touch();
         let route = entry.route;
@@ -155,7 +155,7 @@ impl Paths {
         path
     }
 
-    /// `path` is no more; there is another.
+    /// Removes `path`; another one exists.
     pub(super) fn end(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery, path: u8) {
         let before = recovery.paths().data_path();
         self.remove(path);
@@ -182,7 +182,7 @@ impl Paths {
         self.transports.on_path_removed(path);
     }
 
-    /// The path begins at `local` from now on.
+    /// Changes the local address of a path to `local`, and begins to measure its packet size anew.
     pub(super) fn redirect(&mut self, path: u8, local: SocketAddr) {
         let entry = self.get_mut(path);
         (entry.route.local, entry.is_local_chosen) = (local, true);
@@ -209,8 +209,8 @@ impl Paths {
         own
     }
 
-    /// Of `choices`, the address from which `path` is to begin instead of its own; one that the driver
-    /// chooses, without one of its family.
+    /// The address of `choices` that `path` is to use instead of its own local address; unspecified, for the
+    /// driver to choose, if none is of the same family.
     pub(super) fn local_instead(&self, path: u8, choices: &[IpAddr]) -> SocketAddr {
         let Route { local, remote } = self.get(path).route;
         let others: Vec<Route> =
@@ -251,7 +251,8 @@ impl Paths {
         self.live().filter(is_first).count()
     }
 
-    /// DAC: packets come over several paths, so their order says little.
+    /// Whether DAC (delayed ACKs for several paths) applies: packets come over several paths, so a gap hardly
+    /// indicates a loss.
     pub(super) fn has_dac(&self) -> bool {
         self.len() > 1 && self.config.recovery.sctp.cmt.delayed_ack
     }
@@ -278,11 +279,11 @@ impl Paths {
         &mut self.entries[usize::from(path)]
     }
 
-    /// A packet with the right tag came over `route`: its encapsulation port may be where the peer is
-    /// reached from now on (RFC 6951 §5.4; see [`port_probe`]), and a local address that was not chosen
-    /// here is where it is reached from. Returns its path; `None` if it is not an address of the peer.
+    /// Called when a packet with the right tag arrived over `route`: a new encapsulation port may become the
+    /// peer's (RFC 6951 §5.4; see [`port_probe`]), and its local address is used if none was chosen here.
+    /// Returns its path; `None` if it is not an address of the peer.
     ///
-    /// While paths are not watched no new data leave, and a changed port is followed at once.
+    /// While heartbeats are disabled no new data is sent, and a changed port is followed at once.
     pub(super) fn on_packet(&mut self, route: Route) -> Option<u8> {
         let latest = self.get(self.latest);
         if latest.route != route || latest.is_removed {

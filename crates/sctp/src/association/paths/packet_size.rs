@@ -1,5 +1,5 @@
-//! How large the packets of each path may be: what its [`Discovery`] finds out, told to loss recovery, and the probes
-//! that it asks for.
+//! The packet size of each path: results of its [`Discovery`] are passed to loss recovery, and its probes are
+//! written here.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const UDP_BYTES: usize = 8;
 #[derive(Debug)]
 pub(in crate::association) struct PacketSizes(Option<Box<Discoveries>>);
 
-/// If discovery is on.
+/// State of path MTU discovery, if it is enabled.
 #[derive(Debug)]
 struct Discoveries {
     config: PathMtuConfig,
@@ -34,7 +34,7 @@ struct Discoveries {
 }
 
 impl PacketSizes {
-    /// Of paths along `routes`.
+    /// The packet sizes of paths along `routes`.
     pub(super) fn new(config: &AssociationConfig, routes: &[Route]) -> Self {
         let base = config.max_packet_bytes;
         let discoveries = |config| Box::new(Discoveries { config, base, paths: Vec::new() });
@@ -43,7 +43,7 @@ impl PacketSizes {
         sizes
     }
 
-    /// `path` begins, or leads along `route` from now on: nothing is known of it.
+    /// Begins the search for the packet size of a new path, or of one that now leads along `route`.
     pub(super) fn begin(&mut self, path: u8, route: Route) {
         let Some(Discoveries { config, base, paths }) = self.0.as_deref_mut() else { return };
         let path = usize::from(path);
@@ -51,7 +51,7 @@ impl PacketSizes {
         paths[path] = Some(Discovery::new(bounds(config, *base, route)));
     }
 
-    /// `path` is no more.
+    /// Forgets `path`, which was removed.
     pub(super) fn end(&mut self, path: u8) {
         if let Some(all) = &mut self.0
             && let Some(discovery) = all.paths.get_mut(usize::from(path))
@@ -60,7 +60,7 @@ impl PacketSizes {
         }
     }
 
-    /// Nothing is probed any more.
+    /// Ends discovery on all paths.
     pub(super) fn stop(&mut self) {
         self.all_mut().for_each(Discovery::stop);
     }
@@ -106,7 +106,8 @@ impl PacketSizes {
         }
     }
 
-    /// A packet over `path` that is larger than the base size was sent, with new data up to `tsn`.
+    /// Called when a packet over `path` that is larger than the base size was sent, with new data up to
+    /// `tsn`.
     pub(in crate::association) fn on_large_sent(&mut self, path: u8, tsn: u64) {
         if let Some(discovery) = self.of_mut(path) {
             discovery.on_large_sent(tsn);
@@ -151,7 +152,7 @@ impl PacketSizes {
         }
     }
 
-    /// A HEARTBEAT ACK of `path` with this nonce arrived. Returns whether it answers a probe.
+    /// Called when a HEARTBEAT ACK of `path` with this nonce arrived. Returns whether it answers a probe.
     pub(super) fn on_answered(
         &mut self,
         cx: &mut Context<'_>,
@@ -162,7 +163,7 @@ impl PacketSizes {
         self.change(cx, recovery, path, |discovery| discovery.on_answered(now, nonce))
     }
 
-    /// T3-rtx of `path` has expired.
+    /// Called when T3-rtx of `path` has expired.
     pub(in crate::association) fn on_data_timeout(
         &mut self,
         cx: &mut Context<'_>,
@@ -175,7 +176,8 @@ impl PacketSizes {
         });
     }
 
-    /// Something may have been acknowledged or declared lost.
+    /// Called when chunks may have been acknowledged or declared lost, from which the fate of large packets
+    /// follows.
     pub(in crate::association) fn review(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery) {
         if self.all().any(Discovery::has_large) {
             for discovery in self.all_mut() {
@@ -185,7 +187,8 @@ impl PacketSizes {
         }
     }
 
-    /// A router on `path` reports that its next link has this MTU. Returns whether that can be true.
+    /// Called when a router on `path` reports that its next link has this MTU. Returns whether that can be
+    /// true.
     pub(in crate::association) fn on_too_big(
         &mut self,
         cx: &mut Context<'_>,
@@ -210,7 +213,7 @@ impl PacketSizes {
         }
     }
 
-    /// Calls the discovery of `path`, and tells loss recovery if the size of packets is another after that.
+    /// Calls the discovery of `path`, and updates loss recovery if the packet size has changed.
     fn change(
         &mut self,
         cx: &mut Context<'_>,
@@ -237,7 +240,7 @@ fn bounds(config: &PathMtuConfig, base: usize, route: Route) -> Bounds {
     Bounds::new(config, base, ip + udp)
 }
 
-/// What became of the packet that `tsn` was first sent in.
+/// The fate of the packet in which `tsn` was first sent.
 fn fate_of(recovery: &Recovery, tsn: u64) -> PacketFate {
     let Some(unit) = recovery.outstanding().unit(tsn) else { return PacketFate::Delivered };
     match unit.state() {

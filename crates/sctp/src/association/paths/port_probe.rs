@@ -1,9 +1,10 @@
-//! A peer whose encapsulation port changes, because a NAT on the way forgot it (RFC 6951 §5.4).
+//! Validation of a changed encapsulation port of the peer, for example after a NAT forgot the old one (RFC
+//! 6951 §5.4).
 //!
-//! An observer of an association's packets can send a copy of one from another port, and a party of
-//! one can name the port of a third party. So a packet with the right tag from a new port is taken, but
-//! the association stays where it is until a HEARTBEAT with a nonce was answered from there. Replies to
-//! HEARTBEATs aside, nothing else leaves for the new port before.
+//! An observer of an association's packets can send a copy of one from another port, and a peer can claim the
+//! port of a third party. So a packet with the right tag from a new port is accepted, but the association
+//! keeps the old port until a HEARTBEAT with a nonce was answered from the new one. Before that, only replies
+//! to HEARTBEATs and this HEARTBEAT are sent to the new port.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use crate::wire::PacketWriter;
 /// HEARTBEATs to a new port that are not answered, before it is forgotten.
 const MAX_PROBES: u8 = 5;
 
-/// How the peer's transport addresses change: what the endpoint is to be told, and the port that is asked.
+/// The changes of the peer's transport addresses: those that the endpoint has to learn, and the port being
+/// probed.
 #[derive(Debug, Default)]
 pub(in crate::association) struct Transports {
     /// See [`Self::version`].
@@ -29,7 +31,7 @@ pub(in crate::association) struct Transports {
 
 #[derive(Debug, Default)]
 struct Changes {
-    /// Those that are no more, for the endpoint to forget.
+    /// Transport addresses no longer used, for the endpoint to remove from its table.
     departed: Vec<SocketAddr>,
     probe: Option<PortProbe>,
 }
@@ -41,7 +43,7 @@ struct PortProbe {
     remote: SocketAddr,
     nonce: u64,
     sent: u8,
-    /// When the one that was sent is given up; none while one is to leave.
+    /// When the probe that was sent has failed; none while one is to be sent.
     deadline: Option<Instant>,
 }
 
@@ -54,8 +56,8 @@ impl PortProbe {
         self.deadline.is_none()
     }
 
-    /// Whether a packet from `remote` is reason enough to ask there instead: not while the first
-    /// HEARTBEAT to another port is under way, so that packets from many ports cause no more of them.
+    /// Whether a packet from `remote` may replace the probed port: not while the first HEARTBEAT to another
+    /// port is in flight, so that packets from many ports do not cause more HEARTBEATs.
     fn may_give_way_to(&self, path: u8, remote: SocketAddr) -> bool {
         (self.path, self.remote) != (path, remote) && self.sent > 1
     }
@@ -81,7 +83,7 @@ impl PortProbe {
 }
 
 impl Transports {
-    /// Those of paths that take the place of others: ports of these are not asked any more.
+    /// The transport addresses of replaced paths, whose ports are not probed any more.
     pub(super) fn of_other_paths(mut self) -> Self {
         self.touch();
         if let Some(changes) = &mut self.changes {
@@ -90,7 +92,7 @@ impl Transports {
         self
     }
 
-    /// Another number whenever a path was added, removed, confirmed or ends elsewhere.
+    /// A number that changes whenever a path was added, removed or confirmed, or its remote address changed.
     pub(in crate::association) const fn version(&self) -> u32 {
         self.version
     }
@@ -100,7 +102,7 @@ impl Transports {
         self.version = self.version.wrapping_add(1);
     }
 
-    /// Those that are no more, each told once.
+    /// The transport addresses no longer used, each returned once.
     pub(in crate::association) fn take_departed(&mut self) -> Vec<SocketAddr> {
         let departed = self.changes.as_mut().map(|changes| std::mem::take(&mut changes.departed));
         self.changes.take_if(|changes| changes.probe.is_none());
@@ -115,7 +117,8 @@ impl Transports {
         self.changes.as_ref()?.probe.as_ref()
     }
 
-    /// The peer may be at `remote` instead of where `path` ends.
+    /// Called when a packet shows that the encapsulation port of `path` may have changed: begins to probe
+    /// `remote`.
     pub(super) fn suspect(&mut self, path: u8, remote: SocketAddr) {
         if self.probe().is_none_or(|probe| probe.may_give_way_to(path, remote)) {
             self.changes.get_or_insert_default().probe = Some(PortProbe::new(path, remote));
@@ -132,7 +135,7 @@ impl Transports {
         self.probe()?.deadline
     }
 
-    /// The probe was not answered in time: it is retransmitted, or the port is abandoned.
+    /// Called when the probe was not answered in time: it is retransmitted, or the port is abandoned.
     pub(super) fn on_probe_timeout(&mut self, now: Instant) {
         let Some(changes) = &mut self.changes else { return };
         changes.probe.take_if(|probe| probe.on_timeout(now));
@@ -147,7 +150,8 @@ impl Transports {
 }
 
 impl Paths {
-    /// The peer is at `remote` instead of where `path` ends, and with it everything that ended there.
+    /// Called when the probe confirmed the new port: changes the remote address of `path`, and of all other
+    /// paths that had the same one.
     pub(super) fn follow_port(&mut self, path: u8, remote: SocketAddr) {
         let before = std::mem::replace(&mut self.get_mut(path).route.remote, remote);
         for entry in self.entries.iter_mut().filter(|entry| entry.route.remote == before) {
@@ -156,7 +160,7 @@ impl Paths {
         self.leave_remote(before);
     }
 
-    /// The endpoint is to forget `remote`, unless another path leads there.
+    /// Makes the endpoint forget `remote`, unless another path has this address.
     pub(super) fn leave_remote(&mut self, remote: SocketAddr) {
         self.transports.touch();
         if !self.live().any(|(_, path)| path.route.remote == remote) {
@@ -164,13 +168,13 @@ impl Paths {
         }
     }
 
-    /// The path whose port may have changed, if the HEARTBEAT that finds out is to leave now.
+    /// The path whose port may have changed, if its HEARTBEAT is to be sent now.
     pub(in crate::association) fn with_port_probe_due(&self) -> Option<u8> {
         let probe = self.transports.probe()?;
         (self.is_watched && probe.is_due()).then_some(probe.path)
     }
 
-    /// Writes the HEARTBEAT to a port that the peer may have. It stands alone: returns where it goes.
+    /// Writes the HEARTBEAT to a port that the peer may have, in a packet of its own. Returns its route.
     pub(in crate::association) fn write_port_probe(
         &mut self,
         cx: &mut Context<'_>,

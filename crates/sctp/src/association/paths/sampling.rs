@@ -1,4 +1,4 @@
-//! Measuring the round trip where an acknowledgement does not tell it (Petlund 2009 §8).
+//! Measuring the round trip by HEARTBEAT when ACKs cannot (Petlund 2009 §8).
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ impl Sampling {
         self.is_due = true;
     }
 
-    /// Whether the last one left less than `rto` ago.
+    /// Whether the last such HEARTBEAT was sent less than `rto` ago.
     pub(super) fn is_too_soon(&self, now: Instant, rto: Duration) -> bool {
         self.last_sent.is_some_and(|last| now - last < rto)
     }

@@ -11,12 +11,12 @@ use super::heartbeat::{Heartbeat, heartbeat_info, read_heartbeat_info};
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
 
-/// What heartbeat timers that were due say.
+/// The result of expired heartbeat timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::association) struct Watched {
-    /// The path of data was idle for a whole period.
+    /// Whether the path of new data was idle for a whole heartbeat period.
     pub(in crate::association) is_idle: bool,
-    /// The peer was asked too often without an answer (RFC 9260 §8.1).
+    /// Whether the error counter of the association exceeded its limit (RFC 9260 §8.1).
     pub(in crate::association) is_unreachable: bool,
 }
 
@@ -25,8 +25,8 @@ fn is_unconfirmed(recovery: &Recovery, path: u8) -> bool {
 }
 
 impl Paths {
-    /// HB.interval + RTO, with jitter of half the RTO either way: the least it may be, and what is
-    /// drawn on top of it.
+    /// The heartbeat period: HB.interval + RTO, with jitter of ± half the RTO. Returns its minimum, and the
+    /// random part to add.
     fn heartbeat_period(
         &self,
         cx: &mut Context<'_>,
@@ -39,8 +39,8 @@ impl Paths {
         Some((interval + rto / 2, Duration::from_nanos(jitter)))
     }
 
-    /// The association is established: its paths are watched from now on, and addresses that are
-    /// not confirmed are probed.
+    /// Called when the association is established: begins to monitor its confirmed paths, and to probe the
+    /// others.
     pub(in crate::association) fn start_watching(
         &mut self,
         cx: &mut Context<'_>,
@@ -57,7 +57,7 @@ impl Paths {
         self.probe_next(recovery);
     }
 
-    /// The association ends: no path is watched any more.
+    /// Called when the association ends: stops all heartbeats and probes.
     pub(in crate::association) fn stop_watching(&mut self) {
         self.is_watched = false;
         for entry in &mut self.entries {
@@ -66,8 +66,8 @@ impl Paths {
         self.sizes.stop();
     }
 
-    /// A path begins, or begins elsewhere: it is watched, or probed, from now on; not at all while that
-    /// `is_silent`.
+    /// Called for a new path, or one with a new local address: monitors it if it is confirmed, else probes
+    /// it. Does neither while nothing may be sent from its local address (`is_silent`).
     pub(in crate::association) fn watch(
         &mut self,
         cx: &mut Context<'_>,
@@ -125,7 +125,8 @@ impl Paths {
         next.min(probe).min(self.sizes.next_deadline())
     }
 
-    /// Heartbeat timers that are due, and that of a changed port.
+    /// Handles the path timers that have expired: heartbeats, the probe of a changed UDP port and path MTU
+    /// discovery.
     pub(in crate::association) fn on_heartbeat_timers(
         &mut self,
         cx: &mut Context<'_>,
@@ -221,7 +222,7 @@ impl Paths {
         self.get_mut(path).heartbeat = period.map_or(Heartbeat::Off, resting);
     }
 
-    /// The first path over which a HEARTBEAT is to leave now.
+    /// The first path over which a HEARTBEAT is to be sent now.
     pub(in crate::association) fn with_heartbeat_due(&self) -> Option<u8> {
         let is_due = |path: &super::PathEntry| {
             matches!(path.heartbeat, Heartbeat::Due) || path.sampling.is_due()
@@ -254,13 +255,13 @@ impl Paths {
         }
     }
 
-    /// New DATA was sent over `path`, which measures it.
+    /// Called when new DATA was sent over `path`, which measures it.
     pub(in crate::association) fn on_used(&mut self, now: Instant, path: u8) {
         self.get_mut(path).last_used = now;
     }
 
-    /// HEARTBEAT ACK, which came over `route`: only the answer to what was really sent counts, and for
-    /// the path over which it was sent. Returns whether it was one.
+    /// Handles a HEARTBEAT ACK that arrived over `route`. Only the answer to a HEARTBEAT that was sent
+    /// counts, and for the path over which it was sent. Returns whether it was one.
     pub(in crate::association) fn on_heartbeat_ack(
         &mut self,
         cx: &mut Context<'_>,
@@ -293,17 +294,16 @@ impl Paths {
         true
     }
 
-    /// The peer set the association up, so that nothing was measured: where a HEARTBEAT may measure what
-    /// acknowledgements cannot, one leaves with the end of the setup.
+    /// Requests a HEARTBEAT at the end of the handshake, if the configuration measures by HEARTBEAT: the peer
+    /// initiated the association, so this side has no sample.
     pub(in crate::association) fn ask_for_first_round_trip(&mut self, recovery: &Recovery) {
         if recovery.wants_rtt_sample(false) {
             self.get_mut(recovery.paths().data_path()).sampling.ask();
         }
     }
 
-    /// An acknowledgement of what was sent again does not tell the round-trip time (Karn); on a thin
-    /// stream a HEARTBEAT measures it, once per timeout.
-    /// The same if the acknowledgement may answer a FORWARD-TSN.
+    /// Requests a HEARTBEAT, once per timeout, when an ACK of a thin stream gave no RTT sample: because it
+    /// covers retransmitted data (Karn), or may answer a FORWARD-TSN.
     pub(in crate::association) fn ask_for_round_trip(
         &mut self,
         now: Instant,

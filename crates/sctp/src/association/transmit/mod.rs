@@ -10,7 +10,7 @@ use super::{Association, Context, Farewell, Ours, State};
 use crate::wire::{Cause, CausesWriter, PacketWriter, U16List, kind, param_kind};
 
 impl Association {
-    /// Writes the next packet, if one may leave now.
+    /// Writes the next packet, if one may be sent now, and returns its route.
     pub(crate) fn poll_transmit(
         &mut self,
         cx: &mut Context<'_>,
@@ -50,12 +50,13 @@ impl Association {
         route
     }
 
-    /// Whether not even HEARTBEATs may leave over `path` now.
+    /// Whether not even HEARTBEATs may be sent over `path` now.
     fn is_silent(&self, path: u8) -> bool {
         self.asconf.as_ref().is_some_and(|changes| changes.is_silent(&self.paths, path))
     }
 
-    /// ASCONF-ACK and ASCONF have packets of their own: they may go where nothing else may.
+    /// Writes a packet with ASCONF-ACK or ASCONF. They have packets of their own, because they may be sent
+    /// over paths on which nothing else may.
     fn write_address_changes(
         &mut self,
         cx: &mut Context<'_>,
@@ -89,8 +90,8 @@ impl Association {
         PacketWriter::new(packet, self.config.max_packet_bytes, header)
     }
 
-    /// Whether packets need a checksum: not those to a peer that takes them without, if DTLS protects them.
-    /// COOKIE ECHO and ASCONF always do (RFC 9653 §5.2).
+    /// Whether packets need a checksum. Not if the peer accepts packets without one, which it may if DTLS
+    /// protects them; COOKIE ECHO and ASCONF have a checksum even then (RFC 9653 §5.2).
     const fn needs_checksum(&self) -> bool {
         !self.peer.takes_zero_checksum()
     }
@@ -114,7 +115,7 @@ impl Association {
         }
     }
 
-    /// ABORT or SHUTDOWN COMPLETE, which stand alone.
+    /// Writes ABORT or SHUTDOWN COMPLETE, in a packet of its own.
     fn write_farewell(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
         let State::Closed(farewell) = &mut self.state else { return None };
         let farewell = farewell.take()?;
@@ -131,7 +132,7 @@ impl Association {
         Some(self.paths.get(self.paths.control()).route)
     }
 
-    /// HEARTBEAT ACK goes to where the HEARTBEAT came from.
+    /// Writes HEARTBEAT ACK, to the address that the HEARTBEAT came from.
     fn write_heartbeat_ack(&mut self, packet: &mut Vec<u8>) -> Option<Route> {
         while let Some((route, value)) = self.replies.next_heartbeat_ack() {
             let mut writer = self.begin_packet(packet);
@@ -143,7 +144,7 @@ impl Association {
         None
     }
 
-    /// One packet: control chunks in their order, then DATA.
+    /// Writes one packet: control chunks in their order, then DATA.
     fn write_established(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
         if self.paths.len() > 1 {
             let rng = &mut cx.around.rng;
@@ -198,8 +199,8 @@ impl Association {
         Some(self.paths.get(path).route)
     }
 
-    /// The path of the next packet, if there is something else than DATA to send. Replies go to where
-    /// they were asked for (RFC 9260 §6.4) and come first; a HEARTBEAT is of its own path.
+    /// The path of the next packet, if there are control chunks to send. Replies take the path of their
+    /// request (RFC 9260 §6.4) and come first; a HEARTBEAT takes its own path.
     fn path_of_control(&self, heartbeat: Option<u8>) -> Option<u8> {
         if (self.replies.is_bundled() || self.inbound.is_sack_owed())
             && !self.is_held(self.paths.reply)
@@ -214,9 +215,8 @@ impl Association {
         })
     }
 
-    /// Whether an acknowledgement that is still delayed can travel with the next DATA, without
-    /// taking its room. It does not if that goes elsewhere: where SACKs go is not to vary
-    /// (RFC 9260 §6.4).
+    /// Whether a delayed SACK can be bundled with the next DATA without taking its room. Not if that takes
+    /// another path: the destination of SACKs should not vary (RFC 9260 §6.4).
     fn has_room_for_sack(&self, path: u8, writer: &PacketWriter<'_>) -> bool {
         if path != self.paths.reply || !self.inbound.is_unacknowledged() {
             return false;
@@ -224,7 +224,7 @@ impl Association {
         writer.room() >= self.out.chunk_len(self.out.next_len(path)) + crate::wire::sack_len(0, 0)
     }
 
-    /// INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK has just left: its timer runs.
+    /// Called when INIT, COOKIE ECHO, SHUTDOWN or SHUTDOWN ACK was sent: starts its timer.
     fn on_chunk_sent(&mut self, cx: &Context<'_>) {
         let rto = self.out.recovery.paths()[self.paths.control()].timer().rto();
         self.state.on_chunk_sent(cx.now, rto);

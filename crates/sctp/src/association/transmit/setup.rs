@@ -7,7 +7,7 @@ use crate::association::{Association, Context, State, push_offer};
 use crate::wire::{Cause, PacketWriter, Param, padded};
 
 impl Association {
-    /// INIT stands alone, with a verification tag of zero (RFC 9260 §8.5.1 A).
+    /// Writes INIT in a packet of its own, with a verification tag of zero (RFC 9260 §8.5.1 A).
     pub(super) fn write_init(
         &mut self,
         cx: &mut Context<'_>,
@@ -36,7 +36,7 @@ impl Association {
         Some(route)
     }
 
-    /// COOKIE ECHO stands first; ERROR and DATA may follow it (RFC 9260 §5.1 C).
+    /// Writes COOKIE ECHO as the first chunk; ERROR and DATA may follow it (RFC 9260 §5.1 C).
     pub(super) fn write_cookie_echo(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,5 +1,5 @@
-//! Pieces of I-DATA chunks: a piece names its message and its place in it, and the TSN says nothing
-//! (RFC 8260 §2.2.3).
+//! Reassembly of I-DATA: a chunk names its message and its place in it; the TSN is not used (RFC 8260
+//! §2.2.3).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -49,9 +49,10 @@ impl Default for StreamMids {
 #[derive(Debug, Default)]
 pub(super) struct ByMid {
     begun: BTreeMap<Key, Begun>,
-    /// By message and unwrapped FSN. One map for all: one of its own would cost each message a node.
+    /// Pieces that do not continue a message yet, by message and unwrapped FSN. One map for all messages,
+    /// because a map per message would allocate a node for each.
     loose: BTreeMap<(Key, u64), Loose>,
-    /// Of streams with unordered or skipped messages.
+    /// State of the streams that have unordered or skipped messages.
     streams: BTreeMap<u16, StreamMids>,
 }
 
@@ -90,7 +91,7 @@ impl ByMid {
         self.begun.len() + self.loose.len()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         if self.held() == 0 {
             // They keep a node each until they are cleared.
@@ -106,7 +107,7 @@ impl ByMid {
         messages.drop_message(&mut begun.assembly)
     }
 
-    /// The peer has given up the messages up to `skipped`.
+    /// Called when the peer has abandoned the messages up to `skipped`.
     pub(super) fn on_skipped(&mut self, skipped: SkippedMid, messages: &mut Messages) {
         let SkippedMid { stream, unordered, mid } = skipped;
         let key = self.key_of(stream, unordered, mid, messages);
@@ -121,7 +122,7 @@ impl ByMid {
         self.drop_all((stream, unordered, 0)..=key, messages);
     }
 
-    /// The MIDs of these streams, or of all, begin again.
+    /// Called when these streams, or all, were reset: their MIDs begin at 0 again.
     pub(super) fn on_streams_reset(&mut self, streams: Option<&[u16]>, messages: &mut Messages) {
         let Some(streams) = streams else {
             self.drop_all((0, false, 0)..=(u16::MAX, true, u64::MAX), messages);
@@ -143,7 +144,7 @@ impl ByMid {
         (stream, unordered, unwrap_u32(near, mid))
     }
 
-    /// Whether the message was given up: what still arrives of it belongs to nothing.
+    /// Whether the message was abandoned, so that further pieces of it are discarded.
     fn is_skipped(&self, (stream, unordered, mid): Key) -> bool {
         let mids = self.streams.get(&stream);
         mids.is_some_and(|mids| {
@@ -231,7 +232,7 @@ impl ByMid {
         Ok(())
     }
 
-    /// Drops what has arrived of these messages; returns whether there was any.
+    /// Drops the received pieces of these messages; returns whether there were any.
     fn drop_all(&mut self, keys: RangeInclusive<Key>, messages: &mut Messages) -> bool {
         let mut has_dropped = false;
         while let Some((&key, _)) = self.begun.range(keys.clone()).next()

@@ -21,12 +21,12 @@ struct Loose {
 /// The pieces of incomplete messages.
 #[derive(Debug, Default)]
 pub(super) struct ByTsn {
-    /// By the TSN that each needs next.
+    /// Incomplete messages, by the TSN that each needs next.
     assemblies: BTreeMap<u64, Assembly>,
-    /// By TSN.
+    /// Pieces that do not continue a message yet, by TSN.
     loose: BTreeMap<u64, Loose>,
-    /// The highest TSN skipped by FORWARD-TSN, and after it the TSNs that continue the message
-    /// skipped: what follows it without a beginning belongs to nothing.
+    /// The highest TSN skipped by FORWARD-TSN or, after it, of the skipped message's continuation: pieces
+    /// that follow it without a beginning are discarded.
     orphaned_by: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ impl ByTsn {
         self.assemblies.len() + self.loose.len()
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         if self.assemblies.is_empty() && self.loose.is_empty() {
             // They keep a node each until they are cleared.
@@ -196,8 +196,8 @@ impl ByTsn {
         Ok(())
     }
 
-    /// Discards the pieces put aside that continue a message given up at `tsn`, and remembers where
-    /// more of it may arrive.
+    /// Discards stored pieces that continue a message abandoned at `tsn`, and remembers where more of it may
+    /// arrive.
     fn discard_orphans(&mut self, tsn: u64, messages: &mut Messages) {
         let mut last = tsn;
         while let Some(loose) = self.loose.remove(&last.wrapping_add(1)) {

@@ -1,5 +1,5 @@
-//! Complete messages on their way to the application: the order within each stream
-//! (RFC 9260 §6.6, RFC 8260 §2.1), and what is ready to be read.
+//! Complete messages: their order within each stream (RFC 9260 §6.6, RFC 8260 §2.1), and the queue for the
+//! application.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,7 +16,7 @@ pub(super) const FIRST: u64 = 1 << 32;
 /// A message all of whose pieces have arrived.
 pub(super) struct Complete {
     pub(super) stream: u16,
-    /// Or the SSN.
+    /// The MID or, without I-DATA, the SSN.
     pub(super) mid: u32,
     pub(super) ppid: u32,
     pub(super) unordered: bool,
@@ -32,7 +32,7 @@ struct Waiting {
 
 #[derive(Debug, Default)]
 pub(super) struct Delivery {
-    /// Messages have MIDs, not SSNs.
+    /// Whether messages have MIDs instead of SSNs.
     has_mids: bool,
     /// The unwrapped number that each stream delivers next; streams not listed are at [`FIRST`].
     expected: BTreeMap<u16, u64>,
@@ -43,7 +43,7 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// For messages that have MIDs.
+    /// The state for messages that are numbered by MIDs.
     pub(super) fn of_mids() -> Self {
         Self { has_mids: true, ..Self::default() }
     }
@@ -52,7 +52,7 @@ impl Delivery {
         self.held_bytes
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.ready.shrink_to_fit();
         if self.waiting.is_empty() {
@@ -116,7 +116,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Lets `stream` continue after `mid`: delivers what waits up to it, then what follows.
+    /// Skips messages of `stream` up to `mid`: delivers the complete ones among them, then those that follow
+    /// without a gap.
     pub(super) fn skip(&mut self, stream: u16, mid: u32) {
         let expected = self.expected(stream);
         let mid = self.unwrap(expected, mid);
@@ -131,7 +132,8 @@ impl Delivery {
         }
     }
 
-    /// Lets these streams, or all, start again, after delivering what waits in them.
+    /// Resets `streams`, or all, to sequence number 0, after delivering the complete messages that wait in
+    /// them.
     pub(super) fn reset(&mut self, streams: Option<&[u16]>) {
         if let Some(streams) = streams {
             for &stream in streams {
@@ -161,7 +163,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Makes ready what waits in `stream` up to `last`, gaps or not.
+    /// Makes every complete message of `stream` up to `last` readable, also those that wait for an earlier
+    /// one.
     fn deliver_stranded(&mut self, stream: u16, last: u64) {
         while let Some((&place, _)) = self.waiting.range((stream, 0)..=(stream, last)).next()
             && let Some(waiting) = self.waiting.remove(&place)
@@ -170,7 +173,8 @@ impl Delivery {
         }
     }
 
-    /// Makes ready what waits in `stream` from `next` on without a gap, and expects what follows.
+    /// Makes the complete messages of `stream` from `next` on readable, up to the first gap, and expects the
+    /// next one.
     fn deliver_from(&mut self, stream: u16, mut next: u64) {
         while let Some(waiting) = self.waiting.remove(&(stream, next)) {
             self.make_ready(stream, false, waiting);
@@ -179,7 +183,7 @@ impl Delivery {
         self.expected.insert(stream, next);
     }
 
-    /// Its bytes are counted already.
+    /// Makes a message readable. Its bytes were counted before.
     fn make_ready(&mut self, stream: u16, unordered: bool, Waiting { ppid, payload }: Waiting) {
         let message = payload.map(|payload| InboundMessage { stream, ppid, unordered, payload });
         self.ready.extend(message);
@@ -188,7 +192,7 @@ impl Delivery {
 
 #[cfg(test)]
 impl Delivery {
-    /// What `held_bytes` must be.
+    /// The correct value of `held_bytes`, for checks.
     pub(super) fn counted_bytes(&self) -> usize {
         let payloads = self.waiting.values().filter_map(|message| message.payload.as_ref());
         let waiting: usize = payloads.map(Bytes::len).sum();

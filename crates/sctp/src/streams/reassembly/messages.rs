@@ -1,5 +1,5 @@
-//! What both ways to find the pieces of a message share: the limits, the counters, the message that is
-//! assembled, and the complete ones.
+//! The part that reassembly by TSN and by MID share: the limits, the counters, the message being assembled,
+//! and complete messages.
 
 use bytes::Bytes;
 
@@ -9,7 +9,7 @@ use super::piece::{DroppedMessage, Piece, ReassemblyError, ReassemblyLimits};
 /// The largest buffer that is reserved ahead for a message of which only the beginning is known.
 const MOST_RESERVED_BYTES: usize = 64 * 1024;
 
-/// A message whose beginning, and what follows it without a gap, has arrived.
+/// A message whose beginning, and possibly further pieces without a gap, has arrived.
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) stream: u16,
@@ -17,11 +17,11 @@ pub(super) struct Assembly {
     pub(super) ppid: u32,
     pub(super) unordered: bool,
     pub(super) buffer: Vec<u8>,
-    /// It was too large: what arrives of it is discarded.
+    /// Whether the message was too large: its chunks are discarded.
     is_dropped: bool,
 }
 
-/// What both ways to find pieces share: the limits, the counters, and the complete messages.
+/// The state that reassembly by TSN and by MID share: limits, counters and complete messages.
 #[derive(Debug)]
 pub(super) struct Messages {
     pub(super) limits: ReassemblyLimits,
@@ -115,7 +115,7 @@ impl Messages {
         }
     }
 
-    /// Drops what has arrived of a message, and what will; returns it the first time.
+    /// Drops the received and future pieces of a message; returns the message the first time.
     pub(super) fn drop_message(&mut self, assembly: &mut Assembly) -> Option<DroppedMessage> {
         self.incomplete_bytes -= assembly.buffer.len();
         assembly.buffer = Vec::new();

@@ -1,6 +1,6 @@
 //! Pieces of messages, as they arrive, and why they are not taken.
 
-/// What one received DATA or I-DATA chunk carried.
+/// The content of a received DATA or I-DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Piece<'a> {
     pub(crate) tsn: u64,
@@ -17,15 +17,15 @@ pub(crate) struct Piece<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// How much [`Reassembly`] holds.
+/// How much [`Reassembly`](super::Reassembly) holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReassemblyLimits {
     /// The largest message, in payload bytes; a larger one is dropped. A message must fit into the receive buffer, since
     /// there is no partial delivery. Default 256 KiB.
     pub(crate) max_message_bytes: usize,
-    /// How many pieces put aside and messages waiting for their order are held together, and how
-    /// many messages of which the beginning arrived: it bounds the bookkeeping for tiny chunks, of
-    /// which a receive buffer takes very many. Default 16,384.
+    /// The largest number of pieces that do not continue a message yet and of messages that wait for their
+    /// order, together; and also, separately, of messages of which the beginning arrived. Bounds the memory
+    /// for tiny chunks, of which a receive buffer holds very many. Default 16,384.
     pub(crate) max_held_chunks: usize,
 }
 

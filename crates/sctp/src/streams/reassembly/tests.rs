@@ -523,7 +523,7 @@ fn contradictions_of_interleaved_pieces_are_violations_and_spare_other_messages(
     }
 }
 
-/// What still arrives of a message that was given up is discarded, and leaves nothing behind.
+/// Pieces of an abandoned message that arrive later are discarded without a trace.
 #[test]
 fn skipped_interleaved_messages_leave_nothing() {
     for unordered in [false, true] {

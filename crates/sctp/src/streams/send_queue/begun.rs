@@ -72,15 +72,15 @@ impl Begun {
     }
 }
 
-/// All of them, by stream.
+/// All begun messages, by stream.
 #[derive(Debug, Default)]
 pub(super) struct BegunMessages {
     messages: BTreeMap<u16, Begun>,
-    /// When those that expire do so, with their streams.
+    /// The times at which messages with a lifetime expire, with their streams.
     deadlines: BTreeSet<(Instant, u16)>,
-    /// Their sizes, with their streams.
+    /// The sizes of the messages, with their streams.
     sizes: BTreeSet<(usize, u16)>,
-    /// Their sizes, added up.
+    /// The sum of the sizes.
     bytes: usize,
 }
 
@@ -116,8 +116,8 @@ impl BegunMessages {
         self.messages.len() < MOST_BEGUN && others <= most / 2 && sent + others <= most
     }
 
-    /// Whether another `len` bytes of the message of `stream` leave room for the others in the buffer of a
-    /// peer that holds `most` bytes.
+    /// Whether `len` more bytes of the message of `stream` leave room for the other begun messages in the
+    /// buffer of a peer that holds `most` bytes.
     pub(super) fn may_go_on(&self, stream: u16, len: usize, most: usize) -> bool {
         let Some(&(largest, largest_stream)) = self.sizes.last() else { return true };
         let others = self.bytes - largest;
@@ -137,7 +137,7 @@ impl BegunMessages {
         self.messages.insert(stream, begun);
     }
 
-    /// Cuts the next fragment of the message of `stream`, which is gone with its last one.
+    /// Cuts the next fragment of the message of `stream`, which is removed after its last one.
     pub(super) fn cut(&mut self, stream: u16, max_payload: usize) -> Option<Fragment> {
         let begun = self.messages.get_mut(&stream)?;
         let fragment = begun.cut(max_payload);
@@ -164,7 +164,7 @@ impl BegunMessages {
         self.bytes = 0;
     }
 
-    /// Gives back memory that is not in use.
+    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         if self.messages.is_empty() {
             self.messages.clear(); // Or it keeps a node.

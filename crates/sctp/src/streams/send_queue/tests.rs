@@ -205,7 +205,7 @@ struct Model {
 }
 
 impl Model {
-    /// Streams join the ring when they get something to send, and leave it when they have not.
+    /// Streams join the ring when they have data to send, and leave it when they have none.
     fn settle(&mut self) {
         for stream in 0..4u16 {
             let has_turn =

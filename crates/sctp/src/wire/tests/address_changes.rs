@@ -172,7 +172,7 @@ fn answers_of_a_wrong_length_are_errors_of_their_own_alone() {
     }
 }
 
-/// An answer for which there is no room is left out whole.
+/// An answer that does not fit is left out entirely.
 #[test]
 fn answers_beyond_the_limit_are_left_out() {
     let packet = written_below(40, |writer| {

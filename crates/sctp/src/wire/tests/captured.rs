@@ -1,5 +1,5 @@
-//! Packets that usrsctp 0.9.5 sent to itself: one association in which one DATA was lost and given
-//! up, a stream was reset and streams were added. (The COOKIE ECHO is left out for its size.)
+//! Packets that usrsctp 0.9.5 sent to itself: one association in which one DATA chunk was lost and abandoned,
+//! a stream was reset, and streams were added. (The COOKIE ECHO is left out for its size.)
 
 use super::{Chunk, decode_one, hex};
 use crate::wire::{Packet, PacketWriter, Param, ReConfigParam, ReConfigResult, U16List};

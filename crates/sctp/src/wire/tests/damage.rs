@@ -1,5 +1,4 @@
-//! Cut and flipped packets: nothing panics, nothing runs for ever, and all that is found lies
-//! within the packet.
+//! Truncated packets and flipped bits: no panic, no endless loop, and all parsed parts are within the packet.
 
 use rexmit_core::Seed;
 

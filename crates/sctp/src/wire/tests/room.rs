@@ -1,4 +1,4 @@
-//! A packet never grows beyond its limit, and what does not fit leaves no trace.
+//! A packet never exceeds its limit, and a chunk that does not fit leaves no trace.
 
 use super::{HEADER, decode_all, packet_around, written_below};
 use crate::wire::{

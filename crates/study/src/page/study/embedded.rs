@@ -1,5 +1,5 @@
-//! The data of a study's page in compact form: columns instead of points, and numbers with six
-//! digits.
+//! The data of a study's page in compact form: columns instead of points, and numbers rounded to six
+//! significant digits.
 
 use rexmit_lab::scenario::Described;
 use serde::Serialize;

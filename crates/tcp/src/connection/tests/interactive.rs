@@ -27,7 +27,7 @@ fn recovery(s: &Script) -> RecoveryStatistics {
     s.end.connection.statistics().recovery
 }
 
-/// A segment leaves at 200 ms, again at 360 ms, and once more a millisecond later.
+/// A segment is sent at 200 ms, again at 360 ms, and once more a millisecond later.
 fn lost_and_doubled() -> Script {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).expect("P. 101:201(100) ack 1");
@@ -164,7 +164,7 @@ fn the_end_of_the_stream_is_copied_with_the_last_data() {
     assert_eq!(s.state(), State::FinWait2);
 }
 
-/// The peer takes its window back: what lies beyond it is for the probe.
+/// The peer shrinks its window: data beyond it is sent by probes only.
 #[test]
 fn a_copy_beyond_the_window_waits_for_it() {
     let mut s = with_profile("tcp-interactive-redundant");
@@ -306,8 +306,7 @@ fn a_peer_that_begins_to_delay_acknowledgements_is_known_soon() {
     }
 }
 
-/// One acknowledgement in ten is lost: what a later one, or the report of a duplicate, brings is no
-/// answer that took so long.
+/// One ACK in ten is lost: the time until a later ACK, or a duplicate report, is no RTT sample.
 #[test]
 fn lost_acknowledgements_are_not_waited_for() {
     let is_ack = |packet: &[u8]| packet.len() < 100;

@@ -1,4 +1,4 @@
-//! Probing a silent peer (RFC 9293 §3.8.4), and what silence gives back.
+//! Probing a silent peer (RFC 9293 §3.8.4), and memory released in a silence.
 
 use super::script::*;
 use super::*;

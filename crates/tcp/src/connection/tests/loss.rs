@@ -1,11 +1,11 @@
-//! Loss of data (RFC 5681, 6298, 6582, 6675, 3042, 2883), in exact virtual time. What is judged
-//! lost is the business of the recovery crate; here it is seen on the wire.
+//! Loss of data (RFC 5681, 6298, 6582, 6675, 3042, 2883), in exact virtual time. The recovery crate declares
+//! data lost; these tests check what is on the wire.
 
 use super::script::*;
 use super::*;
 use crate::event::CloseReason;
 
-/// Ten full segments leave at 0 ms (the initial window); the peer has no SACK.
+/// Ten full segments are sent at 0 ms (the initial window); the peer has no SACK.
 fn without_sack() -> Script {
     let mut s = Script::established_with(plain(), "S 0:0(0) <mss 1000>");
     burst(&mut s);
@@ -94,8 +94,8 @@ fn blocks_that_cannot_be_say_nothing() {
     s.expect_silence();
 }
 
-/// Each time everything outstanding is gone through: a peer that says and takes back, segment by segment, would have it
-/// cost the square of the window. Each transmission can be taken back once: the second time it is more than was sent.
+/// Each renege visits all outstanding data: a peer that reports and reneges segment by segment would cost the
+/// square of the window. Each transmission can be dropped once; the second time it is more than was sent.
 #[test]
 fn a_peer_that_takes_back_its_reports_again_and_again_is_no_longer_believed() {
     let mut s = Script::established();

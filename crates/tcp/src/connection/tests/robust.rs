@@ -23,7 +23,7 @@ fn events(s: &Script) -> SpuriousEvents {
     s.end.connection.statistics().recovery.spurious_events
 }
 
-/// Segments of 1000 bytes that leave now, by their number from 0.
+/// The segments of 1000 bytes sent now, by number from 0.
 fn take(s: &mut Script) -> Vec<u64> {
     let mut segments = Vec::new();
     while let Some(text) = s.poll() {
@@ -34,8 +34,8 @@ fn take(s: &mut Script) -> Vec<u64> {
     segments
 }
 
-/// Ten segments leave at 0 ms; the first is overtaken by `positions`, one acknowledgement each, and
-/// arrives. Returns whether it was retransmitted.
+/// Ten segments are sent at 0 ms; the first is overtaken by `positions`, with one ACK each, and arrives.
+/// Returns whether it was retransmitted.
 fn delay(s: &mut Script, first: u64, positions: u64) -> bool {
     s.send(10_000);
     let mut sent = take(s);
@@ -107,7 +107,7 @@ fn an_old_echo_of_everything_tells_nothing() {
     assert_eq!(events(&s).total(), 0);
 }
 
-/// RFC 5682 §3.1: two new segments after the first acknowledgement, and then what had left before is
+/// RFC 5682 §3.1: two new segments are sent after the first ACK, and then data sent before the timeout is
 /// acknowledged.
 #[test]
 fn f_rto_sends_new_data_and_tells_a_spurious_timeout() {

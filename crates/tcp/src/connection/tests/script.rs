@@ -54,7 +54,7 @@ impl Script {
         Self { end, now: Instant::ZERO, sent: 0, shows_window: false }
     }
 
-    /// In SYN-SENT; the SYN has not left.
+    /// A connection in SYN-SENT whose SYN was not sent yet.
     pub(super) fn client(config: ConnectionConfig) -> Self {
         let mut around = surroundings(1);
         let id = ConnectionId::new(0, 0);
@@ -63,7 +63,7 @@ impl Script {
         Self::new(around, connection)
     }
 
-    /// In SYN-RECEIVED after the peer's `syn`; the SYN-ACK has not left.
+    /// A connection in SYN-RECEIVED after the peer's `syn`, whose SYN-ACK was not sent yet.
     pub(super) fn server(config: ConnectionConfig, syn: &str) -> Self {
         let mut around = surroundings(1);
         let id = ConnectionId::new(0, 0);
@@ -75,7 +75,7 @@ impl Script {
         Self::new(around, connection)
     }
 
-    /// Established at 0 ms, which leaves the RTO at 1 s.
+    /// A connection established at 0 ms, with an RTO of 1 s.
     pub(super) fn established() -> Self {
         Self::established_with(plain(), SYN)
     }
@@ -98,7 +98,7 @@ impl Script {
         self.end.connection.state()
     }
 
-    /// Moves the clock to `ms`: nothing may leave before; the timers due then have fired.
+    /// Moves the clock to `ms`, at which timers expire; nothing may be sent before.
     #[track_caller]
     pub(super) fn at(&mut self, ms: u64) -> &mut Self {
         let end = Instant::from_millis(ms);
@@ -127,7 +127,7 @@ impl Script {
         self
     }
 
-    /// The next segment must leave now, and be this one.
+    /// Requires that the next segment is sent now, and is this one.
     #[track_caller]
     pub(super) fn expect(&mut self, text: &str) -> &mut Self {
         let sent = self.next_segment();
@@ -177,13 +177,13 @@ impl Script {
         self
     }
 
-    /// Whatever leaves now is lost.
+    /// Drops all segments sent now.
     pub(super) fn drain(&mut self) -> &mut Self {
         while self.next_segment().is_some() {}
         self
     }
 
-    /// The next segment, which must leave now.
+    /// The next segment, which must be sent now.
     pub(super) fn end_next(&mut self) -> String {
         self.next_segment().expect("a segment")
     }
@@ -194,7 +194,7 @@ impl Script {
         self
     }
 
-    /// The next segment, if one leaves now.
+    /// The next segment, if one is sent now.
     pub(super) fn poll(&mut self) -> Option<String> {
         self.next_segment()
     }

@@ -20,7 +20,7 @@ pub(super) fn with(thin: ThinConfig, syn: &str) -> Script {
     Script::established_with(config, syn)
 }
 
-/// `count` small segments leave now.
+/// Sends `count` small segments now.
 fn send_small(s: &mut Script, from: u64, count: u64) {
     for n in 0..count {
         let start = from + n * 100;
@@ -28,7 +28,7 @@ fn send_small(s: &mut Script, from: u64, count: u64) {
     }
 }
 
-/// Ten full segments leave at 0 ms.
+/// Sends ten full segments at 0 ms.
 fn send_much(s: &mut Script) {
     s.send(20_000);
     for n in 0..10 {

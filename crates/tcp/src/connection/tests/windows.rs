@@ -221,8 +221,8 @@ fn send_takes_what_fits_and_tells_when_there_is_room_again() {
     assert!(s.end.events.is_empty(), "told once");
 }
 
-/// A probe was sent that the peer has not accepted. To the peer an empty segment behind it lies out of
-/// its window, and what it acknowledges would be lost.
+/// A probe was sent that the peer has not accepted. For the peer, an empty segment after it is outside the
+/// window, and its ACK would be lost.
 #[test]
 fn acknowledgements_and_resets_do_not_pass_the_closed_window_of_the_peer() {
     let mut s = closed();

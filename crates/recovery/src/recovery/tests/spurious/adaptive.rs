@@ -4,8 +4,8 @@ use super::{FULL, Sender};
 use crate::{RecoveryConfig, ThinConfig};
 
 impl Sender {
-    /// The oldest unit is overtaken by `positions`, arrives, and its copy, if one left, after it.
-    /// Returns whether one left.
+    /// Lets the oldest unit be overtaken by `positions` and arrive, and its retransmission, if any, arrive
+    /// after it. Returns whether there was one.
     fn delay(&mut self, positions: u64) -> bool {
         let first = self.recovery.outstanding().next_unit() - super::BASE;
         self.push_full(20);
@@ -25,8 +25,8 @@ fn adaptive() -> [Sender; 2] {
     [Sender::measured_with("rr"), Sender::wide(tcp)]
 }
 
-/// Four reports before it arrived: five are waited for from then on. It takes no more for a packet
-/// that is overtaken by exactly the number that the standard waits for.
+/// Four reports came before the unit: from then on, five are waited for. A unit that is overtaken by exactly
+/// the standard number needs no more.
 #[test]
 fn what_was_reordered_once_is_waited_for() {
     for mut s in adaptive() {

@@ -4,7 +4,7 @@
 use super::Sender;
 use crate::{RecoveryConfig, ThinConfig};
 
-/// Unit 2 leaves, unit 3 with a copy of it; then the timer expires over both.
+/// Unit 2 is sent, then unit 3 with a copy of it; then the timer expires over both.
 fn copied_and_repeated() -> Sender {
     let rr = RecoveryConfig::profile("rr").expect("a profile");
     let thin = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
@@ -29,7 +29,7 @@ fn the_report_of_a_copy_on_purpose_proves_nothing() {
     assert_eq!(s.events().unexplained_duplicates, 1, "a fourth copy was not ours");
 }
 
-/// As the first to arrive may have been the redundant copy, lateness says nothing.
+/// The redundant copy may have arrived first, so the delay of the unit proves no reordering.
 #[test]
 fn nothing_is_learned_of_reordering_from_what_was_copied() {
     let mut s = copied_and_repeated();

@@ -65,7 +65,7 @@ fn a_loss_is_never_spurious() {
     assert_eq!(s.events().total(), 0);
 }
 
-/// Unit 2 left in both events: the first report is about the older copy.
+/// Unit 2 was retransmitted in both episodes: the first report is for the older transmission.
 #[test]
 fn a_copy_of_an_older_event_is_cleared_first() {
     let mut s = one_repeated();
@@ -78,7 +78,7 @@ fn a_copy_of_an_older_event_is_cleared_first() {
     assert_eq!((s.events().timeouts, s.events().fast_retransmits), (1, 0), "the latest alone");
 }
 
-/// The report about unit 2 is lost; the next event stands for itself, whatever comes late.
+/// The report of unit 2 is lost; the next episode is decided independently, whatever comes late.
 #[test]
 fn a_lost_or_late_report_of_an_older_event_says_nothing_of_the_next() {
     for is_late in [false, true] {
@@ -113,7 +113,7 @@ fn an_event_is_open_while_something_waits_to_be_sent_again() {
     assert_eq!(s.events().timeouts, 1, "the originals of the others have arrived");
 }
 
-/// Two SACKs in one go: what the first declared lost the second acknowledges.
+/// Two SACKs at once: the second acknowledges the units that the first declared lost.
 #[test]
 fn an_event_in_which_nothing_had_to_leave_was_spurious() {
     let mut s = Sender::detecting();
@@ -162,7 +162,7 @@ fn a_timeout_over_nothing_is_no_event() {
     assert_eq!(s.events().total(), 0);
 }
 
-/// RFC 3708 §3 A.4: unit 3 left once, and is reported.
+/// RFC 3708 §3 A.4: unit 3 was sent once, and is reported as a duplicate.
 #[test]
 fn a_network_that_duplicates_is_not_believed_for_a_while() {
     let mut s = one_repeated();
@@ -211,7 +211,7 @@ fn reports_of_what_was_never_sent_or_is_forgotten_mean_nothing() {
     assert_eq!(s.events(), crate::SpuriousEvents::default());
 }
 
-/// The event is that of the path whose window it reduced, wherever the copy leaves.
+/// An episode belongs to the path whose window it reduced, whichever path retransmits.
 #[test]
 fn each_path_has_its_own_events() {
     let mut s = Sender::detecting();
@@ -232,7 +232,8 @@ fn each_path_has_its_own_events() {
     assert!(s.window(0).ssthresh() < other);
 }
 
-/// More copies than the log holds: what is dropped would have had to be reported.
+/// With more transmissions than the log holds, some reports cannot be attributed, so the episode is not
+/// proven.
 #[test]
 fn an_event_larger_than_the_log_is_not_proven() {
     for (units, is_proven) in [(crate::LOG_CAPACITY, true), (crate::LOG_CAPACITY + 1, false)] {

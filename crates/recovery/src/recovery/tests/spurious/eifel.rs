@@ -70,8 +70,8 @@ fn what_is_lost_among_the_resumed_is_found() {
     s.check();
 }
 
-/// 3 and 4 were declared lost by what is above them, and were not retransmitted when the timer expired over
-/// the rest. What goes back into flight is judged anew: still three above it.
+/// 3 and 4 were declared lost by reports, and not yet retransmitted when the timer expired over the rest.
+/// After their return to flight they are evaluated again: still three are above.
 #[test]
 fn what_was_judged_before_a_spurious_timeout_is_judged_again_after_it() {
     let mut s = Sender::eifel();

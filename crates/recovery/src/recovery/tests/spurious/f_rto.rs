@@ -51,7 +51,8 @@ fn what_left_before_the_timeout_tells_it_was_spurious() {
     }
 }
 
-/// Small chunks, of which the window would let more leave: one packet again, then two of new data.
+/// Small chunks, more of which would fit the window: one packet is retransmitted, then two with new data are
+/// sent.
 #[test]
 fn no_more_leaves_than_the_rules_say_though_the_window_has_room() {
     let f_rto = RecoveryConfig::profile("f-rto").expect("a profile");
@@ -82,7 +83,7 @@ fn a_gap_block_of_what_left_before_tells_as_well() {
     }
 }
 
-/// The new data were acknowledged, and nothing of the old: what is missing was lost.
+/// The new data was acknowledged, and none of the old: the missing data was lost.
 #[test]
 fn new_data_alone_tell_a_loss_and_the_rest_leaves_again() {
     for (mut s, at) in timed_out() {
@@ -118,7 +119,7 @@ fn a_timeout_in_a_recovery_is_not_examined() {
     assert!(!s.examines_timeout());
 }
 
-/// A timeout over the same unit: the examination begins anew.
+/// A second timeout over the same unit begins F-RTO again.
 #[test]
 fn a_repeated_timeout_is_examined_again() {
     for (mut s, _) in timed_out() {

@@ -1,5 +1,5 @@
-//! Retransmission events in which nothing was lost: what tells them, what is undone, and what is
-//! learned (RR-SCTP §4, RFC 3708, 3522, 4015, 5682, 8985).
+//! Recovery episodes in which nothing was lost: how they are detected, what is undone, and what is learned
+//! (RR-SCTP §4, RFC 3708, 3522, 4015, 5682, 8985).
 
 mod adaptive;
 mod copies;

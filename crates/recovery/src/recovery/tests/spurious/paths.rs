@@ -25,8 +25,8 @@ impl Sender {
     }
 }
 
-/// RFC 9260 §6.4: what timed out leaves over the other path. The event is of the path that it was sent
-/// over first, and so are the originals that arrive while they wait.
+/// RFC 9260 §6.4: data that timed out is retransmitted over the other path. The episode belongs to the first
+/// path, also for originals that arrive before they are retransmitted.
 #[test]
 fn a_timeout_whose_copies_leave_over_another_path_is_undone_on_its_own() {
     let mut s = Sender::detecting().with_second_path();
@@ -57,7 +57,7 @@ fn each_path_has_its_own_events() {
     assert_eq!((s.events().timeouts, s.ssthreshes()[1]), (2, 4_000));
 }
 
-/// RFC 5682: over another path the first packet may overtake what it is to be compared with.
+/// RFC 5682: over another path, the first retransmission may overtake the originals that it is compared with.
 #[test]
 fn f_rto_examines_a_timeout_only_on_its_own_path() {
     for (destination, is_examined) in [(Same, true), (Alternate, false), (Cwnd, false)] {
@@ -75,7 +75,7 @@ fn f_rto_examines_a_timeout_only_on_its_own_path() {
     }
 }
 
-/// The path fails while its timeout is examined: the rest leaves over the other one, and at once.
+/// The path fails while F-RTO examines its timeout: the rest is retransmitted over the other path at once.
 #[test]
 fn a_path_that_fails_is_not_examined_any_more() {
     let f_rto = RecoveryConfig::profile("f-rto").expect("a profile");
@@ -90,7 +90,7 @@ fn a_path_that_fails_is_not_examined_any_more() {
     s.check();
 }
 
-/// RFC 4015 §3.1 step 8: what waits for the other path is on its way over its own.
+/// RFC 4015 §3.1 step 8: data queued for retransmission over another path is in flight on its own path again.
 #[test]
 fn what_waits_for_another_path_returns_to_its_own() {
     let tcp = TcpConfig::default().eifel(true);
@@ -192,7 +192,7 @@ fn the_last_report_over_its_path_is_the_last() {
     assert_eq!(s.resend_over(0), [12]);
 }
 
-/// What arrives sooner over the other path is no reordering, and says nothing of time here.
+/// Data that arrives sooner over the other path is no reordering, and no evidence of loss here.
 #[test]
 fn rack_looks_at_each_path_alone() {
     let mut s = concurrent("rack");
@@ -211,7 +211,7 @@ fn rack_looks_at_each_path_alone() {
     s.check();
 }
 
-/// A probe of a closed window is no event, whatever path it goes to next.
+/// A probe of a closed window begins no episode, whichever path it takes next.
 #[test]
 fn an_unanswered_probe_is_no_event() {
     let mut s = Sender::detecting().with_second_path();
@@ -255,8 +255,8 @@ fn renewed(name: &str, renew: fn(&mut Sender)) -> Sender {
     s
 }
 
-/// Event numbers began again at 0 with the renewed path: a report of what was sent before it was counted for
-/// the event after it, which seemed proven, and then below zero.
+/// A regression: episode numbers began again at 0 with the renewed path. A report of data sent before was
+/// counted for a later episode, which seemed proven, and its count fell below zero.
 #[test]
 fn a_report_of_before_the_path_was_renewed_is_of_no_event_after_it() {
     let redirect: fn(&mut Sender) = |s| {
@@ -292,7 +292,7 @@ fn a_report_of_before_the_path_was_renewed_is_of_no_event_after_it() {
     }
 }
 
-/// The same for a path in the place of one that was removed.
+/// A report of data from before the path was replaced concerns no episode of the new path.
 #[test]
 fn a_report_of_before_the_path_was_replaced_is_of_no_event_after_it() {
     let mut s = Sender::detecting().with_second_path();

@@ -3,7 +3,7 @@
 use super::{FULL, Sender};
 use crate::{LossDetection, RecoveryConfig};
 
-/// SCTP and TCP; SRTT is 100 ms, units 2 to 6 left at 100, 102, … ms.
+/// Senders of SCTP and of TCP with an SRTT of 100 ms; units 2 to 6 were sent at 100, 102, … ms.
 fn sending() -> [Sender; 2] {
     let tcp = RecoveryConfig::tcp_profile("tcp-sack").expect("a profile");
     let tcp = RecoveryConfig { loss_detection: LossDetection::Rack, ..tcp };

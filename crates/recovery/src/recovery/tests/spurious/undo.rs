@@ -133,7 +133,7 @@ fn the_first_round_trip_after_a_spurious_timeout_starts_the_estimate_anew() {
     }
 }
 
-/// A round trip of something sent before the spurious copy is a sample as any other.
+/// A sample from a packet sent before the spurious retransmission is an ordinary sample.
 #[test]
 fn a_round_trip_from_before_the_timeout_does_not_start_it_anew() {
     let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };

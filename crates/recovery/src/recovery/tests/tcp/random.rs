@@ -70,7 +70,8 @@ impl Run {
         self.deliver(&sent);
     }
 
-    /// What duplicates allow beyond the window.
+    /// Bytes that duplicate ACKs allow beyond the window: of packets known to have left the network, and of
+    /// limited transmit (RFC 3042 §2).
     fn beyond(&self) -> u64 {
         let permission = Permission::of(&self.s.recovery);
         self.s.recovery.loss.duplicates.departed() + permission.limited_transmit(0)

@@ -52,7 +52,8 @@ fn retransmissions_leave_as_the_pipe_drains() {
     assert!(!s.has_lost() && s.may_send_new(0), "then new data");
 }
 
-/// A hole is judged when the frontier passes it, not with the first.
+/// A hole is declared lost only when three units above it are acknowledged, even if an earlier hole is lost
+/// already.
 #[test]
 fn each_hole_needs_its_own_three_units_above() {
     let mut s = Sender::sack();

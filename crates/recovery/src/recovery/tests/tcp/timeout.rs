@@ -69,7 +69,7 @@ fn the_retransmission_starts_the_timer_with_the_doubled_timeout() {
     assert_eq!(s.t3(), Some(3300));
 }
 
-/// RFC 9293 §3.8.6.1: a probe of a closed window backs off and says nothing of the path.
+/// RFC 9293 §3.8.6.1: a probe of a closed window backs off by itself, and is no sign of congestion.
 #[test]
 fn a_window_probe_touches_neither_window_nor_recovery() {
     let mut s = Sender::sack();

@@ -1,4 +1,4 @@
-//! A thin stream beside one that fills the window, where streams are judged by themselves (`by_stream`).
+//! A thin stream beside one that fills the window, with `by_stream`.
 
 use super::super::*;
 use super::recovery_timer::{TIMED, WARM};
@@ -23,7 +23,7 @@ fn filled(thin: ThinConfig) -> (Sender, u8) {
     (s, inputs)
 }
 
-/// It may exceed the window, but by no more than a packet, however many messages there are.
+/// The stream may exceed the window, but by at most a packet, however many messages there are.
 #[test]
 fn a_thin_stream_does_not_wait_for_the_window_of_others() {
     let (mut s, inputs) = filled(by_stream(true));

@@ -1,5 +1,4 @@
-//! The recovery timer over paths that are not what it has learned: longer at once, slow to answer, or
-//! closed to one unit.
+//! The probe timer on paths that change: a longer round trip, delayed ACKs, or a unit that never arrives.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +16,8 @@ struct World {
     round_trip: fn(u64) -> u64,
     /// When the last new unit is sent.
     stops_at: u64,
-    /// Every second packet, or after so long; zero answers each at once.
+    /// The delay of ACKs, which acknowledge every second packet or come after it; with zero each packet is
+    /// acknowledged at once.
     sack_delay: u64,
     on_the_way: BTreeMap<(u64, u64), Vec<u64>>,
     arrived: BTreeSet<u64>,
@@ -48,7 +48,7 @@ impl World {
         }
     }
 
-    /// A unit every `interval`, for so many seconds.
+    /// Sends a unit every `interval`, for `seconds`.
     fn run(&mut self, interval: u64, seconds: u64) {
         let (mut next, mut unit) = (0, 0);
         loop {
@@ -143,7 +143,7 @@ impl World {
     }
 }
 
-/// 20 ms become 500: nothing is lost, and no answer comes of which it is certain what it is to.
+/// The round trip grows from 20 to 500 ms: nothing is lost, and no ACK is unambiguous.
 #[test]
 fn a_path_that_becomes_longer_at_once_is_not_flooded() {
     for interval in [50_000, 100_000, 250_000] {
@@ -200,7 +200,7 @@ fn a_long_round_trip_has_the_timer_as_well() {
     assert_eq!(world.timeouts, 0);
 }
 
-/// Every twentieth unit is lost: what later packets tell is waited for no longer than without the timer.
+/// Every twentieth unit is lost: reports by later packets are waited for no longer than without the timer.
 #[test]
 fn where_answers_are_delayed_later_packets_tell_a_loss() {
     let waits = |profile| {

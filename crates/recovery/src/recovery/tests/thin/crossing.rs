@@ -1,4 +1,4 @@
-//! From thin to thick and back, and streams of one association that are judged by themselves.
+//! Streams that become thick and thin again, and streams that are singled out.
 
 use std::sync::mpsc;
 
@@ -41,7 +41,7 @@ fn each_crossing_is_told_once_with_its_reason() {
     assert_eq!(s.recovery.thinness(0).in_flight, 4);
 }
 
-/// M4 acts, does not, and acts again, as the stream is at each SACK.
+/// M4 acts at the SACKs at which the stream is thin, and not at the one between at which it is not.
 #[test]
 fn a_stream_that_thins_again_has_its_mechanisms_again() {
     let mut s = Sender::with(|config| {

@@ -1,4 +1,4 @@
-//! The recovery timer beside another path, which takes over what T3-rtx gives up.
+//! The probe timer with a second path, which takes over after T3-rtx has failed the first.
 
 use super::recovery_timer::TIMED;
 use super::*;
@@ -16,7 +16,7 @@ impl Sender {
         s
     }
 
-    /// T3-rtx of `path` expires, and what it gave up leaves over the other one.
+    /// Lets T3-rtx of `path` expire; its data is retransmitted over the other path.
     fn fail_over(&mut self, path: u8) {
         self.expire_path(path, TimeoutKind::Loss);
         self.path_error(path, 5);
@@ -47,7 +47,8 @@ fn what_fails_over_is_watched_from_when_it_leaves() {
     assert_eq!(s.repeat_next_over(1), (9_101_500, 1));
 }
 
-/// With both dead, each expiry of T3-rtx would have the timer repeat for a second more: the silence goes on.
+/// With both paths dead, the silence continues: otherwise each expiry of T3-rtx would make the probe timer
+/// retransmit for another second.
 #[test]
 fn a_path_that_has_not_answered_the_last_time_is_silent_still() {
     let mut s = Sender::warm_over_two();

@@ -11,8 +11,8 @@ fn expiries(s: &mut Sender, count: usize) -> Vec<u64> {
     (0..count).map(expire).collect()
 }
 
-/// The closed form, RTO 1 s: the n-th retransmission leaves at n · RTO while n <= 7, since six
-/// timeouts do not double the next one, and at (7 + 2^(n-6) - 2) · RTO beyond.
+/// The closed form, RTO 1 s: the n-th retransmission is sent at n · RTO while n <= 7, since six timeouts do
+/// not double the next one, and at (7 + 2^(n-6) - 2) · RTO beyond.
 #[test]
 fn m3_keeps_the_timeout_for_six_expiries_and_doubles_then() {
     let mut s = Sender::thin(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF });

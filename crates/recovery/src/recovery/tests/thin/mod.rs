@@ -43,7 +43,7 @@ impl Sender {
         self.push_with_copies_beside(SMALL, is_contiguous)
     }
 
-    /// A HEARTBEAT over `path` took so long.
+    /// Reports the round trip `rtt` of a HEARTBEAT over `path`.
     fn heartbeat(&mut self, path: u8, rtt: Duration) {
         self.recovery.on_rtt_sample(self.now, path, rtt, RttSource::Heartbeat, &mut Tracer::off());
     }

@@ -12,7 +12,7 @@ const BUNDLED: ThinConfig = ThinConfig {
     ..ThinConfig::OFF
 };
 
-/// The first of these units leaves at once, and with each of the others, so many microseconds later.
+/// Sends the first unit at once, and each of the others after this many microseconds more.
 fn bundled(thin: ThinConfig, others: &[u64]) -> Sender {
     let mut s = Sender::warm(|config| {
         config.thin = thin;
@@ -94,7 +94,7 @@ fn what_is_missing_is_paid_for() {
     assert_eq!(s.after_us(202_500).timers().copy_ready(), []);
 }
 
-/// When little of the budget is left, it is for what should have been answered by now.
+/// When little of the budget is left, data sent more than a round trip ago is copied first.
 #[test]
 fn what_had_no_answer_comes_before_what_just_left() {
     let copy_budget = CopyBudget::percent(0, 20);

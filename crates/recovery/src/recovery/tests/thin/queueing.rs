@@ -1,4 +1,4 @@
-//! Copies and probes that a queue on the path holds back, and only while it stands.
+//! Copies and probes that a queue on the path holds back, while it exists.
 
 use super::*;
 use crate::recovery::tests::LossRecovery;

@@ -1,4 +1,4 @@
-//! The probe timer: when it expires, and that T3-rtx and missing reports leave its packets alone.
+//! The probe timer: when it expires, and that T3-rtx and missing reports ignore its packets.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ impl Sender {
         Self::warm_after(change, |_| 100)
     }
 
-    /// The same, with answers after so many milliseconds each.
+    /// A warm sender whose units are acknowledged after `answer(n)` milliseconds.
     fn warm_after(change: impl FnOnce(&mut RecoveryConfig), answer: impl Fn(u64) -> u64) -> Self {
         let mut s = Self::with(change);
         for unit in 1..=WARM {
@@ -38,7 +38,7 @@ impl Sender {
         Self::warm(|config| config.thin = TIMED)
     }
 
-    /// So many microseconds after [`BEGIN`].
+    /// Moves the clock to `us` microseconds after [`BEGIN`].
     pub(super) fn after_us(&mut self, us: u64) -> &mut Self {
         let then = Instant::from_nanos((BEGIN * 1000 + us) * 1000);
         assert!(then >= self.now, "{us} us is past");
@@ -99,7 +99,8 @@ fn a_lost_retransmission_is_found_as_any_loss_is() {
     assert_eq!(s.next_us(), None);
 }
 
-/// Answers after 81 to 120 ms: all are waited for at first, and three quarters after a repetition.
+/// Acknowledgements arrive after 81 to 120 ms: the first probe waits for all of them, a repeated one for
+/// three quarters.
 fn varying() -> Sender {
     Sender::warm_after(|config| config.thin = TIMED, |unit| 80 + unit * 17 % 41)
 }
@@ -172,7 +173,7 @@ fn the_first_answer_starts_it() {
     assert_eq!(s.t3(), Some(360));
 }
 
-/// Neither do later packets judge what the timer watches, however many.
+/// Nor do later packets, however many, declare units lost that the timer covers.
 #[test]
 fn what_arrives_out_of_order_is_not_sent_again() {
     let mut s = Sender::warm(|config| {
@@ -256,7 +257,7 @@ fn in_a_silence_t3_backs_off_beside_the_probes() {
     assert_eq!(s.repeat_next(), (1_551_500, vec![2]));
 }
 
-/// New data waits meanwhile, and all of it may leave with the first ACK.
+/// New data waits meanwhile, and all of it may be sent at the first ACK.
 #[test]
 fn in_a_silence_one_packet_is_in_flight() {
     let mut s = Sender::timed();
@@ -430,7 +431,7 @@ fn an_abandoned_unit_that_was_sent_once_makes_a_sample() {
     assert_eq!(s.next_us().map(|us| us > 600_000), Some(true), "it is waited for longer");
 }
 
-/// It may be the answer to a FORWARD-TSN, unless that was sent just now or the unit stands in a gap block.
+/// The ACK may answer a FORWARD-TSN, unless that was sent just now or the unit is in a gap ack block.
 #[test]
 fn an_answer_to_what_was_skipped_makes_no_sample() {
     for (skipped_us, blocks, is_sample) in

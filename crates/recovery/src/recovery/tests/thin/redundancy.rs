@@ -51,7 +51,7 @@ fn a_packet_without_room_or_a_thick_stream_copies_nothing() {
     assert_eq!(s.push_with_copies(false), [6], "three");
 }
 
-/// SCTP leaves out what was acknowledged; a segment of TCP is one run.
+/// SCTP skips acknowledged units; a TCP segment is one contiguous run.
 #[test]
 fn what_was_acknowledged_is_not_copied() {
     for (is_contiguous, want) in [(false, vec![1, 2]), (true, vec![])] {
@@ -106,7 +106,7 @@ fn a_repaired_loss_reduces_a_window_that_is_larger_than_its_floor() {
     assert_eq!(repaired(ThinConfig { loss_hiding: true, ..COPIES }), 20_000);
 }
 
-/// Both arrived, and the delayed acknowledgement speaks of both: the report of the duplicate tells.
+/// Both arrived, and one delayed ACK covers both: its duplicate report shows that.
 #[test]
 fn a_reported_duplicate_shows_that_nothing_was_lost() {
     let mut s = two_packets(COPIES);
@@ -136,7 +136,8 @@ fn reports_of_copies_are_no_spurious_retransmissions() {
     assert_eq!(s.recovery.statistics().spurious.timeout, 1);
 }
 
-/// The packet that carries the copy is not acknowledged, so it is the first one that was.
+/// The packet that carries the copy is not acknowledged, so the acknowledgement is for the first
+/// transmission.
 #[test]
 fn a_copied_unit_measures_the_round_trip_if_no_copy_can_have_arrived() {
     let mut s = two_packets(COPIES);

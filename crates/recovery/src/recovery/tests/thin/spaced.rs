@@ -10,7 +10,7 @@ const DOUBLED: ThinConfig = ThinConfig {
 };
 
 impl Sender {
-    /// The copies that leave over the first path now, in one packet.
+    /// Sends the copies that are ready for the first path in one packet, and returns them.
     pub(super) fn copy_ready(&mut self) -> Vec<u64> {
         self.copies_ready(usize::MAX).into_iter().map(|unit| unit - 40).collect()
     }
@@ -92,8 +92,7 @@ fn a_budget_that_is_spent_denies_copies() {
     assert_eq!(s.recovery.statistics().copies_denied, 1);
 }
 
-/// Three copies are due at once, each in a packet of its own. The first one sent spends what
-/// there is.
+/// Three copies are due at once, each in a packet of its own. The first uses up the budget.
 #[test]
 fn a_budget_bounds_copies_that_are_due_at_once() {
     let left = |copy_budget, per_packet| {

@@ -48,8 +48,8 @@ fn m1_leaves_rto_initial_alone() {
     assert_eq!(s.expire(), 1000);
 }
 
-/// A timer that was started while thick expires by M1 once the stream is thin, and the other way
-/// round: what counts is what the stream is when the timer is looked at.
+/// A timer that was started while thick expires by M1 once the stream is thin, and vice versa: the state of
+/// the stream when the timer is checked counts.
 #[test]
 fn m1_follows_the_stream_while_the_timer_runs() {
     let mut s = Sender::measured(m1);

@@ -1,4 +1,5 @@
-//! The UDP socket of an engine: packets of SCTP in UDP (RFC 6951), in batches where the kernel takes them.
+//! A socket of an engine for packets: of SCTP in UDP (RFC 6951), in batches where the kernel takes them, or of SCTP
+//! directly over IP. A route over IP has ports of 0.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -6,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rexmit_core::Route;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 /// Bytes of a receive buffer: what one coalesced batch has at most.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -24,9 +26,10 @@ struct Batch {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Udp {
+pub(super) struct Wire {
     io: UdpSocket,
     state: UdpSocketState,
+    /// The UDP port, and 0 for SCTP over IP; the address that packets are received at if the kernel does not say it.
     local: SocketAddr,
     batch: Option<Batch>,
     spare: Vec<u8>,
@@ -34,7 +37,7 @@ pub(super) struct Udp {
     buffer: Vec<u8>,
 }
 
-impl Udp {
+impl Wire {
     /// A socket for both families at this port, or for IPv4 alone where there is no IPv6.
     pub(super) fn bind(port: u16) -> io::Result<Self> {
         let ipv6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port));
@@ -43,12 +46,25 @@ impl Udp {
             Err(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?,
             Ok(io) => io,
         };
+        let local = io.local_addr()?;
+        Self::new(io, local)
+    }
+
+    /// A socket for SCTP over IP of one family; it needs the capability CAP_NET_RAW.
+    pub(super) fn over_ip(any: IpAddr) -> io::Result<Self> {
+        let family = if any.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let protocol = Some(rustix::net::ipproto::SCTP);
+        let io = socket_with(family, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+        Self::new(io.into(), SocketAddr::new(any, 0))
+    }
+
+    fn new(io: UdpSocket, local: SocketAddr) -> io::Result<Self> {
         io.set_nonblocking(true)?;
         let state = UdpSocketState::new((&io).into())?;
         let _ = state.set_recv_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
         let _ = state.set_send_buffer_size((&io).into(), SOCKET_BUFFER_BYTES);
         Ok(Self {
-            local: io.local_addr()?,
+            local,
             io,
             state,
             batch: None,
@@ -60,6 +76,17 @@ impl Udp {
 
     pub(super) const fn port(&self) -> u16 {
         self.local.port()
+    }
+
+    const fn is_over_ip(&self) -> bool {
+        self.local.port() == 0
+    }
+
+    /// Whether the socket carries packets of this route.
+    pub(super) const fn carries(&self, route: &Route) -> bool {
+        let is_over_ip = route.remote.port() == 0;
+        self.is_over_ip() == is_over_ip
+            && (!is_over_ip || self.local.is_ipv4() == route.remote.is_ipv4())
     }
 
     /// Whether the kernel had no room; then the socket is to be watched until it is writable.
@@ -83,12 +110,19 @@ impl Udp {
             Err(_) => return Ok(true),
         }
         let [meta] = meta;
-        if meta.addr.port() != 0 {
-            let local = meta.dst_ip.unwrap_or(self.local.ip()).to_canonical();
-            let remote = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
-            let route = Route { local: SocketAddr::new(local, self.local.port()), remote };
-            for packet in self.buffer[..meta.len].chunks(meta.stride.max(1)) {
-                take(route, packet);
+        let local = meta.dst_ip.unwrap_or(self.local.ip()).to_canonical();
+        let local = SocketAddr::new(local, self.local.port());
+        let remote = SocketAddr::new(meta.addr.ip().to_canonical(), meta.addr.port());
+        let bytes = &self.buffer[..meta.len];
+        if self.is_over_ip() {
+            // The kernel passes the header of IPv4 on, and strips that of IPv6.
+            let header = bytes.first().map_or(0, |first| usize::from(first & 0xF) * 4);
+            let header = if self.local.is_ipv4() { header } else { 0 };
+            let remote = SocketAddr::new(remote.ip(), 0);
+            take(Route { local, remote }, bytes.get(header..).unwrap_or_default());
+        } else if remote.port() != 0 {
+            for packet in bytes.chunks(meta.stride.max(1)) {
+                take(Route { local, remote }, packet);
             }
         }
         Ok(true)
@@ -96,8 +130,10 @@ impl Udp {
 
     /// Sends a packet, now or with those that follow. Call [`flush`](Self::flush) after the last one.
     pub(super) fn send(&mut self, route: Route, packet: &[u8]) {
+        let is_over_ip = self.is_over_ip();
         if let Some(batch) = &mut self.batch {
-            let has_room = batch.route == route
+            let has_room = !is_over_ip
+                && batch.route == route
                 && batch.bytes.len().is_multiple_of(batch.segment_bytes)
                 && packet.len() <= batch.segment_bytes
                 && batch.bytes.len() / batch.segment_bytes < self.state.max_gso_segments()
@@ -150,7 +186,7 @@ impl Udp {
     }
 }
 
-impl AsFd for Udp {
+impl AsFd for Wire {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.io.as_fd()
     }

@@ -1,0 +1,111 @@
+//! Another implementation with a greedy transfer beside its messages.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use rexmit_core::{Instant, Machine, Route};
+
+use super::RivalEndpoint;
+use crate::hosts::{Counter, Given, News, Taken, Transport};
+
+/// One host's end of a connection, which carries messages and a transfer. The side that opened it sends.
+#[derive(Debug)]
+pub struct RivalBeside<C> {
+    endpoint: RivalEndpoint,
+    is_sending: bool,
+    received: C,
+}
+
+impl<C: Counter> RivalBeside<C> {
+    /// `endpoint`, with a transfer.
+    #[must_use]
+    pub const fn new(endpoint: RivalEndpoint, received: C) -> Self {
+        Self { endpoint, is_sending: false, received }
+    }
+
+    /// What counted the bytes of the transfer that were received.
+    #[must_use]
+    pub const fn received(&self) -> &C {
+        &self.received
+    }
+
+    fn count(&mut self, now: Instant) {
+        let bytes = self.endpoint.take_transfer();
+        if bytes > 0 {
+            self.received.add(now, bytes);
+        }
+    }
+}
+
+impl<C: Counter> Machine for RivalBeside<C> {
+    type Event = News;
+
+    fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        self.endpoint.handle_input(now, route, packet);
+        self.count(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        if self.is_sending {
+            self.endpoint.fill_transfer(now);
+        }
+        self.endpoint.poll_transmit(now, packet)
+    }
+
+    fn poll_event(&mut self) -> Option<News> {
+        let news = self.endpoint.poll_event()?;
+        match news {
+            News::Connected { incoming } => self.is_sending = !incoming,
+            News::Closed { .. } => self.is_sending = false,
+            News::Readable | News::Writable => {}
+        }
+        Some(news)
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+impl<C: Counter> Transport for RivalBeside<C> {
+    type Id = ();
+    /// A message has arrived when it is delivered.
+    type Watch = ();
+    const IP_PROTOCOL: u8 = RivalEndpoint::IP_PROTOCOL;
+    const KEEPS_BOUNDARIES: bool = true;
+    const WRITE_BYTES: usize = RivalEndpoint::WRITE_BYTES;
+
+    fn ip_protocol(&self) -> u8 {
+        self.endpoint.ip_protocol()
+    }
+
+    fn begin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Option<()> {
+        self.endpoint.begin(now, local, remote)
+    }
+
+    fn news(event: &News) -> Option<((), News)> {
+        RivalEndpoint::news(event)
+    }
+
+    fn give(&mut self, now: Instant, id: (), bytes: &mut Bytes) -> Given {
+        self.endpoint.give(now, id, bytes)
+    }
+
+    fn take(&mut self, now: Instant, id: (), each: &mut dyn FnMut(&[u8])) -> Taken {
+        let taken = self.endpoint.take(now, id, each);
+        self.count(now);
+        taken
+    }
+
+    fn finish(&mut self, now: Instant, id: ()) {
+        self.endpoint.finish(now, id);
+    }
+
+    fn abort(&mut self, now: Instant, id: ()) {
+        Transport::abort(&mut self.endpoint, now, id);
+    }
+}

@@ -1,0 +1,33 @@
+//! The options that are served, by the numbers of Linux's `linux/sctp.h`.
+
+pub(super) const RTO_INFO: i32 = 0;
+pub(super) const ASSOC_INFO: i32 = 1;
+pub(super) const INIT_MSG: i32 = 2;
+pub(super) const NO_DELAY: i32 = 3;
+pub(super) const AUTO_CLOSE: i32 = 4;
+pub(super) const PRIMARY_ADDR: i32 = 6;
+pub(super) const ADAPTATION_LAYER: i32 = 7;
+pub(super) const DISABLE_FRAGMENTS: i32 = 8;
+pub(super) const PEER_ADDR_PARAMS: i32 = 9;
+pub(super) const DEFAULT_SEND_PARAM: i32 = 10;
+pub(super) const EVENTS: i32 = 11;
+pub(super) const MAPPED_V4: i32 = 12;
+pub(super) const MAX_SEG: i32 = 13;
+pub(super) const STATUS: i32 = 14;
+pub(super) const PEER_ADDR_INFO: i32 = 15;
+pub(super) const DELAYED_SACK: i32 = 16;
+pub(super) const CONTEXT: i32 = 17;
+pub(super) const FRAGMENT_INTERLEAVE: i32 = 18;
+pub(super) const PARTIAL_DELIVERY_POINT: i32 = 19;
+pub(super) const MAX_BURST: i32 = 20;
+pub(super) const ASSOC_NUMBER: i32 = 28;
+pub(super) const ASSOC_IDS: i32 = 29;
+pub(super) const AUTO_ASCONF: i32 = 30;
+pub(super) const RECV_RCVINFO: i32 = 32;
+pub(super) const RECV_NXTINFO: i32 = 33;
+pub(super) const DEFAULT_SNDINFO: i32 = 34;
+pub(super) const REUSE_PORT: i32 = 36;
+pub(super) const PEER_ADDRS: i32 = 108;
+pub(super) const LOCAL_ADDRS: i32 = 109;
+pub(super) const EVENT: i32 = 127;
+pub(super) const REMOTE_UDP_PORT: i32 = 132;

@@ -1,0 +1,281 @@
+//! Options that are read.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
+use rexmit_recovery::PathState;
+use rexmit_sctp::PathStatistics;
+
+use super::super::option_names as name;
+use super::super::settings::Settings;
+use super::super::socket::{Association, Socket};
+use super::super::{Engine, Failure, Outcome};
+use super::{KEPT, sized, u16_at, u32_at, words};
+use crate::protocol::request::State;
+use crate::protocol::{IPPROTO_SCTP, address};
+
+impl Engine {
+    /// The value of an option; `value` is what the program's memory had.
+    pub(in super::super) fn option(
+        &mut self,
+        socket: u64,
+        (level, option): (i32, i32),
+        value: &[u8],
+    ) -> Outcome {
+        if level == SOL_SOCKET && option == libc::SO_ERROR && !self.sockets.contains_key(&socket) {
+            return Ok(vec![0; 4]);
+        }
+        let this = self.sockets.get_mut(&socket).ok_or(Failure(EINVAL))?;
+        if level == SOL_SOCKET {
+            return match option {
+                libc::SO_ERROR => Ok(std::mem::take(&mut this.error).to_ne_bytes().to_vec()),
+                libc::SO_ACCEPTCONN => {
+                    Ok(i32::from(this.state == State::Listening).to_ne_bytes().to_vec())
+                }
+                _ => Err(Failure(ENOPROTOOPT)),
+            };
+        }
+        if level != IPPROTO_SCTP {
+            return Err(Failure(ENOPROTOOPT));
+        }
+        let this = &self.sockets[&socket];
+        if option == name::AUTO_CLOSE && this.is_one_to_one() {
+            return Err(Failure(EOPNOTSUPP));
+        }
+        if let Some((_, default)) = KEPT.iter().find(|(kept, _)| *kept == option) {
+            return Ok(words(&[this.settings.kept.get(&option).copied().unwrap_or(*default)]));
+        }
+        match option {
+            name::STATUS => {
+                sized(value, 4)?;
+                status(self, this, u32_at(value, 0))
+            }
+            name::PEER_ADDR_INFO => {
+                let association = u32_at(sized(value, 152)?, 0);
+                let (wanted, _) = address::parse(&value[4..]).ok_or(Failure(EINVAL))?;
+                let (number, paths) = self.paths_of(this, association)?;
+                let (_, path) = self.path_to(this, association, wanted)?;
+                Ok(path_info(self, number, paths.get(usize::from(path))))
+            }
+            name::ASSOC_NUMBER => Ok(words(&[this.associations.len() as u32])),
+            name::ASSOC_IDS => {
+                let ids = this.associations.iter().copied();
+                Ok(words(
+                    &std::iter::once(this.associations.len() as u32).chain(ids).collect::<Vec<_>>(),
+                ))
+            }
+            name::PEER_ADDRS | name::LOCAL_ADDRS => {
+                addresses_of(self, this, u32_at(sized(value, 8)?, 0), option == name::PEER_ADDRS)
+            }
+            name::PRIMARY_ADDR => {
+                let association = u32_at(sized(value, 132)?, 0);
+                let (number, paths) = self.paths_of(this, association)?;
+                let primary = paths.iter().find(|path| path.is_primary);
+                let mut bytes = words(&[number]);
+                let known = primary.map(|path| with_sctp_port(self, number, path.remote));
+                address::write_storage(known, &mut bytes);
+                Ok(bytes)
+            }
+            _ => of_settings(&this.settings, option, value),
+        }
+    }
+
+    /// The association of this number, or the one of a one-to-one socket, and its paths.
+    fn paths_of(
+        &self,
+        socket: &Socket,
+        number: u32,
+    ) -> Result<(u32, Vec<PathStatistics>), Failure> {
+        let (number, association) = self.association_of(socket, number)?;
+        let port = self.ports.get(&association.port);
+        let paths = port.and_then(|port| port.endpoint.paths(association.id));
+        Ok((number, paths.ok_or(Failure(EINVAL))?))
+    }
+
+    /// The association of this number, and the number of its path to this address.
+    pub(super) fn path_to(
+        &self,
+        socket: &Socket,
+        number: u32,
+        to: SocketAddr,
+    ) -> Result<(u32, u8), Failure> {
+        let (number, paths) = self.paths_of(socket, number)?;
+        let is_port =
+            self.associations.get(&number).map(|known| known.remote_port) == Some(to.port());
+        let path = paths.iter().position(|path| path.remote.ip() == to.ip().to_canonical());
+        let path = path.filter(|_| is_port).ok_or(Failure(EINVAL))?;
+        Ok((number, u8::try_from(path).map_err(|_| Failure(EINVAL))?))
+    }
+
+    fn association_of(&self, socket: &Socket, number: u32) -> Result<(u32, &Association), Failure> {
+        let number = if socket.is_one_to_one() { socket.association } else { Some(number) };
+        let number = number.filter(|number| socket.associations.contains(number));
+        let number = number.ok_or(Failure(EINVAL))?;
+        Ok((number, self.associations.get(&number).ok_or(Failure(EINVAL))?))
+    }
+}
+
+fn with_sctp_port(engine: &Engine, number: u32, address: SocketAddr) -> SocketAddr {
+    let port = engine.associations.get(&number).map_or(0, |association| association.remote_port);
+    (address.ip(), port).into()
+}
+
+/// `sctp_paddrinfo`.
+fn path_info(engine: &Engine, number: u32, path: Option<&PathStatistics>) -> Vec<u8> {
+    let mut bytes = words(&[number]);
+    let address = path.map(|path| with_sctp_port(engine, number, path.remote));
+    address::write_storage(address, &mut bytes);
+    let Some(path) = path else {
+        bytes.resize(152, 0);
+        return bytes;
+    };
+    let state = match path.state {
+        PathState::Active => 2,
+        PathState::Inactive => 0,
+        PathState::PotentiallyFailed => 1,
+        _ => 3,
+    };
+    let millis = |time: Duration| time.as_millis() as u32;
+    bytes.extend(words(&[
+        state,
+        path.cwnd as u32,
+        path.srtt.map_or(0, millis),
+        millis(path.rto),
+        1500,
+    ]));
+    bytes
+}
+
+/// `sctp_status`.
+fn status(engine: &Engine, socket: &Socket, number: u32) -> Outcome {
+    const COOKIE_WAIT: u32 = 2;
+    const ESTABLISHED: u32 = 4;
+    const SHUTDOWN_PENDING: u32 = 5;
+    const SHUTDOWN_RECEIVED: u32 = 7;
+    let (number, association) = engine.association_of(socket, number)?;
+    let (number, paths) = engine.paths_of(socket, number).map(|(_, paths)| (number, paths))?;
+    let state = match association {
+        Association { is_closing: true, .. } => SHUTDOWN_PENDING,
+        Association { peer_has_ended: true, .. } => SHUTDOWN_RECEIVED,
+        Association { streams: None, .. } => COOKIE_WAIT,
+        _ => ESTABLISHED,
+    };
+    let (outbound, inbound) = association.streams.unwrap_or((0, 0));
+    let in_flight: u32 = paths.iter().map(|path| path.packets_in_flight).sum();
+    let config = &socket.settings.config;
+    let mut bytes = words(&[number, state, config.receive_buffer_bytes as u32]);
+    for count in [in_flight.min(65_535) as u16, 0, inbound, outbound] {
+        bytes.extend(count.to_ne_bytes());
+    }
+    bytes.extend(words(&[socket.settings.fragment_bytes()]));
+    bytes.extend(path_info(engine, number, paths.iter().find(|path| path.is_primary)));
+    Ok(bytes)
+}
+
+/// `sctp_getaddrs`.
+fn addresses_of(engine: &Engine, socket: &Socket, number: u32, of_peer: bool) -> Outcome {
+    let (number, mut all) = match engine.paths_of(socket, number) {
+        Ok((number, paths)) if of_peer => {
+            let remote = |path: &PathStatistics| with_sctp_port(engine, number, path.remote);
+            (number, paths.iter().map(remote).collect::<Vec<_>>())
+        }
+        Ok((number, paths)) => {
+            let port = engine.associations.get(&number).map_or(0, |known| known.port);
+            (number, paths.iter().map(|path| (path.local.ip(), port).into()).collect())
+        }
+        Err(failure) if of_peer => return Err(failure),
+        Err(_) => {
+            let bound = socket.bound.as_ref().ok_or(Failure(EINVAL))?;
+            let any = socket.any();
+            let known = if bound.addresses.is_empty() { &[any][..] } else { &bound.addresses };
+            (0, known.iter().map(|ip| (*ip, bound.port).into()).collect())
+        }
+    };
+    all.sort_unstable();
+    all.dedup();
+    let mut bytes = words(&[number, all.len() as u32]);
+    for address in all {
+        address::write(address::in_family(address, socket.name.is_ipv6), &mut bytes);
+    }
+    Ok(bytes)
+}
+
+/// Options whose value is what was set.
+fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
+    let config = &settings.config;
+    let millis = |time: Duration| time.as_millis() as u32;
+    let association = if value.len() >= 4 { u32_at(value, 0) } else { 0 };
+    Ok(match option {
+        name::RTO_INFO => {
+            let rto = &config.recovery.rto;
+            words(&[association, millis(rto.initial), millis(rto.max), millis(rto.min)])
+        }
+        name::ASSOC_INFO => {
+            let mut bytes = words(&[association]);
+            bytes.extend((config.association_max_retrans as u16).to_ne_bytes());
+            bytes.extend(0_u16.to_ne_bytes());
+            bytes.extend(words(&[0, config.receive_buffer_bytes as u32, settings.cookie_life_ms]));
+            bytes
+        }
+        name::INIT_MSG => [
+            config.outbound_streams,
+            config.max_inbound_streams,
+            config.max_init_retransmits as u16,
+            settings.max_init_timeout_ms,
+        ]
+        .iter()
+        .flat_map(|number| number.to_ne_bytes())
+        .collect(),
+        name::PEER_ADDR_PARAMS => {
+            let mut bytes = sized(value, 132)?.to_vec();
+            bytes.extend(words(&[config.heartbeat_interval.map_or(0, millis)]));
+            bytes.extend((config.path_max_retrans as u16).to_ne_bytes());
+            bytes.extend(words(&[config.max_packet_bytes as u32, millis(config.sack_delay)]));
+            bytes
+                .extend(words(&[if config.heartbeat_interval.is_some() { 1 } else { 2 } | 1 << 5]));
+            bytes.resize(156, 0);
+            bytes
+        }
+        name::DEFAULT_SEND_PARAM | name::DEFAULT_SNDINFO => of_send(settings, option, association),
+        name::EVENTS => (0..14).map(|bit| u8::from(settings.events & 1 << bit != 0)).collect(),
+        name::EVENT => {
+            let mut bytes = sized(value, 8)?.to_vec();
+            bytes[6] = u8::from(settings.events & 1 << (u16_at(value, 4) & 0xF) != 0);
+            bytes
+        }
+        name::MAX_SEG if value.len() >= 8 => words(&[association, settings.max_segment]),
+        name::MAX_SEG => words(&[settings.max_segment]),
+        name::DELAYED_SACK if value.len() >= 12 => {
+            words(&[association, millis(config.sack_delay), config.sack_every.into()])
+        }
+        name::DELAYED_SACK => words(&[association, millis(config.sack_delay)]),
+        name::CONTEXT | name::MAX_BURST => {
+            let default = if option == name::MAX_BURST { 4 } else { 0 };
+            let kept = settings.kept.get(&option).copied().unwrap_or(default);
+            if value.len() >= 8 { words(&[association, kept]) } else { words(&[kept]) }
+        }
+        name::REMOTE_UDP_PORT => {
+            let mut bytes = sized(value, 136)?.to_vec();
+            bytes[132..134].copy_from_slice(&settings.peer_port.to_be_bytes());
+            bytes
+        }
+        _ => return Err(Failure(ENOPROTOOPT)),
+    })
+}
+
+/// `sctp_sndrcvinfo`, or `sctp_sndinfo`.
+fn of_send(settings: &Settings, option: i32, association: u32) -> Vec<u8> {
+    let send = &settings.send;
+    let mut bytes = send.stream.to_ne_bytes().to_vec();
+    if option == name::DEFAULT_SNDINFO {
+        bytes.extend(send.flags.to_ne_bytes());
+        bytes.extend(words(&[send.ppid, send.context, association]));
+    } else {
+        bytes.extend([0; 2]);
+        bytes.extend(send.flags.to_ne_bytes());
+        bytes.extend([0; 2]);
+        bytes.extend(words(&[send.ppid, send.context, send.time_to_live, 0, 0, association]));
+    }
+    bytes
+}

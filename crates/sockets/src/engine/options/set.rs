@@ -1,0 +1,275 @@
+//! Options that are set.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
+
+use super::super::notifications::Type;
+use super::super::option_names as name;
+use super::super::settings::Settings;
+use super::super::{Engine, Failure, Outcome};
+use super::{KEPT, assoc_value, int, sized, u16_at, u32_at};
+use crate::protocol::{IPPROTO_SCTP, address, bytes_at};
+
+/// The longest delay of SACKs (RFC 9260 §6.2).
+const MAX_SACK_DELAY_MS: u32 = 500;
+
+/// Where the value of an option has the number of an association; `None` if it has none.
+const fn association_at(option: i32, length: usize) -> Option<usize> {
+    match option {
+        name::RTO_INFO
+        | name::ASSOC_INFO
+        | name::PRIMARY_ADDR
+        | name::PEER_ADDR_PARAMS
+        | name::DELAYED_SACK
+        | name::EVENT
+        | name::REMOTE_UDP_PORT => Some(0),
+        name::MAX_SEG | name::CONTEXT | name::MAX_BURST if length >= 8 => Some(0),
+        name::DEFAULT_SEND_PARAM => Some(28),
+        name::DEFAULT_SNDINFO => Some(12),
+        _ => None,
+    }
+}
+
+impl Engine {
+    /// Sets an option; the value is what the library is to remember of the socket.
+    pub(in super::super) fn set_option(
+        &mut self,
+        socket: u64,
+        (level, option): (i32, i32),
+        value: &[u8],
+    ) -> Outcome {
+        /// The greatest number that does not name an association (`SCTP_ALL_ASSOC`).
+        const ALL_ASSOCIATIONS: u32 = 2;
+        let this = self.sockets.get(&socket).ok_or(Failure(EINVAL))?;
+        if level == IPPROTO_SCTP {
+            if option == name::AUTO_CLOSE && this.is_one_to_one() {
+                return Err(Failure(EOPNOTSUPP));
+            }
+            // One-to-one sockets do not look at the number.
+            if let Some(at) = association_at(option, value.len()).filter(|_| !this.is_one_to_one())
+            {
+                let association = u32_at(value, at);
+                let is_own = this.associations.contains(&association);
+                if association > ALL_ASSOCIATIONS && !is_own && value.len() >= at + 4 {
+                    return Err(Failure(EINVAL));
+                }
+            }
+            match option {
+                name::PRIMARY_ADDR => return set_primary(self, socket, sized(value, 132)?),
+                name::PEER_ADDR_PARAMS => check_path_address(self, socket, value)?,
+                _ => {}
+            }
+        }
+        let this = self.sockets.get_mut(&socket).ok_or(Failure(EINVAL))?;
+        match level {
+            SOL_SOCKET => set_of_socket(&mut this.settings, option, value)?,
+            IPPROTO_SCTP => set_of_sctp(&mut this.settings, option, value)?,
+            _ => return Err(Failure(ENOPROTOOPT)),
+        };
+        Ok(this.settings.marks().to_number().to_ne_bytes().to_vec())
+    }
+}
+
+/// `sctp_prim`: the path of new data.
+fn set_primary(engine: &mut Engine, socket: u64, value: &[u8]) -> Outcome {
+    let this = engine.sockets.get(&socket).ok_or(Failure(EINVAL))?;
+    let (wanted, _) = address::parse(&value[4..]).ok_or(Failure(EINVAL))?;
+    let (number, path) = engine.path_to(this, u32_at(value, 0), wanted)?;
+    let known = engine.associations.get(&number).ok_or(Failure(EINVAL))?;
+    let (port, id, now) = (known.port, known.id, engine.now);
+    let port = engine.ports.touch(port).ok_or(Failure(EINVAL))?;
+    port.endpoint.set_primary(now, id, path).map_err(|_| Failure(EINVAL))?;
+    Ok(Vec::new())
+}
+
+/// Fails if the value of `SCTP_PEER_ADDR_PARAMS` names an association and an address that is not its peer's.
+fn check_path_address(engine: &Engine, socket: u64, value: &[u8]) -> Result<(), Failure> {
+    let this = engine.sockets.get(&socket).ok_or(Failure(EINVAL))?;
+    let value = sized(value, 132)?;
+    let is_named =
+        |(address, _): &(SocketAddr, usize)| !address.ip().to_canonical().is_unspecified();
+    let named = address::parse(&value[4..]).filter(is_named);
+    let Some((address, _)) = named else { return Ok(()) };
+    let is_connected = !this.is_one_to_one() || this.association.is_some();
+    if is_connected { engine.path_to(this, u32_at(value, 0), address).map(drop) } else { Ok(()) }
+}
+
+fn set_of_socket(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(), Failure> {
+    match option {
+        libc::SO_LINGER => {
+            let value = sized(value, 8)?;
+            settings.aborts_on_close = u32_at(value, 0) != 0 && u32_at(value, 4) == 0;
+        }
+        // As the kernel, which doubles what is set.
+        libc::SO_RCVBUF => settings.set_receive_buffer((int(value)? as usize).saturating_mul(2)),
+        libc::SO_SNDBUF => settings.set_send_buffer((int(value)? as usize).saturating_mul(2)),
+        _ => return Err(Failure(ENOPROTOOPT)),
+    }
+    Ok(())
+}
+
+fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(), Failure> {
+    if KEPT.iter().any(|(kept, _)| *kept == option) {
+        settings.kept.insert(option, int(value)?);
+        return Ok(());
+    }
+    match option {
+        name::RTO_INFO => return set_rto(settings, sized(value, 16)?),
+        name::INIT_MSG => return set_init(settings, sized(value, 8)?),
+        name::ASSOC_INFO => {
+            let most = u16_at(sized(value, 20)?, 4);
+            if most != 0 {
+                settings.config.association_max_retrans = most.into();
+            }
+            if u32_at(value, 16) != 0 {
+                settings.cookie_life_ms = u32_at(value, 16);
+            }
+        }
+        name::PEER_ADDR_PARAMS => return set_path(settings, value),
+        name::DEFAULT_SEND_PARAM => {
+            let value = sized(value, 32)?;
+            let send = &mut settings.send;
+            (send.stream, send.flags) = (u16_at(value, 0), u16_at(value, 4));
+            (send.ppid, send.context) = (u32_at(value, 8), u32_at(value, 12));
+            send.time_to_live = u32_at(value, 16);
+        }
+        name::DEFAULT_SNDINFO => {
+            let value = sized(value, 16)?;
+            let send = &mut settings.send;
+            (send.stream, send.flags) = (u16_at(value, 0), u16_at(value, 2));
+            (send.ppid, send.context) = (u32_at(value, 4), u32_at(value, 8));
+        }
+        name::EVENTS => {
+            if value.is_empty() || value.len() > 16 {
+                return Err(Failure(EINVAL));
+            }
+            let bits = value.iter().zip(0..).map(|(&byte, bit)| u16::from(byte != 0) << bit);
+            settings.events = bits.fold(0, |all, bit| all | bit);
+        }
+        name::EVENT => {
+            let value = sized(value, 8)?;
+            let number = u16_at(value, 4);
+            if !(Type::DataIo as u16..=Type::SendFailedEvent as u16).contains(&number) {
+                return Err(Failure(EINVAL));
+            }
+            let bit = 1 << (number & 0xF);
+            settings.events =
+                if value[6] == 0 { settings.events & !bit } else { settings.events | bit };
+        }
+        name::MAX_SEG => settings.max_segment = assoc_value(value)?.min(65_535),
+        name::DELAYED_SACK => return set_delayed_sack(settings, value),
+        name::CONTEXT | name::MAX_BURST => {
+            let value = assoc_value(value)?;
+            settings.kept.insert(option, value);
+        }
+        name::REMOTE_UDP_PORT => {
+            let port = u16::from_be_bytes(bytes_at(sized(value, 136)?, 132));
+            if port == 0 {
+                // Without encapsulation there would be no way to send.
+                return Err(Failure(EOPNOTSUPP));
+            }
+            settings.peer_port = port;
+        }
+        _ => return Err(Failure(ENOPROTOOPT)),
+    }
+    Ok(())
+}
+
+/// `sctp_initmsg`.
+fn set_init(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
+    let or = |at: usize, default: u16| match u16_at(value, at) {
+        0 => default,
+        number => number,
+    };
+    let config = &mut settings.config;
+    config.outbound_streams = or(0, config.outbound_streams);
+    config.max_inbound_streams = or(2, config.max_inbound_streams);
+    config.max_init_retransmits = or(4, config.max_init_retransmits as u16).into();
+    settings.max_init_timeout_ms = or(6, settings.max_init_timeout_ms);
+    Ok(())
+}
+
+/// `sctp_sack_info`, or the `sctp_assoc_value` that it was before.
+fn set_delayed_sack(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
+    let (delay, every) = match value.len() {
+        12.. => (u32_at(value, 4), u32_at(value, 8)),
+        8.. => (u32_at(value, 4), 0),
+        _ => return Err(Failure(EINVAL)),
+    };
+    if delay > MAX_SACK_DELAY_MS {
+        return Err(Failure(EINVAL));
+    }
+    if every != 0 {
+        settings.config.sack_every = every.min(255) as u8;
+    }
+    // A SACK for every packet needs no delay, and 0 changes none.
+    if delay != 0 && every != 1 {
+        settings.set_sack_delay(delay);
+    }
+    Ok(())
+}
+
+fn set_rto(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
+    let mut rto = settings.config.recovery.rto.clone();
+    let millis = |at: usize, before: Duration| match u32_at(value, at) {
+        0 => before,
+        number => Duration::from_millis(number.into()),
+    };
+    rto.initial = millis(4, rto.initial);
+    rto.max = millis(8, rto.max);
+    rto.min = millis(12, rto.min);
+    let before = std::mem::replace(&mut settings.config.recovery.rto, rto);
+    if settings.config.validate().is_err() {
+        settings.config.recovery.rto = before;
+        return Err(Failure(EINVAL));
+    }
+    Ok(())
+}
+
+/// `sctp_paddrparams`, for the paths of associations to come.
+fn set_path(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
+    const HEARTBEATS: u32 = 1;
+    const NO_HEARTBEATS: u32 = 2;
+    const HEARTBEAT_NOW: u32 = 1 << 2;
+    const MTU_DISCOVERY: u32 = 1 << 3;
+    const SACK_DELAY: u32 = 1 << 5;
+    const NO_SACK_DELAY: u32 = 1 << 6;
+    // A flag beside the one that says the opposite.
+    const OPPOSITES: [u32; 3] = [
+        HEARTBEATS | NO_HEARTBEATS,
+        MTU_DISCOVERY | MTU_DISCOVERY << 1,
+        SACK_DELAY | NO_SACK_DELAY,
+    ];
+    const LEAST_MTU: u32 = 512;
+    // With and without the members of RFC 6458 §8.1.12 that came later.
+    if ![152, 156].contains(&value.len()) {
+        return Err(Failure(EINVAL));
+    }
+    let (mtu, sack_delay, flags) = (u32_at(value, 138), u32_at(value, 142), u32_at(value, 146));
+    let has_opposites = OPPOSITES.iter().any(|both| flags & both == *both);
+    // A HEARTBEAT now is for an association.
+    let is_futile = flags & HEARTBEAT_NOW != 0 && u32_at(value, 0) == 0;
+    if has_opposites || is_futile || sack_delay > MAX_SACK_DELAY_MS || (mtu != 0 && mtu < LEAST_MTU)
+    {
+        return Err(Failure(EINVAL));
+    }
+    let config = &mut settings.config;
+    if flags & NO_HEARTBEATS != 0 {
+        config.heartbeat_interval = None;
+    } else if flags & HEARTBEATS != 0 {
+        let interval = Duration::from_millis(u32_at(value, 132).into());
+        config.heartbeat_interval = Some(match interval {
+            Duration::ZERO => config.heartbeat_interval.unwrap_or(Duration::from_secs(30)),
+            interval => interval,
+        });
+    }
+    if u16_at(value, 136) != 0 {
+        config.path_max_retrans = u16_at(value, 136).into();
+    }
+    if flags & SACK_DELAY != 0 {
+        settings.set_sack_delay(sack_delay);
+    }
+    Ok(())
+}
