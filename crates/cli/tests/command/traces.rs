@@ -70,7 +70,7 @@ fn a_capture_is_analysed() {
     assert_eq!(one["directions"].as_array().unwrap().len(), 2);
     run(&format!("{command} --flow 9")).assert_failed(2, "there is no flow 9");
     run(&format!("trace analyse {}", bundled("ssh.csv.gz")))
-        .assert_failed(1, "only pcap and pcapng files have packets");
+        .assert_failed(5, "only pcap and pcapng files have packets");
 }
 
 #[test]
