@@ -469,11 +469,11 @@ mod tests {
             state = after(state, decision);
         }
         let arrived = sent.iter().flatten().any(|&(is_copy, arrived, _)| is_copy && arrived);
-        while !arrived {
+        // Late, it is sent until it arrives.
+        let mut is_there = arrived;
+        while !is_there {
             cost += plan.prices.packet;
-            if !rng.chance(loss) {
-                break;
-            }
+            is_there = !rng.chance(loss);
         }
         (cost, !arrived)
     }

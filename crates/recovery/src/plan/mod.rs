@@ -146,7 +146,9 @@ impl Planner {
     /// Everything up to `cumulative` is acknowledged.
     pub(crate) fn on_cumulative(&mut self, cumulative: u64) {
         let Some(plans) = &mut self.0 else { return };
-        while plans.units.pop_front_if(|first| first.unit <= cumulative).is_some() {}
+        while plans.units.front().is_some_and(|first| first.unit <= cumulative) {
+            plans.units.pop_front();
+        }
     }
 
     /// Nothing is outstanding any more.

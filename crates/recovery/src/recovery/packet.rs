@@ -286,7 +286,7 @@ impl OpenPacket {
             return false;
         }
         let may_copy = Redundancy::may_copy(group, state);
-        if !may_copy && !(plan.is_bundling() && state.is_thin(group)) {
+        if !(may_copy || plan.is_bundling() && state.is_thin(group)) {
             return false;
         }
         let place = (self.path, group);
