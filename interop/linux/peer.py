@@ -171,7 +171,7 @@ def program_line(chosen, others, build):
 
 
 def init_script(wires, line, work):
-    """What the kernel runs instead of an init system; the root is the host's, read-only."""
+    """The init process of the kernel; the root is the host's, read-only."""
     folder = pathlib.Path(sorted(glob.glob(MODULES))[-1])
     modules = [folder / f"{name}.ko" for name in MODULE_NAMES]
     lines = ["#!/bin/bash", "export PATH=/usr/sbin:/usr/bin:/sbin:/bin",

@@ -523,6 +523,11 @@ impl Applications<'_> {
                 // "Cookie received while shutting down".
                 assert!(code == 10 || is_unknown, "the peer reports error {code}: {known:?}");
             }
+            Event::Infeasible { achievable_ppm } => {
+                let thin = &self.plan.configs[side.host].association.recovery.thin;
+                let asked = thin.deadline.map_or(0.0, |deadline| deadline.probability());
+                assert!(f64::from(achievable_ppm) < 1e6 * asked, "{asked} can be had: {event:?}");
+            }
             Event::PeerShutdown | Event::PeerResetStreams(_) => {}
             Event::PeerAddressAdded { .. }
             | Event::PeerAddressDeleted { .. }

@@ -72,7 +72,7 @@ impl Prices {
     }
 }
 
-/// What a plan costs, per message, and the share of messages that are late.
+/// The cost of a plan per message, and the share of messages that are late.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Outlay {
     /// Beyond the first packet of each message.
@@ -187,7 +187,7 @@ fn instants(messages: &Messages, within: Duration) -> Option<Vec<Instant>> {
     Some(times.iter().map(instant).collect())
 }
 
-/// What the sender knows of a message that is not acknowledged.
+/// The sender's knowledge of a message that is not acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct State {
     /// The next instant of a decision.
@@ -208,7 +208,7 @@ impl State {
     }
 }
 
-/// What is sent at an instant.
+/// A decision at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Decision {
     packets: u32,

@@ -39,7 +39,7 @@ const TOLERANCE: f64 = 1.25;
 pub struct Due {
     /// When the peer must have it.
     pub at: Instant,
-    /// What was asked for.
+    /// The deadline as requested.
     pub deadline: Deadline,
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct RoundTrip {
 }
 
 impl RoundTrip {
-    /// How long a packet takes at most: half of the mean round trip, and what the timeout adds for jitter.
+    /// The most time that a packet takes: half of the mean round trip, and what the timeout adds for jitter.
     fn one_way(self) -> Duration {
         self.mean / 2 + self.timeout.saturating_sub(self.mean).min(self.mean / 2)
     }
 }
 
-/// What redundant copies may cost, as shares of what is new.
+/// The budget of redundant copies, as shares of new data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Budget {
     pub(crate) packets: f64,
@@ -109,7 +109,7 @@ struct Plans {
     achievable: Option<f64>,
 }
 
-/// What happens, and what is to be done.
+/// Events, and the decisions that follow.
 impl Planner {
     /// Whether some unit has a deadline.
     pub(crate) fn is_any(&self) -> bool {
@@ -357,7 +357,7 @@ impl Chances {
     }
 }
 
-/// What the transmissions that are wanted leave.
+/// The probability of loss that remains after the planned transmissions.
 fn mixed(p: f64, wanted: &Wanted) -> f64 {
     let left = p.powi(wanted.transmissions.into());
     left * (1.0 - wanted.share_of_one_more * (1.0 - p))

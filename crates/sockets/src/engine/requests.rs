@@ -21,7 +21,7 @@ use crate::protocol::request::{ANSWER_BYTES, MAX_BODY_BYTES, REQUEST_BYTES, Requ
 const MAX_REQUESTS: usize = 4096;
 /// Requests that wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// Connections accepted in one round: other users can connect as often as they like, only to be refused.
+/// Connections accepted in one round: connections of other users are refused, but each takes time.
 const ACCEPTED_PER_ROUND: usize = 64;
 
 #[derive(Debug)]
@@ -29,7 +29,7 @@ enum Connection {
     /// Its request is to be read, or its answer to be sent.
     Request(OwnedFd),
     /// Readable once the program has ended.
-    Program(OwnedFd),
+    Program(#[expect(dead_code, reason = "epoll watches it while it is held")] OwnedFd),
 }
 
 /// See the module.
@@ -160,21 +160,18 @@ impl Engine {
             }
         }
     }
+}
 
+impl Requests {
     /// Stays until the process has ended.
-    pub(super) fn register(&mut self, process: i32) -> Outcome {
+    pub(super) fn register(&mut self, epoll: &OwnedFd, process: i32) -> Outcome {
         let failed = super::Failure(libc::ESRCH);
         let process = Pid::from_raw(process).ok_or(failed)?;
         let program = pidfd_open(process, PidfdFlags::empty())?;
-        let token = self.requests.insert(Connection::Program(program));
-        if let Some(Connection::Program(program)) = self.requests.connections.get(&token) {
-            let added = epoll::add(&self.epoll, program, EventData::new_u64(token), EventFlags::IN);
-            if let Err(error) = added {
-                self.requests.connections.remove(&token);
-                return Err(error.into());
-            }
-        }
-        self.requests.programs += 1;
+        let token = EventData::new_u64(self.last_token + 1);
+        epoll::add(epoll, &program, token, EventFlags::IN)?;
+        self.insert(Connection::Program(program));
+        self.programs += 1;
         Ok(Vec::new())
     }
 }
@@ -246,7 +243,7 @@ mod tests {
         assert!(!is_at_rest(&engine), "the listener is watched again");
     }
 
-    /// A program that sends to nobody and never receives, while the engine takes what it sends.
+    /// A program that sends without an association and never receives, while the engine takes what it sends.
     #[test]
     fn errors_that_are_not_read_are_bounded() {
         let mut engine = engine();

@@ -82,7 +82,7 @@ def _verdict(claim: dict[str, Any]) -> Verdict:
 
 
 class Results:
-    """What a study has found.
+    """The results of a study.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ def _is_path(name: Path) -> bool:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep costs; ``print(plan)`` shows it in a sentence.
+    """The cost of a sweep; ``print(plan)`` shows it in a sentence.
 
     Attributes
     ----------
