@@ -83,8 +83,8 @@ pub struct Outlay {
 
 /// The least cost, beyond that of the first packet of each message, of any sender in this model that meets `deadline`.
 ///
-/// `None` if the deadline is shorter than the delay, if [`MAX_UNRESOLVED`] copies at once do not suffice, or if there are more than
-/// [`MAX_INSTANTS`] instants of decisions.
+/// `None` if the deadline is shorter than the delay, if six copies at once do not suffice, or if there are more than
+/// 32 instants of decisions.
 ///
 /// ```
 /// use std::time::Duration;

@@ -70,7 +70,7 @@ impl AdviceRow {
 }
 
 impl Advice {
-    /// Reads the page of a [`Question::study`]. Recommended is the profile with the lowest 99.9th percentile of latency among
+    /// Reads the page of a [`Question::study`](super::Question::study). Recommended is the profile with the lowest 99.9th percentile of latency among
     /// those that send at most `max_cost` times the bytes of the standard one; of those within 5 % of the lowest, the one
     /// that sends the fewest bytes.
     #[must_use]
