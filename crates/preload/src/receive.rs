@@ -18,7 +18,7 @@ use crate::ancillary::Control;
 use crate::raw::{self, Address};
 use crate::{Errno, Outcome, descriptor};
 
-/// `MSG_NOTIFICATION` (RFC 6458 §5.3.1, Linux's number).
+/// `MSG_NOTIFICATION` (RFC 6458 §4.1.8, Linux's number).
 const MSG_NOTIFICATION: c_int = 0x8000;
 
 /// A message, or a part of one.

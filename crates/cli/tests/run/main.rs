@@ -237,9 +237,13 @@ fn the_engine_is_no_child_of_the_program_and_has_none_of_its_descriptors() {
     let mut first = shell.stdout(Stdio::piped()).spawn().expect("sh");
     assert!(first.wait().expect("it ends").success());
     let _other = Running(other.spawn().expect("the binary runs"));
-    let mut text = String::new();
     let mut pipe = first.stdout.take().expect("piped");
-    std::io::Read::read_to_string(&mut pipe, &mut text).expect("it ends");
+    let (done, end) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let read = std::io::Read::read_to_string(&mut pipe, &mut String::new());
+        done.send(read.is_ok())
+    });
+    assert_eq!(end.recv_timeout(Duration::from_secs(60)), Ok(true), "the engine holds the pipe");
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub struct Outlay {
 /// };
 /// assert_eq!(percent(60, 0.99), 85.3); // Two packets at once for most messages.
 /// assert_eq!(percent(160, 0.999), 16.0); // One, and then one or two.
-/// assert_eq!(percent(260, 0.999), 10.7); // Twice one.
+/// assert_eq!(percent(260, 0.999), 10.5); // One after each round trip without an ACK.
 /// ```
 #[must_use]
 pub fn least_cost(messages: &Messages, deadline: &Deadline, prices: &Prices) -> Option<Outlay> {

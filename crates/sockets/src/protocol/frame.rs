@@ -7,7 +7,7 @@ use super::{address, bytes_at};
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 64;
 /// The largest payload of a message between engine and program; a larger one comes in parts, as in a partial delivery
-/// (RFC 6458 §3.2.3).
+/// (RFC 6458 §8.1.21).
 pub const MAX_PART_BYTES: usize = 128 * 1024;
 
 /// The kind of a message.
