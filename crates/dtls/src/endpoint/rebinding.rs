@@ -32,7 +32,8 @@ impl Endpoint {
         let candidates: Vec<usize> =
             self.secured.range(ports).map(|(_, &index)| index).take(MAX_TRIED).collect();
         for index in candidates {
-            if !self.connections[index].trials.take(now) {
+            // A connection has several addresses, and may have ended with the trial at another one.
+            if !self.connections.get_mut(index).is_some_and(|it| it.trials.take(now)) {
                 continue;
             }
             let belongs = self.advance_from(now, index, route, |connection| {
