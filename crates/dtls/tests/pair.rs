@@ -358,6 +358,26 @@ fn a_client_goes_on_after_its_nat_has_forgotten_its_port() {
     assert!(pair.server().endpoint.statistics().discarded > 0);
 }
 
+/// Its last record comes from a port that is new again.
+#[test]
+fn a_client_whose_port_has_changed_several_times_ends_its_connection() {
+    let client = trusting(1, 2).idle_limit(Duration::from_secs(1));
+    let mut pair = Pair::new(client, trusting(2, 1));
+    pair.connect();
+    for seen_at in ["192.0.2.1:4001", "192.0.2.1:4002"] {
+        pair.client_seen_at = seen_at;
+        pair.echo(seen_at.as_bytes());
+    }
+    let (now, id) = (pair.now, pair.client().association.unwrap());
+    pair.client().endpoint.sctp_mut().shutdown(now, id);
+    assert!(pair.run(LONG, |pair| pair.ends.iter().all(|end| end.closed.is_some())));
+    assert_eq!(pair.server().endpoint.connection_count(), 1, "the server keeps it longer");
+    pair.client_seen_at = "192.0.2.1:4003";
+    pair.run(Duration::from_secs(3), |_| false);
+    assert_eq!(pair.client().endpoint.connection_count(), 0);
+    assert_eq!(pair.server().endpoint.connection_count(), 0);
+}
+
 /// Records from unknown ports are tried with the connections of their IP address, within a rate.
 #[test]
 fn a_flood_from_unknown_ports_is_not_decrypted_without_limit() {

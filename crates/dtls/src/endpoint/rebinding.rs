@@ -29,11 +29,14 @@ impl Endpoint {
             return;
         };
         let ports = SocketAddr::new(ip, 0)..=SocketAddr::new(ip, u16::MAX);
-        let candidates: Vec<usize> =
-            self.secured.range(ports).map(|(_, &index)| index).take(MAX_TRIED).collect();
+        // A connection has several addresses; it is tried at the latest one, and so once.
+        let is_latest = |&(address, &index): &(&SocketAddr, &usize)| {
+            self.connections[index].route.remote == *address
+        };
+        let found = self.secured.range(ports).filter(is_latest);
+        let candidates: Vec<usize> = found.map(|(_, &index)| index).take(MAX_TRIED).collect();
         for index in candidates {
-            // A connection has several addresses, and may have ended with the trial at another one.
-            if !self.connections.get_mut(index).is_some_and(|it| it.trials.take(now)) {
+            if !self.connections[index].trials.take(now) {
                 continue;
             }
             let belongs = self.advance_from(now, index, route, |connection| {
