@@ -29,6 +29,8 @@ pub(crate) struct LossDetector {
     /// The deadline of the timer (of RACK, or of Early Fast Retransmit) of each path that ever had one; far
     /// in the future if it is not armed.
     timers: Box<[Instant]>,
+    /// Whether Early Fast Retransmit is on.
+    is_early: bool,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
@@ -65,7 +67,13 @@ impl LossDetector {
             LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
         };
         let tolerance = Tolerance::new(threshold, reordering.percentile());
-        Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
+        Self {
+            kind,
+            timers: Box::default(),
+            is_early: detection.is_early(),
+            duplicates: DuplicateAcks::default(),
+            tolerance,
+        }
     }
 
     /// Adds a path; `paths` is their number, the new one included.
@@ -232,7 +240,7 @@ impl LossDetector {
             Kind::DuplicateAcks => return None,
         }
         // The transmission of a unit with redundant copies that arrived is unknown.
-        if !self.tolerance.is_adaptive() || acked.is_copied || !(is_late || reports.is_some()) {
+        if !(is_late || reports.is_some()) || acked.is_copied || !self.tolerance.is_adaptive() {
             return None;
         }
         let late =
@@ -358,9 +366,17 @@ impl LossDetector {
         expired_early(now, path, state)
     }
 
-    /// Arms the timer of Early Fast Retransmit.
-    pub(crate) fn arm_early<P>(&mut self, path: u8, state: &State<P>) {
-        self.arm(path, early_deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
+    /// Whether the timer is that of Early Fast Retransmit.
+    pub(crate) const fn is_early(&self) -> bool {
+        self.is_early
+    }
+
+    /// Recomputes when the timer of Early Fast Retransmit expires, if that is on.
+    #[inline]
+    pub(crate) fn renew<P>(&mut self, path: u8, state: &State<P>) {
+        if self.is_early {
+            self.arm(path, early_deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
+        }
     }
 
     /// A unit that may be lost, to be sent in a recovery that has nothing declared lost and nothing new to

@@ -226,12 +226,6 @@ impl SpuriousDetection {
 
 /// Acknowledgements.
 impl SpuriousDetection {
-    /// Called before an acknowledgement is processed.
-    pub(crate) fn begin_ack(&mut self) {
-        let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
-        paths.for_each(|path| path.has_acked_original = false);
-    }
-
     /// Called when a unit last sent over `path` is acknowledged that was declared lost and waited to be
     /// retransmitted. If it had been sent once, its original has arrived; otherwise the transmission that
     /// arrived is unknown.
@@ -292,6 +286,7 @@ impl SpuriousDetection {
     pub(crate) fn end_ack(&mut self) {
         if let Some(detectors) = &mut self.0 {
             detectors.has_seen_duplicates |= std::mem::take(&mut detectors.has_duplicate);
+            detectors.paths.iter_mut().for_each(|path| path.has_acked_original = false);
         }
     }
 }
