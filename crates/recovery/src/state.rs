@@ -315,7 +315,7 @@ impl<P> State<P> {
 
     /// Updates the share of each path in the rate of all paths in use, for coupled windows.
     pub(crate) fn couple_windows(&mut self) {
-        if self.config.sctp.cmt.coupling != Coupling::None && self.uses_all_paths() {
+        if self.uses_all_paths() && self.config.sctp.cmt.coupling != Coupling::None {
             self.paths.couple_windows();
         }
     }

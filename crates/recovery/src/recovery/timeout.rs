@@ -10,7 +10,7 @@ use super::LossRecovery;
 use crate::RecoveryConfig;
 use crate::RetransmissionDestination;
 use crate::congestion::TimedOut;
-use crate::loss::LossDetector;
+use crate::loss::expired_early;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
 use crate::redundancy::Lack;
@@ -272,7 +272,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// Early Fast Retransmit: everything that could have been acknowledged by now is declared lost; no slow
     /// start.
     fn retransmit_early(&mut self, path: u8) {
-        let late = LossDetector::expired_early(self.now, path, &self.recovery.state);
+        let late = expired_early(self.now, path, &self.recovery.state);
         for &packet in &late {
             for number in self.recovery.state.outstanding.in_flight_in(packet) {
                 let unit = self.recovery.state.outstanding.unit(number);

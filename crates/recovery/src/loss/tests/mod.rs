@@ -2,6 +2,7 @@
 
 mod duplicate_acks;
 mod early;
+mod missing_reports;
 
 use rexmit_core::trace::SendCause;
 
@@ -413,9 +414,9 @@ fn the_early_timer_runs_for_the_oldest_while_the_window_is_not_used_up() {
     d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(260));
     let numbers = |due: Vec<PacketNumber>| due.into_iter().map(|it| it.0).collect::<Vec<_>>();
-    assert_eq!(numbers(LossDetector::expired_early(AT(259), 0, &d.state)), []);
-    assert_eq!(numbers(LossDetector::expired_early(AT(260), 0, &d.state)), [0]);
-    assert_eq!(numbers(LossDetector::expired_early(AT(270), 0, &d.state)), [0, 1]);
+    assert_eq!(numbers(expired_early(AT(259), 0, &d.state)), []);
+    assert_eq!(numbers(expired_early(AT(260), 0, &d.state)), [0]);
+    assert_eq!(numbers(expired_early(AT(270), 0, &d.state)), [0, 1]);
     // A retransmission waits for T3-rtx.
     d.state.outstanding.lose(1, SendCause::Early);
     d.state.resend(AT(260), 0, 1, SendCause::Early);
