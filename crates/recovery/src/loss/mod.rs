@@ -126,7 +126,7 @@ impl LossDetector {
     /// Releases memory that is not in use, with nothing outstanding.
     pub(crate) fn release_memory(&mut self) {
         if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.clear();
+            missing.overtaken.clear();
         }
     }
 
@@ -156,7 +156,7 @@ impl LossDetector {
     /// Called before an acknowledgement is processed.
     pub(crate) fn begin_ack(&mut self) {
         if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.begin_ack();
+            missing.paths.iter_mut().for_each(|path| path.highest_newly_acked = 0);
         }
     }
 
@@ -171,10 +171,10 @@ impl LossDetector {
     /// goes on counting reports of it.
     pub(crate) fn on_judged(&mut self, unit: u64) {
         let Kind::MissingReports(missing) = &mut self.kind else { return };
-        if self.tolerance.is_adaptive() {
-            missing.judge(unit);
-        } else {
+        if !self.tolerance.is_adaptive() {
             missing.forget(unit);
+        } else if let Some(known) = missing.overtaken.get_mut(&unit) {
+            known.is_judged = true;
         }
     }
 
@@ -260,7 +260,9 @@ impl LossDetector {
     /// Called when every unit up to `cumulative` is acknowledged.
     pub(crate) fn on_advanced(&mut self, cumulative: u64) {
         if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.forget_through(cumulative);
+            while missing.overtaken.first_key_value().is_some_and(|(&unit, _)| unit <= cumulative) {
+                missing.overtaken.pop_first();
+            }
         }
     }
 
@@ -392,7 +394,9 @@ impl LossDetector {
     /// The threshold that would have waited for `unit` so far; zero if nothing above has arrived.
     pub(crate) fn needed_so_far<P>(&self, unit: u64, state: &State<P>) -> u16 {
         let above = match &self.kind {
-            Kind::MissingReports(missing) => missing.reports_in_all(unit),
+            Kind::MissingReports(missing) => {
+                missing.overtaken.get(&unit).map_or(0, Overtaken::in_all)
+            }
             _ => state.outstanding.acknowledged_above(unit),
         };
         if above == 0 { 0 } else { above.saturating_add(1) }
@@ -462,11 +466,6 @@ impl MissingReports {
         self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::default());
     }
 
-    /// Called before an acknowledgement is processed.
-    fn begin_ack(&mut self) {
-        self.paths.iter_mut().for_each(|path| path.highest_newly_acked = 0);
-    }
-
     /// Called when `unit`, which was sent over `path`, is acknowledged. Returns how often it was reported
     /// missing, if it was overtaken.
     fn on_acked(&mut self, unit: u64, path: u8) -> Option<u16> {
@@ -508,30 +507,6 @@ impl MissingReports {
             return None;
         }
         self.overtaken.remove(&unit).as_ref().map(Overtaken::in_all)
-    }
-
-    /// Marks `unit` as declared lost; reports of it are still counted.
-    fn judge(&mut self, unit: u64) {
-        if let Some(known) = self.overtaken.get_mut(&unit) {
-            known.is_judged = true;
-        }
-    }
-
-    /// Stops counting reports of all units up to `cumulative`.
-    fn forget_through(&mut self, cumulative: u64) {
-        while self.overtaken.first_key_value().is_some_and(|(&unit, _)| unit <= cumulative) {
-            self.overtaken.pop_first();
-        }
-    }
-
-    /// Stops counting, because a timeout declared every unit lost.
-    fn clear(&mut self) {
-        self.overtaken.clear();
-    }
-
-    /// How often `unit` was reported missing, over all its transmissions.
-    fn reports_in_all(&self, unit: u64) -> u16 {
-        self.overtaken.get(&unit).map_or(0, Overtaken::in_all)
     }
 
     /// Counts the missing reports of an ACK, and returns the units that reach their threshold, in ascending

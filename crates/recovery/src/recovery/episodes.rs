@@ -84,16 +84,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         };
         for path in self.recovery.state.paths.numbers() {
             let LossRecovery { state, spurious, .. } = &mut *self.recovery;
-            if spurious.judge_by_f_rto(path, &ack, state.outstanding.next_unit() - 1) {
-                self.on_spurious(path, Detector::FRto);
-            }
-            let LossRecovery { state, spurious, .. } = &mut *self.recovery;
-            if spurious.judge_by_timestamp(path, &ack, state) {
-                self.on_spurious(path, Detector::Timestamps);
-            }
-            let LossRecovery { state, spurious, .. } = &*self.recovery;
-            if spurious.judge_by_duplicates(path, state) {
-                self.on_spurious(path, Detector::Duplicates);
+            if let Some(by) = spurious.judge(path, &ack, state) {
+                self.on_spurious(path, by);
             }
             self.trace_threshold(path);
         }

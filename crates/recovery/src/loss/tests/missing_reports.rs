@@ -25,7 +25,7 @@ fn an_acknowledged_unit_is_never_lost() {
     missing.watch(11, 2);
     missing.watch(12, 2);
     missing.forget(12);
-    missing.forget_through(10);
+    missing.forget(10);
     assert_eq!(report(&mut missing, 20), [11]);
 }
 
@@ -38,7 +38,7 @@ fn a_judged_unit_is_counted_on_if_that_is_asked_for() {
     for _ in 0..5 {
         lost.extend(crate::loss::report(&mut missing.overtaken, 20, true, |_| Some((1, 3))));
     }
-    assert_eq!((&lost[..], missing.reports_in_all(10)), (&[10][..], 5));
+    assert_eq!((&lost[..], missing.overtaken[&10].in_all()), (&[10][..], 5));
     missing.watch(10, 0); // It was retransmitted, and may be lost once more.
     (0..3).for_each(|_| {
         lost.extend(crate::loss::report(&mut missing.overtaken, 20, true, |_| Some((1, 3))));
