@@ -661,7 +661,10 @@ impl Association {
             (Timer::Sack, self.inbound.sack_timer()),
             (Timer::WindowProbe, self.out.probe_timer()),
             (Timer::ReConfig, self.reset.timer()),
-            (Timer::DeadPeer, self.silence.deadline(self.config.dead_after, self.paths.errors)),
+            (
+                Timer::DeadPeer,
+                self.silence.deadline(self.config.failure.dead_after, self.paths.errors),
+            ),
             (Timer::T4, t4),
         ]
     }
@@ -678,7 +681,8 @@ impl Association {
             State::Established => {
                 let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
                 let [sack, probe] = [self.inbound.sack_timer(), self.out.probe_timer()];
-                let death = self.silence.deadline(self.config.dead_after, self.paths.errors);
+                let death =
+                    self.silence.deadline(self.config.failure.dead_after, self.paths.errors);
                 sack.min(probe).min(self.reset.timer()).min(t4).min(death).instant()
             }
             _ => self

@@ -123,12 +123,12 @@ impl Outbound {
     ) -> Self {
         let first = unwrapped_initial_tsn(initial_tsn);
         Self {
-            queue: SendQueue::new(config.scheduling),
+            queue: SendQueue::new(config.streams.scheduling),
             recovery: LossRecovery::new(recovery, first, config.pmdcs()),
             thin_streams: ThinStreams::default(),
             divided: DividedMessages::default(),
             next_message: 0,
-            streams: config.outbound_streams,
+            streams: config.streams.outbound,
             peer_window: PeerWindow { a_rwnd: 0, buffer: 0 },
             max_fragment: config.max_fragment(),
             outstanding_bytes: 0,
@@ -330,7 +330,7 @@ impl Outbound {
         message: OutboundMessage,
     ) -> Result<MessageId, SendError> {
         let len = message.payload.len();
-        let limit = self.config.max_message_bytes;
+        let limit = self.config.messages.max_bytes;
         if message.stream >= self.streams {
             return Err(SendError::InvalidStream { streams: self.streams });
         } else if len == 0 {
@@ -339,7 +339,7 @@ impl Outbound {
             return Err(SendError::TooLarge { limit });
         }
         let charged = self.charged_bytes();
-        if charged > 0 && charged + len > self.config.send_buffer_bytes {
+        if charged > 0 && charged + len > self.config.buffers.send_bytes {
             self.is_writer_waiting = true;
             return Err(SendError::BufferFull);
         }
@@ -451,7 +451,7 @@ impl Outbound {
         let sink = sink.as_mut().map(|sink| &mut **sink as &mut dyn TraceSink);
         let mut tracer = Tracer::new(now, id.index(), sink);
         let Self { recovery, divided, outstanding_bytes, .. } = self;
-        let report = self.config.report_acknowledged;
+        let report = self.config.messages.report_acknowledged;
         recovery.on_ack(now, ack, &mut tracer, |unit| {
             let acknowledged = on_delivered(unit, divided, outstanding_bytes);
             if let Some(message) = acknowledged.filter(|_| report) {
@@ -474,7 +474,7 @@ impl Outbound {
 
     /// Emits [`Event::Writable`] if the application waits for room and the send buffer is at most half full.
     pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
-        let has_room = self.charged_bytes() <= self.config.send_buffer_bytes / 2;
+        let has_room = self.charged_bytes() <= self.config.buffers.send_bytes / 2;
         if has_room && std::mem::take(&mut self.is_writer_waiting) {
             cx.event(Event::Writable);
         }
@@ -527,7 +527,7 @@ impl Outbound {
             stream,
             sequence: (first, tsn),
         });
-        if self.config.report_sent {
+        if self.config.messages.report_sent {
             cx.event(Event::MessageSent(id));
         }
     }

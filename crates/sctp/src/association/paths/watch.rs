@@ -33,7 +33,7 @@ impl Paths {
         recovery: &Recovery,
         path: u8,
     ) -> Option<(Duration, Duration)> {
-        let interval = self.config.heartbeat_interval?;
+        let interval = self.config.failure.heartbeat_interval?;
         let rto = recovery.paths()[path].timer().rto();
         let jitter = cx.around.rng.below(u64::try_from(rto.as_nanos()).unwrap_or(u64::MAX));
         Some((interval + rto / 2, Duration::from_nanos(jitter)))
@@ -202,7 +202,7 @@ impl Paths {
     /// A path that may have failed is asked at once, and again with each timeout
     /// (RFC 7829 §3.2 rules 5 and 6).
     pub(super) fn ask(&mut self, path: u8) {
-        let may_ask = self.config.heartbeat_interval.is_some() && self.is_watched;
+        let may_ask = self.config.failure.heartbeat_interval.is_some() && self.is_watched;
         let heartbeat = &mut self.get_mut(path).heartbeat;
         if may_ask && !matches!(heartbeat, Heartbeat::Awaiting { .. }) {
             *heartbeat = Heartbeat::Due;
