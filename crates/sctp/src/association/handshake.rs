@@ -78,10 +78,9 @@ impl Association {
         let is_interleaved = self.config.extensions.interleaving && peer.supports_i_data;
         let supports_forward = self.config.extensions.partial_reliability
             && if is_interleaved { peer.supports_i_forward_tsn } else { peer.supports_forward_tsn };
-        let extensions = (is_interleaved, supports_forward);
-        self.out.on_peer_known(streams, peer.a_rwnd, extensions);
+        self.out.on_peer_known(streams, peer.a_rwnd, is_interleaved, supports_forward);
         let inbound = peer.outbound_streams.min(self.config.streams.max_inbound);
-        self.inbound.on_peer_known(peer.initial_tsn, inbound, extensions);
+        self.inbound.on_peer_known(peer.initial_tsn, inbound, is_interleaved, supports_forward);
         self.inbound.on_ack_copies_known(peer.wants_ack_copies);
         let supports_reset = self.config.extensions.stream_reset && peer.supports_re_config;
         self.reset.on_peer_known(peer.initial_tsn, supports_reset);
@@ -245,7 +244,8 @@ impl Association {
         &mut self,
         cx: &mut Context<'_>,
         identity: Identity,
-        (route, peer): (Route, &PeerParameters),
+        route: Route,
+        peer: &PeerParameters,
     ) {
         self.out.fail_everything(cx);
         cx.event(Event::PeerRestarted);

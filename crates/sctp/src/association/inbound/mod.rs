@@ -132,7 +132,8 @@ impl Inbound {
         &mut self,
         initial_tsn: u32,
         streams: u16,
-        (is_interleaved, may_abandon): (bool, bool),
+        is_interleaved: bool,
+        may_abandon: bool,
     ) {
         self.received = Received::new(unwrapped_initial_tsn(initial_tsn));
         self.reassembly.on_peer_known(is_interleaved, may_abandon);
@@ -388,8 +389,10 @@ impl Inbound {
     pub(super) fn end_packet(
         &mut self,
         now: Instant,
-        (is_urgent, has_dac): (bool, bool),
-        (bytes, rtt): (usize, Option<Duration>),
+        is_urgent: bool,
+        has_dac: bool,
+        bytes: usize,
+        rtt: Option<Duration>,
     ) -> Result<bool, DataError> {
         let due = self.received.end_packet(&self.config, has_dac);
         if due == SackDue::No {

@@ -25,7 +25,7 @@ use crate::error::{PriorityError, SendError, ThinError};
 use crate::event::{Event, FailReason};
 use crate::message::{MessageId, OutboundMessage};
 use crate::statistics::Traffic;
-use crate::streams::{Fragment, Scheduling, SendQueue};
+use crate::streams::{BegunExpiry, Fragment, Scheduling, SendQueue};
 use crate::wire::{DATA_HEADER_LEN, I_DATA_HEADER_LEN, PacketWriter, Sack, padded};
 
 use divided::{Divided, DividedMessages};
@@ -161,7 +161,8 @@ impl Outbound {
         &mut self,
         streams: u16,
         a_rwnd: u32,
-        (is_interleaved, supports_forward): (bool, bool),
+        is_interleaved: bool,
+        supports_forward: bool,
     ) {
         self.streams = streams;
         self.set_peer_a_rwnd(a_rwnd);
@@ -292,7 +293,8 @@ impl Outbound {
     fn cut_next(
         &mut self,
         now: Instant,
-        (max_payload, wants_sack): (usize, bool),
+        max_payload: usize,
+        wants_sack: bool,
         packet: &mut OpenPacket,
     ) -> Option<(u64, bool)> {
         let rwnd = self.peer_rwnd();
@@ -613,10 +615,10 @@ impl Outbound {
     /// When the lifetime ends of the next message that was not sent, and of the next one that was sent in
     /// part (RFC 3758 §4.1 TR4).
     pub(super) fn next_expiry(&self) -> [Option<Instant>; 2] {
-        [self.queue.next_expiry(), self.rest_expiry().map(|(at, ..)| at)]
+        [self.queue.next_expiry(), self.rest_expiry().map(|expiry| expiry.at)]
     }
 
-    fn rest_expiry(&self) -> Option<(Instant, u16, MessageId)> {
+    fn rest_expiry(&self) -> Option<BegunExpiry> {
         self.queue.begun_expiry().filter(|_| self.forward.is_supported())
     }
 
@@ -624,7 +626,7 @@ impl Outbound {
         &mut self,
         cx: &mut Context<'_>,
         control: u8,
-        (stream, id): (u16, MessageId),
+        BegunExpiry { stream, id, .. }: BegunExpiry,
     ) {
         let last = self.divided.of(id).and_then(Divided::last_tsn);
         if let Some(last) = last.filter(|&tsn| self.recovery.outstanding().unit(tsn).is_some()) {
@@ -640,8 +642,8 @@ impl Outbound {
 
     /// Abandons messages whose lifetime is over and that were not sent completely.
     pub(super) fn expire_messages(&mut self, cx: &mut Context<'_>, standing: Standing) {
-        while let Some((_, stream, id)) = self.rest_expiry().filter(|&(at, ..)| at <= cx.now) {
-            self.abandon_expired_rest(cx, standing.control, (stream, id));
+        while let Some(expiry) = self.rest_expiry().filter(|expiry| expiry.at <= cx.now) {
+            self.abandon_expired_rest(cx, standing.control, expiry);
         }
         if self.queue.next_expiry().is_none_or(|at| at > cx.now) {
             return;
@@ -676,8 +678,10 @@ impl Outbound {
         last_before_reset: Option<u64>,
         writer: &mut PacketWriter<'_>,
     ) {
-        let how = (last_before_reset, self.queue.is_interleaved());
-        if self.forward.is_owed() && self.forward.write(now, how, &self.recovery, writer) {
+        let (is_interleaved, forward) = (self.queue.is_interleaved(), &mut self.forward);
+        if forward.is_owed()
+            && forward.write(now, last_before_reset, is_interleaved, &self.recovery, writer)
+        {
             self.recovery.on_t3_event(now, control, T3Event::Needed);
         }
     }

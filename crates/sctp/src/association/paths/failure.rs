@@ -27,7 +27,8 @@ impl Paths {
         &mut self,
         cx: &mut Context<'_>,
         recovery: &mut Recovery,
-        (path, is_certain): (u8, bool),
+        path: u8,
+        is_certain: bool,
     ) {
         self.errors = 0;
         if recovery.paths()[path].reach() != Reach::ACTIVE {

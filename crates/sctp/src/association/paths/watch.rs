@@ -7,7 +7,7 @@ use rexmit_core::{Instant, Route};
 use rexmit_recovery::{PathState, RttSource, T3Event};
 
 use super::Paths;
-use super::heartbeat::{Heartbeat, heartbeat_info, read_heartbeat_info};
+use super::heartbeat::{Heartbeat, HeartbeatInfo, heartbeat_info, read_heartbeat_info};
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
 
@@ -269,7 +269,9 @@ impl Paths {
         route: Route,
         info: &[u8],
     ) -> bool {
-        let Some((nonce, path, sent_at)) = read_heartbeat_info(info) else { return false };
+        let Some(HeartbeatInfo { nonce, path, sent_at }) = read_heartbeat_info(info) else {
+            return false;
+        };
         if path >= self.len() {
             return false;
         }
@@ -278,7 +280,7 @@ impl Paths {
         if let Some(path) = changed {
             self.follow_port(path, route.remote);
         }
-        let has_confirmed = self.sizes.on_answered(cx, recovery, (path, nonce));
+        let has_confirmed = self.sizes.on_answered(cx, recovery, path, nonce);
         let entry = self.get_mut(path);
         let is_beside = changed.is_some() || has_confirmed || entry.sampling.on_answered(nonce);
         if !is_beside && entry.heartbeat.nonce() != Some(nonce) {
