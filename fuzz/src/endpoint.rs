@@ -174,7 +174,7 @@ pub struct Exchange {
     now: Instant,
     sides: [Side; 2],
     captured: VecDeque<Vec<u8>>,
-    /// Packets came that nobody sent so, or to another side.
+    /// Packets arrived that were altered, or that were sent to another endpoint.
     is_forged: bool,
 }
 

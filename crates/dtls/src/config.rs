@@ -40,7 +40,7 @@ rexmit_core::config! {
         pub retransmit_after: Duration,
         /// The time limit of a handshake. Default 10 s.
         pub handshake_limit: Duration,
-        /// How long a connection is kept that no association uses. Default 10 s.
+        /// The time after which a connection that no association uses is removed. Default 10 s.
         pub idle_limit: Duration,
     }
 }

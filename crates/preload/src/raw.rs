@@ -364,8 +364,8 @@ pub(crate) fn connect_to(name: &[u8]) -> Outcome<c_int> {
     Ok(fd)
 }
 
-/// Whether the other end is of this user, or of root: anybody may take an abstract name, and would get all that the
-/// program sends. As if nobody were there otherwise.
+/// Checks that the other end belongs to this user or to root: any process may bind an abstract name, and would get all
+/// that the program sends. Otherwise the connection is refused.
 fn check_user(fd: c_int) -> Outcome<()> {
     let mut user = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
     let mut length = size_of::<libc::ucred>() as socklen_t;

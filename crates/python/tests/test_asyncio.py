@@ -21,7 +21,7 @@ if uvloop is not None:
 
 
 def on_each_loop(test):
-    """Runs a coroutine function as a test, in 30 s at most, and sees that it leaves no task behind."""
+    """Runs a coroutine function as a test, in 30 s at most, and checks that no task remains."""
 
     @pytest.mark.parametrize("kind", LOOPS)
     def run(kind):

@@ -136,8 +136,8 @@ async fn a_message_that_is_no_part_of_a_stream_of_bytes_is_an_error() {
     assert_eq!(patiently(pair.theirs.recv()).await.unwrap().payload, "another");
 }
 
-/// What a peer sends on the stream after its end would wait for a reader that reads nothing more, and everything else
-/// behind it.
+/// Data that a peer sends on the stream after its end is discarded: its reader reads no more, so it would block all
+/// data behind it.
 #[tokio::test]
 async fn a_reader_whose_stream_has_ended_delays_nothing() {
     let pair = pair().await;

@@ -63,7 +63,7 @@ impl Sender {
     }
 }
 
-/// What the endpoint sends and tells goes nowhere.
+/// Discards the packets and events of the endpoint.
 fn discard(s: &mut Script) {
     while s.poll_packet().is_some() {}
     while s.endpoint.poll_event().is_some() {}

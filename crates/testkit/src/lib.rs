@@ -1,4 +1,4 @@
-//! What the tests of the protocols share: packet scripts for one endpoint, and a thin stream between two
+//! Shared by the tests of the protocols: packet scripts for one endpoint, and a thin stream between two
 //! endpoints of which certain packets are lost. It knows no protocol.
 
 mod script;

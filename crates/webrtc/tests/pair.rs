@@ -346,7 +346,7 @@ fn records_from_where_the_peer_has_not_shown_itself_are_dropped() {
     };
     let now = pair.now;
     assert!(!sent_to(&mut pair, now) && pair.server.agent.poll_event().is_none());
-    // What was dropped is sent again, to where the server is.
+    // The dropped packets are retransmitted to the server's address.
     pair.run_until(|pair| messages(&pair.server.events).len() == 1);
 }
 

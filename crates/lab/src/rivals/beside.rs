@@ -1,4 +1,4 @@
-//! Another implementation with a greedy transfer beside its messages.
+//! Another implementation that sends messages and, in the same connection, a greedy transfer.
 
 use std::net::SocketAddr;
 

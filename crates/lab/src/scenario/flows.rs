@@ -313,7 +313,7 @@ impl Part<'_> {
         if flow.rival().is_some() { Carrier::RivalBeside } else { Carrier::SctpBeside }
     }
 
-    /// Creates both ends of an SCTP flow with a transfer beside it.
+    /// Creates both ends of an SCTP flow that shares its association with a greedy transfer.
     fn sctp_beside(&mut self, flow: &ThinFlow) -> Result<(SctpBeside, SctpBeside), Problem> {
         self.has_one_network();
         let ends = flow.connection().sctp(self.problems);

@@ -81,7 +81,7 @@ pub(super) struct Copa {
     usage: Usage,
 }
 
-/// What the window follows.
+/// What determines the window.
 #[derive(Clone, Debug)]
 enum Mode {
     /// The delay.
@@ -206,7 +206,7 @@ impl Copa {
         let floor = LEAST_PACKETS as u64 * window.packet;
         self.drain = Some(Drain {
             began: now,
-            // What is queued leaves, then a round trip shows that.
+            // The queue drains, and a round trip later the ACKs show it.
             ends: now + standing + least,
             queueing,
             cwnd: window.cwnd,

@@ -164,9 +164,9 @@ impl Endpoint {
     /// use rexmit::{Endpoint, EndpointConfig, TimeLimits};
     /// use std::time::Duration;
     ///
-    /// let patient = TimeLimits::default().shutdown(Some(Duration::from_secs(60)));
+    /// let limits = TimeLimits::default().shutdown(Some(Duration::from_secs(60)));
     /// let endpoint = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default())?
-    ///     .with_time_limits(patient);
+    ///     .with_time_limits(limits);
     /// assert_eq!(endpoint.time_limits().connect, Some(Duration::from_secs(10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```

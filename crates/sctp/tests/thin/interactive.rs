@@ -98,7 +98,7 @@ fn new_data_take_a_copy_that_is_due_along() {
     assert_eq!(s.take_data(), [1], "and as a copy of what was repeated");
 }
 
-/// A silent peer over a cold path is probed after a time that doubles up to a second; T3-rtx doubles beside that, and ends the
+/// A silent peer over a cold path is probed after a time that doubles up to a second; T3-rtx doubles independently, and ends the
 /// association in time.
 #[test]
 fn a_dead_peer_is_given_up() {

@@ -24,7 +24,7 @@ fn at(ms: u64) -> Instant {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Happening {
-    /// A packet of a sender, sent at a time, has left the link: its acknowledgement arrives.
+    /// The acknowledgement of a sender's packet, sent at this time, arrives.
     Acked(usize, Instant),
     /// It was lost, which shows a round trip later.
     Lost(usize, Instant),
@@ -64,7 +64,7 @@ struct Bottleneck {
     limit: usize,
     loss: f64,
     rng: Rng,
-    /// When the packets in the queue have left the link.
+    /// When the packets in the queue are transmitted by the link.
     queue: VecDeque<Instant>,
     agenda: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
     count: u64,
