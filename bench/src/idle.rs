@@ -195,7 +195,7 @@ fn memory(counted: fn(&mut dyn FnMut()) -> i64, past: Past) -> Row {
     }
 }
 
-/// How much longer a message and its answer take among many idle associations than among few.
+/// Ratio of the round trip of a message and its reply with many idle associations to that with few.
 fn ping_pongs(few: &mut Crowd, many: &mut Crowd, repetitions: usize) -> Row {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..repetitions {

@@ -55,7 +55,7 @@ const RIVALS: [(&str, Rival); 5] = [
     ("quinn", Rival::Quinn(QuinnProfile::Default)),
 ];
 
-/// What came of a contestant.
+/// The measurements of one contestant.
 struct Measured {
     latency: LatencyDistribution,
     /// On the wire, per byte of payload.
@@ -121,7 +121,7 @@ fn row(
     }
 }
 
-/// What would be ideal of the kind of a profile.
+/// The theoretical bound that a profile is compared with.
 fn ideal(profile: &str) -> Bound {
     let of = |strategy| Bound::new(strategy, DELAY, LossModel::Uniform(LOSS));
     match profile {

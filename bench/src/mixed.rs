@@ -23,7 +23,7 @@ const RIVALS: [(&str, &str, &str, bool); 5] = [
     ("KCP, turbo", "kcp", "turbo", false),
 ];
 
-/// What came of a contestant.
+/// The measurements of one contestant.
 struct Measured {
     p90_ms: f64,
     p99_ms: f64,

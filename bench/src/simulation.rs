@@ -62,7 +62,7 @@ impl Game {
     }
 }
 
-/// What happened in one run.
+/// The measurements of one run.
 pub struct Run {
     /// Messages, all of which arrived.
     pub messages: u64,

@@ -93,7 +93,7 @@ pub struct SendDraft {
     reliability: u8,
 }
 
-/// What becomes of the next packet under way to each side.
+/// The fate of the next packet in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
     /// It arrives.
@@ -127,7 +127,7 @@ impl Handling {
 pub struct Traffic {
     /// As in [`Script`].
     pub start: u8,
-    /// How much of it is not simply delivered, of 256.
+    /// Number of packets in 256 that are not simply delivered.
     pub share: u8,
     /// Each with a number that decides whether it is in the share.
     #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
@@ -135,7 +135,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// What becomes of one packet after the other.
+    /// The fates of the packets, in their order.
     pub fn handlings(&self) -> impl Iterator<Item = Handling> {
         let is_in_share = |&(number, _): &(u8, Handling)| number < self.share;
         let handling =
@@ -149,7 +149,7 @@ impl Traffic {
 pub struct Script {
     /// How far the association is when the script begins, and the profile of both sides.
     pub start: u8,
-    /// What happens then.
+    /// The actions, in their order.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
     pub acts: Vec<Act>,
 }
@@ -163,7 +163,7 @@ struct Side {
     inbox: VecDeque<(Route, Vec<u8>)>,
     /// RANDOM, CHUNKS and HMAC-ALGO of its last INIT or INIT ACK.
     vector: Vec<u8>,
-    /// What its INIT or INIT ACK said last.
+    /// The content of its last INIT or INIT ACK.
     tag: u32,
     /// The TSN it sent last, or the one before its first.
     tsn: u32,
@@ -241,7 +241,7 @@ impl Side {
         }
     }
 
-    /// What it says on the wire is noted.
+    /// Records its packets.
     fn note(&mut self, packet: &[u8]) {
         let packet = Packet::parse(packet).expect("a malformed packet was sent");
         for raw in packet.chunks() {

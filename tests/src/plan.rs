@@ -111,7 +111,7 @@ pub struct Plan {
     pub endpoint_seeds: [Option<u64>; 2],
     /// The two endpoints.
     pub configs: [EndpointConfig; 2],
-    /// How many pairs of addresses there are.
+    /// The number of address pairs.
     pub pairs: usize,
     /// The two directions of the path from each time on; the first is at zero.
     pub paths: Vec<(Instant, [PathConfig; 2])>,
@@ -121,7 +121,7 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// When everybody is to be content: from here on the path is mild and everybody reads.
     pub calm_at: Instant,
-    /// Who shuts what is left down at the end; both if `None`.
+    /// The side that shuts the remaining associations down at the end; both if `None`.
     pub closer: Option<usize>,
 }
 

@@ -15,7 +15,7 @@ use rexmit_sctp::{
 
 use crate::golden::Digest;
 
-/// What must hold for everything that an endpoint does.
+/// Invariants that are checked for every output of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The endpoint's largest packet.

@@ -30,7 +30,7 @@ const WINDOW_BYTES: usize = 256 * 1024;
 const PORT: u16 = 5000;
 /// The program that this is part of.
 const OWN_PROGRAM: &str = "rexmit-bench";
-/// How long one turn of the loop takes.
+/// The duration of one round of the loop.
 const TURN: Duration = Duration::from_micros(100);
 /// Turns without a packet after which a stack is taken to have stopped.
 const MAX_QUIET_TURNS: u32 = 1000;
@@ -149,7 +149,7 @@ fn drain<S: Stack>(
     }
 }
 
-/// What one stack did in one run.
+/// The measurements of one stack in one run.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Run {
     bytes_per_second: f64,
@@ -198,7 +198,7 @@ struct Contestant {
     /// The program that has it, and its name there.
     program: &'static str,
     stack: &'static str,
-    /// What it carries in one run: all runs should last about as long as each other.
+    /// The bytes that it transfers in one run, chosen so that all runs last about equally long.
     megabytes: u64,
     note: &'static str,
 }

@@ -19,7 +19,7 @@ fn has(tools: &[&str]) -> bool {
         .is_none()
 }
 
-/// What every test needs.
+/// The parts that every test needs.
 const C: [&str; 2] = ["cc", "pkg-config"];
 
 /// The library, installed into a directory of its own.
@@ -44,7 +44,7 @@ impl Installed {
         Self { prefix }
     }
 
-    /// What pkg-config says.
+    /// The output of pkg-config.
     fn flags(&self, asked: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.prefix.path().join("lib/pkgconfig"));

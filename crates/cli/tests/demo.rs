@@ -76,7 +76,7 @@ fn prints_one_json_document_and_writes_no_file_unless_asked() {
 }
 
 #[test]
-fn errors_say_what_to_do_and_leave_no_report() {
+fn errors_state_the_remedy_and_no_report_is_written() {
     let directory = fresh_directory("demo-errors");
     for (arguments, code, advice) in [
         (&["--profile", "reno"][..], 2, "there are rfc9260"),

@@ -54,7 +54,7 @@ pub(crate) fn library_config(encryption: &Encryption, mtu: usize) -> Arc<dimpl::
         .mtu(mtu)
         .flight_start_rto(encryption.retransmit_after.clamp(LEAST, FAR))
         .flight_retries(FLIGHT_RETRIES)
-        .handshake_timeout(encryption.handshake_limit.clamp(LEAST, FAR))
+        .handshake_timeout(encryption.handshake_timeout.clamp(LEAST, FAR))
         .build();
     Arc::new(config.expect("settings within the library's limits"))
 }
@@ -223,7 +223,7 @@ impl Connection {
             timeout => timeout,
         };
         match &self.state {
-            State::Handshaking => timeout.min(self.begun + encryption.handshake_limit),
+            State::Handshaking => timeout.min(self.begun + encryption.handshake_timeout),
             State::Secured { check_at, .. } => timeout.min(*check_at),
             State::Refused { until, .. } => *until,
         }

@@ -134,7 +134,7 @@ fn lost_flights_are_sent_again() {
 }
 
 #[test]
-fn whoever_is_not_trusted_is_named() {
+fn the_untrusted_peer_is_named() {
     let [client, server] = [1, 2].map(|seed| Identity::from_seed(&Seed::from_u64(seed)));
     let other = || Trust::only([Fingerprint::of(b"another")]);
     let mut pair = Pair::new([&client, &server], [other(), Trust::anyone()], 1);

@@ -404,7 +404,7 @@ fn the_queue_carries_over_a_change_of_rate() {
 }
 
 #[test]
-fn an_invalid_change_leaves_the_path_as_it_was() {
+fn an_invalid_change_does_not_change_the_path() {
     let mut model = model(PathConfig::default(), 1);
     assert!(model.change_at(Instant::ZERO, uniform(2.0)).is_err());
     assert_eq!(model.offer(Instant::ZERO, LEN).fate, Fate::Passed);

@@ -305,7 +305,8 @@ fn connectx(fd: c_int, name: SocketName, at: Address) -> Outcome<()> {
     raw::copy_out(&number.to_ne_bytes(), at)
 }
 
-/// What `shutdown` needs: it is then the kernel's, which the engine sees in order after what was sent.
+/// Checks that the socket may be shut down. The shutdown itself is done by the kernel on the pair, so that the engine sees
+/// it after the data sent before.
 pub(crate) fn check_connected(name: SocketName) -> Outcome<()> {
     if name.style == Style::OneToMany {
         return Err(Errno(libc::EOPNOTSUPP));

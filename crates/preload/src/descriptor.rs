@@ -1,4 +1,4 @@
-//! What this process remembers of sockets: nothing that another process would have to know.
+//! State of sockets in this process; none of it would have to be known to another process.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 

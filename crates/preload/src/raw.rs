@@ -1,7 +1,7 @@
 //! Calls of libc and the kernel, behind safe functions.
 //!
 //! Memory of the program is named by [`Address`]; only the kernel touches it, which answers `EFAULT` for a bad one.
-//! What libc's own functions are is looked up behind this library ([`next`]).
+//! The addresses of libc's own functions are looked up behind this library ([`next`]).
 
 use std::ffi::CStr;
 use std::mem::{size_of, zeroed};
@@ -270,7 +270,7 @@ pub(crate) fn consume(fd: c_int) {
     unsafe { libc_next::recv(fd, std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
 }
 
-/// How much of the first message was read.
+/// Bytes of the first message that were read.
 pub(crate) fn peek_offset(fd: c_int) -> Outcome<usize> {
     match usize::try_from(int_option(fd, libc::SOL_SOCKET, SO_PEEK_OFF)?) {
         Ok(offset) => Ok(offset),

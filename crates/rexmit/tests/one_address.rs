@@ -85,7 +85,7 @@ impl Client {
     }
 }
 
-/// How long it took until the last of `count` clients was connected.
+/// The time until the last of `count` clients was connected.
 async fn connect_all(count: u32) -> Duration {
     let config = EndpointConfig::default().port(PORT).accept(true);
     let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config).unwrap();

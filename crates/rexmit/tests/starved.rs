@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::patiently;
+use common::in_time;
 use rexmit::clock::now;
 use rexmit::recovery::RecoveryConfig;
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, OutboundMessage};
@@ -69,7 +69,7 @@ impl Crowd {
             let association = association.clone();
             waiting.spawn(async move { there_and_back(&association).await });
         }
-        patiently(waiting.join_all()).await;
+        in_time(waiting.join_all()).await;
         let took = now() - began;
         tokio::time::sleep(Duration::from_millis(300)).await;
         (self.data_packets() - before, took)

@@ -14,7 +14,7 @@ pub enum SendError {
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
     InvalidStream {
-        /// How many outgoing streams there are.
+        /// The number of outgoing streams.
         streams: u16,
     },
     /// The message is empty (RFC 9260 §6.2 allows no empty DATA chunk).
@@ -99,7 +99,7 @@ pub enum AddressError {
     /// The limit is reached.
     #[error("an association has at most {limit} addresses")]
     TooManyAddresses {
-        /// How many there may be.
+        /// The largest number allowed.
         limit: usize,
     },
     /// Too many changes wait for a response of the peer.
@@ -129,7 +129,7 @@ pub enum KeyError {
     /// The limit is reached.
     #[error("an association has at most {limit} keys")]
     TooMany {
-        /// How many there may be.
+        /// The largest number allowed.
         limit: usize,
     },
 }
@@ -144,7 +144,7 @@ pub enum ThinError {
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
     InvalidStream {
-        /// How many outgoing streams there are.
+        /// The number of outgoing streams.
         streams: u16,
     },
     /// Too many streams of the association were singled out in its life.
@@ -168,7 +168,7 @@ pub enum PriorityError {
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
     InvalidStream {
-        /// How many outgoing streams there are.
+        /// The number of outgoing streams.
         streams: u16,
     },
 }

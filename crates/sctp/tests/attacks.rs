@@ -1,4 +1,4 @@
-//! What others may try: each attack has a script, which the attack won once (docs/security.md).
+//! Attacks on an open network: one script for each attack that succeeded in an earlier version (docs/security.md).
 
 mod kit;
 

@@ -35,7 +35,7 @@ fn connecting_with_another_configuration() -> (Script, Vec<u8>) {
     (s, init)
 }
 
-/// What INIT and INIT ACK say alike, to a peer that offers no authentication.
+/// The parameters that INIT and INIT ACK have in common for a peer that offers no authentication.
 fn said(init: &Init<'_>) -> (u32, u32, u16, u32, Vec<u16>) {
     const OTHERS: [u16; 5] = [
         param_kind::STATE_COOKIE,

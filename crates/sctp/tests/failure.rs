@@ -291,7 +291,7 @@ fn a_killed_peer_is_reported_within_the_configured_time() {
     assert!(as_the_rfc > 120_000, "{as_the_rfc} ms");
 }
 
-/// What shows that the peer is there: any packet, with or without an acknowledgement.
+/// Any packet of the peer, with or without a SACK, proves that it is alive.
 #[test]
 fn any_packet_of_the_peer_shows_that_it_is_there() {
     let mut s = Script::established_server_with(|_, association| {

@@ -1,4 +1,4 @@
-//! Whose engine a program takes for its own.
+//! Which engines a program accepts: those of its own user, and root's.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, ErrorKind};

@@ -34,7 +34,7 @@ fn assert_all_drawn(painted: &Value, groups: usize) {
 }
 
 #[test]
-fn every_figure_draws_every_group_and_claims_come_with_their_verdicts() {
+fn every_figure_draws_every_group_and_claims_have_their_verdicts() {
     let Some(found) = self_test("study-wide", 1200) else { return };
     assert_eq!(found["errors"], json!([]), "{found}");
     assert_eq!(found["claims"], json!(["✓ holds", "✗ does not hold", "? undecided"]));

@@ -21,7 +21,7 @@ use rexmit_webrtc::{
 use serde_json::{Value, json};
 
 /// The test fails after this time without a sign of the page.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// After this time a peer that is not heard from is gone: of Firefox's checks, one in 5 s, two may be lost.
 const CONSENT: Duration = Duration::from_secs(15);
 /// Messages on each channel that the server opens.
@@ -34,7 +34,7 @@ async fn server_behind(path: PathConfig) -> (Arc<Server>, Emulator) {
     let emulator = Emulator::start(&emulator.forward(path.clone()).backward(path)).unwrap();
     let agent = AgentConfig::new(Identity::generate().unwrap())
         .addresses(vec![emulator.local_addr()])
-        .consent_limit(CONSENT);
+        .consent_timeout(CONSENT);
     let server = Server::bind(free, ServeConfig::new(agent)).await.unwrap();
     (Arc::new(server), emulator)
 }
@@ -100,7 +100,7 @@ async fn next_result(
     ends: &mut Vec<tokio::task::JoinHandle<CloseReason>>,
 ) -> Value {
     loop {
-        let request = tokio::time::timeout(PATIENCE, site.requests.recv()).await;
+        let request = tokio::time::timeout(TIME_LIMIT, site.requests.recv()).await;
         match request.expect("a sign of the page").expect("a site that runs") {
             Request::Connection(connection) => ends.push(tokio::spawn(serve(connection))),
             Request::Result(result) => return result,
@@ -144,7 +144,7 @@ async fn run(kind: Kind, count: usize) {
     // It ends neither by itself nor unnoticed.
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut staying).await.is_err());
     browser.kill();
-    let end = tokio::time::timeout(PATIENCE, staying).await.expect("a limit").unwrap();
+    let end = tokio::time::timeout(TIME_LIMIT, staying).await.expect("a limit").unwrap();
     assert_eq!(end, CloseReason::ConsentExpired(CONSENT));
 }
 

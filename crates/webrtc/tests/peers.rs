@@ -142,7 +142,7 @@ fn each_of_many_peers_gets_its_own_messages() {
 }
 
 #[test]
-fn a_peer_that_is_gone_leaves_nothing() {
+fn a_closed_peer_leaves_no_state() {
     let mut net = Net::new(serve());
     let (one, two, three) = (net.join(1).unwrap(), net.join(2).unwrap(), net.join(3).unwrap());
     net.run_for(Duration::from_secs(1));
@@ -193,7 +193,7 @@ fn offers_beyond_a_limit_are_refused_and_say_which() {
 }
 
 #[test]
-fn peers_that_never_come_make_room_after_the_setup_limit() {
+fn peers_that_never_connect_are_removed_after_the_setup_time_limit() {
     let mut net = Net::new(serve().max_setups(5));
     for n in 0..5 {
         net.join(n).unwrap();
@@ -207,7 +207,7 @@ fn peers_that_never_come_make_room_after_the_setup_limit() {
 
 /// STUN and DTLS of strangers: of other user names, of the right one with another password, and ClientHellos.
 #[test]
-fn a_flood_of_strangers_leaves_no_state_and_gets_no_answer() {
+fn a_flood_from_unknown_peers_creates_no_state_and_gets_no_response() {
     let mut net = Net::new(serve());
     net.join(1).unwrap();
     net.run_for(Duration::from_secs(1));

@@ -77,7 +77,7 @@ pub struct Aim {
     pub is_stamped: bool,
 }
 
-/// What becomes of the next segment under way to each side.
+/// The fate of the next segment in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
     /// It arrives.
@@ -111,7 +111,7 @@ pub struct Traffic {
     pub start: u8,
     /// As in [`Script`].
     pub profile: u8,
-    /// How much of it is not simply delivered, of 256.
+    /// Number of packets in 256 that are not simply delivered.
     pub share: u8,
     /// Each with a number that decides whether it is in the share.
     #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
@@ -119,7 +119,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// What becomes of one packet after the other.
+    /// The fates of the packets, in their order.
     pub fn handlings(&self) -> impl Iterator<Item = Handling> {
         let is_in_share = |&(number, _): &(u8, Handling)| number < self.share;
         let handling =
@@ -135,7 +135,7 @@ pub struct Script {
     pub start: u8,
     /// Selects the profile of both sides.
     pub profile: u8,
-    /// What happens then.
+    /// The actions, in their order.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
     pub acts: Vec<Act>,
 }
@@ -202,7 +202,7 @@ impl Side {
         self.connections.last().copied()
     }
 
-    /// What it says on the wire is noted.
+    /// Records its packets.
     fn note(&mut self, peer: IpAddr, packet: &[u8]) {
         let segment =
             Segment::parse(self.address, peer, packet).expect("a malformed segment was sent");

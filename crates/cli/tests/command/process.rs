@@ -11,7 +11,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
 /// A running `rexmit`. It is killed if the test fails before its end.
 pub(crate) struct Rexmit {
     child: Child,
-    /// What it has said first on standard error, if that was awaited.
+    /// Its first line on standard error, if the test waited for it.
     told: String,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: BufReader<ChildStderr>,

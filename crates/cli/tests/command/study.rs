@@ -187,7 +187,7 @@ fn documents_that_cannot_be_run_are_refused() {
 
 /// Killed when two results are there, a study goes on with the others.
 #[test]
-fn a_killed_study_goes_on_where_it_was() {
+fn a_killed_study_resumes() {
     let place = Place::new("killed", &STUDY.replace("seeds = 4", "seeds = 12"));
     let arguments = place.arguments("run");
     let process = Rexmit::start_idle(arguments.split_whitespace().chain(["--jobs", "1"]));
@@ -204,7 +204,7 @@ fn a_killed_study_goes_on_where_it_was() {
 }
 
 #[test]
-fn an_interrupted_study_says_how_to_go_on() {
+fn an_interrupted_study_prints_how_to_resume() {
     let place = Place::new("interrupted", &STUDY.replace("seeds = 4", "seeds = 500"));
     let arguments = place.arguments("run");
     let process = Rexmit::start_idle(arguments.split_whitespace().chain(["--jobs", "1"]));
@@ -227,7 +227,7 @@ fn two_at_the_same_time_do_not_disturb_each_other() {
 
 /// More sockets than the process may have.
 #[test]
-fn runs_that_fail_are_told_with_the_way_to_run_them_alone() {
+fn failed_runs_are_reported_with_the_command_to_run_them_alone() {
     let failing = "label = \"thin\"\nset.clock = \"real\"\nset.thin.game.connections = 64";
     let place = Place::new("failing", &STUDY.replace("label = \"thin\"", failing));
     let arguments = format!("{} --seeds 1", place.arguments("run"));
@@ -253,7 +253,7 @@ fn runs_that_fail_are_told_with_the_way_to_run_them_alone() {
 
 /// TCP needs devices that not everybody may make.
 #[test]
-fn what_this_machine_does_not_permit_is_no_failure() {
+fn a_missing_permission_is_no_failure() {
     let profile = "set.thin.game.profile = \"thin\"";
     let tcp = "set.clock = \"real\"\nset.thin.game.transport = \"tcp\"\n\
                set.thin.game.profile = \"tcp-thin\"";
@@ -277,7 +277,7 @@ fn what_this_machine_does_not_permit_is_no_failure() {
 /// Without the feature `rivals` this program has none; with it, as where all crates are built
 /// together, they run.
 #[test]
-fn what_this_program_was_built_without_is_told_and_no_failure() {
+fn a_missing_feature_is_reported_and_is_no_failure() {
     let profile = "set.thin.game.profile = \"thin\"";
     let rival = "set.thin.game = { transport = \"dcsctp\", profile = \"default\" }";
     let place = Place::new("not-built", &STUDY.replace(profile, rival));
@@ -353,7 +353,7 @@ fn several_studies_say_first_how_much_they_are() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_before_anything_runs() {
+fn unrunnable_scenarios_are_reported_before_anything_runs() {
     run("study run").assert_failed(2, "no study given: name one, or use --all");
     run("study run fig99")
         .assert_failed(2, "there is no study `fig99`: the nearest: petlund2009-fig9");
@@ -378,7 +378,7 @@ fn what_cannot_be_run_is_told_before_anything_runs() {
 }
 
 #[test]
-fn places_that_cannot_be_written_to_are_told_with_another_way() {
+fn unwritable_paths_are_reported_with_an_alternative() {
     let place = Place::new("unwritable", STUDY);
     let file = place.study();
     run(&format!("study run {file} --cache {file}/cache"))

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::process::{Ended, Rexmit, scratch};
 
-/// What says that no devices or namespaces are to be had here.
+/// The error text of a machine that grants no devices or namespaces.
 const NOT_PERMITTED: [&str; 4] =
     ["/dev/net/tun", "needs CAP_", "user namespace is refused", "needs no privileges"];
 
@@ -164,7 +164,7 @@ fn nothing_is_left_after_a_kill() {
 }
 
 #[test]
-fn without_a_command_it_tells_how_to_use_the_link_until_it_is_stopped() {
+fn without_a_command_it_prints_how_to_use_the_link_until_it_is_stopped() {
     let mut running = emulate(4, "--json", &[]);
     let line = running.next_line();
     if NOT_PERMITTED.iter().any(|reason| line.contains(reason)) {

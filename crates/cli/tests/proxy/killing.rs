@@ -108,7 +108,7 @@ fn the_proxy_is_killed() {
 }
 
 #[test]
-fn the_next_start_takes_over_what_a_killed_proxy_left() {
+fn the_next_start_cleans_up_after_a_killed_proxy() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let before = place.look();
     let echo = place.echo();

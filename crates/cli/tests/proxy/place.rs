@@ -16,8 +16,8 @@ pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 1);
 pub(crate) const CLIENTS: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 2);
 /// Where clients connect to.
 pub(crate) const PORT: u16 = 7000;
-/// How long anything may take; reached only by a failing test.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of every step; only a failing test reaches it.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Both networks, gone with this value.
 pub(crate) struct Place {
@@ -84,7 +84,7 @@ impl Place {
     }
 
     pub(crate) fn try_connect(&self, to: SocketAddr) -> std::io::Result<TcpStream> {
-        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
+        let connect = || TcpStream::connect_timeout(&to, TIME_LIMIT);
         self.clients.run(connect).expect("the namespace").map(impatient)
     }
 
@@ -125,8 +125,8 @@ fn may_have_rules(host: &NetNamespace) -> bool {
 
 /// A failing test is to end.
 pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
-    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a socket");
+    stream.set_read_timeout(Some(TIME_LIMIT)).expect("a socket");
+    stream.set_write_timeout(Some(TIME_LIMIT)).expect("a socket");
     stream
 }
 
@@ -170,7 +170,7 @@ impl Running {
     /// Waits until it says `what`; returns the line.
     pub(crate) fn wait_for(&mut self, what: &str) -> String {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE);
+            let line = self.lines.recv_timeout(TIME_LIMIT);
             let line = line.unwrap_or_else(|error| panic!("{error}; it said: {}", self.output));
             self.output.push_str(&line);
             self.output.push('\n');
@@ -180,7 +180,7 @@ impl Running {
         }
     }
 
-    /// What it says after its next line meets a closed pipe.
+    /// Its output after its next line meets a closed pipe.
     pub(crate) fn stop_listening(&mut self) {
         self.lines = channel().1;
     }

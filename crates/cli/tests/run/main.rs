@@ -153,7 +153,7 @@ fn a_one_to_many_socket_serves_several_associations() {
 }
 
 #[test]
-fn a_peer_is_told_when_a_program_is_killed() {
+fn the_peer_is_notified_when_a_program_is_killed() {
     let engine = Engine::new();
     let mut server = engine.command(&["python3", &script(), "serve"]);
     let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));

@@ -94,7 +94,7 @@ impl End {
 /// A datagram on its way.
 type Datagram = (usize, Route, Vec<u8>);
 
-/// What becomes of the datagram that an end sends, with this number, counted from 0: whether it arrives.
+/// Whether a datagram arrives, by the side that sends it and its number, counted from 0.
 type Fate = Box<dyn FnMut(usize, usize, &mut Vec<u8>) -> bool>;
 
 /// Both ends: 0 is the client. What one sends arrives after [`DELAY`], unless `fate` drops or changes it.
@@ -206,7 +206,7 @@ impl Pair {
 
     pub(crate) fn secure(&mut self) {
         let now = self.now;
-        self.client().endpoint.secure(now, route(CLIENT, SERVER));
+        self.client().endpoint.begin_handshake(now, route(CLIENT, SERVER));
     }
 
     /// Secures the connection, and begins an association.

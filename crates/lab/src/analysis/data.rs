@@ -1,4 +1,4 @@
-//! What one side of a connection sent, and what the other acknowledged.
+//! The data that one side of a connection sent, and the acknowledgements of the other.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

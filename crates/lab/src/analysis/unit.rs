@@ -49,7 +49,7 @@ impl Cause {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     /// It was not seen at the receiver.

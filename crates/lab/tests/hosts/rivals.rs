@@ -1,4 +1,4 @@
-//! What others would use: everything arrives, once, and as soon as it can.
+//! Other implementations: every message arrives once, and as soon as possible.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const ALL: [Rival; 7] = [
     Rival::Quinn(QuinnProfile::Tuned),
 ];
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
 struct Outcome {
     latencies: Vec<Option<Duration>>,

@@ -110,7 +110,7 @@ fn waits_for_the_lost_one<T: Transport>(endpoint: impl Fn(&Seed) -> T, wire_byte
 }
 
 #[test]
-fn what_arrives_behind_a_lost_message_is_told_from_what_is_delivered() {
+fn arrival_behind_a_lost_message_is_distinguished_from_delivery() {
     waits_for_the_lost_one(|seed| tcp("tcp-sack", seed), 20 + 32 + 100);
     waits_for_the_lost_one(sctp, 20 + 12 + 16 + 100);
 }
@@ -128,7 +128,7 @@ fn completes_in_order<T: Transport>(endpoint: impl Fn(&Seed) -> T, plan: &ThinPl
         stream(plan, &path, seed, &endpoint, |sender, receiver| {
             assert!(sender.is_finished());
             assert_eq!(receiver.delivered(), plan.clone().count() as u64);
-            assert_eq!((receiver.out_of_order(), receiver.ended_in_order()), (0, Some(true)));
+            assert_eq!((receiver.out_of_order(), receiver.ended_gracefully()), (0, Some(true)));
             let arrived = receiver.records(Layer::Transport, 0);
             let delivered = receiver.records(Layer::Application, 0);
             let (mut latest, mut waited) = (None, 0);

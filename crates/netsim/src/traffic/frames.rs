@@ -55,7 +55,7 @@ pub fn read_capture(
     let file = path.display().to_string();
     let bytes = input::read_file(path)?;
     if !is_capture(&bytes) {
-        return Err(TraceError::NoCapture(file));
+        return Err(TraceError::NotACapture(file));
     }
     read(&file, &bytes, &mut on_frame)
 }

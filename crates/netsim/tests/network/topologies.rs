@@ -17,7 +17,7 @@ fn way(local: IpAddr, remote: IpAddr) -> Route {
     Route { local: SocketAddr::new(local, 0), remote: SocketAddr::new(remote, 0) }
 }
 
-/// What arrives until all is quiet: host, time in microseconds, sender.
+/// All arrivals until the network is idle: host, time in microseconds, sender.
 fn arrivals(network: &mut Network<Node>) -> Vec<(HostId, u64, IpAddr)> {
     let mut seen = Vec::new();
     network

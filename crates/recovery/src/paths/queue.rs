@@ -23,7 +23,7 @@ const JITTER_WEIGHT: u32 = 128;
 /// the uncertainty of the estimate.
 const JITTER_DEVIATIONS: f64 = 4.5;
 
-/// What shows a queue on a path.
+/// The indications of a queue on a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueSigns {
     pub(crate) delay: QueueingDelay,

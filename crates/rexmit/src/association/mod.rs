@@ -197,7 +197,7 @@ impl Association {
     /// The next event; `None` after [`Event::Closed`]. If several tasks wait, each event goes to one of them.
     ///
     /// Unread events are stored up to a limit ([`event`](crate::event)); further ones are counted by
-    /// [`Event::Missed`].
+    /// [`Event::EventsDropped`].
     pub async fn event(&self) -> Option<Event> {
         loop {
             let event = self.cell().event.notified();

@@ -15,7 +15,7 @@ use std::time::Duration;
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, TimeLimits};
 
 /// Waits for what must happen. Long enough for any machine; reached only by a failing test.
-pub(crate) async fn patiently<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("it takes too long")
 }
 
@@ -54,7 +54,7 @@ impl Pair {
         let client = bind(client_config().association(association.clone()));
         let server = bind(server_config().association(association));
         let connecting = client.connect(server.local_addr(), server.port());
-        let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+        let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
         let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
         Self { client, server, ours, theirs }
     }

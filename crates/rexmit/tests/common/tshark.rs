@@ -1,4 +1,4 @@
-//! What Wireshark thinks of a capture.
+//! Wireshark's verdict on a capture.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ pub(crate) fn find() -> Option<Tshark> {
 }
 
 impl Tshark {
-    /// How many packets of a capture a display filter lets through, with checksums looked at.
+    /// The number of packets in a capture that match a display filter; checksums are verified.
     pub(crate) fn count(&self, capture: &Path, filter: &str) -> usize {
         self.field(capture, filter, "frame.number").lines().count()
     }

@@ -97,7 +97,7 @@ fn the_parameter_is_skipped_where_it_is_not_known_and_with_a_value() {
     assert_eq!(sacks_of_a_message(server(config(), with_value)), 1);
 }
 
-/// What arrives before the copy is sent is acknowledged by it, too, and the copy of that follows.
+/// A copy also acknowledges data that arrived after the first SACK, and a copy for that data follows.
 #[test]
 fn a_copy_reports_what_has_arrived_and_no_duplicates_again() {
     let mut s = server(config(), asks);

@@ -170,7 +170,7 @@ fn a_probe_that_was_not_needed_does_not_leave_early_next_time() {
     assert_eq!(s.take_data(), [2]);
 }
 
-/// What would have probed has expired: the next message begins the wait anew.
+/// The message that served as window probe has expired, so the next message restarts the timer.
 #[test]
 fn an_expired_probe_leaves_no_timer_behind() {
     let mut s = Script::established_client();

@@ -213,7 +213,7 @@ fn room_made_by_a_restart_is_told() {
     assert!(s.events().contains(&Event::Writable));
 }
 
-/// Whatever the network and the peer do, each message accepted ends exactly once.
+/// Each accepted message ends exactly once, whatever the network and the peer do.
 #[test]
 fn every_message_ends_exactly_once_whatever_happens() {
     for seed in 0..60 {

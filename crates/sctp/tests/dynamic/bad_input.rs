@@ -1,4 +1,4 @@
-//! What must not change any address (RFC 4895 §6.3, RFC 5061 §5.2, §5.3).
+//! Input that must not change any address (RFC 4895 §6.3, RFC 5061 §5.2, §5.3).
 
 use rexmit_core::Machine as _;
 use rexmit_sctp::wire::AsconfChange::{Add, Delete, SetPrimary, Unknown};

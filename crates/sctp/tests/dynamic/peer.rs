@@ -16,7 +16,7 @@ pub const RANDOM: [u8; 32] = [0x5A; 32];
 /// The peer's parameters of authentication, and its state about the endpoint.
 #[derive(Clone)]
 pub struct Keys {
-    /// What it wants to be authenticated.
+    /// The chunk types that it requires to be authenticated.
     pub chunks: Vec<u8>,
     /// The HMAC identifiers that it takes.
     pub hmacs: Vec<u16>,

@@ -1,4 +1,4 @@
-//! What changes of our addresses do (RFC 5061 §5.1, §5.3).
+//! Effects of changes of our addresses (RFC 5061 §5.1, §5.3).
 
 use rexmit_core::Instant;
 use rexmit_sctp::wire::AsconfChange::{Add, Delete, SetPrimary};

@@ -58,7 +58,7 @@ fn messages_that_have_begun_expire_each_at_its_time() {
 }
 
 impl Script {
-    /// Whatever is sent now is lost.
+    /// Drops all packets that are sent now.
     fn endpoint_expires(&mut self) {
         while self.poll_packet().is_some() {}
     }

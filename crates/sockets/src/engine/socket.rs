@@ -72,7 +72,7 @@ pub(super) struct Socket {
     pub(super) may_have_unread_data: bool,
     /// The program reads the end once everything is in the pair.
     pub(super) ends_when_flushed: bool,
-    /// What epoll watches for: reading, writing.
+    /// The events that epoll watches for: readable, writable.
     pub(super) watched: (bool, bool),
 }
 

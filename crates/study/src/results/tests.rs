@@ -248,7 +248,7 @@ fn failed_runs_leave_their_documents_until_they_succeed() {
 }
 
 #[test]
-fn a_lost_result_is_told_and_leaves_no_half_a_table() {
+fn a_lost_result_is_reported_and_no_incomplete_table_is_written() {
     let mut place = Place::new(0);
     place.documents.push(document("never run", 1));
     let Place { documents, failed, page, store, .. } = &place;

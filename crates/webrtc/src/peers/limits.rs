@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_earns_what_a_second_permits() {
+    fn the_allowance_refills_per_second() {
         let mut now = Instant::from_millis(5000);
         let mut allowance = Allowance::new(10);
         let taken =

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{Direction, Fault, Plan};
 
-/// Who opens the association (and closes it, at the end).
+/// The side that opens the association, and closes it at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Connects; shuts down when both directions are done.
@@ -25,7 +25,7 @@ pub enum Mode {
     Receive,
 }
 
-/// What one peer is asked to do.
+/// The task of one peer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Client or server.
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_describe_the_mistake() {
         for (line, word) in [
             ("", "--role is missing"),
             ("--role", "needs a value"),

@@ -14,7 +14,7 @@ pub struct Report {
     pub role: Role,
     /// Messages handed to the transport.
     pub sent: u32,
-    /// What arrived.
+    /// Received messages.
     pub counts: Counts,
     /// Whether the association ended by the shutdown procedure (RFC 9260 §9.2) on this side.
     pub is_graceful: bool,

@@ -1,4 +1,4 @@
-//! What holds on every path under every profile.
+//! Invariants of the copy ledger on every path under every profile.
 
 use rexmit_core::trace::TraceEvent;
 

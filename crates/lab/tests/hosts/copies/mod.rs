@@ -1,4 +1,4 @@
-//! What [`CopyLedger`] says of the copies of data units.
+//! [`CopyLedger`]: the statistics of the copies of data units.
 
 mod analysed;
 mod known;

@@ -1,4 +1,4 @@
-//! What Copa learns of the queue from round trips.
+//! Copa's estimate of the queueing delay from RTT samples.
 
 use std::time::Duration;
 

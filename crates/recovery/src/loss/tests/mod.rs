@@ -16,7 +16,7 @@ struct Detecting {
     loss: LossDetector,
     probe: ProbeTimer,
     now: Instant,
-    /// How many packets each acknowledgement answers.
+    /// The number of packets that each ACK acknowledges.
     reports: u16,
 }
 

@@ -25,7 +25,7 @@ struct Run {
     /// Units that the receiver holds above the cumulative point.
     held: BTreeSet<u64>,
     cumulative: u64,
-    /// What went into packets.
+    /// The units that were written into packets.
     sent: BTreeSet<&'static str>,
 }
 

@@ -372,7 +372,7 @@ impl Sender {
         }
     }
 
-    /// What waits to be retransmitted over `path`.
+    /// Units that wait to be retransmitted over `path`.
     fn waiting_on(&self, path: u8) -> Vec<u64> {
         let units = self.recovery.outstanding().units_from(0);
         let lost = units.filter(|(_, unit)| matches!(unit.state(), UnitState::Lost(_)));

@@ -12,7 +12,7 @@ use crate::message::Reliability;
 use crate::streams::Fragment;
 use crate::wire::{PacketWriter, SkippedMid, forward_tsn_len, i_forward_tsn_len};
 
-/// What FORWARD-TSN tells the peer to skip.
+/// The TSNs and messages that a FORWARD-TSN skips.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward {
     /// Whether both sides support RFC 3758.

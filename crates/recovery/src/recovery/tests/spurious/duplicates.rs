@@ -99,7 +99,7 @@ fn a_lost_or_late_report_of_an_older_event_says_nothing_of_the_next() {
     }
 }
 
-/// What waits to be retransmitted is not known to have arrived.
+/// Units that wait to be retransmitted have not been acknowledged.
 #[test]
 fn an_event_is_open_while_something_waits_to_be_sent_again() {
     let mut s = Sender::detecting();

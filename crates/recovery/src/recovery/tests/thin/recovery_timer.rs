@@ -207,7 +207,7 @@ fn a_thick_stream_is_left_to_missing_reports() {
     assert_eq!(s.recovery.statistics().retransmitted.fast_retransmit, 1);
 }
 
-/// A sender that fills its window has later packets, and a queue, to think of.
+/// The probe timer of a sender that fills its window also depends on later packets and on the queue.
 /// A packet is lost with units of a thin stream and of a thick one, and the latter becomes thin: its other packets
 /// are due at once.
 #[test]
