@@ -38,7 +38,7 @@ const RIVAL: &str = "ns-2";
 const NOTE: &str = "CMT with SFR, CUC and DAC over two paths of 10 Mbit/s, RTT 110 ms, queues of 50 packets, no \
                     background; payload per second from the beginning at 0.5 s to 30 s.";
 
-/// The result of a simulator, as `simulators/cmt.tcl` tells it too.
+/// The result of a simulator, in the format that `simulators/cmt.tcl` prints.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
     virtual_s: f64,
@@ -84,7 +84,7 @@ fn endpoint(
     Endpoint::new(config, seed).expect("valid")
 }
 
-/// Our side, with a receive buffer of so many KiB.
+/// The run of rexmit, with a receive buffer of this many KiB.
 ///
 /// # Panics
 /// If something else arrives than what was sent.

@@ -1,4 +1,4 @@
-//! Small messages beside a large transfer, in virtual time: 60 bytes every 50 ms, and a transfer that fills 10 Mbit/s, 10 ms each
+//! Small messages during a large transfer, in virtual time: 60 bytes every 50 ms, and a transfer that fills 10 Mbit/s, 10 ms each
 //! way, with a queue of 100 packets at the link.
 //!
 //! Both are in one association or connection of each contestant, and the messages go first where it can be said so.

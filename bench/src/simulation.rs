@@ -66,7 +66,7 @@ impl Game {
 pub struct Run {
     /// Messages, all of which arrived.
     pub messages: u64,
-    /// Things that happened in the simulator.
+    /// Simulator events.
     pub events: u64,
 }
 

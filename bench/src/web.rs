@@ -34,7 +34,7 @@ pub struct Run {
     pub messages: u64,
     /// Packets that entered the bottleneck towards the clients, and those it had no room for.
     pub packets: (u64, u64),
-    /// Things that happened in the simulator.
+    /// Simulator events.
     pub events: u64,
 }
 

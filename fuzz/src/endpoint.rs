@@ -29,7 +29,7 @@ const MOST_CAPTURED: usize = 64;
 /// The receive buffer of both endpoints.
 const RECEIVE_BUFFER: usize = 8192;
 
-/// One thing that happens.
+/// One event.
 #[derive(Clone, Debug, TypeGenerator)]
 pub enum Act {
     /// The attacker invents a packet with the right tag and a right checksum.
@@ -38,11 +38,11 @@ pub enum Act {
     Repeat(u8, bool),
     /// A captured packet comes with another byte and a right checksum.
     Alter(u8, u8, u8, bool),
-    /// So many packets under way to each side arrive.
+    /// This many packets in flight to each side arrive.
     Deliver(u8),
-    /// So many packets under way to each side are lost.
+    /// This many packets in flight to each side are lost.
     Drop(u8),
-    /// The packets under way to one side arrive in another order.
+    /// The packets in flight to one side are reordered.
     Reverse(bool),
     /// The chunks of one captured packet come behind those of another, with a right checksum.
     Join(u8, u8, bool),
@@ -80,7 +80,7 @@ pub struct Aim {
     pub is_near: bool,
     /// Selects where it comes from: the peer's address more often than not.
     pub source: u8,
-    /// Whether what stands under an AUTH is authentic.
+    /// Whether the chunks after an AUTH are authentic.
     pub is_signed: bool,
 }
 
@@ -395,7 +395,7 @@ impl Exchange {
         endpoint.handle_packet_too_big(self.now, *route, mtu.into(), &quote);
     }
 
-    /// Hands the next packet under way to each side on as `handling` says. Without any, both applications send and read,
+    /// Handles the next packet in flight to each side by `handling`. Without any, both applications send and read,
     /// and time passes.
     pub fn handle_next(&mut self, handling: Handling) {
         if self.sides.iter().all(|side| side.inbox.is_empty()) {
@@ -631,7 +631,7 @@ fn joined(mut packet: Vec<u8>, other: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// The key vector of who says this (RFC 4895 §6.1).
+/// The key vector of the sender of these parameters (RFC 4895 §6.1).
 fn vector(params: Params<'_>) -> Vec<u8> {
     let wanted = [param_kind::RANDOM, param_kind::CHUNKS, param_kind::HMAC_ALGO];
     let of = |kind| params.flatten().find(move |param| param.kind == kind);

@@ -17,10 +17,10 @@ use rexmit_sctp::{
 /// The identifier of the first message: far from those that Wireshark knows a protocol for.
 const FIRST_PPID: u32 = 1_000_000_000;
 
-/// An association as one side knows it: the host, how often the host has begun anew, the id.
+/// An association at one host: the host, its number of restarts, and the id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Side {
-    /// 0 or 1.
+    /// The host: 0 or 1.
     pub host: usize,
     /// How often the host was restarted before.
     pub life: u32,

@@ -42,7 +42,7 @@ pub enum Op {
     Shutdown,
     /// Ends it at once.
     Abort,
-    /// The whole endpoint is lost and begins anew.
+    /// The endpoint loses its state and restarts.
     Restart,
     /// Has data take a path, which may not be there.
     SetPrimary(u8),
@@ -86,7 +86,7 @@ impl Burst {
 pub struct Step {
     /// When.
     pub at: Instant,
-    /// 0 or 1.
+    /// The host: 0 or 1.
     pub host: usize,
     /// Which pair of addresses.
     pub pair: usize,

@@ -26,7 +26,7 @@ pub struct Limits {
     pub peer_window: usize,
     /// Whether outstanding data can be distinguished from the wire: not if messages are given up.
     pub is_flight_visible: bool,
-    /// A thin stream beside others may exceed the window by a packet (`by_stream`).
+    /// With `by_stream`, a thin stream may exceed the window by a packet.
     pub may_exceed_window: bool,
 }
 

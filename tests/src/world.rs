@@ -23,7 +23,7 @@ use crate::watch::{Limits, Watched, address, second_address};
 
 /// Longer than the slowest association takes to recover or to give up: ten timeouts of a minute.
 const TIME_LIMIT: Duration = Duration::from_secs(3600);
-/// Things that happen in a run at most; more are a sign of packets that chase each other.
+/// The most events of a run; more indicate an endless exchange of packets.
 const MOST_EVENTS: u64 = 3_000_000;
 /// The abort reason of our applications.
 const ABORT_REASON: &[u8] = b"random abort";
@@ -33,7 +33,7 @@ const ABORT_REASON: &[u8] = b"random abort";
 pub struct Outcome {
     /// Messages accepted, delivered and failed.
     pub counts: (usize, usize, usize),
-    /// How often each side was told each reason of an end.
+    /// The number of times that each side got each close reason.
     pub closed: Vec<CloseReason>,
     /// Chunks sent by type, of both sides.
     pub chunks: std::collections::BTreeMap<u8, u64>,
@@ -66,7 +66,7 @@ struct Known {
     was_restarted: bool,
     /// It ended while the other side had no association.
     has_ended_unknown: bool,
-    /// As it was told.
+    /// The close reasons, as reported.
     path_states: BTreeMap<u8, PathState>,
 }
 
@@ -101,7 +101,7 @@ struct Applications<'a> {
     tells: bool,
 }
 
-/// Carries out `plan`. `tells` writes the story to standard error, `captures` records all packets.
+/// Executes `plan`. `tells` logs the events to standard error, `captures` records all packets.
 ///
 /// # Panics
 /// When anything is not as it must be.

@@ -1,5 +1,5 @@
-//! Small messages beside a large transfer on another stream of the same association: 60 bytes every 50 ms
-//! beside two messages of 1 MB, over 10 Mbit/s with 10 ms each way.
+//! Small messages during a large transfer on another stream of the same association: 60 bytes every 50 ms
+//! and two messages of 1 MB, over 10 Mbit/s with 10 ms each way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const TRANSFER: u64 = 2;
 /// The fate of the messages.
 #[derive(Debug)]
 struct Seen {
-    /// From the call to the delivery, of the inputs that were sent while the transfer was under way, ascending.
+    /// Latencies, from the call to the delivery, of the inputs sent during the transfer, ascending.
     latencies: Vec<Duration>,
     /// When the second large message was complete.
     transferred_at: Duration,

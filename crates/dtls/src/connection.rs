@@ -11,7 +11,7 @@ use crate::record::records;
 use crate::trials::Trials;
 use crate::{Encryption, Fingerprint};
 
-/// A later deadline stands for no deadline: the library then gives one ten years away.
+/// A deadline beyond this means none: the library reports one ten years away if it has no timer.
 pub(crate) const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The shortest time between retransmissions, acknowledgements of an incomplete flight, and looks at a connection.
 pub(crate) const LEAST: Duration = Duration::from_millis(1);
@@ -214,7 +214,7 @@ impl Connection {
         Some(farewell.clone())
     }
 
-    /// When it wants to be called, and the limit of a handshake.
+    /// The earlier of its own deadline and the time limit of the handshake.
     pub(crate) fn next_timeout(&self, now: Instant, encryption: &Encryption) -> Instant {
         let timeout = match self.timeout {
             // With a gap in the peer's flight the library acknowledges the rest, and at once is due to do so again.

@@ -45,7 +45,7 @@
 //! RustCrypto is used: the cost of data is about the same, and cross-compiling needs nothing but Rust. For a
 //! server with hundreds of new peers a second the other would be better.
 //!
-//! Two things are done before a datagram reaches the library. Cookies of our own (`cookie.rs`) replace the
+//! A datagram is checked twice before it reaches the library. Cookies of our own (`cookie.rs`) replace the
 //! state that it would keep for each ClientHello. And plaintext records that could do harm are dropped
 //! (`record.rs`).
 //!

@@ -93,7 +93,7 @@ fn address_bytes(at: Address, length: usize) -> Outcome<usize> {
     }
 }
 
-/// Linux says so where `bind` says that the family is not supported.
+/// The error of Linux in cases where `bind` reports an unsupported family.
 fn invalid_family(error: Errno) -> Errno {
     if error == Errno(libc::EAFNOSUPPORT) { Errno(libc::EINVAL) } else { error }
 }

@@ -23,7 +23,7 @@ const fn entry(socket: u64) -> usize {
     (socket % ENTRIES as u64) as usize
 }
 
-/// The state of the socket, which says which calls it can serve.
+/// The state of the socket, on which the permitted calls depend.
 pub(crate) fn state(name: SocketName) -> Outcome<State> {
     if CONNECTED[entry(name.socket)].load(Ordering::Relaxed) == name.socket {
         return Ok(State::Connected);

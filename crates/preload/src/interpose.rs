@@ -50,7 +50,7 @@ macro_rules! interpose {
         /// libc's, for SCTP sockets, too.
         ///
         /// # Safety
-        /// As libc says.
+        /// The return value of libc.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($fd: c_int $(, $parameter: $kind)*) -> $result {
             match raw::socket_name($fd) {

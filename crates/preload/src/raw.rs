@@ -76,7 +76,7 @@ macro_rules! next_functions {
         /// libc's.
         ///
         /// # Safety
-        /// As libc says.
+        /// The return value of libc.
         pub(crate) unsafe fn $name($($parameter: $kind),*) -> $result {
             static FOUND: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
             let name = const {

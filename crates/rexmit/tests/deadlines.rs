@@ -1,4 +1,4 @@
-//! Calls end in time when the peer is gone.
+//! Time limits of calls when the peer has disappeared.
 
 mod common;
 

@@ -142,7 +142,7 @@ fn rule(namespace: &NetNamespace, hook: &str, rule: &str) {
     nft(namespace, &format!("add table inet cut; {chain}; add rule inet cut {hook} {rule}"));
 }
 
-/// Two machines, or `None`, after saying so, where something is missing.
+/// Two namespaces that serve as machines; prints a note and returns `None` if a permission is missing.
 fn machines() -> Option<[NetNamespace; 2]> {
     if Command::new("nft").arg("--version").output().is_err() {
         println!("not run: `nft` is not installed (package nftables)");
@@ -193,7 +193,7 @@ fn payload(number: u32) -> Vec<u8> {
     (0..length).map(|at| (number + at) as u8).collect()
 }
 
-/// Sends a message every few milliseconds until it is told to stop. When each was handed over.
+/// Sends a message every few milliseconds until `is_over` is set. Returns the time at which each was accepted.
 async fn send(association: Association, is_over: Arc<AtomicBool>) -> Vec<Instant> {
     let mut handed_over = Vec::new();
     while !is_over.load(Ordering::Relaxed) {
@@ -265,7 +265,7 @@ impl Transfer {
         .await;
     }
 
-    /// So many messages more arrive.
+    /// Waits until this many more messages arrive.
     async fn pass(&self) {
         let before = self.delivered();
         self.until(|it| it.delivered() >= before + MESSAGES_PER_PHASE).await;
@@ -289,7 +289,7 @@ impl Transfer {
     }
 }
 
-/// Fails and returns during a transfer, and tells the longest wait of a message.
+/// Cuts and restores the link during a transfer, and returns the longest wait of a message.
 async fn run(carrier: Carrier, failover: Failover, cut: Cut) {
     let Some(ends) = machines() else { return };
     let transfer = Transfer::begin(ends, carrier, failover).await;

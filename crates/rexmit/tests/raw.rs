@@ -13,7 +13,7 @@ use common::{in_time, server_config};
 use rexmit::{BindError, CloseReason, Endpoint, EndpointConfig};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Two namespaces with a cable between them. They are gone when it is dropped.
+/// Two namespaces with a cable between them; dropping it removes them.
 struct Namespaces {
     names: [String; 2],
 }

@@ -520,7 +520,7 @@ async fn a_reader_that_always_finds_something_lets_others_have_their_turn() {
     }
 }
 
-/// A device that drops what its filter does not want.
+/// A device that drops packets by a filter.
 struct Lossy {
     device: MemoryDevice,
     drops: Box<dyn Fn(u64) -> bool + Send + Sync>,

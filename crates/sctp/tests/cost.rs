@@ -57,7 +57,7 @@ fn cost(s: &mut Script, mut packet: impl FnMut(&mut Script, u32) -> Vec<u8>) -> 
     (times[times.len() / 2], len)
 }
 
-/// A packet of so many bytes that an honest peer sends: full-sized messages, in order.
+/// A packet of this many bytes as a correct peer sends it: full-sized messages, in order.
 fn of_size(bytes: usize) -> Duration {
     let mut s = established();
     let mut next = 0_u16;

@@ -19,7 +19,7 @@ const fn shutdown<'c>(cumulative_tsn_ack: u32) -> Chunk<'c> {
     Shutdown { cumulative_tsn_ack }
 }
 
-/// Established, and told to shut down with nothing outstanding.
+/// An established association after `shutdown` with nothing outstanding.
 fn shutdown_sent() -> Script {
     let mut s = Script::established_server();
     s.shutdown();

@@ -22,12 +22,12 @@ use serde_json::{Value, json};
 
 /// The test fails after this time without a sign of the page.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
-/// After this time a peer that is not heard from is gone: of Firefox's checks, one in 5 s, two may be lost.
+/// A peer that is silent for this time counts as disconnected: of Firefox's checks, one in 5 s, two may be lost.
 const CONSENT: Duration = Duration::from_secs(15);
 /// Messages on each channel that the server opens.
 const FROM_SERVER: usize = 100;
 
-/// A server behind an emulator, whose address it tells its peers.
+/// A server behind an emulator; its candidates have the emulator's address.
 async fn server_behind(path: PathConfig) -> (Arc<Server>, Emulator) {
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let emulator = EmulatorConfig::new(SocketAddr::new(own_address(), 0), free);

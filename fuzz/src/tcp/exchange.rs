@@ -31,7 +31,7 @@ const MOST_TIME_WAITS: usize = 2;
 /// The port both listen on.
 const PORT: u16 = 80;
 
-/// One thing that happens.
+/// One event.
 #[derive(Clone, Debug, TypeGenerator)]
 pub enum Act {
     /// The attacker invents a segment with a right checksum.
@@ -40,17 +40,17 @@ pub enum Act {
     Repeat(u8, bool),
     /// A captured segment comes with another byte and a right checksum.
     Alter(u8, u8, u8, bool),
-    /// So many segments under way to each side arrive.
+    /// This many segments in flight to each side arrive.
     Deliver(u8),
-    /// The segments under way to one side arrive in another order.
+    /// The segments in flight to one side are reordered.
     Reverse(bool),
-    /// So many segments under way to each side are lost.
+    /// This many segments in flight to each side are lost.
     Drop(u8),
     /// Time passes: a power of two of milliseconds.
     Wait(u8),
-    /// The application of one side sends so many bytes.
+    /// The application of one side sends this many bytes.
     Send(bool, u16),
-    /// The application of one side receives up to so many bytes.
+    /// The application of one side receives up to this many bytes.
     Receive(bool, u16),
     /// The application of one side finishes sending.
     Finish(bool),
@@ -69,7 +69,7 @@ pub enum Act {
 pub struct Aim {
     /// To which side.
     pub side: bool,
-    /// Whether it comes from elsewhere, if small.
+    /// A small value gives the segment another source address.
     pub stranger: u8,
     /// Whether its numbers are moved near to the real ones, unless small.
     pub near: u8,
@@ -317,7 +317,7 @@ impl Exchange {
         self.settle(1);
     }
 
-    /// Hands the next segment under way to each side on as `handling` says. Without any, both applications send and
+    /// Handles the next segment in flight to each side by `handling`. Without any, both applications send and
     /// read, and time passes.
     pub fn handle_next(&mut self, handling: Handling) {
         if self.sides.iter().all(|side| side.inbox.is_empty()) {

@@ -23,7 +23,7 @@ use crate::values;
 const LIBRARY: &str = "librexmit_preload.so";
 /// Where it is looked for, from the folder of this program.
 const FOLDERS: [&str; 3] = [".", "../lib", "../lib/rexmit"];
-/// The environment variable that says where it is.
+/// The environment variable with its path.
 const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
 /// Over what SCTP is sent to whom: the file, and the environment variable that takes its place.
 const TRANSPORT_FILE: &str = "/etc/rexmit.conf";

@@ -1,4 +1,4 @@
-//! Each error says what to do, and has its exit code.
+//! Each error states the remedy, and has its exit code.
 
 use std::net::UdpSocket;
 

@@ -357,7 +357,7 @@ fn unrunnable_scenarios_are_reported_before_anything_runs() {
     run("study run").assert_failed(2, "no study given: name one, or use --all");
     run("study run fig99")
         .assert_failed(2, "there is no study `fig99`: the nearest: petlund2009-fig9");
-    run("study run nonsense").assert_failed(2, "study `nonsense`: `rexmit study list` tells all");
+    run("study run nonsense").assert_failed(2, "study `nonsense`: `rexmit study list` lists all");
     let missing = run("study run no/such.toml");
     missing.assert_failed(5, "no/such.toml cannot be read: No such file");
     missing.assert_failed(5, "name a study of `rexmit study list`");

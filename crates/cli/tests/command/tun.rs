@@ -13,7 +13,7 @@ use crate::process::{Ended, Rexmit, scratch};
 const NOT_PERMITTED: [&str; 4] =
     ["/dev/net/tun", "needs CAP_", "user namespace is refused", "needs no privileges"];
 
-/// Whether a run was refused for want of a permission, which is said.
+/// Whether a run was refused because of a missing permission, which is printed.
 fn is_refused(ended: &Ended) -> bool {
     let is_refused =
         !ended.status.success() && NOT_PERMITTED.iter().any(|reason| ended.stderr.contains(reason));
@@ -23,7 +23,7 @@ fn is_refused(ended: &Ended) -> bool {
     is_refused
 }
 
-/// Whether there is a program; says so if not.
+/// Whether a program is installed; prints a note if not.
 fn has(program: &str) -> bool {
     let has = Command::new(program).arg("--version").output().is_ok();
     if !has {

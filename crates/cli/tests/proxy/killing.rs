@@ -32,7 +32,7 @@ fn keep(stream: &TcpStream, reported: impl Fn(usize)) -> (Vec<usize>, bool) {
     }
 }
 
-/// Sends records, some ahead of their acknowledgements, until the connection ends; how many were
+/// Sends records, some ahead of their acknowledgements, until the connection ends. Returns how many were
 /// acknowledged, and whether the end looked orderly.
 fn send(stream: &TcpStream, reported: impl Fn(usize)) -> (usize, bool) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();

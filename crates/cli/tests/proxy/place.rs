@@ -19,7 +19,7 @@ pub(crate) const PORT: u16 = 7000;
 /// Time limit of every step; only a failing test reaches it.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Both networks, gone with this value.
+/// Both networks; dropping this value removes them.
 pub(crate) struct Place {
     pub(crate) host: NetNamespace,
     pub(crate) clients: NetNamespace,
@@ -167,7 +167,7 @@ impl Running {
         Self { child, lines, output: String::new() }
     }
 
-    /// Waits until it says `what`; returns the line.
+    /// Waits until it prints `what`, and returns the line.
     pub(crate) fn wait_for(&mut self, what: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(TIME_LIMIT);

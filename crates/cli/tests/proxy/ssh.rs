@@ -10,7 +10,7 @@ use crate::place::{HOST, PORT, Place, Running};
 
 const SSHD: &str = "/usr/sbin/sshd";
 
-/// A directory for keys, which only its owner may enter; gone with this value.
+/// A directory for keys, accessible to its owner only; removed when dropped.
 struct Keys(PathBuf);
 
 impl Keys {

@@ -90,7 +90,7 @@ fn script() -> String {
     format!("{}/tests/run/sockets.py", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether the program is installed; otherwise the test says what to install.
+/// Whether the program is installed; otherwise prints what to install.
 fn is_there(program: &str, package: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
     let found = found.is_ok_and(|output| output.status.success());

@@ -83,8 +83,8 @@ pub struct Endpoint {
     connections: Slab<Connection>,
     /// The secured connection with each address of a peer.
     secured: BTreeMap<SocketAddr, usize>,
-    /// The connection in its handshake with each address. There may be one beside a secured connection, if
-    /// the peer began anew.
+    /// The connection in its handshake with each address. It may exist in addition to a secured connection, if
+    /// the peer has restarted.
     handshaking: BTreeMap<SocketAddr, usize>,
     deadlines: BTreeSet<(Instant, usize)>,
     /// Handshakes that peers began.

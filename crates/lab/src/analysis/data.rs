@@ -52,7 +52,7 @@ pub(super) struct Data {
     recoveries: Recoveries,
 }
 
-/// Recoveries that are under way.
+/// Recoveries in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recoveries {
     timer: Option<Recovery>,

@@ -54,7 +54,7 @@ impl Cause {
 pub(super) enum Fate {
     /// It was not seen at the receiver.
     Unseen,
-    /// A comment of the capture says that it was lost.
+    /// A comment in the capture marks it as lost.
     Lost,
     /// It arrived at this time.
     Arrived(Duration),

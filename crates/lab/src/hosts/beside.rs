@@ -20,7 +20,7 @@ const PRIORITY: u16 = 1024;
 /// Bytes of a message of the transfer.
 const TRANSFER_BYTES: usize = 16 * 1024;
 
-/// SCTP for programs, with a transfer beside them.
+/// An SCTP transport for programs that adds a bulk transfer on another stream.
 ///
 /// The sending side keeps as much of the transfer in the send buffer as `new` says, so that there is always
 /// something to send. The receiving side passes the messages of the program on, and counts the bytes of the transfer.

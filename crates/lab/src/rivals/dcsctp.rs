@@ -20,7 +20,7 @@ const RTO_MIN: Duration = Duration::from_millis(120);
 const DELAYED_SACK: Duration = Duration::from_millis(10);
 /// The minimum RTT variance of `tuned`: small enough not to determine the RTO.
 const MIN_RTT_VARIANCE: Duration = Duration::from_millis(10);
-/// The stream of the messages, and its priority beside a transfer: the highest of WebRTC, to 256.
+/// The stream of the messages, and its priority over a transfer: the highest of WebRTC, against 256.
 const MESSAGES: StreamId = StreamId(0);
 const PRIORITY: u16 = 1024;
 /// The stream of a transfer, bytes of one of its messages, and those that wait to be sent.

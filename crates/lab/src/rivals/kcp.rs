@@ -22,7 +22,7 @@ const CONVERSATION: u32 = 1;
 const TURBO_WINDOW: u16 = 128;
 /// Largest number of queued segments; beyond it, the sender must wait.
 const MAX_WAITING: usize = 4096;
-/// The first byte of each message says what it is.
+/// The first byte of each message is its type.
 const MESSAGE: u8 = 0;
 const TRANSFER: u8 = 1;
 /// Bytes of a message of a transfer, which is one segment.

@@ -55,7 +55,7 @@ pub(super) enum Carrier {
     SctpWithTransfer,
     Tcp,
     Rival,
-    /// Another implementation, with a transfer beside.
+    /// Another implementation, with messages and a transfer.
     RivalWithTransfer,
     KernelSctp,
     KernelTcp,

@@ -55,7 +55,7 @@ fn names(catalogue: &Catalogue) -> [BTreeSet<&str>; 3] {
     })
 }
 
-/// On a perfect path nothing tells several connections from one, but how many there are.
+/// On a perfect path several connections differ from one only in their number.
 #[test]
 fn several_connections_are_measured_as_one() {
     let of = |connections: u32, transport: &str| {

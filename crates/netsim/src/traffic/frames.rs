@@ -38,7 +38,7 @@ pub struct CapturedFrame {
     pub interface: u32,
     /// Its direction, seen from the interface, if the file has it.
     pub way: Option<Way>,
-    /// Whether a comment says that an emulated link lost it.
+    /// Whether a comment marks it as lost on an emulated link.
     pub is_lost: bool,
     /// Its headers.
     pub packet: TransportPacket,

@@ -133,7 +133,7 @@ fn a_thick_stream_a_full_window_or_one_without_the_mechanism_has_none() {
     assert_eq!((p.deadline(), p.probe.least_t3(&p.state, 0)), (None, None));
 }
 
-/// Beside a stream without a timer, whose packets are passed over.
+/// With a second stream without a probe timer, whose packets are skipped.
 #[test]
 fn it_is_for_the_groups_that_have_it() {
     let mut p = Probing::warm(ThinConfig::OFF);

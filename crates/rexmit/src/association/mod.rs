@@ -187,7 +187,7 @@ impl Association {
             .with(|state, _| state.change_recipients(id, |all| all.add_reader(stream)));
     }
 
-    /// Ends [`add_reader`](Self::add_reader).
+    /// Undoes [`add_reader`](Self::add_reader).
     fn remove_reader(&self, stream: u16) {
         let id = self.cell().id;
         let remove = |all: &mut Recipients| all.remove_reader(stream);

@@ -32,7 +32,7 @@ impl Tshark {
     }
 }
 
-/// A directory for a test, gone with this value.
+/// A directory for a test; removed when dropped.
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {

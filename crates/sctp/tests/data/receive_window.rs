@@ -14,7 +14,7 @@ fn small() -> Script {
 }
 
 impl Script {
-    /// Chunk `n` arrives; what the SACK says: cumulative TSN (as a number) and window.
+    /// Chunk `n` arrives. Returns the cumulative TSN (as a number) and the window of the SACK.
     #[track_caller]
     fn chunk(&mut self, n: u16) -> (u32, u32) {
         let payload = [0; 1_000];

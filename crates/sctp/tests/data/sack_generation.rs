@@ -1,4 +1,4 @@
-//! When a SACK leaves, and what it says (RFC 9260 §6.2).
+//! When a SACK is sent, and its content (RFC 9260 §6.2).
 
 use rexmit_sctp::Event;
 use std::time::Duration;

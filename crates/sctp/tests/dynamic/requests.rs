@@ -211,7 +211,8 @@ fn a_host_that_told_its_addresses_names_one_of_them() {
     assert_eq!(s.take_asconf().address, ip(77));
 }
 
-/// Wherever the packet comes from: for hosts that do not know their address, or behind a translator.
+/// The unspecified address in an ASCONF stands for the source of its packet, for hosts that do not know their address or
+/// are behind a NAT.
 #[test]
 fn a_host_moves_to_wherever_it_is() {
     let mut s = Dynamic::client();

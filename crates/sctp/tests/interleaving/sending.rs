@@ -187,7 +187,7 @@ fn a_message_that_is_too_large_is_refused() {
     s.expect_silence();
 }
 
-/// The cookie keeps what the INIT said.
+/// The cookie contains the offer of the INIT.
 #[test]
 fn a_server_uses_i_data_if_its_client_does() {
     let mut s = server_with(|_| ());

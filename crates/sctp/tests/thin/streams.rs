@@ -1,4 +1,4 @@
-//! A thin stream beside a bulk stream.
+//! A thin stream and a bulk stream in one association.
 
 use rexmit_core::Instant;
 use rexmit_sctp::recovery::MAX_GROUPS;

@@ -147,7 +147,7 @@ impl Socket {
         }
     }
 
-    /// Moves messages into the pair while it has room; whether all are in.
+    /// Moves messages into the pair while it has room. Returns whether all were moved.
     pub(super) fn flush(&mut self) -> bool {
         while let Some(first) = self.inbox.front() {
             let is_data = first.header.kind == Kind::Data;

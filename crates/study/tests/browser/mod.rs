@@ -18,7 +18,7 @@ const WATCH: &str = "<script>window.selftestErrors = []; window.addEventListener
     document.addEventListener('securitypolicyviolation', \
     (event) => window.selftestErrors.push('request: ' + event.blockedURI));</script>";
 
-/// The document around the page: it writes down what the page says at the end.
+/// The document around the page, which records the page's final message.
 const HOST: &str = "<!doctype html><meta charset=\"utf-8\"><body><script>\
     addEventListener('message', ({ data }) => { const found = document.createElement('pre'); \
     found.id = 'selftest'; found.textContent = data; document.body.append(found); });</script>";

@@ -35,7 +35,7 @@ impl ServeConfig {
     }
 }
 
-/// A number of things per second, as many of which may happen at once.
+/// A rate limit: this many per second, and the same number in a burst.
 #[derive(Debug)]
 pub(super) struct Allowance {
     /// The time that one offer costs; `None` if none is allowed.

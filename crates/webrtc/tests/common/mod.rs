@@ -112,7 +112,7 @@ impl Pair {
         }
     }
 
-    /// Goes on to the next thing that happens, within `limit`. Returns whether there was one.
+    /// Advances to the next event within `limit`. Returns whether there was one.
     pub(crate) fn step(&mut self, limit: Instant) -> bool {
         self.drain();
         let timeouts = [self.client.agent.poll_timeout(), self.server.agent.poll_timeout()];

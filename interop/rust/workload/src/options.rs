@@ -68,7 +68,7 @@ pub struct Options {
     /// Partial reliability: retransmissions of a chunk at most; as what follows for rexmit, usrsctp and
     /// Linux alone.
     pub max_retransmissions: Option<u16>,
-    /// All outgoing streams are reset after so many messages (0: never).
+    /// All outgoing streams are reset after this many messages (0: never).
     pub reset_after: u32,
     /// Messages of different streams are interleaved (RFC 8260); rexmit, dcsctp, usrsctp and Linux alone.
     pub is_interleaved: bool,

@@ -168,7 +168,7 @@ fn unknown(name: &str) -> Failure {
         names => format!("the nearest: {}; ", names.join(", ")),
     };
     let message = format!(
-        "there is no study `{name}`: {nearest}`rexmit study list` tells all {}; for a file say \
+        "there is no study `{name}`: {nearest}`rexmit study list` lists all {}; for a file say \
          `./{name}.toml`",
         BUILT_IN.len()
     );

@@ -5,7 +5,7 @@ use rexmit_core::trace::TraceEvent;
 use super::oracle::{Chunks, Look, Oracle, OracleSink, Segments};
 use super::*;
 
-/// Both are told everything.
+/// Passes every event to both.
 struct Both(Box<dyn TraceSink>, OracleSink);
 
 impl TraceSink for Both {
@@ -44,7 +44,7 @@ const PATHS: [&str; 3] = [
     "delay 20ms loss 20% rate 64kbit limit 4",
 ];
 
-/// Two minutes on each of the paths, and what the ledger said at the end.
+/// Two minutes on each of the paths, and the final statistics of the ledger.
 fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> CopyStatistics {
     let mut all = CopyStatistics::default();
     for (number, path) in (1..).zip(PATHS) {

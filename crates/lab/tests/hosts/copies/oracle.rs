@@ -172,7 +172,7 @@ struct Unit {
 }
 
 impl Oracle {
-    /// Asserts that `copies` is what follows from all that was reported, once nothing is under way.
+    /// Asserts that `copies` follows from all reported events, once nothing is in flight.
     pub(super) fn check<L: Look>(&self, copies: &CopyStatistics) {
         let reported = self.0.lock().unwrap();
         let mut arrivals = BTreeMap::new();

@@ -266,7 +266,7 @@ fn a_queue_too_short_for_a_delay_is_not_overrun() {
     assert!(link.lost < acked[0] / 5, "{acked:?}, lost {}", link.lost);
 }
 
-/// Beside a loss-based sender, which fills the queue: delay alone would leave it a twentieth.
+/// Competing with a loss-based sender, which fills the queue: by delay alone it would get a twentieth of the rate.
 #[test]
 fn beside_a_greedy_sender_it_is_not_starved() {
     for bdp in [1, 4, 8] {

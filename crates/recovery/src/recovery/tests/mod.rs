@@ -121,7 +121,7 @@ impl Sender {
         }
     }
 
-    /// Full packets while the window and the burst allow; how many.
+    /// Sends full packets while the window and the burst limit allow, and returns their number.
     fn fill(&mut self) -> usize {
         self.fill_with(FULL)
     }
@@ -186,7 +186,7 @@ impl Sender {
         sent
     }
 
-    /// Sends a rescue (RFC 6675 §4), if one may be sent; which unit.
+    /// Sends a rescue retransmission (RFC 6675 §4), if one may be sent, and returns its unit.
     fn rescue(&mut self) -> Option<u64> {
         let mut packet = self.recovery.packet(0, false, 0);
         let unit = loop {
@@ -201,7 +201,7 @@ impl Sender {
         Some(unit - BASE)
     }
 
-    /// A packet with a new unit of `bytes`, and the copies that are bundled with it; which units.
+    /// Sends a packet with a new unit of `bytes` and the copies bundled with it, and returns the units.
     fn push_with_copies_beside(&mut self, bytes: u32, is_contiguous: bool) -> Vec<u64> {
         let room = BundleRoom { new_bytes: bytes, room: FULL - bytes, is_contiguous };
         let mut packet = self.recovery.packet(0, is_contiguous, 0);
@@ -218,7 +218,7 @@ impl Sender {
         copies
     }
 
-    /// A packet of up to `most` delayed copies that are due over the first path; which units.
+    /// Sends a packet of up to `most` due delayed copies over the first path, and returns their units.
     fn copies_ready(&mut self, most: usize) -> Vec<u64> {
         let mut copied = Vec::new();
         let mut packet = self.recovery.packet(0, false, 0);
@@ -236,7 +236,7 @@ impl Sender {
 
 /// Inputs: ACKs and reports.
 impl Sender {
-    /// Everything up to `cumulative`, and these ranges, are acknowledged.
+    /// Acknowledges everything up to `cumulative`, and these ranges.
     fn ack(&mut self, cumulative: u64, blocks: &[(u64, u64)]) -> AckOutcome {
         let echo = self.echo.take().map(|at| (at, TICK));
         let packets_answered = std::mem::take(&mut self.packets_answered);

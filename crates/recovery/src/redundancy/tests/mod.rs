@@ -63,7 +63,7 @@ impl Copying {
         self.redundancy.renew(0);
     }
 
-    /// Copies that are due may be sent; how many the budget denied.
+    /// Sends due copies, and returns the number that the budget denied.
     fn ready(&mut self, now: Instant) -> u64 {
         let denied = self.redundancy.ready_copies(now, 0, &self.state);
         self.redundancy.renew(0);

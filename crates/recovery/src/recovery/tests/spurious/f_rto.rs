@@ -21,7 +21,7 @@ fn timed_out() -> [(Sender, u64); 2] {
     })
 }
 
-/// Sends new data while it may be sent; how many packets.
+/// Sends new data while permitted, and returns the number of packets.
 fn send_new(s: &mut Sender) -> usize {
     let mut packets = 0;
     while s.recovery.takes_new(0, 0) {

@@ -1,4 +1,4 @@
-//! A thin stream beside one that fills the window, with `by_stream`.
+//! A thin stream in one association with a stream that fills the window, with `by_stream`.
 
 use super::super::*;
 use super::recovery_timer::{TIMED, WARM};

@@ -38,7 +38,7 @@ impl Sender {
         s
     }
 
-    /// A packet with a new unit of [`SMALL`] and the copies bundled with it; which units.
+    /// Sends a packet with a new unit of [`SMALL`] and the copies bundled with it, and returns the units.
     pub(super) fn push_with_copies(&mut self, is_contiguous: bool) -> Vec<u64> {
         self.push_with_copies_beside(SMALL, is_contiguous)
     }

@@ -28,7 +28,7 @@ impl Sender {
     }
 }
 
-/// Units copied beside a new one, with two in flight; all are acknowledged after `ms`.
+/// The units bundled as copies with a new one, with two in flight; all are acknowledged after `ms`.
 fn copied(s: &mut Sender, unit: u64, ms: u64) -> usize {
     s.push(&[SMALL]);
     s.push(&[SMALL]);

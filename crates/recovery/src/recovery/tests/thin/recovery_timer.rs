@@ -239,7 +239,7 @@ fn a_full_window_is_left_to_t3_unless_the_path_is_silent() {
     assert_eq!(s.repeat_next(), (4 * 101_500, vec![1]));
 }
 
-/// RTO.Min is a second: T3-rtx, armed by the last retransmission before the silence, backs off beside the probes.
+/// RTO.Min is a second: T3-rtx, armed by the last retransmission before the silence, backs off independently of the probes.
 #[test]
 fn in_a_silence_t3_backs_off_beside_the_probes() {
     let mut s = Sender::timed();
