@@ -15,7 +15,9 @@ fn has(tools: &[&str]) -> bool {
     };
     let missing = tools.iter().find(is_missing);
     missing
-        .inspect(|tool| println!("not run: {tool} is missing; `make setup` installs it"))
+        .inspect(|tool| {
+            rexmit_testkit::not_run(format_args!("{tool} is missing; `make setup` installs it"));
+        })
         .is_none()
 }
 
@@ -248,7 +250,7 @@ fn the_code_of_the_documentation_compiles() {
                 _ => continue,
             };
             if code.contains("usrsctp.h") && !Path::new("/usr/include/usrsctp.h").exists() {
-                println!("not run: a block of {page} needs libusrsctp-dev");
+                rexmit_testkit::not_run(format_args!("a block of {page} needs libusrsctp-dev"));
                 continue;
             }
             let source = installed.prefix.path().join(format!("block{compiled}.{extension}"));

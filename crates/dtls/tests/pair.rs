@@ -608,7 +608,13 @@ fn data_of_a_client_during_a_handshake_is_limited() {
 fn an_idle_limit_of_zero_is_a_short_one() {
     let mut pair = Pair::new(trusting(1, 2).idle_timeout(Duration::ZERO), trusting(2, 1));
     pair.connect();
-    pair.echo(b"used");
+    pair.run(Duration::from_secs(5), |_| false);
+    pair.echo(b"a connection with an association is not idle");
+    let (now, id) = (pair.now, pair.client().association.unwrap());
+    pair.client().endpoint.sctp_mut().shutdown(now, id);
+    assert!(pair.run(LONG, |pair| pair.ends[0].closed.is_some()));
+    pair.run(Duration::from_secs(1), |_| false);
+    assert_eq!(pair.client().endpoint.connection_count(), 0);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn messages_cross_real_devices_over_tcp() {
     let scenario = scenario(r#""transport": "tcp", "profile": "tcp-thin""#);
     match execute(&scenario, 3) {
         Ok(outcome) => check(&scenario, &outcome),
-        Err(ExecuteError::NotPermitted(why)) => eprintln!("not run: {why}"),
+        Err(ExecuteError::NotPermitted(why)) => rexmit_testkit::not_run(why),
         Err(error) => panic!("{error}"),
     }
 }

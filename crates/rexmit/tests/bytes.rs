@@ -94,13 +94,14 @@ async fn a_stream_that_is_not_complete_is_an_error() {
         let mut reader = pair.theirs.stream(3).reader();
         let mut writer = pair.ours.stream(3).writer();
         let mut written = 0;
-        let wait = Duration::from_millis(300);
+        let wait = Duration::from_secs(1);
         while let Ok(len) = tokio::time::timeout(wait, writer.write(&[1; 16_384])).await {
             written += len.unwrap();
             if !has_full_buffer {
                 break;
             }
         }
+        assert_eq!(written >= BUFFER_BYTES, has_full_buffer, "{written}");
         drop(writer);
         let mut all = Vec::new();
         let error = in_time(reader.read_to_end(&mut all)).await.unwrap_err();

@@ -145,7 +145,7 @@ fn rule(namespace: &NetNamespace, hook: &str, rule: &str) {
 /// Two namespaces that serve as machines; prints a note and returns `None` if a permission is missing.
 fn machines() -> Option<[NetNamespace; 2]> {
     if Command::new("nft").arg("--version").output().is_err() {
-        println!("not run: `nft` is not installed (package nftables)");
+        rexmit_testkit::not_run("`nft` is not installed (package nftables)");
         return None;
     }
     let ends = netns::cabled_by(&[

@@ -29,7 +29,9 @@ impl Namespaces {
         match ip(&["netns", "add", &names[0]]) {
             // "Operation not permitted", "Permission denied", or no iproute2 at all.
             Err(error) if error.contains("ermi") || error.contains("No such file") => {
-                println!("not run: needs root (CAP_NET_RAW, CAP_NET_ADMIN): {error}");
+                rexmit_testkit::not_run(format_args!(
+                    "needs root (CAP_NET_RAW, CAP_NET_ADMIN): {error}"
+                ));
                 return None;
             }
             made => made.expect("a network namespace"),

@@ -26,7 +26,7 @@ fn file_contents() -> Vec<u8> {
 async fn curl_fetches_a_file_from_our_server() {
     let Some(site) = Site::direct(ConnectionConfig::default()) else { return };
     if std::process::Command::new("curl").arg("--version").output().is_err() {
-        println!("not run: `curl` is not installed (package curl)");
+        rexmit_testkit::not_run("`curl` is not installed (package curl)");
         return;
     }
     let directory = Directory::new();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rexmit::TimeLimits;
 use rexmit::tcp::{
     CloseReason, ConnectError, ConnectionConfig, ListenError, MemoryDevice, OpenError,
     PacketDevice, Stack, StackConfig, State, TcpListener, TcpStream,
@@ -93,6 +94,32 @@ async fn bytes_arrive_both_ways_at_once_and_in_order() {
     let (at_ours, at_theirs) =
         tokio::join!(transfer(ours, back.clone()), transfer(theirs, there.clone()));
     assert!(at_theirs == back && at_ours == there, "what arrived is something else");
+}
+
+/// The reader is so slow that everything takes several times the limit.
+#[tokio::test]
+async fn shutdown_of_a_stack_goes_on_while_data_is_acknowledged() {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let small = ConnectionConfig::default().receive_buffer_bytes(10_000);
+    let Pair { mut ours, mut theirs, client, .. } = Pair::with(small).await;
+    let client = client.with_time_limits(TimeLimits::default().shutdown(Some(LIMIT)));
+    let bytes = random_bytes(90_000);
+    ours.write_all(&bytes).await.unwrap();
+    drop(ours);
+    let start = rexmit::clock::now();
+    let reading = async move {
+        let (mut all, mut piece) = (Vec::new(), [0; 2000]);
+        loop {
+            match theirs.read(&mut piece).await.unwrap() {
+                0 => return all,
+                len => all.extend_from_slice(&piece[..len]),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let ((), all) = in_time(async { tokio::join!(client.shutdown(), reading) }).await;
+    assert!(all == bytes, "{} bytes arrived", all.len());
+    assert!(rexmit::clock::now() - start > LIMIT, "it did not take longer than the limit");
 }
 
 #[tokio::test]

@@ -192,7 +192,7 @@ fn a_missing_capability_is_named_with_the_command_that_grants_it() {
     .unwrap();
     for error in errors {
         if matches!(error, TunError::NoDriver | TunError::NodePermission) {
-            println!("not run: {error}");
+            rexmit_testkit::not_run(error);
             continue;
         }
         assert!(error.is_not_permitted());

@@ -36,7 +36,7 @@ fn registered_with(user: u32, number: u64) -> std::io::Result<()> {
 #[test]
 fn an_engine_of_another_user_is_not_taken() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("not run: only root can be another user");
+        rexmit_testkit::not_run("only root can be another user");
         return;
     }
     let number = 1 << 63 | u64::from(std::process::id());

@@ -37,7 +37,7 @@ fn exec(document: &str) -> Option<Value> {
 fn exec_bytes(document: &str) -> Option<Ended> {
     let ended = run(&format!("study exec {document}"));
     if ended.stderr.contains("there is no kernel to run this in") {
-        println!("not run: {}", ended.stderr.trim());
+        rexmit_testkit::not_run(ended.stderr.trim());
         return None;
     }
     assert!(ended.status.success(), "{ended:?}");

@@ -18,7 +18,7 @@ fn is_refused(ended: &Ended) -> bool {
     let is_refused =
         !ended.status.success() && NOT_PERMITTED.iter().any(|reason| ended.stderr.contains(reason));
     if is_refused {
-        println!("not run: {}", ended.stderr.trim());
+        rexmit_testkit::not_run(ended.stderr.trim());
     }
     is_refused
 }
@@ -27,7 +27,7 @@ fn is_refused(ended: &Ended) -> bool {
 fn has(program: &str) -> bool {
     let has = Command::new(program).arg("--version").output().is_ok();
     if !has {
-        println!("not run: {program} is not installed");
+        rexmit_testkit::not_run(format_args!("{program} is not installed"));
     }
     has
 }
@@ -144,7 +144,7 @@ fn nothing_is_left_after_a_kill() {
             break pid.trim().to_owned();
         }
         if NOT_PERMITTED.iter().any(|reason| line.contains(reason)) {
-            println!("not run: {line}");
+            rexmit_testkit::not_run(line);
             return;
         }
     };
@@ -168,7 +168,7 @@ fn without_a_command_it_prints_how_to_use_the_link_until_it_is_stopped() {
     let mut running = emulate(4, "--json", &[]);
     let line = running.next_line();
     if NOT_PERMITTED.iter().any(|reason| line.contains(reason)) {
-        println!("not run: {line}");
+        rexmit_testkit::not_run(line);
         return;
     }
     assert!(line.starts_with("link up: near end 10.93.4.2, far end 10.93.4.1 (tun"), "{line}");
@@ -201,7 +201,7 @@ fn unprivileged(arguments: &[&str]) -> Option<Ended> {
         .unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     if stderr.contains("setpriv:") {
-        println!("not run: {stderr}");
+        rexmit_testkit::not_run(stderr);
         return None;
     }
     Some(Ended { status: output.status, stdout: output.stdout, stderr })

@@ -114,7 +114,7 @@ fn the_next_start_cleans_up_after_a_killed_proxy() {
     let echo = place.echo();
     for firewall in ["nft", "iptables"] {
         if std::process::Command::new(firewall).arg("-V").output().is_err() {
-            println!("not run: `{firewall}` is not installed");
+            rexmit_testkit::not_run(format_args!("`{firewall}` is not installed"));
             continue;
         }
         let proxy = place.proxy(echo, &format!("--firewall {firewall}"));
@@ -166,7 +166,7 @@ fn a_side_of_an_exchange() {
             // Who kept it says so before it is acknowledged.
             keep(&accept(&listener), |number| eprintln!("kept {number}."));
         }
-        _ => println!("not run: it is a part of other tests"),
+        _ => println!("a part of other tests"),
     }
 }
 

@@ -33,7 +33,9 @@ impl Place {
     pub(crate) fn over(path: &str) -> Option<Self> {
         for (program, package) in [("nft", "nftables"), ("ip", "iproute2")] {
             if Command::new(program).arg("-V").output().is_err() {
-                println!("not run: `{program}` is not installed (package {package})");
+                rexmit_testkit::not_run(format_args!(
+                    "`{program}` is not installed (package {package})"
+                ));
                 return None;
             }
         }
@@ -118,7 +120,8 @@ fn may_have_rules(host: &NetNamespace) -> bool {
                  add rule ip try try ct status dnat accept ; delete table ip try";
     let output = host.command("nft").arg(chain).output().expect("nft");
     if !output.status.success() {
-        println!("not run: nft: {}", String::from_utf8_lossy(&output.stderr));
+        let error = String::from_utf8_lossy(&output.stderr);
+        rexmit_testkit::not_run(format_args!("nft: {error}"));
     }
     output.status.success()
 }

@@ -21,7 +21,7 @@ fn the_printed_commands_set_up_and_undo() {
     let before = place.look();
     for firewall in ["nft", "iptables"] {
         if Command::new(firewall).arg("-V").output().is_err() {
-            println!("not run: `{firewall}` is not installed");
+            rexmit_testkit::not_run(format_args!("`{firewall}` is not installed"));
             continue;
         }
         let words = format!("--print-setup --firewall {firewall}");
@@ -185,7 +185,7 @@ fn a_missing_privilege_names_the_command() {
     command.args(["--bounding-set", "-net_admin", env!("CARGO_BIN_EXE_rexmit"), "proxy"]);
     command.args(["--listen", "10.92.0.1:7000", "--upstream", "127.0.0.1:7", "--setup"]);
     let Ok(output) = command.output() else {
-        println!("not run: setpriv is not installed");
+        rexmit_testkit::not_run("setpriv is not installed");
         return;
     };
     let said = String::from_utf8(output.stderr).unwrap();
@@ -220,7 +220,7 @@ fn the_inner_address_accepts_redirected_connections_only() {
     let Some(place) = Place::over("delay 1ms") else { return };
     for firewall in ["nft", "iptables"] {
         if Command::new(firewall).arg("-V").output().is_err() {
-            println!("not run: `{firewall}` is not installed");
+            rexmit_testkit::not_run(format_args!("`{firewall}` is not installed"));
             continue;
         }
         let proxy = place.proxy(place.echo(), &format!("--firewall {firewall}"));

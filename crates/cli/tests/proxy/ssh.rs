@@ -75,7 +75,9 @@ fn ssh(place: &Place, keys: &Keys) -> Command {
 #[test]
 fn sshd_is_served_over_a_lossy_link() {
     if !Path::new(SSHD).exists() || Command::new("ssh").arg("-V").output().is_err() {
-        println!("not run: sshd or ssh is not installed (packages openssh-server, openssh-client)");
+        rexmit_testkit::not_run(
+            "sshd or ssh is not installed (packages openssh-server, openssh-client)",
+        );
         return;
     }
     let Some(place) = Place::over("delay 10ms loss 5%") else { return };

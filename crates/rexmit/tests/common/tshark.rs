@@ -9,7 +9,7 @@ pub(crate) struct Tshark;
 /// `None`, after saying so, where it is not installed.
 pub(crate) fn find() -> Option<Tshark> {
     if Command::new("tshark").arg("--version").output().is_err() {
-        println!("not run: `tshark` is not installed (package tshark)");
+        rexmit_testkit::not_run("`tshark` is not installed (package tshark)");
         return None;
     }
     Some(Tshark)

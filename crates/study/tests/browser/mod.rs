@@ -58,7 +58,7 @@ fn browser() -> Option<&'static str> {
 /// A frame and not the window, as a window has a least width that is larger than a phone's.
 pub(crate) fn self_test(name: &str, page: &str, script: &str, width: u32) -> Option<Value> {
     let Some(browser) = browser() else {
-        eprintln!("not run: chromium is not installed (apt-get install chromium)");
+        rexmit_testkit::not_run("chromium is not installed (apt-get install chromium)");
         return None;
     };
     let scratch = Scratch::new(name);

@@ -94,11 +94,15 @@ impl Browser {
         });
         let Some(program) = program else {
             let package = kind.programs()[0];
-            eprintln!("not run: {package} is not installed (apt-get install {package})");
+            rexmit_testkit::not_run(format_args!(
+                "{package} is not installed (apt-get install {package})"
+            ));
             return None;
         };
         if kind == Kind::Firefox && own_address().is_loopback() {
-            eprintln!("not run: Firefox connects to other addresses than the loopback interface's");
+            rexmit_testkit::not_run(
+                "Firefox connects to other addresses than the loopback interface's",
+            );
             return None;
         }
         let profile = tempfile::tempdir().expect("a directory");
