@@ -1,4 +1,4 @@
-//! `rexmit demo` as a newcomer runs it, only shorter.
+//! `rexmit demo` with a short duration.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A file of one test, not there yet.
+/// The path of a file that does not exist yet, for one test.
 fn fresh(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);

@@ -1,4 +1,4 @@
-//! Connections between two endpoints: echo, loss, trust, and what others send into them.
+//! Connections between two endpoints: echo, loss, trust, and datagrams injected by third parties.
 
 mod common;
 
@@ -75,7 +75,7 @@ fn a_handshake_survives_loss() {
     assert!(pair.now - begun < Duration::from_millis(500), "{:?}", pair.now - begun);
 }
 
-/// Flights of several datagrams, of which the retransmission is divided otherwise.
+/// Flights of several datagrams, whose retransmission may be fragmented differently.
 #[test]
 fn a_handshake_survives_the_loss_of_each_datagram_of_its_flights() {
     for (end, number) in (0..2).flat_map(|end| (0..8).map(move |number| (end, number))) {
@@ -358,7 +358,7 @@ fn a_client_continues_after_a_nat_rebinding() {
     assert!(pair.server().endpoint.statistics().discarded > 0);
 }
 
-/// Its last record comes from a port that is new again.
+/// Its last record is sent from yet another port.
 #[test]
 fn a_client_whose_port_has_changed_several_times_ends_its_connection() {
     let client = trusting(1, 2).idle_timeout(Duration::from_secs(1));
@@ -497,7 +497,7 @@ fn peers_of_which_only_one_encrypts_do_not_understand_each_other() {
     assert_eq!(server.association_count(), 0);
 }
 
-/// The first datagram of a client, and the answer to it.
+/// The first datagram of a client, and the server's response.
 fn hello(
     now: Instant,
     server: &mut Endpoint,
@@ -590,7 +590,7 @@ fn stalled_handshakes_block_new_clients_for_at_most_a_second() {
     assert_eq!(server.peer(CLIENT.parse().unwrap()), Some(identity(1).fingerprint()));
 }
 
-/// The library keeps fragments of messages that are not complete: a client that sends many is not listened to.
+/// The library keeps fragments of messages that are not complete: a client that sends too many is ignored.
 #[test]
 fn data_of_a_client_during_a_handshake_is_limited() {
     let mut server = endpoint(true, trusting(2, 1), 2);

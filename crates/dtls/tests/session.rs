@@ -9,7 +9,7 @@ use rexmit_dtls::{
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A session, and what it has had for its caller.
+/// A session, with its outputs.
 struct Side {
     session: Session,
     outgoing: Vec<Vec<u8>>,
@@ -63,7 +63,7 @@ impl Pair {
         }
     }
 
-    /// Time passes, and what was sent arrives or is lost.
+    /// Advances the time, and delivers or loses the datagrams.
     fn step(&mut self) {
         let now = self.now;
         for side in [&mut self.client, &mut self.server] {

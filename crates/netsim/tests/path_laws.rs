@@ -435,7 +435,7 @@ fn a_path_without_chance_behaves_as_one_whose_chance_has_no_effect() {
     assert_eq!(short, long);
 }
 
-/// Also where losses are drawn, and from the packet on that a change precedes.
+/// Also with random losses, and from the first packet after a change.
 #[test]
 fn a_packet_larger_than_the_mtu_is_lost_and_no_other() {
     for uniform in [0.0, 1e-9] {

@@ -36,7 +36,7 @@ fn run(replay: &Replay) -> Result<(Outcome, usize), RealtimeError> {
     Ok((outcome, seen.load(Ordering::Relaxed)))
 }
 
-/// That each message comes once, unchanged and in order is checked by the replay itself.
+/// The replay itself checks that each message arrives once, unchanged and in order.
 #[test]
 fn every_profile_delivers_every_message_over_a_lossy_link() {
     let replay = replay();

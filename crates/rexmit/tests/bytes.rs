@@ -68,7 +68,7 @@ async fn a_large_byte_stream_arrives_completely_among_messages_of_other_streams(
     assert_eq!(written.unwrap(), CloseReason::Shutdown);
 }
 
-/// The writer accepts the bytes that both buffers hold, and two messages more at most.
+/// The writer accepts at most the bytes of both buffers and two messages.
 #[tokio::test]
 async fn a_reader_that_does_not_read_makes_the_writer_wait() {
     let pair = pair().await;

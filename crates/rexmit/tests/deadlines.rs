@@ -27,7 +27,7 @@ struct Killed {
     client: Endpoint,
     ours: Association,
     at: Instant,
-    /// Still there, but out of reach.
+    /// Kept alive, but unreachable.
     _peer: (Endpoint, Association),
 }
 
@@ -71,7 +71,7 @@ async fn shutdown_of_an_association_aborts_it_after_its_time_limit() {
     assert!(matches!(event, Some(Event::MessageFailed { .. })), "{event:?}");
 }
 
-/// A receiver that reads so slowly that everything takes several times the limit.
+/// The receiver reads so slowly that the transfer takes several times the limit.
 #[tokio::test]
 async fn shutdown_continues_while_data_is_acknowledged() {
     const MESSAGES: usize = 45;
@@ -109,7 +109,7 @@ async fn shutdown_of_an_endpoint_aborts_remaining_associations_after_its_time_li
     assert!(matches!(peer.ours.close_reason(), Some(CloseReason::Aborted { .. })));
 }
 
-/// It lasts as long as the limit, not longer than the peer needs.
+/// The peer needs as long as the limit, but makes progress meanwhile.
 #[tokio::test]
 async fn shutdown_is_graceful_while_the_peer_responds() {
     let (server, client) = (bind(server_config()), bind(client_config()));

@@ -8,7 +8,7 @@ use rexmit::emulator::{Emulator, EmulatorConfig, EmulatorError, EmulatorStatisti
 use rexmit_core::Seed;
 use rexmit_netsim::path::{Delay, Loss, PathConfig};
 
-/// Long enough for any machine; reached only by a failing test.
+/// Time limit that only a failing test reaches.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 fn socket() -> UdpSocket {
@@ -28,7 +28,7 @@ fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     (packet, from)
 }
 
-/// Looks at the statistics until they are as wanted; a test that never sees it fails.
+/// Polls the statistics until they are as expected; fails after the time limit.
 fn wait_until(emulator: &Emulator, wanted: impl Fn(&EmulatorStatistics) -> bool) {
     let start = rexmit::clock::now();
     while !wanted(&emulator.statistics()) {

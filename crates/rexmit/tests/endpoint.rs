@@ -351,7 +351,7 @@ async fn unaccepted_associations_are_limited() {
     }
 }
 
-/// A life of a peer that owns no more than a socket, which the next life takes over.
+/// Connects from a socket that a restarted peer takes over.
 async fn connect_from(socket: &tokio::net::UdpSocket, server: &Endpoint, seed: u64) {
     let config = EndpointConfig::default().port(5000);
     let mut peer = rexmit_sctp::Endpoint::new(config, &Seed::from_u64(seed)).unwrap();

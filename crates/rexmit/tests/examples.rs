@@ -1,4 +1,4 @@
-//! The examples do what they are for.
+//! The examples run and print the expected results.
 
 // Their functions are called as they are.
 #[path = "../examples/echo.rs"]
@@ -56,7 +56,7 @@ async fn messages_use_the_other_path_and_the_application_is_notified() {
     assert_eq!(reported.last().unwrap(), "the association has ended");
 }
 
-/// A busy machine delays both alike.
+/// Compares two runs, which a busy machine delays alike.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn interleaved_inputs_do_not_wait_for_a_large_message() {

@@ -91,9 +91,9 @@ enum Cut {
     Silent,
     /// The receiver's system answers with ICMP "port unreachable" (ECONNREFUSED).
     Refused,
-    /// The sender's system lets nothing out (EPERM).
+    /// The sender's firewall drops all packets (EPERM).
     Forbidden,
-    /// The sender's address is taken away (EINVAL or ENETUNREACH).
+    /// The sender's address is removed (EINVAL or ENETUNREACH).
     AddressGone,
 }
 
@@ -179,7 +179,7 @@ fn bind(
     endpoint.with_time_limits(TimeLimits::NONE)
 }
 
-/// Both ends of an association that begins over the first cable.
+/// Associates over the first cable, and returns both ends.
 async fn associate([client, server]: &[Endpoint; 2]) -> [Association; 2] {
     let remote = SocketAddr::from((ADDRESSES[1][0], UDP_PORT));
     let connect = async { client.connect(remote, SCTP_PORT).await.expect("an answer") };
@@ -328,7 +328,7 @@ fn check_each_once_and_in_order(received: &[(u32, Instant)], sent: u32) {
     }
 }
 
-/// All at the same time: they mostly wait.
+/// Runs all at the same time, because they mostly wait.
 async fn run_all(runs: impl IntoIterator<Item = (Carrier, Failover, Cut)>) {
     let mut all = JoinSet::new();
     for (carrier, failover, cut) in runs {

@@ -1,4 +1,4 @@
-//! Clients behind one address, all with the same SCTP port, as behind a NAT: each is itself.
+//! Clients behind one address with the same SCTP port, as behind a NAT, are separate associations.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::{AssociationId, Event, OutboundMessage};
 use tokio::net::UdpSocket;
 
-/// The SCTP port of everybody.
+/// The SCTP port of all endpoints.
 const PORT: u16 = 5000;
 /// Clients of the test that always runs.
 const CLIENTS: u32 = 500;

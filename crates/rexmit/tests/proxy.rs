@@ -93,7 +93,7 @@ async fn expect(from: &mut (impl AsyncReadExt + Unpin), expected: &[u8]) {
     assert_eq!(bytes, expected);
 }
 
-/// How reading goes on, which must be by an error.
+/// The error with which reading ends.
 async fn read_error(from: &mut (impl AsyncReadExt + Unpin)) -> ErrorKind {
     rest(from).await.unwrap_err().kind()
 }
@@ -160,7 +160,7 @@ async fn a_reset_of_the_service_reaches_the_client_after_its_data() {
     assert_eq!(site.monitor.statistics().reset_by_service, 1);
 }
 
-/// Neither direction has anything to say or is allowed to: the reset is noticed all the same.
+/// Neither direction has data to send or may send; the reset is detected nevertheless.
 #[tokio::test]
 async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished() {
     let site = Site::new(|config| config.buffer_bytes = 4096).await;
@@ -195,7 +195,7 @@ async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished()
     .await;
 }
 
-/// Whichever of the two is noticed first.
+/// Whether the data or the reset is detected first.
 #[tokio::test]
 async fn data_right_before_a_reset_is_delivered() {
     let site = Site::new(|_| {}).await;

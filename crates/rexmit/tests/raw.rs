@@ -21,7 +21,7 @@ struct Namespaces {
 const ADDRESSES: [[&str; 2]; 2] = [["10.132.0.1", "fd00:132::1"], ["10.132.0.2", "fd00:132::2"]];
 
 impl Namespaces {
-    /// `None`, after saying so, where this is not allowed.
+    /// Prints a note and returns `None` if this is not permitted.
     fn make() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let (process, test) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! Servers and clients in one call: names, several addresses, and what is refused at once.
+//! Servers and clients in one call: names, several addresses, and immediate refusals.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Many clients send at once to one server, and both answer later than any round trip measured before: that is no loss.
+//! Many clients send at once to one server, so that ACKs of both are later than any RTT sample: that is no loss.
 
 mod common;
 
@@ -75,7 +75,7 @@ impl Crowd {
         (self.data_packets() - before, took)
     }
 
-    /// Each client by itself sends some messages, one after the other.
+    /// Each client sends some messages while the others are idle.
     async fn calm(&self) {
         for (_, association) in &self.clients {
             for _ in 0..CALM_MESSAGES {

@@ -1,4 +1,4 @@
-//! HTTP between our TCP and programs that know nothing of it.
+//! HTTP between our TCP and unmodified programs.
 
 mod common;
 // The functions of the example are tested as they are.

@@ -16,7 +16,7 @@ use rexmit::tun::Batch;
 use rexmit_core::Seed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Waits for what must happen. Long enough for any machine; reached only by a failing test.
+/// Waits for `future` with a time limit that only a failing test reaches.
 async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("it takes too long")
 }
@@ -511,7 +511,7 @@ async fn two_hundred_connections_between_two_stacks() {
     in_time(server_stack.shutdown()).await;
 }
 
-/// Small messages by the thousand leave with the driver, not with each call.
+/// Thousands of small messages are sent by the driver, not one per call.
 #[tokio::test]
 async fn many_small_writes_arrive() {
     let prompt = ConnectionConfig::default().nagle(false);
@@ -569,7 +569,7 @@ impl PacketDevice for Lossy {
     }
 }
 
-/// The timer: nothing else brings a lost last segment back.
+/// Only the retransmission timer repairs the loss of the last segment.
 #[tokio::test]
 async fn lost_segments_are_retransmitted() {
     let (here, there) = MemoryDevice::pair(1500);

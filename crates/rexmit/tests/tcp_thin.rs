@@ -14,7 +14,7 @@ use rexmit_core::Seed;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 
-/// Some three packets in flight.
+/// A link with about three packets in flight.
 const LINK: &str = "delay 20ms loss 5%";
 const INTERVAL: Duration = Duration::from_millis(14);
 const MESSAGES: usize = 300;
@@ -24,7 +24,7 @@ fn config(profile: &str) -> Arc<ConnectionConfig> {
     Arc::new(ConnectionConfig::default().recovery(recovery))
 }
 
-/// A connection, and what the kernel reads of it until its end.
+/// A connection, and the data that the kernel reads until its end.
 async fn connect(site: &Site, profile: &str) -> (TcpStream, JoinHandle<Vec<u8>>) {
     let (listener, address) = site.kernel_listener(site.theirs[0]);
     let reading = in_thread(move || {

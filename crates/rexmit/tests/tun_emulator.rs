@@ -18,7 +18,7 @@ use rexmit_netsim::network::SharedBuffer;
 
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 1);
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 2);
-/// Long enough for any machine; reached only by a failing test.
+/// Time limit that only a failing test reaches.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Two namespaces, each with a device that is to be linked with the other.

@@ -190,7 +190,7 @@ fn every_profile_of_tcp_has_its_rows_and_its_stall() {
     }
 }
 
-/// The other tests could not fail otherwise.
+/// Shows that the other tests can fail.
 #[test]
 fn every_kind_of_page_error_is_found() {
     let page = "<!doctype html><body><script>\

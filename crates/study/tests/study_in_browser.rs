@@ -14,7 +14,7 @@ use synthetic_study::SYSTEMS;
 /// The figures of the synthetic study, in their order; the third is of causes and not of systems.
 const FIGURES: usize = 8;
 const STACKED: usize = 2;
-/// A sign, and the same for the ends of dashed lines: fewer pixels count as nothing.
+/// The least number of coloured pixels that count as a drawn mark.
 const DRAWN: u64 = 100;
 
 fn self_test(name: &str, width: u32) -> Option<Value> {

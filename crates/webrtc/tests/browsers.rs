@@ -47,7 +47,7 @@ fn lossy() -> PathConfig {
     }
 }
 
-/// Serves a connection until it ends, as the labels of its channels say, and returns why it ended.
+/// Serves a connection until it ends, in the way that the labels of its channels request, and returns the reason.
 async fn serve(mut connection: Connection) -> CloseReason {
     let mut ours = BTreeSet::new();
     let (mut expected, mut control) = (0, None);

@@ -1,4 +1,4 @@
-//! `listen` and `connect` carry what they are given, as it is.
+//! `listen` and `connect` transfer data unchanged.
 
 use crate::process::{Rexmit, run};
 
@@ -15,7 +15,7 @@ fn text(lines: usize, word: &str) -> Vec<u8> {
     text
 }
 
-/// Every byte, in no simple order.
+/// Test data that contains every byte value in a scrambled order.
 fn bytes(count: usize) -> Vec<u8> {
     let mut state = 1_u32;
     std::iter::repeat_with(|| {

@@ -43,7 +43,7 @@ is = "above"
 than = { quantity = "game.latency.mean", at = { system = "lksctp" } }
 "#;
 
-/// A folder of a test's own, with the study in it, empty but for that.
+/// A directory of one test that contains only the study.
 struct Place(PathBuf);
 
 impl Place {
@@ -185,7 +185,7 @@ fn documents_that_cannot_be_run_are_refused() {
     run("study exec no/such/file").assert_failed(5, "no/such/file cannot be read: No such file");
 }
 
-/// Killed when two results are there, a study goes on with the others.
+/// A study that was killed after two results resumes with the other runs.
 #[test]
 fn a_killed_study_resumes() {
     let place = Place::new("killed", &STUDY.replace("seeds = 4", "seeds = 12"));
@@ -225,7 +225,7 @@ fn two_at_the_same_time_do_not_disturb_each_other() {
     assert_eq!(count(&place.0, &|path| path.extension().is_some_and(|e| e == "part")), 0);
 }
 
-/// More sockets than the process may have.
+/// Runs that need more sockets than the process may open.
 #[test]
 fn failed_runs_are_reported_with_the_command_to_run_them_alone() {
     let failing = "label = \"thin\"\nset.clock = \"real\"\nset.thin.game.connections = 64";
@@ -251,7 +251,7 @@ fn failed_runs_are_reported_with_the_command_to_run_them_alone() {
     assert_eq!(place.results(), 1);
 }
 
-/// TCP needs devices that not everybody may make.
+/// TCP needs TUN devices, which require privileges.
 #[test]
 fn a_missing_permission_is_no_failure() {
     let profile = "set.thin.game.profile = \"thin\"";

@@ -47,7 +47,7 @@ fn is_there(network: u8) -> bool {
     table.contains(&format!(" 10.93.{network}.1\n"))
 }
 
-/// Answers one request for each connection, on any address of this machine; its port.
+/// Starts a server that answers one request per connection on all addresses, and returns its port.
 fn responder(body: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();

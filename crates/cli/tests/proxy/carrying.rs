@@ -8,7 +8,7 @@ use socket2::SockRef;
 
 use crate::place::{Place, accept, expect, rest, say};
 
-/// A bad link, as the thin streams have it.
+/// A lossy link, as in the demo.
 const LOSSY: &str = "delay 10ms loss 5%";
 
 fn pattern(len: usize) -> Vec<u8> {
@@ -158,7 +158,7 @@ fn the_service_gets_the_address_of_the_client() {
     proxy.stop();
 }
 
-/// With the terminal its standard error goes, too.
+/// Standard error is also closed when the terminal disappears.
 #[test]
 fn a_hangup_lets_clients_finish() {
     let Some(place) = Place::over("delay 1ms") else { return };

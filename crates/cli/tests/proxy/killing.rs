@@ -170,7 +170,7 @@ fn a_side_of_an_exchange() {
     }
 }
 
-/// The numbers that a process reported behind `word`.
+/// The numbers that a process reported after `word`.
 fn reported(said: &str, word: &str) -> Vec<usize> {
     let numbers = said.lines().filter_map(|line| line.strip_prefix(word)?.strip_suffix('.'));
     numbers.map(|number| number.trim().parse().expect("a number")).collect()

@@ -1,4 +1,4 @@
-//! How clients' packets get to the proxy, and what is refused.
+//! The setup that directs clients' packets to the proxy, and refused configurations.
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;

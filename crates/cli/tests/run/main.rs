@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
 
-/// The library, built as these tests were: cargo builds none that nothing links.
+/// Builds the preloaded library with the profile of these tests, because cargo does not build it for them.
 fn library() -> &'static PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -61,7 +61,7 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// It ends with its last program, and frees everything.
+    /// Checks that the engine ends with its last program, and removes its files.
     #[expect(clippy::disallowed_methods, reason = "waits for another process")]
     fn drop(&mut self) {
         let port = self.0.parse().unwrap_or(0);

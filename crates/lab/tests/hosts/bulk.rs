@@ -10,7 +10,7 @@ use rexmit_tcp::Endpoint as Tcp;
 
 use crate::kit::{PORT, at, path, run, sctp, seconds, tcp, tcp_transfers};
 
-/// Bytes in are bytes out, over a path that does everything to packets.
+/// Checks that a transfer arrives unchanged over a path with every impairment.
 fn arrives_whole<T: Transport>(endpoint: impl Fn(&Seed) -> T) {
     const BYTES: u64 = 1_000_003;
     for number in 0..3 {

@@ -189,7 +189,7 @@ fn unacknowledged_spurious_retransmissions_are_a_class_of_their_own() {
     assert_eq!(classes(&outcome, 21.0), [0.0, 0.0, 1.0, 0.0]);
 }
 
-/// From 4.79 s on the way back takes 2 s. The last message arrives at 4.81 s and is repeated at
+/// From 4.79 s on the backward delay is 2 s. The last message arrives at 4.81 s and is repeated at
 /// 5.76 s, while its acknowledgement is under way.
 #[test]
 fn a_retransmission_before_the_ack_arrives_is_premature() {
@@ -203,7 +203,7 @@ fn a_retransmission_before_the_ack_arrives_is_premature() {
     assert_eq!(classes(&outcome, 22.0), [1.0, 1.0, 0.0, 0.0]);
 }
 
-/// Each message but the first leaves with a copy of the one before, which has arrived.
+/// Each message but the first is sent with a copy of the previous one, which has arrived.
 #[test]
 fn redundant_copies_are_not_premature_retransmissions() {
     let mut scenario = twenty("");
@@ -215,7 +215,7 @@ fn redundant_copies_are_not_premature_retransmissions() {
     assert_eq!(classes(&outcome, 39.0), [0.0, 0.0, 0.0, 19.0]);
 }
 
-/// When the retransmissions of a message leave that is never acknowledged, in seconds.
+/// The times of the retransmissions of a message that is never acknowledged, in seconds.
 fn retransmissions(linear_timeouts: u8) -> Vec<f64> {
     let outcome = run(
         json!({

@@ -339,7 +339,7 @@ fn the_goodput_of_all_flows_is_the_bottleneck_rate() {
     }
 }
 
-/// SACKs that report nothing new are no missing reports, nor anything else that would look like a loss.
+/// Repeated SACKs count neither as missing reports nor as any other sign of loss.
 #[test]
 fn copies_of_sacks_make_no_profile_retransmit() {
     for (profile, _) in rexmit_sctp::recovery::PROFILES {

@@ -163,7 +163,7 @@ fn unsendable_packets_are_observed_as_sent_and_dropped() {
     is_dropped(end_of("10.9.9.9", 1, in_a_ring), DropCause::HopLimit);
 }
 
-/// Of each packet as many end as there are, whatever links do to them.
+/// Every packet and every duplicate has exactly one final event.
 #[test]
 fn every_sent_or_duplicated_packet_is_received_or_dropped() {
     for seed in 1..6 {

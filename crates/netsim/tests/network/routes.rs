@@ -1,4 +1,4 @@
-//! Which way packets take.
+//! The routes of packets.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn multihomed(join_routers: bool) -> Multihomed {
     Multihomed { network, hosts: [a, b], links }
 }
 
-/// Sends a packet from a; when it arrives at b, in milliseconds, and from where.
+/// Sends a packet from a. Returns the time of its arrival at b, in milliseconds, and its source.
 fn deliver(setup: &mut Multihomed, route: Route) -> Option<(u64, IpAddr)> {
     let begin = setup.network.now();
     setup.network.machine_mut(setup.hosts[0]).outbox.push_back((route, vec![1]));

@@ -1,4 +1,4 @@
-//! The ready-made topologies: who reaches whom, how fast, over what.
+//! The predefined topologies: reachability, delays and routes.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn a_dumbbell_has_room_for_hundreds() {
     }
 }
 
-/// Everyone on the left sends a packet of 1000 bytes on the wire to the one across.
+/// Every host on the left sends a packet of 1000 bytes on the wire to its counterpart on the right.
 fn dual(network: &mut Network<Node>, paths: &[DumbbellPaths; 2]) -> DualDumbbell {
     let sender = Node {
         outbox: [0, 1].map(|path| (DualDumbbell::route(path), vec![0; 980])).into(),

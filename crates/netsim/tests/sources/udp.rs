@@ -64,7 +64,7 @@ impl<S: Iterator<Item = (Instant, usize)>> Machine for Node<S> {
     }
 }
 
-/// Packets sent, what arrived, and packets lost on the way.
+/// Runs a source. Returns the packets sent, the counters of the sink, and the packets lost.
 fn carry<S>(source: S, packet_bytes: usize, path: &str) -> (u64, SinkStats, u64)
 where
     S: Iterator<Item = (Instant, usize)>,

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Wireshark without windows.
+/// Wireshark's command-line program.
 pub(crate) struct Tshark;
 
-/// `None`, after saying so, where it is not installed.
+/// Prints a note and returns `None` if it is not installed.
 pub(crate) fn find() -> Option<Tshark> {
     if Command::new("tshark").arg("--version").output().is_err() {
         rexmit_testkit::not_run("`tshark` is not installed (package tshark)");

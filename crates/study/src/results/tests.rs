@@ -20,7 +20,7 @@ fn document(system: &str, seed: u64) -> RunDocument {
     }
 }
 
-/// In JSON, so that fields not needed here may be missing.
+/// A page from JSON, in which unneeded fields may be missing.
 fn page() -> StudyPage {
     let quantity =
         |name: &str| serde_json::json!({"name": name, "unit": "milliseconds", "about": ""});

@@ -279,7 +279,7 @@ fn steps_may_be_compared_with_steps() {
     assert!(verdict.means.ends_with(right), "{}", verdict.means);
 }
 
-/// A share of nothing is missing.
+/// A share of an empty set is a missing value.
 #[test]
 fn without_a_base_there_is_no_gain() {
     let verdict = judged(

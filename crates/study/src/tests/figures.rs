@@ -200,7 +200,7 @@ fn series_are_of_one_seed() {
     assert_eq!((third.kind, third.x.unit), (FigureKind::Series, Unit::Seconds));
 }
 
-/// `AT: AXIS LABEL, …` of each.
+/// Each place as text: `AT: AXIS LABEL, …`.
 fn places(figure: &DrawnFigure) -> Vec<String> {
     let places = figure.x.places.iter();
     places.map(|place| format!("{}: {}", place.at, words(&place.point))).collect()

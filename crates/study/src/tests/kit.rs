@@ -1,4 +1,4 @@
-//! Studies for tests. All that they know of scenarios is here.
+//! Studies for tests, with a minimal model of scenarios.
 
 use rexmit_lab::scenario::{
     Catalogue, Described, Distribution, Problem, RunOutcome, Scenario, Series, Unit,

@@ -88,7 +88,7 @@ fn lines(rng: &mut Rng) -> DrawnFigure {
     DrawnFigure { stated, ..lines }
 }
 
-/// The same where the values across have no numbers.
+/// The same with a category axis.
 fn lines_over_names(rng: &mut Rng) -> DrawnFigure {
     let mut figure = lines(rng);
     figure.title = "Latency over names".into();

@@ -62,7 +62,7 @@ fn profile(name: &str) -> RecoveryConfig {
 
 const MESSAGES: u64 = 1500;
 
-/// With the packets of both hosts, every figure is the ledger's.
+/// With the packets of both hosts, every figure equals that of the ledger.
 fn agrees<T: Traced>(name: &str) -> DirectionAnalysis {
     let paths = ["delay 50ms loss 5%", "delay 50ms loss 5%"];
     let captured = captured::<T>(name, &profile(name), &every(80, MESSAGES), paths, 7);

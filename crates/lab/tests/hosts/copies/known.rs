@@ -6,7 +6,7 @@ use rexmit_sctp::recovery::ThinConfig;
 
 use super::*;
 
-/// Of most courses; the FIN of TCP goes with the last one.
+/// The number of messages in most scripts; TCP's FIN is sent with the last one.
 const MESSAGES: u64 = 10;
 
 /// The ledger of a number of messages over a forward path `what`.
@@ -35,7 +35,7 @@ fn measured_with<T: Traced>(
     copies
 }
 
-/// The k-th retransmissions brought these: a cause, how many, and after how many ms each.
+/// Asserts what the k-th retransmissions delivered: by cause, the number of units and their latency in ms.
 #[track_caller]
 fn assert_brought(copies: &CopyStatistics, number: usize, expected: &[(SendCause, u64, u64)]) {
     let by_number = &copies.by_retransmission[number];
@@ -136,7 +136,7 @@ fn data_bundled_with_a_retransmission_counts_as_bundled() {
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
 }
 
-/// Message 6 is lost as well: what was bundled brings it, 70 ms after it was sent.
+/// Message 6 is lost as well; the bundled copy delivers it, 70 ms after it was sent.
 #[test]
 fn a_bundled_copy_may_repair_a_loss() {
     let copies = measured::<Sctp>(&profile("lksctp"), MESSAGES, "loss list 4,8");
@@ -145,7 +145,7 @@ fn a_bundled_copy_may_repair_a_loss() {
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390), (Bundled, 1, 70)]);
 }
 
-/// Without reports messages 3, 4, 5 and 6 are outstanding when the third duplicate comes.
+/// Without SACK, messages 3 to 6 are outstanding at the third duplicate ACK.
 #[test]
 fn a_retransmission_of_tcp_bundles_all_following_segments() {
     let loss_detection = LossDetection::DuplicateAcks;
@@ -156,7 +156,7 @@ fn a_retransmission_of_tcp_bundles_all_following_segments() {
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
 }
 
-/// Each message but the last leaves once more with the next. Message 2 is lost and arrives with
+/// Each message but the last is bundled with the next one. Message 2 is lost and arrives with
 /// message 3, 80 ms later; no other copy is needed.
 fn bundled_redundantly<T: Traced>(recovery: &RecoveryConfig) {
     let thin = ThinConfig::OFF.max_bundle_packets(1);
@@ -184,7 +184,7 @@ fn a_packet_duplicated_by_the_network_counts_once() {
     assert_eq!(copies.spurious().total(), 0);
 }
 
-/// A bit of the last packet and of its double is flipped: it might as well be lost.
+/// A bit of the last packet and of its duplicate is flipped, which is equivalent to a loss.
 #[test]
 fn a_corrupted_packet_counts_as_not_arrived() {
     let copies = measured_with::<Sctp>(&profile("rfc9260"), 3, "delay 50ms", |flow| {

@@ -74,7 +74,7 @@ fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> Cop
     all
 }
 
-/// Enough has happened for the laws to mean something.
+/// Asserts that enough events occurred to make the laws meaningful.
 fn is_eventful(copies: &CopyStatistics, causes: &[SendCause]) {
     let (sent, spurious) = (copies.sent(), copies.spurious());
     for &cause in causes {
@@ -129,7 +129,7 @@ fn most_kept(minutes: u64) -> Vec<(usize, usize)> {
     (0..minutes).map(&mut minute).collect()
 }
 
-/// Ten packets in a second, of which one is under way for 70 ms at most.
+/// Ten packets in a second, each of which is in flight for at most 70 ms.
 #[test]
 fn memory_does_not_grow_with_the_length_of_a_run() {
     let kept = most_kept(10);

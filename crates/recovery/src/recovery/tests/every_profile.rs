@@ -339,7 +339,7 @@ impl Run {
         }
     }
 
-    /// Lets everything arrive, or ends the association; no state may remain.
+    /// Delivers everything, or ends the association, and checks that no state remains.
     fn end(&mut self) {
         if self.rng.chance(0.3) {
             let mut drained = 0;

@@ -74,7 +74,7 @@ fn of_three_copies_those_that_are_missing_leave() {
     assert_eq!(s.after_us(103_500).timers().copy_ready(), []);
 }
 
-/// One copy was sent, and is enough if no other may be.
+/// One copy was sent, which is enough if the budget allows no other.
 #[test]
 fn what_is_missing_leaves_within_the_budget() {
     let copy_budget = CopyBudget::percent(1, 0);
