@@ -19,7 +19,7 @@ fn outbound_streams_of_init_ack_do_not_exceed_what_the_init_takes() {
     }
 }
 
-/// An endpoint that connects with a configuration that is not the endpoint's.
+/// Connects with a configuration other than the endpoint's.
 fn connecting_with_another_configuration() -> (Script, Vec<u8>) {
     let mut s = Script::server();
     let mut config = AssociationConfig::default();

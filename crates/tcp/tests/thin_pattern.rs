@@ -143,7 +143,7 @@ fn with_m1_alone() {
     );
 }
 
-/// The 20 ms are gone.
+/// As with M1, without the 20 ms by which the SACK was later than the chunk.
 #[test]
 fn with_m2_alone() {
     assert_table(

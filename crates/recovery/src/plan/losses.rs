@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// The share after this many packets, of which one in `every` is lost.
+    /// The share after so many packets, of which one in `every` is lost.
     fn send(losses: &mut Losses, packets: u32, every: u32) -> f64 {
         for n in 0..packets {
             losses.on_sent();

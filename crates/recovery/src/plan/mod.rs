@@ -29,9 +29,9 @@ use losses::Losses;
 
 /// Transmissions of a unit in time at most.
 const MOST_TRANSMISSIONS: u8 = 8;
-/// The number of latest intervals whose longest is taken as the time between messages.
+/// The time between messages is the longest of the last so many.
 const INTERVALS: usize = 8;
-/// A deadline is infeasible if even the best plan makes this many times the permitted share of messages late.
+/// A deadline is reported as infeasible if at best so many times as many messages are late as may be.
 const TOLERANCE: f64 = 1.25;
 
 /// When a unit must arrive.
@@ -364,7 +364,7 @@ fn mixed(p: f64, wanted: &Wanted) -> f64 {
 }
 
 impl Copies {
-    /// The times of this many copies, spread over most of `slack`, because timers expire late; none without slack.
+    /// So many copies, spread over most of `slack`, as timers are late; none without one.
     fn over(slack: Option<Duration>, count: u8) -> Self {
         let Some(slack) = slack.filter(|_| count > 0) else { return Self::default() };
         Self { count, spacing: slack * 15 / 16 / u32::from(count) }

@@ -43,8 +43,7 @@ fn mean_copies(planner: &mut Planner, interval_ms: u64, within_ms: u64, probabil
     copies.sum::<f64>() / MESSAGES as f64
 }
 
-/// Computed by hand: with 5 % loss, 1 % of late messages on average needs two transmissions of 84.2 % of them, and one of
-/// the others.
+/// By hand: at 5 %, a mean of 1 % is left by two transmissions of 84.2 % and one of the others.
 #[test]
 fn what_is_wanted_leaves_in_the_mean_what_may_be_late() {
     for (p, late, expected) in [

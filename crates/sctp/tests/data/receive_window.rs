@@ -140,7 +140,7 @@ fn a_closed_window_that_opens_by_a_quarter_is_told() {
     s.expect_silence_until(5_000);
 }
 
-/// A window that was open all the time: no update is needed.
+/// A window that was never closed needs no update.
 #[test]
 fn a_window_that_never_closed_is_not_updated() {
     let mut s = small();
@@ -151,7 +151,7 @@ fn a_window_that_never_closed_is_not_updated() {
     s.expect_silence_until(5_000);
 }
 
-/// The application is told once that there is something to read, until it has read everything.
+/// Readable is reported once until the application has read everything.
 #[test]
 fn readable_is_told_once_until_everything_was_read() {
     let mut s = small();

@@ -43,7 +43,7 @@ fn every_second_packet_is_acknowledged_at_once_not_every_second_chunk() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// The delay runs from the first packet that waits.
+/// The SACK delay starts with the first unacknowledged packet.
 #[test]
 fn a_sack_that_left_restarts_the_count() {
     let mut s = begun();

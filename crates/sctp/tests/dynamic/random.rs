@@ -24,7 +24,7 @@ struct Host {
     endpoint: Endpoint,
     id: Option<AssociationId>,
     is_connected: bool,
-    /// Where it can be reached.
+    /// The address at which it can be reached.
     plugged: BTreeSet<IpAddr>,
     /// The addresses that it wants the peer to know.
     wanted: BTreeSet<IpAddr>,
@@ -86,7 +86,7 @@ impl World {
         self.now >= Instant::from_millis(CALM_MS)
     }
 
-    /// Packets and events of the endpoints.
+    /// Exchanges the packets and events of the endpoints.
     fn settle(&mut self) {
         for index in [0, 1] {
             let mut packet = Vec::new();

@@ -8,7 +8,7 @@ use rexmit_sctp::{Event, FailReason, OutboundMessage, Reliability};
 use crate::kit::*;
 use crate::{FULL, client_with, fragment, last, server, whole};
 
-/// All of its chunks, wherever they are among those of another message, ordered or not.
+/// All chunks of the message are skipped, wherever they are among those of another message, ordered or not.
 #[test]
 fn an_abandoned_message_is_skipped_by_its_mid() {
     for unordered in [false, true] {

@@ -178,7 +178,7 @@ fn messages_that_have_begun_leave_room_in_the_peers_buffer() {
     assert!(most > 6 * FULL, "interleaved");
 }
 
-/// A clear refusal, before anything is sent.
+/// The message is refused with an error before anything is sent.
 #[test]
 fn a_message_that_is_too_large_is_refused() {
     let mut s = client_with(|association| association.max_message_bytes = 1000);

@@ -37,7 +37,7 @@ impl Script {
         script
     }
 
-    /// Hands over messages that fill `count` packets.
+    /// Sends messages that fill `count` packets.
     fn offer(&mut self, count: usize) {
         for _ in 0..count {
             self.send(&[b'x'; FULL]);
