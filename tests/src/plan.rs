@@ -115,7 +115,7 @@ pub struct Plan {
     pub pairs: usize,
     /// The two directions of the path from each time on; the first is at zero.
     pub paths: Vec<(Instant, [PathConfig; 2])>,
-    /// The same of a second link, at which both hosts have an address of their own, too.
+    /// The changes of a second link, on which both hosts have another address.
     pub second: Option<Vec<(Instant, [PathConfig; 2])>>,
     /// The actions of the applications, by time.
     pub steps: Vec<Step>,

@@ -79,7 +79,7 @@ pub(crate) fn bind(name: SocketName, at: Address, length: usize) -> Outcome<()> 
     )
 }
 
-/// Bytes of the address at `at`, which may be followed by others, or by nothing that matters.
+/// The length of the address at `at`; bytes after it are ignored.
 fn address_bytes(at: Address, length: usize) -> Outcome<usize> {
     let mut family = [0; 2];
     if length < family.len() {

@@ -111,7 +111,7 @@ fn with_m1_alone() {
     );
 }
 
-/// As with M1, without the 20 ms by which the SACK was later than the chunk.
+/// The timer counts from when the unit was sent, not from the ACK 20 ms later.
 #[test]
 fn with_m2_alone() {
     assert_table(

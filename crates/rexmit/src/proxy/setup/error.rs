@@ -11,9 +11,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum SetupError {
     /// The address is unspecified, or the port is 0.
-    #[error(
-        "{0} cannot be public_address on: give the one address and port that clients connect to"
-    )]
+    #[error("{0} cannot be listened on: give the one address and port that clients connect to")]
     InvalidAddress(SocketAddr),
     /// The address is a loopback address, which only this machine reaches.
     #[error(
