@@ -105,7 +105,7 @@ pub enum AddressError {
     /// Too many changes wait for a response of the peer.
     #[error("at most {limit} changes can wait for the answer to the one before")]
     TooManyChanges {
-        /// How many can.
+        /// The limit.
         limit: usize,
     },
 }
@@ -150,7 +150,7 @@ pub enum ThinError {
     /// Too many streams of the association were singled out in its life.
     #[error("at most {limit} streams of an association can be singled out")]
     TooManyStreams {
-        /// How many can.
+        /// The limit.
         limit: usize,
     },
     /// A value is out of its range.
@@ -192,7 +192,7 @@ pub enum ResetError {
     /// The streams do not fit one request. An empty list resets all.
     #[error("at most {limit} streams can be named in one packet; name none to reset all")]
     TooManyStreams {
-        /// How many can be named.
+        /// The limit.
         limit: usize,
     },
     /// An earlier request was not answered yet.

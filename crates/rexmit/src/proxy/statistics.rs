@@ -143,7 +143,7 @@ impl Monitor {
         }
     }
 
-    /// The place of a client among those that are there, until it is dropped.
+    /// Registers a connected client; dropping the entry removes it.
     pub(super) fn entry(&self, client: &Arc<Client>) -> Open<'_> {
         Open { monitor: self, client: Arc::clone(client) }
     }

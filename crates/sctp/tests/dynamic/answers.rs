@@ -12,7 +12,7 @@ fn states(s: &Dynamic) -> Vec<PathState> {
 }
 
 /// §5.3 F1, F14: the address is acknowledged at once, and probed, and gets no data before it has
-/// answered. Then it does when it is the primary one.
+/// answered, and then only as the primary path.
 #[test]
 fn an_address_is_added_and_probed() {
     let mut s = Dynamic::server();

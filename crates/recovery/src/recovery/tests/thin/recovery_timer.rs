@@ -207,9 +207,8 @@ fn a_thick_stream_is_left_to_missing_reports() {
     assert_eq!(s.recovery.statistics().retransmitted.fast_retransmit, 1);
 }
 
-/// The probe timer of a sender that fills its window also depends on later packets and on the queue.
-/// A packet is lost with units of a thin stream and of a thick one, and the latter becomes thin: its other packets
-/// are due at once.
+/// A packet with units of a thin and a thick stream expires, which makes the thick stream thin. Its other packets have
+/// then expired, too, but are declared lost by the next call.
 #[test]
 fn what_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
     let mut s = Sender::warm(|config| {
