@@ -1,4 +1,4 @@
-//! The real binary, as a person or a script runs it.
+//! The binary, run as a user or a script runs it.
 
 mod carry;
 mod compare;

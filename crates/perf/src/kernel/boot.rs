@@ -25,7 +25,7 @@ const MEMORY: u64 = 1 << 30;
 const START: &str = "1700000000000000000";
 /// Bytes that are kept of what the kernel prints, for messages about failures.
 const KEPT: usize = 4096;
-/// What to do without a kernel.
+/// The remedy if no kernel was built, for error messages.
 const MISSING: &str =
     "there is no kernel to run this in: scripts/kernel-host builds one (a few minutes)";
 /// The directory in memory for the kernel's pages, if it is large enough.

@@ -31,7 +31,7 @@ pub const INIT_ARGUMENT: &str = "kernel-init";
 const VARIABLE: &str = "REXMIT_KERNEL";
 /// Where `scripts/kernel-host` puts the kernel, in cargo's target directory.
 const BUILT: &str = "kernel-host/linux";
-/// The library that is preloaded, beside the kernel.
+/// The preloaded library, in the directory of the kernel.
 const PRELOADED: &str = "pinned.so";
 
 /// The directory that is shared with the kernel, as its processes see it. Every Linux has an empty one there.

@@ -390,7 +390,7 @@ impl AssociationConfig {
         pmdcs_of(self.max_packet_bytes)
     }
 
-    /// The largest payload of a DATA chunk: what fits beside nothing else.
+    /// The largest payload of a DATA chunk: that of a packet with this chunk only.
     pub(crate) const fn max_fragment(&self) -> usize {
         self.pmdcs() as usize - DATA_HEADER_LEN
     }

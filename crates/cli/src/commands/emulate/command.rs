@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::signals::{Signals, after};
 
 /// Time limit for a server to start listening, and for it to exit.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIME_LIMIT: Duration = Duration::from_secs(3);
 /// Interval of the checks whether the server listens.
 const LOOK: Duration = Duration::from_millis(10);
 /// Exit codes that shells use for commands that are not found, and for those that cannot be
@@ -65,13 +65,13 @@ pub(super) fn serve(namespace: &NetNamespace, line: &str) -> Result<Child, Failu
     Ok(command.process_group(0).kill_on_drop(true).spawn()?)
 }
 
-/// Waits until a socket listens in the namespace, at most [`PATIENCE`]: some servers do not listen.
+/// Waits until a socket listens in the namespace, at most [`TIME_LIMIT`]: some servers do not listen.
 pub(super) async fn until_listening(
     namespace: &NetNamespace,
     server: Option<&mut Child>,
 ) -> Result<(), Failure> {
     let Some(server) = server else { return Ok(()) };
-    let deadline = now() + PATIENCE;
+    let deadline = now() + TIME_LIMIT;
     while now() < deadline && !namespace.run(is_anybody_listening)? {
         if let Some(status) = server.try_wait()? {
             let message = format!("the server of --serve ended at once: {status}");
@@ -103,7 +103,7 @@ pub(super) async fn wait(
 /// Ends a server: with SIGTERM first, then with SIGKILL.
 pub(super) async fn end(mut server: Child) {
     tell(&server, Signal::TERM, kill_process_group);
-    if tokio::time::timeout(PATIENCE, server.wait()).await.is_err() {
+    if tokio::time::timeout(TIME_LIMIT, server.wait()).await.is_err() {
         tell(&server, Signal::KILL, kill_process_group);
         // Nothing survives that.
         let _ = server.wait().await;
