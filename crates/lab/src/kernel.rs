@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 use rexmit_core::{Instant, Route};
 
-use crate::hosts::{Given, News, Taken};
+use crate::hosts::{ConnectionEvent, ReadResult, WriteResult};
 
 /// The protocol of a host of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -63,16 +63,16 @@ pub trait KernelHost: Send {
     fn transmit(&mut self, packet: &mut Vec<u8>) -> Option<Route>;
 
     /// The next event of a socket.
-    fn news(&mut self) -> Option<(SocketId, News)>;
+    fn connection_event(&mut self) -> Option<(SocketId, ConnectionEvent)>;
 
     /// Opens a connection; `None` if the kernel refuses.
     fn connect(&mut self, remote: SocketAddr) -> Option<SocketId>;
 
     /// Passes bytes to a socket. A stream may accept a part of them, a message is accepted as a whole or refused.
-    fn give(&mut self, id: SocketId, bytes: &mut Bytes) -> Given;
+    fn write(&mut self, id: SocketId, bytes: &mut Bytes) -> WriteResult;
 
     /// Reads everything that a socket has.
-    fn take(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> Taken;
+    fn read(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> ReadResult;
 
     /// Ends sending; accepted data is still delivered.
     fn finish(&mut self, id: SocketId);

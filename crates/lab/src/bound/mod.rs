@@ -34,7 +34,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use deadline::{Deadline, Messages, Outlay, Prices, least_cost};
+pub use deadline::{Deadline, Messages, PlanCost, Prices, least_cost};
 pub use packets::least_packets;
 
 /// A model of packet loss.

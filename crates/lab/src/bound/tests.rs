@@ -1,4 +1,4 @@
-//! The formulas against values computed elsewhere, and against chance.
+//! The formulas against independently computed values, and against random simulation.
 
 use rexmit_core::{Instant, Rng, Seed};
 

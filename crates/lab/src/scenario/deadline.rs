@@ -1,4 +1,4 @@
-//! How well a flow meets its deadline (`recovery.thin.deadline`), and at what cost beside the least that is possible.
+//! How well a flow meets its deadline (`recovery.thin.deadline`), and its cost compared with the least possible one.
 
 use rexmit_sctp::recovery::Deadline as Asked;
 

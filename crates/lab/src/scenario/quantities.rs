@@ -403,7 +403,7 @@ pub(super) fn thin(
     }));
 }
 
-/// Reports the transfer beside a thin flow.
+/// Reports the transfer in the connection of a thin flow.
 pub(super) fn transfer(sheet: &mut Sheet, meter: &RateMeter) {
     let about = "payload of the transfer on another stream of the association";
     sheet.quantity("transfer.goodput", Unit::BitsPerSecond, about, meter.mean());

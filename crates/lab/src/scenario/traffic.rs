@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_goes_on_for_ever() {
+    fn a_trace_is_repeated_without_end() {
         let trace = bundled("ssh").unwrap();
         let [first, second] = [0, 1].map(|n| trace.flows[n].client.as_slice());
         let one: Vec<_> = messages("trace ssh flow 0 c2s").take(first.len() + 1).collect();
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_with_what_is() {
+    fn unknown_traffic_is_refused_with_the_known_kinds() {
         let error = |words: &str| words.parse::<Traffic>().unwrap_err().to_string();
         let cases = [
             ("", "something is missing at the end: every, poisson, rate"),

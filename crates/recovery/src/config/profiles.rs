@@ -60,7 +60,7 @@ profiles! {
     "tcp-rr" => tcp_rr, "tcp-sack, robust to reordering and to sudden delays (RR-TCP), with Eifel detection";
     "tcp-interactive" => tcp_interactive, "tcp-cubic; thin streams retransmit by a probe timer (PTO) from measured RTTs; RACK otherwise";
     "tcp-interactive-redundant" => tcp_interactive_redundant, "tcp-interactive; redundant copies with new data and of retransmissions, within a budget";
-    "tcp-thin-rdb" => tcp_thin_rdb, "tcp-thin with Redundant Data Bundling: the packet before goes with the next";
+    "tcp-thin-rdb" => tcp_thin_rdb, "tcp-thin with Redundant Data Bundling: each segment also carries the previous one";
 }
 
 impl RecoveryConfig {

@@ -7,7 +7,7 @@ use super::{Paper, Reason, Selected, Statement, claims_of_studies, selects};
 use crate::verdict::VerdictKind;
 use crate::verdict_table::cell;
 
-/// What stands above the tables.
+/// The text above the tables.
 const HEAD: &str = "# The papers, statement by statement
 
 Every quantitative or testable statement of the four papers, in our words, with the claims that test it, or the
@@ -190,7 +190,7 @@ fn row_of(title: &str, numbers: &[usize]) -> String {
     format!("| {} | {} |\n", cell(title), numbers.join(" | "))
 }
 
-/// How many statements there are, are claimed with which verdict, and cannot be: by paper, as a table
+/// Number of statements, of those tested with each verdict, and of those that cannot be tested: by paper, as a table
 /// in Markdown.
 #[must_use]
 pub fn totals(papers: &[Paper]) -> String {

@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes};
 use rexmit::tun::ip::{HeaderConfig, PacketFilter};
 use rexmit::tun::{NetNamespace, Tun, TunConfig};
 use rexmit_core::Route;
-use rexmit_lab::hosts::{Given, News, Taken};
+use rexmit_lab::hosts::{ConnectionEvent, ReadResult, WriteResult};
 use rexmit_lab::kernel::{
     HostPlan, KernelError, KernelHost, KernelProtocol, SctpCounters, SocketId,
 };
@@ -45,7 +45,7 @@ pub(super) struct Namespace {
     filter: PacketFilter,
     listener: Option<Socket>,
     connections: Vec<Connection>,
-    news: VecDeque<(SocketId, News)>,
+    events: VecDeque<(SocketId, ConnectionEvent)>,
     /// Whether the device may have packets.
     has_packets: bool,
     /// For one packet, or what is read of a socket at once.
@@ -74,7 +74,7 @@ impl Namespace {
             reports,
             listener: None,
             connections: Vec::new(),
-            news: VecDeque::new(),
+            events: VecDeque::new(),
             has_packets: true,
             plan,
         };
@@ -118,7 +118,7 @@ impl Namespace {
             let made = socket::configure(&socket, &self.plan)
                 .and_then(|()| self.add(Connection::new(socket, self.plan.protocol, true)));
             if let Ok(id) = made {
-                self.news.push_back((id, News::Connected { incoming: true }));
+                self.events.push_back((id, ConnectionEvent::Connected { incoming: true }));
             }
         }
     }
@@ -130,9 +130,9 @@ impl Namespace {
                 DEVICE => self.has_packets |= flags.contains(EventFlags::IN),
                 LISTENER => self.accept(),
                 id => {
-                    let Self { connections, news, .. } = self;
+                    let Self { connections, events, .. } = self;
                     if let Some(connection) = connections.get_mut(id as usize) {
-                        connection.on_event(flags, &mut |one| news.push_back((id, one)));
+                        connection.on_event(flags, &mut |one| events.push_back((id, one)));
                     }
                 }
             }
@@ -171,9 +171,9 @@ impl KernelHost for Namespace {
         None
     }
 
-    fn news(&mut self) -> Option<(SocketId, News)> {
+    fn connection_event(&mut self) -> Option<(SocketId, ConnectionEvent)> {
         self.look();
-        self.news.pop_front()
+        self.events.pop_front()
     }
 
     fn connect(&mut self, remote: SocketAddr) -> Option<SocketId> {
@@ -181,29 +181,29 @@ impl KernelHost for Namespace {
         self.try_connect(remote).ok()
     }
 
-    fn give(&mut self, id: SocketId, bytes: &mut Bytes) -> Given {
+    fn write(&mut self, id: SocketId, bytes: &mut Bytes) -> WriteResult {
         let keeps_boundaries = self.plan.protocol != KernelProtocol::Tcp;
-        let Some(connection) = self.used(id) else { return Given::Ended };
+        let Some(connection) = self.used(id) else { return WriteResult::Ended };
         match connection.send(bytes) {
             Ok(sent) if keeps_boundaries || sent == bytes.len() => {
                 bytes.clear();
-                Given::All
+                WriteResult::All
             }
             Ok(sent) => {
                 bytes.advance(sent);
                 // The next call says that it is full, and asks to be told when it is not.
-                self.give(id, bytes)
+                self.write(id, bytes)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Given::Full,
-            Err(_) => Given::Ended,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => WriteResult::Full,
+            Err(_) => WriteResult::Ended,
         }
     }
 
-    fn take(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> ReadResult {
         self.reports.on_call();
         let Self { connections, buffer, .. } = self;
         let connection = connections.get_mut(id as usize);
-        connection.map_or(Taken::End, |connection| connection.receive(buffer, each))
+        connection.map_or(ReadResult::End, |connection| connection.receive(buffer, each))
     }
 
     fn finish(&mut self, id: SocketId) {
