@@ -236,6 +236,9 @@ profiles! {
     /// For small messages at a low rate that are urgent, as in games, terminals and signalling; bulk
     /// transfers are as fast as without it. The default.
     interactive
+    /// `interactive` with one redundant copy of most messages, bundled with the next one: nearly no more packets, and
+    /// less than twice the bytes. For messages less than a round trip apart.
+    interactive_bundling
     /// `interactive` with redundant copies within a budget, for when latency matters more than bytes.
     interactive_redundant
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
@@ -437,6 +440,7 @@ mod tests {
             AssociationConfig::thin_rr,
             AssociationConfig::f_rto,
             AssociationConfig::interactive,
+            AssociationConfig::interactive_bundling,
             AssociationConfig::interactive_redundant,
             AssociationConfig::rack,
             AssociationConfig::bulk,
