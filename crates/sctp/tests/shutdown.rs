@@ -182,7 +182,7 @@ fn packet_while_shutdown_is_sent_gives_the_peer_time() {
 /// was longer than the peer's heartbeat interval, and was not retransmitted until T5-shutdown-guard.
 #[test]
 fn heartbeats_while_shutdown_is_sent_do_not_delay_its_retransmission() {
-    let mut s = Script::established_server_with(|_, a| a.association_max_retrans = 1);
+    let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
     s.shutdown();
     expect_packet!(s, [Shutdown { .. }]);
     for ms in [400, 800] {
