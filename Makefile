@@ -35,6 +35,7 @@ test-long: setup ## the same at full length, thousands of seeds; path MTUs of na
 	REXMIT_SLURM=1 scripts/python-test
 	$(CARGO) build --quiet --release -p rexmit-cli
 	scripts/path-mtu
+	if scripts/kernel-host --check; then scripts/compare-quinn --duration 20s --seeds 1 --fail-above p50=5s; fi
 	scripts/ns2
 
 golden: ## compare every packet and counter of recorded runs with what is recorded in tests/golden

@@ -133,7 +133,7 @@ impl Plan {
         let duration_ms = pick(&mut rng, &[200, 2_000, 10_000, 40_000]);
         let pairs = 1 + rng.below(MAX_PAIRS as u64) as usize;
         let configs = draw_configs(&mut rng);
-        let max_message = configs[0].association.max_message_bytes;
+        let max_message = configs[0].association.messages.max_bytes;
         let mut steps = first_connects(&mut rng, pairs, duration_ms);
         let mix = Mix::draw(&mut rng);
         let count = pick(&mut rng, &[10, 40, 150, 300]);
@@ -434,7 +434,7 @@ impl Mix {
 }
 
 fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
-    config.path_max_retrans = pick(rng, &[0, 1, 5]);
+    config.failure.path_max_retrans = pick(rng, &[0, 1, 5]);
     config.multihoming.heartbeat_max_burst = pick(rng, &[1, 1, 3]);
     config.multihoming.report_potentially_failed = rng.chance(0.5);
     config.multihoming.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
@@ -459,9 +459,9 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
 fn draw_configs(rng: &mut Rng) -> [EndpointConfig; 2] {
     let mut configs = [draw_association(rng), draw_association(rng)];
     // No side sends more than the other reads.
-    let most = configs.iter().map(|config| config.receive_buffer_bytes).min().unwrap_or(1);
+    let most = configs.iter().map(|config| config.buffers.receive_bytes).min().unwrap_or(1);
     for config in &mut configs {
-        config.max_message_bytes = most.min(102_400);
+        config.messages.max_bytes = most.min(102_400);
     }
     configs.map(|association| {
         EndpointConfig::default()

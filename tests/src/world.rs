@@ -163,8 +163,8 @@ fn endpoint(plan: &Plan, host: usize, life: u32) -> Watched {
     let config = plan.configs[host].clone();
     let limits = Limits {
         max_packet_bytes: plan.largest_packet(host),
-        receive_buffer_bytes: config.association.receive_buffer_bytes,
-        peer_window: plan.configs[1 - host].association.receive_buffer_bytes,
+        receive_buffer_bytes: config.association.buffers.receive_bytes,
+        peer_window: plan.configs[1 - host].association.buffers.receive_bytes,
         is_flight_visible: !plan.has_partial_reliability(),
         may_exceed_window: config.association.recovery.thin.sctp.by_stream,
     };
@@ -517,7 +517,9 @@ impl Applications<'_> {
             }
             Event::DataPathChanged { .. } => {}
             Event::PeerError(code) => {
-                let has = |host: usize| self.plan.configs[host].association.partial_reliability;
+                let has = |host: usize| {
+                    self.plan.configs[host].association.extensions.partial_reliability
+                };
                 // "Unrecognized Parameters", which Forward-TSN-Supported is to a peer without it.
                 let is_unknown = code == 8 && has(side.host) && !has(1 - side.host);
                 // "Cookie received while shutting down".

@@ -127,7 +127,7 @@ fn unequal(cmt: CmtConfig) -> u64 {
     slow.bottleneck.rate = BitRate::new(1_000_000);
     let buffer = 64 << 10;
     let mut association = AssociationConfig::rfc9260().receive_buffer_bytes(buffer);
-    association.max_message_bytes = buffer;
+    association.messages.max_bytes = buffer;
     association.recovery.sctp.cmt = cmt;
     transfer_over(&association, &[DumbbellPaths::default(), slow]).0
 }

@@ -47,11 +47,11 @@ fn mixed() -> AssociationConfig {
 }
 
 fn of(mut association: AssociationConfig) -> AssociationConfig {
-    association.interleaving = true;
-    association.scheduling = Scheduling::Priority;
-    association.max_message_bytes = BULK_BYTES;
-    association.receive_buffer_bytes = 4 << 20;
-    association.send_buffer_bytes = 4 << 20;
+    association.extensions.interleaving = true;
+    association.streams.scheduling = Scheduling::Priority;
+    association.messages.max_bytes = BULK_BYTES;
+    association.buffers.receive_bytes = 4 << 20;
+    association.buffers.send_bytes = 4 << 20;
     association
 }
 

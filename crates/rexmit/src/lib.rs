@@ -201,11 +201,12 @@ pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{CopyBudget, Deadline, PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
     AckCopies, AckCopyConfig, AddressChange, AddressError, AssociationConfig,
-    AssociationStatistics, AuthenticationConfig, CloseReason, ConfigError, DEFAULT_PRIORITY,
-    EndpointConfig, FailReason, InboundMessage, MessageId, MultihomingConfig, OutboundMessage,
+    AssociationStatistics, AuthenticationConfig, BufferConfig, CloseReason, ConfigError,
+    DEFAULT_PRIORITY, EndpointConfig, ExtensionConfig, FailReason, FailureConfig, HandshakeConfig,
+    InboundMessage, MessageConfig, MessageId, MultihomingConfig, OutboundMessage,
     OversizedMessages, PathMtuConfig, PathMtuState, PathState, PathStatistics, PrimaryError,
-    PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, ThinError, Traffic,
-    recovery,
+    PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, StreamConfig,
+    ThinError, Traffic, recovery,
 };
 
 /// The code of the README is compiled and run.

@@ -146,9 +146,9 @@ fn the_limits_are_those_that_users_expect() {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     let limits = TimeLimits::default();
     assert_eq!((limits.connect, limits.shutdown), (seconds(10), seconds(5)));
-    assert_eq!(AssociationConfig::default().dead_after, seconds(15));
+    assert_eq!(AssociationConfig::default().failure.dead_after, seconds(15));
     for profile in ["interactive", "interactive-redundant"] {
-        assert_eq!(AssociationConfig::profile(profile).unwrap().dead_after, seconds(15));
+        assert_eq!(AssociationConfig::profile(profile).unwrap().failure.dead_after, seconds(15));
     }
-    assert_eq!(AssociationConfig::rfc9260().dead_after, None);
+    assert_eq!(AssociationConfig::rfc9260().failure.dead_after, None);
 }

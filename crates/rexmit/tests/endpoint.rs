@@ -252,7 +252,7 @@ async fn dropping_the_last_handle_shuts_down_gracefully() {
     drop(pair.ours);
     assert!(pair.theirs.close_reason().is_none(), "a handle is left");
     // The peer has sent more than fits, which is never read.
-    let limit = AssociationConfig::default().receive_buffer_bytes;
+    let limit = AssociationConfig::default().buffers.receive_bytes;
     let filled = async {
         while clone.statistics().receive_buffered_bytes < limit - 10_000
             || pair.theirs.try_send(OutboundMessage::new(0, vec![0; 1000])).is_ok()

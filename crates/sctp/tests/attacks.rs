@@ -215,7 +215,7 @@ fn camping_on_an_address_does_not_stop_a_connect() {
 /// and no data.
 #[test]
 fn data_do_not_go_to_a_port_that_somebody_else_named() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     s.peer.route.remote = address(2, 53);
     s.peer_sends([CookieAck]);
     s.peer.route.remote = address(2, 9899);
@@ -235,7 +235,7 @@ fn data_do_not_go_to_a_port_that_somebody_else_named() {
 /// Packets from many ports of one address cause one HEARTBEAT within an RTO, not one each.
 #[test]
 fn packets_from_many_ports_cause_few_heartbeats() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     let mut probes = 0;
     for n in 0..1_000 {
         s.peer.route.remote = address(2, 10_000 + n);

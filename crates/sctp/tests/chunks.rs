@@ -48,8 +48,8 @@ fn reserved_chunk_types_end_the_packet() {
 #[test]
 fn chunks_of_extensions_that_are_off_are_unknown() {
     let mut s = Script::established_server_with(|_, association| {
-        association.partial_reliability = false;
-        association.stream_reset = false;
+        association.extensions.partial_reliability = false;
+        association.extensions.stream_reset = false;
     });
     s.peer_writes(|p| p.forward_tsn(tsn(3), []));
     expect_packet!(s, [Error { causes }] if {

@@ -147,7 +147,7 @@ fn secrets_change_and_old_ones_are_forgotten() {
 /// ACK may have been lost.
 #[test]
 fn old_cookie_of_the_association_itself_is_acknowledged() {
-    let mut s = Script::with(|_, association| association.heartbeat_interval = None);
+    let mut s = Script::with(|_, association| association.failure.heartbeat_interval = None);
     let cookie = s.peer_begins();
     s.peer_sends([CookieEcho(&cookie)]);
     expect_packet!(s, [CookieAck]);
@@ -233,7 +233,7 @@ fn cookie_left_over_from_before_a_restart_is_refused_after_the_end() {
 /// RFC 9260 §5.2.4 (3): a stale cookie with other tags is reported, and the association stays.
 #[test]
 fn stale_cookie_of_a_restart_is_reported() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     let tag = s.peer.endpoint_tag;
     s.peer.tag ^= 1;
     let cookie = s.peer_begins();

@@ -25,9 +25,9 @@ const STREAMS: u16 = 15_000;
 /// An association with the largest number of streams.
 fn established() -> Script {
     let mut s = Script::with(|_, association| {
-        association.max_inbound_streams = 65_535;
-        association.receive_buffer_bytes = 16 << 20;
-        association.max_message_bytes = 1 << 20;
+        association.streams.max_inbound = 65_535;
+        association.buffers.receive_bytes = 16 << 20;
+        association.messages.max_bytes = 1 << 20;
     });
     let init = Init { outbound_streams: 65_535, ..peer_init(PEER_TAG) };
     s.peer_writes_under(0, |p| p.init(&init, extensions));
@@ -78,8 +78,8 @@ fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
     let recovery = rexmit_sctp::recovery::RecoveryConfig::profile(profile).expect("it exists");
     let mut s = Script::client_with(|_, association| {
         association.recovery = recovery.max_burst(None);
-        association.heartbeat_interval = None;
-        association.send_buffer_bytes = 8 << 20;
+        association.failure.heartbeat_interval = None;
+        association.buffers.send_bytes = 8 << 20;
     });
     s.take_init();
     let init_ack = Init { a_rwnd: u32::MAX, ..peer_init(PEER_TAG) };

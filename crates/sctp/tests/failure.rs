@@ -14,7 +14,7 @@ const T3_EXPIRIES_MS: [u64; 11] =
     [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000, 243_000, 303_000, 363_000];
 
 fn without_heartbeats() -> Script {
-    Script::established_server_with(|_, association| association.heartbeat_interval = None)
+    Script::established_server_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
 /// Waits for the next HEARTBEAT; returns when it was sent and its Heartbeat Info.
@@ -265,7 +265,7 @@ fn heartbeats_end_with_the_shutdown() {
 /// unreachable.
 fn killed_peer_is_reported_at(dead_after: Option<Duration>) -> u64 {
     let mut s = Script::established_server_with(|_, association| {
-        association.dead_after = dead_after;
+        association.failure.dead_after = dead_after;
     });
     for n in 0.. {
         s.lose_until(n * 50);
@@ -295,8 +295,8 @@ fn a_killed_peer_is_reported_within_the_configured_time() {
 #[test]
 fn any_packet_of_the_peer_shows_that_it_is_there() {
     let mut s = Script::established_server_with(|_, association| {
-        association.heartbeat_interval = None;
-        association.dead_after = Some(Duration::from_secs(10));
+        association.failure.heartbeat_interval = None;
+        association.failure.dead_after = Some(Duration::from_secs(10));
     });
     s.send(b"lost again and again");
     for second in 1..=40 {
@@ -312,8 +312,8 @@ fn any_packet_of_the_peer_shows_that_it_is_there() {
 #[test]
 fn silence_alone_does_not_end_an_association() {
     let mut s = Script::established_server_with(|_, association| {
-        association.heartbeat_interval = None;
-        association.dead_after = Some(Duration::from_millis(500));
+        association.failure.heartbeat_interval = None;
+        association.failure.dead_after = Some(Duration::from_millis(500));
     });
     s.send(b"lost once");
     expect_packet!(s, [Data(_)]);

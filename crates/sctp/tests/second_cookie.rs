@@ -49,7 +49,7 @@ fn restart_of_the_peer_begins_the_association_again() {
 /// RFC 9260 §5.2.4 (A): window and timeout are those of a new association, and T3-rtx is gone.
 #[test]
 fn restart_resets_congestion_control_and_timers() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     let initial = s.statistics().paths[0].clone();
     s.send(b"lost");
     expect_packet!(s, [Data(_)]);
@@ -111,7 +111,7 @@ fn restart_ends_a_shutdown_that_is_under_way() {
         s.peer_sends([Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
     };
     for begin in [&pending as &dyn Fn(&mut Script), &sent, &received] {
-        let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+        let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
         begin(&mut s);
         let cookie = peer_begins_again(&mut s);
         s.peer_sends([CookieEcho(&cookie)]);
@@ -336,7 +336,7 @@ fn late_collision_updates_the_tag_of_the_peer() {
 /// has come back: established with its first life, which sent one message. Returns the cookies of
 /// both lives; the TSNs of the second begin elsewhere, and `s.peer` is that one.
 fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
-    let mut s = Script::client_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::client_with(|_, a| a.failure.heartbeat_interval = None);
     s.take_init();
     let first_cookie = s.peer_begins();
     let first = s.peer;

@@ -165,7 +165,7 @@ fn gaps_while_shutdown_is_sent_are_told_in_a_sack() {
 /// RFC 9260 §9.2: any packet of the peer restarts T2-shutdown and its count.
 #[test]
 fn any_packet_while_shutdown_is_sent_gives_the_peer_time() {
-    let mut s = Script::established_server_with(|_, a| a.association_max_retrans = 1);
+    let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
     s.shutdown();
     expect_packet!(s, [Shutdown { .. }]);
     s.at(1_000);

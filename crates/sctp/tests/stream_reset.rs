@@ -60,7 +60,7 @@ fn expect_re_config(s: &mut Script, params: &[ReConfigParam<'_>]) {
 }
 
 fn without_heartbeats() -> Script {
-    Script::established_server_with(|_, association| association.heartbeat_interval = None)
+    Script::established_server_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
 /// Sends on stream 0 and expects the SSN with which it is sent.
@@ -201,7 +201,8 @@ fn request_waits_for_a_message_that_has_begun() {
 /// The limit of streams that one request names.
 #[test]
 fn request_names_no_more_streams_than_fit() {
-    let mut s = Script::with(|_, a| (a.outbound_streams, a.heartbeat_interval) = (2_000, None));
+    let mut s =
+        Script::with(|_, a| (a.streams.outbound, a.failure.heartbeat_interval) = (2_000, None));
     let init = wire::Init { inbound_streams: 2_000, ..peer_init(PEER_TAG) };
     s.peer_writes_under(0, |p| p.init(&init, extensions));
     let cookie = s.take_init_ack();

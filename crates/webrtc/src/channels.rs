@@ -67,7 +67,7 @@ impl Channels {
                 max_channels: config.max_channels,
                 max_label_bytes: config.max_label_bytes,
             },
-            streams: config.association.outbound_streams,
+            streams: config.association.streams.outbound,
             next_id: 0,
             is_client: None,
             by_stream: BTreeMap::new(),

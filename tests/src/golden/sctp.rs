@@ -66,7 +66,7 @@ pub(super) fn run(profile: &str, case: Case) -> Fingerprint {
     for of_home in &addresses[..homes] {
         add_link(&mut network, hosts, *of_home, &link::schedule(case.kind, &mut rng, duration));
     }
-    let flows = flows(case.kind, &mut rng, config.association.partial_reliability);
+    let flows = flows(case.kind, &mut rng, config.association.extensions.partial_reliability);
     let thin_stream = rng.chance(0.25).then(|| {
         let thin = pick(&mut rng, &[ThinConfig::M1_TO_M4, ThinConfig::INTERACTIVE]);
         (flows[0].stream, thin)

@@ -139,11 +139,12 @@ impl Connection<'_> {
             both.max_packet_bytes = mtu.saturating_sub(headers);
         }
         let mut sender = both.clone().recovery(self.recovery(problems));
-        set(&mut sender.send_buffer_bytes, self.send_buffer);
+        set(&mut sender.buffers.send_bytes, self.send_buffer);
         let recovery = self.receiver_recovery(problems);
         let mut receiver = both.recovery(recovery);
-        set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
-        receiver.max_message_bytes = receiver.max_message_bytes.min(receiver.receive_buffer_bytes);
+        set(&mut receiver.buffers.receive_bytes, self.receiver.receive_buffer.as_ref());
+        receiver.messages.max_bytes =
+            receiver.messages.max_bytes.min(receiver.buffers.receive_bytes);
         if let Some(delay) = &self.receiver.ack_delay {
             receiver.sack.delay = ***delay;
         }

@@ -90,6 +90,7 @@ mod error;
 mod flows;
 mod kernel;
 mod kernel_hosts;
+mod measured;
 mod meter;
 mod outcome;
 mod overrides;
@@ -120,6 +121,7 @@ use crate::kernel::Kernel;
 
 pub use error::ExecuteError;
 pub use kernel_hosts::KernelHosts;
+pub use measured::MeasuredCost;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
 pub use overrides::Overrides;
 pub use packets::{Content, MAX_PACKET_ROWS, PacketRow};

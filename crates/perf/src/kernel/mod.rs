@@ -12,6 +12,7 @@
 
 mod boot;
 mod inside;
+pub mod programs;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,8 @@ use serde::{Deserialize, Serialize};
 
 pub use boot::run;
 pub use inside::serve;
+
+use self::programs::{Programs, ProgramsOutcome};
 
 /// The argument of this program that makes it call [`serve`].
 pub const INIT_ARGUMENT: &str = "kernel-init";
@@ -41,14 +44,21 @@ const ANSWER: &str = "answer.json";
 /// A run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
-    scenario: Scenario,
+    what: What,
     seed: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum What {
+    Scenario(Box<Scenario>),
+    Programs(Programs),
 }
 
 /// The result of a run.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    Done(RunOutcome),
+    Scenario(RunOutcome),
+    Programs(ProgramsOutcome),
     Failed(String),
 }
 

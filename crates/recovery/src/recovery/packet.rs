@@ -591,8 +591,8 @@ impl OpenPacket {
         tracer.emit(|| sent_event(recovery, number));
         self.end_copies(recovery, now, tracer);
         self.count_new(recovery, now);
-        recovery.refresh(self.path);
-        recovery.watch_thinness(tracer);
+        recovery.renew_timers(self.path);
+        recovery.state.trace_thinness(tracer);
         true
     }
 

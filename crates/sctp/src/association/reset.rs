@@ -270,8 +270,13 @@ impl StreamReset {
                     ..
                 } => {
                     let streams = sorted(streams.iter());
-                    let which = (request_sequence, last_assigned_tsn);
-                    Some(self.on_incoming(cx, which, streams, halves.inbound)?)
+                    Some(self.on_incoming(
+                        cx,
+                        request_sequence,
+                        last_assigned_tsn,
+                        streams,
+                        halves.inbound,
+                    )?)
                 }
                 ReConfigParam::IncomingSsnResetRequest { request_sequence, streams } => {
                     self.on_request(request_sequence, sorted(streams.iter()), halves)
@@ -327,7 +332,8 @@ impl StreamReset {
     fn on_incoming(
         &mut self,
         cx: &mut Context<'_>,
-        (sequence, last_assigned_tsn): (u32, u32),
+        sequence: u32,
+        last_assigned_tsn: u32,
         streams: Vec<u16>,
         inbound: &mut Inbound,
     ) -> Result<Answer, DataError> {

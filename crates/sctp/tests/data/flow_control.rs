@@ -9,7 +9,7 @@ use crate::{FULL, NONE, PMDCS};
 /// The peer has acknowledged one chunk, and closes its window at 0 ms; another message is queued.
 fn closed() -> Script {
     let mut s = Script::established_client_with(|_, association| {
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
     });
     s.send(b"taken");
     assert_eq!(s.take_data(), [0]);

@@ -12,9 +12,9 @@ use crate::kit::*;
 use crate::{FULL, NONE};
 
 fn reporting(association: &mut AssociationConfig) {
-    association.heartbeat_interval = None;
-    association.report_sent = true;
-    association.report_acknowledged = true;
+    association.failure.heartbeat_interval = None;
+    association.messages.report_sent = true;
+    association.messages.report_acknowledged = true;
 }
 
 fn client() -> Script {
@@ -162,7 +162,7 @@ fn a_restart_of_the_peer_gives_everything_back() {
 #[test]
 fn a_full_buffer_is_told_and_so_is_room_again() {
     let mut s = Script::established_client_with(|_, association| {
-        association.send_buffer_bytes = 4_000;
+        association.buffers.send_bytes = 4_000;
     });
     for _ in 0..4 {
         s.send_len(1_000);
@@ -181,7 +181,7 @@ fn a_full_buffer_is_told_and_so_is_room_again() {
 #[test]
 fn room_made_by_expiry_is_told() {
     let mut s = Script::established_client_with(|_, association| {
-        association.send_buffer_bytes = 4_000;
+        association.buffers.send_bytes = 4_000;
     });
     s.send(b"taken");
     assert_eq!(s.take_data(), [0]);
@@ -198,7 +198,7 @@ fn room_made_by_expiry_is_told() {
 #[test]
 fn room_made_by_a_restart_is_told() {
     let mut s = Script::established_client_with(|_, association| {
-        association.send_buffer_bytes = 4_000;
+        association.buffers.send_bytes = 4_000;
     });
     s.send_len(1_000);
     s.send_len(3_000);
@@ -237,7 +237,7 @@ fn run(seed: u64) {
     let mut rng = Seed::from_u64(seed).rng();
     let mut s = Script::established_client_with(|_, association| {
         reporting(association);
-        association.send_buffer_bytes = 30_000;
+        association.buffers.send_bytes = 30_000;
     });
     let mut ends: BTreeMap<MessageId, u32> = BTreeMap::new();
     let note = |events: Vec<Event>, ends: &mut BTreeMap<MessageId, u32>| {

@@ -19,8 +19,8 @@ fn retransmissions(limit: u16) -> Reliability {
 }
 
 fn quiet(association: &mut AssociationConfig) {
-    association.heartbeat_interval = None;
-    association.report_acknowledged = true;
+    association.failure.heartbeat_interval = None;
+    association.messages.report_acknowledged = true;
 }
 
 fn client() -> Script {
@@ -364,7 +364,7 @@ fn without_the_peers_support_nothing_that_left_is_given_up() {
 #[test]
 fn switched_off_a_forward_tsn_is_an_unknown_chunk() {
     let mut s = Script::established_server_with(|_, association| {
-        association.partial_reliability = false;
+        association.extensions.partial_reliability = false;
     });
     s.peer_writes(|p| p.forward_tsn(tsn(5), []));
     let code = expect_packet!(s, [Error { causes }] => causes.flatten().next().map(|c| c.code()));
@@ -416,7 +416,7 @@ fn a_message_at_its_limit_is_not_taken_along() {
 fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
     let mut s = Script::client_with(|_, association| {
         quiet(association);
-        association.outbound_streams = 200;
+        association.streams.outbound = 200;
         association.max_packet_bytes = 512;
     });
     s.take_init();

@@ -7,8 +7,8 @@ use crate::kit::*;
 /// A receiver of 8 KiB. The peer's chunks are of 1000 bytes.
 fn small() -> Script {
     Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = 8_192;
-        association.max_message_bytes = 4_096;
+        association.buffers.receive_bytes = 8_192;
+        association.messages.max_bytes = 4_096;
         association.sack.delay = std::time::Duration::ZERO;
     })
 }
@@ -56,8 +56,8 @@ fn a_silly_window_is_not_offered() {
 #[test]
 fn the_rest_of_a_message_is_taken_though_little_is_left() {
     let mut s = Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = 4_096;
-        association.max_message_bytes = 4_096;
+        association.buffers.receive_bytes = 4_096;
+        association.messages.max_bytes = 4_096;
         association.sack.delay = std::time::Duration::ZERO;
     });
     let whole = data(0, &[0; 1_000]).flags;
@@ -95,8 +95,8 @@ fn a_full_receiver_drops_new_data_and_says_so_at_once() {
 #[test]
 fn what_is_dropped_is_answered_without_the_usual_delay() {
     let mut s = Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = 8_192;
-        association.max_message_bytes = 4_096;
+        association.buffers.receive_bytes = 8_192;
+        association.messages.max_bytes = 4_096;
     });
     let payload = [0; 1_000];
     for n in 0..9 {

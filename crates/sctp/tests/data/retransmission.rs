@@ -6,7 +6,7 @@ use crate::kit::*;
 use crate::{FULL, PMDCS};
 
 fn without_heartbeats() -> Script {
-    Script::established_client_with(|_, association| association.heartbeat_interval = None)
+    Script::established_client_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
 /// RFC 9260 §6.3.3 E2, §8.1, §8.2: the life of a message that is never acknowledged.

@@ -162,7 +162,7 @@ fn fragments_that_contradict_each_other_end_the_association() {
     ];
     for (what, chunks) in table {
         let mut s = Script::established_server_with(|_, association| {
-            association.partial_reliability = false;
+            association.extensions.partial_reliability = false;
         });
         s.peer_sends(chunks.map(Data));
         let code = expect_packet!(s, [Abort { t_bit: false, causes }] =>

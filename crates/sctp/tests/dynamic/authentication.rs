@@ -111,7 +111,7 @@ fn cookie_echo_is_taken_only_from_who_has_the_key() {
     let mut s = Script::with(|_, association| {
         association.authentication.chunks = vec![kind::COOKIE_ECHO];
         association.authentication.keys = vec![SharedKey::new(5, b"we two")];
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
     });
     s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), |params| keys.offer(params)));
     let cookie = expect_packet!(s, [InitAck(ack)] => {

@@ -262,7 +262,8 @@ fn without_an_offer_asconf_is_unknown() {
     expect_packet!(s.s, [Error { .. }]);
     s.peer_asks(0, &[Add(ip(3))]);
     s.expect_no_change();
-    let mut s = Dynamic::server_with(Keys::default(), |_, a| a.dynamic_addresses = false);
+    let mut s =
+        Dynamic::server_with(Keys::default(), |_, a| a.extensions.dynamic_addresses = false);
     s.peer_writes(|p| p.asconf((tsn(0), ip(2)), requests(&[Add(ip(3))])));
     expect_packet!(s.s, [Error { .. }]);
     s.expect_no_change();

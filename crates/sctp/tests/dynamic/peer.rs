@@ -144,7 +144,7 @@ impl Dynamic {
         change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig),
     ) -> Self {
         let mut s = Script::with(|endpoint, association| {
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             change(endpoint, association);
         });
         s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), |params| keys.offer(params)));
@@ -170,7 +170,7 @@ impl Dynamic {
         change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig),
     ) -> Self {
         let mut s = Script::with(|endpoint, association| {
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             change(endpoint, association);
         });
         s.connect();

@@ -91,7 +91,7 @@ fn asconf_is_repeated_at_these_times() {
 /// §5.1 B2: Association.Max.Retrans times, then the peer is unreachable.
 #[test]
 fn asconf_that_is_never_answered_ends_the_association() {
-    let mut s = Dynamic::client_with(Keys::default(), |_, a| a.association_max_retrans = 2);
+    let mut s = Dynamic::client_with(Keys::default(), |_, a| a.failure.association_max_retrans = 2);
     s.add(11).unwrap();
     for ms in [0, 1_000, 3_000] {
         if ms > 0 {

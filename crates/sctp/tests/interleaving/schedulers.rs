@@ -6,7 +6,7 @@ use crate::kit::*;
 use crate::{FULL, client_with};
 
 fn client_of(scheduling: Scheduling) -> Script {
-    client_with(|association| association.scheduling = scheduling)
+    client_with(|association| association.streams.scheduling = scheduling)
 }
 
 /// The streams of the chunks sent for these messages, each a stream and a number of full chunks.
@@ -147,9 +147,9 @@ fn without_interleaving_schedulers_act_between_messages() {
         (Scheduling::FairBandwidth, [1, 1, 1, 2, 2, 2, 1, 1]),
     ] {
         let mut s = Script::established_client_with(|_, association| {
-            association.scheduling = scheduling;
+            association.streams.scheduling = scheduling;
             association.recovery.max_burst = None;
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
         });
         let (id, now) = (s.id(), s.run().now);
         s.endpoint.set_priority(now, id, 2, 300).expect("it exists");

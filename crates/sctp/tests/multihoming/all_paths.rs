@@ -60,7 +60,7 @@ fn what_is_lost_keeps_its_part_of_the_window() {
 /// A failed path gets no data.
 #[test]
 fn inactive_path_takes_no_turn() {
-    let mut s = two_paths(|association| association.path_max_retrans = 0);
+    let mut s = two_paths(|association| association.failure.path_max_retrans = 0);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
     s.at(1_000);

@@ -68,8 +68,8 @@ fn nothing_but_the_nonce_confirms_an_address() {
 #[test]
 fn unconfirmed_address_gets_no_data() {
     let mut s = Script::with(|_, association| {
-        association.heartbeat_interval = None;
-        association.path_max_retrans = 1;
+        association.failure.heartbeat_interval = None;
+        association.failure.path_max_retrans = 1;
     });
     s.peer_begins_at(&[3]);
     s.take_probe();
@@ -90,7 +90,7 @@ fn unconfirmed_address_gets_no_data() {
 /// Path.Max.Retrans they leave no more often than heartbeats.
 #[test]
 fn address_that_never_answers_is_probed_more_rarely_and_does_no_harm() {
-    let mut s = Script::with(|_, association| association.association_max_retrans = 2);
+    let mut s = Script::with(|_, association| association.failure.association_max_retrans = 2);
     s.peer_begins_at(&[3]);
     let mut at_ms = 0;
     for timeout_ms in [1_000, 2_000, 4_000, 8_000, 16_000] {

@@ -22,7 +22,7 @@ fn two_paths() -> Script {
 
 fn two_paths_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     Script::with_addresses(&[3], |_: &mut EndpointConfig, association| {
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
         change(association);
     })
 }

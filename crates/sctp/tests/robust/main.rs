@@ -26,7 +26,7 @@ impl Script {
     fn with_profile(name: &str) -> Self {
         let profile = RecoveryConfig::profile(name).expect("a profile");
         let mut script = Self::client_with(|_, association| {
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             association.recovery = profile.max_burst(None);
         });
         script.take_init();

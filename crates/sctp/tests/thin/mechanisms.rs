@@ -40,7 +40,7 @@ fn m2_counts_the_age_of_the_chunk_that_is_left() {
 fn m3_repeats_in_equal_steps_up_to_its_bound_and_gives_the_peer_up_as_ever() {
     let mut s = Script::established_client_with(|_, association| {
         association.recovery.thin = ThinConfig::OFF.linear_timeouts(6);
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
     });
     s.send_alone(1);
     for second in [1, 2, 3, 4, 5, 6, 7, 9, 13, 21, 37, 69, 129, 189, 249, 309] {

@@ -8,8 +8,8 @@ use super::*;
 impl Script {
     fn knowing(rtt_ms: Option<u64>, setup_by_rtt: bool) -> Self {
         Self::client_with(|_, association| {
-            association.heartbeat_interval = None;
-            association.initial_rtt = rtt_ms.map(Duration::from_millis);
+            association.failure.heartbeat_interval = None;
+            association.handshake.initial_rtt = rtt_ms.map(Duration::from_millis);
             association.recovery.sctp.setup_by_rtt = setup_by_rtt;
         })
     }
@@ -128,7 +128,7 @@ fn a_server_measures_with_a_heartbeat_beside_its_cookie_ack() {
     for (heartbeat_samples, chunks) in [(true, 2), (false, 1)] {
         let mut s = Script::with(|endpoint, association| {
             endpoint.accept = true;
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             association.recovery.thin.sctp.heartbeat_samples = heartbeat_samples;
         });
         let cookie = s.peer_begins();

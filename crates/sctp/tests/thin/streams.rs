@@ -67,7 +67,7 @@ fn a_stream_may_be_the_one_without_mechanisms() {
 
 #[test]
 fn streams_that_do_not_exist_or_are_too_many_are_refused() {
-    let mut s = Script::client_with(|_, a| a.outbound_streams = 100);
+    let mut s = Script::client_with(|_, a| a.streams.outbound = 100);
     s.take_init();
     let streams = 100;
     assert_eq!(s.single_out(100, Some(ThinConfig::OFF)), Err(ThinError::InvalidStream { streams }));

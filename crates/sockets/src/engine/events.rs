@@ -266,13 +266,13 @@ impl Engine {
                 ..Header::default()
             };
             socket.deliver(header, bytes::Bytes::new(), Some(theirs));
-            socket.unaccepted.insert(made);
+            socket.listening.unaccepted.insert(made);
             let has_room = !socket.is_backlog_full();
             if let Some(port) = self.ports.touch(port_number) {
                 port.endpoint.set_accept(has_room);
             }
             if let Some(new) = self.sockets.get_mut(&made) {
-                new.accepted_from = Some(listener);
+                new.listening.accepted_from = Some(listener);
             }
             self.give(association, made, local, peer);
             self.watch(made);

@@ -163,7 +163,7 @@ impl Agent {
             Some(peer) => peer.max_message_bytes,
             None => return Err(SendError::NotConnected),
         };
-        let limit = limit.min(self.settings.endpoint.association.max_message_bytes);
+        let limit = limit.min(self.settings.endpoint.association.messages.max_bytes);
         self.channels.send(now, &mut self.association, channel, message, limit)?;
         self.advance(now);
         Ok(())

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rexmit::clock::{now, sleep_until};
 use rexmit::tun::{NetNamespace, end_with_parent};
+use rexmit_perf::listening::is_anybody_listening;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, Command};
 
@@ -79,16 +80,6 @@ pub(super) async fn until_listening(
         sleep_until(now() + LOOK).await;
     }
     Ok(())
-}
-
-/// Whether a TCP socket listens or a UDP socket is bound in the namespace of this thread.
-fn is_anybody_listening() -> bool {
-    let has = |table: &str, state: &str| {
-        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
-        // The fourth column is the state: 0A listening, 07 what UDP sockets are in.
-        text.unwrap_or_default().lines().any(|line| line.split_whitespace().nth(3) == Some(state))
-    };
-    has("tcp", "0A") || has("tcp6", "0A") || has("udp", "07") || has("udp6", "07")
 }
 
 /// Waits until COMMAND ends; forwards signals to it, and ends it after `duration`.

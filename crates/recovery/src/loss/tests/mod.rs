@@ -2,6 +2,7 @@
 
 mod duplicate_acks;
 mod early;
+mod missing_reports;
 
 use rexmit_core::trace::SendCause;
 
@@ -406,23 +407,23 @@ const EARLY: LossDetection =
 fn the_early_timer_runs_for_the_oldest_while_the_window_is_not_used_up() {
     let mut d = Detecting::with(|config| config.loss_detection = EARLY);
     d.at(10).send(1);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "nothing was measured");
     d.state.sample(AT(10), 0, MS(100));
     d.at(20).send(1);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(260));
     let numbers = |due: Vec<PacketNumber>| due.into_iter().map(|it| it.0).collect::<Vec<_>>();
-    assert_eq!(numbers(LossDetector::expired_early(AT(259), 0, &d.state)), []);
-    assert_eq!(numbers(LossDetector::expired_early(AT(260), 0, &d.state)), [0]);
-    assert_eq!(numbers(LossDetector::expired_early(AT(270), 0, &d.state)), [0, 1]);
+    assert_eq!(numbers(expired_early(AT(259), 0, &d.state)), []);
+    assert_eq!(numbers(expired_early(AT(260), 0, &d.state)), [0]);
+    assert_eq!(numbers(expired_early(AT(270), 0, &d.state)), [0, 1]);
     // A retransmission waits for T3-rtx.
     d.state.outstanding.lose(1, SendCause::Early);
     d.state.resend(AT(260), 0, 1, SendCause::Early);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(270));
     d.send(2);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "the window holds four");
 }
 
@@ -432,7 +433,7 @@ fn the_end_leaves_no_timer_and_no_count() {
     d.state.sample(AT(0), 0, MS(100));
     d.send(4);
     d.ack(0, &[(2, 3)]);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(250));
     d.loss.stop_timer(0);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE);

@@ -60,13 +60,11 @@ impl Copying {
         let standing = repeats.map_or(0, |repeats| repeats.standing_copies().0);
         self.state.resend(now, 0, unit, SendCause::FastRetransmit);
         self.redundancy.plan_copies(now, unit, standing, &self.state);
-        self.redundancy.renew(0);
     }
 
     /// Sends due copies, and returns the number that the budget denied.
     fn ready(&mut self, now: Instant) -> u64 {
         let denied = self.redundancy.ready_copies(now, 0, &self.state);
-        self.redundancy.renew(0);
         denied
     }
 
@@ -77,7 +75,6 @@ impl Copying {
         self.state.resend(now, 0, unit, SendCause::Redundant);
         self.redundancy.on_copy_sent(now, unit, left, &self.state);
         self.redundancy.on_packet_of_copies();
-        self.redundancy.renew(0);
         Some(unit)
     }
 }
@@ -234,7 +231,6 @@ fn the_last_units_have_a_copy_unless_others_follow() {
         c.send(AT(ms), 1);
         let next = c.state.outstanding.next_unit();
         c.redundancy.plan_last(AT(ms), 0, next - 1..next, &c.state);
-        c.redundancy.renew(0);
         assert_eq!(c.redundancy.deadline(0), AT(ms + 10));
     }
     assert_eq!((c.ready(AT(10)), c.redundancy.has_ready(0)), (0, false), "2 followed");

@@ -306,7 +306,7 @@ fn f_rto_needs_an_original_of_this_acknowledgement() {
     d.spurious.begin_f_rto(0, false, &d.state);
     d.spurious.on_waiting_acked(0, true);
     d.is_shown_by_f_rto(Acknowledged { advanced_to: Some(1), ..ACK });
-    d.spurious.begin_ack();
+    d.spurious.end_ack();
     assert!(!d.is_shown_by_f_rto(Acknowledged { highest_newly_acked: Some(2), ..ACK }));
 }
 

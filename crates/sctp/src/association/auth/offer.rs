@@ -102,7 +102,7 @@ const fn is_about_addresses(chunk: u8) -> bool {
 /// The chunks that our peers are asked to authenticate.
 fn asked_for(config: &AssociationConfig) -> Vec<u8> {
     let mut chunks = config.authentication.chunks.clone();
-    if config.dynamic_addresses {
+    if config.extensions.dynamic_addresses {
         chunks.extend([kind::ASCONF, kind::ASCONF_ACK]);
     }
     chunks.sort_unstable();

@@ -125,7 +125,8 @@ impl Forward {
     pub(super) fn write(
         &mut self,
         now: Instant,
-        (last_before_reset, is_interleaved): (Option<u64>, bool),
+        last_before_reset: Option<u64>,
+        is_interleaved: bool,
         recovery: &Recovery,
         writer: &mut PacketWriter<'_>,
     ) -> bool {
