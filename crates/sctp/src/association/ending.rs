@@ -85,8 +85,8 @@ impl Association {
             match cause {
                 Cause::StaleCookie { .. } => self.on_stale_cookie(cx),
                 Cause::UnrecognizedChunkType(chunk) if self.asconf.is_some() => {
-                    if let Some((changes, mut ways)) = self.changes() {
-                        changes.on_unrecognized_chunk(cx, &mut ways, chunk);
+                    if let Some((changes, mut addressing)) = self.changes() {
+                        changes.on_unrecognized_chunk(cx, &mut addressing, chunk);
                     }
                     cx.event(Event::PeerError(cause.code()));
                 }
@@ -189,7 +189,7 @@ impl Association {
     pub(super) fn hear_of_peer_while_shutdown_sent(&mut self, cx: &Context<'_>) {
         let rto = self.out.recovery.paths()[self.paths.control()].timer().rto();
         if let State::ShutdownSent(shutdown) = &mut self.state
-            && shutdown.on_heard(cx.now, rto)
+            && shutdown.on_packet_received(cx.now, rto)
         {
             self.paths.forget_errors();
         }

@@ -55,7 +55,7 @@ impl Shutdown {
 
     /// Called when a packet arrived in SHUTDOWN-SENT: restarts T2-shutdown, so that the peer can send its
     /// remaining data. Returns whether SHUTDOWN was sent.
-    pub(super) fn on_heard(&mut self, now: Instant, rto: Duration) -> bool {
+    pub(super) fn on_packet_received(&mut self, now: Instant, rto: Duration) -> bool {
         if !self.is_owed {
             self.t2 = Deadline::at(now + rto);
         }
@@ -77,11 +77,11 @@ mod tests {
         let (now, rto) = (Instant::from_millis(5), Duration::from_millis(10));
         let mut shutdown = Shutdown::begin(now, Duration::from_millis(100));
         assert!(shutdown.is_owed());
-        assert!(!shutdown.on_heard(now, rto), "it has not left");
+        assert!(!shutdown.on_packet_received(now, rto), "it has not left");
         assert_eq!(shutdown.t2(), Deadline::OFF);
         shutdown.on_sent(now, rto);
         assert_eq!(shutdown.t2(), Deadline::at(Instant::from_millis(15)));
-        assert!(shutdown.on_heard(Instant::from_millis(9), rto));
+        assert!(shutdown.on_packet_received(Instant::from_millis(9), rto));
         let crossing = shutdown.crossing();
         assert!(crossing.is_owed());
         assert_eq!(crossing.t2(), Deadline::at(Instant::from_millis(19)));
