@@ -42,7 +42,7 @@ pub enum Op {
     Shutdown,
     /// Ends it at once.
     Abort,
-    /// The whole endpoint is lost and begins anew.
+    /// The endpoint loses its state and restarts.
     Restart,
     /// Has data take a path, which may not be there.
     SetPrimary(u8),
@@ -86,7 +86,7 @@ impl Burst {
 pub struct Step {
     /// When.
     pub at: Instant,
-    /// 0 or 1.
+    /// The host: 0 or 1.
     pub host: usize,
     /// Which pair of addresses.
     pub pair: usize,
@@ -111,17 +111,17 @@ pub struct Plan {
     pub endpoint_seeds: [Option<u64>; 2],
     /// The two endpoints.
     pub configs: [EndpointConfig; 2],
-    /// How many pairs of addresses there are.
+    /// The number of address pairs.
     pub pairs: usize,
     /// The two directions of the path from each time on; the first is at zero.
     pub paths: Vec<(Instant, [PathConfig; 2])>,
-    /// The same of a second link, at which both hosts have an address of their own, too.
+    /// The changes of a second link, on which both hosts have another address.
     pub second: Option<Vec<(Instant, [PathConfig; 2])>>,
     /// The actions of the applications, by time.
     pub steps: Vec<Step>,
     /// When everybody is to be content: from here on the path is mild and everybody reads.
     pub calm_at: Instant,
-    /// Who shuts what is left down at the end; both if `None`.
+    /// The side that shuts the remaining associations down at the end; both if `None`.
     pub closer: Option<usize>,
 }
 

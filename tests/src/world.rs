@@ -22,10 +22,10 @@ use crate::plan::{Burst, Op, Plan};
 use crate::watch::{Limits, Watched, address, second_address};
 
 /// Longer than the slowest association takes to recover or to give up: ten timeouts of a minute.
-const PATIENCE: Duration = Duration::from_secs(3600);
-/// Things that happen in a run at most; more are a sign of packets that chase each other.
+const TIME_LIMIT: Duration = Duration::from_secs(3600);
+/// The most events of a run; more indicate an endless exchange of packets.
 const MOST_EVENTS: u64 = 3_000_000;
-/// What our applications say when they abort.
+/// The abort reason of our applications.
 const ABORT_REASON: &[u8] = b"random abort";
 
 /// The result of a run, for tests of the runs themselves.
@@ -33,7 +33,7 @@ const ABORT_REASON: &[u8] = b"random abort";
 pub struct Outcome {
     /// Messages accepted, delivered and failed.
     pub counts: (usize, usize, usize),
-    /// How often each side was told each reason of an end.
+    /// The number of times that each side got each close reason.
     pub closed: Vec<CloseReason>,
     /// Chunks sent by type, of both sides.
     pub chunks: std::collections::BTreeMap<u8, u64>,
@@ -66,7 +66,7 @@ struct Known {
     was_restarted: bool,
     /// It ended while the other side had no association.
     has_ended_unknown: bool,
-    /// As it was told.
+    /// The close reasons, as reported.
     path_states: BTreeMap<u8, PathState>,
 }
 
@@ -101,7 +101,7 @@ struct Applications<'a> {
     tells: bool,
 }
 
-/// Carries out `plan`. `tells` writes the story to standard error, `captures` records all packets.
+/// Executes `plan`. `tells` logs the events to standard error, `captures` records all packets.
 ///
 /// # Panics
 /// When anything is not as it must be.
@@ -238,7 +238,7 @@ fn calm_down(
         let now = network.now();
         applications.read(now, network.machine_mut(host), index);
     }
-    let deadline = network.now() + PATIENCE;
+    let deadline = network.now() + TIME_LIMIT;
     while !applications.is_content(network) {
         assert!(network.now() < deadline, "stuck: {}", applications.complaints(network));
         let until = network.now() + Duration::from_secs(5);
@@ -293,13 +293,13 @@ fn close_all(network: &mut Network<Watched>, applications: &mut Applications<'_>
     for host in [0, 1].into_iter().filter(|&host| closer.is_none_or(|closer| closer == host)) {
         applications.shut_down_all(network, host);
     }
-    let until = network.now() + PATIENCE;
+    let until = network.now() + TIME_LIMIT;
     advance(network, applications, until);
     // What one side has lost without the other noticing ends only now.
     for host in 0..2 {
         applications.shut_down_all(network, host);
     }
-    let until = network.now() + PATIENCE;
+    let until = network.now() + TIME_LIMIT;
     advance(network, applications, until);
     for known in &applications.known {
         assert!(known.is_closed, "not closed: {known:?}");

@@ -121,7 +121,7 @@ fn split_fast_retransmit_keeps_reordering_from_being_taken_for_loss() {
     assert!(classes(false) > 0);
 }
 
-/// What arrives over a path of 10 Mbit/s and one of 1 Mbit/s, with a small receive buffer.
+/// The goodput over a path of 10 Mbit/s and one of 1 Mbit/s, with a small receive buffer.
 fn unequal(cmt: CmtConfig) -> u64 {
     let mut slow = DumbbellPaths::default();
     slow.bottleneck.rate = BitRate::new(1_000_000);
@@ -135,7 +135,7 @@ fn unequal(cmt: CmtConfig) -> u64 {
 /// A second path with a tenth of the rate takes, by its long queue, most of a small window; with its part
 /// it cannot.
 #[test]
-fn a_split_buffer_keeps_a_slow_path_from_taking_the_whole_window() {
+fn a_split_buffer_keeps_a_slow_path_from_using_the_whole_window() {
     let [shared, split] =
         [false, true].map(|split_buffer| unequal(CmtConfig::ON.split_buffer(split_buffer)));
     assert!(split * 10 > shared * 12, "{shared} bytes without, {split} with");

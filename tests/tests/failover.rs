@@ -28,7 +28,7 @@ struct Seen {
     sender: Option<AssociationId>,
     /// When each message arrived.
     arrived: Vec<(u32, Instant)>,
-    /// When data went over to which path, as the sender was told.
+    /// The times of changes of the data path, from the sender's events.
     moved: Vec<(Instant, u8)>,
 }
 

@@ -66,7 +66,7 @@ fn a_window_is_probed_until_it_opens_though_every_probe_is_lost() {
 
 /// pion/sctp#505: FORWARD-TSN and SACK answered each other for ever.
 #[test]
-fn nothing_is_said_any_more_once_a_message_was_skipped() {
+fn nothing_is_reported_after_a_skipped_message() {
     let burst = Burst { reliability: Reliability::MaxRetransmissions(0), ..Burst::new(0, 20, 500) };
     let mut plan =
         Plan::by_hand(vec![Step::new(0, 0, Op::Connect), Step::new(1000, 0, Op::Send(burst))]);

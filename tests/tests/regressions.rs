@@ -1,4 +1,4 @@
-//! What random runs have found, each as the smallest run that shows it. The seed in the comment is
+//! Failures found by random runs, each as the smallest run that shows it. The seed in the comment is
 //! that of the run that did, at the commit that repaired it.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn messages_to_streams_the_peer_does_not_take_fail_before_the_cookie_takes_them_
 
 /// Seed 36: "an SSN comes a second time".
 #[test]
-fn messages_that_fail_at_the_setup_do_not_begin_the_other_streams_anew() {
+fn messages_that_fail_during_setup_do_not_restart_other_streams() {
     let mut plan = Plan::by_hand(vec![
         Step::new(0, 0, Op::Connect),
         Step::new(1, 0, Op::Send(Burst::new(0, 3, 100))),
@@ -47,7 +47,7 @@ fn room_made_by_failed_messages_is_told() {
 
 /// Seed 55: the last piece had arrived, so the skipped message counted as acknowledged.
 #[test]
-fn a_message_that_was_given_up_is_not_acknowledged_too() {
+fn a_failed_message_is_not_also_acknowledged() {
     let burst = Burst { reliability: Reliability::MaxRetransmissions(0), ..Burst::new(0, 1, 3000) };
     let mut plan = Plan::by_hand(vec![
         Step::new(0, 0, Op::Connect),

@@ -188,7 +188,7 @@ pub use error::BindError;
 #[cfg(feature = "udp")]
 pub use error::{ConnectError, SendError, TrySendError};
 #[cfg(feature = "udp")]
-pub use event::{Event, Missed};
+pub use event::{DroppedEvents, Event};
 #[cfg(any(feature = "udp", all(feature = "tcp", target_os = "linux")))]
 pub use limits::TimeLimits;
 pub use rexmit_core::{Instant, trace};

@@ -51,7 +51,7 @@ pub use error::{
     AddressError, ConnectError, KeyError, PrimaryError, PriorityError, ResetError, SendError,
     ThinError,
 };
-pub use event::{AddressChange, CloseReason, Event, FailReason, Missed};
+pub use event::{AddressChange, CloseReason, DroppedEvents, Event, FailReason};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
 pub use rexmit_core::{Instant, Machine, Route, Seed, trace};
 pub use rexmit_recovery::PathState;

@@ -19,7 +19,7 @@ fn outbound_streams_of_init_ack_do_not_exceed_what_the_init_takes() {
     }
 }
 
-/// An endpoint that connects with a configuration that is not the endpoint's.
+/// Connects with a configuration other than the endpoint's.
 fn connecting_with_another_configuration() -> (Script, Vec<u8>) {
     let mut s = Script::server();
     let mut config = AssociationConfig::default();
@@ -35,7 +35,7 @@ fn connecting_with_another_configuration() -> (Script, Vec<u8>) {
     (s, init)
 }
 
-/// What INIT and INIT ACK say alike, to a peer that offers no authentication.
+/// The parameters that INIT and INIT ACK have in common for a peer that offers no authentication.
 fn said(init: &Init<'_>) -> (u32, u32, u16, u32, Vec<u16>) {
     const OTHERS: [u16; 5] = [
         param_kind::STATE_COOKIE,

@@ -18,11 +18,11 @@ const MOST: f64 = 20.0;
 const EXCEPTIONS: [(&str, f64); 2] =
     [("DATA, 3000 chunks of one byte", 40.0), (FORWARD_TSN, 130.0)];
 const FORWARD_TSN: &str = "FORWARD-TSN that names 15,000 streams";
-/// As large as UDP allows, nearly.
+/// Nearly the largest UDP payload.
 const LARGE: usize = 60_000;
 const STREAMS: u16 = 15_000;
 
-/// An association with as many streams as there are.
+/// An association with the largest number of streams.
 fn established() -> Script {
     let mut s = Script::with(|_, association| {
         association.streams.max_inbound = 65_535;
@@ -57,7 +57,7 @@ fn cost(s: &mut Script, mut packet: impl FnMut(&mut Script, u32) -> Vec<u8>) -> 
     (times[times.len() / 2], len)
 }
 
-/// A packet of so many bytes that an honest peer sends: full-sized messages, in order.
+/// A packet of this many bytes as a correct peer sends it: full-sized messages, in order.
 fn of_size(bytes: usize) -> Duration {
     let mut s = established();
     let mut next = 0_u16;
@@ -103,7 +103,7 @@ fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
 
 type Packet = Box<dyn FnMut(&mut Script, u32) -> Vec<u8>>;
 
-/// Packets without an association.
+/// Packets that belong to no association.
 fn of_strangers() -> Vec<(&'static str, Packet)> {
     let unknown = |count: usize| {
         move |s: &mut Script, _| {

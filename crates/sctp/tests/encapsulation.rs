@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use kit::*;
 use rexmit_sctp::Event;
 
-/// The next packet goes there.
+/// Asserts that the next packet is sent over this route.
 #[track_caller]
 fn expect_way(s: &mut Script, remote: SocketAddr) {
     assert_eq!(s.next_packet().route.remote, remote);

@@ -1,4 +1,4 @@
-//! Is the peer there: failure of the endpoint and of a path, and HEARTBEAT (RFC 9260 §8.1–8.3).
+//! Reachability of the peer: failure of the endpoint and of a path, and HEARTBEAT (RFC 9260 §8.1–8.3).
 
 mod kit;
 
@@ -144,7 +144,7 @@ fn forged_and_repeated_heartbeat_acks_do_not_count() {
     assert_eq!(s.statistics().paths[0].srtt, measured);
 }
 
-/// RFC 9260 §8.3: an answer after more than an RTO is late, but an answer.
+/// RFC 9260 §8.3: a HEARTBEAT ACK later than an RTO still counts.
 #[test]
 fn late_heartbeat_ack_counts() {
     let mut s = Script::established_server();
@@ -291,7 +291,7 @@ fn a_killed_peer_is_reported_within_the_configured_time() {
     assert!(as_the_rfc > 120_000, "{as_the_rfc} ms");
 }
 
-/// What shows that the peer is there: any packet, with or without an acknowledgement.
+/// Any packet of the peer, with or without a SACK, proves that it is alive.
 #[test]
 fn any_packet_of_the_peer_shows_that_it_is_there() {
     let mut s = Script::established_server_with(|_, association| {
@@ -308,7 +308,7 @@ fn any_packet_of_the_peer_shows_that_it_is_there() {
     assert_eq!(s.endpoint.association_count(), 1);
 }
 
-/// One lost packet shows nothing, however long its RTO is; nor does silence when nothing was sent.
+/// Neither a single lost packet, however long its RTO, nor silence without data in flight ends an association.
 #[test]
 fn silence_alone_does_not_end_an_association() {
     let mut s = Script::established_server_with(|_, association| {

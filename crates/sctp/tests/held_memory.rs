@@ -63,7 +63,7 @@ impl Sender {
     }
 }
 
-/// What the endpoint sends and tells goes nowhere.
+/// Discards the packets and events of the endpoint.
 fn discard(s: &mut Script) {
     while s.poll_packet().is_some() {}
     while s.endpoint.poll_event().is_some() {}
@@ -191,7 +191,7 @@ fn a_small_message_that_the_application_keeps_holds_no_block() {
     assert!(held <= (COUNT * OVERHEAD_BYTES + RESERVED_BYTES) as i64, "{held} bytes held");
 }
 
-/// The application of one association reads nothing, that of another everything.
+/// One application reads nothing, the other one everything.
 #[test]
 fn an_association_holds_no_blocks_of_another() {
     const COUNT: usize = 1000;

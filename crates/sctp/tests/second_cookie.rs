@@ -7,7 +7,7 @@ use kit::*;
 use rexmit_sctp::wire::Init;
 use rexmit_sctp::{Event, FailReason};
 
-/// The tag of the peer after it has started anew.
+/// The tag of the restarted peer.
 const NEW_TAG: u32 = 0x1234_5678;
 
 /// The peer has crashed and begins again; returns the cookie of the new association.
@@ -67,7 +67,7 @@ fn restart_resets_congestion_control_and_timers() {
     s.expect_silence_until(100_000);
 }
 
-/// RFC 9260 §5.2.4 (A), §5.3.1: the tags of before are invalid.
+/// RFC 9260 §5.2.4 (A), §5.3.1: the previous tags are invalid.
 #[test]
 fn restart_makes_the_old_tags_strangers() {
     let mut s = Script::established_server();
@@ -81,7 +81,7 @@ fn restart_makes_the_old_tags_strangers() {
     expect_alive(&mut s);
 }
 
-/// RFC 9260 §5.2.4 (A): what had arrived is retained, before what comes after the restart.
+/// RFC 9260 §5.2.4 (A): data received before the restart is delivered before later data.
 #[test]
 fn messages_of_before_a_restart_can_be_read_first() {
     let mut s = Script::established_server();
@@ -162,7 +162,7 @@ fn shutdown_ack_in_answer_to_a_restart_is_completed() {
     expect_packet!(s, [CookieEcho(_)]);
 }
 
-/// RFC 9260 §5.2.4: the cookie of a restart is good once; then its Tie-Tags are old.
+/// RFC 9260 §5.2.4: the cookie of a restart is valid once; then its Tie-Tags are outdated.
 #[test]
 fn cookie_of_a_restart_cannot_be_used_again() {
     let mut s = Script::established_server();
@@ -354,7 +354,7 @@ fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
     (s, [first_cookie, second_cookie])
 }
 
-/// Where the TSNs of the peer's second life begin.
+/// The initial TSN of the peer after its second restart.
 const SECOND_LIFE_TSN: u32 = 0x7000_0000;
 
 /// RFC 9260 §5.2.4 (B) in ESTABLISHED, from a peer that restarted twice within one handshake: a tag

@@ -71,8 +71,8 @@ fn expect_ssn(s: &mut Script, n: u32, ssn: u16) {
     s.peer_acknowledges(tsn(n));
 }
 
-/// RFC 6525 §5.1.2, §5.2.7 H4: the streams stand still until the answer, then begin at 0; others
-/// go on.
+/// RFC 6525 §5.1.2, §5.2.7 H4: the streams send nothing until the response, then begin at SSN 0; others
+/// continue.
 #[test]
 fn streams_begin_at_zero_after_a_reset() {
     let mut s = without_heartbeats();
@@ -136,7 +136,7 @@ fn unanswered_request_is_repeated_until_the_peer_is_unreachable() {
     assert_eq!(s.events().last(), Some(&Event::Closed(CloseReason::Unreachable)));
 }
 
-/// RFC 6525 §5.2.7 H2: while the peer takes its time it is asked again, and that is no error.
+/// RFC 6525 §5.2.7 H2: while the peer answers "In progress" the request is repeated, which is no error.
 #[test]
 fn request_in_progress_is_repeated_without_counting_errors() {
     let mut s = without_heartbeats();

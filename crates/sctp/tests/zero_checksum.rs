@@ -64,7 +64,7 @@ fn what_both_agreed_on_has_no_checksum() {
     assert!(s.0.endpoint_packet().is_some());
 }
 
-/// RFC 9653 §5.3: an endpoint that has not announced that it takes them drops them.
+/// RFC 9653 §5.3: an endpoint that has not announced zero checksums drops such packets.
 #[test]
 fn a_packet_without_a_checksum_that_was_not_agreed_on_is_dropped() {
     let mut s = server(false, accepts);

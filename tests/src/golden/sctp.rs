@@ -41,7 +41,7 @@ struct Run {
     duration: Duration,
     config: EndpointConfig,
     flows: Vec<Flow>,
-    /// Which host begins anew, and when.
+    /// The host that restarts, and when.
     restart: Option<(Instant, usize)>,
     /// The stream that is singled out, and what is done while it is thin.
     thin_stream: Option<(u16, ThinConfig)>,

@@ -17,7 +17,7 @@ use super::spec::{
 use super::traffic::list;
 use super::words::{Size, Words};
 
-/// Bytes of a transfer beside messages that are sent and not acknowledged, at most.
+/// The most unacknowledged bytes of a transfer that shares a connection with messages.
 pub(super) const TRANSFER_BUFFER_BYTES: usize = 4 << 20;
 /// The port of every receiver.
 pub(super) const PORT: u16 = 7000;

@@ -343,8 +343,8 @@ impl OpenPacket {
         (unit, wants_ack)
     }
 
-    /// The probability with which the deadline of its new data can be met, if it is less than was asked for, and was not for
-    /// what was sent before: once.
+    /// The probability with which the deadline of its new data can be met, if that is less than required. Returned once, for
+    /// the first such data after data whose deadline could be met.
     pub fn take_infeasible<P>(&self, recovery: &mut LossRecovery<P>) -> Option<f64> {
         recovery.plan.take_infeasible().filter(|_| self.has_new())
     }

@@ -45,7 +45,7 @@ pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &Associ
     }
 }
 
-/// Writes our addresses for a peer at `peer`: those that mean the same to it.
+/// Writes those of our addresses that are valid in the scope of a peer at `peer`.
 pub(crate) fn push_addresses(params: &mut ParamsWriter<'_, '_>, own: &[IpAddr], peer: IpAddr) {
     for &address in own.iter().filter(|&&address| is_in_scope(address, peer)) {
         params.push(&Param::from(address));

@@ -229,7 +229,7 @@ impl Association {
             changes.begin_packet();
         }
         self.silence.end();
-        self.hear_of_peer_while_shutdown_sent(cx);
+        self.on_packet_while_shutdown_sent(cx, packet);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
         self.replies.begin_packet();

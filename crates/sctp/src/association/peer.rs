@@ -171,7 +171,7 @@ pub(crate) enum InitError {
     Malformed,
 }
 
-/// How much of the unrecognized parameters is reported.
+/// The most bytes of unrecognized parameters that are reported.
 const MAX_REPORT_BYTES: usize = 512;
 
 /// Reads INIT or INIT ACK that came from `source`; parameters of extensions that `config` switches

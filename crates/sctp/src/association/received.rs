@@ -82,7 +82,7 @@ impl Received {
         self.unacknowledged_packets > 0 || !self.duplicates.is_empty()
     }
 
-    /// How many ranges there are above the cumulative TSN.
+    /// The number of ranges above the cumulative TSN.
     pub(super) fn gap_block_count(&self) -> usize {
         self.above.range_count()
     }

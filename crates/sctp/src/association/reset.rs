@@ -470,7 +470,7 @@ fn sorted(streams: impl Iterator<Item = u16>) -> Vec<u16> {
     streams
 }
 
-/// How many streams a request can name in one packet, beside one answer.
+/// The number of streams that a request can name in a packet that also has one response.
 pub(super) fn max_streams(max_packet_bytes: usize) -> usize {
     let others = COMMON_HEADER_LEN + CHUNK_HEADER_LEN + RESPONSE_LEN + OUTGOING_REQUEST_LEN;
     max_packet_bytes.saturating_sub(others) / 2

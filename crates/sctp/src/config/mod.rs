@@ -228,6 +228,9 @@ profiles! {
     /// For small messages at a low rate that are urgent, as in games, terminals and signalling; bulk
     /// transfers are as fast as without it. The default.
     interactive
+    /// `interactive` with one redundant copy of most messages, bundled with the next one: nearly no more packets, and
+    /// less than twice the bytes. For messages less than a round trip apart.
+    interactive_bundling
     /// `interactive` with redundant copies within a budget, for when latency matters more than bytes.
     interactive_redundant
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
@@ -341,7 +344,7 @@ impl AssociationConfig {
         pmdcs_of(self.max_packet_bytes)
     }
 
-    /// The largest payload of a DATA chunk: what fits beside nothing else.
+    /// The largest payload of a DATA chunk: that of a packet with this chunk only.
     pub(crate) const fn max_fragment(&self) -> usize {
         self.pmdcs() as usize - DATA_HEADER_LEN
     }
@@ -388,6 +391,7 @@ mod tests {
             AssociationConfig::thin_rr,
             AssociationConfig::f_rto,
             AssociationConfig::interactive,
+            AssociationConfig::interactive_bundling,
             AssociationConfig::interactive_redundant,
             AssociationConfig::rack,
             AssociationConfig::bulk,

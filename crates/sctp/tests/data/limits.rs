@@ -1,4 +1,4 @@
-//! Limits with names: nothing that a peer does makes memory grow beyond them.
+//! The limits of memory use by a peer, each of which has a name.
 
 use rexmit_sctp::{Event, OversizedMessages};
 
@@ -14,12 +14,12 @@ fn beginning(n: u32, payload: &[u8]) -> wire::Data<'_> {
     wire::Data { flags: DataFlags::from_bits(6), tsn: tsn(n), ..data(0, payload) }
 }
 
-/// A message that waits for nothing.
+/// A complete message that can be delivered at once.
 fn lone(n: u32) -> wire::Data<'static> {
     wire::Data { flags: DataFlags::from_bits(7), tsn: tsn(n), ..data(0, b"m") }
 }
 
-/// `receive_buffer_bytes`: twice of it is held at most, and only to close a gap.
+/// `receive_buffer_bytes`: at most twice as many bytes are held, and beyond the limit only data that closes a gap.
 #[test]
 fn the_receive_buffer_bounds_what_is_held() {
     let mut s = Script::established_server_with(|_, association| {
@@ -54,7 +54,7 @@ fn the_number_of_gaps_is_bounded() {
     expect_packet!(s, [Sack(sack)] if blocks(&sack) == [(2, 2), (4, 4), (6, 7)]);
 }
 
-/// The distance of a TSN: half of what a gap block can say.
+/// The largest distance of a TSN: half the range of a gap ack block.
 #[test]
 fn a_tsn_too_far_ahead_is_dropped() {
     let mut s = Script::established_server();
@@ -69,7 +69,7 @@ fn a_tsn_too_far_ahead_is_dropped() {
     assert_eq!(s.statistics().traffic.chunks_dropped, 4);
 }
 
-/// So an SSN far ahead is never taken for one that was delivered.
+/// The limit prevents an SSN far ahead from being taken for a delivered one.
 #[test]
 fn messages_as_far_ahead_as_may_be_wait_for_their_order() {
     let mut s = Script::established_server_with(|_, association| {
@@ -124,7 +124,7 @@ fn a_message_beyond_the_limit_is_dropped_and_reported() {
     assert_eq!(s.receive().as_deref(), Some(&b"next"[..]));
 }
 
-/// The same, where the application has chosen so: the association ends.
+/// With the other setting, the association ends.
 #[test]
 fn a_message_beyond_the_limit_ends_the_association_if_it_is_not_to_be_dropped() {
     let mut s = Script::established_server_with(|_, association| {
@@ -137,7 +137,7 @@ fn a_message_beyond_the_limit_ends_the_association_if_it_is_not_to_be_dropped() 
     expect_packet!(s, [Abort { .. }]);
 }
 
-/// Chunks outstanding: no more than the peer can tell apart, whatever the windows say.
+/// Chunks outstanding: no more than the peer can distinguish, whatever the windows allow.
 #[test]
 fn the_number_of_outstanding_chunks_is_bounded() {
     let mut s = Script::client_with(|_, association| {

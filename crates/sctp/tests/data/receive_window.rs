@@ -14,7 +14,7 @@ fn small() -> Script {
 }
 
 impl Script {
-    /// Chunk `n` arrives; what the SACK says: cumulative TSN (as a number) and window.
+    /// Chunk `n` arrives. Returns the cumulative TSN (as a number) and the window of the SACK.
     #[track_caller]
     fn chunk(&mut self, n: u16) -> (u32, u32) {
         let payload = [0; 1_000];
@@ -140,7 +140,7 @@ fn a_closed_window_that_opens_by_a_quarter_is_told() {
     s.expect_silence_until(5_000);
 }
 
-/// A window that was open all the time: no update is needed.
+/// A window that was never closed needs no update.
 #[test]
 fn a_window_that_never_closed_is_not_updated() {
     let mut s = small();
@@ -151,7 +151,7 @@ fn a_window_that_never_closed_is_not_updated() {
     s.expect_silence_until(5_000);
 }
 
-/// The application is told once that there is something to read, until it has read everything.
+/// Readable is reported once until the application has read everything.
 #[test]
 fn readable_is_told_once_until_everything_was_read() {
     let mut s = small();

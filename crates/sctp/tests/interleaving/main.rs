@@ -16,7 +16,7 @@ use rexmit_sctp::{AssociationConfig, Event, OutboundMessage};
 /// The payload of an I-DATA chunk that fills a packet of the default size.
 const FULL: usize = 1200;
 
-/// The peer speaks I-DATA and I-FORWARD-TSN.
+/// The parameters of a peer that supports I-DATA and I-FORWARD-TSN.
 fn i_data_params(params: &mut ParamsWriter<'_, '_>) {
     let kinds = [kind::RE_CONFIG, kind::FORWARD_TSN, kind::I_DATA, kind::I_FORWARD_TSN];
     params.push(&Param::ForwardTsnSupported);

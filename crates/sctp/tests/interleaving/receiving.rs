@@ -6,7 +6,7 @@ use rexmit_sctp::wire::ReConfigParam;
 use crate::kit::*;
 use crate::{fragment, last, server, server_with, whole};
 
-/// By MID and FSN, whatever the TSNs.
+/// Fragments are assembled by MID and FSN, whatever the TSNs.
 #[test]
 fn fragments_of_two_messages_are_put_together_in_any_order() {
     let mut s = server();

@@ -19,7 +19,7 @@ fn order(scheduling: Scheduling, messages: &[(u16, usize)]) -> Vec<u16> {
     s.take_streams()
 }
 
-/// RFC 8260 §3.1: interleaving changes nothing of the order.
+/// RFC 8260 §3.1: interleaving does not change the order.
 #[test]
 fn first_come_first_served() {
     let messages = [(2, 3), (1, 2), (2, 1)];
@@ -123,7 +123,7 @@ fn an_idle_stream_saves_nothing() {
     assert!((4..=6).contains(&of_second), "{streams:?}");
 }
 
-/// The rule can be changed while messages wait.
+/// The scheduler can be changed while messages are queued.
 #[test]
 fn another_scheduler_takes_over() {
     let mut s = client_of(Scheduling::FirstComeFirstServed);

@@ -180,7 +180,7 @@ fn messages_that_have_begun_leave_room_in_the_peers_buffer() {
     assert!(most > 6 * FULL, "interleaved");
 }
 
-/// A clear refusal, before anything is sent.
+/// The message is refused with an error before anything is sent.
 #[test]
 fn a_message_that_is_too_large_is_refused() {
     let mut s = client_with(|association| association.messages.max_bytes = 1000);
@@ -189,7 +189,7 @@ fn a_message_that_is_too_large_is_refused() {
     s.expect_silence();
 }
 
-/// The cookie keeps what the INIT said.
+/// The cookie contains the offer of the INIT.
 #[test]
 fn a_server_uses_i_data_if_its_client_does() {
     let mut s = server_with(|_| ());

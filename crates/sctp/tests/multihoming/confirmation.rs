@@ -1,4 +1,4 @@
-//! Addresses prove to be the peer's before they get data (RFC 9260 §5.4).
+//! Path verification: no data is sent to unconfirmed addresses (RFC 9260 §5.4).
 
 use rexmit_sctp::{Event, PathState};
 
@@ -17,7 +17,7 @@ fn addresses_are_probed_one_at_a_time_in_turn() {
     }
 }
 
-/// The configured HB.Max.Burst.
+/// As many probes at a time as HB.Max.Burst is configured.
 #[test]
 fn as_many_are_probed_at_a_time_as_configured() {
     let mut s = Script::with(|_, association| association.multihoming.heartbeat_max_burst = 2);
@@ -44,7 +44,7 @@ fn an_answer_confirms_the_address() {
     assert_eq!(s.events(), [], "data stay where they are");
 }
 
-/// RFC 9260 §5.4: nothing else does, and no answer that was made up.
+/// RFC 9260 §5.4: only the right nonce confirms an address.
 #[test]
 fn nothing_but_the_nonce_confirms_an_address() {
     let mut s = Script::server();

@@ -1,4 +1,4 @@
-//! Data take the primary path, and others while that does not work (RFC 9260 §6.4, §6.4.1, §8).
+//! Data uses the primary path, and others while that has failed (RFC 9260 §6.4, §6.4.1, §8).
 
 use rexmit_sctp::{CloseReason, Event, PathState, PrimaryError};
 
@@ -123,7 +123,7 @@ fn data_return_to_the_primary_path_when_it_answers() {
     expect_packet_to!(s, 2, [Data(_)]);
 }
 
-/// RFC 9260 §8.3: every path is watched, for itself, the more so while data take another.
+/// RFC 9260 §8.3: every path is monitored separately, also while data uses another one.
 #[test]
 fn every_idle_path_gets_heartbeats() {
     let mut s = Script::with_addresses(&[3], |_, _| ());

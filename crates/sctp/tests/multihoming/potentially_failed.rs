@@ -35,7 +35,7 @@ fn one_timeout_moves_new_data_to_the_other_path() {
     s.peer_acknowledges(tsn(1));
 }
 
-/// RFC 7829 §3.2 rule 12: the state need not be told; that data take another path is.
+/// RFC 7829 §3.2 rule 12: the state is not reported, but the change of the data path is.
 #[test]
 fn the_state_need_not_be_told() {
     let mut s = two_paths(|association| association.multihoming.report_potentially_failed = false);
@@ -126,7 +126,7 @@ fn without_an_active_path_the_fewest_errors_decide() {
     assert_eq!(states(&s), [PathState::PotentiallyFailed; 2]);
 }
 
-/// RFC 7829 §3.2 rule 5: where heartbeats are off, the path is not asked.
+/// RFC 7829 §3.2 rule 5: without heartbeats the path is not probed.
 #[test]
 fn without_heartbeats_the_path_is_not_asked() {
     let mut s = two_paths(|association| association.failure.heartbeat_interval = None);

@@ -1,4 +1,4 @@
-//! Packet scripts of what tells reordering and delay from loss (RR-SCTP §4, RFC 3708, 4015, 5682,
+//! Packet scripts of the mechanisms that distinguish reordering and delay from loss (RR-SCTP §4, RFC 3708, 4015, 5682,
 //! 8985), in exact virtual time. The peer is any RFC 9260 receiver.
 
 #[path = "../kit/mod.rs"]
@@ -37,7 +37,7 @@ impl Script {
         script
     }
 
-    /// Hands over messages that fill `count` packets.
+    /// Sends messages that fill `count` packets.
     fn offer(&mut self, count: usize) {
         for _ in 0..count {
             self.send(&[b'x'; FULL]);

@@ -71,7 +71,7 @@ fn m4_repeats_at_the_first_report_and_only_while_thin() {
     }
 }
 
-/// The same association, thin, thick and thin again.
+/// One association that is thin, thick and thin again.
 #[test]
 fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
     let mut s = Script::thin(m1().first_indication(true));
@@ -94,7 +94,7 @@ fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
     assert_eq!(s.take_data(), [10], "thin again");
 }
 
-/// The mechanisms of a live association.
+/// Mechanisms are changed while the association is established.
 #[test]
 fn they_are_switched_on_and_off_at_run_time() {
     let mut s = Script::thin(ThinConfig::OFF);

@@ -32,7 +32,7 @@ fn init_is_repeated_after_one_and_a_half_of_a_known_round_trip() {
 }
 
 impl Script {
-    /// Nothing is answered any more: packets until the setup is given up, and how long that takes.
+    /// Counts the packets until the handshake is given up without any response, and measures the time.
     fn give_up(&mut self) -> (usize, u64) {
         let (begin, mut packets) = (self.now_ms(), 0);
         loop {

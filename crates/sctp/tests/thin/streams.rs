@@ -1,4 +1,4 @@
-//! A thin stream beside a bulk stream.
+//! A thin stream and a bulk stream in one association.
 
 use rexmit_core::Instant;
 use rexmit_sctp::recovery::MAX_GROUPS;
@@ -104,7 +104,7 @@ fn streams_are_singled_out_by_use_where_the_profile_says_so() {
     assert_eq!(s.statistics().thin_streams.len(), streams, "it is used all the same");
 }
 
-/// What the application sets for all streams is for those that are singled out by use, too.
+/// Mechanisms that the application sets for all streams also apply to streams that are singled out by use.
 #[test]
 fn mechanisms_of_all_streams_are_those_of_streams_singled_out_by_use() {
     let by_stream = ThinConfig::OFF.with_sctp(ThinSctpConfig::OFF.by_stream(true));

@@ -1,4 +1,4 @@
-//! What each call does.
+//! The implementation of each call of the protocol.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! What SCTP reports, and what becomes of it.
+//! Handling of SCTP events: deliveries, notifications and the end of associations.
 
 use std::net::SocketAddr;
 
@@ -131,7 +131,7 @@ impl Engine {
         }
     }
 
-    /// What had arrived before the end is delivered first.
+    /// Messages that arrived before the end are delivered first.
     fn on_closed(&mut self, association: u32, number: u64) {
         if let Some(socket) = self.sockets.get_mut(&number)
             && !socket.readable.contains(&association)

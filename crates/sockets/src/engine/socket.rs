@@ -84,7 +84,7 @@ pub(super) struct Flow {
     pub(super) may_have_unread_data: bool,
     /// The program reads the end once everything is in the pair.
     pub(super) ends_when_flushed: bool,
-    /// What epoll watches for: reading, writing.
+    /// The events that epoll watches for: readable, writable.
     pub(super) watched: (bool, bool),
 }
 
@@ -151,7 +151,7 @@ impl Socket {
         }
     }
 
-    /// Moves messages into the pair while it has room; whether all are in.
+    /// Moves messages into the pair while it has room. Returns whether all were moved.
     pub(super) fn flush(&mut self) -> bool {
         while let Some(first) = self.flow.inbox.front() {
             let is_data = first.header.kind == Kind::Data;

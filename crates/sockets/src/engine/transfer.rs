@@ -289,7 +289,7 @@ impl Engine {
         }
     }
 
-    /// Tells the program that an association has ended, and forgets it.
+    /// Notifies the program that an association has ended, and removes it.
     fn finish(&mut self, association: u32) {
         let Some(known) = self.associations.remove(&association) else { return };
         self.numbers.remove(&(known.port, known.id.to_bits()));

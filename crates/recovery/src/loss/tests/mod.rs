@@ -17,7 +17,7 @@ struct Detecting {
     loss: LossDetector,
     probe: ProbeTimer,
     now: Instant,
-    /// How many packets each acknowledgement answers.
+    /// The number of packets that each ACK acknowledges.
     reports: u16,
 }
 
@@ -59,7 +59,7 @@ impl Detecting {
         self
     }
 
-    /// The verdict on an acknowledgement; nothing is done about it.
+    /// The units that an acknowledgement declares lost; they stay in flight.
     fn ack(&mut self, cumulative: u64, blocks: &[(u64, u64)]) -> Verdict {
         let outstanding = &self.state.outstanding;
         let known = outstanding.cumulative();
@@ -115,7 +115,7 @@ impl Detecting {
         lost
     }
 
-    /// The packets that are lost by now, by RACK.
+    /// The packets that RACK declares lost at this time.
     fn expired(&mut self) -> Vec<u64> {
         let due = self.loss.expired_by_time(self.now, 0, &self.state, &self.probe);
         due.into_iter().map(|packet| packet.0).collect()
@@ -147,7 +147,7 @@ fn one_report_is_enough_where_the_first_indication_counts() {
     }
 }
 
-/// A SACK that shows it is the first report, whatever else it says (RFC 9260 §6.2.1 D iii).
+/// The SACK that shows reneging counts as the first missing report, whatever else it acknowledges (RFC 9260 §6.2.1 D iii).
 #[test]
 fn data_that_the_receiver_drops_has_one_report() {
     let mut d = Detecting::with(|_| ());

@@ -62,13 +62,13 @@ impl Copying {
         self.redundancy.plan_copies(now, unit, standing, &self.state);
     }
 
-    /// Copies that are due may be sent; how many the budget denied.
+    /// Sends due copies, and returns the number that the budget denied.
     fn ready(&mut self, now: Instant) -> u64 {
         let denied = self.redundancy.ready_copies(now, 0, &self.state);
         denied
     }
 
-    /// The copy that is named first is sent, in a packet of its own.
+    /// Sends the first due copy in a packet of its own.
     fn copy(&mut self, now: Instant) -> Option<u64> {
         let unit = self.redundancy.next_copy(0, false, &self.state)?;
         let left = self.redundancy.take_copy(0, unit).expect("it was named");
@@ -160,7 +160,7 @@ fn a_retransmission_has_its_copies_one_after_the_other() {
     assert_eq!(c.redundancy.deadline(0), Instant::FAR_FUTURE);
 }
 
-/// A copy that was bundled since the original counts as one of them.
+/// A copy bundled since the original counts as one of the delayed copies.
 #[test]
 fn bundled_copies_count_as_copies_of_the_retransmission() {
     let mut c = Copying::new(DOUBLED);
@@ -314,7 +314,7 @@ fn planned_copies_are_bounded_and_end_with_the_path() {
     }
 }
 
-/// By 0, 25 and 50 ms with a limit of 25 ms; by more than three tenths lost; and not without the field.
+/// Queueing delays of 0, 25 and 50 ms with a limit of 25 ms; a loss rate above 30 %; and the setting disabled.
 #[test]
 fn a_queue_leaves_a_share_to_copies() {
     for queue_delay_limit in [Some(MS(25)), None] {

@@ -43,7 +43,7 @@ impl AuthOffer {
         self.covers_all
     }
 
-    /// The flags as a cookie stores them, beside the vector.
+    /// The flags as a state cookie stores them, in addition to the key vector.
     pub(crate) const fn to_bits(&self) -> u8 {
         (matches!(self.kind, HmacKind::Sha256) as u8) | (self.covers_all as u8) << 1
     }
