@@ -64,8 +64,7 @@ impl Copying {
 
     /// Sends due copies, and returns the number that the budget denied.
     fn ready(&mut self, now: Instant) -> u64 {
-        let denied = self.redundancy.ready_copies(now, 0, &self.state);
-        denied
+        self.redundancy.ready_copies(now, 0, &self.state)
     }
 
     /// Sends the first due copy in a packet of its own.
