@@ -203,7 +203,7 @@ impl Scoreboard {
 mod tests {
     use super::*;
 
-    /// Units of 1000 bytes fill a packet, those above 100 have 10 bytes.
+    /// The frontier if units up to number 100 have 1000 bytes, which fill a packet, and later ones 10 bytes.
     fn frontier(blocks: &[(u64, u64)]) -> Option<u64> {
         let bytes_of = |unit| if unit > 100 { 10 } else { 1000 };
         Scoreboard::frontier(&set(blocks), 3, 1000, bytes_of)

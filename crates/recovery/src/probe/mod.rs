@@ -426,8 +426,8 @@ impl ProbeTimer {
         }
     }
 
-    /// Puts an expiry at `now` off that comes so late that ACKs may have arrived, too, and not been processed: by as much
-    /// as it is late, so that they are, but not by more than a timeout. Returns whether it did.
+    /// Postpones an expiry that is handled late, at `now`, because ACKs may have arrived and not been processed yet: by the
+    /// time by which it is late, at most by a timeout. Returns whether it was postponed.
     pub(crate) fn put_off_late<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
         let least = self.least_t3(state, path).unwrap_or_default() / 2;
         let Some(probe) = self.paths.get_mut(path) else { return false };

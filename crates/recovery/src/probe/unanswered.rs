@@ -12,7 +12,7 @@ use rexmit_core::Instant;
 
 /// With fewer connections unanswered, none puts its probes off.
 const LEAST_CONNECTIONS: usize = 8;
-/// Answers count for one to two of these.
+/// An ACK counts for one to two periods.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The unanswered connections of an endpoint, and the answers that came in time lately.

@@ -135,7 +135,7 @@ fn blocks_above(blocks: &[(u64, u64)], cumulative: u64) -> Vec<(u64, u64)> {
 }
 
 /// The window at the end, in packets, after reordering by chance and then a while without; and the
-/// fraction of spurious events that were found out.
+/// fraction of spurious episodes that were detected.
 fn reordered(config: &RecoveryConfig, seed: u64) -> (u64, Sender) {
     let mut way = Way::new(config.clone(), seed);
     way.run_to(300, None);
