@@ -45,6 +45,15 @@ pub struct HostPlan {
 /// Identifies a socket of a host.
 pub type SocketId = u32;
 
+/// What the kernel counts of the SCTP of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SctpCounters {
+    /// Expiries of T3-rtx.
+    pub timeouts: u64,
+    /// Fast retransmissions.
+    pub fast_retransmits: u64,
+}
+
 /// A host of the kernel.
 pub trait KernelHost: Send {
     /// Passes an arriving packet, without IP header, to the kernel.
@@ -70,6 +79,9 @@ pub trait KernelHost: Send {
 
     /// Aborts the connection.
     fn abort(&mut self, id: SocketId);
+
+    /// What the kernel has counted so far; `None` of a host with another protocol.
+    fn sctp_counters(&self) -> Option<SctpCounters>;
 }
 
 /// Why a kernel cannot be used.

@@ -162,19 +162,40 @@ fn gaps_while_shutdown_is_sent_are_told_in_a_sack() {
         if (sack.gap_ack_block_count(), cumulative_tsn_ack) == (0, tsn(1)));
 }
 
-/// RFC 9260 §9.2: any packet of the peer restarts T2-shutdown and its count.
+/// RFC 9260 §9.2: a packet of the peer restarts T2-shutdown and clears its count.
 #[test]
-fn any_packet_while_shutdown_is_sent_gives_the_peer_time() {
+fn packet_while_shutdown_is_sent_gives_the_peer_time() {
     let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
     s.shutdown();
     expect_packet!(s, [Shutdown { .. }]);
     s.at(1_000);
     expect_packet!(s, [Shutdown { .. }]);
-    s.at(2_500).peer_sends([Heartbeat(b"busy")]);
-    expect_packet!(s, [HeartbeatAck(_)]);
+    s.at(2_500).peer_acknowledges(NOTHING);
+    s.expect_silence_until(4_499);
     s.at(4_500);
     expect_packet!(s, [Shutdown { .. }]);
     s.expect_silence_until(8_500);
+    expect_event!(s, Event::Closed(CloseReason::Unreachable));
+}
+
+/// A HEARTBEAT clears the count, but shows no data to come: found by a soak in which SHUTDOWN was lost while the RTO
+/// was longer than the peer's heartbeat interval, and was not retransmitted until T5-shutdown-guard.
+#[test]
+fn heartbeats_while_shutdown_is_sent_do_not_delay_its_retransmission() {
+    let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
+    s.shutdown();
+    expect_packet!(s, [Shutdown { .. }]);
+    for ms in [400, 800] {
+        s.at(ms).peer_sends([Heartbeat(b"alive")]);
+        expect_packet!(s, [HeartbeatAck(_)]);
+    }
+    s.at(1_000);
+    expect_packet!(s, [Shutdown { .. }]);
+    s.at(2_500).peer_sends([Heartbeat(b"alive")]);
+    expect_packet!(s, [HeartbeatAck(_)]);
+    s.at(3_000);
+    expect_packet!(s, [Shutdown { .. }]);
+    s.expect_silence_until(7_000);
     expect_event!(s, Event::Closed(CloseReason::Unreachable));
 }
 

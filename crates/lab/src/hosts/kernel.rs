@@ -9,7 +9,7 @@ use rexmit_core::{Instant, Machine, Route};
 
 use super::transport::{ConnectionEvent, ReadResult, Transport, Watch, WriteResult};
 use super::{FragmentWatch, SegmentWatch};
-use crate::kernel::{KernelHost, SocketId};
+use crate::kernel::{KernelHost, SctpCounters, SocketId};
 
 /// The properties of a kernel's protocol that programs and meters need.
 pub trait Protocol: Send + 'static {
@@ -58,6 +58,12 @@ impl<P> KernelMachine<P> {
     #[must_use]
     pub fn new(host: Box<dyn KernelHost>) -> Self {
         Self { host, protocol: PhantomData }
+    }
+
+    /// What the kernel has counted so far; `None` of a host with another protocol.
+    #[must_use]
+    pub fn sctp_counters(&self) -> Option<SctpCounters> {
+        self.host.sctp_counters()
     }
 }
 

@@ -14,7 +14,9 @@ use super::spec::{Clock, Encapsulation, ReceiverSpec, Scenario, ThinFlow, Transp
 use super::topology::Place;
 use super::traffic::list;
 use crate::hosts::{ConnectionEvent, Host, ReadResult, WriteResult};
-use crate::kernel::{HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SocketId};
+use crate::kernel::{
+    HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SctpCounters, SocketId,
+};
 
 /// The kernel that `scripts/kernel-host` builds.
 const LINUX: &str = "linux-6.12";
@@ -237,4 +239,8 @@ impl KernelHost for Idle {
     fn finish(&mut self, _: SocketId) {}
 
     fn abort(&mut self, _: SocketId) {}
+
+    fn sctp_counters(&self) -> Option<SctpCounters> {
+        Some(SctpCounters::default())
+    }
 }

@@ -19,6 +19,7 @@ use super::spec::Scenario;
 use super::topology::Pair;
 use super::traffic::TimedSource;
 use crate::hosts::{Host, Sink, ThinPlan, ThinReceiver, Transport, UDP, Unordered, WebClients};
+use crate::kernel::SctpCounters;
 use crate::measure::CopyStatistics;
 use crate::rivals::RivalEndpoint;
 
@@ -63,6 +64,9 @@ pub(super) fn flow(
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
             let planned = TrafficMeter::of(plans.cloned().map(messages));
             quantities::thin(sheet, &meter, &planned, &sender(together, network));
+            if matches!(carrier, Carrier::KernelSctp) {
+                quantities::kernel_events(sheet, kernel_counters(together, network));
+            }
             if let Some(transfer) = receiver.transport::<SctpWithTransfer>() {
                 quantities::transfer(sheet, transfer.received());
             }
@@ -98,6 +102,18 @@ pub(super) fn flow(
             quantities::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
         }
     }
+}
+
+/// What the kernel has counted at the senders.
+fn kernel_counters(together: &Together<'_>, network: &Network<Host>) -> SctpCounters {
+    let mut sum = SctpCounters::default();
+    for Placed { pair, .. } in together {
+        let sender = network.machine(pair.sender).transport::<KernelSctpHost>();
+        let counted = sender.and_then(KernelSctpHost::sctp_counters).unwrap_or_default();
+        sum.timeouts += counted.timeouts;
+        sum.fast_retransmits += counted.fast_retransmits;
+    }
+    sum
 }
 
 /// The measurements of the senders.

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use rexmit_core::{Instant, Route, Seed};
 use rexmit_lab::hosts::{ConnectionEvent, ReadResult, Transport, WriteResult};
-use rexmit_lab::kernel::{HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SocketId};
+use rexmit_lab::kernel::{
+    HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SctpCounters, SocketId,
+};
 use rexmit_lab::scenario::{ExecuteError, RunOutcome, Scenario, execute, execute_in};
 use rexmit_sctp::{AssociationConfig, Endpoint as Sctp};
 use rexmit_tcp::{ConnectionConfig, Endpoint as Tcp};
@@ -115,6 +117,11 @@ impl<T: Transport> KernelHost for Handle<T> {
         let (now, id) = (inside.now(), inside.ids[id as usize]);
         inside.endpoint.abort(now, id);
     }
+
+    fn sctp_counters(&self) -> Option<SctpCounters> {
+        let is_sctp = self.0.lock().unwrap().plan.protocol != KernelProtocol::Tcp;
+        is_sctp.then_some(SctpCounters { timeouts: 7, fast_retransmits: 5 })
+    }
 }
 
 impl StandIn {
@@ -221,6 +228,13 @@ fn a_kernel_with_our_transports_gives_the_figures_of_the_simulation() {
         assert_eq!(stand_in.plans.len(), 6);
         // The sender's trace is the kernel's secret.
         assert!(!kernel.quantities.contains_key("game.retransmissions.all"));
+        // What it counts, of three senders.
+        let counted = |name: &str| kernel.quantities.get(&format!("game.events.{name}")).copied();
+        let expected = (transport == "sctp").then_some([21.0, 15.0]);
+        assert_eq!(
+            counted("timeout").zip(counted("fast_retransmit")),
+            expected.map(|[t, f]| (t, f))
+        );
     }
 }
 

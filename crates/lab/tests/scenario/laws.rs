@@ -285,6 +285,42 @@ fn the_least_cost_of_a_quantile_is_reported_with_the_actual_cost() {
     }
 }
 
+/// `interactive-bundling` sends a copy of each message with the next one, and further ones only of what was not acknowledged
+/// within a round trip: at round-trip times around a multiple of the interval, too, for bytes near the least.
+#[test]
+fn one_bundled_copy_costs_hardly_more_than_the_least() {
+    for (delay, over_all_copies) in [("46.5ms", 0.0), ("51.5ms", 50.0)] {
+        let link = format!("delay {delay} loss 5%");
+        let outcome = run(
+            json!({
+                "duration": "30min",
+                "network": { "forward": link, "backward": link },
+                "thin": { "game": {
+                    "traffic": "every 50ms fast 50ppm size 100",
+                    "profile": "interactive-bundling",
+                    "unordered": true,
+                    "encapsulation": "udp",
+                    "bounds": ["bundled", "bundled_once"],
+                } },
+            }),
+            1,
+        );
+        let of = |name: &str| outcome.quantities[&format!("game.{name}")];
+        let packets = of("packets_per_message");
+        assert!((1.0..1.03).contains(&packets), "{delay}: {packets} packets");
+        let bytes = of("wire_bytes_per_payload_byte");
+        assert!(bytes < 2.9, "{delay}: {bytes} bytes");
+        let over_least = of("over_bound.wire_bytes_per_payload_byte.p99");
+        assert!((1.0..1.15).contains(&over_least), "{delay}: {over_least}");
+        for part in ["p99", "p999"] {
+            let over = of(&format!("over_bound.bundled_once.{part}"));
+            assert!((0.0..5.0).contains(&over), "{delay}, {part}: {over} ms over the bound");
+        }
+        let over = of("over_bound.bundled.p999") - over_all_copies;
+        assert!((0.0..5.0).contains(&over), "{delay}: {over} ms");
+    }
+}
+
 /// A lost ACK is no slow one, although the copies of the retransmission are reported as duplicates later: with a copy
 /// of each retransmission the second loss of a message is repaired as fast as the first.
 #[test]

@@ -43,6 +43,7 @@ profiles! {
     "thin-rr" => thin_rr, "thin, and robust as rr";
     "f-rto" => f_rto, "rfc9260 with F-RTO: a spurious timeout is detected, and undone (RFC 5682)";
     "interactive" => interactive, "thin streams retransmit data not acknowledged within the measured RTT and its jitter (PTO)";
+    "interactive-bundling" => interactive_bundling, "interactive; one redundant copy of most messages, in the packet of the next one";
     "interactive-redundant" => interactive_redundant, "interactive; redundant copies with new data and of retransmissions, within a budget";
     "rack" => rack, "rfc9260 with the reordering window of RACK: loss is detected by time (RFC 8985)";
     "bulk" => bulk, "large transfers alone: CUBIC, paced; loss is detected by RACK";
@@ -196,6 +197,14 @@ impl RecoveryConfig {
             sctp: SctpConfig::default().setup_by_rtt(true),
             ..Self::rfc9260().by_time()
         }
+    }
+
+    /// `interactive-bundling`: [`interactive`](Self::interactive); a packet with a new message bundles a copy of the
+    /// message before, and of messages that were not acknowledged within a round trip, within a budget.
+    #[must_use]
+    pub fn interactive_bundling() -> Self {
+        let interactive = Self::interactive();
+        Self { thin: interactive.thin.bundling(), ..interactive }
     }
 
     /// `interactive-redundant`: [`interactive`](Self::interactive) with redundant copies: data in flight is

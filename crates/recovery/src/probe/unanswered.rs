@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_count_for_one_to_two_periods() {
+    fn acks_count_for_one_to_two_periods() {
         let mut unanswered = Unanswered::default();
         (0..8).for_each(|_| _ = enter(&mut unanswered, AT(1000), true, 0));
         enter(&mut unanswered, AT(1000), false, 5);

@@ -11,7 +11,9 @@ use rexmit::tun::ip::{HeaderConfig, PacketFilter};
 use rexmit::tun::{NetNamespace, Tun, TunConfig};
 use rexmit_core::Route;
 use rexmit_lab::hosts::{ConnectionEvent, ReadResult, WriteResult};
-use rexmit_lab::kernel::{HostPlan, KernelError, KernelHost, KernelProtocol, SocketId};
+use rexmit_lab::kernel::{
+    HostPlan, KernelError, KernelHost, KernelProtocol, SctpCounters, SocketId,
+};
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
@@ -29,6 +31,8 @@ const DEVICE: u32 = u32::MAX;
 const LISTENER: u32 = u32::MAX - 1;
 /// Where the kernel has its settings.
 const SETTINGS: &str = "/proc/sys";
+/// What it counts, of the namespace of the calling thread.
+const SCTP_COUNTERS: &str = "/proc/thread-self/net/sctp/snmp";
 
 /// A host.
 pub(super) struct Namespace {
@@ -212,6 +216,18 @@ impl KernelHost for Namespace {
         if let Some(connection) = self.used(id) {
             connection.abort();
         }
+    }
+
+    fn sctp_counters(&self) -> Option<SctpCounters> {
+        matches!(self.plan.protocol, KernelProtocol::Sctp { .. }).then_some(())?;
+        let text = self.namespace.run(|| std::fs::read_to_string(SCTP_COUNTERS)).ok()?.ok()?;
+        let of = |name: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
+            let (_, value) = lines.find(|(known, _)| *known == name)?;
+            value.trim().parse().ok()
+        };
+        let timeouts = of("SctpT3RtxExpireds")?;
+        Some(SctpCounters { timeouts, fast_retransmits: of("SctpFastRetransmits")? })
     }
 }
 

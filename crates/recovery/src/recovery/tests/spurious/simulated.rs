@@ -66,7 +66,7 @@ impl Way {
             again.iter().for_each(|&unit| self.carry(unit, one_in));
             let next = self.s.recovery.outstanding().next_unit() - super::BASE;
             let is_open = next <= self.cumulative_sent() + WINDOW;
-            let may_send = !self.s.has_lost() && self.s.may_send_new(0);
+            let may_send = !self.s.has_lost() && self.s.has_room_for_new(0);
             if again.is_empty() && !(is_open && may_send) {
                 return;
             }
