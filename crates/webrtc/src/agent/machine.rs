@@ -1,7 +1,5 @@
 //! The agent as a [`Machine`], for its driver.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-
 use rexmit_core::{Instant, Machine, Route};
 
 use super::{Agent, State};
@@ -10,16 +8,6 @@ use crate::Event;
 /// First bytes of STUN and of DTLS (RFC 7983 §7, RFC 9443 §3).
 const STUN: std::ops::RangeInclusive<u8> = 0..=3;
 const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
-
-/// A route to `remote` from whatever address of this host.
-const fn route_to(remote: SocketAddr) -> Route {
-    let ip = if remote.is_ipv4() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
-    } else {
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
-    };
-    Route { local: SocketAddr::new(ip, 0), remote }
-}
 
 /// Whether a datagram is of STUN.
 pub(crate) fn is_stun(datagram: &[u8]) -> bool {
@@ -35,13 +23,13 @@ impl Machine for Agent {
             return;
         }
         if is_stun(datagram) {
-            if !self.ice.handle_input(now, route.remote, datagram) {
+            if !self.ice.handle_input(now, route, datagram) {
                 return;
             }
         } else if datagram.first().is_some_and(|first| DTLS.contains(first))
             && self.ice.is_source(route.remote)
         {
-            self.call_session(now, Some((route.remote, datagram)));
+            self.call_session(now, Some((route, datagram)));
         } else {
             return;
         }
@@ -68,18 +56,18 @@ impl Machine for Agent {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         self.now = now;
         packet.clear();
-        if let Some((remote, datagram)) = self.ice.poll_transmit().filter(|_| !self.is_closed()) {
+        if let Some((route, datagram)) = self.ice.poll_transmit().filter(|_| !self.is_closed()) {
             *packet = datagram;
-            return Some(route_to(remote));
+            return Some(route);
         }
         if self.outgoing.is_empty() && !self.is_closed() {
             self.seal_one(now);
             // A transmission makes room in the send buffer.
             self.advance(now);
         }
-        let (remote, mut datagram) = self.outgoing.pop_front()?;
+        let (route, mut datagram) = self.outgoing.pop_front()?;
         std::mem::swap(packet, &mut datagram);
-        Some(route_to(remote))
+        Some(route)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

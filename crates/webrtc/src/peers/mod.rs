@@ -42,6 +42,10 @@ struct Peer {
     is_setting_up: bool,
     /// Whether the peer is in `Peers::active`.
     is_active: bool,
+    /// Of the agent's user name fragments and addresses that are entered.
+    ice_revision: u32,
+    /// User name fragments in `Peers::by_ufrag`.
+    ufrags: Vec<String>,
     /// Addresses in `Peers::by_address`.
     addresses: Vec<SocketAddr>,
     /// Addresses in `Peers::asked`.
@@ -232,14 +236,16 @@ impl Peers {
         self.statistics.peers += 1;
         self.setups += 1;
         let index = self.table.next_key().index();
-        self.by_ufrag.insert(agent.ufrag().to_owned(), index);
         let key = self.table.insert(Peer {
             agent,
             is_setting_up: true,
             is_active: false,
+            ice_revision: 0,
+            ufrags: Vec::new(),
             addresses: Vec::new(),
             asked: Vec::new(),
         });
+        self.enter_ufrags(index);
         self.update(index);
         self.activate(index);
         PeerId(key)
@@ -248,6 +254,12 @@ impl Peers {
     /// Enters what changed in a call of the peer `index`.
     fn update(&mut self, index: u32) {
         let Some(peer) = self.table.update(index) else { return };
+        if peer.ice_revision != peer.agent.ice_revision() {
+            peer.ice_revision = peer.agent.ice_revision();
+            self.withdraw(index);
+            self.enter_ufrags(index);
+        }
+        let Some((_, peer)) = self.table.get_mut(index) else { return };
         if peer.is_setting_up && !peer.agent.is_setting_up() {
             peer.is_setting_up = false;
             self.setups -= 1;
@@ -272,11 +284,21 @@ impl Peers {
         }
     }
 
-    fn remove(&mut self, index: u32) {
-        let Some(peer) = self.table.remove(index) else { return };
-        self.setups -= usize::from(peer.is_setting_up);
-        self.by_ufrag.remove(peer.agent.ufrag());
-        for address in peer.addresses {
+    /// Enters the user name fragments of the peer `index`.
+    fn enter_ufrags(&mut self, index: u32) {
+        if let Some((_, peer)) = self.table.get_mut(index) {
+            peer.ufrags = peer.agent.ufrags().map(str::to_owned).collect();
+            self.by_ufrag.extend(peer.ufrags.iter().map(|ufrag| (ufrag.clone(), index)));
+        }
+    }
+
+    /// Removes all that is entered of the peer `index`.
+    fn withdraw(&mut self, index: u32) {
+        let Some((_, peer)) = self.table.get_mut(index) else { return };
+        for ufrag in std::mem::take(&mut peer.ufrags) {
+            self.by_ufrag.remove(&ufrag);
+        }
+        for address in std::mem::take(&mut peer.addresses) {
             if let Entry::Occupied(mut owners) = self.by_address.entry(address) {
                 owners.get_mut().retain(|&owner| owner != index);
                 if owners.get().is_empty() {
@@ -284,8 +306,14 @@ impl Peers {
                 }
             }
         }
-        for address in peer.asked {
+        for address in std::mem::take(&mut peer.asked) {
             self.asked.remove(&(address, index));
         }
+    }
+
+    fn remove(&mut self, index: u32) {
+        self.withdraw(index);
+        let Some(peer) = self.table.remove(index) else { return };
+        self.setups -= usize::from(peer.is_setting_up);
     }
 }
