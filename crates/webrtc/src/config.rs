@@ -96,6 +96,8 @@ pub struct Settings {
     pub(crate) endpoint: EndpointConfig,
     /// Of this side.
     pub(crate) candidates: Arc<[Candidate]>,
+    /// Whether nothing is sent but by TURN servers.
+    pub(crate) is_relay_only: bool,
 }
 
 impl Settings {
@@ -127,7 +129,7 @@ impl Settings {
         );
         let addresses = config.addresses.iter().enumerate();
         let candidates = addresses.map(|(n, &address)| Candidate::host(n, address)).collect();
-        Ok(Self { config: Arc::new(config), sessions, endpoint, candidates })
+        Ok(Self { config: Arc::new(config), sessions, endpoint, candidates, is_relay_only: false })
     }
 
     /// The addresses of this side at TURN servers. An ICE-lite agent has none (RFC 8445 §2.5).

@@ -3,7 +3,7 @@
 use rexmit_core::{Instant, Machine, Route};
 
 use super::{Agent, State};
-use crate::Event;
+use crate::{Event, IceMode};
 
 /// First bytes of STUN and of DTLS (RFC 7983 §7, RFC 9443 §3).
 const STUN: std::ops::RangeInclusive<u8> = 0..=3;
@@ -12,6 +12,14 @@ const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
 /// Whether a datagram is of STUN.
 pub(crate) fn is_stun(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| STUN.contains(first))
+}
+
+impl Agent {
+    /// A full agent has had an answer from there to a check of its own.
+    fn may_send(&mut self, route: Route, bytes: usize) -> bool {
+        let is_lite = self.settings.config.ice == IceMode::Lite;
+        !is_lite || self.reachability.may_send(route.remote, bytes)
+    }
 }
 
 impl Machine for Agent {
@@ -26,9 +34,11 @@ impl Machine for Agent {
             if !self.ice.handle_input(now, route, datagram) {
                 return;
             }
+            self.reachability.on_received(route.remote, datagram.len());
         } else if datagram.first().is_some_and(|first| DTLS.contains(first))
             && self.ice.is_source(route.remote)
         {
+            self.reachability.on_received(route.remote, datagram.len());
             self.call_session(now, Some((route, datagram)));
         } else {
             return;
@@ -57,17 +67,23 @@ impl Machine for Agent {
         self.now = now;
         packet.clear();
         if let Some((route, datagram)) = self.ice.poll_transmit().filter(|_| !self.is_closed()) {
+            self.may_send(route, datagram.len());
             *packet = datagram;
             return Some(route);
         }
-        if self.outgoing.is_empty() && !self.is_closed() {
-            self.seal_one(now);
-            // A transmission makes room in the send buffer.
-            self.advance(now);
+        loop {
+            if self.outgoing.is_empty() && !self.is_closed() {
+                self.seal_one(now);
+                // A transmission makes room in the send buffer.
+                self.advance(now);
+            }
+            let (route, mut datagram) = self.outgoing.pop_front()?;
+            // A datagram beyond the limit counts as lost: DTLS or SCTP retransmits it.
+            if self.may_send(route, datagram.len()) {
+                std::mem::swap(packet, &mut datagram);
+                return Some(route);
+            }
         }
-        let (route, mut datagram) = self.outgoing.pop_front()?;
-        std::mem::swap(packet, &mut datagram);
-        Some(route)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

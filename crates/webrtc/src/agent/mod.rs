@@ -2,6 +2,7 @@
 
 mod description;
 mod machine;
+mod reachability;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use rexmit_dtls::{Fingerprint, HandshakeError, Session, SessionOutput, Trust, Ve
 use rexmit_sctp::AssociationStatistics;
 
 pub(crate) use machine::is_stun;
+use reachability::Reachability;
 
 use crate::association::{Association, close_reason};
 use crate::channels::Channels;
@@ -87,6 +89,7 @@ enum State {
 pub struct Agent {
     settings: Settings,
     ice: Ice,
+    reachability: Reachability,
     peer: Option<Peer>,
     session: Option<Session>,
     association: Association,
@@ -117,9 +120,11 @@ impl std::fmt::Debug for Agent {
 impl Agent {
     fn new(now: Instant, settings: Settings, seed: &Seed, is_controlling: bool) -> Self {
         let mode = settings.config.ice;
-        let role = Role { mode, is_controlling, relayed: settings.relayed() };
+        let (relayed, is_relay_only) = (settings.relayed(), settings.is_relay_only);
+        let role = Role { mode, is_controlling, relayed, is_relay_only };
         Self {
             ice: Ice::new(role, seed.split("ICE").rng()),
+            reachability: Reachability::default(),
             peer: None,
             session: None,
             association: Association::new(&settings.endpoint, &seed.split("SCTP")),
@@ -329,11 +334,14 @@ impl Agent {
         else {
             return;
         };
-        let (mut is_secured, mut ended) = (false, None);
+        let (mut is_secured, mut is_authentic, mut ended) = (false, false, None);
         let (outgoing, association) = (&mut self.outgoing, &mut self.association);
         let sink = |output: SessionOutput<'_>| match output {
             SessionOutput::Transmit(datagram) => outgoing.push_back((route, datagram.to_vec())),
-            SessionOutput::Packet(packet) => association.handle_input(now, packet),
+            SessionOutput::Packet(packet) => {
+                is_authentic = true;
+                association.handle_input(now, packet);
+            }
             SessionOutput::Secured(_) => is_secured = true,
             SessionOutput::Ended(error) => ended = Some(error),
             _ => {}
@@ -341,6 +349,9 @@ impl Agent {
         match datagram {
             Some((_, datagram)) => session.handle_input(now, datagram, sink),
             None => session.handle_timeout(now, sink),
+        }
+        if let Some(source) = source.filter(|_| is_authentic || is_secured) {
+            self.reachability.on_shown(source.remote);
         }
         if is_secured && let Some(peer) = &self.peer {
             let round_trip = self.ice.round_trip().unwrap_or(now - self.handshake_at);

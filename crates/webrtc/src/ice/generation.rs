@@ -79,6 +79,8 @@ pub(crate) struct Role {
     pub(crate) is_controlling: bool,
     /// The addresses of this side at TURN servers.
     pub(crate) relayed: Vec<SocketAddr>,
+    /// Whether nothing is sent or received but by these.
+    pub(crate) is_relay_only: bool,
 }
 
 /// The ICE agent of one peer, with one pair of credentials.
@@ -88,6 +90,7 @@ pub(crate) struct Generation {
     origin: std::time::Instant,
     is_lite: bool,
     relayed: Vec<SocketAddr>,
+    is_relay_only: bool,
     /// The peer's credentials.
     remote: Option<Credentials>,
     /// The way to the peer, once a pair is nominated.
@@ -104,7 +107,7 @@ pub(crate) struct Generation {
 impl Generation {
     #[expect(clippy::disallowed_methods, reason = "an origin, of which only differences are used")]
     pub(crate) fn new(role: &Role, rng: &mut Rng) -> Self {
-        let &Role { mode, is_controlling, ref relayed } = role;
+        let &Role { mode, is_controlling, ref relayed, is_relay_only } = role;
         let credentials = Credentials::new(rng);
         let Credentials { ufrag, password } = credentials.clone();
         let mut agent = IceAgent::new(IceCreds { ufrag, pass: password });
@@ -113,7 +116,7 @@ impl Generation {
         agent.set_ice_lite(is_lite);
         // A lite agent is the controlled one (RFC 8445 §6.1.1).
         agent.set_controlling(is_controlling && !is_lite);
-        for local in [LOCAL_V4, LOCAL_V6] {
+        for local in [LOCAL_V4, LOCAL_V6].into_iter().filter(|_| !is_relay_only) {
             let candidate = Candidate::host(local, "udp").expect("an address of one host");
             agent.add_local_candidate(candidate);
         }
@@ -129,6 +132,7 @@ impl Generation {
             origin,
             is_lite,
             relayed: relayed.clone(),
+            is_relay_only,
             remote: None,
             nominated: None,
             sources: Vec::new(),
@@ -198,6 +202,9 @@ impl Generation {
             return false;
         }
         let is_relayed = self.relayed.contains(&route.local);
+        if self.is_relay_only && !is_relayed {
+            return false;
+        }
         let destination = if is_relayed { route.local } else { local_for(source) };
         let packet = StunPacket { proto: Protocol::Udp, source, destination, message };
         if !self.agent.handle_packet(self.at(now), packet) {
@@ -287,7 +294,12 @@ mod tests {
     fn checking() -> (Generation, String) {
         let mut rng = Seed::from_u64(1).rng();
         let peers = Credentials::new(&mut rng);
-        let role = Role { mode: IceMode::Full, is_controlling: true, relayed: Vec::new() };
+        let role = Role {
+            mode: IceMode::Full,
+            is_controlling: true,
+            relayed: Vec::new(),
+            is_relay_only: false,
+        };
         let mut ice = Generation::new(&role, &mut rng);
         let remote = Description {
             session: 1,

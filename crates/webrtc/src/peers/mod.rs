@@ -11,7 +11,8 @@ use rexmit_core::table::{Key, Table, Timed};
 use rexmit_core::{Instant, Machine as _, Seed};
 use rexmit_sctp::ConfigError;
 
-use crate::{Agent, Description, Event, OfferError, Settings};
+use crate::servers::Servers;
+use crate::{Agent, Candidate, CandidateKind, Description, Event, IceMode, OfferError, Settings};
 
 use limits::Allowance;
 pub use limits::ServeConfig;
@@ -68,6 +69,7 @@ pub struct Peers {
     seed: Seed,
     table: Table<Peer>,
     by_ufrag: BTreeMap<String, u32>,
+    servers: Servers,
     /// Addresses at which peers have shown themselves, [`MAX_OWNERS`] peers at most at each.
     by_address: BTreeMap<SocketAddr, Vec<u32>>,
     /// Addresses to which checks were sent, and whose: a response has no user name.
@@ -90,9 +92,18 @@ impl Peers {
     ///
     /// # Errors
     /// If a value of the association's configuration is out of range.
-    pub fn new(config: ServeConfig, seed: &Seed) -> Result<Self, ConfigError> {
+    pub fn new(mut config: ServeConfig, seed: &Seed) -> Result<Self, ConfigError> {
+        if config.relay_only || !config.servers.is_empty() {
+            config.agent.ice = IceMode::Full;
+        }
+        let mut settings = Settings::new(config.agent.clone())?;
+        settings.is_relay_only = config.relay_only;
+        if config.relay_only {
+            settings.candidates = Vec::new().into();
+        }
         Ok(Self {
-            settings: Settings::new(config.agent.clone())?,
+            servers: Servers::new(&config.servers, seed.split("servers").rng()),
+            settings,
             offers: Allowance::new(config.offers_per_second),
             config,
             seed: seed.split("peers"),
@@ -104,6 +115,20 @@ impl Peers {
             active: VecDeque::new(),
             statistics: ServeStatistics::default(),
         })
+    }
+
+    /// Whether STUN and TURN servers have yet to answer; false [`GATHER_LIMIT`](crate::GATHER_LIMIT) after the first
+    /// call at the latest. Descriptions that are made before lack the addresses of these servers.
+    #[must_use]
+    pub fn is_gathering(&self) -> bool {
+        self.servers.is_gathering()
+    }
+
+    /// The candidates of this side for new descriptions: the addresses of the configuration, and those that servers
+    /// have assigned.
+    #[must_use]
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.settings.candidates
     }
 
     /// Answers a peer's offer.
@@ -271,6 +296,24 @@ impl Peers {
             owners.truncate(MAX_OWNERS - 1);
             owners.push(index);
             peer.addresses.push(address);
+        }
+    }
+
+    /// Enters the addresses that servers have assigned.
+    fn update_candidates(&mut self) {
+        if self.servers.take_changed() {
+            let hosts = self.config.agent.addresses.iter();
+            let hosts = hosts.map(|&address| (CandidateKind::Host, address));
+            let assigned = self
+                .servers
+                .candidates()
+                .filter(|(_, address)| !self.config.agent.addresses.contains(address));
+            let is_relay_only = self.config.relay_only;
+            let all = hosts.chain(assigned).enumerate();
+            let all =
+                all.filter(|(_, (kind, _))| !is_relay_only || *kind == CandidateKind::Relayed);
+            let candidates = all.map(|(n, (kind, address))| Candidate::own(kind, n, address));
+            self.settings.candidates = candidates.collect();
         }
     }
 

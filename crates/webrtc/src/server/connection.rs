@@ -224,6 +224,12 @@ impl Connection {
         self.sender.call(Agent::close);
     }
 
+    /// Whether data is sent by a TURN server: see [`Agent::is_relayed`].
+    #[must_use]
+    pub fn is_relayed(&self) -> bool {
+        self.sender.call(|agent, _| agent.is_relayed()).unwrap_or(false)
+    }
+
     /// Counters of the association; `None` while there is none.
     #[must_use]
     pub fn statistics(&self) -> Option<AssociationStatistics> {
