@@ -146,7 +146,7 @@ fn a_description_of_another_connection_is_refused() {
     assert_eq!(with(&|it| it.setup = Setup::Passive), Ok(()));
     let mut answer = pair.server.agent.answer_again(now, &offer).unwrap();
     assert_eq!(answer.setup, Setup::Active);
-    answer.setup = Setup::Passive;
+    answer.fingerprints = vec![stranger];
     assert_eq!(pair.client.agent.accept(now, &answer), refused);
 
     // There is no connection before the answer, and none after the end.

@@ -57,7 +57,8 @@ impl Agent {
             Setup::ActPass => return Err(OfferError::Setup("actpass", "answer")),
         };
         if let Some(peer) = &self.peer {
-            peer.is_same(answer, Some(is_client))?;
+            // Firefox answers `active` whatever its role in the association is, which goes on.
+            peer.is_same(answer, None)?;
             self.ice.set_remote(now, answer);
             self.advance(now);
         } else {
