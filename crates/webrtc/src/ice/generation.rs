@@ -49,6 +49,10 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
+    pub(crate) fn of(description: &Description) -> Self {
+        Self { ufrag: description.ufrag.clone(), password: description.password.clone() }
+    }
+
     pub(crate) fn new(rng: &mut Rng) -> Self {
         const ICE_CHARS: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -157,7 +161,7 @@ impl Generation {
     }
 
     pub(crate) fn set_remote(&mut self, now: Instant, remote: &Description) {
-        let credentials = remote.credentials();
+        let credentials = Credentials::of(remote);
         let Credentials { ufrag, password } = credentials.clone();
         self.remote = Some(credentials);
         self.agent.set_remote_credentials(IceCreds { ufrag, pass: password });

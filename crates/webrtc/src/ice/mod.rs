@@ -87,7 +87,7 @@ impl Ice {
 
     /// Whether `description` has credentials that the peer has not used before.
     pub(crate) fn is_restart(&self, description: &Description) -> bool {
-        self.latest().remote() != Some(&description.credentials())
+        self.latest().remote() != Some(&Credentials::of(description))
     }
 
     /// Draws new credentials, for which the peer's are set next. The active pair is used until there is a new one, or

@@ -12,8 +12,6 @@ use std::fmt;
 
 use rexmit_dtls::Fingerprint;
 
-use crate::ice::Credentials;
-
 pub use candidate::{Candidate, CandidateKind};
 pub use error::{SdpError, SdpFault};
 
@@ -89,12 +87,6 @@ pub struct Description {
     /// The UDP addresses of the author. Host names (mDNS) are skipped, because such a peer reveals its
     /// address with its first check.
     pub candidates: Vec<Candidate>,
-}
-
-impl Description {
-    pub(crate) fn credentials(&self) -> Credentials {
-        Credentials { ufrag: self.ufrag.clone(), password: self.password.clone() }
-    }
 }
 
 impl fmt::Display for Description {
