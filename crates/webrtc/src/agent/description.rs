@@ -150,7 +150,7 @@ impl Agent {
             fingerprints: vec![config.identity.fingerprint()],
             setup,
             sctp_port: SCTP_PORT,
-            max_message_bytes: self.settings.endpoint.association.max_message_bytes,
+            max_message_bytes: self.settings.endpoint.association.messages.max_bytes,
             candidates: self.settings.candidates.to_vec(),
         }
     }

@@ -25,7 +25,7 @@ struct Run {
     /// Units that the receiver holds above the cumulative point.
     held: BTreeSet<u64>,
     cumulative: u64,
-    /// What went into packets.
+    /// The units that were written into packets.
     sent: BTreeSet<&'static str>,
 }
 
@@ -185,8 +185,11 @@ impl Run {
             has_unexplained_duplicate: self.rng.chance(0.02),
             has_news: !is_duplicate,
             is_duplicate,
-            packets_answered: self.rng.below(3) as u8,
-            echo: self.rng.chance(0.3).then(|| (crate::state::tests::AT(echoed), super::TICK)),
+            packets_acked: self.rng.below(3) as u8,
+            echo: self.rng.chance(0.3).then(|| crate::Echo {
+                sent_at: crate::state::tests::AT(echoed),
+                tick: super::TICK,
+            }),
             has_new: self.rng.chance(0.5),
             ..ack_of(self.cumulative, if self.has_sack { &blocks } else { &[] })
         };
@@ -339,7 +342,7 @@ impl Run {
         }
     }
 
-    /// Lets everything arrive, or ends the association; no state may remain.
+    /// Delivers everything, or ends the association, and checks that no state remains.
     fn end(&mut self) {
         if self.rng.chance(0.3) {
             let mut drained = 0;
