@@ -50,7 +50,7 @@ pub use sdp::{
 };
 #[cfg(feature = "tokio")]
 pub use server::{BindError, Connection, Sender, Server};
-pub use servers::{GATHER_LIMIT, IceServer, MAX_ICE_SERVERS, MAX_RELAYED_HOSTS};
+pub use servers::{GATHER_TIMEOUT, IceServer, MAX_ICE_SERVERS, MAX_RELAYED_HOSTS};
 
 /// The code of the README is compiled.
 #[cfg(all(doctest, feature = "tokio"))]

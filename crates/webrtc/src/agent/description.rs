@@ -71,7 +71,7 @@ impl Agent {
     /// offer; [`accept`](Self::accept) takes the peer's answer. Encryption, association and channels go on, and data
     /// takes the present pair of addresses until there is a new one, which
     /// [`Event::IceRestarted`](crate::Event::IceRestarted) reports. Without a new one within
-    /// [`setup_limit`](crate::AgentConfig::setup_limit) the restart is given up. An earlier restart that has not found
+    /// [`setup_timeout`](crate::AgentConfig::setup_timeout) the restart is given up. An earlier restart that has not found
     /// a pair is replaced.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Agent {
             return Err(OfferError::NoConnection);
         };
         let mid = peer.mid.clone();
-        self.ice.restart(now + self.settings.config.setup_limit);
+        self.ice.restart(now + self.settings.config.setup_timeout);
         Ok(self.describe(mid, Setup::ActPass))
     }
 
@@ -110,7 +110,7 @@ impl Agent {
         peer.is_same(offer, is_client)?;
         let setup = if peer.is_client { Setup::Active } else { Setup::Passive };
         if self.ice.is_restart(offer) {
-            self.ice.restart(now + self.settings.config.setup_limit);
+            self.ice.restart(now + self.settings.config.setup_timeout);
             self.ice.set_remote(now, offer);
         }
         let answer = self.describe(offer.mid.clone(), setup);

@@ -117,7 +117,7 @@ impl Peers {
         })
     }
 
-    /// Whether STUN and TURN servers have yet to answer; false [`GATHER_LIMIT`](crate::GATHER_LIMIT) after the first
+    /// Whether STUN and TURN servers have yet to answer; false [`GATHER_TIMEOUT`](crate::GATHER_TIMEOUT) after the first
     /// call at the latest. Descriptions that are made before lack the addresses of these servers.
     #[must_use]
     pub fn is_gathering(&self) -> bool {

@@ -123,7 +123,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Returns when the STUN and TURN servers have answered, or after [`GATHER_LIMIT`](crate::GATHER_LIMIT).
+    /// Returns when the STUN and TURN servers have answered, or after [`GATHER_TIMEOUT`](crate::GATHER_TIMEOUT).
     pub async fn gathered(&self) {
         loop {
             let gathered = self.shared.gathered.notified();

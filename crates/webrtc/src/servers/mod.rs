@@ -19,7 +19,7 @@ use relay::Relay;
 /// The most STUN and TURN servers that are used; further ones of a configuration are ignored.
 pub const MAX_ICE_SERVERS: usize = 4;
 /// Gathering ends after this time, whether all servers have answered or not.
-pub const GATHER_LIMIT: Duration = Duration::from_secs(5);
+pub const GATHER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server of which an agent gets further addresses.
 #[derive(Clone, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl Servers {
         }
         let is_complete = self.reflexive.iter().all(|it| it.mapped().is_some())
             && self.relays.iter().all(|it| it.address().is_some() || it.has_failed());
-        let is_late = self.begun_at.is_some_and(|at| at + GATHER_LIMIT <= now);
+        let is_late = self.begun_at.is_some_and(|at| at + GATHER_TIMEOUT <= now);
         if self.begun_at.is_some() && (is_complete || is_late) {
             self.is_gathering = false;
         }
@@ -202,7 +202,7 @@ impl Servers {
         let Some(begun_at) = self.begun_at else {
             return (!self.configured.is_empty()).then_some(Instant::ZERO);
         };
-        let late = self.is_gathering.then_some(begun_at + GATHER_LIMIT);
+        let late = self.is_gathering.then_some(begun_at + GATHER_TIMEOUT);
         let reflexive = self.reflexive.iter().map(Reflexive::poll_timeout);
         reflexive.chain(self.relays.iter().map(Relay::poll_timeout)).chain(late).min()
     }
