@@ -326,7 +326,14 @@ impl<P> Outstanding<P> {
     pub(crate) fn skip(&mut self, payload: P) -> u64 {
         let unit = self.next_unit();
         let packet = self.packets.next_number();
-        let nothing = NewUnit { bytes: 0, user_bytes: 0, group: 0, is_probe: false, due: None };
+        let nothing = NewUnit {
+            bytes: 0,
+            user_bytes: 0,
+            group: 0,
+            is_probe: false,
+            is_ordered: false,
+            due: None,
+        };
         let skipped = Unit::new(payload, nothing, 0, packet);
         self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
         unit

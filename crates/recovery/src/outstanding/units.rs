@@ -46,6 +46,8 @@ pub struct NewUnit {
     /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx
     /// retransmits it.
     pub is_probe: bool,
+    /// Whether data sent later waits for it at the receiver.
+    pub is_ordered: bool,
     /// When it must arrive; `None` for the deadline of its group, if that has one.
     pub due: Option<Due>,
 }

@@ -307,7 +307,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     /// Acknowledges `unit`, and counts it if that is new. `skipped_at`: when a FORWARD-TSN asked the peer to
     /// skip it.
     fn take_unit(&mut self, unit: u64, skipped_at: Option<Instant>) {
-        let LossRecovery { state, loss, probe, spurious, .. } = &mut *self.recovery;
+        let LossRecovery { state, loss, probe, spurious, plan, .. } = &mut *self.recovery;
         let Some(acked) = state.outstanding.acknowledge(unit) else {
             return self.take_abandoned(unit, skipped_at);
         };
@@ -321,10 +321,16 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
                 loss.tolerance.on_not_lost(acked.last.path);
             }
         }
+        if plan.is_any() {
+            let repeats = state.outstanding.repeats_mut(unit);
+            let is_reported = repeats.is_some_and(|repeats| repeats.is_reported());
+            let rtt = probe.round_trip(state, acked.last.path, acked.group);
+            plan.on_acked(self.now, unit, is_reported, rtt);
+        }
+        probe.on_acked(self.now, &acked, state);
         if acked.is_copied {
             self.copied.extend(AckedCopied::of(&acked, state));
         }
-        probe.on_acked(self.now, &acked, state);
         self.late.extend(loss.on_acked(self.now, &acked, &self.range, state));
 
         self.range.highest_newly_acked = self.range.highest_newly_acked.max(Some(unit));
@@ -540,9 +546,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
 
     fn on_repaired(&mut self, acked: &AckedCopied) {
         let AckedCopied { unit, first, .. } = *acked;
-        let LossRecovery { state, loss, spurious, plan, .. } = &mut *self.recovery;
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         state.statistics.packets_repaired += 1;
-        plan.on_repaired();
         let (packet, cause) = (first.packet.0, SendCause::Redundant);
         self.tracer.emit(|| TraceEvent::PacketLost { packet, cause });
         if state.groups.config(first.group).loss_hiding {
@@ -700,7 +705,6 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         if let Some((path, rtt)) = round_trip {
             self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
         }
-        self.recovery.plan.on_spurious();
         let packet = explained.packet.0;
         self.tracer.emit(|| TraceEvent::PacketSpurious { packet });
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;

@@ -65,7 +65,7 @@ impl Copying {
 
     /// Copies that are due may be sent; how many the budget denied.
     fn ready(&mut self, now: Instant) -> u64 {
-        let denied = self.redundancy.ready_copies(now, 0, &self.state);
+        let denied = self.redundancy.ready_copies(now, 0, &self.state, &Planner::default());
         self.redundancy.renew(0);
         denied
     }
