@@ -237,9 +237,12 @@ impl<P> State<P> {
 
 /// Windows and recoveries.
 impl<P> State<P> {
-    /// Whether the window of `path` is larger than the data in flight.
+    /// Whether the window of `path` is larger than the data in flight: by a packet like those in flight. (TCP sends
+    /// another one only if there is room for a full one, so that one small packet stops a window of one packet.)
     pub(crate) fn has_window_for(&self, path: u8) -> bool {
-        self.paths[path].window.has_room(self.outstanding.flight(path).bytes)
+        let (flight, window) = (self.outstanding.flight(path), &self.paths[path].window);
+        let mean = flight.bytes.checked_div(flight.packets.into()).unwrap_or_default();
+        window.has_room(flight.bytes) || flight.bytes + mean <= window.cwnd()
     }
 
     /// Whether the window of `path` has room for a packet, if `departed` bytes in flight do not count.

@@ -69,6 +69,10 @@ const SILENT_PACE: Duration = Duration::from_millis(100);
 /// silent path are [`LONG_SILENT_PACE`] apart.
 const LONG_SILENCE: Duration = Duration::from_millis(10_500);
 const LONG_SILENT_PACE: Duration = Duration::from_secs(1);
+/// How long most receivers delay an ACK at most.
+const DELAYED_ACK: Duration = Duration::from_millis(200);
+/// The resolution of the timer of delayed ACKs.
+const TIMER_TICK: Duration = Duration::from_millis(10);
 /// The timeout of a probe of a silent path exceeds the mean round trip by this at most.
 const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 
@@ -118,8 +122,8 @@ struct PathProbe {
     /// path is silent.
     was_thin: bool,
     ack: Answered,
-    /// The round trip time of the handshake, the only packet that is certainly answered at once if the
-    /// receiver delays ACKs.
+    /// The time from the latest transmission of the handshake's packet to its answer: the only one that certainly comes
+    /// at once if the receiver delays ACKs.
     setup_rtt: Option<Duration>,
 }
 
@@ -230,8 +234,8 @@ impl ProbeTimer {
         }
     }
 
-    /// Records the round trip time of the handshake over `path`. It is kept apart from the samples, which are
-    /// made of data alone: a handshake packet is answered at once, data only after the delay of delayed ACKs.
+    /// Records the time from the latest transmission of the handshake's packet over `path` to its answer. It is kept
+    /// apart from the samples, which are made of data alone: data is answered only after the delay of delayed ACKs.
     pub(crate) fn on_setup_rtt(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.setup_rtt = Some(rtt);
@@ -256,7 +260,7 @@ impl ProbeTimer {
             0 => Duration::ZERO,
             rounds => MOST_PACE.min(LEAST_PACE * (1 << rounds.min(STEADY_ROUNDS))),
         };
-        Some((probe.samples.timeout(timer, round)? * (1 << doublings)).max(pace))
+        Some((probe.timeout(timer, round)? * (1 << doublings)).max(pace))
     }
 
     fn timeout_of<P>(
@@ -282,7 +286,7 @@ impl ProbeTimer {
     pub(crate) fn least_t3<P>(&self, state: &State<P>, path: u8) -> Option<Duration> {
         let probe = self.paths.get(path)?;
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
-        probe.samples.timeout(timer, Round::First).map(|timeout| 2 * timeout)
+        probe.timeout(timer, Round::First).map(|timeout| 2 * timeout)
     }
 
     /// Whether only this timer and T3-rtx may declare a packet with units of these `groups` over `path` lost
@@ -315,7 +319,7 @@ impl ProbeTimer {
             return None;
         }
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
-        let timeout = probe.samples.timeout(timer, Round::First)?;
+        let timeout = probe.timeout(timer, Round::First)?;
         Some(probe.last_ack_at + timer.silence.max(MIN_SILENT_TIMEOUTS * timeout))
     }
 
@@ -332,8 +336,8 @@ impl ProbeTimer {
     fn silent_pace<P>(&self, now: Instant, path: u8, state: &State<P>) -> Duration {
         let Some(probe) = self.paths.get(path) else { return LONG_SILENT_PACE };
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref();
-        let timeout = timer.and_then(|timer| probe.samples.timeout(timer, Round::First));
-        let timeout = timeout.unwrap_or_default().min(probe.samples.mean() + MOST_SILENT_MARGIN);
+        let timeout = timer.and_then(|timer| probe.timeout(timer, Round::First));
+        let timeout = timeout.unwrap_or_default().min(probe.mean() + MOST_SILENT_MARGIN);
         if now - probe.last_ack_at >= LONG_SILENCE {
             return timeout.max(LONG_SILENT_PACE);
         }
@@ -723,6 +727,22 @@ impl PathProbe {
         if is_delayed && (oldest < newest || !is_alone) {
             self.samples.on_sample(now - oldest);
         }
+    }
+
+    /// The timeout of a transmission of `round`. Before the first sample it is that of a new TCP connection (RFC 6298
+    /// §2.2), with room for a delayed ACK; the handshake's RTT alone does not show whether ACKs are delayed.
+    fn timeout(&self, timer: &ProbeConfig, round: Round) -> Option<Duration> {
+        let by_setup = || self.setup_rtt.map(|rtt| (3 * rtt).max(rtt + DELAYED_ACK) + TIMER_TICK);
+        self.samples.timeout(timer, round).or_else(by_setup)
+    }
+
+    /// The mean round trip as far as it is known; zero if it is not.
+    fn mean(&self) -> Duration {
+        self.samples
+            .shortest()
+            .and(Some(self.samples.mean()))
+            .or(self.setup_rtt)
+            .unwrap_or_default()
     }
 
     /// A lower bound of the round trip time. If all samples may contain the ACK delay, it is taken from that

@@ -371,12 +371,18 @@ fn a_spurious_probe_is_a_missed_ack_unless_the_ack_came_for_the_first() {
     );
 }
 
+/// It sets the first timeouts, three round trips (RFC 6298 §2.2), but at least 200 ms for the ACK delay.
 #[test]
 fn the_setup_makes_no_sample() {
+    for (rtt, timeout) in [(100, 310), (20, 230), (150, 460)] {
+        let mut p = Probing::new(TIMED);
+        p.probe.on_setup_rtt(0, MS(rtt));
+        p.send(AT(0), SMALL);
+        assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (Some(AT(timeout)), None));
+    }
     let mut p = Probing::new(TIMED);
-    p.probe.on_setup_rtt(0, MS(100));
     p.send(AT(0), SMALL);
-    assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
+    assert_eq!(p.deadline(), None);
 }
 
 /// The samples are forgotten, and packets in flight are watched on.

@@ -1,6 +1,7 @@
 //! Paths that are added, fail, recover, are removed, or take another route (RFC 9260 §8, RFC 7829, RFC 5061).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, Tracer};
@@ -57,6 +58,9 @@ pub enum SetupEvent {
         packet: u32,
         /// Whether a packet of the handshake was sent more than once.
         was_repeated: bool,
+        /// The time from its latest transmission to the answer, if known: until data is acknowledged, the probe timer
+        /// takes it for the round trip. It is too short if the answer was to an earlier transmission.
+        answered_after: Option<Duration>,
     },
     /// The handshake timed out: data sent with it is lost, and the timeout doubles.
     TimedOut,
@@ -190,7 +194,10 @@ impl<P> LossRecovery<P> {
     /// Called when the handshake over `path` is done, timed out, or begins again.
     pub fn on_setup(&mut self, now: Instant, path: u8, event: SetupEvent, tracer: &mut Tracer<'_>) {
         match event {
-            SetupEvent::Done { packet, was_repeated } => {
+            SetupEvent::Done { packet, was_repeated, answered_after } => {
+                if let Some(rtt) = answered_after {
+                    self.probe.on_setup_rtt(path, rtt);
+                }
                 let config = Arc::clone(&self.state.config);
                 let p = &mut self.state.paths[path];
                 p.window = CongestionWindow::new(&config, packet);

@@ -67,11 +67,9 @@ pub struct PathFigures {
 pub enum RttSource {
     /// By a HEARTBEAT or the like, which is answered at once.
     Heartbeat,
-    /// By the handshake, which is answered at once, while data may be answered after the ACK delay: no sample
-    /// for the probe timer.
-    Setup,
-    /// By a timestamp (RFC 7323). The sample may be too long, because a later ACK may have replaced a lost
-    /// one: it is used for the retransmission timeout only.
+    /// By TCP's handshake, which is answered at once, while data may be answered after the ACK delay; or by a timestamp
+    /// (RFC 7323), and the sample may be too long, because a later ACK may have replaced a lost one. It is used for the
+    /// retransmission timeout only.
     Timestamp,
 }
 
@@ -281,7 +279,6 @@ impl<P> LossRecovery<P> {
                 self.probe.on_rtt(path, rtt);
                 self.state.note_queueing(now, path, rtt);
             }
-            RttSource::Setup => self.probe.on_setup_rtt(path, rtt),
             RttSource::Timestamp => {}
         }
         self.take_round_trip(now, path, rtt, tracer);

@@ -252,8 +252,8 @@ impl Run {
     fn measure(&mut self) {
         let path = self.any_path();
         let rtt = std::time::Duration::from_millis(1 + self.rng.below(400));
-        let sources = [RttSource::Heartbeat, RttSource::Setup, RttSource::Timestamp];
-        let source = sources[self.rng.below(3) as usize];
+        let sources = [RttSource::Heartbeat, RttSource::Timestamp];
+        let source = sources[self.rng.below(2) as usize];
         let (recovery, now) = (&mut self.s.recovery, self.s.now);
         recovery.on_rtt_sample(now, path, rtt, source, &mut Tracer::off());
         let unit = self.any_unit();
@@ -271,7 +271,11 @@ impl Run {
                 let events = [
                     SetupEvent::TimedOut,
                     SetupEvent::Restarted,
-                    SetupEvent::Done { packet: FULL, was_repeated: true },
+                    SetupEvent::Done {
+                        packet: FULL,
+                        was_repeated: true,
+                        answered_after: Some(std::time::Duration::from_millis(100)),
+                    },
                 ];
                 let event = events[self.rng.below(3) as usize];
                 self.s.recovery.on_setup(self.s.now, path, event, &mut Tracer::off());

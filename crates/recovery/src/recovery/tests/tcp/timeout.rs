@@ -107,7 +107,7 @@ fn a_repeated_setup_leaves_one_packet_and_three_seconds() {
     s.recovery.on_t3_event(s.now, 0, crate::T3Event::Unanswered);
     assert_eq!(s.rto_ms(), 2000);
     let done = |s: &mut Sender, packet, was_repeated| {
-        let event = SetupEvent::Done { packet, was_repeated };
+        let event = SetupEvent::Done { packet, was_repeated, answered_after: None };
         s.recovery.on_setup(s.now, 0, event, &mut Tracer::off());
     };
     done(&mut s, 500, true);
