@@ -143,12 +143,6 @@ impl Repeats {
         self.is_reported
     }
 
-    /// When the transmission before the first redundant copy was sent, if that copy was sent in a packet of its own,
-    /// and the number of that packet.
-    pub(crate) fn copied_alone(&self) -> Option<(FirstSent, PacketNumber)> {
-        self.first_copy.and_then(|copy| Some((copy.alone?, copy.packet)))
-    }
-
     /// The number of bundled copies since the unit was last sent in a packet of its own, and when the latest
     /// was sent.
     pub(crate) fn standing_copies(&self) -> (u8, Option<Instant>) {

@@ -188,15 +188,16 @@ impl Planner {
         }
     }
 
-    /// `unit` is acknowledged for the first time; `is_reported`: a duplicate of it, too.
+    /// `unit` is acknowledged for the first time; `is_reported`: a duplicate of it, too. Returns when it was sent if it was sent again, and the
+    /// ACK came before that could be answered.
     pub(crate) fn on_acked(
         &mut self,
         now: Instant,
         unit: u64,
         is_reported: bool,
         rtt: Option<RoundTrip>,
-    ) {
-        self.0.iter_mut().for_each(|plans| plans.on_acked(now, unit, is_reported, rtt));
+    ) -> Option<Instant> {
+        self.0.as_mut()?.on_acked(now, unit, is_reported, rtt)
     }
 
     /// Everything up to `cumulative` is acknowledged.
@@ -292,9 +293,15 @@ impl Plans {
         self.units.get_mut(place)
     }
 
-    fn on_acked(&mut self, now: Instant, unit: u64, is_reported: bool, rtt: Option<RoundTrip>) {
+    fn on_acked(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        is_reported: bool,
+        rtt: Option<RoundTrip>,
+    ) -> Option<Instant> {
         let of_silent = self.lost_if_silent();
-        let Some(&Planned { sent_at, again_at, .. }) = self.planned(unit) else { return };
+        let &Planned { sent_at, again_at, .. } = self.planned(unit)?;
         let is_of_first = |rtt: RoundTrip, again: Instant| now - again < rtt.least;
         let is_in_time = |rtt: RoundTrip, again: Instant| now - again <= rtt.timeout;
         let outcome = match (again_at, rtt) {
@@ -303,19 +310,18 @@ impl Plans {
                 Outcome::Unknown
             }
             (Some(again), Some(rtt)) if is_of_first(rtt, again) => Outcome::Known(0.0),
-            (Some(_), _) if is_reported => {
-                self.note_silent(0.0);
-                Outcome::Known(0.0)
-            }
             (Some(again), Some(rtt)) if is_in_time(rtt, again) => {
-                self.note_silent(1.0);
-                Outcome::Known(1.0)
+                let is_lost = f64::from(u8::from(!is_reported));
+                self.note_silent(is_lost);
+                Outcome::Known(is_lost)
             }
+            // A duplicate may be one of two copies.
             (Some(_), _) => Outcome::Known(of_silent),
         };
         if let Some(planned) = self.planned_mut(unit) {
             planned.outcome = outcome;
         }
+        again_at.zip(rtt).and_then(|(again, rtt)| is_of_first(rtt, again).then_some(sent_at))
     }
 
     /// Whether a unit was lost that had no ACK of its own.

@@ -557,8 +557,15 @@ impl ProbeTimer {
 
 /// ACKs.
 impl ProbeTimer {
-    /// Called when a unit is acknowledged for the first time.
-    pub(crate) fn on_acked<P>(&mut self, now: Instant, acked: &AckedUnit, state: &mut State<P>) {
+    /// Called when a unit is acknowledged for the first time. `before_copies`: when it was sent, if the ACK came before its copies
+    /// could be answered.
+    pub(crate) fn on_acked<P>(
+        &mut self,
+        now: Instant,
+        acked: &AckedUnit,
+        before_copies: Option<Instant>,
+        state: &mut State<P>,
+    ) {
         let path = acked.last.path;
         if state.groups.probed() & (1 << acked.group) == 0 {
             return;
@@ -577,14 +584,9 @@ impl ProbeTimer {
             probe.samples.on_first_awaited(false);
         }
         let certain = match (is_first, acked.is_copied) {
+            _ if before_copies.is_some() => before_copies,
             (true, false) => acked.sent_at,
             (true, true) => None,
-            (false, true) => probe.too_short().and_then(|shortest| {
-                let (first, copy) =
-                    state.outstanding.unit(acked.unit)?.repeats()?.copied_alone()?;
-                let copied_at = state.outstanding.packets().sent_at(copy)?;
-                first.sent_at.filter(|_| first.path == path && now - copied_at < shortest)
-            }),
             // It was acknowledged sooner than anything is: that was the transmission before.
             (false, _) => probe.too_short().and_then(|shortest| {
                 let repeats = state.outstanding.repeats_mut(acked.unit)?;

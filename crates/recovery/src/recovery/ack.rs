@@ -321,13 +321,15 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
                 loss.tolerance.on_not_lost(acked.last.path);
             }
         }
+        let mut before_copies = None;
         if plan.is_any() {
             let repeats = state.outstanding.repeats_mut(unit);
             let is_reported = repeats.is_some_and(|repeats| repeats.is_reported());
             let rtt = probe.round_trip(state, acked.last.path, acked.group);
-            plan.on_acked(self.now, unit, is_reported, rtt);
+            before_copies = plan.on_acked(self.now, unit, is_reported, rtt);
+            before_copies = before_copies.filter(|_| !acked.is_on_several_paths);
         }
-        probe.on_acked(self.now, &acked, state);
+        probe.on_acked(self.now, &acked, before_copies, state);
         if acked.is_copied {
             self.copied.extend(AckedCopied::of(&acked, state));
         }
