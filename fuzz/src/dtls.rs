@@ -26,7 +26,7 @@ const SCTP_PORT: u16 = 5000;
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
-/// What happens to the next datagram on its way to each side.
+/// The fate of the next datagram in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
     /// It arrives.
@@ -185,7 +185,7 @@ impl DtlsExchange {
             captured: VecDeque::new(),
         };
         let client = &mut exchange.sides[CLIENT];
-        client.endpoint.secure(exchange.now, client.address);
+        client.endpoint.begin_handshake(exchange.now, client.address);
         exchange.settle();
         if is_connected {
             for _ in 0..MOST_TIMEOUTS {

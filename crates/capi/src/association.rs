@@ -64,7 +64,7 @@ pub unsafe extern "C" fn rexmit_send(
     unsafe {
         call(endpoint, now, |endpoint, now| {
             let delivery = deref(delivery, "the delivery")?;
-            let payload = gather(buffers, count, endpoint.association.max_message_bytes)?;
+            let payload = gather(buffers, count, endpoint.association.messages.max_bytes)?;
             let id = AssociationId::from_bits(association);
             let accepted = endpoint.sctp.send(now, id, delivery.message(payload)?)?;
             if message.is_null() { Ok(()) } else { store(message, accepted.0, "the number") }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-/// Whether the tools are there; says which one is not.
+/// Whether the tools are installed; prints the missing one.
 fn has(tools: &[&str]) -> bool {
     let is_missing = |tool: &&&str| {
         let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output();
@@ -21,7 +21,7 @@ fn has(tools: &[&str]) -> bool {
         .is_none()
 }
 
-/// What every test needs.
+/// The parts that every test needs.
 const C: [&str; 2] = ["cc", "pkg-config"];
 
 /// The library, installed into a directory of its own.
@@ -46,7 +46,7 @@ impl Installed {
         Self { prefix }
     }
 
-    /// What pkg-config says.
+    /// The output of pkg-config.
     fn flags(&self, asked: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.prefix.path().join("lib/pkgconfig"));
@@ -85,7 +85,7 @@ impl Installed {
         command
     }
 
-    /// The same under valgrind, which fails it for a wrong access, and for memory that is not freed.
+    /// The same under valgrind, which reports invalid accesses and leaks.
     fn checked(&self, program: &Path) -> Command {
         if !has(&["valgrind"]) {
             return self.command(program);
@@ -112,7 +112,7 @@ fn archive() -> PathBuf {
     paths.filter(is_archive).max_by_key(modified).expect("librexmit_c.a beside the test")
 }
 
-/// A process that does not outlive the test.
+/// A process that is killed at the end of the test.
 struct Killed(Child);
 
 impl Drop for Killed {

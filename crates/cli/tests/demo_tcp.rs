@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-/// What says that no devices or namespaces are to be had here.
+/// The error text of a machine that grants no devices or namespaces.
 const NOT_PERMITTED: [&str; 4] =
     ["/dev/net/tun", "needs CAP_", "user namespace is refused", "/proc/sys writable"];
 
@@ -47,7 +47,7 @@ fn every_profile_delivers_every_message_to_the_kernel() {
 }
 
 #[test]
-fn what_cannot_be_is_said_in_a_line() {
+fn impossible_arguments_are_reported_in_one_line() {
     for (arguments, advice) in [
         (&["--profile", "rfc9260", "--json"][..], "is a profile of SCTP: leave out --tcp"),
         (&["--unordered"], "cannot be used with"),

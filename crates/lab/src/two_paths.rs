@@ -42,7 +42,7 @@ const ADDRESSES: [[IpAddr; 2]; 2] = [
 ];
 const PORT: u16 = 5000;
 /// Time limit for delivering outstanding data at the end.
-const PATIENCE: Duration = Duration::from_secs(300);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// Interval of the checks whether everything has arrived.
 const STEP: Duration = Duration::from_secs(1);
 /// Bytes of the IP header of each packet.
@@ -164,7 +164,7 @@ impl TwoPaths {
         set_ip_protocols(&mut network, [server, client]);
         let mut counters = Counters::default();
         while network.now() < end
-            || (network.now() < end + PATIENCE && !flow.is_through(network.machine(client)))
+            || (network.now() < end + DRAIN_TIMEOUT && !flow.is_through(network.machine(client)))
         {
             let next = network.now() + STEP;
             network.run_until(next, |_, _| {})?;
@@ -290,7 +290,7 @@ mod tests {
     /// 20.2 s. Without PF it expires at 21.2, 23.2, 27.2, 35.2 and 51.2 s, and each time the next message
     /// is sent over that path: that of 51.2 s waits for 32 s.
     #[test]
-    fn each_way_stalls_as_long_as_its_rules_say() {
+    fn each_failover_rule_stalls_for_its_computed_time() {
         let comparison = compared();
         let longest = |name: &str| {
             let run = comparison.runs.iter().find(|run| run.profile == name).unwrap();

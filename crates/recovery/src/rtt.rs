@@ -188,7 +188,7 @@ impl RttEstimator {
 }
 
 /// `old · (1 − 1/n) + new / n`, in nanoseconds.
-fn blend(old: Duration, new: Duration, n: u32) -> Duration {
+pub(crate) fn blend(old: Duration, new: Duration, n: u32) -> Duration {
     old - old / n + new / n
 }
 

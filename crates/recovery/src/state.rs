@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_core::trace::{TraceEvent, Tracer};
 
 use crate::fast_recovery::FastRecovery;
 use crate::outstanding::{LostUnit, Moved, Outstanding, Unit};
@@ -86,6 +87,24 @@ impl<P> State<P> {
     pub(crate) fn thinness(&self, group: u8) -> Thinness {
         let told = self.groups.config(group).test.explain(&self.thin_inputs(group));
         Thinness { is_thin: told.is_thin && self.has_small_segments(group), ..told }
+    }
+
+    /// Counts and traces groups that became thin or thick.
+    #[inline]
+    pub(crate) fn trace_thinness(&mut self, tracer: &mut Tracer<'_>) {
+        let in_flight = self.outstanding.packets().packets_of(0);
+        if self.groups.is_known_thick(in_flight) {
+            return;
+        }
+        for group in 0..self.groups.count() {
+            let is_thin = self.is_thin(group);
+            let Some(is_change) = self.groups.note(group, is_thin) else { continue };
+            self.statistics.thin_changes += u64::from(is_change);
+            tracer.emit(|| {
+                let Thinness { is_thin, in_flight, loss_rate, bound } = self.thinness(group);
+                TraceEvent::Thin { group, is_thin, in_flight, loss_rate, bound }
+            });
+        }
     }
 
     /// Whether `group` counts as one stream beside others (`by_stream`), which have at least as many packets
@@ -288,9 +307,18 @@ impl<P> State<P> {
         self.retransmit_now(path);
     }
 
+    /// Traces the window of `path`, which has changed.
+    pub(crate) fn trace_window(&self, path: u8, tracer: &mut Tracer<'_>) {
+        tracer.emit(|| {
+            let window = &self.paths[path].window;
+            let flight = self.outstanding.flight(path).bytes;
+            TraceEvent::Window { path, cwnd: window.cwnd(), ssthresh: window.ssthresh(), flight }
+        });
+    }
+
     /// Updates the share of each path in the rate of all paths in use, for coupled windows.
     pub(crate) fn couple_windows(&mut self) {
-        if self.config.sctp.cmt.coupling != Coupling::None && self.uses_all_paths() {
+        if self.uses_all_paths() && self.config.sctp.cmt.coupling != Coupling::None {
             self.paths.couple_windows();
         }
     }

@@ -1,4 +1,4 @@
-//! Whose engine a program takes for its own.
+//! Which engines a program accepts: those of its own user, and root's.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use rexmit_sockets::client;
 
-/// Takes the name of an engine, and answers as one that has registered a program.
+/// A program that binds the name of an engine and answers registrations.
 const IMPOSTOR: &str = "
 import socket, struct, sys
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)

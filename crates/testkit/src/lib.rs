@@ -1,5 +1,5 @@
-//! What the tests of the protocols share: packet scripts for one endpoint, and a thin stream between two
-//! endpoints of which certain packets are lost; and what a test says that cannot run here. It knows no protocol.
+//! Shared by the tests of the protocols: packet scripts for one endpoint, a thin stream between two endpoints of which
+//! certain packets are lost, and the note of a test that cannot run here. It knows no protocol.
 
 mod not_run;
 mod script;

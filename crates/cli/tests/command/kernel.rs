@@ -1,4 +1,4 @@
-//! Runs inside a kernel in virtual time. Where `scripts/kernel-host` has built none, only what is said then is tested.
+//! Runs inside a kernel in virtual time. Without a kernel (`scripts/kernel-host`) only the error message is tested.
 
 use serde_json::{Value, json};
 

@@ -32,7 +32,7 @@ fn keep(stream: &TcpStream, reported: impl Fn(usize)) -> (Vec<usize>, bool) {
     }
 }
 
-/// Sends records, some ahead of their acknowledgements, until the connection ends; how many were
+/// Sends records, some ahead of their acknowledgements, until the connection ends. Returns how many were
 /// acknowledged, and whether the end looked orderly.
 fn send(stream: &TcpStream, reported: impl Fn(usize)) -> (usize, bool) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
@@ -108,7 +108,7 @@ fn the_proxy_is_killed() {
 }
 
 #[test]
-fn the_next_start_takes_over_what_a_killed_proxy_left() {
+fn the_next_start_cleans_up_after_a_killed_proxy() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let before = place.look();
     let echo = place.echo();
@@ -170,7 +170,7 @@ fn a_side_of_an_exchange() {
     }
 }
 
-/// The numbers that a process reported behind `word`.
+/// The numbers that a process reported after `word`.
 fn reported(said: &str, word: &str) -> Vec<usize> {
     let numbers = said.lines().filter_map(|line| line.strip_prefix(word)?.strip_suffix('.'));
     numbers.map(|number| number.trim().parse().expect("a number")).collect()

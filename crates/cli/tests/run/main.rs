@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
 
-/// The library, built as these tests were: cargo builds none that nothing links.
+/// Builds the preloaded library with the profile of these tests, because cargo does not build it for them.
 fn library() -> &'static PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -61,7 +61,7 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// It ends with its last program, and frees everything.
+    /// Checks that the engine ends with its last program, and removes its files.
     #[expect(clippy::disallowed_methods, reason = "waits for another process")]
     fn drop(&mut self) {
         let port = self.0.parse().unwrap_or(0);
@@ -90,7 +90,7 @@ fn script() -> String {
     format!("{}/tests/run/sockets.py", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether the program is installed; otherwise the test says what to install.
+/// Whether the program is installed; otherwise prints what to install.
 fn is_there(program: &str, package: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
     let found = found.is_ok_and(|output| output.status.success());
@@ -155,7 +155,7 @@ fn a_one_to_many_socket_serves_several_associations() {
 }
 
 #[test]
-fn a_peer_is_told_when_a_program_is_killed() {
+fn the_peer_is_notified_when_a_program_is_killed() {
     let engine = Engine::new();
     let mut server = engine.command(&["python3", &script(), "serve"]);
     let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));

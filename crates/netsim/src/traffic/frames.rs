@@ -38,7 +38,7 @@ pub struct CapturedFrame {
     pub interface: u32,
     /// Its direction, seen from the interface, if the file has it.
     pub way: Option<Way>,
-    /// Whether a comment says that an emulated link lost it.
+    /// Whether a comment marks it as lost on an emulated link.
     pub is_lost: bool,
     /// Its headers.
     pub packet: TransportPacket,
@@ -55,7 +55,7 @@ pub fn read_capture(
     let file = path.display().to_string();
     let bytes = input::read_file(path)?;
     if !is_capture(&bytes) {
-        return Err(TraceError::NoCapture(file));
+        return Err(TraceError::NotACapture(file));
     }
     read(&file, &bytes, &mut on_frame)
 }

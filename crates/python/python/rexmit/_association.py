@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Optional, Union
 
 from ._config import AnyScheduling
 from ._errors import BufferFullError, ClosedError, ConnectError, HandshakeError, InternalError
-from ._events import Address, Closed, Connected, Event, Message, Missed, Readable, Writable
+from ._events import Address, Closed, Connected, Event, EventsDropped, Message, Readable, Writable
 from ._statistics import Statistics
 
 if TYPE_CHECKING:
@@ -299,12 +299,12 @@ class Association:
     async def next_event(self) -> Optional[Event]:
         """The next event that is no message; ``None`` after `Closed`.
 
-        At most 256 events are kept; a `Missed` stands for the oldest ones that were dropped.
+        At most 256 events are kept; an `EventsDropped` stands for the oldest ones that were dropped.
         """
         while True:
             if self._missed:
                 missed, self._missed = self._missed, 0
-                return Missed(missed)
+                return EventsDropped(missed)
             if self._events:
                 return self._events.popleft()
             if self._closed is not None:

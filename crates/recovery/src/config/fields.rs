@@ -343,6 +343,9 @@ mod tests {
             ("sctp.setup_by_rtt", "on"),
         ];
         assert_eq!(differing("rfc9260", "interactive"), want(&interactive));
+        let bundling =
+            [("thin.max_bundle_packets", "255"), ("thin.copy_budget.bytes_percent", "112")];
+        assert_eq!(differing("interactive", "interactive-bundling"), want(&bundling));
         let redundant = [
             ("thin.max_bundle_packets", "255"),
             ("thin.delayed_copies.of_retransmissions", "1"),

@@ -483,7 +483,7 @@ mod tests {
         assert_eq!((evidence.threshold, evidence.extent()), (3, 0));
     }
 
-    /// What needs two or more, against losses.
+    /// Evidence for a threshold of two or more, against losses.
     #[test]
     fn a_thin_stream_waits_for_what_is_often_needed() {
         let mut evidence = with(&[2; 10]);

@@ -40,7 +40,7 @@ pub(crate) struct Repeat {
     pub(crate) packet: PacketNumber,
     pub(super) sent_at: Instant,
     pub(crate) cause: SendCause,
-    pub(super) is_bundled: bool,
+    pub(crate) is_bundled: bool,
     /// The recovery episode that it belongs to, unless that is forgotten.
     pub(crate) episode: Option<EpisodeId>,
     /// The reordering threshold that would have waited for the unit; zero before that is known.

@@ -327,7 +327,7 @@ pub enum PathState {
     Removed,
 }
 
-/// How many errors in a row make a path fail.
+/// The number of consecutive errors that make a path fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FailureLimits {
     /// PotentiallyFailed.Max.Retrans (RFC 7829 §3.2); `None` disables the state.

@@ -3,7 +3,7 @@
 //! A drop-tail queue that a greedy sender keeps filled delays all packets about equally, while jitter delays
 //! each packet differently. The queueing delay is therefore estimated as the mean round trip, minus the
 //! shortest recent one, minus what jitter explains. Jitter is measured by the differences between round
-//! trips: independent delays differ over one step as much as over two, while a queue, which grows and drains,
+//! trips: independent delays differ over one step by the same amount as over two, while a queue, which grows and drains,
 //! differs more over two. A queue that stood for minutes is not detected, as by any delay-based sender, nor
 //! is one so short that it fills and drains between two of our packets; the loss rate shows these.
 
@@ -23,7 +23,7 @@ const JITTER_WEIGHT: u32 = 128;
 /// the uncertainty of the estimate.
 const JITTER_DEVIATIONS: f64 = 4.5;
 
-/// What shows a queue on a path.
+/// The indications of a queue on a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueSigns {
     pub(crate) delay: QueueingDelay,

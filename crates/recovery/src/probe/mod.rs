@@ -623,6 +623,12 @@ impl ProbeTimer {
         shortest.is_some_and(|shortest| now - sent < shortest)
     }
 
+    /// Called when the ACK reports duplicates: it answers one of them, and may be much later than those of what it acknowledges,
+    /// which were lost. It is no sample.
+    pub(crate) fn on_answer_to_duplicate(&mut self, path: u8) {
+        self.paths.get_mut(path).into_iter().for_each(|probe| probe.ack.certain = None);
+    }
+
     /// Called when a packet was retransmitted although its ACK was on the way; `rtt` is what it took.
     pub(crate) fn on_late_ack(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path)

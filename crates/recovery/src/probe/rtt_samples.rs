@@ -24,6 +24,7 @@
 use std::time::Duration;
 
 use super::config::ProbeConfig;
+use crate::rtt::blend;
 
 /// Samples that are remembered.
 const REMEMBERED: usize = 256;
@@ -230,11 +231,6 @@ impl RttSamples {
         let below = self.mean.saturating_sub(shortest);
         Some(shortest.saturating_sub(below).max(shortest / 2))
     }
-}
-
-/// `old · (1 − 1/n) + new / n`.
-fn blend(old: Duration, new: Duration, n: u32) -> Duration {
-    old - old / n + new / n
 }
 
 #[cfg(test)]

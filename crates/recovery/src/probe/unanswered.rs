@@ -1,4 +1,4 @@
-//! The answers to all connections of an endpoint, seen together: losses are independent, late answers are not.
+//! The ACKs of all connections of an endpoint, seen together: losses are independent, late ACKs are not.
 //!
 //! A packet is unanswered when its probe timer has expired and nothing was acknowledged since. Where losses are the
 //! reason, most connections still have their answers in time. Where most are unanswered at once, the peers or this host have

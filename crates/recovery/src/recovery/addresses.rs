@@ -150,7 +150,7 @@ impl<P> LossRecovery<P> {
         self.loss.stop_timer(path);
         self.spurious.cancel(path);
         self.state.settle_gates();
-        self.watch_thinness(tracer);
+        self.state.trace_thinness(tracer);
     }
 
     /// Resets the measurements of `path`, whose packets take another route from now on.

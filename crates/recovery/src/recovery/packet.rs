@@ -341,8 +341,8 @@ impl OpenPacket {
         (unit, wants_ack)
     }
 
-    /// The probability with which the deadline of its new data can be met, if it is less than was asked for, and was not for
-    /// what was sent before: once.
+    /// The probability with which the deadline of its new data can be met, if that is less than required. Returned once, for
+    /// the first such data after data whose deadline could be met.
     pub fn take_infeasible<P>(&self, recovery: &mut LossRecovery<P>) -> Option<f64> {
         recovery.plan.take_infeasible().filter(|_| self.has_new())
     }
@@ -592,8 +592,8 @@ impl OpenPacket {
         tracer.emit(|| sent_event(recovery, number));
         self.end_copies(recovery, now, tracer);
         self.count_new(recovery, now);
-        recovery.refresh(self.path);
-        recovery.watch_thinness(tracer);
+        recovery.renew_timers(self.path);
+        recovery.state.trace_thinness(tracer);
         true
     }
 

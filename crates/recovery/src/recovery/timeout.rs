@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
-use super::{LossRecovery, trace_window};
+use super::LossRecovery;
 use crate::RecoveryConfig;
 use crate::RetransmissionDestination;
 use crate::congestion::TimedOut;
-use crate::loss::LossDetector;
+use crate::loss::expired_early;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
 use crate::redundancy::Lack;
@@ -160,13 +160,13 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             if self.recovery.loss.deadline(path) > self.now {
                 continue;
             }
-            if self.recovery.state.config.loss_detection.is_early() {
+            if self.recovery.loss.is_early() {
                 self.retransmit_early(path);
             } else {
                 self.recovery.detect_by_time(self.now, self.tracer);
                 self.recovery.state.settle_gates();
                 self.recovery.state.outstanding.forget_ended();
-                self.recovery.watch_thinness(self.tracer);
+                self.recovery.state.trace_thinness(self.tracer);
             }
         }
     }
@@ -190,10 +190,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         if lost > 0 {
             self.retransmit_expired(path);
         }
-        let LossRecovery { state, probe, redundancy, .. } = &mut *self.recovery;
+        let LossRecovery { state, probe, .. } = &mut *self.recovery;
         probe.renew(path, state);
-        redundancy.renew(path);
-        self.recovery.watch_thinness(self.tracer);
+        self.recovery.state.trace_thinness(self.tracer);
     }
 
     /// Probes `path`, which is silent: everything in flight on it is declared lost, and one packet of that
@@ -292,7 +291,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// Early Fast Retransmit: everything that could have been acknowledged by now is declared lost; no slow
     /// start.
     fn retransmit_early(&mut self, path: u8) {
-        let late = LossDetector::expired_early(self.now, path, &self.recovery.state);
+        let late = expired_early(self.now, path, &self.recovery.state);
         for &packet in &late {
             for number in self.recovery.state.outstanding.in_flight_in(packet) {
                 let unit = self.recovery.state.outstanding.unit(number);
@@ -308,10 +307,10 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             p.window.on_early_retransmit();
             p.gate.may_retransmit_now = true;
             state.settle_gates();
-            trace_window(state, path, self.tracer);
+            state.trace_window(path, self.tracer);
         }
-        self.recovery.loss.arm_early(path, &self.recovery.state);
-        self.recovery.watch_thinness(self.tracer);
+        self.recovery.loss.renew(path, &self.recovery.state);
+        self.recovery.state.trace_thinness(self.tracer);
     }
 
     /// The first path whose T3-rtx is due.
@@ -378,9 +377,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         }
         let moves = self.recovery.state.leave_elsewhere(path);
         self.recovery.on_moves(moves);
-        trace_window(&self.recovery.state, path, self.tracer);
-        self.recovery.refresh(path);
-        self.recovery.watch_thinness(self.tracer);
+        self.recovery.state.trace_window(path, self.tracer);
+        self.recovery.renew_timers(path);
+        self.recovery.state.trace_thinness(self.tracer);
     }
 
     /// Records, before T3-rtx changes anything, whether a lower reordering threshold would have avoided the

@@ -168,7 +168,7 @@ mod tests {
 
     const BUDGET: CopyBudget = CopyBudget::percent(20, 50);
 
-    /// Copies as much as the budget allows while `packets` packets of 100 bytes are sent. Returns the packets
+    /// Sends all copies that the budget allows while `packets` packets of 100 bytes are sent. Returns the packets
     /// and bytes copied.
     fn spend(packets: u32) -> (u64, u64) {
         let (mut spending, mut alone, mut bytes) = (Spending::default(), 0, 0);

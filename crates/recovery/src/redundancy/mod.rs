@@ -75,18 +75,10 @@ impl Redundancy {
         self.delayed = PerPath::default();
     }
 
-    /// When a copy of `path` is due, as of the last renewal; far in the future if none is.
+    /// When the next copy of `path` is due; far in the future if none is.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
-        self.delayed.get(path).map_or(Instant::FAR_FUTURE, |delayed| delayed.deadline)
-    }
-
-    /// Recomputes when the next copy of `path` is due.
-    #[inline]
-    pub(crate) fn renew(&mut self, path: u8) {
-        if let Some(delayed) = self.delayed.get_mut(path) {
-            delayed.deadline = delayed.next();
-        }
+        self.delayed.get(path).map_or(Instant::FAR_FUTURE, DelayedCopies::next)
     }
 }
 

@@ -226,12 +226,6 @@ impl SpuriousDetection {
 
 /// Acknowledgements.
 impl SpuriousDetection {
-    /// Called before an acknowledgement is processed.
-    pub(crate) fn begin_ack(&mut self) {
-        let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
-        paths.for_each(|path| path.has_acked_original = false);
-    }
-
     /// Called when a unit last sent over `path` is acknowledged that was declared lost and waited to be
     /// retransmitted. If it had been sent once, its original has arrived; otherwise the transmission that
     /// arrived is unknown.
@@ -243,13 +237,24 @@ impl SpuriousDetection {
         }
     }
 
-    /// Whether an acknowledgement shows that the latest timeout of `path` was spurious (F-RTO).
-    pub(crate) fn judge_by_f_rto(
+    /// The detector to which an acknowledgement shows that the latest episode of `path` was spurious, if any.
+    pub(crate) fn judge<P>(
         &mut self,
         path: u8,
         ack: &Acknowledged,
-        highest_sent: u64,
-    ) -> bool {
+        state: &State<P>,
+    ) -> Option<Detector> {
+        if self.judge_by_f_rto(path, ack, state.outstanding.next_unit() - 1) {
+            Some(Detector::FRto)
+        } else if self.judge_by_timestamp(path, ack, state) {
+            Some(Detector::Timestamps)
+        } else {
+            self.judge_by_duplicates(path, state).then_some(Detector::Duplicates)
+        }
+    }
+
+    /// Whether an acknowledgement shows that the latest timeout of `path` was spurious (F-RTO).
+    fn judge_by_f_rto(&mut self, path: u8, ack: &Acknowledged, highest_sent: u64) -> bool {
         let Some(path) = self.on_mut(path) else { return false };
         path.f_rto.on_ack(ack, path.has_acked_original, highest_sent)
     }
@@ -257,12 +262,7 @@ impl SpuriousDetection {
     /// Whether the timestamp that an acknowledgement echoes shows that the latest episode of `path` was
     /// spurious (Eifel). A timeout may have declared much lost that is under way; a fast retransmit is decided
     /// only if nothing but the first hole was declared lost.
-    pub(crate) fn judge_by_timestamp<P>(
-        &mut self,
-        path: u8,
-        ack: &Acknowledged,
-        state: &State<P>,
-    ) -> bool {
+    fn judge_by_timestamp<P>(&mut self, path: u8, ack: &Acknowledged, state: &State<P>) -> bool {
         let Some(detectors) = &mut self.0 else { return false };
         let Some((sent_at, tick)) = ack.echo.filter(|_| ack.advanced_to.is_some()) else {
             return false;
@@ -292,6 +292,7 @@ impl SpuriousDetection {
     pub(crate) fn end_ack(&mut self) {
         if let Some(detectors) = &mut self.0 {
             detectors.has_seen_duplicates |= std::mem::take(&mut detectors.has_duplicate);
+            detectors.paths.iter_mut().for_each(|path| path.has_acked_original = false);
         }
     }
 }

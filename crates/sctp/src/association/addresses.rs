@@ -57,7 +57,7 @@ pub(crate) fn is_in_scope(address: IpAddr, peer: IpAddr) -> bool {
     scope(address).is_some_and(|scope_of_it| Some(scope_of_it) >= scope(peer))
 }
 
-/// How many leading bits two addresses have in common; `None` if they are of different families.
+/// The number of leading bits that two addresses have in common; `None` if they are of different families.
 fn common_bits(a: IpAddr, b: IpAddr) -> Option<u32> {
     match (a, b) {
         (IpAddr::V4(a), IpAddr::V4(b)) => Some((a.to_bits() ^ b.to_bits()).leading_zeros()),

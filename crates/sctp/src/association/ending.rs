@@ -5,7 +5,7 @@ use super::shutdown::Shutdown;
 use super::state::{AbortCause, Farewell, State};
 use super::{Association, Context};
 use crate::event::{CloseReason, Event};
-use crate::wire::{Cause, Causes};
+use crate::wire::{Cause, Causes, Packet, kind};
 use rexmit_recovery::T3Event;
 
 impl Association {
@@ -185,13 +185,21 @@ impl Association {
         }
     }
 
-    /// A packet of the peer in SHUTDOWN-SENT gives it time for the rest of its data.
-    pub(super) fn hear_of_peer_while_shutdown_sent(&mut self, cx: &Context<'_>) {
+    /// Called for a packet of the peer in SHUTDOWN-SENT: clears the error count and restarts T2-shutdown, which
+    /// gives the peer time for the rest of its data (RFC 9260 §9.2).
+    ///
+    /// A packet with HEARTBEATs alone does not restart T2: a peer that SHUTDOWN did not reach sends them forever, and
+    /// where the RTO is longer than their interval, SHUTDOWN would not be retransmitted.
+    pub(super) fn on_packet_while_shutdown_sent(&mut self, cx: &Context<'_>, packet: &Packet<'_>) {
         let rto = self.out.recovery.paths()[self.paths.control()].timer().rto();
-        if let State::ShutdownSent(shutdown) = &mut self.state
-            && shutdown.on_heard(cx.now, rto)
-        {
-            self.paths.forget_errors();
+        let State::ShutdownSent(shutdown) = &mut self.state else { return };
+        if shutdown.is_owed() {
+            return;
+        }
+        self.paths.forget_errors();
+        let is_heartbeat = |kind| matches!(kind, kind::HEARTBEAT | kind::HEARTBEAT_ACK);
+        if !packet.chunks().flatten().all(|chunk| is_heartbeat(chunk.kind)) {
+            shutdown.restart_t2(cx.now, rto);
         }
     }
 }

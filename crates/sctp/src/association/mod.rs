@@ -229,7 +229,7 @@ impl Association {
             changes.begin_packet();
         }
         self.silence.end();
-        self.hear_of_peer_while_shutdown_sent(cx);
+        self.on_packet_while_shutdown_sent(cx, packet);
         self.out.begin_opportunity();
         self.inbound.begin_packet();
         self.replies.begin_packet();
@@ -332,7 +332,7 @@ impl Association {
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
             | Chunk::Pad(_)
-            | Chunk::Unknown => return self.on_extension_chunk(cx, route, (raw, chunk)),
+            | Chunk::Unknown => return self.on_extension_chunk(cx, route, raw, chunk),
         }
         Next::Continue
     }
@@ -342,7 +342,8 @@ impl Association {
         &mut self,
         cx: &mut Context<'_>,
         route: Route,
-        (raw, chunk): (&RawChunk<'_>, Chunk<'_>),
+        raw: &RawChunk<'_>,
+        chunk: Chunk<'_>,
     ) -> Next {
         match chunk {
             Chunk::ForwardTsn(forward) if self.out.supports_forward_tsn() => {
@@ -455,15 +456,15 @@ impl Association {
         };
         // A FORWARD-TSN was taken: that shows a living peer, too.
         if outcome.has_advanced && outcome.newly_acked == 0 {
-            let path = (self.paths.control(), self.paths.len() == 1);
-            self.paths.on_answered(cx, &mut self.out.recovery, path);
+            let (path, is_only) = (self.paths.control(), self.paths.len() == 1);
+            self.paths.on_answered(cx, &mut self.out.recovery, path, is_only);
         }
         let mut paths = outcome.paths;
         while paths != 0 {
             let path = paths.trailing_zeros();
             paths &= paths - 1;
             let is_certain = outcome.certain_paths & (1 << path) != 0;
-            self.paths.on_answered(cx, &mut self.out.recovery, (path as u8, is_certain));
+            self.paths.on_answered(cx, &mut self.out.recovery, path as u8, is_certain);
         }
         self.out.after_ack(cx, self.standing(), has_window && !outcome.is_stale);
         let is_ambiguous = outcome.has_acked_resent || outcome.has_passed_abandoned;
@@ -499,7 +500,7 @@ impl Association {
             |it: &PathEntry| it.route.remote == route.remote && is_from(it.route.local.ip());
         let path = self.paths.live().find(|(_, entry)| is_it(entry)).map(|(path, _)| path);
         let (sizes, recovery) = (&mut self.paths.sizes, &mut self.out.recovery);
-        path.is_some_and(|path| sizes.on_too_big(cx, recovery, (path, mtu)))
+        path.is_some_and(|path| sizes.on_too_big(cx, recovery, path, mtu))
     }
 
     fn on_data(&mut self, cx: &mut Context<'_>, stream: u16, data: &UserData<'_>) {
@@ -532,8 +533,8 @@ impl Association {
     fn after_data(&mut self, cx: &mut Context<'_>, bytes: usize) {
         let is_shutdown_sent = matches!(self.state, State::ShutdownSent(_));
         let rtt = self.out.recovery.paths()[self.paths.control()].timer().rtt().srtt();
-        let how = (is_shutdown_sent, self.paths.has_dac());
-        match self.inbound.end_packet(cx.now, how, (bytes, rtt)) {
+        let has_dac = self.paths.has_dac();
+        match self.inbound.end_packet(cx.now, is_shutdown_sent, has_dac, bytes, rtt) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return self.on_bad_data(cx, error),
@@ -661,7 +662,10 @@ impl Association {
             (Timer::Sack, self.inbound.sack_timer()),
             (Timer::WindowProbe, self.out.probe_timer()),
             (Timer::ReConfig, self.reset.timer()),
-            (Timer::DeadPeer, self.silence.deadline(self.config.dead_after, self.paths.errors)),
+            (
+                Timer::DeadPeer,
+                self.silence.deadline(self.config.failure.dead_after, self.paths.errors),
+            ),
             (Timer::T4, t4),
         ]
     }
@@ -678,7 +682,8 @@ impl Association {
             State::Established => {
                 let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
                 let [sack, probe] = [self.inbound.sack_timer(), self.out.probe_timer()];
-                let death = self.silence.deadline(self.config.dead_after, self.paths.errors);
+                let death =
+                    self.silence.deadline(self.config.failure.dead_after, self.paths.errors);
                 sack.min(probe).min(self.reset.timer()).min(t4).min(death).instant()
             }
             _ => self
@@ -728,9 +733,9 @@ impl Association {
 
     /// Prepares the association for changes of addresses.
     fn begin_changes(&mut self) {
-        let initial_tsns = (self.identity.local_initial_tsn, self.peer.initial_tsn());
-        let paths = &self.paths;
-        self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), initial_tsns));
+        let (paths, ours) = (&self.paths, self.identity.local_initial_tsn);
+        let peers = self.peer.initial_tsn();
+        self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), ours, peers));
     }
 
     /// The state of address changes, and what they act on; `None` before the first change.

@@ -171,7 +171,7 @@ pub(crate) enum InitError {
     Malformed,
 }
 
-/// How much of the unrecognized parameters is reported.
+/// The most bytes of unrecognized parameters that are reported.
 const MAX_REPORT_BYTES: usize = 512;
 
 /// Reads INIT or INIT ACK that came from `source`; parameters of extensions that `config` switches
@@ -202,7 +202,7 @@ pub(crate) fn read_init<'a>(
             Param::HostName(_) => return Err(InitError::HostName(param.bytes.to_vec())),
             Param::StateCookie(cookie) => extras.state_cookie = Some(cookie),
             Param::CookiePreservative(ms) => extras.cookie_preservative_ms = ms,
-            Param::ForwardTsnSupported if config.partial_reliability => {
+            Param::ForwardTsnSupported if config.extensions.partial_reliability => {
                 peer.supports_forward_tsn = true;
             }
             Param::SupportedExtensions(kinds) => {
@@ -216,7 +216,7 @@ pub(crate) fn read_init<'a>(
             Param::Random(_) | Param::Chunks(_) | Param::HmacAlgo(_) => {
                 offer.note(param, &decoded);
             }
-            Param::ZeroChecksumAcceptable(method) if config.zero_checksum => {
+            Param::ZeroChecksumAcceptable(method) if config.extensions.zero_checksum => {
                 peer.takes_zero_checksum = method == SCTP_OVER_DTLS;
             }
             Param::AckCopiesRequested => peer.wants_ack_copies = true,

@@ -53,13 +53,9 @@ impl Shutdown {
         self.t2 = Deadline::at(now + rto);
     }
 
-    /// Called when a packet arrived in SHUTDOWN-SENT: restarts T2-shutdown, so that the peer can send its
-    /// remaining data. Returns whether SHUTDOWN was sent.
-    pub(super) fn on_heard(&mut self, now: Instant, rto: Duration) -> bool {
-        if !self.is_owed {
-            self.t2 = Deadline::at(now + rto);
-        }
-        !self.is_owed
+    /// Restarts T2-shutdown, because the peer may have data left to send.
+    pub(super) fn restart_t2(&mut self, now: Instant, rto: Duration) {
+        self.t2 = Deadline::at(now + rto);
     }
 
     /// Called when T2-shutdown expired.
@@ -77,11 +73,9 @@ mod tests {
         let (now, rto) = (Instant::from_millis(5), Duration::from_millis(10));
         let mut shutdown = Shutdown::begin(now, Duration::from_millis(100));
         assert!(shutdown.is_owed());
-        assert!(!shutdown.on_heard(now, rto), "it has not left");
-        assert_eq!(shutdown.t2(), Deadline::OFF);
         shutdown.on_sent(now, rto);
         assert_eq!(shutdown.t2(), Deadline::at(Instant::from_millis(15)));
-        assert!(shutdown.on_heard(Instant::from_millis(9), rto));
+        shutdown.restart_t2(Instant::from_millis(9), rto);
         let crossing = shutdown.crossing();
         assert!(crossing.is_owed());
         assert_eq!(crossing.t2(), Deadline::at(Instant::from_millis(19)));

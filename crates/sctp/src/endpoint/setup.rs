@@ -449,7 +449,7 @@ impl Endpoint {
                     self.lookup.forget_addresses(index, slot);
                 }
                 self.call(now, index, |association, cx| {
-                    association.restart(cx, identity, (route, &cookie.peer));
+                    association.restart(cx, identity, route, &cookie.peer);
                 });
                 Some(index)
             }

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_given_is_assumed_of_a_file_without_packets() {
+    fn defaults_are_used_for_a_file_without_packets() {
         let complete = |given: PathGiven| given.complete(Path::new("none.csv"), 0, Sender::Client);
         let (link, about) = complete(PathGiven::default());
         assert_eq!(link, "delay 50000us loss 2%");

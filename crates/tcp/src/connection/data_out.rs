@@ -11,7 +11,7 @@ use crate::error::SendError;
 use crate::event::Event;
 
 /// Segments outstanding beyond which a small one waits for more data even without Nagle's
-/// algorithm: each takes a hundred bytes beside its own.
+/// algorithm: each takes about a hundred bytes of memory in addition to its payload.
 const MAX_SMALL_OUTSTANDING: u64 = 2048;
 
 impl Connection {

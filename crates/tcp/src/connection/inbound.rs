@@ -47,7 +47,7 @@ impl Default for Inbound {
     fn default() -> Self {
         Self {
             irs: 0,
-            buffer: ReceiveBuffer::new(0, 0),
+            buffer: ReceiveBuffer::new(0, 0, 0),
             fin: PeerFin::Open,
             window: OfferedWindow::new(0, 0),
             is_closed: false,
@@ -69,7 +69,11 @@ impl Inbound {
         let shift = agreed.window_scale.map_or(0, |(_, receive)| receive);
         Self {
             irs,
-            buffer: ReceiveBuffer::new(irs + 1, config.max_held_segments),
+            buffer: ReceiveBuffer::new(
+                irs + 1,
+                config.receive_buffer_bytes,
+                config.max_held_segments,
+            ),
             window: OfferedWindow::new(irs + 1 + offered, shift),
             limit,
             last_ack_sent: irs + 1,

@@ -41,18 +41,21 @@ pub(crate) struct ReceiveBuffer {
     held: RangeSet,
     /// A number in each of the ranges that changed last, the newest first (RFC 2018 §4).
     recent: [u64; MAX_SACK_BLOCKS],
+    /// Bytes beyond which the ring does not grow ahead of need.
+    limit: usize,
     max_held: usize,
 }
 
 impl ReceiveBuffer {
-    /// An empty buffer whose first byte will be `next`, for at most `max_held` runs beyond gaps.
-    pub(crate) fn new(next: u64, max_held: usize) -> Self {
+    /// An empty buffer whose first byte will be `next`, for about `limit` bytes, and at most `max_held` runs beyond gaps.
+    pub(crate) fn new(next: u64, limit: usize, max_held: usize) -> Self {
         Self {
             next,
             ring: Ring::default(),
             readable: 0,
             held: RangeSet::new(),
             recent: [0; MAX_SACK_BLOCKS],
+            limit,
             max_held,
         }
     }
@@ -87,7 +90,7 @@ impl ReceiveBuffer {
     fn make_room(&mut self, len: usize) {
         if len > self.ring.capacity() {
             let mut ring = std::mem::take(&mut self.ring);
-            ring.grow_to(len, self.runs());
+            ring.grow_to(len, self.limit, self.runs());
             self.ring = ring;
         }
     }

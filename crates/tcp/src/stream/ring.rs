@@ -60,10 +60,16 @@ impl Ring {
         self.head = 0;
     }
 
-    /// Makes room for `len` bytes and keeps the `runs` that are in use.
-    pub(super) fn grow_to(&mut self, len: usize, runs: impl Iterator<Item = (usize, usize)>) {
+    /// Makes room for `len` bytes and keeps the `runs` that are in use. Doubles, but not beyond `limit`.
+    pub(super) fn grow_to(
+        &mut self,
+        len: usize,
+        limit: usize,
+        runs: impl Iterator<Item = (usize, usize)>,
+    ) {
         if len > self.capacity() {
-            self.resize(len.max(2 * self.capacity()).max(MIN_CAPACITY), runs);
+            let doubled = (2 * self.capacity()).max(MIN_CAPACITY).min(limit);
+            self.resize(len.max(doubled), runs);
         }
     }
 
@@ -104,7 +110,7 @@ mod tests {
     #[test]
     fn bytes_keep_their_places_when_it_wraps_grows_and_shrinks() {
         let mut ring = Ring::default();
-        ring.grow_to(200, std::iter::empty());
+        ring.grow_to(200, 1000, std::iter::empty());
         assert_eq!(ring.capacity(), MIN_CAPACITY);
         ring.write(0, &[9; 200]);
         ring.read(&mut [0; 200]);
@@ -113,7 +119,7 @@ mod tests {
         ring.write(0, &bytes);
         ring.write(190, b"far");
         let runs = [(0, 120), (190, 193)];
-        ring.grow_to(300, runs.into_iter());
+        ring.grow_to(300, 1000, runs.into_iter());
         assert_eq!(ring.capacity(), 2 * MIN_CAPACITY);
         let mut into = [0; 120];
         ring.read(&mut into);
@@ -128,9 +134,18 @@ mod tests {
     }
 
     #[test]
+    fn it_doubles_up_to_the_limit() {
+        let mut ring = Ring::default();
+        for (len, capacity) in [(1, 256), (300, 512), (513, 1000), (1001, 1001)] {
+            ring.grow_to(len, 1000, std::iter::empty());
+            assert_eq!(ring.capacity(), capacity, "{len}");
+        }
+    }
+
+    #[test]
     fn what_is_nearly_used_is_not_moved() {
         let mut ring = Ring::default();
-        ring.grow_to(1000, std::iter::empty());
+        ring.grow_to(1000, 1000, std::iter::empty());
         ring.shrink_to(500, once((0, 500)));
         assert_eq!(ring.capacity(), 1000);
         ring.shrink_to(499, once((0, 499)));

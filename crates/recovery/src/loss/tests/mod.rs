@@ -2,6 +2,7 @@
 
 mod duplicate_acks;
 mod early;
+mod missing_reports;
 
 use rexmit_core::trace::SendCause;
 
@@ -16,7 +17,7 @@ struct Detecting {
     loss: LossDetector,
     probe: ProbeTimer,
     now: Instant,
-    /// How many packets each acknowledgement answers.
+    /// The number of packets that each ACK acknowledges.
     reports: u16,
 }
 
@@ -58,7 +59,7 @@ impl Detecting {
         self
     }
 
-    /// The verdict on an acknowledgement; nothing is done about it.
+    /// The units that an acknowledgement declares lost; they stay in flight.
     fn ack(&mut self, cumulative: u64, blocks: &[(u64, u64)]) -> Verdict {
         let outstanding = &self.state.outstanding;
         let known = outstanding.cumulative();
@@ -114,7 +115,7 @@ impl Detecting {
         lost
     }
 
-    /// The packets that are lost by now, by RACK.
+    /// The packets that RACK declares lost at this time.
     fn expired(&mut self) -> Vec<u64> {
         let due = self.loss.expired_by_time(self.now, 0, &self.state, &self.probe);
         due.into_iter().map(|packet| packet.0).collect()
@@ -146,7 +147,7 @@ fn one_report_is_enough_where_the_first_indication_counts() {
     }
 }
 
-/// A SACK that shows it is the first report, whatever else it says (RFC 9260 §6.2.1 D iii).
+/// The SACK that shows reneging counts as the first missing report, whatever else it acknowledges (RFC 9260 §6.2.1 D iii).
 #[test]
 fn what_the_receiver_drops_has_one_report() {
     let mut d = Detecting::with(|_| ());
@@ -406,23 +407,23 @@ const EARLY: LossDetection =
 fn the_early_timer_runs_for_the_oldest_while_the_window_is_not_used_up() {
     let mut d = Detecting::with(|config| config.loss_detection = EARLY);
     d.at(10).send(1);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "nothing was measured");
     d.state.sample(AT(10), 0, MS(100));
     d.at(20).send(1);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(260));
     let numbers = |due: Vec<PacketNumber>| due.into_iter().map(|it| it.0).collect::<Vec<_>>();
-    assert_eq!(numbers(LossDetector::expired_early(AT(259), 0, &d.state)), []);
-    assert_eq!(numbers(LossDetector::expired_early(AT(260), 0, &d.state)), [0]);
-    assert_eq!(numbers(LossDetector::expired_early(AT(270), 0, &d.state)), [0, 1]);
+    assert_eq!(numbers(expired_early(AT(259), 0, &d.state)), []);
+    assert_eq!(numbers(expired_early(AT(260), 0, &d.state)), [0]);
+    assert_eq!(numbers(expired_early(AT(270), 0, &d.state)), [0, 1]);
     // A retransmission waits for T3-rtx.
     d.state.outstanding.lose(1, SendCause::Early);
     d.state.resend(AT(260), 0, 1, SendCause::Early);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(270));
     d.send(2);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "the window holds four");
 }
 
@@ -432,7 +433,7 @@ fn the_end_leaves_no_timer_and_no_count() {
     d.state.sample(AT(0), 0, MS(100));
     d.send(4);
     d.ack(0, &[(2, 3)]);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(250));
     d.loss.stop_timer(0);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE);

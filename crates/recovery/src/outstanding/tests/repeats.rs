@@ -69,7 +69,7 @@ fn a_new_event_takes_what_is_passed_from_older_ones_of_its_path() {
     o.check_invariants();
 }
 
-/// Whether the units are delivered or not.
+/// The bound holds for delivered and undelivered units.
 #[test]
 fn memory_is_bounded_and_what_is_dropped_is_known_to_be() {
     for is_delivered in [false, true] {
@@ -189,7 +189,7 @@ fn of_three_copies_nobody_knows_which_came_first() {
     assert_eq!(o.round_trip(FIRST), None);
 }
 
-/// Of units that are delivered; those outstanding bound themselves.
+/// The bound is for delivered units; the number of outstanding units is bounded by the window.
 #[test]
 fn memory_of_first_transmissions_is_bounded() {
     let mut o = on_paths(1);
@@ -210,7 +210,7 @@ fn memory_of_first_transmissions_is_bounded() {
     assert_eq!(o.round_trip(FIRST), None, "forgotten");
 }
 
-/// The ACK comes sooner than any round trip, so it is for the transmission before.
+/// The ACK arrives sooner than the shortest RTT, so it is for the previous transmission.
 #[test]
 fn an_answer_that_is_too_quick_is_that_of_the_transmission_before() {
     for (answered_at, sent_at) in [(249, Some(AT(100))), (250, None)] {

@@ -79,7 +79,7 @@ fn an_acknowledged_fragment_is_given_up_with_its_message() {
     assert_eq!((s.flight(), s.t3()), ((0, 0), None));
 }
 
-/// A number for the unsent rest of a message: never sent, and passed like the others.
+/// A TSN assigned to the unsent rest of an abandoned message is never sent, and is skipped like the others.
 #[test]
 fn a_skipped_number_never_leaves() {
     let mut s = Sender::new();

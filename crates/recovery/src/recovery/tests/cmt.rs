@@ -3,7 +3,7 @@
 use super::{FULL, Sender};
 use crate::{CmtConfig, PeerWindow};
 
-/// Two paths, windows out of the way, with `cmt`.
+/// A sender with `cmt` over two paths whose windows do not limit it.
 fn sender(cmt: CmtConfig) -> Sender {
     let mut s = Sender::with(|config| {
         config.max_burst = None;

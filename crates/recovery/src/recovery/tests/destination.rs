@@ -22,7 +22,7 @@ impl Sender {
         (0..=PMR).for_each(|_| _ = self.path_error(path, PMR));
     }
 
-    /// What waits to be retransmitted over each path.
+    /// Units that wait to be retransmitted over each path.
     fn waiting(&self) -> [Vec<u64>; 2] {
         [0, 1].map(|path| self.waiting_on(path))
     }

@@ -25,7 +25,7 @@ struct Run {
     /// Units that the receiver holds above the cumulative point.
     held: BTreeSet<u64>,
     cumulative: u64,
-    /// What went into packets.
+    /// The units that were written into packets.
     sent: BTreeSet<&'static str>,
 }
 
@@ -346,7 +346,7 @@ impl Run {
         }
     }
 
-    /// Lets everything arrive, or ends the association; no state may remain.
+    /// Delivers everything, or ends the association, and checks that no state remains.
     fn end(&mut self) {
         if self.rng.chance(0.3) {
             let mut drained = 0;

@@ -8,7 +8,7 @@ use rexmit_core::trace::{SendCause, SentRun, TraceEvent, TraceSink, Tracer};
 use super::{BASE, FULL, Next, Sender, TimeoutKind, ack_of, new_unit, report_of};
 use crate::outstanding::{Fate, PacketNumber};
 
-/// Packets in flight, not chunks; each with its highest unit.
+/// The flight is counted in packets, not in chunks.
 #[test]
 fn a_packet_counts_once_whatever_it_carries() {
     let mut s = Sender::new();

@@ -1,4 +1,4 @@
-//! Addresses that come and go (RFC 5061).
+//! Paths that are added, removed and replaced (RFC 5061).
 
 use rexmit_core::trace::Tracer;
 

@@ -42,7 +42,7 @@ impl Sender {
         assert_eq!(Some(next), paths().map(deadline).min());
     }
 
-    /// Those of one path.
+    /// The invariants of one path.
     #[track_caller]
     fn check_path(&self, path: u8) {
         let (state, outstanding) = (&self.recovery.state, self.recovery.outstanding());
@@ -216,7 +216,7 @@ impl Run {
         }
     }
 
-    /// All units that may be retransmitted are.
+    /// Retransmits all units that may be retransmitted.
     fn resend(&mut self) {
         let Self { rng, s, .. } = self;
         loop {

@@ -75,7 +75,7 @@ fn what_was_dropped_times_out() {
     );
 }
 
-/// A SACK that was overtaken shows fewer blocks, and means nothing.
+/// A reordered, older SACK has fewer blocks, which is no reneging.
 #[test]
 fn an_overtaken_sack_is_not_mistaken_for_it() {
     let mut s = Sender::bursting();

@@ -67,7 +67,7 @@ fn without_that_rule_the_window_alone_counts() {
     assert_eq!(s.resend(), [2], "100 bytes are in flight, and the window has 1000");
 }
 
-/// RFC 9260 §6.1 C: new units wait while one packet may pass the window to repeat old ones.
+/// RFC 9260 §6.1 C: new units wait while one packet may exceed the window for retransmissions.
 #[test]
 fn what_is_lost_leaves_before_what_is_new() {
     let mut s = Sender::bursting();

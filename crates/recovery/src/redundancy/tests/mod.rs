@@ -60,24 +60,21 @@ impl Copying {
         let standing = repeats.map_or(0, |repeats| repeats.standing_copies().0);
         self.state.resend(now, 0, unit, SendCause::FastRetransmit);
         self.redundancy.plan_copies(now, unit, standing, &self.state);
-        self.redundancy.renew(0);
     }
 
-    /// Copies that are due may be sent; how many the budget denied.
+    /// Sends due copies, and returns the number that the budget denied.
     fn ready(&mut self, now: Instant) -> u64 {
         let denied = self.redundancy.ready_copies(now, 0, &self.state, &Planner::default());
-        self.redundancy.renew(0);
         denied
     }
 
-    /// The copy that is named first is sent, in a packet of its own.
+    /// Sends the first due copy in a packet of its own.
     fn copy(&mut self, now: Instant) -> Option<u64> {
         let unit = self.redundancy.next_copy(0, false, &self.state)?;
         let left = self.redundancy.take_copy(0, unit).expect("it was named");
         self.state.resend(now, 0, unit, SendCause::Redundant);
         self.redundancy.on_copy_sent(now, unit, left, &self.state);
         self.redundancy.on_packet_of_copies();
-        self.redundancy.renew(0);
         Some(unit)
     }
 }
@@ -163,7 +160,7 @@ fn a_retransmission_has_its_copies_one_after_the_other() {
     assert_eq!(c.redundancy.deadline(0), Instant::FAR_FUTURE);
 }
 
-/// A copy that was bundled since the original counts as one of them.
+/// A copy bundled since the original counts as one of the delayed copies.
 #[test]
 fn bundled_copies_count_as_copies_of_the_retransmission() {
     let mut c = Copying::new(DOUBLED);
@@ -234,7 +231,6 @@ fn the_last_units_have_a_copy_unless_others_follow() {
         c.send(AT(ms), 1);
         let next = c.state.outstanding.next_unit();
         c.redundancy.plan_last(AT(ms), 0, next - 1..next, &c.state);
-        c.redundancy.renew(0);
         assert_eq!(c.redundancy.deadline(0), AT(ms + 10));
     }
     assert_eq!((c.ready(AT(10)), c.redundancy.has_ready(0)), (0, false), "2 followed");
@@ -318,7 +314,7 @@ fn what_is_planned_is_bounded_and_ends_with_the_path() {
     }
 }
 
-/// By 0, 25 and 50 ms with a limit of 25 ms; by more than three tenths lost; and not without the field.
+/// Queueing delays of 0, 25 and 50 ms with a limit of 25 ms; a loss rate above 30 %; and the setting disabled.
 #[test]
 fn a_queue_leaves_a_share_to_copies() {
     for queue_delay_limit in [Some(MS(25)), None] {

@@ -4,7 +4,7 @@ use crate::spurious::episodes::FRto;
 const ACK: Acknowledged =
     Acknowledged { advanced_to: None, highest_newly_acked: None, has_new: true, echo: None };
 
-/// With 20 units sent, or 22 after F-RTO's new data.
+/// The verdict with 20 units sent, or 22 after F-RTO's new data.
 fn judge(f_rto: &mut FRto, ack: Acknowledged, has_acked_original: bool, sent: u64) -> bool {
     f_rto.on_ack(&ack, has_acked_original, sent)
 }

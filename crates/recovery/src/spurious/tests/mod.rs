@@ -21,7 +21,7 @@ struct Detecting {
 }
 
 impl Detecting {
-    /// Two paths with windows of 20 packets, and ten units in flight over the first.
+    /// A state with two paths, windows of 20 packets, and ten units in flight over the first.
     fn new(config: SpuriousConfig) -> Self {
         Self::with(config, |_| ())
     }
@@ -245,7 +245,7 @@ fn an_older_timestamp_shows_a_spurious_timeout_once() {
     assert!(!d.is_shown_by_echo(1, 0), "it is off");
 }
 
-/// Of two holes one may be a loss.
+/// With two holes, one of them may be a loss.
 #[test]
 fn a_timestamp_decides_a_fast_retransmit_of_one_unit_alone() {
     for (others, is_waiting, is_shown) in [(0, false, true), (1, false, false), (0, true, false)] {
@@ -306,7 +306,7 @@ fn f_rto_needs_an_original_of_this_acknowledgement() {
     d.spurious.begin_f_rto(0, false, &d.state);
     d.spurious.on_waiting_acked(0, true);
     d.is_shown_by_f_rto(Acknowledged { advanced_to: Some(1), ..ACK });
-    d.spurious.begin_ack();
+    d.spurious.end_ack();
     assert!(!d.is_shown_by_f_rto(Acknowledged { highest_newly_acked: Some(2), ..ACK }));
 }
 

@@ -41,7 +41,7 @@ fn there_is_an_end_of_groups() {
     assert_eq!(groups.probed(), u32::MAX - 1);
 }
 
-/// The short way of bulk never says other than the test itself.
+/// The fast path for bulk data always agrees with the full test.
 #[test]
 fn what_is_surely_thick_is_not_thin() {
     for test in [ThinTest::PacketsInFlight, ThinTest::Linux, ThinTest::Packets(9)] {

@@ -74,7 +74,8 @@ impl AddressChanges {
     /// The state before the first change; `own` are the addresses that the handshake listed.
     pub(super) fn new(
         own: Vec<IpAddr>,
-        (local_initial_tsn, peer_initial_tsn): (u32, u32),
+        local_initial_tsn: u32,
+        peer_initial_tsn: u32,
     ) -> Box<Self> {
         Box::new(Self {
             own,

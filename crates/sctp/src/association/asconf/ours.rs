@@ -159,7 +159,8 @@ impl AddressChanges {
     pub(in crate::association) fn write_asconf(
         &mut self,
         t4: Instant,
-        (path, remote): (u8, IpAddr),
+        path: u8,
+        remote: IpAddr,
         writer: &mut PacketWriter<'_>,
     ) {
         let known = self.own.first().or(self.leaving.first()).copied();
@@ -189,7 +190,7 @@ impl AddressChanges {
             return if is_old { Ok(()) } else { Err(NeverAsked) };
         };
         self.t4 = Deadline::OFF;
-        ways.paths.on_answered(cx, ways.recovery, (answered.path, true));
+        ways.paths.on_answered(cx, ways.recovery, answered.path, true);
         let outcomes = outcomes(&answered.changes, ack);
         ways.recovery.begin_opportunity();
         for (&(_, change), &refused) in answered.changes.iter().zip(&outcomes) {

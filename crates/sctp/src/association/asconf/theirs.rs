@@ -79,11 +79,9 @@ impl AddressChanges {
         for request in asconf.requests().flatten() {
             let outcome = match request.change {
                 AsconfChange::Add(_) | AsconfChange::Delete(_) if has_refused => Outcome::Shortage,
-                AsconfChange::Add(address) => self.add_of_peer(cx, ways, (route, address)),
-                AsconfChange::Delete(address) => self.delete_of_peer(cx, ways, (route, address)),
-                AsconfChange::SetPrimary(address) => {
-                    self.prefer_of_peer(cx, ways, (route, address))
-                }
+                AsconfChange::Add(address) => self.add_of_peer(cx, ways, route, address),
+                AsconfChange::Delete(address) => self.delete_of_peer(cx, ways, route, address),
+                AsconfChange::SetPrimary(address) => self.prefer_of_peer(cx, ways, route, address),
                 AsconfChange::Unknown(raw) if raw.unknown_action().report => Outcome::Unrecognized,
                 AsconfChange::Unknown(_) => continue,
             };
@@ -105,7 +103,8 @@ impl AddressChanges {
         &mut self,
         cx: &mut Context<'_>,
         ways: &mut Ways<'_>,
-        (route, address): (Route, IpAddr),
+        route: Route,
+        address: IpAddr,
     ) -> Outcome {
         let address = if address.is_unspecified() { route.remote.ip() } else { address };
         if ways.paths.has_remote(address) {
@@ -129,7 +128,8 @@ impl AddressChanges {
         &mut self,
         cx: &mut Context<'_>,
         ways: &mut Ways<'_>,
-        (route, address): (Route, IpAddr),
+        route: Route,
+        address: IpAddr,
     ) -> Outcome {
         let source = route.remote.ip();
         if address.is_unspecified() {
@@ -156,7 +156,8 @@ impl AddressChanges {
         &mut self,
         cx: &mut Context<'_>,
         ways: &mut Ways<'_>,
-        (route, address): (Route, IpAddr),
+        route: Route,
+        address: IpAddr,
     ) -> Outcome {
         let address = if address.is_unspecified() { route.remote.ip() } else { address };
         if !ways.paths.has_remote(address) {

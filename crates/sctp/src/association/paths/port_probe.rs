@@ -97,7 +97,7 @@ impl Transports {
         self.version
     }
 
-    /// An event that [`Self::version`] counts.
+    /// Increments [`Self::version`].
     pub(super) const fn touch(&mut self) {
         self.version = self.version.wrapping_add(1);
     }

@@ -147,7 +147,7 @@ fn each_duplicate_report_is_told_from_the_others() {
     );
 }
 
-/// Two are lost of eight.
+/// Eight segments, of which two are lost.
 fn two_lost(len: u64) -> Script {
     let mut s = with_profile("tcp-interactive-redundant");
     s.end.connection.set_thin(copies(SPACED.of_retransmissions(1))).unwrap();

@@ -30,7 +30,7 @@ fn blocks(buffer: &ReceiveBuffer, count: usize) -> Vec<(u64, u64)> {
 fn agrees_with_a_plain_set_of_bytes_under_random_operations() {
     for seed in 0..300 {
         let mut rng = Seed::from_u64(seed).rng();
-        let mut buffer = ReceiveBuffer::new(BASE, 1000);
+        let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 1000);
         let mut arrived = vec![false; 600];
         let (mut read, mut in_order) = (0u64, 0u64);
         for _ in 0..200 {
@@ -78,7 +78,7 @@ fn agrees_with_a_plain_set_of_bytes_under_random_operations() {
 
 #[test]
 fn of_two_versions_of_a_byte_the_first_is_kept() {
-    let mut buffer = ReceiveBuffer::new(BASE, 10);
+    let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 10);
     buffer.insert(BASE + 2, b"CD", BASE + 100);
     buffer.insert(BASE, b"abcdef", BASE + 100);
     let mut into = [0; 6];
@@ -88,7 +88,7 @@ fn of_two_versions_of_a_byte_the_first_is_kept() {
 
 #[test]
 fn reports_the_newest_run_first_then_those_reported_last() {
-    let mut buffer = ReceiveBuffer::new(BASE, 100);
+    let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 100);
     for from in [10, 50, 30, 70, 90] {
         put(&mut buffer, from, from + 5);
     }
@@ -105,7 +105,7 @@ fn reports_the_newest_run_first_then_those_reported_last() {
 
 #[test]
 fn a_run_that_grows_takes_no_second_place_among_those_reported_last() {
-    let mut buffer = ReceiveBuffer::new(BASE, 100);
+    let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 100);
     for from in [30, 10, 90, 70, 50, 55] {
         put(&mut buffer, from, from + 5);
     }
@@ -114,7 +114,7 @@ fn a_run_that_grows_takes_no_second_place_among_those_reported_last() {
 
 #[test]
 fn runs_beyond_gaps_are_limited_and_what_joins_one_is_still_taken() {
-    let mut buffer = ReceiveBuffer::new(BASE, 2);
+    let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 2);
     put(&mut buffer, 10, 15);
     put(&mut buffer, 20, 25);
     assert!(put(&mut buffer, 30, 35).is_dropped);
@@ -126,7 +126,7 @@ fn runs_beyond_gaps_are_limited_and_what_joins_one_is_still_taken() {
 
 #[test]
 fn tells_duplicates_beside_and_beyond_the_gap() {
-    let mut buffer = ReceiveBuffer::new(BASE, 10);
+    let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 10);
     put(&mut buffer, 0, 10);
     put(&mut buffer, 20, 30);
     let run = |from: u64, to: u64| Some((BASE + from, BASE + to));
@@ -141,7 +141,7 @@ fn tells_duplicates_beside_and_beyond_the_gap() {
 
 #[test]
 fn nothing_is_kept_of_what_was_released() {
-    let mut buffer = ReceiveBuffer::new(BASE, 10);
+    let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 10);
     put(&mut buffer, 0, 5000);
     buffer.read(&mut [0; 5000]);
     assert!(buffer.ring.capacity() >= 5000);

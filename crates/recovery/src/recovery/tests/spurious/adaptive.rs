@@ -52,7 +52,7 @@ fn a_loss_teaches_nothing() {
     }
 }
 
-/// The report of an older event's copy may be of any.
+/// A duplicate report for an older episode may be caused by any of its copies.
 #[test]
 fn only_the_latest_event_teaches() {
     for mut s in adaptive() {
@@ -132,7 +132,7 @@ fn the_standard_threshold_applies_when_no_further_report_can_come() {
     }
 }
 
-/// The threshold waited for nothing: three reports, then silence until the timer expired.
+/// Waiting for the threshold was useless: three reports, then silence until the timer expired.
 #[test]
 fn an_avoidable_timeout_lowers_the_percentile_and_another_does_not() {
     for (reports, falls) in [(3, true), (2, false)] {
@@ -159,7 +159,7 @@ fn a_spurious_fast_retransmit_raises_the_percentile() {
     }
 }
 
-/// Evidence is kept where it is decided: by path, and in a bounded number of bytes.
+/// Evidence is kept per path, in bounded memory.
 #[test]
 fn evidence_is_of_one_path() {
     let mut s = Sender::measured_with("rr");

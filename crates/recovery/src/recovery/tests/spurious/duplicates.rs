@@ -99,7 +99,7 @@ fn a_lost_or_late_report_of_an_older_event_says_nothing_of_the_next() {
     }
 }
 
-/// What waits to be retransmitted is not known to have arrived.
+/// Units that wait to be retransmitted have not been acknowledged.
 #[test]
 fn an_event_is_open_while_something_waits_to_be_sent_again() {
     let mut s = Sender::detecting();
@@ -125,7 +125,7 @@ fn an_event_in_which_nothing_had_to_leave_was_spurious() {
     assert!(!s.is_in_fast_recovery(), "there is nothing to recover from");
 }
 
-/// The same after an earlier copy: which of them was acknowledged is unknown.
+/// The same after an earlier copy: it is unknown which of them was acknowledged.
 #[test]
 fn an_acknowledgement_of_what_had_left_before_is_no_proof() {
     let mut s = Sender::detecting();
@@ -151,7 +151,7 @@ fn what_was_given_up_before_it_left_again_leaves_the_event_open() {
     assert_eq!(s.events().total(), 0);
 }
 
-/// A FORWARD-TSN has T3-rtx, too.
+/// T3-rtx also runs for a FORWARD-TSN, whose expiry begins no episode.
 #[test]
 fn a_timeout_over_nothing_is_no_event() {
     let mut s = Sender::detecting();
@@ -189,7 +189,7 @@ fn a_network_that_duplicates_is_not_believed_for_a_while() {
     assert_eq!(s.events().unexplained_duplicates, 1);
 }
 
-/// The network doubled the copy, or the SACK that reported it: one report too many.
+/// One more report than copies: the network duplicated the copy, or the SACK that reported it.
 #[test]
 fn a_report_too_many_is_a_duplicate_by_the_network() {
     let mut s = one_repeated();

@@ -1,4 +1,4 @@
-//! Eifel detection over the sender (RFC 3522): what waits to be retransmitted is still on its way.
+//! Eifel detection in the sender (RFC 3522): units that wait to be retransmitted return to flight.
 
 use super::Sender;
 use crate::RecoveryConfig;
@@ -41,7 +41,7 @@ fn an_echo_of_the_retransmission_tells_a_loss() {
     assert!(s.has_lost());
 }
 
-/// A fast retransmit of one: the original fills the gap. Of two, one may be lost.
+/// After a fast retransmit of one unit, its original fills the gap; of two units, one may be lost.
 #[test]
 fn a_fast_retransmit_is_told_if_nothing_else_was_judged() {
     for (lowest, is_told) in [(3, true), (4, false)] {

@@ -21,7 +21,7 @@ fn timed_out() -> [(Sender, u64); 2] {
     })
 }
 
-/// Sends new data while it may be sent; how many packets.
+/// Sends new data while permitted, and returns the number of packets.
 fn send_new(s: &mut Sender) -> usize {
     let mut packets = 0;
     while s.recovery.takes_new(0, 0) {
@@ -71,7 +71,7 @@ fn no_more_leaves_than_the_rules_say_though_the_window_has_room() {
     }
 }
 
-/// By a gap block, too: the second of the delayed ones was overtaken.
+/// The proof may be in a gap ack block: the first delayed packet was overtaken.
 #[test]
 fn a_gap_block_of_what_left_before_tells_as_well() {
     for (mut s, at) in timed_out() {
@@ -83,7 +83,7 @@ fn a_gap_block_of_what_left_before_tells_as_well() {
     }
 }
 
-/// The new data was acknowledged, and none of the old: the missing data was lost.
+/// Only new data is acknowledged, so the missing data was lost.
 #[test]
 fn new_data_alone_tell_a_loss_and_the_rest_leaves_again() {
     for (mut s, at) in timed_out() {
@@ -132,7 +132,7 @@ fn a_repeated_timeout_is_examined_again() {
     }
 }
 
-/// Data sent with the setup is sent with it again, whatever was examined.
+/// Data sent with the handshake is retransmitted with it, which ends F-RTO.
 #[test]
 fn a_setup_that_begins_again_ends_the_examination() {
     for (mut s, _) in timed_out() {

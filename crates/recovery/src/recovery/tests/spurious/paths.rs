@@ -41,7 +41,7 @@ fn a_timeout_whose_copies_leave_over_another_path_is_undone_on_its_own() {
     s.check();
 }
 
-/// The timer of the other path expires over what waits there: another event, of another path.
+/// The timer of the other path expires for the units moved there, which begins an episode of that path.
 #[test]
 fn each_path_has_its_own_events() {
     let mut s = Sender::detecting().with_second_path();

@@ -121,8 +121,8 @@ fn an_unused_window_is_halved_by_what_is_outstanding() {
     assert_eq!(s.cwnd(), 3000);
 }
 
-/// RFC 3042 §2: a new unit for each of the first two duplicates; the window and the reduction do
-/// not know of them.
+/// RFC 3042 §2: a new unit for each of the first two duplicates; they
+/// count neither in cwnd nor in its reduction.
 #[test]
 fn limited_transmit_lets_two_new_units_leave() {
     let mut s = with_ten();

@@ -17,7 +17,7 @@ struct Run {
 }
 
 impl Run {
-    /// Units that were sent arrive or are lost; the acknowledgements come back at once.
+    /// Delivers or loses the units that were sent; ACKs arrive at once.
     fn deliver(&mut self, units: &[u64]) {
         for &unit in units {
             if self.rng.chance(self.loss) {
@@ -41,7 +41,7 @@ impl Run {
         }
     }
 
-    /// One round: what may leave leaves, at random in part; or the timer expires.
+    /// One round: sends a random part of what may be sent, or lets the timer expire.
     fn round(&mut self, may_send: bool) {
         let mut sent = self.s.resend_all();
         while may_send && !self.s.has_lost() && self.s.may_send_new(0) {

@@ -83,7 +83,7 @@ fn a_window_probe_touches_neither_window_nor_recovery() {
     assert!(s.is_in_fast_recovery(), "it is no timeout to be repaired");
 }
 
-/// RFC 5681 §4.1: once the connection rested for more than an RTO.
+/// RFC 5681 §4.1: after more than an RTO without sending.
 #[test]
 fn a_connection_that_rested_begins_with_the_restart_window() {
     for (idle_ms, cwnd) in [(1000, 14_000), (1001, 10_000)] {

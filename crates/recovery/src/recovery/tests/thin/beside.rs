@@ -1,4 +1,4 @@
-//! A thin stream beside one that fills the window, with `by_stream`.
+//! A thin stream in one association with a stream that fills the window, with `by_stream`.
 
 use super::super::*;
 use super::recovery_timer::{TIMED, WARM};
@@ -46,7 +46,7 @@ fn a_thin_stream_does_not_wait_for_the_window_of_others() {
 fn a_thin_stream_has_its_probe_timer_beside_a_full_window() {
     for (is_by_stream, due) in [(true, Some(101_500)), (false, None)] {
         let (mut s, inputs) = filled(by_stream(is_by_stream));
-        // So much that the other stream is not thin.
+        // Enough packets in flight that the other stream is not thin.
         (0..20).for_each(|_| s.push_of(inputs - 1, 0, &[FULL]));
         s.push_of(inputs, 0, &[SMALL]);
         assert!(s.recovery.thinness(inputs).is_thin && !s.recovery.thinness(inputs - 1).is_thin);

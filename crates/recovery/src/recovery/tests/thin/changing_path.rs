@@ -8,7 +8,7 @@ use rexmit_core::trace::Tracer;
 use super::*;
 use crate::TimeoutKind;
 
-/// A sender, and a receiver that has each packet acknowledged a round trip after it was sent, in
+/// A sender, and a receiver whose ACK of each packet arrives a round trip after it was sent, in
 /// microseconds. Lost is what `is_lost` says of the time, a unit, and how often it was sent before.
 struct World {
     sender: Sender,

@@ -83,7 +83,7 @@ fn losses_let_a_stream_with_more_in_flight_be_thin() {
     assert_eq!((counted.packets, counted.packets_lost), (12, 4));
 }
 
-/// A bulk stream beside a thin one: 20 packets of it are in flight, and two of the thin one.
+/// A bulk stream with 20 packets in flight, and a thin one with two.
 #[test]
 fn a_group_is_judged_by_its_own_packets() {
     let mut s = Sender::with(|config| config.max_burst = None);

@@ -5,7 +5,7 @@ use super::*;
 use crate::TimeoutKind;
 
 impl Sender {
-    /// Warm over the first path, and HEARTBEATs have measured 100 ms on the second.
+    /// A sender with RTT samples on the first path, and a HEARTBEAT's RTT of 100 ms on the second.
     fn warm_over_two() -> Self {
         let mut s = Self::warm(|config| config.thin = TIMED);
         s.add_confirmed_path();
@@ -23,7 +23,7 @@ impl Sender {
         assert_eq!(self.resend_over(1 - path).len(), 1);
     }
 
-    /// When the next timer expires, in microseconds, and how many units are retransmitted over `path` then.
+    /// Lets the next timer expire. Returns the time in microseconds, and the number of units retransmitted over `path`.
     fn repeat_next_over(&mut self, path: u8) -> (u64, usize) {
         let us = self.next_us().expect("something is due");
         self.after_us(us);
@@ -64,7 +64,7 @@ fn a_path_that_has_not_answered_the_last_time_is_silent_still() {
     assert!(repeats.len() > 15 && repeats.windows(2).all(is_apart), "{repeats:?}");
 }
 
-/// Sooner than the second path ever answered: that was for data sent over the first.
+/// The ACK arrives sooner than any RTT of the second path, so it is for data sent over the first.
 #[test]
 fn a_late_answer_over_one_path_measures_no_other() {
     let mut s = Sender::warm_over_two();

@@ -1,4 +1,4 @@
-//! Bundled copies when the probe timer expires over the original: how many more are sent.
+//! The number of further copies when the probe timer of a unit expires that also has bundled copies.
 
 use super::recovery_timer::WARM;
 use super::*;
@@ -26,7 +26,7 @@ fn bundled(thin: ThinConfig, others: &[u64]) -> Sender {
     s
 }
 
-/// A message per round trip: each travels with the next as well, just before the timer expires.
+/// With one message per round trip, each is also bundled with the next one, just before its probe timer expires.
 #[test]
 fn a_copy_that_left_just_now_is_one_of_the_two_of_a_repetition() {
     let mut s = bundled(BUNDLED, &[100_000]);
@@ -74,7 +74,7 @@ fn of_three_copies_those_that_are_missing_leave() {
     assert_eq!(s.after_us(103_500).timers().copy_ready(), []);
 }
 
-/// One copy was sent, and is enough if no other may be.
+/// One copy was sent, which is enough if the budget allows no other.
 #[test]
 fn what_is_missing_leaves_within_the_budget() {
     let copy_budget = CopyBudget::percent(1, 0);

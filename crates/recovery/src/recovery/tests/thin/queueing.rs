@@ -1,4 +1,4 @@
-//! Copies and probes that a queue on the path holds back, while it exists.
+//! Copies and probes that are held back while the path has a queue.
 
 use super::*;
 use crate::recovery::tests::LossRecovery;
@@ -13,7 +13,7 @@ const YIELDING: ThinConfig = ThinConfig {
 };
 
 impl Sender {
-    /// `count` units from `unit` on, one every 200 ms, each answered after `ms`.
+    /// Sends `count` units from `unit` on, one every 200 ms, each acknowledged after `ms`.
     fn answered(&mut self, unit: u64, count: u64, ms: u64) -> &mut Self {
         for unit in unit..unit + count {
             let then = self.now + Duration::from_millis(200);
@@ -28,7 +28,7 @@ impl Sender {
     }
 }
 
-/// Units copied beside a new one, with two in flight; all are acknowledged after `ms`.
+/// The units bundled as copies with a new one, with two in flight; all are acknowledged after `ms`.
 fn copied(s: &mut Sender, unit: u64, ms: u64) -> usize {
     s.push(&[SMALL]);
     s.push(&[SMALL]);
@@ -70,7 +70,7 @@ fn the_budget_falls_with_the_queue() {
     assert_eq!(earned(126), (0, false));
 }
 
-/// New data waits for the ACK, and T3-rtx and the probe timer see to data in flight.
+/// New data waits for an ACK; data in flight is covered by T3-rtx and the probe timer.
 #[test]
 fn after_a_loss_beside_a_queue_one_packet_is_in_flight_until_something_is_acknowledged() {
     for (queue_ms, waits) in [(40, true), (0, false)] {

@@ -9,16 +9,16 @@ use crate::ProbeConfig;
 use crate::recovery::tests::{Next, new_unit};
 use crate::{TimeoutKind, UnitState};
 
-/// A margin of 1.5 ms, and a quarter of a second of silence.
+/// A probe timer with a margin of 1.5 ms that tolerates a quarter of a second of silence.
 pub(super) const TIMED: ThinConfig =
     ThinConfig { probe_timer: Some(ProbeConfig::DEFAULT), ..ThinConfig::OFF };
-/// Units acknowledged before the scripts begin.
+/// The number of units acknowledged before the scripts begin.
 pub(super) const WARM: u64 = 40;
 /// When the scripts begin, in milliseconds.
 const BEGIN: u64 = 8_200;
 
 impl Sender {
-    /// At [`BEGIN`], with [`WARM`] units acknowledged after 100 ms each.
+    /// A sender at [`BEGIN`], with [`WARM`] units acknowledged after 100 ms each.
     pub(super) fn warm(change: impl FnOnce(&mut RecoveryConfig)) -> Self {
         Self::warm_after(change, |_| 100)
     }
@@ -47,7 +47,7 @@ impl Sender {
         self
     }
 
-    /// When anything is due next, in microseconds after [`BEGIN`].
+    /// The earliest deadline, in microseconds after [`BEGIN`].
     pub(super) fn next_us(&self) -> Option<u64> {
         self.recovery.next_timeout().map(|at| at.as_nanos().div_ceil(1000) - BEGIN * 1000)
     }
@@ -131,7 +131,7 @@ fn what_leaves_with_a_repetition_is_waited_for_as_at_first() {
     assert!((120_000..122_000).contains(&wait), "{wait}");
 }
 
-/// The answer to the first copy comes late, and long before the timer expires over the second.
+/// The ACK of the first transmission is late, but long before the timer of the second one expires.
 #[test]
 fn what_left_again_too_early_does_not_leave_once_more() {
     let mut s = varying();
@@ -146,7 +146,7 @@ fn what_left_again_too_early_does_not_leave_once_more() {
     assert_eq!(s.recovery.statistics().retransmitted.total(), 1);
 }
 
-/// Sooner than any before, but not sooner than the first transmission can be ruled out.
+/// The ACK is faster than any sample, but the first transmission may still be the acknowledged one.
 #[test]
 fn a_quick_answer_to_a_repetition_is_not_taken_for_a_slow_one() {
     let mut s = varying();
@@ -173,7 +173,7 @@ fn the_first_answer_starts_it() {
     assert_eq!(s.t3(), Some(360));
 }
 
-/// Nor do later packets, however many, declare units lost that the timer covers.
+/// Later packets, however many, do not declare units lost that the timer covers.
 #[test]
 fn what_arrives_out_of_order_is_not_sent_again() {
     let mut s = Sender::warm(|config| {
@@ -207,9 +207,8 @@ fn a_thick_stream_is_left_to_missing_reports() {
     assert_eq!(s.recovery.statistics().retransmitted.fast_retransmit, 1);
 }
 
-/// A sender that fills its window has later packets, and a queue, to think of.
-/// A packet is lost with units of a thin stream and of a thick one, and the latter becomes thin: its other packets
-/// are due at once.
+/// A packet with units of a thin and a thick stream expires, which makes the thick stream thin. Its other packets have
+/// then expired, too, but are declared lost by the next call.
 #[test]
 fn what_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
     let mut s = Sender::warm(|config| {
@@ -239,7 +238,7 @@ fn a_full_window_is_left_to_t3_unless_the_path_is_silent() {
     assert_eq!(s.repeat_next(), (4 * 101_500, vec![1]));
 }
 
-/// RTO.Min is a second: T3-rtx, armed by the last retransmission before the silence, backs off beside the probes.
+/// RTO.Min is a second: T3-rtx, armed by the last retransmission before the silence, backs off independently of the probes.
 #[test]
 fn in_a_silence_t3_backs_off_beside_the_probes() {
     let mut s = Sender::timed();
@@ -257,7 +256,7 @@ fn in_a_silence_t3_backs_off_beside_the_probes() {
     assert_eq!(s.repeat_next(), (1_551_500, vec![2]));
 }
 
-/// New data waits meanwhile, and all of it may be sent at the first ACK.
+/// New data waits during the silence, and all of it may be sent at the first ACK.
 #[test]
 fn in_a_silence_one_packet_is_in_flight() {
     let mut s = Sender::timed();
@@ -319,7 +318,7 @@ fn a_unit_is_due_when_the_latest_packet_with_it_is() {
     assert_eq!(s.repeat_next(), (181_500, vec![1, 2, 3]));
 }
 
-/// A closed window is no sign of loss.
+/// Probes of a closed window are not lost data.
 #[test]
 fn a_probe_of_a_closed_window_is_left_to_t3() {
     let mut s = Sender::timed();

@@ -8,9 +8,16 @@ use rexmit_core::config;
 use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
 use serde::Serialize;
 
+pub use parts::{
+    AckCopies, AckCopyConfig, AuthenticationConfig, BufferConfig, ExtensionConfig, FailureConfig,
+    HandshakeConfig, MessageConfig, MultihomingConfig, OversizedMessages, PathMtuConfig,
+    SackConfig, StreamConfig,
+};
+
 use crate::Scheduling;
-use crate::association::{MAX_SHARED_KEYS, SharedKey};
-use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, may_be_authenticated};
+use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
+
+mod parts;
 
 /// The least value of `max_packet_bytes`: every IPv4 host accepts datagrams of 576 bytes, of which IP and UDP
 /// headers use some.
@@ -69,259 +76,92 @@ config! {
     pub struct AssociationConfig {
         /// Loss recovery and congestion control. Default [`interactive`](RecoveryConfig::interactive).
         pub recovery: RecoveryConfig,
-        /// Outgoing streams to request; the peer may allow fewer. Default 16.
-        pub outbound_streams: u16,
-        /// Incoming streams to accept. Default 2048.
-        pub max_inbound_streams: u16,
+        /// Streams, and which of them sends next.
+        pub streams: StreamConfig as with_streams,
+        /// Messages: how large they may be, and what is reported of them.
+        pub messages: MessageConfig as with_messages,
+        /// Memory for data sent and received.
+        pub buffers: BufferConfig as with_buffers,
         /// The largest SCTP packet in bytes, common header included: the path MTU less the headers below
         /// SCTP. The default of 1232 fits the smallest IPv6 MTU with UDP encapsulation. With `path_mtu`,
         /// packets become larger if the path allows it.
         pub max_packet_bytes: usize,
         /// Path MTU discovery; `None` is off. Default `None`.
         pub path_mtu: Option<PathMtuConfig>,
-        /// The largest message in bytes, sent or received. [`Endpoint::send`](crate::Endpoint::send) refuses
-        /// a larger one; for one of the peer see `oversized_messages`. Default 256 KiB.
-        pub max_message_bytes: usize,
-        /// What happens to a message of the peer that is larger than `max_message_bytes`. Default
-        /// [`OversizedMessages::Drop`].
-        pub oversized_messages: OversizedMessages,
-        /// Receive buffer in bytes, which is the receive window advertised to the peer. Default 1 MiB.
-        pub receive_buffer_bytes: usize,
-        /// The most bytes accepted from the application and not yet acknowledged. Beyond 16,384 messages,
-        /// each counts as at least 64 bytes. Default 1 MiB.
-        pub send_buffer_bytes: usize,
-        /// The most received DATA chunks that wait for reassembly or for earlier messages. Default 16,384.
-        pub max_held_chunks: usize,
-        /// The most ranges of TSNs received above the first missing one. Default 1024.
-        pub max_gap_ranges: usize,
         /// When SACKs are sent, and how often.
         pub sack: SackConfig,
-        /// The interval of HEARTBEATs on an idle path (HB.interval, 30 s); `None` sends none. At its
-        /// heartbeat, an idle association also releases unused memory.
-        pub heartbeat_interval: Option<Duration>,
-        /// Association.Max.Retrans (10): with more consecutive timeouts the peer is unreachable (RFC 9260
-        /// §8.1).
-        pub association_max_retrans: u32,
-        /// The peer is unreachable, and the association ends with
-        /// [`CloseReason::Unreachable`](crate::CloseReason::Unreachable), if nothing was received from it for
-        /// this long while data is sent to it. The time runs from the first DATA chunk after the peer's last
-        /// packet, and at least two consecutive timeouts must have expired. Default 15 s for `interactive`,
-        /// `interactive_redundant` and `mixed`; `None` for the others, which leaves it to
-        /// `association_max_retrans` (RFC 9260 §8.1), that is, minutes.
-        pub dead_after: Option<Duration>,
-        /// Path.Max.Retrans (5): with more consecutive errors a path is inactive (RFC 9260 §8.2).
-        pub path_max_retrans: u32,
+        /// When a path, or the peer, counts as unreachable.
+        pub failure: FailureConfig as with_failure,
         /// Settings for peers with several addresses.
         pub multihoming: MultihomingConfig,
-        /// Max.Init.Retransmits (8): the most retransmissions of INIT and of COOKIE ECHO. Those before
-        /// RTO.Initial, which [`setup_by_rtt`](RecoveryConfig::setup_by_rtt) causes, are not counted.
-        pub max_init_retransmits: u32,
-        /// The round trip time to the peer, if the application knows it;
-        /// [`setup_by_rtt`](RecoveryConfig::setup_by_rtt) then works for the first association, too. Default
-        /// `None`.
-        pub initial_rtt: Option<Duration>,
+        /// How the association is set up.
+        pub handshake: HandshakeConfig as with_handshake,
         /// T5-shutdown-guard: the association is aborted if a shutdown takes longer; `None` is five times
         /// RTO.Max (RFC 9260 §9.2). Default `None`.
         pub shutdown_guard: Option<Duration>,
-        /// The stream scheduler, that is, the order in which streams send. Default round robin.
-        pub scheduling: Scheduling,
-        /// Whether to offer interleaving of messages (I-DATA, RFC 8260): a large message then delays messages
-        /// of other streams by one chunk instead of its whole length. Each chunk is 4 bytes longer. Default
-        /// true for `interactive`, `interactive_redundant` and `mixed`, otherwise false.
-        pub interleaving: bool,
-        /// Whether to accept packets without a checksum, and to send them to a peer that accepts them, too
-        /// (RFC 9653). Only for packets that DTLS protects: encrypted endpoints set it. Default false.
-        pub zero_checksum: bool,
-        /// Whether to offer partial reliability (RFC 3758). Default true.
-        pub partial_reliability: bool,
-        /// Whether to offer stream reset (RFC 6525). Default true.
-        pub stream_reset: bool,
-        /// Whether to offer dynamic addresses (RFC 5061), and the authentication that they need (RFC 4895).
-        /// INIT is 64 bytes longer; nothing else changes until an address does. Default true.
-        pub dynamic_addresses: bool,
+        /// Extensions of SCTP that are offered to the peer.
+        pub extensions: ExtensionConfig as with_extensions,
         /// Chunks that must be authenticated, and the keys for it (RFC 4895).
         pub authentication: AuthenticationConfig,
-        /// Whether [`Event::MessageSent`](crate::Event::MessageSent) reports each message whose last chunk
-        /// was sent. Default false.
-        pub report_sent: bool,
-        /// Whether [`Event::MessageAcknowledged`](crate::Event::MessageAcknowledged) reports each message
-        /// that the peer has acknowledged. Default false.
-        pub report_acknowledged: bool,
     }
 }
 
-/// What happens to a message of the peer that is larger than
-/// [`max_message_bytes`](AssociationConfig::max_message_bytes).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum OversizedMessages {
-    /// The message is dropped, [`Event::MessageDropped`](crate::Event::MessageDropped) reports it, and the
-    /// messages after it are delivered.
-    #[default]
-    Drop,
-    /// The association is aborted.
-    Abort,
+/// Setters of fields in the parts of an [`AssociationConfig`].
+macro_rules! setters_of_parts {
+    ($($part:ident: $type:ident { $($setter:ident => $field:ident: $kind:ty),* $(,)? })*) => {
+        impl AssociationConfig {$($(
+            #[doc = concat!(
+                "Sets [`", stringify!($field), "`](", stringify!($type), "#structfield.", stringify!($field),
+                ") of [`", stringify!($part), "`](Self#structfield.", stringify!($part), ")."
+            )]
+            #[must_use]
+            pub const fn $setter(mut self, $setter: $kind) -> Self {
+                self.$part.$field = $setter;
+                self
+            }
+        )*)*}
+    };
 }
 
-config! {
-    /// Path MTU discovery by probes (DPLPMTUD, RFC 8899), for each path. The search begins at
-    /// [`max_packet_bytes`](AssociationConfig::max_packet_bytes), which every path must carry, when a packet
-    /// is full for the first time and more data waits.
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-    pub struct PathMtuConfig {
-        /// The largest path MTU to search for, in bytes of an IP packet. Default 9000.
-        pub max_mtu: u16,
-        /// The number of lost probes after which a size counts as too large (MAX_PROBES). Default 3.
-        pub max_probes: u8,
-        /// How long after a completed search larger packets are tried again (PMTU_RAISE_TIMER). Default 600
-        /// s.
-        pub raise_timer: Duration,
-        /// Bytes that the layers between UDP and SCTP add to a packet, such as a DTLS record. Encrypted
-        /// endpoints set it. Default 0.
-        pub record_bytes: u16,
+setters_of_parts! {
+    streams: StreamConfig {
+        outbound_streams => outbound: u16,
+        max_inbound_streams => max_inbound: u16,
+        scheduling => scheduling: Scheduling,
     }
-}
-
-impl Default for PathMtuConfig {
-    fn default() -> Self {
-        Self {
-            max_mtu: 9000,
-            max_probes: 3,
-            raise_timer: Duration::from_secs(600),
-            record_bytes: 0,
-        }
+    messages: MessageConfig {
+        max_message_bytes => max_bytes: usize,
+        oversized_messages => oversized: OversizedMessages,
+        report_sent => report_sent: bool,
+        report_acknowledged => report_acknowledged: bool,
     }
-}
-
-impl PathMtuConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
-        bound("path_mtu.max_mtu", self.max_mtu.into(), MIN_PACKET_BYTES, 65_535)?;
-        bound("path_mtu.max_probes", self.max_probes.into(), 1, 255)?;
-        bound("path_mtu.record_bytes", self.record_bytes.into(), 0, MIN_PACKET_BYTES)?;
-        let raise_s = usize::try_from(self.raise_timer.as_secs()).unwrap_or(usize::MAX);
-        bound("path_mtu.raise_timer (s)", raise_s, 60, usize::MAX)
+    buffers: BufferConfig {
+        receive_buffer_bytes => receive_bytes: usize,
+        send_buffer_bytes => send_bytes: usize,
+        max_held_chunks => max_held_chunks: usize,
+        max_gap_ranges => max_gap_ranges: usize,
     }
-}
-
-config! {
-    const
-    /// When SACKs are sent (RFC 9260 §6.2), and how often.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    pub struct SackConfig {
-        /// Maximum delay of an acknowledgement (SACK.Delay, 200 ms); zero disables the delay.
-        pub delay: Duration,
-        /// A SACK is sent at the latest after this many packets with data. Default 2 (RFC 9260 §6.2).
-        pub every: u8,
-        /// Second copies of the SACKs of thin streams.
-        pub ack_copies: AckCopyConfig,
+    sack: SackConfig {
+        sack_delay => delay: Duration,
+        sack_every => every: u8,
+        ack_copies => ack_copies: AckCopyConfig,
     }
-}
-
-impl Default for SackConfig {
-    fn default() -> Self {
-        let delay = Duration::from_millis(200);
-        Self { delay, every: 2, ack_copies: AckCopyConfig::default() }
+    failure: FailureConfig {
+        heartbeat_interval => heartbeat_interval: Option<Duration>,
+        association_max_retrans => association_max_retrans: u32,
+        path_max_retrans => path_max_retrans: u32,
+        dead_after => dead_after: Option<Duration>,
     }
-}
-
-impl SackConfig {
-    fn validate(&self) -> Result<(), ConfigError> {
-        bound("sack.every", self.every.into(), 1, 255)?;
-        if self.delay > MAX_SACK_DELAY {
-            return Err(ConfigError::SackDelay);
-        }
-        let delay_us = usize::try_from(self.ack_copies.delay.as_micros()).unwrap_or(usize::MAX);
-        bound("sack.ack_copies.delay (µs)", delay_us, 100, 100_000)
+    handshake: HandshakeConfig {
+        max_init_retransmits => max_init_retransmits: u32,
+        initial_rtt => initial_rtt: Option<Duration>,
     }
-}
-
-config! {
-    const
-    /// Second copies of the SACKs of a thin stream, so that one lost packet does not cost the sender of the data
-    /// a retransmission that was not needed. The receiver of the data sends them, from at most 16 packets with DATA
-    /// per round trip, none of which is full. A copy reports what has arrived until it is sent, except
-    /// duplicate TSNs, which are reported once. Concurrent multipath transfer disables copies.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-    pub struct AckCopyConfig {
-        /// For which peers this side sends them. Default [`AckCopies::OnRequest`].
-        pub send: AckCopies,
-        /// Ask the peer to send them, with a parameter of INIT and INIT ACK that others skip. Default false.
-        pub request: bool,
-        /// The time between a SACK and its copy, 0.1 to 100 ms. DATA that is sent before carries the copy. The peer's
-        /// probe timer waits for the copy, too. A longer one survives longer bursts of loss. Default 1 ms.
-        pub delay: Duration,
-        /// The budget: packets that carry nothing but a copy, in percent of the packets of both directions with the
-        /// DATA that they acknowledge and with first SACKs. Copies beside DATA are not limited, and zero leaves only
-        /// those. Default 50: a copy for each message that is acknowledged alone.
-        pub packets_percent: u8,
-    }
-}
-
-impl Default for AckCopyConfig {
-    fn default() -> Self {
-        Self {
-            send: AckCopies::OnRequest,
-            request: false,
-            delay: Duration::from_millis(1),
-            packets_percent: 50,
-        }
-    }
-}
-
-/// For which peers the SACKs of thin streams are sent twice.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum AckCopies {
-    /// For none.
-    Off,
-    /// For those that ask for it when the association is set up: [`AckCopyConfig::request`].
-    #[default]
-    OnRequest,
-    /// For all, whatever implementation they run.
-    Always,
-}
-
-config! {
-    /// Settings for peers with several addresses.
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-    pub struct MultihomingConfig {
-        /// HB.Max.Burst: how many unconfirmed addresses are probed at the same time. Default 1.
-        pub heartbeat_max_burst: u8,
-        /// Primary.Switchover.Max.Retrans: after more consecutive errors on the primary path, the path in use
-        /// becomes the primary one, so that data does not return to the old one (RFC 7829 §5). With `None` it
-        /// returns. Default `None`.
-        pub primary_switchover_max_retrans: Option<u32>,
-        /// Whether events and statistics show potentially failed paths as such; otherwise as active (RFC 7829
-        /// §3.2 rule 12). Default true.
-        pub report_potentially_failed: bool,
-    }
-}
-
-config! {
-    /// Authenticated chunks (RFC 4895).
-    #[derive(Clone, Debug, Default, Serialize)]
-    pub struct AuthenticationConfig {
-        /// Types of chunks that are accepted only if authenticated, in addition to ASCONF and ASCONF-ACK (RFC
-        /// 4895 §3.2), also from peers without RFC 4895. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH are not
-        /// allowed here. At most [`MAX_AUTHENTICATED_CHUNKS`]. Default none.
-        pub chunks: Vec<u8>,
-        /// The endpoint pair shared keys; the first is used at the beginning. Without any, the key is
-        /// computed from the handshake alone (RFC 4895 §6.1), which does not protect against an attacker who
-        /// saw it. Never shown by `Debug`, nor stored in files. Default none.
-        #[serde(skip)]
-        pub keys: Vec<SharedKey>,
-    }
-}
-
-impl Default for MultihomingConfig {
-    fn default() -> Self {
-        Self {
-            heartbeat_max_burst: 1,
-            primary_switchover_max_retrans: None,
-            report_potentially_failed: true,
-        }
+    extensions: ExtensionConfig {
+        interleaving => interleaving: bool,
+        zero_checksum => zero_checksum: bool,
+        partial_reliability => partial_reliability: bool,
+        stream_reset => stream_reset: bool,
+        dynamic_addresses => dynamic_addresses: bool,
     }
 }
 
@@ -396,6 +236,9 @@ profiles! {
     /// For small messages at a low rate that are urgent, as in games, terminals and signalling; bulk
     /// transfers are as fast as without it. The default.
     interactive
+    /// `interactive` with one redundant copy of most messages, bundled with the next one: nearly no more packets, and
+    /// less than twice the bytes. For messages less than a round trip apart.
+    interactive_bundling
     /// `interactive` with redundant copies within a budget, for when latency matters more than bytes.
     interactive_redundant
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
@@ -478,16 +321,19 @@ impl AssociationConfig {
     /// The profile called `name`; the interactive ones report a dead peer soon, and interleave messages. Those for
     /// large transfers have buffers of [`BULK_BUFFER_BYTES`].
     fn of_profile(name: &str, recovery: RecoveryConfig) -> Self {
+        let mut config = Self::new(recovery);
         let is_mixed = name == "mixed";
-        let interleaving = is_mixed || name.starts_with("interactive");
-        let dead_after = interleaving.then_some(DEAD_AFTER);
-        let config = Self { dead_after, interleaving, ..Self::new(recovery) };
-        let scheduling = if is_mixed { Scheduling::Priority } else { config.scheduling };
-        if !is_mixed && name != "bulk" {
-            return config;
+        if is_mixed || name.starts_with("interactive") {
+            config = config.dead_after(Some(DEAD_AFTER)).interleaving(true);
         }
-        let (receive_buffer_bytes, send_buffer_bytes) = (BULK_BUFFER_BYTES, BULK_BUFFER_BYTES);
-        Self { scheduling, receive_buffer_bytes, send_buffer_bytes, ..config }
+        if is_mixed {
+            config = config.scheduling(Scheduling::Priority);
+        }
+        if is_mixed || name == "bulk" {
+            config.buffers.receive_bytes = BULK_BUFFER_BYTES;
+            config.buffers.send_bytes = BULK_BUFFER_BYTES;
+        }
+        config
     }
 
     /// The values of RFC 9260 §16 with the given loss recovery.
@@ -495,34 +341,18 @@ impl AssociationConfig {
     pub fn new(recovery: RecoveryConfig) -> Self {
         Self {
             recovery,
-            outbound_streams: 16,
-            max_inbound_streams: 2048,
+            streams: StreamConfig::default(),
+            messages: MessageConfig::default(),
+            buffers: BufferConfig::default(),
             max_packet_bytes: 1232,
             path_mtu: None,
-            max_message_bytes: 256 * 1024,
-            oversized_messages: OversizedMessages::Drop,
-            receive_buffer_bytes: 1024 * 1024,
-            send_buffer_bytes: 1024 * 1024,
-            max_held_chunks: 16_384,
-            max_gap_ranges: 1024,
             sack: SackConfig::default(),
-            heartbeat_interval: Some(Duration::from_secs(30)),
-            association_max_retrans: 10,
-            dead_after: None,
-            path_max_retrans: 5,
+            failure: FailureConfig::default(),
             multihoming: MultihomingConfig::default(),
-            max_init_retransmits: 8,
-            initial_rtt: None,
+            handshake: HandshakeConfig::default(),
             shutdown_guard: None,
-            scheduling: Scheduling::default(),
-            interleaving: false,
-            zero_checksum: false,
-            partial_reliability: true,
-            stream_reset: true,
-            dynamic_addresses: true,
+            extensions: ExtensionConfig::default(),
             authentication: AuthenticationConfig::default(),
-            report_sent: false,
-            report_acknowledged: false,
         }
     }
 
@@ -533,37 +363,13 @@ impl AssociationConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_packet_bytes", self.max_packet_bytes, MIN_PACKET_BYTES, MAX_PACKET_BYTES)?;
         self.path_mtu.as_ref().map_or(Ok(()), PathMtuConfig::validate)?;
-        bound("outbound_streams", self.outbound_streams.into(), 1, 65_535)?;
-        bound("max_inbound_streams", self.max_inbound_streams.into(), 1, 65_535)?;
-        bound("max_message_bytes", self.max_message_bytes, 1, self.receive_buffer_bytes)?;
-        bound(
-            "receive_buffer_bytes",
-            self.receive_buffer_bytes,
-            MIN_RECEIVE_BUFFER_BYTES,
-            1 << 30,
-        )?;
-        bound("send_buffer_bytes", self.send_buffer_bytes, 1, 1 << 30)?;
-        bound("max_held_chunks", self.max_held_chunks, 16, 1 << 24)?;
-        bound("max_gap_ranges", self.max_gap_ranges, 1, 16_384)?;
+        self.streams.validate()?;
+        bound("messages.max_bytes", self.messages.max_bytes, 1, self.buffers.receive_bytes)?;
+        self.buffers.validate()?;
         self.sack.validate()?;
-        bound(
-            "multihoming.heartbeat_max_burst",
-            self.multihoming.heartbeat_max_burst.into(),
-            1,
-            255,
-        )?;
-        bound(
-            "authentication.chunks",
-            self.authentication.chunks.len(),
-            0,
-            MAX_AUTHENTICATED_CHUNKS,
-        )?;
-        bound("authentication.keys", self.authentication.keys.len(), 0, MAX_SHARED_KEYS)?;
-        let is_wrong = |chunk: &&u8| !may_be_authenticated(**chunk);
-        if let Some(&chunk) = self.authentication.chunks.iter().find(is_wrong) {
-            return Err(ConfigError::AuthenticatedChunk(chunk));
-        }
-        let limit = self.path_max_retrans;
+        self.multihoming.validate()?;
+        self.authentication.validate()?;
+        let limit = self.failure.path_max_retrans;
         let leaves_at =
             self.recovery.sctp.potentially_failed_max_retrans.unwrap_or(limit).min(limit);
         if self.multihoming.primary_switchover_max_retrans.is_some_and(|most| most < leaves_at) {
@@ -572,35 +378,14 @@ impl AssociationConfig {
         Ok(self.recovery.validate()?)
     }
 
-    /// Sets the [`delay`](SackConfig::delay) of `sack`.
-    #[must_use]
-    pub const fn sack_delay(mut self, delay: Duration) -> Self {
-        self.sack.delay = delay;
-        self
-    }
-
-    /// Sets [`every`](SackConfig::every) of `sack`.
-    #[must_use]
-    pub const fn sack_every(mut self, every: u8) -> Self {
-        self.sack.every = every;
-        self
-    }
-
-    /// Sets the [`ack_copies`](SackConfig::ack_copies) of `sack`.
-    #[must_use]
-    pub const fn ack_copies(mut self, ack_copies: AckCopyConfig) -> Self {
-        self.sack.ack_copies = ack_copies;
-        self
-    }
-
     /// Whether authentication is offered (RFC 4895).
     pub(crate) const fn offers_authentication(&self) -> bool {
-        self.dynamic_addresses || !self.authentication.chunks.is_empty()
+        self.extensions.dynamic_addresses || !self.authentication.chunks.is_empty()
     }
 
     /// The window that INIT and INIT ACK offer.
     pub(crate) fn a_rwnd(&self) -> u32 {
-        u32::try_from(self.receive_buffer_bytes).unwrap_or(u32::MAX)
+        u32::try_from(self.buffers.receive_bytes).unwrap_or(u32::MAX)
     }
 
     /// PMDCS: the largest DATA chunk of a packet, header included.
@@ -608,7 +393,7 @@ impl AssociationConfig {
         pmdcs_of(self.max_packet_bytes)
     }
 
-    /// The largest payload of a DATA chunk: what fits beside nothing else.
+    /// The largest payload of a DATA chunk: that of a packet with this chunk only.
     pub(crate) const fn max_fragment(&self) -> usize {
         self.pmdcs() as usize - DATA_HEADER_LEN
     }
@@ -628,6 +413,7 @@ mod tests {
     use std::num::NonZeroU8;
 
     use super::*;
+    use crate::association::SharedKey;
 
     #[test]
     fn the_default_is_interactive() {
@@ -654,6 +440,7 @@ mod tests {
             AssociationConfig::thin_rr,
             AssociationConfig::f_rto,
             AssociationConfig::interactive,
+            AssociationConfig::interactive_bundling,
             AssociationConfig::interactive_redundant,
             AssociationConfig::rack,
             AssociationConfig::bulk,
@@ -677,11 +464,14 @@ mod tests {
         assert_eq!((rto.alpha_inverse, rto.beta_inverse), (8, 4));
         assert_eq!(config.recovery.max_burst, NonZeroU8::new(4));
         assert_eq!(EndpointConfig::default().cookie_lifetime, Duration::from_secs(60));
-        let attempts =
-            (config.association_max_retrans, config.path_max_retrans, config.max_init_retransmits);
+        let attempts = (
+            config.failure.association_max_retrans,
+            config.failure.path_max_retrans,
+            config.handshake.max_init_retransmits,
+        );
         assert_eq!(attempts, (10, 5, 8));
         assert_eq!(config.multihoming.heartbeat_max_burst, 1);
-        assert_eq!(config.heartbeat_interval, Some(Duration::from_secs(30)));
+        assert_eq!(config.failure.heartbeat_interval, Some(Duration::from_secs(30)));
         assert_eq!(config.sack.delay, Duration::from_millis(200));
     }
 
@@ -698,13 +488,13 @@ mod tests {
         assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().max_probes(0))));
         assert!(refused(|c| c.path_mtu = Some(PathMtuConfig::default().record_bytes(513))));
         assert!(PathMtuConfig::default().raise_timer(Duration::from_secs(59)).validate().is_err());
-        assert!(refused(|c| c.outbound_streams = 0));
-        assert!(refused(|c| c.max_inbound_streams = 0));
-        assert!(refused(|c| c.receive_buffer_bytes = 1000));
-        assert!(refused(|c| c.max_message_bytes = c.receive_buffer_bytes + 1));
-        assert!(refused(|c| c.send_buffer_bytes = 0));
-        assert!(refused(|c| c.max_held_chunks = 0));
-        assert!(refused(|c| c.max_gap_ranges = 0));
+        assert!(refused(|c| c.streams.outbound = 0));
+        assert!(refused(|c| c.streams.max_inbound = 0));
+        assert!(refused(|c| c.buffers.receive_bytes = 1000));
+        assert!(refused(|c| c.messages.max_bytes = c.buffers.receive_bytes + 1));
+        assert!(refused(|c| c.buffers.send_bytes = 0));
+        assert!(refused(|c| c.buffers.max_held_chunks = 0));
+        assert!(refused(|c| c.buffers.max_gap_ranges = 0));
         assert!(refused(|c| c.sack.every = 0));
         assert!(refused(|c| c.sack.delay = Duration::from_millis(501)));
         assert!(refused(|c| c.sack.ack_copies.delay = Duration::from_micros(99)));
