@@ -188,7 +188,7 @@ fn send_bursts(message: &OutboundMessage) -> (Vec<Duration>, f64) {
     (latencies, packets / world.begun.len() as f64)
 }
 
-/// At a deadline that leaves no time for a retransmission, copies are bundled within a burst, and a burst has few packets of copies. No
+/// Without time for a retransmission, copies are bundled within a burst, and a burst has few packets of copies. No
 /// percentile is worse than without a deadline, also where a message waits for those before it.
 #[test]
 fn bursts_meet_their_deadline_and_are_never_slower_than_without() {
@@ -237,6 +237,24 @@ fn losses_that_begin_are_met_after_fifty_messages() {
     }
     // Of 2000, 20 are expected, with a deviation of 4.5; without copies it would be 100.
     assert!(late <= 42, "{late} late");
+}
+
+/// Ten seconds, 200 messages, after the losses have ended, at most 20 % more packets are sent than needed.
+#[test]
+fn losses_that_end_are_not_paid_for_after_ten_seconds() {
+    let (mut before, mut after) = (0.0, 0.0);
+    for seed in 0..10 {
+        let mut world = World::new(AssociationConfig::interactive());
+        world.rng = Seed::from_u64(seed).rng();
+        world.loss = 0.05;
+        world.send(1500, 50, &within(110, 0.999));
+        before += world.send(500, 50, &within(110, 0.999)) / 10.0;
+        world.loss = 0.0;
+        world.send(200, 50, &within(110, 0.999));
+        after += world.send(200, 50, &within(110, 0.999)) / 10.0;
+    }
+    assert!(before > 1.4, "{before} packets with losses");
+    assert!(after < 1.2, "{after} packets without");
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! one is lost more often (`losses`): n are needed that are as far apart as the deadline allows. The cheapest are taken:
 //!
 //! 1. Retransmissions by the probe timer, while the deadline leaves a round trip for them: they are sent only if no ACK has
-//!    come. What is missing is sent with the last of them, as copies beside it. If the deadline leaves time for it, a retransmission
+//!    come. Copies that are still missing are sent together with the last one. If the deadline leaves time for it, a retransmission
 //!    waits for the ACK of the next message, which shows whether only an ACK was lost.
 //! 2. Copies bundled with later messages that are sent in time: they cost bytes, but no packets.
 //! 3. Copies in packets of their own, spread over the time that the deadline leaves. Each is sent when it is due if no copy was bundled
@@ -16,9 +16,9 @@
 //!
 //! # The fate of the first transmission
 //! The share of losses is that of first transmissions. If no ACK came before a second transmission could be acknowledged, the first one
-//! or its ACK is lost. An ACK that comes when that of the second is due tells which: it reports a duplicate, or not. If
+//! or its ACK is lost. An ACK that comes when that of the second is due distinguishes them: it reports a duplicate, or not. If
 //! that is missing, too, the first transmission counts as lost with the share that was lost of those where it was not. (A count of units
-//! acknowledged without a duplicate report would be too high: these reports are lost as often as packets.)
+//! acknowledged without a duplicate report would be too high, because these reports are lost, too.)
 //!
 //! `lab::bound::least_cost` has what is possible. The planner owns the units that have deadlines, the share of losses, and the time
 //! between messages; it answers with numbers and times. Copies are those of `redundancy`, within the budget
@@ -118,13 +118,13 @@ struct Planned {
     sent_at: Instant,
     again_at: Option<Instant>,
     last_at: Instant,
-    /// Copies follow each other after this time at least, those that are bundled included; `None` if there are none before
-    /// a retransmission.
+    /// The least time between two copies, bundled or not; `None` if the unit has no copies before a
+    /// retransmission.
     copies_apart: Option<Duration>,
     outcome: Outcome,
 }
 
-/// What is known of a unit's first transmission.
+/// The known fate of a unit's first transmission.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Outcome {
     /// The unit is not acknowledged.
@@ -166,7 +166,7 @@ struct Plans {
     intervals: VecDeque<Duration>,
     /// The mean number of units in flight when one is sent.
     beside: f64,
-    /// What is left of the lot that decides between n and n - 1 transmissions.
+    /// The remainder of the lot that decides between n and n - 1 transmissions.
     carry: f64,
     /// The last deadline could not be met.
     is_infeasible: bool,

@@ -7,7 +7,7 @@ use super::{Budget, RoundTrip, rounds_in};
 
 /// Transmissions of a unit in time at most.
 pub(super) const MOST_TRANSMISSIONS: u8 = 8;
-/// Another transmission is worth its cost if it leaves less than this part of what is late.
+/// Another transmission is worth its cost if it reduces the probability of being late to less than this part.
 const WORTH: f64 = 0.9;
 
 /// The times at which a unit may be transmitted again.
@@ -62,7 +62,7 @@ impl<'a> Schedule<'a> {
         late
     }
 
-    /// The transmissions with which `late` may be late, or as many as are worth their cost.
+    /// The number of transmissions with which the share `late` is late; fewer if the last ones are not worth their cost.
     pub(super) fn wanted(&self, late: f64) -> Wanted {
         let (mut transmissions, mut left) = (1, self.late_after(1));
         while left > late && transmissions < MOST_TRANSMISSIONS {

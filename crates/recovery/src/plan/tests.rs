@@ -36,7 +36,7 @@ fn after_losses(every: u64) -> Planner {
     planner
 }
 
-/// What is wanted of copies that are sent at once, if `late` may be late.
+/// The plan for copies that are sent at once, if `late` may be late.
 fn wanted(planner: &Planner, late: f64) -> Wanted {
     Schedule::of(MS(60), RTT, &plans(planner).losses).wanted(AIM * late)
 }
@@ -177,7 +177,7 @@ fn units_in_order_have_more_copies_the_more_wait_for_them() {
     assert!(mean(true) > mean(false) + 0.3);
 }
 
-/// An ACK that comes when that of the copy is due tells whether the original was lost; others count in proportion.
+/// An ACK that comes when that of the copy is due shows whether the original was lost; others count in proportion.
 #[test]
 fn the_fate_of_the_original_is_known_from_the_ack_of_its_copy() {
     let fate = |acked_at, is_reported| {

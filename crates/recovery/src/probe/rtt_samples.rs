@@ -139,7 +139,7 @@ impl RttSamples {
         self.missed > DELAYED_SHARE
     }
 
-    /// Whether there are none.
+    /// Whether no round trip was measured yet.
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -333,7 +333,7 @@ impl Redundancy {
         denied
     }
 
-    /// Makes one copy ready, unless as many as `plan` wants until now were bundled with new data.
+    /// Makes one copy ready, unless copies bundled with new data have replaced it.
     fn ready_unless_bundled<P>(
         &mut self,
         now: Instant,
