@@ -165,7 +165,7 @@ impl Side {
     }
 }
 
-/// Message `number` of a side: of a size that depends on it, and begun with it.
+/// Message `number` of a side: its size depends on the number, with which it begins.
 fn content(number: u32) -> Vec<u8> {
     let mut bytes = number.to_be_bytes().to_vec();
     bytes.resize(4 + number as usize * 397 % 2500, number as u8);

@@ -98,8 +98,8 @@ fn delayed_acknowledgements_cause_no_retransmission() {
     assert_eq!(recovery.packets, 100);
 }
 
-/// The same with the recovery timer, which waits for no more than the round trip, against a peer that
-/// does not heed the I bit: it learns what the peer does.
+/// The same with the probe timer, which expires after a round trip, against a peer that ignores the I bit: the
+/// timer adapts to the peer's ACK delay.
 #[test]
 fn a_timer_of_a_round_trip_learns_that_acknowledgements_are_delayed() {
     for (interval, sack_every) in [(700, 2), (250, 2), (50, 2), (100, 10)] {

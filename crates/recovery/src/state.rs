@@ -85,8 +85,8 @@ impl<P> State<P> {
 
     /// The result of the thin test of `group`, with its figures.
     pub(crate) fn thinness(&self, group: u8) -> Thinness {
-        let told = self.groups.config(group).test.explain(&self.thin_inputs(group));
-        Thinness { is_thin: told.is_thin && self.has_small_segments(group), ..told }
+        let result = self.groups.config(group).test.explain(&self.thin_inputs(group));
+        Thinness { is_thin: result.is_thin && self.has_small_segments(group), ..result }
     }
 
     /// Counts and traces groups that became thin or thick.
@@ -110,7 +110,7 @@ impl<P> State<P> {
     /// Whether `group` counts as one stream beside others (`by_stream`), which have at least as many packets
     /// in flight on `path`: a stream that fills the window by itself does not.
     #[inline]
-    pub(crate) fn is_beside_others(&self, path: u8, group: u8) -> bool {
+    pub(crate) fn shares_path(&self, path: u8, group: u8) -> bool {
         if self.groups.is_one() || !self.groups.config(group).sctp.by_stream {
             return false;
         }
@@ -383,7 +383,7 @@ impl<P> State<P> {
 
     /// Moves the units that wait for the window of `path`, whose T3-rtx expired, to the path of
     /// retransmissions; one packet of them may be sent beyond its window (RFC 9260 §6.3.3 E3).
-    pub(crate) fn leave_elsewhere(&mut self, path: u8) -> Moves {
+    pub(crate) fn move_timed_out(&mut self, path: u8) -> Moves {
         self.paths[path].gate.may_retransmit_now = true;
         let is_one = self.paths.is_one();
         let to = if is_one { path } else { self.destination(path, true) };
@@ -501,12 +501,12 @@ impl<P> State<P> {
             let is_it = |u: &Unit<P>| {
                 u.last().path == path && u.is_first_transmission() && u.is_outstanding()
             };
-            let Some(beside) = &self.paths[path].beside else { continue };
-            let from = beside.earliest_first_sent;
+            let Some(multipath) = &self.paths[path].multipath else { continue };
+            let from = multipath.earliest_first_sent;
             let found = self.outstanding.units_from(from).find(|(_, unit)| is_it(unit));
             let found = found.map_or(self.outstanding.next_unit(), |(unit, _)| unit);
-            if let Some(beside) = &mut self.paths[path].beside {
-                beside.earliest_first_sent = found;
+            if let Some(multipath) = &mut self.paths[path].multipath {
+                multipath.earliest_first_sent = found;
             }
         }
     }

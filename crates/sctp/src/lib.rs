@@ -36,6 +36,8 @@ mod id;
 mod message;
 mod statistics;
 mod streams;
+// For tests, benchmarks and the lab of this project: no part of the API, and so under no version.
+#[doc(hidden)]
 pub mod wire;
 
 pub use association::{MAX_SHARED_KEYS, SharedKey};

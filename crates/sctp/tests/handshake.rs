@@ -7,7 +7,7 @@ use kit::*;
 use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event, FailReason, OutboundMessage, SendError};
 
-/// When what T1 guards is retransmitted, with RTO.Initial 1 s and RTO.Max 60 s.
+/// The times at which T1 expires, with RTO.Initial 1 s and RTO.Max 60 s.
 const T1_EXPIRIES_MS: [u64; 8] = [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000];
 
 /// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the tag 0 in front and a

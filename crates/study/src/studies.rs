@@ -75,7 +75,6 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "mixed-rivals",
     "bulk",
     "kernel-grid",
-    "kernel-events",
     "kernel-tcp",
     "kernel-beside",
 ];

@@ -82,6 +82,8 @@ mod error;
 mod event;
 mod statistics;
 mod stream;
+// For tests, benchmarks and the lab of this project: no part of the API, and so under no version.
+#[doc(hidden)]
 pub mod wire;
 
 pub use config::{

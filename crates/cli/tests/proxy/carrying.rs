@@ -130,7 +130,7 @@ fn two_hundred_thin_connections_at_a_time() {
     assert_eq!(value("rexmit_proxy_connections_open "), 200.0);
     let sent = value("rexmit_proxy_bytes_total{to=\"client\"} ");
     assert_eq!(sent, value("rexmit_proxy_bytes_total{to=\"service\"} "));
-    let again: f64 = ["timeout", "fast_retransmit", "bundled", "window_probe"]
+    let again: f64 = ["timeout", "fast_retransmit", "probe", "bundled", "window_probe"]
         .map(|cause| value(&format!("rexmit_proxy_retransmissions_total{{cause=\"{cause}\"}} ")))
         .iter()
         .sum();

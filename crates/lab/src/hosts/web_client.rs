@@ -239,7 +239,7 @@ impl<T: Transport, S: Source + Send + 'static> Program<T> for WebClients<T, S> {
     fn on_event(&mut self, now: Instant, transport: &mut T, id: T::Id, event: ConnectionEvent) {
         match event {
             ConnectionEvent::Connected { .. } | ConnectionEvent::Writable => {
-                self.send(now, transport, id)
+                self.send(now, transport, id);
             }
             ConnectionEvent::Readable => self.read(now, transport, id),
             ConnectionEvent::Closed { .. } => {

@@ -81,7 +81,7 @@ impl DcSctp {
                     self.events.push_back(ConnectionEvent::Connected { incoming: self.incoming });
                 }
                 SocketEvent::OnClosed() => {
-                    self.events.push_back(ConnectionEvent::Closed { is_graceful: true })
+                    self.events.push_back(ConnectionEvent::Closed { is_graceful: true });
                 }
                 SocketEvent::OnAborted(..) => {
                     self.events.push_back(ConnectionEvent::Closed { is_graceful: false });

@@ -69,7 +69,7 @@ impl SctpProto {
         while let Some(event) = association.poll() {
             match event {
                 Event::Connected => {
-                    events.push_back(ConnectionEvent::Connected { incoming: *incoming })
+                    events.push_back(ConnectionEvent::Connected { incoming: *incoming });
                 }
                 Event::HandshakeFailed { .. } | Event::AssociationLost { .. } => {
                     events.push_back(ConnectionEvent::Closed { is_graceful: false });

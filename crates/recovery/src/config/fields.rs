@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interactive_profiles_are_what_they_are() {
+    fn the_interactive_profiles_have_these_fields() {
         let differing = |from, to| {
             let [from, to] =
                 [from, to].map(|name| RecoveryConfig::profile(name).expect("a profile").fields());

@@ -169,20 +169,20 @@ impl LossDetector {
 
     /// Called when `unit` is declared lost, or retransmitted while it is in flight. An adaptive threshold
     /// goes on counting reports of it.
-    pub(crate) fn on_judged(&mut self, unit: u64) {
+    pub(crate) fn on_declared_lost(&mut self, unit: u64) {
         let Kind::MissingReports(missing) = &mut self.kind else { return };
         if !self.tolerance.is_adaptive() {
             missing.forget(unit);
         } else if let Some(known) = missing.overtaken.get_mut(&unit) {
-            known.is_judged = true;
+            known.is_declared_lost = true;
         }
     }
 
     /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data, and was
     /// reported missing `reports` times.
-    pub(crate) fn watch(&mut self, unit: u64, reports: u16) {
+    pub(crate) fn count_reports_of(&mut self, unit: u64, reports: u16) {
         if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.watch(unit, reports);
+            missing.count_reports_of(unit, reports);
         }
     }
 
@@ -196,7 +196,7 @@ impl LossDetector {
     /// Called when `unit` is retransmitted in a recovery.
     pub(crate) fn on_retransmitted(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
-            board.on_resent(unit);
+            board.on_retransmitted(unit);
         }
     }
 
@@ -318,12 +318,12 @@ impl LossDetector {
         let tolerance = &mut self.tolerance;
         let verdict = match &mut self.kind {
             Kind::MissingReports(missing) => {
-                missing.watch_overtaken(range, &state.outstanding);
+                missing.count_overtaken(range, &state.outstanding);
                 let lost = missing.count(range, state, probe, tolerance);
                 for &unit in reneged {
                     // One missing report, whatever else this acknowledgement says.
                     if may_be_fast_retransmitted(&state.outstanding, unit) {
-                        missing.watch(unit, 1);
+                        missing.count_reports_of(unit, 1);
                     }
                 }
                 Verdict { lost, begins_recovery: false }
@@ -378,12 +378,12 @@ impl LossDetector {
 
     /// A unit that may be lost, to be sent in a recovery that has nothing declared lost and nothing new to
     /// send, so that ACKs keep coming (RFC 6675 §4 `NextSeg` rules 3 and 4).
-    pub(crate) fn to_rescue<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
+    pub(crate) fn rescue_unit<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
         let Kind::Scoreboard(board) = &self.kind else { return None };
         board.next_rescue(outstanding)
     }
 
-    /// Called when `unit`, which [`to_rescue`](Self::to_rescue) named, is retransmitted in a recovery that
+    /// Called when `unit`, which [`rescue_unit`](Self::rescue_unit) named, is retransmitted in a recovery that
     /// ends with `exit`.
     pub(crate) fn on_rescued<P>(&mut self, outstanding: &Outstanding<P>, unit: u64, exit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
@@ -434,7 +434,7 @@ struct Overtaken {
     earlier: u16,
     /// Whether the unit was declared lost already; further reports are counted but do not declare it lost
     /// again.
-    is_judged: bool,
+    is_declared_lost: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -477,9 +477,9 @@ impl MissingReports {
 
     /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data. `reports` is
     /// the least number of them so far.
-    fn watch(&mut self, unit: u64, reports: u16) {
+    fn count_reports_of(&mut self, unit: u64, reports: u16) {
         let known = self.overtaken.entry(unit).or_default();
-        if std::mem::take(&mut known.is_judged) {
+        if std::mem::take(&mut known.is_declared_lost) {
             known.earlier = known.earlier.saturating_add(known.reports);
             known.reports = 0;
         }
@@ -487,14 +487,14 @@ impl MissingReports {
     }
 
     /// Starts counting reports of the units in flight below the new highest acknowledged one.
-    fn watch_overtaken<P>(&mut self, range: &AckRange, outstanding: &Outstanding<P>) {
+    fn count_overtaken<P>(&mut self, range: &AckRange, outstanding: &Outstanding<P>) {
         let known = range.highest_before.max(range.cumulative);
         let mut ranges = outstanding.acknowledged().iter().rev().peekable();
         while let Some(above) = ranges.next().filter(|above| *above.end() > known) {
             let below = ranges.peek().map_or(range.cumulative, |below| *below.end());
             for unit in below.max(known) + 1..*above.start() {
                 if may_be_fast_retransmitted(outstanding, unit) {
-                    self.watch(unit, 0);
+                    self.count_reports_of(unit, 0);
                 }
             }
         }
@@ -585,11 +585,11 @@ fn report(
     let forgotten = overtaken.extract_if(..bound, |&unit, known| {
         let Some((count, threshold)) = reported(unit) else { return false };
         known.reports = known.reports.saturating_add(count);
-        if !known.is_judged && known.reports >= threshold {
+        if !known.is_declared_lost && known.reports >= threshold {
             lost.push(unit);
-            known.is_judged = true;
+            known.is_declared_lost = true;
         }
-        known.is_judged && !keeps
+        known.is_declared_lost && !keeps
     });
     forgotten.for_each(drop);
     lost

@@ -201,7 +201,7 @@ impl<P> Outstanding<P> {
     ) -> Option<EpisodeId> {
         let forgotten = self.make_room();
         let repeats = self.unit_mut(unit)?.repeats.get_or_insert_default();
-        repeats.on_sent_again(now);
+        repeats.on_retransmitted(now);
         self.remember(unit, Repeat::new(now, packet, cause, episode));
         forgotten
     }
@@ -259,7 +259,7 @@ impl<P> Outstanding<P> {
 
     /// Called when the first transmission of `unit` is declared lost, so that its round trip can be measured
     /// if it proves to have arrived.
-    pub(crate) fn watch_first_transmission(&mut self, unit: u64, path: u8, sent_at: Instant) {
+    pub(crate) fn measure_first_transmission(&mut self, unit: u64, path: u8, sent_at: Instant) {
         if let Some(u) = self.unit_mut(unit) {
             u.repeats.get_or_insert_default().on_first_lost(path, sent_at);
         }

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_told_within_two_seconds_and_forgotten_as_soon() {
+    fn a_queue_is_detected_within_two_seconds_and_forgotten_as_soon() {
         let mut queueing = QueueingDelay::default();
         let at = Instant::from_millis;
         assert_eq!(answers(&mut queueing, at(0), vec![MS(100); 100]).0, MS(0));
@@ -195,7 +195,7 @@ mod tests {
 
     /// The minimum of two windows ago is forgotten: the path may have become longer.
     #[test]
-    fn what_lasts_for_two_minutes_is_no_queue() {
+    fn a_delay_that_lasts_for_two_minutes_is_no_queue() {
         let mut queueing = QueueingDelay::default();
         let told = |queueing: &mut QueueingDelay, second: u64, ms| {
             answers(queueing, Instant::from_millis(second * 1000), vec![MS(ms); 20]);
@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_answers_tell_no_queue() {
+    fn the_first_acks_show_no_queue() {
         let mut queueing = QueueingDelay::default();
         assert_eq!(answers(&mut queueing, Instant::ZERO, [MS(10), MS(200), MS(210)]).0, MS(0));
     }
 
     #[test]
-    fn what_was_the_shortest_before_a_pause_is_no_measure() {
+    fn the_shortest_round_trip_before_a_pause_is_forgotten() {
         let mut queueing = QueueingDelay::default();
         answers(&mut queueing, Instant::ZERO, vec![MS(100); 20]);
         answers(&mut queueing, Instant::from_millis(3_600_000), vec![MS(200); 20]);

@@ -35,6 +35,7 @@ pub use unanswered::{Share, Unanswered};
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
 use crate::plan::RoundTrip;
+use crate::rtt::Echo;
 use crate::state::State;
 
 /// At most this many packets are searched for the earliest one that the timer covers; some may be of streams
@@ -121,7 +122,7 @@ struct PathProbe {
     /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
     /// path is silent.
     was_thin: bool,
-    ack: Answered,
+    ack: AckedPackets,
     /// The time from the latest transmission of the handshake's packet to its answer: the only one that certainly comes
     /// at once if the receiver delays ACKs.
     setup_rtt: Option<Duration>,
@@ -129,7 +130,7 @@ struct PathProbe {
 
 /// The packets of a path that the current ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
-struct Answered {
+struct AckedPackets {
     /// Packets, and the last of them.
     packets: u32,
     packet: Option<PacketNumber>,
@@ -158,7 +159,7 @@ impl Default for PathProbe {
             not_before: Instant::ZERO,
             put_off_at: Instant::FAR_FUTURE,
             was_thin: true,
-            ack: Answered::default(),
+            ack: AckedPackets::default(),
             setup_rtt: None,
         }
     }
@@ -207,7 +208,7 @@ impl ProbeTimer {
         }
         let (is_cold, mean) = (probe.samples.is_cold(), probe.samples.mean());
         let timeout = if is_cold { mean + mean / COLD_PLAN_MARGIN } else { timeout? };
-        Some(RoundTrip { is_cold, least: probe.too_short()?, mean, timeout })
+        Some(RoundTrip { is_cold, least: probe.rtt_lower_bound()?, mean, timeout })
     }
 
     /// The shortest round trip of `path` that is remembered.
@@ -250,7 +251,7 @@ impl ProbeTimer {
     fn timeout<P>(&self, state: &State<P>, path: u8, group: u8, round: Round) -> Option<Duration> {
         let probe = self.paths.get(path).filter(|probe| probe.silent.is_none())?;
         let timer = state.groups.config(group).probe_timer.as_ref()?;
-        let has_room = state.is_beside_others(path, group) || state.has_window_for(path);
+        let has_room = state.shares_path(path, group) || state.has_window_for(path);
         if !state.is_thin(group) || !has_room {
             return None;
         }
@@ -443,8 +444,8 @@ impl ProbeTimer {
         }
     }
 
-    /// Puts an expiry at `now` off that comes so late that ACKs may have arrived, too, and not been processed: by as much
-    /// as it is late, so that they are, but not by more than a timeout. Returns whether it did.
+    /// Postpones an expiry that is handled late, at `now`, because ACKs may have arrived and not been processed yet: by the
+    /// time by which it is late, at most by a timeout. Returns whether it was postponed.
     pub(crate) fn put_off_late<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
         let least = self.least_t3(state, path).unwrap_or_default() / 2;
         let Some(probe) = self.paths.get_mut(path) else { return false };
@@ -588,9 +589,9 @@ impl ProbeTimer {
             (true, false) => acked.sent_at,
             (true, true) => None,
             // It was acknowledged sooner than anything is: that was the transmission before.
-            (false, _) => probe.too_short().and_then(|shortest| {
+            (false, _) => probe.rtt_lower_bound().and_then(|shortest| {
                 let repeats = state.outstanding.repeats_mut(acked.unit)?;
-                repeats.answered_before_repeat(now, path, shortest)
+                repeats.acked_before_retransmission(now, path, shortest)
             }),
         };
         match certain {
@@ -617,9 +618,14 @@ impl ProbeTimer {
     }
 
     /// Whether an ACK that comes now cannot be an answer to something that was sent over `path` then, if it was.
-    pub(crate) fn is_before_answer(&self, now: Instant, path: u8, sent: Option<Instant>) -> bool {
+    pub(crate) fn precedes_any_answer(
+        &self,
+        now: Instant,
+        path: u8,
+        sent: Option<Instant>,
+    ) -> bool {
         let Some(sent) = sent else { return true };
-        let shortest = self.paths.get(path).and_then(PathProbe::too_short);
+        let shortest = self.paths.get(path).and_then(PathProbe::rtt_lower_bound);
         shortest.is_some_and(|shortest| now - sent < shortest)
     }
 
@@ -639,16 +645,8 @@ impl ProbeTimer {
     }
 
     /// Called after all units of an ACK were processed. `has_acked`: some of them were last sent over `path`.
-    /// `echo`: when the packet was sent whose timestamp the ACK echoes, and the length of a tick of that
-    /// clock.
     #[inline]
-    pub(crate) fn learn(
-        &mut self,
-        now: Instant,
-        path: u8,
-        has_acked: bool,
-        echo: Option<(Instant, Duration)>,
-    ) {
+    pub(crate) fn learn(&mut self, now: Instant, path: u8, has_acked: bool, echo: Option<Echo>) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.answers =
                 probe.answers.saturating_add((has_acked && !probe.is_unanswered()).into());
@@ -663,7 +661,7 @@ impl ProbeTimer {
             return false;
         }
         if let Some(probe) = self.paths.get_mut(first.path) {
-            probe.samples.on_ack_judged(true);
+            probe.samples.on_ack_outcome(true);
             if probe.samples.are_delayed() {
                 probe.samples.on_sample(first.acked_at.unwrap_or(now) - first.sent_at);
             }
@@ -700,7 +698,7 @@ impl PathProbe {
         }
     }
 
-    fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<(Instant, Duration)>) {
+    fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<Echo>) {
         if has_acked {
             self.last_ack_at = now;
             self.silent = None;
@@ -717,10 +715,10 @@ impl PathProbe {
         for (until, ..) in &mut self.waiting {
             *until = now;
         }
-        self.samples.on_ack_judged(false);
+        self.samples.on_ack_outcome(false);
         // A receiver that delays ACKs does so for every second packet (RFC 9260 §6.2): others were lost.
         if ack.packets > 1 && echo.is_none() {
-            self.samples.on_ack_judged(true);
+            self.samples.on_ack_outcome(true);
         }
         let Some((newest, oldest)) = ack.certain else { return };
         let is_alone = Some(newest) == ack.newest;
@@ -729,7 +727,9 @@ impl PathProbe {
         }
         let is_delayed = match echo {
             // A retransmission may be what was acknowledged: the receiver answers a duplicate at once.
-            Some((echo, tick)) => is_alone && oldest <= echo + tick && echo <= oldest + tick,
+            Some(Echo { sent_at, tick }) => {
+                is_alone && oldest <= sent_at + tick && sent_at <= oldest + tick
+            }
             None => self.samples.are_delayed(),
         };
         if is_delayed && (oldest < newest || !is_alone) {
@@ -755,13 +755,13 @@ impl PathProbe {
 
     /// A lower bound of the round trip time. If all samples may contain the ACK delay, it is taken from that
     /// of the handshake.
-    fn too_short(&self) -> Option<Duration> {
+    fn rtt_lower_bound(&self) -> Option<Duration> {
         let at_once = self.setup_rtt.map_or(Duration::MAX, |rtt| rtt - rtt / 4);
-        self.samples.too_short().map(|shortest| shortest.min(at_once))
+        self.samples.rtt_lower_bound().map(|shortest| shortest.min(at_once))
     }
 }
 
-impl Answered {
+impl AckedPackets {
     fn note_certain(&mut self, sent_at: Instant) {
         self.certain = Some(match self.certain {
             None => (sent_at, sent_at),

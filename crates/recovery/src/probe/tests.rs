@@ -49,7 +49,7 @@ impl Probing {
     /// `unit` is declared lost, and is retransmitted because of the timer.
     fn repeat(&mut self, now: Instant, unit: u64) {
         self.state.outstanding.lose(unit, SendCause::Probe);
-        self.state.outstanding.watch_first_transmission(unit, 0, AT(0));
+        self.state.outstanding.measure_first_transmission(unit, 0, AT(0));
         self.probe.count_round(now, 0, &self.state);
         self.state.resend(now, 0, unit, SendCause::Probe);
         self.probe.on_sent(now, 0, &self.state);
@@ -100,7 +100,7 @@ fn a_packet_is_due_a_round_trip_and_the_margin_after_it_was_sent() {
 }
 
 #[test]
-fn what_was_acknowledged_is_not_due() {
+fn acknowledged_data_is_not_due() {
     let mut p = Probing::warm(TIMED);
     let first = p.send(AT(10), SMALL);
     p.send(AT(50), SMALL);
@@ -157,7 +157,7 @@ fn t3_waits_for_two_timeouts_at_least() {
 
 /// On a short path the fourth waits for 40 ms; from the tenth on each waits twice as long.
 #[test]
-fn rounds_without_an_answer_are_apart_and_double_the_timeout_after_the_eighth() {
+fn rounds_without_an_ack_are_apart_and_double_the_timeout_after_the_eighth() {
     const TIMEOUT: Duration = Duration::from_micros(21_500);
     let patient = ProbeConfig { silence: Duration::from_secs(60), ..ProbeConfig::DEFAULT };
     let mut p = Probing::new(ThinConfig { probe_timer: Some(patient), ..TIMED });
@@ -280,7 +280,7 @@ fn a_copy_is_waited_for_as_well() {
 }
 
 #[test]
-fn a_copy_of_the_earliest_restarts_t3_while_the_path_answers() {
+fn a_copy_of_the_earliest_restarts_t3_while_acks_arrive() {
     let mut p = Probing::warm(TIMED);
     let first = p.send(AT(0), SMALL);
     let second = p.send(AT(40), SMALL);
@@ -292,7 +292,7 @@ fn a_copy_of_the_earliest_restarts_t3_while_the_path_answers() {
 
 /// With RTTs of 100 to 140 ms, the timer of a retransmission is shorter than that of a first transmission.
 #[test]
-fn repetitions_have_a_queue_and_a_timeout_of_their_own() {
+fn retransmissions_have_a_queue_and_a_timeout_of_their_own() {
     let mut p = Probing::new(TIMED);
     (0..200).for_each(|n| p.probe.on_rtt(0, MS(100 + n % 41)));
     let unit = p.send(AT(0), SMALL);
@@ -306,7 +306,7 @@ fn repetitions_have_a_queue_and_a_timeout_of_their_own() {
 
 /// Karn: after two transmissions, only an ACK that came too soon for the second is unambiguous.
 #[test]
-fn samples_are_of_what_was_sent_once_or_answered_too_soon() {
+fn samples_are_of_what_was_sent_once_or_acked_too_soon() {
     for (answered_at, is_sample) in [(205, false), (115, true)] {
         let mut p = Probing::warm(TIMED);
         let unit = p.send(AT(0), SMALL);
@@ -387,7 +387,7 @@ fn the_setup_makes_no_sample() {
 
 /// The samples are discarded, while packets in flight keep their timers.
 #[test]
-fn another_way_is_measured_anew() {
+fn another_route_is_measured_anew() {
     let mut p = Probing::warm(TIMED);
     p.send(AT(0), SMALL);
     p.probe.renew_path(AT(50), 0);
@@ -399,7 +399,7 @@ fn another_way_is_measured_anew() {
 }
 
 #[test]
-fn what_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
+fn data_that_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
     let mut p = Probing::warm(TIMED);
     p.state.add_active_path();
     p.probe.enable(1);

@@ -12,7 +12,7 @@ use rexmit_core::Instant;
 
 /// With fewer connections unanswered, none puts its probes off.
 const LEAST_CONNECTIONS: usize = 8;
-/// Answers count for one to two of these.
+/// An ACK counts for one to two periods.
 const PERIOD: Duration = Duration::from_millis(50);
 
 /// The unanswered connections of an endpoint, and the answers that came in time lately.
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_count_for_one_to_two_periods() {
+    fn acks_count_for_one_to_two_periods() {
         let mut unanswered = Unanswered::default();
         (0..8).for_each(|_| _ = enter(&mut unanswered, AT(1000), true, 0));
         enter(&mut unanswered, AT(1000), false, 5);

@@ -12,7 +12,7 @@ use crate::loss::{AckRange, LateUnit};
 use crate::outstanding::{Runs, Unit};
 use crate::redundancy::AckedCopied;
 use crate::state::State;
-use crate::{Path, RttSample};
+use crate::{Echo, Path, RttSample};
 
 /// The path of duplicate ACKs: only TCP counts them, and it has one path.
 pub(super) const ONLY_PATH: u8 = 0;
@@ -34,10 +34,9 @@ pub struct Ack<B, D> {
     pub is_duplicate: bool,
     /// The number of packets that the ACK covers; 0 if unknown. Used by CMT's DAC
     /// ([`CmtConfig::delayed_ack`](crate::CmtConfig::delayed_ack)).
-    pub packets_answered: u8,
-    /// When the packet was sent whose timestamp the ACK echoes (RFC 7323), and the length of a tick of that
-    /// clock.
-    pub echo: Option<(Instant, Duration)>,
+    pub packets_acked: u8,
+    /// The timestamp that the ACK echoes, if there are timestamps.
+    pub echo: Option<Echo>,
     /// Whether new data could be sent now: F-RTO needs some (RFC 5682 §3.1).
     pub has_new: bool,
     /// The units that a FORWARD-TSN asked the peer to skip; their ACK does not prove that they arrived.
@@ -80,7 +79,7 @@ impl<B, D> Ack<B, D> {
             has_unexplained_duplicate: false,
             has_news: true,
             is_duplicate: false,
-            packets_answered: 0,
+            packets_acked: 0,
             echo: None,
             has_new: false,
             skipped: Skipped::NONE,
@@ -109,7 +108,7 @@ pub struct AckOutcome {
     pub has_sampled: bool,
     /// Whether one of the units acknowledged for the first time had been sent more than once, so that the
     /// acknowledgement alone gives no round-trip time (Karn).
-    pub has_acked_resent: bool,
+    pub has_acked_retransmitted: bool,
     /// Whether the cumulative point passed units that were abandoned.
     pub has_passed_abandoned: bool,
 }
@@ -163,10 +162,10 @@ impl<P> LossRecovery<P> {
             if step.outcome.has_advanced {
                 step.leave_duplicates();
             }
-            step.answer_repaired_losses();
-            step.detect_losses(ack.packets_answered);
+            step.respond_to_repaired_losses();
+            step.detect_losses(ack.packets_acked);
             if step.recovery.spurious.is_on() {
-                step.judge_episodes(ack.has_new, ack.echo);
+                step.detect_spurious_episodes(ack.has_new, ack.echo);
             }
             step.update_timers();
         }
@@ -319,7 +318,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         }
         let is_original = acked.is_first_transmission && !acked.is_copied;
         if !acked.was_in_flight {
-            spurious.on_waiting_acked(acked.last.path, is_original);
+            spurious.on_lost_acked(acked.last.path, is_original);
             if is_original {
                 loss.tolerance.on_not_lost(acked.last.path);
             }
@@ -344,14 +343,14 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.outcome.newly_acked += 1;
         self.outcome.paths |= sent_over;
         self.outcome.certain_paths |= if acked.is_on_several_paths { 0 } else { sent_over };
-        self.outcome.has_acked_resent |= !acked.is_first_transmission;
+        self.outcome.has_acked_retransmitted |= !acked.is_first_transmission;
         if acked.was_earliest {
             self.paths[usize::from(acked.path)].has_acked_earliest = true;
         }
         let path = &mut self.paths[usize::from(acked.last.path)];
         path.bytes += u64::from(acked.bytes);
-        if let Some(beside) = &state.paths[acked.last.path].beside {
-            let is_earliest = unit == beside.earliest_first_sent;
+        if let Some(multipath) = &state.paths[acked.last.path].multipath {
+            let is_earliest = unit == multipath.earliest_first_sent;
             path.has_pseudo_advanced |= is_earliest || !acked.is_first_transmission;
         }
         if is_original || state.config.rto.sample == RttSample::WithoutKarn {
@@ -378,7 +377,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.paths[usize::from(abandoned.path)].has_passed_abandoned = true;
         let Some(first) = abandoned.only_transmission else { return };
         let path = &mut self.paths[usize::from(first.path)];
-        if probe.is_before_answer(self.now, first.path, skipped_at) {
+        if probe.precedes_any_answer(self.now, first.path, skipped_at) {
             path.on_sample(Some(first.sent_at), &state.paths[first.path]);
             probe.on_abandoned_acked(first.path, first.sent_at);
         }
@@ -402,7 +401,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     }
 
     /// Takes RTT samples, for T3-rtx and for the probe timer.
-    fn measure(&mut self, echo: Option<(Instant, Duration)>) {
+    fn measure(&mut self, echo: Option<Echo>) {
         let mut delayed = 0_u64;
         for path in self.recovery.state.paths.numbers() {
             delayed |= u64::from(self.note_ack_delay(path)) << path;
@@ -414,7 +413,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         // Copies are answered, too: then only an ACK of one unit is certain to be of that one.
         let is_ambiguous =
             plan.is_any() && (self.answers_duplicate || self.outcome.newly_acked != 1);
-        let may_measure = self.outcome.has_acked_resent && !is_ambiguous;
+        let may_measure = self.outcome.has_acked_retransmitted && !is_ambiguous;
         for unit in lowest.into_iter().chain(highest).filter(|_| may_measure) {
             if let Some(repeats) = state.outstanding.repeats_mut(unit) {
                 repeats.on_acked(self.now);
@@ -447,7 +446,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let is_marked = sample == RttSample::Marked || delayed & 1 << path != 0;
             if let Some(sent_at) = if is_marked { ack.marked_sent_at } else { newest } {
                 let rtt = self.now - sent_at;
-                self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
+                self.recovery.on_round_trip(self.now, path, rtt, self.tracer);
                 self.outcome.has_sampled = true;
             }
         }
@@ -550,7 +549,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
 impl<P> Acknowledging<'_, '_, '_, P> {
     /// A packet whose units arrived only as copies was lost: congestion as any other loss, once per window,
     /// unless the stream hides it.
-    fn answer_repaired_losses(&mut self) {
+    fn respond_to_repaired_losses(&mut self) {
         if self.copied.is_empty() {
             return;
         }
@@ -583,7 +582,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         state.note_first_lost(first.path);
         let is_new_window = state.fast_recovery.recover().is_none_or(|recover| unit > recover);
         // Something was lost: no episode before is to be undone.
-        spurious.doubt(first.path);
+        spurious.mark_unprovable(first.path);
         if is_new_window && !state.fast_recovery.is_on() {
             state.reduce_window(first.path);
             state.trace_window(first.path, self.tracer);
@@ -594,7 +593,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
     }
 
     /// Declares lost the units that this ACK shows to be lost.
-    fn detect_losses(&mut self, packets_answered: u8) {
+    fn detect_losses(&mut self, packets_acked: u8) {
         if self.recovery.loss.is_by_time() {
             let lost = self.recovery.detect_by_time(self.now, self.tracer);
             self.outcome.newly_lost += lost;
@@ -602,7 +601,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         }
         let LossRecovery { state, loss, probe, .. } = &mut *self.recovery;
         let has_dac = state.config.sctp.cmt.delayed_ack && self.outcome.paths.is_power_of_two();
-        self.range.reports = if has_dac { packets_answered.max(1).into() } else { 1 };
+        self.range.reports = if has_dac { packets_acked.max(1).into() } else { 1 };
         let verdict = loss.detect(&self.range, &self.reneged, state, probe);
         let is_by_scoreboard = loss.is_by_scoreboard();
         let was_recovering = state.fast_recovery.is_on();
@@ -634,7 +633,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
 /// Steps that timers and packets share with acknowledgements.
 impl<P> LossRecovery<P> {
     /// A round trip over `path` was measured.
-    pub(super) fn take_round_trip(
+    pub(super) fn on_round_trip(
         &mut self,
         now: Instant,
         path: u8,

@@ -99,7 +99,7 @@ impl<P> LossRecovery<P> {
         let p = &mut self.state.paths[path];
         p.reach = Reach::UNCONFIRMED;
         p.counters = PathCounters::default();
-        p.beside = Some(Box::default());
+        p.multipath = Some(Box::default());
         path
     }
 
@@ -128,7 +128,7 @@ impl<P> LossRecovery<P> {
             let data_path = self.state.paths.data_path();
             self.state.paths.set_primary(data_path);
         }
-        self.lose_way(path, tracer);
+        self.lose_route(path, tracer);
         if let PathChange::Redirected { packet } = change {
             self.renew_path(now, path, packet);
             let has_lost = self.state.outstanding.on(path).has_lost();
@@ -141,7 +141,7 @@ impl<P> LossRecovery<P> {
     }
 
     /// Declares the packets in flight on `path` lost, because their route does not exist any more.
-    fn lose_way(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+    fn lose_route(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         // A fast recovery that outlived this would freeze the window.
         self.state.fast_recovery.leave();
         self.state.fast_recovery.leave_on_path(path);

@@ -1,13 +1,10 @@
 //! Spurious retransmissions: duplicate reports, recovery episodes that an ACK proves spurious, and what is undone.
 
-use std::time::Duration;
-
-use rexmit_core::Instant;
 use rexmit_core::trace::{Detector, SendCause, TraceEvent};
 
 use super::ack::Acknowledging;
-use crate::LossRecovery;
 use crate::spurious::Acknowledged;
+use crate::{Echo, LossRecovery};
 
 impl<P> Acknowledging<'_, '_, '_, P> {
     /// Called when the receiver reports `unit` as a duplicate.
@@ -37,13 +34,13 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         let asks = state.groups.config(0).sctp.sack_immediately;
         let is_probe = explained.cause == SendCause::Probe && asks;
         let repeats = state.outstanding.repeats_mut(unit);
-        let round_trip = repeats.and_then(|repeats| repeats.take_round_trip(is_probe));
+        let round_trip = repeats.and_then(|repeats| repeats.take_rtt_sample(is_probe));
         if is_probe && let Some((path, rtt)) = round_trip {
             probe.on_late_ack(path, rtt);
         }
         state.outstanding.history().settle_delivered(unit);
         if let Some((path, rtt)) = round_trip {
-            self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
+            self.recovery.on_round_trip(self.now, path, rtt, self.tracer);
         }
         let packet = explained.packet.0;
         self.tracer.emit(|| TraceEvent::PacketSpurious { packet });
@@ -61,7 +58,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         if spurious.on_reported(episode) {
             loss.tolerance.on_report(path, explained.cause, needed);
         }
-        if spurious.judge_by_duplicates(path, state) {
+        if spurious.detect_by_duplicates(path, state) {
             self.on_spurious(path, Detector::Duplicates);
         }
         self.trace_threshold(path);
@@ -74,7 +71,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
     }
 
     /// Decides open episodes as spurious, if the ACK allows it. Only if episodes are recorded at all.
-    pub(super) fn judge_episodes(&mut self, has_new: bool, echo: Option<(Instant, Duration)>) {
+    pub(super) fn detect_spurious_episodes(&mut self, has_new: bool, echo: Option<Echo>) {
         self.recovery.loss.tolerance.on_delivered(self.outcome.newly_acked);
         let ack = Acknowledged {
             advanced_to: self.outcome.has_advanced.then_some(self.range.cumulative),
@@ -84,7 +81,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         };
         for path in self.recovery.state.paths.numbers() {
             let LossRecovery { state, spurious, .. } = &mut *self.recovery;
-            if let Some(by) = spurious.judge(path, &ack, state) {
+            if let Some(by) = spurious.detect(path, &ack, state) {
                 self.on_spurious(path, by);
             }
             self.trace_threshold(path);
@@ -134,7 +131,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             let unit = state.outstanding.unit(number);
             let may_count = unit.is_some_and(|unit| !unit.is_fast_retransmitted);
             if is_overtaken && may_count && counts_reports {
-                loss.watch(number, 0);
+                loss.count_reports_of(number, 0);
             }
         }
         let state = &mut self.recovery.state;

@@ -28,9 +28,9 @@ impl<P> LossRecovery<P> {
             && is_measured
             && self.state.is_thin(lost.group)
         {
-            self.state.outstanding.watch_first_transmission(unit, lost.sent_over, sent_at);
+            self.state.outstanding.measure_first_transmission(unit, lost.sent_over, sent_at);
         }
-        self.loss.on_judged(unit);
+        self.loss.on_declared_lost(unit);
         if !self.state.paths.is_one() {
             let moves = self.state.move_unit(unit, self.state.destination(lost.path, false));
             self.on_moves(moves);

@@ -69,7 +69,7 @@ pub struct PathFigures {
 /// How a round trip was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RttSource {
-    /// By a HEARTBEAT or the like, which is answered at once.
+    /// Measured by a HEARTBEAT, or by the handshake of SCTP, which is answered without delay.
     Heartbeat,
     /// By TCP's handshake, which is answered at once, while data may be answered after the ACK delay; or by a timestamp
     /// (RFC 7323), and the sample may be too long, because a later ACK may have replaced a lost one. It is used for the
@@ -230,8 +230,8 @@ impl<P> LossRecovery<P> {
     /// Whether a packet that begins with new data of `group` may be sent over `path` now.
     #[must_use]
     #[inline]
-    pub fn takes_new(&self, path: u8, group: u8) -> bool {
-        Permission::of(self).takes_new(path, group)
+    pub fn may_send_new(&self, path: u8, group: u8) -> bool {
+        Permission::of(self).may_send_new(path, group)
     }
 
     /// Cancels the delayed copy of `unit` that [`next_due`](Self::next_due) named for `path`.
@@ -250,7 +250,7 @@ impl<P> LossRecovery<P> {
         let Some(abandoned) = self.state.outstanding.abandon(unit) else { return };
         if abandoned.was_lost {
             // Whether it had arrived will never be known.
-            self.spurious.doubt(abandoned.sent_over);
+            self.spurious.mark_unprovable(abandoned.sent_over);
         }
         self.loss.on_abandoned(unit);
         self.renew_timers(abandoned.path);
@@ -284,7 +284,7 @@ impl<P> LossRecovery<P> {
             }
             RttSource::Timestamp => {}
         }
-        self.take_round_trip(now, path, rtt, tracer);
+        self.on_round_trip(now, path, rtt, tracer);
         if source == RttSource::Heartbeat {
             self.probe.renew(path, &self.state);
         }

@@ -13,7 +13,7 @@ use crate::congestion::TimedOut;
 use crate::loss::expired_early;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
-use crate::redundancy::Lack;
+use crate::redundancy::ProbeAction;
 
 /// The meaning of an expiry of T3-rtx.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -254,11 +254,11 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             if !state.outstanding.unit(number).is_some_and(is_for_it) {
                 continue;
             }
-            match redundancy.lack_of(number, at, state) {
-                Lack::Nothing { is_denied } => {
+            match redundancy.action_on_expiry(number, at, state) {
+                ProbeAction::Nothing { is_denied } => {
                     state.statistics.copies_denied += u64::from(is_denied);
                 }
-                Lack::Retransmission { is_beside } => {
+                ProbeAction::Retransmission { is_beside } => {
                     is_beside_copies |= is_beside;
                     self.recovery.declare_lost(number, SendCause::Probe, self.tracer);
                     lost += 1;
@@ -375,7 +375,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         } else if kind == TimeoutKind::Loss {
             self.tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind: cause });
         }
-        let moves = self.recovery.state.leave_elsewhere(path);
+        let moves = self.recovery.state.move_timed_out(path);
         self.recovery.on_moves(moves);
         self.recovery.state.trace_window(path, self.tracer);
         self.recovery.renew_timers(path);

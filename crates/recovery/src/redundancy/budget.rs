@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_long_ago_is_not_spent_at_once() {
+    fn budget_saved_long_ago_is_not_spent_at_once() {
         let mut spending = Spending::default();
         (0..1_000_000).for_each(|_| spending.on_first_sent(100, Share::ALL));
         let copies = (0..1000)

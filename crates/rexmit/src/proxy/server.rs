@@ -120,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// Takes note of a client; `None`, and it is reset, if there are too many.
+    /// Registers a client. `None` if there are too many; it is then reset.
     fn admit(&self, stream: TcpStream, peer: SocketAddr) -> Option<Arc<Client>> {
         if self.monitor.open() >= self.config.max_connections {
             stream.abort();

@@ -261,7 +261,7 @@ impl Association {
         self.adopt(cx, peer);
         self.replies.owe_cookie_ack();
         self.establish(cx, true);
-        self.out.tell_writable(cx);
+        self.out.emit_writable(cx);
     }
 
     /// Processes a COOKIE ECHO of a restarting peer in SHUTDOWN-ACK-SENT: sends SHUTDOWN ACK and an error

@@ -32,7 +32,7 @@ use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, Share, T3Event};
 
-pub(crate) use addresses::ways_to;
+pub(crate) use addresses::routes_to;
 pub(crate) use asconf::{OwnAddress, begins_with};
 pub(crate) use auth::{Auth, AuthOffer, MAX_VECTOR_BYTES, Ours, RANDOM_LEN, push_offer};
 pub use auth::{MAX_SHARED_KEYS, SharedKey};
@@ -43,7 +43,7 @@ pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
 pub(crate) use round_trips::RoundTrips;
 pub(crate) use state::State;
 
-use asconf::{AddressChanges, Ways};
+use asconf::{AddressChanges, Addressing};
 use auth::{AuthError, must_be_authentic};
 use inbound::{DataError, Forwarding, Inbound, UserData};
 use outbound::{Outbound, Standing};
@@ -310,9 +310,9 @@ impl Association {
             }
             Chunk::HeartbeatAck(info) => {
                 if self.paths.on_heartbeat_ack(cx, &mut self.out.recovery, route, info)
-                    && let Some((changes, mut ways)) = self.changes()
+                    && let Some((changes, mut addressing)) = self.changes()
                 {
-                    changes.grant_wished_primary(cx, &mut ways);
+                    changes.grant_requested_primary(cx, &mut addressing);
                 }
             }
             Chunk::Error { causes } => self.on_error(cx, causes),
@@ -362,15 +362,15 @@ impl Association {
             Chunk::Asconf(asconf) if self.peer.changes_addresses() => {
                 if self.state.may_change_addresses() {
                     self.begin_changes();
-                    if let Some((changes, mut ways)) = self.changes() {
-                        changes.on_asconf(cx, &mut ways, route, &asconf);
+                    if let Some((changes, mut addressing)) = self.changes() {
+                        changes.on_asconf(cx, &mut addressing, route, &asconf);
                     }
                 }
             }
             Chunk::AsconfAck(ack) if self.peer.changes_addresses() => {
                 if self.state.may_change_addresses()
-                    && let Some((changes, mut ways)) = self.changes()
-                    && changes.on_asconf_ack(cx, &mut ways, route, &ack).is_err()
+                    && let Some((changes, mut addressing)) = self.changes()
+                    && changes.on_asconf_ack(cx, &mut addressing, route, &ack).is_err()
                 {
                     self.abort(cx, AbortCause::IllegalAsconfAck);
                 }
@@ -467,7 +467,7 @@ impl Association {
             self.paths.on_answered(cx, &mut self.out.recovery, path as u8, is_certain);
         }
         self.out.after_ack(cx, self.standing(), has_window && !outcome.is_stale);
-        let is_ambiguous = outcome.has_acked_resent || outcome.has_passed_abandoned;
+        let is_ambiguous = outcome.has_acked_retransmitted || outcome.has_passed_abandoned;
         if has_window && is_ambiguous && !outcome.has_sampled {
             let has_abandoned = outcome.has_passed_abandoned;
             self.paths.ask_for_round_trip(cx.now, has_abandoned, &self.out.recovery);
@@ -546,7 +546,7 @@ impl Association {
             // Each packet with DATA is answered with SHUTDOWN (RFC 9260 §9.2).
             self.repeat_shutdown();
         }
-        self.inbound.tell_readable(cx);
+        self.inbound.emit_readable(cx);
     }
 
     /// The next message for the application.
@@ -739,14 +739,14 @@ impl Association {
     }
 
     /// The state of address changes, and what they act on; `None` before the first change.
-    fn changes(&mut self) -> Option<(&mut AddressChanges, Ways<'_>)> {
-        let ways = Ways {
+    fn changes(&mut self) -> Option<(&mut AddressChanges, Addressing<'_>)> {
+        let addressing = Addressing {
             config: &self.config,
             paths: &mut self.paths,
             recovery: &mut self.out.recovery,
             replies: &mut self.replies,
         };
-        Some((self.asconf.as_deref_mut()?, ways))
+        Some((self.asconf.as_deref_mut()?, addressing))
     }
 
     /// Changes an address of this host, as the application requests.
@@ -761,8 +761,8 @@ impl Association {
             return Err(AddressError::NotSupported);
         }
         self.begin_changes();
-        let (changes, mut ways) = self.changes().ok_or(AddressError::NotSupported)?;
-        changes.change_own(cx, &mut ways, change)
+        let (changes, mut addressing) = self.changes().ok_or(AddressError::NotSupported)?;
+        changes.change_own(cx, &mut addressing, change)
     }
 
     fn on_t4(&mut self, cx: &mut Context<'_>) {

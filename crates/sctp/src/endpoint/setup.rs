@@ -432,7 +432,7 @@ impl Endpoint {
             // B, but from a peer that restarted in the middle of the handshake.
             (true, false) => {
                 !slot.association.state().is_setting_up()
-                    && slot.association.peer().lives_again(&cookie.peer)
+                    && slot.association.peer().has_restarted_as(&cookie.peer)
             }
             _ => false,
         };

@@ -73,7 +73,7 @@ fn a_tsn_too_far_ahead_is_dropped() {
 #[test]
 fn messages_as_far_ahead_as_may_be_wait_for_their_order() {
     let mut s = Script::established_server_with(|_, association| {
-        association.buffers.max_held_chunks = 1 << 20
+        association.buffers.max_held_chunks = 1 << 20;
     });
     for n in (1..32_767u32).step_by(64) {
         s.peer_writes(|p| {

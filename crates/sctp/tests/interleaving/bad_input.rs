@@ -35,7 +35,7 @@ fn data_where_i_data_was_negotiated_ends_the_association() {
 fn i_data_that_was_not_negotiated_ends_the_association() {
     let not_offered = server_with(|association| association.extensions.interleaving = false);
     let unasked = Script::established_server_with(|_, association| {
-        association.extensions.interleaving = true
+        association.extensions.interleaving = true;
     });
     for mut s in [not_offered, unasked] {
         s.peer_sends([IData(whole(0, 0, b"m"))]);

@@ -75,7 +75,7 @@ fn ordered_and_unordered_messages_are_numbered_apart() {
 #[test]
 fn a_peer_without_i_data_gets_whole_messages_one_after_the_other() {
     let mut s = Script::established_client_with(|_, association| {
-        association.extensions.interleaving = true
+        association.extensions.interleaving = true;
     });
     s.send_on(1, 3 * 1204);
     s.send_on(2, 60);

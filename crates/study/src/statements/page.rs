@@ -11,7 +11,8 @@ use crate::verdict_table::cell;
 const HEAD: &str = "# The papers, statement by statement
 
 Every quantitative or testable statement of the four papers, in our words, with the claims that test it, or the
-reason why none can; below each table, why those do not hold that do not. Written by `rexmit study statements --markdown` from `studies/statements/`; a test compares them. A
+reason why none can; below each table, why the others do not hold or are undecided. Written by
+`rexmit study statements --markdown` from `studies/statements/`; a test compares them. A
 statement holds if all its claims hold, does not hold if one does not, and is undecided otherwise. The verdicts are
 those of [studies.md](studies.md), which has the numbers and explains what does not hold. `Casa: *` stands for all
 claims that begin so.

@@ -114,7 +114,7 @@ impl Connection {
         }
         self.on_text(cx, &arrival);
         self.on_fin(cx, &arrival);
-        self.inbound.tell_readable(cx, self.state, self.application.is_gone);
+        self.inbound.emit_readable(cx, self.state, self.application.is_gone);
     }
 
     /// Handles a segment in SYN-RECEIVED that has the peer's SYN again: alone, because our SYN-ACK was lost,

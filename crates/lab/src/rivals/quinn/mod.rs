@@ -108,7 +108,7 @@ impl Quinn {
         while let Some(event) = connection.poll() {
             match event {
                 Event::Connected => {
-                    events.push_back(ConnectionEvent::Connected { incoming: self.incoming })
+                    events.push_back(ConnectionEvent::Connected { incoming: self.incoming });
                 }
                 Event::ConnectionLost { .. } => {
                     events.push_back(ConnectionEvent::Closed { is_graceful: false });

@@ -76,7 +76,7 @@ fn acknowledgements_from_the_back_do_not_search_the_front() {
 
 /// Units are abandoned one by one, the oldest first.
 #[test]
-fn giving_up_costs_what_is_given_up() {
+fn abandoning_costs_as_much_as_is_abandoned() {
     let mut s = with_window();
     for unit in 1..=WINDOW {
         s.abandon(unit);

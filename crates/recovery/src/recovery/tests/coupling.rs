@@ -31,7 +31,7 @@ fn cwnds(s: &Sender) -> [u64; 2] {
 
 /// Fills the window of `path` with units 3, 4, …, and acknowledges the first after a round trip.
 fn acknowledge_one(s: &mut Sender, path: u8) {
-    while s.recovery.takes_new(path, 0) {
+    while s.recovery.may_send_new(path, 0) {
         s.push_over(path, &[FULL]);
     }
     s.at(1000 + RTT_MS[usize::from(path)]).ack(3, &[]);
@@ -39,7 +39,7 @@ fn acknowledge_one(s: &mut Sender, path: u8) {
 
 /// Fills the window of `path`, and loses the first unit.
 fn lose_one(s: &mut Sender, path: u8) {
-    while s.recovery.takes_new(path, 0) {
+    while s.recovery.may_send_new(path, 0) {
         s.push_over(path, &[FULL]);
     }
     s.at(1000 + RTT_MS[usize::from(path)]);

@@ -192,8 +192,11 @@ impl Run {
             has_unexplained_duplicate: self.rng.chance(0.02),
             has_news: !is_duplicate,
             is_duplicate,
-            packets_answered: self.rng.below(3) as u8,
-            echo: self.rng.chance(0.3).then(|| (crate::state::tests::AT(echoed), super::TICK)),
+            packets_acked: self.rng.below(3) as u8,
+            echo: self.rng.chance(0.3).then(|| crate::Echo {
+                sent_at: crate::state::tests::AT(echoed),
+                tick: super::TICK,
+            }),
             has_new: self.rng.chance(0.5),
             ..ack_of(self.cumulative, if self.has_sack { &blocks } else { &[] })
         };

@@ -56,7 +56,7 @@ struct Sender {
     /// The send time of the packet whose timestamp the next ACK echoes.
     echo: Option<Instant>,
     /// Packets received that the next ACK reports; 0 leaves the number unreported.
-    packets_answered: u8,
+    packets_acked: u8,
 }
 
 impl Sender {
@@ -74,7 +74,7 @@ impl Sender {
         change(&mut config);
         let recovery = LossRecovery::new(Arc::new(config), BASE + 1, FULL);
         let now = Instant::ZERO;
-        Self { recovery, now, has_new: false, echo: None, packets_answered: 0 }
+        Self { recovery, now, has_new: false, echo: None, packets_acked: 0 }
     }
 
     fn at(&mut self, ms: u64) -> &mut Self {
@@ -128,7 +128,7 @@ impl Sender {
 
     fn fill_with(&mut self, bytes: u32) -> usize {
         let mut packets = 0;
-        while !self.has_lost() && self.may_send_new(0) {
+        while !self.has_lost() && self.has_room_for_new(0) {
             self.push(&[bytes]);
             packets += 1;
             assert!(packets < 100_000, "nothing limits the sender");
@@ -238,10 +238,10 @@ impl Sender {
 impl Sender {
     /// Acknowledges everything up to `cumulative`, and these ranges.
     fn ack(&mut self, cumulative: u64, blocks: &[(u64, u64)]) -> AckOutcome {
-        let echo = self.echo.take().map(|at| (at, TICK));
-        let packets_answered = std::mem::take(&mut self.packets_answered);
+        let echo = self.echo.take().map(|sent_at| crate::Echo { sent_at, tick: TICK });
+        let packets_acked = std::mem::take(&mut self.packets_acked);
         let new = ack_of(cumulative, blocks);
-        self.take(Ack { echo, packets_answered, has_new: self.has_new, ..new })
+        self.take(Ack { echo, packets_acked, has_new: self.has_new, ..new })
     }
 
     fn take(&mut self, ack: TestAck) -> AckOutcome {
@@ -380,8 +380,8 @@ impl Sender {
     }
 
     /// Whether the window of `path` has room for new units, whatever comes before them.
-    fn may_send_new(&self, path: u8) -> bool {
-        Permission::of(&self.recovery).may_send_new(path, 0)
+    fn has_room_for_new(&self, path: u8) -> bool {
+        Permission::of(&self.recovery).has_room_for_new(path, 0)
     }
 
     fn is_in_fast_recovery(&self) -> bool {

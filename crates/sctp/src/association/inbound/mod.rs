@@ -414,7 +414,7 @@ impl Inbound {
     }
 
     /// Emits [`Event::Readable`], once until everything was received.
-    pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn emit_readable(&mut self, cx: &mut Context<'_>) {
         if !self.is_readable_told && self.has_message() {
             self.is_readable_told = true;
             cx.event(Event::Readable);

@@ -409,7 +409,7 @@ impl Outbound {
             .map(move |(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)));
         let duplicates = sack.duplicate_tsns().map(|tsn| unwrap_u32(cumulative, tsn));
         let ack = Ack {
-            packets_answered: sack.packets,
+            packets_acked: sack.packets,
             has_new: self.next_new_len().is_some(),
             skipped: self.forward.told(),
             ..Ack::new(cumulative, blocks, duplicates)
@@ -472,11 +472,11 @@ impl Outbound {
         }
         self.forward.advance(cx.now, standing.control, &mut self.recovery);
         self.watch_window(cx.now, standing);
-        self.tell_writable(cx);
+        self.emit_writable(cx);
     }
 
     /// Emits [`Event::Writable`] if the application waits for room and the send buffer is at most half full.
-    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn emit_writable(&mut self, cx: &mut Context<'_>) {
         let has_room = self.charged_bytes() <= self.config.buffers.send_bytes / 2;
         if has_room && std::mem::take(&mut self.is_writer_waiting) {
             cx.event(Event::Writable);
@@ -575,7 +575,7 @@ impl Outbound {
     ) {
         self.counters.messages_failed += 1;
         cx.event(Event::MessageFailed { id, reason, was_begun, message });
-        self.tell_writable(cx);
+        self.emit_writable(cx);
     }
 
     /// Messages that were accepted before the peer said that it takes fewer streams.
@@ -721,7 +721,7 @@ impl Outbound {
     /// Whether a packet with DATA has something to carry over `path` now.
     pub(super) fn has_data_for(&self, path: u8) -> bool {
         self.recovery.next_due(path).is_some()
-            || (self.recovery.takes_new(path, self.next_group())
+            || (self.recovery.may_send_new(path, self.next_group())
                 && self.next_new_len_over(path).is_some())
     }
 

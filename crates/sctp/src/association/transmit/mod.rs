@@ -93,7 +93,7 @@ impl Association {
     /// Whether packets need a checksum. Not if the peer accepts packets without one, which it may if DTLS
     /// protects them; COOKIE ECHO and ASCONF have a checksum even then (RFC 9653 §5.2).
     const fn needs_checksum(&self) -> bool {
-        !self.peer.takes_zero_checksum()
+        !self.peer.accepts_zero_checksum()
     }
 
     /// Begins a packet, with AUTH if the peer wants all chunks to be authenticated.

@@ -28,7 +28,7 @@ fn adaptive() -> [Sender; 2] {
 /// Four reports came before the unit: from then on, five are waited for. A unit that is overtaken by exactly
 /// the standard number needs no more.
 #[test]
-fn what_was_reordered_once_is_waited_for() {
+fn data_that_was_reordered_once_is_waited_for() {
     for mut s in adaptive() {
         for positions in [4, 3, 9] {
             let needed = u16::try_from(positions + 1).expect("small").max(s.threshold());
@@ -102,7 +102,7 @@ fn a_report_in_the_same_acknowledgement_teaches_as_well() {
 
 /// SACK blocks before the cumulative point: unit 3 arrives late while 2 is missing.
 #[test]
-fn what_fills_a_gap_above_another_is_measured_by_what_was_there_before() {
+fn data_that_fills_a_gap_above_another_is_measured_by_what_was_there_before() {
     for mut s in adaptive() {
         s.push_full(12);
         s.ack(1, &[(4, 4)]);

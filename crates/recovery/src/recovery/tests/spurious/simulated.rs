@@ -66,7 +66,7 @@ impl Way {
             again.iter().for_each(|&unit| self.carry(unit, one_in));
             let next = self.s.recovery.outstanding().next_unit() - super::BASE;
             let is_open = next <= self.cumulative_sent() + WINDOW;
-            let may_send = !self.s.has_lost() && self.s.may_send_new(0);
+            let may_send = !self.s.has_lost() && self.s.has_room_for_new(0);
             if again.is_empty() && !(is_open && may_send) {
                 return;
             }
@@ -135,7 +135,7 @@ fn blocks_above(blocks: &[(u64, u64)], cumulative: u64) -> Vec<(u64, u64)> {
 }
 
 /// The window at the end, in packets, after reordering by chance and then a while without; and the
-/// fraction of spurious events that were found out.
+/// fraction of spurious episodes that were detected.
 fn reordered(config: &RecoveryConfig, seed: u64) -> (u64, Sender) {
     let mut way = Way::new(config.clone(), seed);
     way.run_to(300, None);

@@ -17,7 +17,7 @@ fn filled(thin: ThinConfig) -> (Sender, u8) {
         config.max_burst = None;
     });
     let [bulk, inputs] = [0; 2].map(|_| s.recovery.set_thin(None, thin).expect("there is room"));
-    while s.recovery.takes_new(0, bulk) && s.recovery.thinness(bulk).in_flight < 100 {
+    while s.recovery.may_send_new(0, bulk) && s.recovery.thinness(bulk).in_flight < 100 {
         s.push_of(bulk, 0, &[FULL]);
     }
     (s, inputs)
@@ -29,7 +29,7 @@ fn a_thin_stream_does_not_wait_for_the_window_of_others() {
     let (mut s, inputs) = filled(by_stream(true));
     let full = s.recovery.outstanding().flight(0).bytes;
     let mut sent = 0;
-    while s.recovery.takes_new(0, inputs) {
+    while s.recovery.may_send_new(0, inputs) {
         s.push_of(inputs, 0, &[SMALL]);
         sent += SMALL;
         assert!(sent < 10 * FULL, "nothing limits it");
@@ -38,7 +38,7 @@ fn a_thin_stream_does_not_wait_for_the_window_of_others() {
     assert!(s.recovery.outstanding().flight(0).bytes <= full + u64::from(FULL + SMALL));
 
     let (s, inputs) = filled(by_stream(false));
-    assert!(!s.recovery.takes_new(0, inputs), "only where the profile says so");
+    assert!(!s.recovery.may_send_new(0, inputs), "only where the profile says so");
 }
 
 /// The window is full: the probe timer runs for the thin stream all the same.

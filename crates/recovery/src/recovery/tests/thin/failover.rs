@@ -33,7 +33,7 @@ impl Sender {
 }
 
 #[test]
-fn what_fails_over_is_watched_from_when_it_leaves() {
+fn data_that_fails_over_is_watched_from_when_it_is_sent() {
     let mut s = Sender::warm_over_two();
     s.push(&[SMALL]);
     s.after_us(1_500_000).fail_over(0);
@@ -50,7 +50,7 @@ fn what_fails_over_is_watched_from_when_it_leaves() {
 /// With both paths dead, the silence continues: otherwise each expiry of T3-rtx would make the probe timer
 /// retransmit for another second.
 #[test]
-fn a_path_that_has_not_answered_the_last_time_is_silent_still() {
+fn a_path_without_an_ack_since_the_last_use_is_still_silent() {
     let mut s = Sender::warm_over_two();
     s.push(&[SMALL]);
     s.after_us(1_500_000).fail_over(0);
@@ -66,7 +66,7 @@ fn a_path_that_has_not_answered_the_last_time_is_silent_still() {
 
 /// The ACK arrives sooner than any RTT of the second path, so it is for data sent over the first.
 #[test]
-fn a_late_answer_over_one_path_measures_no_other() {
+fn a_late_ack_over_one_path_measures_no_other() {
     let mut s = Sender::warm_over_two();
     s.push(&[SMALL]);
     s.after_us(1_500_000).fail_over(0);

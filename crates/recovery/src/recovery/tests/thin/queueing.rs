@@ -77,22 +77,22 @@ fn after_a_loss_beside_a_queue_one_packet_is_in_flight_until_something_is_acknow
         let mut s = Sender::warm(|config| config.thin = YIELDING);
         s.answered(41, 40, 100 + queue_ms);
         s.push(&[SMALL]);
-        assert!(s.may_send_new(0));
+        assert!(s.has_room_for_new(0));
         let at = s.recovery.next_timeout().unwrap();
         s.now = at;
         s.recovery.begin_opportunity();
         s.timers();
         assert_eq!(s.resend(), [81]);
-        assert_eq!(s.may_send_new(0), !waits);
+        assert_eq!(s.has_room_for_new(0), !waits);
         s.now += Duration::from_millis(100);
         s.recovery.begin_opportunity();
         s.ack(81, &[]);
-        assert!(s.may_send_new(0));
+        assert!(s.has_room_for_new(0));
     }
 }
 
 #[test]
-fn repetitions_beside_a_queue_back_off_from_the_first() {
+fn retransmissions_beside_a_queue_back_off_from_the_first() {
     for (queue_ms, factor) in [(40, 2), (0, 1)] {
         let mut s = Sender::warm(|config| config.thin = YIELDING);
         s.answered(41, 40, 100 + queue_ms);

@@ -53,7 +53,7 @@ fn a_packet_without_room_or_a_thick_stream_copies_nothing() {
 
 /// SCTP skips acknowledged units; a TCP segment is one contiguous run.
 #[test]
-fn what_was_acknowledged_is_not_copied() {
+fn acknowledged_data_is_not_copied() {
     for (is_contiguous, want) in [(false, vec![1, 2]), (true, vec![])] {
         let mut s = Sender::thin(ThinConfig { max_bundle_packets: 9, ..COPIES });
         (0..3).for_each(|_| s.push(&[SMALL]));
@@ -64,7 +64,7 @@ fn what_was_acknowledged_is_not_copied() {
 
 /// One SACK acknowledges units 1 and 2 without a duplicate report, so the first packet was lost.
 #[test]
-fn a_loss_that_a_copy_repaired_is_noticed_and_answered_once_per_window() {
+fn a_loss_that_a_copy_repaired_reduces_the_window_once_per_window() {
     let mut s = two_packets(COPIES);
     assert_eq!(s.at(90).push_with_copies(false), [2]);
     s.at(150).ack(2, &[]);
@@ -173,7 +173,7 @@ fn copies_in_a_packet_without_anything_new_were_never_sent() {
 }
 
 #[test]
-fn copies_in_a_packet_that_does_not_leave_were_never_made() {
+fn copies_in_a_packet_that_is_not_sent_were_never_made() {
     let s = copied_into_nothing();
     let unit = s.recovery.outstanding().unit(BASE + 1).expect("it is outstanding");
     assert!(!unit.is_copied && unit.repeats().is_none());
