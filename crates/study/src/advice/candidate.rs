@@ -41,7 +41,7 @@ const fn tcp(profile: &'static str) -> Candidate {
 }
 
 /// Profiles for messages, without those that imitate old implementations, or are for large transfers alone.
-const PROFILES: [Candidate; 12] = [
+const PROFILES: [Candidate; 13] = [
     sctp(STANDARD),
     sctp("linux"),
     sctp("rack"),
@@ -49,6 +49,7 @@ const PROFILES: [Candidate; 12] = [
     sctp("thin"),
     sctp("thin-bundling"),
     sctp("interactive"),
+    sctp("interactive-bundling"),
     sctp("interactive-redundant"),
     sctp("mixed"),
     tcp("tcp-cubic"),
