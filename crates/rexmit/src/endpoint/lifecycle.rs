@@ -270,7 +270,6 @@ impl State {
         cell
     }
 
-    /// The ids of all associations, in a fixed order.
     /// Bytes of all associations that were sent or wait, and are not acknowledged.
     pub(super) fn send_buffered_bytes(&self) -> usize {
         let ids = self.associations.keys();
@@ -278,7 +277,8 @@ impl State {
         all.map(|statistics| statistics.send_buffered_bytes).sum()
     }
 
-    fn association_ids(&self) -> Vec<AssociationId> {
+    /// The ids of all associations, in a fixed order.
+    pub(super) fn association_ids(&self) -> Vec<AssociationId> {
         let mut ids: Vec<_> = self.associations.keys().copied().collect();
         ids.sort_unstable();
         ids

@@ -58,6 +58,9 @@ pub(crate) struct State {
     /// When the endpoint is to get entropy again.
     entropy_at: Instant,
     pub(super) counts: Counts,
+    /// Follows the addresses of the host, if asked to.
+    #[cfg(all(feature = "netlink", target_os = "linux"))]
+    pub(super) following: Option<super::following::Following>,
 }
 
 /// The state of the endpoint's life: its handles, and whether it is closing.
@@ -111,6 +114,8 @@ impl State {
             wakes: Wakes::default(),
             entropy_at: Instant::ZERO,
             counts: Counts::default(),
+            #[cfg(all(feature = "netlink", target_os = "linux"))]
+            following: None,
         }
     }
 

@@ -750,14 +750,28 @@ impl Association {
         cx: &mut Context<'_>,
         change: OwnAddress,
     ) -> Result<(), AddressError> {
+        let (changes, mut ways) = self.changes_of_ours()?;
+        changes.change_own(cx, &mut ways, change)
+    }
+
+    /// Requests the changes that lead to these addresses of this host. Returns whether no further call is needed.
+    pub(crate) fn follow_addresses(
+        &mut self,
+        cx: &mut Context<'_>,
+        wanted: &[IpAddr],
+    ) -> Result<bool, AddressError> {
+        let (changes, mut ways) = self.changes_of_ours()?;
+        changes.follow(cx, &mut ways, wanted)
+    }
+
+    fn changes_of_ours(&mut self) -> Result<(&mut AddressChanges, Ways<'_>), AddressError> {
         if !matches!(self.state, State::Established) {
             return Err(AddressError::NotEstablished);
         } else if !self.peer.changes_addresses() {
             return Err(AddressError::NotSupported);
         }
         self.begin_changes();
-        let (changes, mut ways) = self.changes().ok_or(AddressError::NotSupported)?;
-        changes.change_own(cx, &mut ways, change)
+        self.changes().ok_or(AddressError::NotSupported)
     }
 
     fn on_t4(&mut self, cx: &mut Context<'_>) {

@@ -86,6 +86,25 @@ impl Endpoint {
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
+    /// Adds the local addresses of `addresses` that the association lacks, and deletes those that are not in it. Those
+    /// that the peer cannot use, because of their scope, are left out; if no other is left, nothing is changed.
+    ///
+    /// Returns whether the association needs no further call with the same addresses. `false` if it needs one after
+    /// the peer has answered what is in progress; [`Event::AddressChanged`](crate::Event::AddressChanged) reports that.
+    ///
+    /// # Errors
+    /// See [`AddressError`]; with [`TooManyChanges`](AddressError::TooManyChanges) some changes may have begun.
+    pub fn follow_addresses(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        addresses: &[IpAddr],
+    ) -> Result<bool, AddressError> {
+        let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
+        self.call(now, index, |association, cx| association.follow_addresses(cx, addresses))
+            .unwrap_or(Err(AddressError::UnknownAssociation))
+    }
+
     /// Sets the addresses that new associations list, in place of
     /// [`EndpointConfig::addresses`](crate::EndpointConfig::addresses). Existing associations are unchanged.
     ///

@@ -45,6 +45,39 @@ impl AddressChanges {
         }
     }
 
+    /// Requests the changes that lead to the addresses `wanted`. Addresses that the peer cannot use are left out; without
+    /// any other nothing changes. Returns whether no further call is needed.
+    ///
+    /// Moves if none of the present addresses stays: its ASCONF is sent from the new address.
+    pub(in crate::association) fn follow(
+        &mut self,
+        cx: &mut Context<'_>,
+        ways: &mut Ways<'_>,
+        wanted: &[IpAddr],
+    ) -> Result<bool, AddressError> {
+        let Route { local, remote } = ways.primary_route();
+        let in_scope = |address: &&IpAddr| is_in_scope(**address, remote.ip());
+        let wanted: Vec<IpAddr> = wanted.iter().filter(in_scope).copied().collect();
+        let Some(&first) = wanted.first() else { return Ok(true) };
+        if self.own.is_empty() && self.adding.is_empty() && !local.ip().is_unspecified() {
+            self.own.push(local.ip());
+        }
+        let is_kept = |address: &IpAddr| wanted.contains(address);
+        if !self.own.iter().chain(&self.adding).any(is_kept) {
+            self.change_own(cx, ways, OwnAddress::MoveTo(first))?;
+        }
+        for address in self.own.clone().into_iter().filter(|own| !is_kept(own)) {
+            self.change_own(cx, ways, OwnAddress::Delete(address))?;
+        }
+        for &address in &wanted {
+            if !self.own.contains(&address) && !self.adding.contains(&address) {
+                self.change_own(cx, ways, OwnAddress::Add(address))?;
+            }
+        }
+        // One that is gone again before the peer acknowledged it can be deleted only afterwards.
+        Ok(self.adding.iter().all(is_kept))
+    }
+
     fn add(&mut self, primary: Route, address: IpAddr) -> Result<(), AddressError> {
         if !address.is_unspecified() && !is_in_scope(address, primary.remote.ip()) {
             return Err(AddressError::OutOfScope);
