@@ -14,6 +14,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::task::AbortHandle;
 
 /// Of rtnetlink(7), counted from 1: changes of IPv4 and of IPv6 addresses.
 const GROUPS: [u32; 2] = [5, 9];
@@ -90,6 +91,22 @@ impl HostAddresses {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// A task that follows the addresses; dropping this ends it.
+#[derive(Debug)]
+pub(crate) struct Following(AbortHandle);
+
+impl Following {
+    pub(crate) const fn new(task: AbortHandle) -> Self {
+        Self(task)
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -7,38 +7,28 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_sctp::{AddressError, MAX_ADDRESSES};
-use tokio::task::AbortHandle;
 
 use super::Endpoint;
 use super::protocol::Protocol;
 use super::state::{Shared, State};
 use crate::limits::within;
-use crate::netlink::HostAddresses;
+use crate::netlink::{Following, HostAddresses};
 
 /// When changes are requested again that had to wait for others.
 const RETRY: Duration = Duration::from_millis(500);
-
-/// The task that follows the addresses; dropping this ends it.
-#[derive(Debug)]
-pub(super) struct Following(AbortHandle);
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
 
 impl Endpoint {
     /// Follows the addresses of this host from now on: new associations list them, and when one is added or removed,
     /// established associations report that to their peers (RFC 5061), use it, or go on without it.
     /// [`Event::AddressChanged`](crate::Event::AddressChanged) reports each change.
     ///
-    /// At most [`MAX_ADDRESSES`](crate::sctp::MAX_ADDRESSES) addresses are used, the first that the kernel reports; those of loopback and
-    /// of a single link (fe80::/10) are not, nor is one that cannot mean the same host to the peer. An address stays
-    /// while its interface is down: then another path takes over, as after any failure.
+    /// At most [`MAX_ADDRESSES`] addresses are used, the first that the kernel reports, without those of loopback and of
+    /// a single link (fe80::/10), and those that mean another host to the peer. An address stays while its interface is
+    /// down: then another path takes over, as after any failure.
     ///
-    /// It has an effect where both sides have [`dynamic_addresses`](crate::AssociationConfig::dynamic_addresses), and for
-    /// associations that are begun afterwards. Reads rtnetlink(7) in the network namespace of the calling thread.
+    /// Established associations change only if both sides have
+    /// [`dynamic_addresses`](crate::AssociationConfig::dynamic_addresses). Reads rtnetlink(7) in the network namespace of
+    /// the calling thread.
     ///
     /// # Errors
     /// `Unsupported` if the endpoint is encrypted or bound to one address, or an error of the system.
@@ -52,7 +42,7 @@ impl Endpoint {
         let host = HostAddresses::open()?;
         let is_settled = self.shared.with(|state, now| state.follow(now, &host.usable()));
         let following = tokio::spawn(follow(Arc::downgrade(&self.shared), host, is_settled));
-        self.shared.lock().following = Some(Following(following.abort_handle()));
+        self.shared.lock().following = Some(Following::new(following.abort_handle()));
         Ok(())
     }
 

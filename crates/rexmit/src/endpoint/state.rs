@@ -60,7 +60,7 @@ pub(crate) struct State {
     pub(super) counts: Counts,
     /// Follows the addresses of the host, if asked to.
     #[cfg(all(feature = "netlink", target_os = "linux"))]
-    pub(super) following: Option<super::following::Following>,
+    pub(super) following: Option<crate::netlink::Following>,
 }
 
 /// The state of the endpoint's life: its handles, and whether it is closing.
