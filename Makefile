@@ -4,7 +4,7 @@ SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint package setup install-c clean
+.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny semver package setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -16,10 +16,12 @@ web-demo: ## a game in a page: its latency per profile and over a WebSocket (as 
 	@$(CARGO) run --release -p rexmit-web-game
 
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms), the Python package
-	$(CARGO) test --quiet --no-fail-fast
+	@rm -f target/not-run
+	REXMIT_NOT_RUN=$(CURDIR)/target/not-run $(CARGO) test --quiet --no-fail-fast
 	scripts/interop --messages 500
 	scripts/webrtc-interop --messages 500
 	scripts/python-test
+	@[ ! -s target/not-run ] || (echo "These tests could not run here:" && sort -u target/not-run)
 
 kernel-host: ## the Linux kernel in which studies with clock = "kernel" run (a few minutes, once; no root)
 	scripts/kernel-host
@@ -33,6 +35,7 @@ test-long: setup ## the same at full length, thousands of seeds; path MTUs of na
 	REXMIT_SLURM=1 scripts/python-test
 	$(CARGO) build --quiet --release -p rexmit-cli
 	scripts/path-mtu
+	if scripts/kernel-host --check; then scripts/compare-quinn --duration 20s --seeds 1 --fail-above p50=5s; fi
 	scripts/ns2
 
 golden: ## compare every packet and counter of recorded runs with what is recorded in tests/golden
@@ -69,6 +72,12 @@ lint: ## format, clippy, lock files, each feature of the library alone, and the 
 	$(CARGO) metadata --locked --format-version 1 --manifest-path interop/rust/Cargo.toml >/dev/null
 	$(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
 	scripts/features
+
+deny: ## dependencies of both workspaces: licences, sources, vulnerabilities (installs cargo-deny if it is missing)
+	@scripts/deny
+
+semver: ## changes of the API since the last version (installs cargo-semver-checks if it is missing; SINCE=commit)
+	@scripts/semver $(SINCE)
 
 package: ## the crates that are published, as they would be
 	$(CARGO) package --quiet --allow-dirty $(PUBLISHED:%=-p %) $(PACKAGE_FLAGS)

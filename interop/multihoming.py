@@ -26,7 +26,7 @@ RATE = "10mbit"
 LEAST_SHARE = 0.2
 
 # The client sends. `paths` is what rexmit does with several; `cut` how the first cable fails: "down"
-# at the client's end, "silent" where each end drops what leaves, or not at all.
+# at the client's end, "silent" where each end drops outgoing packets, or not at all.
 # `adds`: the client has its second address from the beginning, but adds it later (RFC 5061).
 Case = collections.namedtuple("Case", "client server over paths cut adds", defaults=[False])
 CASES = [

@@ -1,7 +1,7 @@
 //! Concurrent multipath transfer over the dual dumbbell, in our simulator and in ns-2: whether both come
 //! to the same throughput, and how fast they do.
 //!
-//! What ns-2 does is in `simulators/cmt.tcl`: the same topology, the same transfer, RFC 4460.
+//! The run of ns-2 is in `simulators/cmt.tcl`: the same topology, the same transfer, RFC 4460.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,13 +32,13 @@ const IP_BYTES: usize = 20;
 const PAYLOAD_BYTES: usize = 1452;
 /// How far the throughputs may be apart.
 const TOLERANCE: f64 = 0.1;
-/// How much faster we have to be.
+/// The least speed-up over ns-2.
 const SPEED: f64 = 2.0;
 const RIVAL: &str = "ns-2";
 const NOTE: &str = "CMT with SFR, CUC and DAC over two paths of 10 Mbit/s, RTT 110 ms, queues of 50 packets, no \
                     background; payload per second from the beginning at 0.5 s to 30 s.";
 
-/// The result of a simulator, as `simulators/cmt.tcl` tells it too.
+/// The result of a simulator, in the format that `simulators/cmt.tcl` prints.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
     virtual_s: f64,
@@ -84,7 +84,7 @@ fn endpoint(
     Endpoint::new(config, seed).expect("valid")
 }
 
-/// Our side, with a receive buffer of so many KiB.
+/// The run of rexmit, with a receive buffer of this many KiB.
 ///
 /// # Panics
 /// If something else arrives than what was sent.

@@ -30,7 +30,7 @@ const SLICES: usize = 6;
 const NOTE: &str = "Processor time per byte, all mechanisms on against all off, in turns within one \
     process.";
 
-/// Carries so many bytes at each call.
+/// Transfers this many bytes at each call.
 type Carry = Box<dyn FnMut(u64)>;
 
 /// Bulk with `profile`, its mechanisms on or off; `None` if there is no such profile.

@@ -51,7 +51,7 @@ const RIVALS: [Rival; 2] = [
     },
 ];
 
-/// The result of a simulator, as `simulators/run` tells it too.
+/// The result of a simulator, in the format that `simulators/run` prints.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
     simulator: String,
@@ -84,7 +84,7 @@ fn endpoint(seed: &Seed) -> Endpoint {
     endpoint
 }
 
-/// So many greedy flows for so long.
+/// A run of this many greedy flows for this time.
 ///
 /// # Panics
 /// If something else arrives than what was sent.
@@ -128,7 +128,7 @@ pub fn run(flows: u32, virtual_seconds: u64, seed: u64) -> Run {
     }
 }
 
-/// One run of the others with so many flows, and what they say instead of running.
+/// One run of each other simulator with this many flows; the error text of those that did not run.
 fn run_rivals(flows: u32) -> (Vec<Run>, String) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("simulators/run");
     let output = Command::new(&script)

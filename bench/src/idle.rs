@@ -53,7 +53,7 @@ fn route(number: u32) -> Route {
 }
 
 impl Crowd {
-    /// So many associations, established, with this past.
+    /// Establishes this many associations with the given history.
     ///
     /// # Panics
     /// If one of them is not established, or a message not delivered.
@@ -112,7 +112,7 @@ impl Crowd {
         }
     }
 
-    /// So many messages to the server, and as many back.
+    /// Sends this many messages to the server, and the same number back.
     fn ping_pong(&mut self, number: usize, messages: u32) {
         let (here, there) = (self.of_client[number], self.of_server[number]);
         let message = || OutboundMessage::new(0, vec![0; MESSAGE_BYTES]);
@@ -195,7 +195,7 @@ fn memory(counted: fn(&mut dyn FnMut()) -> i64, past: Past) -> Row {
     }
 }
 
-/// How much longer a message and its answer take among many idle associations than among few.
+/// Ratio of the round trip of a message and its reply with many idle associations to that with few.
 fn ping_pongs(few: &mut Crowd, many: &mut Crowd, repetitions: usize) -> Row {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..repetitions {

@@ -36,7 +36,7 @@ const MESSAGE_BYTES: usize = 100;
 /// Of each contestant: enough for a hundred messages beyond the 99th percentile, and ten beyond
 /// the 99.9th.
 const CONNECTIONS: u32 = 8;
-/// For the connection before, and what is under way after.
+/// Extra time: for the connection setup before, and for data in flight after the load.
 const MARGIN: Duration = Duration::from_secs(15);
 const NOTE: &str = "8 connections with 1200 messages of 100 bytes, 50 ms apart, in order, through the emulator: \
                     the 99th and the 99.9th percentile, and bytes on the wire per byte of payload; the ratio \
@@ -55,7 +55,7 @@ const RIVALS: [(&str, Rival); 5] = [
     ("quinn", Rival::Quinn(QuinnProfile::Default)),
 ];
 
-/// What came of a contestant.
+/// The measurements of one contestant.
 struct Measured {
     latency: LatencyDistribution,
     /// On the wire, per byte of payload.
@@ -121,7 +121,7 @@ fn row(
     }
 }
 
-/// What would be ideal of the kind of a profile.
+/// The theoretical bound that a profile is compared with.
 fn ideal(profile: &str) -> Bound {
     let of = |strategy| Bound::new(strategy, DELAY, LossModel::Uniform(LOSS));
     match profile {

@@ -119,7 +119,7 @@ fn idle() -> Vec<Row> {
     rows
 }
 
-/// Runs the program beside this one that counts allocations.
+/// Runs the companion program that counts allocations.
 fn idle_memory() -> Vec<Row> {
     let program = std::env::current_exe().map(|own| own.with_file_name("rexmit-bench-memory"));
     let output = program.and_then(|program| Command::new(program).output());

@@ -1,4 +1,4 @@
-//! Small messages beside a large transfer, in virtual time: 60 bytes every 50 ms, and a transfer that fills 10 Mbit/s, 10 ms each
+//! Small messages during a large transfer, in virtual time: 60 bytes every 50 ms, and a transfer that fills 10 Mbit/s, 10 ms each
 //! way, with a queue of 100 packets at the link.
 //!
 //! Both are in one association or connection of each contestant, and the messages go first where it can be said so.
@@ -23,7 +23,7 @@ const RIVALS: [(&str, &str, &str, bool); 5] = [
     ("KCP, turbo", "kcp", "turbo", false),
 ];
 
-/// What came of a contestant.
+/// The measurements of one contestant.
 struct Measured {
     p90_ms: f64,
     p99_ms: f64,

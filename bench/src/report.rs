@@ -25,7 +25,7 @@ pub struct Row {
     pub what: String,
     /// Ours, with its unit.
     pub ours: String,
-    /// What it is compared with: a rival, or a limit.
+    /// The reference of the comparison: a rival, or a limit.
     pub against: String,
     /// Theirs, with its unit.
     pub theirs: String,
@@ -33,7 +33,7 @@ pub struct Row {
     pub ratio: Option<f64>,
     /// The required ratio.
     pub target: Target,
-    /// What else has to be known to judge it, or why it was not measured.
+    /// A remark needed to interpret it, or the reason why it was not measured.
     pub note: String,
 }
 

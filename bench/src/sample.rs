@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What `work` returns, and the processor time that this thread spent on it.
+/// Returns the result of `work`, and the processor time that this thread spent on it.
 pub fn cpu_time<R>(work: impl FnOnce() -> R) -> (R, Duration) {
     let start = read(ClockId::ThreadCPUTime);
     let result = work();

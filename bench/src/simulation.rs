@@ -62,11 +62,11 @@ impl Game {
     }
 }
 
-/// What happened in one run.
+/// The measurements of one run.
 pub struct Run {
     /// Messages, all of which arrived.
     pub messages: u64,
-    /// Things that happened in the simulator.
+    /// Simulator events.
     pub events: u64,
 }
 

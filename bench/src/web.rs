@@ -26,7 +26,7 @@ const MESSAGE_BYTES: usize = 100;
 const PORT: u16 = 5000;
 const LIMIT: f64 = 100.0;
 
-/// What happened in one run.
+/// The measurements of one run.
 pub struct Run {
     /// Files that came, and their bytes.
     pub files: (u64, u64),
@@ -34,7 +34,7 @@ pub struct Run {
     pub messages: u64,
     /// Packets that entered the bottleneck towards the clients, and those it had no room for.
     pub packets: (u64, u64),
-    /// Things that happened in the simulator.
+    /// Simulator events.
     pub events: u64,
 }
 

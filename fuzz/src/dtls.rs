@@ -26,7 +26,7 @@ const SCTP_PORT: u16 = 5000;
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
 
-/// What happens to the next datagram on its way to each side.
+/// The fate of the next datagram in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
     /// It arrives.
@@ -165,7 +165,7 @@ impl Side {
     }
 }
 
-/// Message `number` of a side: of a size that depends on it, and begun with it.
+/// Message `number` of a side: its size depends on the number, with which it begins.
 fn content(number: u32) -> Vec<u8> {
     let mut bytes = number.to_be_bytes().to_vec();
     bytes.resize(4 + number as usize * 397 % 2500, number as u8);
@@ -185,7 +185,7 @@ impl DtlsExchange {
             captured: VecDeque::new(),
         };
         let client = &mut exchange.sides[CLIENT];
-        client.endpoint.secure(exchange.now, client.address);
+        client.endpoint.begin_handshake(exchange.now, client.address);
         exchange.settle();
         if is_connected {
             for _ in 0..MOST_TIMEOUTS {

@@ -29,7 +29,7 @@ const MOST_CAPTURED: usize = 64;
 /// The receive buffer of both endpoints.
 const RECEIVE_BUFFER: usize = 8192;
 
-/// One thing that happens.
+/// One event.
 #[derive(Clone, Debug, TypeGenerator)]
 pub enum Act {
     /// The attacker invents a packet with the right tag and a right checksum.
@@ -38,11 +38,11 @@ pub enum Act {
     Repeat(u8, bool),
     /// A captured packet comes with another byte and a right checksum.
     Alter(u8, u8, u8, bool),
-    /// So many packets under way to each side arrive.
+    /// This many packets in flight to each side arrive.
     Deliver(u8),
-    /// So many packets under way to each side are lost.
+    /// This many packets in flight to each side are lost.
     Drop(u8),
-    /// The packets under way to one side arrive in another order.
+    /// The packets in flight to one side are reordered.
     Reverse(bool),
     /// The chunks of one captured packet come behind those of another, with a right checksum.
     Join(u8, u8, bool),
@@ -80,7 +80,7 @@ pub struct Aim {
     pub is_near: bool,
     /// Selects where it comes from: the peer's address more often than not.
     pub source: u8,
-    /// Whether what stands under an AUTH is authentic.
+    /// Whether the chunks after an AUTH are authentic.
     pub is_signed: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct SendDraft {
     reliability: u8,
 }
 
-/// What becomes of the next packet under way to each side.
+/// The fate of the next packet in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
     /// It arrives.
@@ -127,7 +127,7 @@ impl Handling {
 pub struct Traffic {
     /// As in [`Script`].
     pub start: u8,
-    /// How much of it is not simply delivered, of 256.
+    /// Number of packets in 256 that are not simply delivered.
     pub share: u8,
     /// Each with a number that decides whether it is in the share.
     #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
@@ -135,7 +135,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// What becomes of one packet after the other.
+    /// The fates of the packets, in their order.
     pub fn handlings(&self) -> impl Iterator<Item = Handling> {
         let is_in_share = |&(number, _): &(u8, Handling)| number < self.share;
         let handling =
@@ -149,7 +149,7 @@ impl Traffic {
 pub struct Script {
     /// How far the association is when the script begins, and the profile of both sides.
     pub start: u8,
-    /// What happens then.
+    /// The actions, in their order.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
     pub acts: Vec<Act>,
 }
@@ -163,7 +163,7 @@ struct Side {
     inbox: VecDeque<(Route, Vec<u8>)>,
     /// RANDOM, CHUNKS and HMAC-ALGO of its last INIT or INIT ACK.
     vector: Vec<u8>,
-    /// What its INIT or INIT ACK said last.
+    /// The content of its last INIT or INIT ACK.
     tag: u32,
     /// The TSN it sent last, or the one before its first.
     tsn: u32,
@@ -174,7 +174,7 @@ pub struct Exchange {
     now: Instant,
     sides: [Side; 2],
     captured: VecDeque<Vec<u8>>,
-    /// Packets came that nobody sent so, or to another side.
+    /// Packets arrived that were altered, or that were sent to another endpoint.
     is_forged: bool,
 }
 
@@ -241,7 +241,7 @@ impl Side {
         }
     }
 
-    /// What it says on the wire is noted.
+    /// Records its packets.
     fn note(&mut self, packet: &[u8]) {
         let packet = Packet::parse(packet).expect("a malformed packet was sent");
         for raw in packet.chunks() {
@@ -395,7 +395,7 @@ impl Exchange {
         endpoint.handle_packet_too_big(self.now, *route, mtu.into(), &quote);
     }
 
-    /// Hands the next packet under way to each side on as `handling` says. Without any, both applications send and read,
+    /// Handles the next packet in flight to each side by `handling`. Without any, both applications send and read,
     /// and time passes.
     pub fn handle_next(&mut self, handling: Handling) {
         if self.sides.iter().all(|side| side.inbox.is_empty()) {
@@ -631,7 +631,7 @@ fn joined(mut packet: Vec<u8>, other: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// The key vector of who says this (RFC 4895 §6.1).
+/// The key vector of the sender of these parameters (RFC 4895 §6.1).
 fn vector(params: Params<'_>) -> Vec<u8> {
     let wanted = [param_kind::RANDOM, param_kind::CHUNKS, param_kind::HMAC_ALGO];
     let of = |kind| params.flatten().find(move |param| param.kind == kind);

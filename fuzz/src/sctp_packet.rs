@@ -47,7 +47,7 @@ pub struct ChunkDraft {
     pub kind: u8,
     /// Its flags.
     pub flags: u8,
-    /// What its fixed part is taken from.
+    /// The bytes from which its fixed part is made.
     pub fixed: [u8; 16],
     /// Selectors of type and values of its parameters or error causes, if it has such.
     #[generator(produce::<Vec<FieldDraft>>().with().len(0usize..5))]

@@ -16,7 +16,7 @@ const TEST_TIME: Duration = Duration::from_secs(4);
 
 /// Two endpoints with traffic, of which each datagram is delivered, lost, doubled, delayed, changed or replaced.
 #[test]
-fn records_that_are_changed_on_their_way() {
+fn records_altered_on_the_path() {
     check!()
         .with_type::<DtlsTraffic>()
         .with_iterations(ITERATIONS)
@@ -67,7 +67,7 @@ fn a_flood_of_client_hellos_keeps_no_state() {
     let local = ([192, 0, 2, 2], 4000).into();
     let mut hello = Vec::new();
     let mut first = client();
-    first.secure(now, Route { local: ([192, 0, 2, 1], 4000).into(), remote: local });
+    first.begin_handshake(now, Route { local: ([192, 0, 2, 1], 4000).into(), remote: local });
     first.poll_transmit(now, &mut hello).expect("a ClientHello");
     let server = Mutex::new(AssertUnwindSafe(server()));
     check!().with_type::<Flood>().with_iterations(ITERATIONS).with_test_time(TEST_TIME).for_each(

@@ -41,7 +41,7 @@ fn sequences_of_everything_that_may_happen() {
 
 /// Two endpoints with real traffic, of which each packet is handed on, lost, doubled, delayed or changed.
 #[test]
-fn valid_traffic_that_is_changed_on_its_way() {
+fn valid_traffic_altered_on_the_path() {
     run_traffic(|_| true);
 }
 

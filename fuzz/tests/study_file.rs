@@ -8,7 +8,7 @@ use bolero::{TypeGenerator, check};
 /// Random inputs per target as part of `cargo test`.
 const ITERATIONS: usize = 2_000;
 
-/// Reads a file, and checks what must hold whatever it says. Whether it is a study.
+/// Reads a file, and checks invariants that hold for any content. Returns whether it is a study.
 fn read(text: &str) -> bool {
     match Study::parse("fuzz", text) {
         Ok(study) => {

@@ -39,7 +39,7 @@ fn sequences_of_what_a_network_may_do() {
 
 /// Two endpoints with real traffic, of which each segment is handed on, lost, doubled, delayed or changed.
 #[test]
-fn valid_traffic_that_is_changed_on_its_way() {
+fn valid_traffic_altered_on_the_path() {
     run_traffic(|_| true);
 }
 

@@ -1,5 +1,5 @@
 //! Random runs: two SCTP endpoints over a simulated path, driven by random operations, and
-//! checkers that watch what the applications are told and what is on the wire.
+//! checkers of the applications' events and of the packets.
 //!
 //! A run is a function of its seed: [`Plan::draw`] makes a plan from it, [`run`] carries the plan
 //! out and says what was wrong. [`plan`] is what may be drawn; [`messages`] checks what the

@@ -1,4 +1,4 @@
-//! What became of every message, as the two applications see it.
+//! The fate of every message, as seen by the two applications.
 //!
 //! Each message of a run has a number of its own, which travels as its payload protocol identifier
 //! and determines its content. The book of all messages is then checked against the contract: each
@@ -17,10 +17,10 @@ use rexmit_sctp::{
 /// The identifier of the first message: far from those that Wireshark knows a protocol for.
 const FIRST_PPID: u32 = 1_000_000_000;
 
-/// An association as one side knows it: the host, how often the host has begun anew, the id.
+/// An association at one host: the host, its number of restarts, and the id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Side {
-    /// 0 or 1.
+    /// The host: 0 or 1.
     pub host: usize,
     /// How often the host was restarted before.
     pub life: u32,
@@ -42,7 +42,7 @@ pub enum End {
 /// One message that an endpoint has accepted.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Who sent it.
+    /// The sender.
     pub from: Side,
     /// How its sender names it.
     pub id: MessageId,
@@ -63,7 +63,7 @@ pub struct Messages {
     numbers: BTreeMap<(Side, MessageId), usize>,
     /// The last ordered message delivered of each stream from one association to one.
     last_in_order: BTreeMap<(Side, Side, u16), usize>,
-    /// Whose messages each association has delivered: several one after the other if peers restart.
+    /// The senders whose messages each association has delivered: several, one after the other, if peers restart.
     sources: BTreeMap<Side, Vec<Side>>,
     /// When each host was last restarted.
     restarted: [Option<Instant>; 2],
@@ -175,7 +175,7 @@ impl Messages {
         }
     }
 
-    /// Who sent the message that bears `ppid`.
+    /// The sender of the message with `ppid`.
     #[must_use]
     pub fn sender(&self, ppid: u32) -> Option<Side> {
         self.sent.get(ppid.wrapping_sub(FIRST_PPID) as usize).map(|sent| sent.from)

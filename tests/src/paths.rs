@@ -19,7 +19,7 @@ pub fn draw(rng: &mut Rng, duration_ms: u64) -> Vec<(Instant, [PathConfig; 2])> 
     paths
 }
 
-/// Times in which nothing passes, and `usual` returns after each.
+/// A path with outages; after each of them it is `usual` again.
 #[must_use]
 pub fn outages(
     rng: &mut Rng,

@@ -42,7 +42,7 @@ pub enum Op {
     Shutdown,
     /// Ends it at once.
     Abort,
-    /// The whole endpoint is lost and begins anew.
+    /// The endpoint loses its state and restarts.
     Restart,
     /// Has data take a path, which may not be there.
     SetPrimary(u8),
@@ -86,7 +86,7 @@ impl Burst {
 pub struct Step {
     /// When.
     pub at: Instant,
-    /// 0 or 1.
+    /// The host: 0 or 1.
     pub host: usize,
     /// Which pair of addresses.
     pub pair: usize,
@@ -111,17 +111,17 @@ pub struct Plan {
     pub endpoint_seeds: [Option<u64>; 2],
     /// The two endpoints.
     pub configs: [EndpointConfig; 2],
-    /// How many pairs of addresses there are.
+    /// The number of address pairs.
     pub pairs: usize,
     /// The two directions of the path from each time on; the first is at zero.
     pub paths: Vec<(Instant, [PathConfig; 2])>,
-    /// The same of a second link, at which both hosts have an address of their own, too.
+    /// The changes of a second link, on which both hosts have another address.
     pub second: Option<Vec<(Instant, [PathConfig; 2])>>,
     /// The actions of the applications, by time.
     pub steps: Vec<Step>,
     /// When everybody is to be content: from here on the path is mild and everybody reads.
     pub calm_at: Instant,
-    /// Who shuts what is left down at the end; both if `None`.
+    /// The side that shuts the remaining associations down at the end; both if `None`.
     pub closer: Option<usize>,
 }
 
@@ -133,7 +133,7 @@ impl Plan {
         let duration_ms = pick(&mut rng, &[200, 2_000, 10_000, 40_000]);
         let pairs = 1 + rng.below(MAX_PAIRS as u64) as usize;
         let configs = draw_configs(&mut rng);
-        let max_message = configs[0].association.max_message_bytes;
+        let max_message = configs[0].association.messages.max_bytes;
         let mut steps = first_connects(&mut rng, pairs, duration_ms);
         let mix = Mix::draw(&mut rng);
         let count = pick(&mut rng, &[10, 40, 150, 300]);
@@ -434,7 +434,7 @@ impl Mix {
 }
 
 fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
-    config.path_max_retrans = pick(rng, &[0, 1, 5]);
+    config.failure.path_max_retrans = pick(rng, &[0, 1, 5]);
     config.multihoming.heartbeat_max_burst = pick(rng, &[1, 1, 3]);
     config.multihoming.report_potentially_failed = rng.chance(0.5);
     config.multihoming.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
@@ -459,9 +459,9 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
 fn draw_configs(rng: &mut Rng) -> [EndpointConfig; 2] {
     let mut configs = [draw_association(rng), draw_association(rng)];
     // No side sends more than the other reads.
-    let most = configs.iter().map(|config| config.receive_buffer_bytes).min().unwrap_or(1);
+    let most = configs.iter().map(|config| config.buffers.receive_bytes).min().unwrap_or(1);
     for config in &mut configs {
-        config.max_message_bytes = most.min(102_400);
+        config.messages.max_bytes = most.min(102_400);
     }
     configs.map(|association| {
         EndpointConfig::default()

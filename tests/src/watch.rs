@@ -15,7 +15,7 @@ use rexmit_sctp::{
 
 use crate::golden::Digest;
 
-/// What must hold for everything that an endpoint does.
+/// Invariants that are checked for every output of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The endpoint's largest packet.
@@ -26,7 +26,7 @@ pub struct Limits {
     pub peer_window: usize,
     /// Whether outstanding data can be distinguished from the wire: not if messages are given up.
     pub is_flight_visible: bool,
-    /// A thin stream beside others may exceed the window by a packet (`by_stream`).
+    /// With `by_stream`, a thin stream may exceed the window by a packet.
     pub may_exceed_window: bool,
 }
 

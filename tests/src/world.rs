@@ -22,10 +22,10 @@ use crate::plan::{Burst, Op, Plan};
 use crate::watch::{Limits, Watched, address, second_address};
 
 /// Longer than the slowest association takes to recover or to give up: ten timeouts of a minute.
-const PATIENCE: Duration = Duration::from_secs(3600);
-/// Things that happen in a run at most; more are a sign of packets that chase each other.
+const TIME_LIMIT: Duration = Duration::from_secs(3600);
+/// The most events of a run; more indicate an endless exchange of packets.
 const MOST_EVENTS: u64 = 3_000_000;
-/// What our applications say when they abort.
+/// The abort reason of our applications.
 const ABORT_REASON: &[u8] = b"random abort";
 
 /// The result of a run, for tests of the runs themselves.
@@ -33,7 +33,7 @@ const ABORT_REASON: &[u8] = b"random abort";
 pub struct Outcome {
     /// Messages accepted, delivered and failed.
     pub counts: (usize, usize, usize),
-    /// How often each side was told each reason of an end.
+    /// The number of times that each side got each close reason.
     pub closed: Vec<CloseReason>,
     /// Chunks sent by type, of both sides.
     pub chunks: std::collections::BTreeMap<u8, u64>,
@@ -66,7 +66,7 @@ struct Known {
     was_restarted: bool,
     /// It ended while the other side had no association.
     has_ended_unknown: bool,
-    /// As it was told.
+    /// The close reasons, as reported.
     path_states: BTreeMap<u8, PathState>,
 }
 
@@ -101,7 +101,7 @@ struct Applications<'a> {
     tells: bool,
 }
 
-/// Carries out `plan`. `tells` writes the story to standard error, `captures` records all packets.
+/// Executes `plan`. `tells` logs the events to standard error, `captures` records all packets.
 ///
 /// # Panics
 /// When anything is not as it must be.
@@ -163,8 +163,8 @@ fn endpoint(plan: &Plan, host: usize, life: u32) -> Watched {
     let config = plan.configs[host].clone();
     let limits = Limits {
         max_packet_bytes: plan.largest_packet(host),
-        receive_buffer_bytes: config.association.receive_buffer_bytes,
-        peer_window: plan.configs[1 - host].association.receive_buffer_bytes,
+        receive_buffer_bytes: config.association.buffers.receive_bytes,
+        peer_window: plan.configs[1 - host].association.buffers.receive_bytes,
         is_flight_visible: !plan.has_partial_reliability(),
         may_exceed_window: config.association.recovery.thin.sctp.by_stream,
     };
@@ -238,7 +238,7 @@ fn calm_down(
         let now = network.now();
         applications.read(now, network.machine_mut(host), index);
     }
-    let deadline = network.now() + PATIENCE;
+    let deadline = network.now() + TIME_LIMIT;
     while !applications.is_content(network) {
         assert!(network.now() < deadline, "stuck: {}", applications.complaints(network));
         let until = network.now() + Duration::from_secs(5);
@@ -293,13 +293,13 @@ fn close_all(network: &mut Network<Watched>, applications: &mut Applications<'_>
     for host in [0, 1].into_iter().filter(|&host| closer.is_none_or(|closer| closer == host)) {
         applications.shut_down_all(network, host);
     }
-    let until = network.now() + PATIENCE;
+    let until = network.now() + TIME_LIMIT;
     advance(network, applications, until);
     // What one side has lost without the other noticing ends only now.
     for host in 0..2 {
         applications.shut_down_all(network, host);
     }
-    let until = network.now() + PATIENCE;
+    let until = network.now() + TIME_LIMIT;
     advance(network, applications, until);
     for known in &applications.known {
         assert!(known.is_closed, "not closed: {known:?}");
@@ -517,7 +517,9 @@ impl Applications<'_> {
             }
             Event::DataPathChanged { .. } => {}
             Event::PeerError(code) => {
-                let has = |host: usize| self.plan.configs[host].association.partial_reliability;
+                let has = |host: usize| {
+                    self.plan.configs[host].association.extensions.partial_reliability
+                };
                 // "Unrecognized Parameters", which Forward-TSN-Supported is to a peer without it.
                 let is_unknown = code == 8 && has(side.host) && !has(1 - side.host);
                 // "Cookie received while shutting down".

@@ -121,13 +121,13 @@ fn split_fast_retransmit_keeps_reordering_from_being_taken_for_loss() {
     assert!(classes(false) > 0);
 }
 
-/// What arrives over a path of 10 Mbit/s and one of 1 Mbit/s, with a small receive buffer.
+/// The goodput over a path of 10 Mbit/s and one of 1 Mbit/s, with a small receive buffer.
 fn unequal(cmt: CmtConfig) -> u64 {
     let mut slow = DumbbellPaths::default();
     slow.bottleneck.rate = BitRate::new(1_000_000);
     let buffer = 64 << 10;
     let mut association = AssociationConfig::rfc9260().receive_buffer_bytes(buffer);
-    association.max_message_bytes = buffer;
+    association.messages.max_bytes = buffer;
     association.recovery.sctp.cmt = cmt;
     transfer_over(&association, &[DumbbellPaths::default(), slow]).0
 }
@@ -135,7 +135,7 @@ fn unequal(cmt: CmtConfig) -> u64 {
 /// A second path with a tenth of the rate takes, by its long queue, most of a small window; with its part
 /// it cannot.
 #[test]
-fn a_split_buffer_keeps_a_slow_path_from_taking_the_whole_window() {
+fn a_split_buffer_keeps_a_slow_path_from_using_the_whole_window() {
     let [shared, split] =
         [false, true].map(|split_buffer| unequal(CmtConfig::ON.split_buffer(split_buffer)));
     assert!(split * 10 > shared * 12, "{shared} bytes without, {split} with");

@@ -1,5 +1,5 @@
-//! Small messages beside a large transfer on another stream of the same association: 60 bytes every 50 ms
-//! beside two messages of 1 MB, over 10 Mbit/s with 10 ms each way.
+//! Small messages during a large transfer on another stream of the same association: 60 bytes every 50 ms
+//! and two messages of 1 MB, over 10 Mbit/s with 10 ms each way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ const CONNECT: u64 = 0;
 const INPUT: u64 = 1;
 const TRANSFER: u64 = 2;
 
-/// What became of the messages.
+/// The fate of the messages.
 #[derive(Debug)]
 struct Seen {
-    /// From the call to the delivery, of the inputs that were sent while the transfer was under way, ascending.
+    /// Latencies, from the call to the delivery, of the inputs sent during the transfer, ascending.
     latencies: Vec<Duration>,
     /// When the second large message was complete.
     transferred_at: Duration,
@@ -47,11 +47,11 @@ fn mixed() -> AssociationConfig {
 }
 
 fn of(mut association: AssociationConfig) -> AssociationConfig {
-    association.interleaving = true;
-    association.scheduling = Scheduling::Priority;
-    association.max_message_bytes = BULK_BYTES;
-    association.receive_buffer_bytes = 4 << 20;
-    association.send_buffer_bytes = 4 << 20;
+    association.extensions.interleaving = true;
+    association.streams.scheduling = Scheduling::Priority;
+    association.messages.max_bytes = BULK_BYTES;
+    association.buffers.receive_bytes = 4 << 20;
+    association.buffers.send_bytes = 4 << 20;
     association
 }
 
@@ -128,7 +128,7 @@ const MS: Duration = Duration::from_millis(1);
 
 /// The queue of the link holds about a round trip's worth: what is left is the way, that queue, and a chunk.
 #[test]
-fn inputs_beside_large_messages_are_on_time() {
+fn inputs_are_on_time_during_large_messages() {
     for scheduling in [Scheduling::Priority, Scheduling::RoundRobin] {
         let ends = [association(), association()].map(|ours| ours.scheduling(scheduling));
         let seen = run(ends, 20);
@@ -168,7 +168,7 @@ fn a_long_queue_of_the_link_delays_inputs_by_its_length() {
 
 /// `mixed` does not: whatever queue the link has, an input waits for little of it.
 #[test]
-fn mixed_keeps_inputs_on_time_beside_any_queue() {
+fn mixed_keeps_inputs_on_time_whatever_the_queue() {
     for queue in [20, 40, 100, 1000] {
         let seen = run([mixed(), mixed()], queue);
         assert!(seen.p90() < 40 * MS, "{queue}: {seen:?}");

@@ -1,4 +1,4 @@
-//! The book in docs/: every page is in its summary, and every link of it and of the documents beside it leads
+//! The book in docs/: every page is in its summary, and every link of the book and of the documents next to it leads
 //! somewhere.
 
 use std::collections::BTreeSet;

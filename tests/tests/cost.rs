@@ -129,7 +129,7 @@ fn an_association_that_was_busy_is_small_again_when_idle() {
 }
 
 impl Server {
-    /// As [`Self::exchange`] for so long, the peer reading everything.
+    /// As [`Self::exchange`] for this time; the peer reads everything.
     fn run(&mut self, peer: &mut Endpoint, route: Route, duration: Duration) {
         let until = self.now + duration;
         loop {

@@ -28,7 +28,7 @@ struct Seen {
     sender: Option<AssociationId>,
     /// When each message arrived.
     arrived: Vec<(u32, Instant)>,
-    /// When data went over to which path, as the sender was told.
+    /// The times of changes of the data path, from the sender's events.
     moved: Vec<(Instant, u8)>,
 }
 
@@ -150,7 +150,7 @@ fn standard_failover_stalls_for_six_timeouts() {
 fn potentially_failed_state_stalls_for_one_timeout() {
     let mut association = association();
     association.recovery.sctp.potentially_failed_max_retrans = Some(0);
-    association.heartbeat_interval = Some(Duration::from_secs(30));
+    association.failure.heartbeat_interval = Some(Duration::from_secs(30));
     let seen = transfer(&association, Some(Instant::from_millis(30_000)));
     seen.check_each_arrived_once_and_in_order();
     assert_eq!(seen.stalls_ms(), [1_110]);

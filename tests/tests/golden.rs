@@ -12,11 +12,11 @@ use std::thread;
 
 use rexmit_tests::golden::{self, Case, Fingerprint, Subject};
 
-/// In the short form, every so many runs of a file.
+/// The short form compares one run in this many of each file.
 const STRIDE: usize = 5;
-/// Differences that are told of each file.
+/// The most differences reported per file.
 const MOST_TOLD: usize = 5;
-/// Runs that tell any two profiles apart, at least.
+/// The least number of runs in which any two profiles differ.
 const MIN_DIFFERING: usize = 20;
 
 fn carry_out(subject: Subject, cases: &[Case]) -> Vec<(Case, Fingerprint)> {

@@ -111,7 +111,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What of netsim a line of source code names; `None` if nothing.
+/// The item of netsim that a line of source code names; `None` if none.
 fn part_of_netsim(line: &str) -> Option<&str> {
     let code = line.split("//").next()?;
     let at = code.find("rexmit_netsim")?;

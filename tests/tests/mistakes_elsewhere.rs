@@ -50,9 +50,9 @@ fn a_window_is_probed_until_it_opens_though_every_probe_is_lost() {
     ]);
     for host in 0..2 {
         let association = plan.association_mut(host);
-        association.receive_buffer_bytes = 4096;
-        association.max_message_bytes = 4096;
-        association.heartbeat_interval = None;
+        association.buffers.receive_bytes = 4096;
+        association.messages.max_bytes = 4096;
+        association.failure.heartbeat_interval = None;
     }
     let open = plan.paths[0].1.clone();
     let dark = open
@@ -66,12 +66,12 @@ fn a_window_is_probed_until_it_opens_though_every_probe_is_lost() {
 
 /// pion/sctp#505: FORWARD-TSN and SACK answered each other for ever.
 #[test]
-fn nothing_is_said_any_more_once_a_message_was_skipped() {
+fn nothing_is_reported_after_a_skipped_message() {
     let burst = Burst { reliability: Reliability::MaxRetransmissions(0), ..Burst::new(0, 20, 500) };
     let mut plan =
         Plan::by_hand(vec![Step::new(0, 0, Op::Connect), Step::new(1000, 0, Op::Send(burst))]);
     for host in 0..2 {
-        plan.association_mut(host).heartbeat_interval = None;
+        plan.association_mut(host).failure.heartbeat_interval = None;
     }
     // The last of them, so that nothing follows.
     plan.paths[0].1[0].loss = Loss { packets: (8..12).collect(), ..Loss::default() };
@@ -98,8 +98,8 @@ fn delayed_acknowledgements_cause_no_retransmission() {
     assert_eq!(recovery.packets, 100);
 }
 
-/// The same with the recovery timer, which waits for no more than the round trip, against a peer that
-/// does not heed the I bit: it learns what the peer does.
+/// The same with the probe timer, which expires after a round trip, against a peer that ignores the I bit: the
+/// timer adapts to the peer's ACK delay.
 #[test]
 fn a_timer_of_a_round_trip_learns_that_acknowledgements_are_delayed() {
     for (interval, sack_every) in [(700, 2), (250, 2), (50, 2), (100, 10)] {

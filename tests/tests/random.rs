@@ -40,7 +40,7 @@ fn run_seeds(test: &str, plan: impl Fn(u64) -> Plan, mut see: impl FnMut(&Outcom
 
 /// Two links that go down and up, and an address of each host at both.
 #[test]
-fn random_runs_over_two_paths_keep_every_promise() {
+fn random_runs_over_two_paths_keep_every_invariant() {
     let (mut sent, mut delivered, mut over_second) = (0, 0, 0);
     run_seeds("over_two_paths", Plan::draw_two_homes, |outcome| {
         sent += outcome.counts.0;
@@ -55,7 +55,7 @@ fn random_runs_over_two_paths_keep_every_promise() {
 }
 
 #[test]
-fn random_runs_with_copies_of_sacks_keep_every_promise() {
+fn random_runs_with_copies_of_sacks_keep_every_invariant() {
     let (mut sent, mut delivered, mut copies) = (0, 0, 0);
     run_seeds("with_copies_of_sacks", Plan::draw_ack_copies, |outcome| {
         sent += outcome.counts.0;
@@ -71,7 +71,7 @@ fn random_runs_with_copies_of_sacks_keep_every_promise() {
 
 /// Paths take larger packets, and then smaller ones again.
 #[test]
-fn random_runs_with_path_mtu_discovery_keep_every_promise() {
+fn random_runs_with_path_mtu_discovery_keep_every_invariant() {
     let (mut sent, mut delivered, mut larger) = (0, 0, 0);
     run_seeds("with_path_mtu", Plan::draw_path_mtus, |outcome| {
         sent += outcome.counts.0;
@@ -87,7 +87,7 @@ fn random_runs_with_path_mtu_discovery_keep_every_promise() {
 }
 
 #[test]
-fn random_runs_keep_every_promise() {
+fn random_runs_keep_every_invariant() {
     let (mut sent, mut delivered) = (0, 0);
     let mut chunks = BTreeMap::new();
     run_seeds("keep_every_promise", Plan::draw, |outcome| {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use sources::{Import, Source};
 
-/// How many files a circle may have.
+/// The largest number of files in a circle of imports.
 const MOST: usize = 3;
 
 /// The place of a module: `["association", "paths"]`; of the root, nothing.
@@ -272,7 +272,7 @@ fn circles_are_found_through_uses_paths_and_passed_on_names() {
 }
 
 #[test]
-fn what_is_no_import_makes_no_circle() {
+fn text_that_is_no_import_makes_no_circle() {
     let none: [&str; 0] = [];
     let facade = [
         ("", "mod a; mod b; pub use a::A; pub use b::B;"),

@@ -1,4 +1,4 @@
-//! What random runs have found, each as the smallest run that shows it. The seed in the comment is
+//! Failures found by random runs, each as the smallest run that shows it. The seed in the comment is
 //! that of the run that did, at the commit that repaired it.
 
 use std::time::Duration;
@@ -16,20 +16,20 @@ fn messages_to_streams_the_peer_does_not_take_fail_before_the_cookie_takes_them_
         Step::new(0, 0, Op::Connect),
         Step::new(1, 0, Op::Send(Burst::new(5, 3, 100))),
     ]);
-    plan.association_mut(1).max_inbound_streams = 1;
+    plan.association_mut(1).streams.max_inbound = 1;
     assert_eq!(run(&plan, false, false).counts, (3, 0, 3));
 }
 
 /// Seed 36: "an SSN comes a second time".
 #[test]
-fn messages_that_fail_at_the_setup_do_not_begin_the_other_streams_anew() {
+fn messages_that_fail_during_setup_do_not_restart_other_streams() {
     let mut plan = Plan::by_hand(vec![
         Step::new(0, 0, Op::Connect),
         Step::new(1, 0, Op::Send(Burst::new(0, 3, 100))),
         Step::new(2, 0, Op::Send(Burst::new(5, 3, 100))),
         Step::new(3, 0, Op::Send(Burst::new(0, 30, 100))),
     ]);
-    plan.association_mut(1).max_inbound_streams = 1;
+    plan.association_mut(1).streams.max_inbound = 1;
     assert_eq!(run(&plan, false, false).counts, (36, 33, 3));
 }
 
@@ -40,14 +40,14 @@ fn room_made_by_failed_messages_is_told() {
         Step::new(0, 0, Op::Connect),
         Step::new(1, 0, Op::Send(Burst::new(5, 100, 100))),
     ]);
-    plan.association_mut(0).send_buffer_bytes = 1000;
-    plan.association_mut(1).max_inbound_streams = 1;
+    plan.association_mut(0).buffers.send_bytes = 1000;
+    plan.association_mut(1).streams.max_inbound = 1;
     assert_eq!(run(&plan, false, false).counts, (10, 0, 10));
 }
 
 /// Seed 55: the last piece had arrived, so the skipped message counted as acknowledged.
 #[test]
-fn a_message_that_was_given_up_is_not_acknowledged_too() {
+fn a_failed_message_is_not_also_acknowledged() {
     let burst = Burst { reliability: Reliability::MaxRetransmissions(0), ..Burst::new(0, 1, 3000) };
     let mut plan = Plan::by_hand(vec![
         Step::new(0, 0, Op::Connect),
@@ -86,10 +86,10 @@ fn a_window_is_probed_for_messages_that_a_reset_has_let_go() {
         Step::new(2001, 0, Op::Send(Burst::new(0, 4, 1024))),
         Step::new(5000, 1, Op::Resume),
     ]);
-    plan.association_mut(1).receive_buffer_bytes = 4096;
+    plan.association_mut(1).buffers.receive_bytes = 4096;
     for host in 0..2 {
-        plan.association_mut(host).max_message_bytes = 4096;
-        plan.association_mut(host).heartbeat_interval = None;
+        plan.association_mut(host).messages.max_bytes = 4096;
+        plan.association_mut(host).failure.heartbeat_interval = None;
     }
     let open = plan.paths[0].1.clone();
     let [there, mut back] = open.clone();
@@ -111,7 +111,7 @@ fn room_made_by_a_restart_is_told() {
         Step::new(4000, 1, Op::Restart),
         Step::new(4001, 1, Op::Connect),
     ]);
-    plan.association_mut(0).send_buffer_bytes = 1000;
+    plan.association_mut(0).buffers.send_bytes = 1000;
     // Nothing reaches the peer before it has begun anew.
     let open = plan.paths[0].1.clone();
     let [mut there, back] = open.clone();

@@ -24,8 +24,6 @@ const FIELDS: &[(&str, &str, usize)] = &[
     ("lab", "ThinFlow", 17),
     ("recovery", "RecoveryConfig", 18),
     ("recovery", "ThinConfig", 16),
-    ("sctp", "AssociationConfig", 29),
-    ("sockets", "Socket", 21),
     ("tcp", "EndpointStatistics", 18),
     ("tcp", "Traffic", 19),
 ];

@@ -193,7 +193,8 @@ impl World {
         ]
     }
 
-    /// Everybody sends a message at once, and each packet costs either host so much. Data packets of both sides.
+    /// All associations send a message at once, and each packet takes this much processor time at either host. Returns the
+    /// number of data packets of both sides.
     fn burst(&mut self, costs: [Duration; 2]) -> [u64; 2] {
         let before = self.data_packets();
         (self.hosts[0].cost, self.hosts[1].cost) = (costs[0], costs[1]);

@@ -24,13 +24,13 @@ use crate::sample::{cpu_time, median, median_ratio};
 const MAX_PACKET_BYTES: usize = 1232;
 /// The receive buffer of each endpoint.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
-/// Maximum of data under way: sent and not arrived.
+/// The most data in flight: sent and not arrived.
 const WINDOW_BYTES: usize = 256 * 1024;
 /// The SCTP port of either endpoint.
 const PORT: u16 = 5000;
 /// The program that this is part of.
 const OWN_PROGRAM: &str = "rexmit-bench";
-/// How long one turn of the loop takes.
+/// The duration of one round of the loop.
 const TURN: Duration = Duration::from_micros(100);
 /// Turns without a packet after which a stack is taken to have stopped.
 const MAX_QUIET_TURNS: u32 = 1000;
@@ -45,7 +45,7 @@ trait Stack: Sized {
     fn connect(&mut self, now: Instant);
     fn is_connected(&mut self) -> bool;
     fn send(&mut self, now: Instant, message: Vec<u8>);
-    /// The next message that has arrived, handed to `check`; whether there was one.
+    /// Passes the next message that has arrived to `check`. Returns whether there was one.
     fn receive(&mut self, now: Instant, check: &mut impl FnMut(&[u8])) -> bool;
     /// Takes a packet; what can be used again goes to `spare`.
     fn handle_input(&mut self, now: Instant, packet: Self::Packet, spare: &mut Vec<Self::Packet>);
@@ -89,7 +89,7 @@ impl<S: Stack> Pair<S> {
         panic!("{} does not connect", S::NAME);
     }
 
-    /// Sends what is due, then hands over what was under way. Whether anything was.
+    /// Sends due packets, then delivers those in flight. Returns whether there were any.
     fn turn(&mut self) -> bool {
         let (now, before) = (self.now, self.packets);
         let spare = &mut self.spare;
@@ -149,7 +149,7 @@ fn drain<S: Stack>(
     }
 }
 
-/// What one stack did in one run.
+/// The measurements of one stack in one run.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Run {
     bytes_per_second: f64,
@@ -198,7 +198,7 @@ struct Contestant {
     /// The program that has it, and its name there.
     program: &'static str,
     stack: &'static str,
-    /// What it carries in one run: all runs should last about as long as each other.
+    /// The bytes that it transfers in one run, chosen so that all runs last about equally long.
     megabytes: u64,
     note: &'static str,
 }

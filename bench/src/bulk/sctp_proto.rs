@@ -14,11 +14,11 @@ use sctp_proto::{
 
 use super::{MAX_PACKET_BYTES, PORT, RECEIVE_BUFFER_BYTES, Stack};
 
-/// What its configuration does not count: the common header and the header of a DATA chunk.
+/// Bytes that its configuration excludes: the common header and the header of a DATA chunk.
 const HEADER_BYTES: u32 = 12 + 16;
 
 pub(super) struct SctpProto {
-    /// What stands for the origin of virtual time.
+    /// The instant that corresponds to the origin of virtual time.
     epoch: std::time::Instant,
     endpoint: Endpoint,
     transport: Arc<TransportConfig>,

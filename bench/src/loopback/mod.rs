@@ -25,7 +25,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// UDP ports of the receiver and the sender.
 const PORTS: [u16; 2] = [29_899, 29_900];
 
-/// One transfer, as both ends are told.
+/// One transfer, as both ends are configured.
 #[derive(Clone, Copy)]
 struct Transfer {
     messages: u64,

@@ -9,7 +9,7 @@ use super::Peer;
 const SOURCE: &str = include_str!("../../usrsctp/bulk.c");
 const OPTIONS: &str = "-std=gnu11 -O2 -x c - -lusrsctp -lpthread";
 
-/// Compiles the program beside this one.
+/// Compiles the C program in this directory.
 pub(super) fn peer() -> Result<Peer, String> {
     let program = std::env::current_exe()
         .map_err(|error| error.to_string())?

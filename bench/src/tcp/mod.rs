@@ -27,7 +27,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 const PORT: u16 = 5000;
 /// Packets handed over at once: they stay in the processor's cache.
 const BURST: usize = 64;
-/// How long one turn of the loop takes.
+/// The duration of one round of the loop.
 const TURN: Duration = Duration::from_micros(100);
 /// Turns without a byte after which a stack is taken to have stopped.
 const MAX_QUIET_TURNS: u32 = 100_000;
@@ -130,7 +130,7 @@ impl<S: Stack> Pair<S> {
     }
 }
 
-/// What one stack did in one run.
+/// The measurements of one stack in one run.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Run {
     bytes_per_second: f64,

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn rexmit_connect(
             store(association, u64::MAX, "where the association goes")?;
             let remotes = addresses(remotes, count)?;
             let local = endpoint.local_for(&remotes)?;
-            let routes = endpoint.sctp.ways_to(&remotes, local);
+            let routes = endpoint.sctp.routes_to(&remotes, local);
             let config = Arc::clone(&endpoint.association);
             let id = endpoint.sctp.connect(now, &routes, port, &config)?;
             store(association, id.to_bits(), "where the association goes")
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn rexmit_send(
     unsafe {
         call(endpoint, now, |endpoint, now| {
             let delivery = deref(delivery, "the delivery")?;
-            let payload = gather(buffers, count, endpoint.association.max_message_bytes)?;
+            let payload = gather(buffers, count, endpoint.association.messages.max_bytes)?;
             let id = AssociationId::from_bits(association);
             let accepted = endpoint.sctp.send(now, id, delivery.message(payload)?)?;
             if message.is_null() { Ok(()) } else { store(message, accepted.0, "the number") }

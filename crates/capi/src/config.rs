@@ -174,17 +174,17 @@ pub unsafe extern "C" fn rexmit_config_set_profile(
     unsafe {
         set(config, |config| {
             let chosen = profile(number)?;
-            config.association.dead_after = chosen.dead_after;
-            config.association.interleaving = chosen.interleaving;
+            config.association.failure.dead_after = chosen.failure.dead_after;
+            config.association.extensions.interleaving = chosen.extensions.interleaving;
             config.association.recovery = chosen.recovery;
-            if chosen.scheduling != Scheduling::default() {
-                config.association.scheduling = chosen.scheduling;
+            if chosen.streams.scheduling != Scheduling::default() {
+                config.association.streams.scheduling = chosen.streams.scheduling;
             }
             let association = &mut config.association;
-            association.receive_buffer_bytes =
-                association.receive_buffer_bytes.max(chosen.receive_buffer_bytes);
-            association.send_buffer_bytes =
-                association.send_buffer_bytes.max(chosen.send_buffer_bytes);
+            association.buffers.receive_bytes =
+                association.buffers.receive_bytes.max(chosen.buffers.receive_bytes);
+            association.buffers.send_bytes =
+                association.buffers.send_bytes.max(chosen.buffers.send_bytes);
             Ok(())
         })
     }
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn rexmit_config_set_scheduling(
     // SAFETY: As this function demands.
     unsafe {
         set(config, |config| {
-            config.association.scheduling = scheduling(number)?;
+            config.association.streams.scheduling = scheduling(number)?;
             Ok(())
         })
     }
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn rexmit_config_set_interleaving(
     interleaving: bool,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.interleaving = interleaving) }
+    unsafe { assign(config, |config| config.association.extensions.interleaving = interleaving) }
 }
 
 /// The most associations at one time. Default 200,000.
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn rexmit_config_set_outbound_streams(
     streams: u16,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.outbound_streams = streams) }
+    unsafe { assign(config, |config| config.association.streams.outbound = streams) }
 }
 
 /// Incoming streams to accept. Default 2048.
@@ -299,7 +299,7 @@ pub unsafe extern "C" fn rexmit_config_set_max_inbound_streams(
     streams: u16,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.max_inbound_streams = streams) }
+    unsafe { assign(config, |config| config.association.streams.max_inbound = streams) }
 }
 
 /// The largest message in bytes, in and out. Default 262,144.
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn rexmit_config_set_max_message_bytes(
     bytes: usize,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.max_message_bytes = bytes) }
+    unsafe { assign(config, |config| config.association.messages.max_bytes = bytes) }
 }
 
 /// The largest SCTP packet in bytes. Default 1232.
@@ -338,7 +338,7 @@ pub unsafe extern "C" fn rexmit_config_set_send_buffer_bytes(
     bytes: usize,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.send_buffer_bytes = bytes) }
+    unsafe { assign(config, |config| config.association.buffers.send_bytes = bytes) }
 }
 
 /// The receive buffer in bytes. Default 1,048,576.
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn rexmit_config_set_receive_buffer_bytes(
     bytes: usize,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.receive_buffer_bytes = bytes) }
+    unsafe { assign(config, |config| config.association.buffers.receive_bytes = bytes) }
 }
 
 /// The milliseconds of silence, while data is sent to it, after which a peer is unreachable; 0 leaves it to
@@ -367,7 +367,7 @@ pub unsafe extern "C" fn rexmit_config_set_dead_after(
     // SAFETY: As this function demands.
     unsafe {
         assign(config, |config| {
-            config.association.dead_after =
+            config.association.failure.dead_after =
                 (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
         })
     }
@@ -385,7 +385,7 @@ pub unsafe extern "C" fn rexmit_config_set_heartbeat_interval(
     // SAFETY: As this function demands.
     unsafe {
         assign(config, |config| {
-            config.association.heartbeat_interval =
+            config.association.failure.heartbeat_interval =
                 (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
         })
     }
@@ -401,7 +401,7 @@ pub unsafe extern "C" fn rexmit_config_set_max_init_retransmits(
     count: u32,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.max_init_retransmits = count) }
+    unsafe { assign(config, |config| config.association.handshake.max_init_retransmits = count) }
 }
 
 /// Offer partial reliability (RFC 3758). Default true.
@@ -414,7 +414,7 @@ pub unsafe extern "C" fn rexmit_config_set_partial_reliability(
     offer: bool,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.partial_reliability = offer) }
+    unsafe { assign(config, |config| config.association.extensions.partial_reliability = offer) }
 }
 
 /// Offer stream reset (RFC 6525). Default true.
@@ -427,7 +427,7 @@ pub unsafe extern "C" fn rexmit_config_set_stream_reset(
     offer: bool,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.stream_reset = offer) }
+    unsafe { assign(config, |config| config.association.extensions.stream_reset = offer) }
 }
 
 /// Offer dynamic addresses (RFC 5061). Default true.
@@ -440,7 +440,7 @@ pub unsafe extern "C" fn rexmit_config_set_dynamic_addresses(
     offer: bool,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.dynamic_addresses = offer) }
+    unsafe { assign(config, |config| config.association.extensions.dynamic_addresses = offer) }
 }
 
 /// Report each message whose last chunk was sent (REXMIT_EVENT_MESSAGE_SENT). Default false.
@@ -453,7 +453,7 @@ pub unsafe extern "C" fn rexmit_config_set_report_sent(
     report: bool,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.report_sent = report) }
+    unsafe { assign(config, |config| config.association.messages.report_sent = report) }
 }
 
 /// Report each message that was acknowledged (REXMIT_EVENT_MESSAGE_ACKNOWLEDGED). Default false.
@@ -466,7 +466,7 @@ pub unsafe extern "C" fn rexmit_config_set_report_acknowledged(
     report: bool,
 ) -> rexmit_status {
     // SAFETY: As this function demands.
-    unsafe { assign(config, |config| config.association.report_acknowledged = report) }
+    unsafe { assign(config, |config| config.association.messages.report_acknowledged = report) }
 }
 
 /// Adds a local address, for an endpoint with several; its port is ignored.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-/// Whether the tools are there; says which one is not.
+/// Whether the tools are installed; prints the missing one.
 fn has(tools: &[&str]) -> bool {
     let is_missing = |tool: &&&str| {
         let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).output();
@@ -15,11 +15,13 @@ fn has(tools: &[&str]) -> bool {
     };
     let missing = tools.iter().find(is_missing);
     missing
-        .inspect(|tool| println!("not run: {tool} is missing; `make setup` installs it"))
+        .inspect(|tool| {
+            rexmit_testkit::not_run(format_args!("{tool} is missing; `make setup` installs it"));
+        })
         .is_none()
 }
 
-/// What every test needs.
+/// The parts that every test needs.
 const C: [&str; 2] = ["cc", "pkg-config"];
 
 /// The library, installed into a directory of its own.
@@ -44,7 +46,7 @@ impl Installed {
         Self { prefix }
     }
 
-    /// What pkg-config says.
+    /// The output of pkg-config.
     fn flags(&self, asked: &[&str]) -> Vec<String> {
         let mut command = Command::new("pkg-config");
         command.env("PKG_CONFIG_PATH", self.prefix.path().join("lib/pkgconfig"));
@@ -83,7 +85,7 @@ impl Installed {
         command
     }
 
-    /// The same under valgrind, which fails it for a wrong access, and for memory that is not freed.
+    /// The same under valgrind, which reports invalid accesses and leaks.
     fn checked(&self, program: &Path) -> Command {
         if !has(&["valgrind"]) {
             return self.command(program);
@@ -110,7 +112,7 @@ fn archive() -> PathBuf {
     paths.filter(is_archive).max_by_key(modified).expect("librexmit_c.a beside the test")
 }
 
-/// A process that does not outlive the test.
+/// A process that is killed at the end of the test.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -248,7 +250,7 @@ fn the_code_of_the_documentation_compiles() {
                 _ => continue,
             };
             if code.contains("usrsctp.h") && !Path::new("/usr/include/usrsctp.h").exists() {
-                println!("not run: a block of {page} needs libusrsctp-dev");
+                rexmit_testkit::not_run(format_args!("a block of {page} needs libusrsctp-dev"));
                 continue;
             }
             let source = installed.prefix.path().join(format!("block{compiled}.{extension}"));

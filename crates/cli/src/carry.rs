@@ -192,7 +192,7 @@ impl Carry {
                     shared.peer_input_ended.notify_one();
                 }
                 Event::MessageFailed { .. } => failed += 1,
-                Event::Missed(missed) => failed += missed.messages_failed,
+                Event::EventsDropped(missed) => failed += missed.messages_failed,
                 _ => {}
             }
             self.note(&in_words(&event));

@@ -41,7 +41,7 @@ pub(crate) fn in_words(event: &Event) -> String {
             format!("the peer refused with cause {cause}: {}", address_change(*change))
         }
         Event::PeerError(cause) => format!("the peer reported the error {cause}"),
-        Event::Missed(missed) => format!(
+        Event::EventsDropped(missed) => format!(
             "{} events were not shown, {} of them failed messages",
             missed.events, missed.messages_failed
         ),

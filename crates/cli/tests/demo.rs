@@ -1,4 +1,4 @@
-//! `rexmit demo` as a newcomer runs it, only shorter.
+//! `rexmit demo` with a short duration.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A file of one test, not there yet.
+/// The path of a file that does not exist yet, for one test.
 fn fresh(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_file(&path);
@@ -76,7 +76,7 @@ fn prints_one_json_document_and_writes_no_file_unless_asked() {
 }
 
 #[test]
-fn errors_say_what_to_do_and_leave_no_report() {
+fn errors_state_the_remedy_and_no_report_is_written() {
     let directory = fresh_directory("demo-errors");
     for (arguments, code, advice) in [
         (&["--profile", "reno"][..], 2, "there are rfc9260"),

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-/// What says that no devices or namespaces are to be had here.
+/// The error text of a machine that grants no devices or namespaces.
 const NOT_PERMITTED: [&str; 4] =
     ["/dev/net/tun", "needs CAP_", "user namespace is refused", "/proc/sys writable"];
 
@@ -23,7 +23,7 @@ fn every_profile_delivers_every_message_to_the_kernel() {
     let errors = text(&output.stderr);
     if !output.status.success() && NOT_PERMITTED.iter().any(|reason| errors.contains(reason)) {
         assert_eq!(errors.lines().count(), 1, "{errors}");
-        println!("not run: {errors}");
+        rexmit_testkit::not_run(errors);
         return;
     }
     assert!(output.status.success(), "{errors}");
@@ -47,7 +47,7 @@ fn every_profile_delivers_every_message_to_the_kernel() {
 }
 
 #[test]
-fn what_cannot_be_is_said_in_a_line() {
+fn impossible_arguments_are_reported_in_one_line() {
     for (arguments, advice) in [
         (&["--profile", "rfc9260", "--json"][..], "is a profile of SCTP: leave out --tcp"),
         (&["--unordered"], "cannot be used with"),

@@ -25,13 +25,13 @@ impl RangeSet {
         self.ranges.is_empty()
     }
 
-    /// How many disjoint ranges the set has.
+    /// The number of disjoint ranges.
     #[must_use]
     pub fn range_count(&self) -> usize {
         self.ranges.len()
     }
 
-    /// How many numbers are in the set. Costs one step per range.
+    /// The number of elements. Costs one step per range.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.ranges.iter().map(|(start, end)| end - start + 1).sum()

@@ -9,7 +9,7 @@ use crate::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
     index: u32,
-    /// How many entries had this index before.
+    /// The number of entries that had this index before.
     generation: u32,
 }
 

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_is_known_whatever_is_armed_and_stopped() {
+    fn the_earliest_deadline_is_exact_whatever_is_armed_and_stopped() {
         let mut table = TimerTable::<2>::default();
         let far = Instant::FAR_FUTURE;
         let choices = [Instant::ZERO, Instant::from_millis(1), Instant::from_millis(2), far];

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_describe_the_mistake() {
         assert_eq!(parse_duration("fast"), Err(UnitError::NoNumber("fast".into())));
         assert_eq!(parse_duration("-5ms"), Err(UnitError::NoNumber("-5ms".into())));
         assert_eq!(parse_duration(""), Err(UnitError::NoNumber(String::new())));

@@ -39,9 +39,9 @@ rexmit_core::config! {
         /// Default 250 ms.
         pub retransmit_after: Duration,
         /// The time limit of a handshake. Default 10 s.
-        pub handshake_limit: Duration,
-        /// How long a connection is kept that no association uses. Default 10 s.
-        pub idle_limit: Duration,
+        pub handshake_timeout: Duration,
+        /// The time after which a connection that no association uses is removed. Default 10 s.
+        pub idle_timeout: Duration,
     }
 }
 
@@ -55,8 +55,8 @@ impl Encryption {
             max_handshakes: 256,
             max_connections: 200_000,
             retransmit_after: Duration::from_millis(250),
-            handshake_limit: Duration::from_secs(10),
-            idle_limit: Duration::from_secs(10),
+            handshake_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(10),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::record::records;
 use crate::trials::Trials;
 use crate::{Encryption, Fingerprint};
 
-/// A later deadline stands for no deadline: the library then gives one ten years away.
+/// A deadline beyond this means none: the library reports one ten years away if it has no timer.
 pub(crate) const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The shortest time between retransmissions, acknowledgements of an incomplete flight, and looks at a connection.
 pub(crate) const LEAST: Duration = Duration::from_millis(1);
@@ -54,7 +54,7 @@ pub(crate) fn library_config(encryption: &Encryption, mtu: usize) -> Arc<dimpl::
         .mtu(mtu)
         .flight_start_rto(encryption.retransmit_after.clamp(LEAST, FAR))
         .flight_retries(FLIGHT_RETRIES)
-        .handshake_timeout(encryption.handshake_limit.clamp(LEAST, FAR))
+        .handshake_timeout(encryption.handshake_timeout.clamp(LEAST, FAR))
         .build();
     Arc::new(config.expect("settings within the library's limits"))
 }
@@ -214,7 +214,7 @@ impl Connection {
         Some(farewell.clone())
     }
 
-    /// When it wants to be called, and the limit of a handshake.
+    /// The earlier of its own deadline and the time limit of the handshake.
     pub(crate) fn next_timeout(&self, now: Instant, encryption: &Encryption) -> Instant {
         let timeout = match self.timeout {
             // With a gap in the peer's flight the library acknowledges the rest, and at once is due to do so again.
@@ -223,7 +223,7 @@ impl Connection {
             timeout => timeout,
         };
         match &self.state {
-            State::Handshaking => timeout.min(self.begun + encryption.handshake_limit),
+            State::Handshaking => timeout.min(self.begun + encryption.handshake_timeout),
             State::Secured { check_at, .. } => timeout.min(*check_at),
             State::Refused { until, .. } => *until,
         }

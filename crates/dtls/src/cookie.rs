@@ -19,7 +19,7 @@ use crate::record::ClientHello;
 
 /// The library's part of a cookie.
 const COOKIE_BYTES: usize = 32;
-/// The part of it that says when it was made, in seconds.
+/// The part with its creation time, in seconds.
 const TIME_BYTES: usize = 8;
 /// Lifetime of a cookie.
 const LIFETIME: Duration = Duration::from_secs(30);

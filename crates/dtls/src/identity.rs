@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_its_name() {
+    fn a_mismatched_key_or_certificate_is_refused_by_name() {
         let (one, other) = (Identity::generate().unwrap(), Identity::generate().unwrap());
         let refused = |certificate: &[u8], key: &[u8]| {
             Identity::from_der(certificate, key).map(drop).unwrap_err()

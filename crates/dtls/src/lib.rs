@@ -14,7 +14,7 @@
 //!   with fewer bytes than it has itself, and forgotten. Handshakes in progress are limited
 //!   ([`Encryption::max_handshakes`]).
 //! - **A connection ends with its associations, and they with it.** A connection that no association uses is
-//!   ended after [`Encryption::idle_limit`]. When the peer ends a connection, or begins a new one, its
+//!   ended after [`Encryption::idle_timeout`]. When the peer ends a connection, or begins a new one, its
 //!   associations are aborted.
 //! - **A NAT may change the peer's UDP port**, as without encryption: a record from a new port is matched to
 //!   a connection of the same IP address, and SCTP validates the port. Other changes of addresses (RFC 5061)
@@ -45,7 +45,7 @@
 //! RustCrypto is used: the cost of data is about the same, and cross-compiling needs nothing but Rust. For a
 //! server with hundreds of new peers a second the other would be better.
 //!
-//! Two things are done before a datagram reaches the library. Cookies of our own (`cookie.rs`) replace the
+//! A datagram is checked twice before it reaches the library. Cookies of our own (`cookie.rs`) replace the
 //! state that it would keep for each ClientHello. And plaintext records that could do harm are dropped
 //! (`record.rs`).
 //!

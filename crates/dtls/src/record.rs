@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_no_client_hello() {
+    fn a_truncated_client_hello_is_refused() {
         let whole = hello(0, &[0, 43, 0, 1, 9]);
         for len in 0..whole.len() {
             assert!(ClientHello::parse(&whole[..len]).is_none(), "{len}");

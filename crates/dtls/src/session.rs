@@ -23,7 +23,7 @@ pub const SESSION_OVERHEAD_BYTES: usize = 13 + 8 + 16;
 pub struct SessionSettings {
     identity: Identity,
     library: Arc<dimpl::Config>,
-    handshake_limit: Duration,
+    handshake_timeout: Duration,
     clock: Clock,
 }
 
@@ -35,25 +35,25 @@ impl std::fmt::Debug for SessionSettings {
 
 impl SessionSettings {
     /// Settings of sessions with datagrams of at most `mtu` bytes. A flight is retransmitted after
-    /// `retransmit_after`, which doubles each time; a handshake fails after `handshake_limit`.
+    /// `retransmit_after`, which doubles each time; a handshake fails after `handshake_timeout`.
     #[must_use]
     pub fn new(
         identity: Identity,
         mtu: usize,
         retransmit_after: Duration,
-        handshake_limit: Duration,
+        handshake_timeout: Duration,
     ) -> Self {
-        let handshake_limit = handshake_limit.clamp(LEAST, FAR);
+        let handshake_timeout = handshake_timeout.clamp(LEAST, FAR);
         let library = dimpl::Config::builder()
             .with_crypto_provider(dimpl::crypto::rust_crypto::default_provider())
             .use_server_cookie(false)
             .mtu(mtu)
             .flight_start_rto(retransmit_after.clamp(LEAST, FAR))
             .flight_retries(FLIGHT_RETRIES)
-            .handshake_timeout(handshake_limit)
+            .handshake_timeout(handshake_timeout)
             .build();
         let library = Arc::new(library.expect("settings within the library's limits"));
-        Self { identity, library, handshake_limit, clock: Clock::new() }
+        Self { identity, library, handshake_timeout, clock: Clock::new() }
     }
 
     /// The fingerprint of this host's certificate.
@@ -107,7 +107,7 @@ pub struct Session {
     ours: Fingerprint,
     is_client: bool,
     numbers: ClearNumbers,
-    handshake_limit: Duration,
+    handshake_timeout: Duration,
     begun: Instant,
     /// Bytes of the peer's in the handshake.
     received: usize,
@@ -141,7 +141,7 @@ impl Session {
             ours: settings.fingerprint(),
             is_client,
             numbers: ClearNumbers::default(),
-            handshake_limit: settings.handshake_limit,
+            handshake_timeout: settings.handshake_timeout,
             begun: now,
             received: 0,
             peer: None,
@@ -170,7 +170,7 @@ impl Session {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
-            State::Handshaking => Some(self.timeout.min(self.begun + self.handshake_limit)),
+            State::Handshaking => Some(self.timeout.min(self.begun + self.handshake_timeout)),
             State::Secured { .. } => Some(self.timeout).filter(|&at| at < Instant::FAR_FUTURE),
             State::Ended => None,
         }
@@ -215,7 +215,7 @@ impl Session {
             return;
         }
         self.advance(now, &mut sink, |_| Ok(()));
-        if self.state == State::Handshaking && now >= self.begun + self.handshake_limit {
+        if self.state == State::Handshaking && now >= self.begun + self.handshake_timeout {
             self.end(HandshakeError::NoAnswer(now - self.begun), &mut sink);
         }
     }
@@ -282,7 +282,7 @@ impl Session {
                 }
                 Output::Connected => match self.peer {
                     Some(peer) => {
-                        let flights_until = now + self.handshake_limit;
+                        let flights_until = now + self.handshake_timeout;
                         self.state = State::Secured { flights_until };
                         sink(SessionOutput::Secured(peer));
                     }

@@ -1,4 +1,4 @@
-//! Connections between two endpoints: echo, loss, trust, and what others send into them.
+//! Connections between two endpoints: echo, loss, trust, and datagrams injected by third parties.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn an_echo_over_dtls_shows_each_side_the_other() {
 }
 
 #[test]
-fn nothing_of_what_is_sent_can_be_read_on_the_way() {
+fn payload_is_not_readable_on_the_path() {
     let mut pair = Pair::trusting();
     let secret = b"a secret that is easy to find";
     let found = Rc::new(std::cell::Cell::new(0));
@@ -75,7 +75,7 @@ fn a_handshake_survives_loss() {
     assert!(pair.now - begun < Duration::from_millis(500), "{:?}", pair.now - begun);
 }
 
-/// Flights of several datagrams, of which the retransmission is divided otherwise.
+/// Flights of several datagrams, whose retransmission may be fragmented differently.
 #[test]
 fn a_handshake_survives_the_loss_of_each_datagram_of_its_flights() {
     for (end, number) in (0..2).flat_map(|end| (0..8).map(move |number| (end, number))) {
@@ -134,7 +134,7 @@ fn a_server_with_another_certificate_is_refused_by_its_fingerprint() {
 }
 
 #[test]
-fn a_client_with_another_certificate_learns_that_it_is_refused() {
+fn a_client_with_another_certificate_is_notified_of_the_refusal() {
     for loses_the_last in [false, true] {
         let mut pair = Pair::new(trusting(1, 2), trusting(2, 3));
         let mut farewells = 0;
@@ -219,7 +219,7 @@ fn an_association_that_waits_ends_with_the_handshake_and_says_why() {
 }
 
 #[test]
-fn a_peer_that_is_not_there_is_given_up_after_the_limit() {
+fn connecting_to_a_missing_peer_fails_after_the_time_limit() {
     let mut pair = Pair::trusting();
     pair.fate = Box::new(|_, _, _| false);
     pair.secure();
@@ -246,7 +246,7 @@ fn a_connection_ends_some_time_after_its_last_association() {
 }
 
 #[test]
-fn a_client_that_starts_anew_takes_the_place_of_the_one_before() {
+fn a_restarted_client_replaces_its_old_connection() {
     let mut pair = Pair::trusting();
     pair.connect();
     pair.echo(b"before");
@@ -340,7 +340,7 @@ fn garbage_and_truncated_records_change_nothing() {
 
 /// A NAT gives the client another port: the server finds its connection, and SCTP validates the port.
 #[test]
-fn a_client_goes_on_after_its_nat_has_forgotten_its_port() {
+fn a_client_continues_after_a_nat_rebinding() {
     let mut pair = Pair::trusting();
     pair.connect();
     pair.echo(b"before");
@@ -358,10 +358,10 @@ fn a_client_goes_on_after_its_nat_has_forgotten_its_port() {
     assert!(pair.server().endpoint.statistics().discarded > 0);
 }
 
-/// Its last record comes from a port that is new again.
+/// Its last record is sent from yet another port.
 #[test]
 fn a_client_whose_port_has_changed_several_times_ends_its_connection() {
-    let client = trusting(1, 2).idle_limit(Duration::from_secs(1));
+    let client = trusting(1, 2).idle_timeout(Duration::from_secs(1));
     let mut pair = Pair::new(client, trusting(2, 1));
     pair.connect();
     for seen_at in ["192.0.2.1:4001", "192.0.2.1:4002"] {
@@ -411,7 +411,7 @@ fn a_flood_from_unknown_ports_is_not_decrypted_without_limit() {
 
 /// A NAT has given a client another port, and its former port to another client.
 #[test]
-fn a_port_that_was_given_to_another_client_does_not_end_the_connection_of_the_first() {
+fn a_reassigned_nat_port_does_not_end_the_first_connection() {
     let mut pair = Pair::trusting();
     let anyone = Encryption::new(identity(2), Trust::anyone());
     pair.ends[1].endpoint = endpoint(true, anyone, 2);
@@ -421,7 +421,7 @@ fn a_port_that_was_given_to_another_client_does_not_end_the_connection_of_the_fi
     pair.run(Duration::from_secs(5), |_| false);
     let (now, mut datagram) = (pair.now, Vec::new());
     let mut second = endpoint(false, trusting(3, 2), 3);
-    second.secure(now, route(CLIENT, SERVER));
+    second.begin_handshake(now, route(CLIENT, SERVER));
     for _ in 0..10 {
         while second.poll_transmit(now, &mut datagram).is_some() {
             pair.inject(1, CLIENT, &datagram);
@@ -490,14 +490,14 @@ fn peers_of_which_only_one_encrypts_do_not_understand_each_other() {
 
     let mut server = plain(true);
     let mut client = endpoint(false, trusting(1, 2), 1);
-    client.secure(now, route(CLIENT, SERVER));
+    client.begin_handshake(now, route(CLIENT, SERVER));
     client.poll_transmit(now, &mut packet).expect("a ClientHello");
     server.handle_input(now, route(SERVER, CLIENT), &packet);
     assert_eq!(server.poll_transmit(now, &mut packet), None);
     assert_eq!(server.association_count(), 0);
 }
 
-/// The first datagram of a client, and the answer to it.
+/// The first datagram of a client, and the server's response.
 fn hello(
     now: Instant,
     server: &mut Endpoint,
@@ -506,7 +506,7 @@ fn hello(
 ) -> (Endpoint, Vec<u8>, Vec<u8>) {
     let mut client_endpoint = endpoint(false, trusting(1, 2), seed);
     let (mut datagram, mut answer) = (Vec::new(), Vec::new());
-    client_endpoint.secure(now, route(client, SERVER));
+    client_endpoint.begin_handshake(now, route(client, SERVER));
     client_endpoint.poll_transmit(now, &mut datagram).expect("a ClientHello");
     server.handle_input(now, route(SERVER, client), &datagram);
     server.poll_transmit(now, &mut answer).expect("a cookie");
@@ -514,7 +514,7 @@ fn hello(
 }
 
 #[test]
-fn a_flood_of_client_hellos_leaves_no_state_and_gets_less_than_it_sent() {
+fn a_flood_of_client_hellos_creates_no_state_and_is_not_amplified() {
     let mut server = endpoint(true, trusting(2, 1), 2);
     let (_, datagram, _) = hello(Instant::ZERO, &mut server, CLIENT, 1);
     let (mut sent, mut received, mut answer) = (0, 0, Vec::new());
@@ -560,7 +560,7 @@ fn a_cookie_is_good_for_its_address_and_for_some_time() {
 }
 
 /// A client begins a handshake with the server, and returns its cookie.
-fn begin_handshake(now: Instant, server: &mut Endpoint, from: &str, seed: u64) -> Endpoint {
+fn handshaking_client(now: Instant, server: &mut Endpoint, from: &str, seed: u64) -> Endpoint {
     let mut second = Vec::new();
     let (mut client, _, answer) = hello(now, server, from, seed);
     client.handle_input(now, route(from, SERVER), &answer);
@@ -570,16 +570,16 @@ fn begin_handshake(now: Instant, server: &mut Endpoint, from: &str, seed: u64) -
 }
 
 #[test]
-fn clients_that_do_not_go_on_keep_others_out_for_a_second_at_most() {
+fn stalled_handshakes_block_new_clients_for_at_most_a_second() {
     let mut server = endpoint(true, trusting(2, 1).max_handshakes(2), 2);
     let mut now = Instant::ZERO;
-    begin_handshake(now, &mut server, "192.0.2.1:1", 1);
+    handshaking_client(now, &mut server, "192.0.2.1:1", 1);
     now += Duration::from_millis(500);
-    begin_handshake(now, &mut server, "192.0.2.1:2", 2);
+    handshaking_client(now, &mut server, "192.0.2.1:2", 2);
     now += Duration::from_millis(500);
     let mut datagram = Vec::new();
     while server.poll_transmit(now, &mut datagram).is_some() {}
-    let mut third = begin_handshake(now, &mut server, CLIENT, 3);
+    let mut third = handshaking_client(now, &mut server, CLIENT, 3);
     assert_eq!((server.connection_count(), server.statistics().handshakes_dropped), (2, 1));
     while let Some(to) = server.poll_transmit(now, &mut datagram) {
         third.handle_input(now, to.reversed(), &datagram);
@@ -590,12 +590,12 @@ fn clients_that_do_not_go_on_keep_others_out_for_a_second_at_most() {
     assert_eq!(server.peer(CLIENT.parse().unwrap()), Some(identity(1).fingerprint()));
 }
 
-/// The library keeps fragments of messages that are not complete: a client that sends many is not listened to.
+/// The library keeps fragments of messages that are not complete: a client that sends too many is ignored.
 #[test]
-fn what_a_client_sends_in_a_handshake_is_limited() {
+fn data_of_a_client_during_a_handshake_is_limited() {
     let mut server = endpoint(true, trusting(2, 1), 2);
     let now = Instant::ZERO;
-    begin_handshake(now, &mut server, CLIENT, 1);
+    handshaking_client(now, &mut server, CLIENT, 1);
     let before = server.statistics().discarded;
     let record = [&[0x2f, 0, 0, 0x3f, 0xf0][..], &[7; 0x3ff0]].concat();
     for _ in 0..10 {
@@ -606,9 +606,15 @@ fn what_a_client_sends_in_a_handshake_is_limited() {
 
 #[test]
 fn an_idle_limit_of_zero_is_a_short_one() {
-    let mut pair = Pair::new(trusting(1, 2).idle_limit(Duration::ZERO), trusting(2, 1));
+    let mut pair = Pair::new(trusting(1, 2).idle_timeout(Duration::ZERO), trusting(2, 1));
     pair.connect();
-    pair.echo(b"used");
+    pair.run(Duration::from_secs(5), |_| false);
+    pair.echo(b"a connection with an association is not idle");
+    let (now, id) = (pair.now, pair.client().association.unwrap());
+    pair.client().endpoint.sctp_mut().shutdown(now, id);
+    assert!(pair.run(LONG, |pair| pair.ends[0].closed.is_some()));
+    pair.run(Duration::from_secs(1), |_| false);
+    assert_eq!(pair.client().endpoint.connection_count(), 0);
 }
 
 #[test]
@@ -616,7 +622,7 @@ fn handshakes_in_progress_are_limited_and_end() {
     let mut server = endpoint(true, trusting(2, 1).max_handshakes(2), 2);
     let (now, mut second) = (Instant::ZERO, Vec::new());
     for (n, from) in ["192.0.2.1:1", "192.0.2.1:2", "192.0.2.1:3"].into_iter().enumerate() {
-        begin_handshake(now, &mut server, from, n as u64);
+        handshaking_client(now, &mut server, from, n as u64);
         while server.poll_transmit(now, &mut second).is_some() {}
     }
     assert_eq!((server.connection_count(), server.statistics().handshakes_dropped), (2, 1));

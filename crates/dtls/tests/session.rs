@@ -9,7 +9,7 @@ use rexmit_dtls::{
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A session, and what it has had for its caller.
+/// A session, with its outputs.
 struct Side {
     session: Session,
     outgoing: Vec<Vec<u8>>,
@@ -63,7 +63,7 @@ impl Pair {
         }
     }
 
-    /// Time passes, and what was sent arrives or is lost.
+    /// Advances the time, and delivers or loses the datagrams.
     fn step(&mut self) {
         let now = self.now;
         for side in [&mut self.client, &mut self.server] {
@@ -134,7 +134,7 @@ fn lost_flights_are_sent_again() {
 }
 
 #[test]
-fn whoever_is_not_trusted_is_named() {
+fn the_untrusted_peer_is_named() {
     let [client, server] = [1, 2].map(|seed| Identity::from_seed(&Seed::from_u64(seed)));
     let other = || Trust::only([Fingerprint::of(b"another")]);
     let mut pair = Pair::new([&client, &server], [other(), Trust::anyone()], 1);

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn says_nothing_of_nothing() {
+    fn no_sentence_without_deliveries() {
         assert_eq!(sentence(&Comparison::new("t", 1)), None);
         assert_eq!(sentence(&Comparison::new("t", 1).with_run(&Run::default())), None);
     }

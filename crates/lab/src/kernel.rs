@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 use rexmit_core::{Instant, Route};
 
-use crate::hosts::{Given, News, Taken};
+use crate::hosts::{ConnectionEvent, ReadResult, WriteResult};
 
 /// The protocol of a host of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -45,6 +45,15 @@ pub struct HostPlan {
 /// Identifies a socket of a host.
 pub type SocketId = u32;
 
+/// What the kernel counts of the SCTP of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SctpCounters {
+    /// Expiries of T3-rtx.
+    pub timeouts: u64,
+    /// Fast retransmissions.
+    pub fast_retransmits: u64,
+}
+
 /// A host of the kernel.
 pub trait KernelHost: Send {
     /// Passes an arriving packet, without IP header, to the kernel.
@@ -54,22 +63,25 @@ pub trait KernelHost: Send {
     fn transmit(&mut self, packet: &mut Vec<u8>) -> Option<Route>;
 
     /// The next event of a socket.
-    fn news(&mut self) -> Option<(SocketId, News)>;
+    fn connection_event(&mut self) -> Option<(SocketId, ConnectionEvent)>;
 
     /// Opens a connection; `None` if the kernel refuses.
     fn connect(&mut self, remote: SocketAddr) -> Option<SocketId>;
 
     /// Passes bytes to a socket. A stream may accept a part of them, a message is accepted as a whole or refused.
-    fn give(&mut self, id: SocketId, bytes: &mut Bytes) -> Given;
+    fn write(&mut self, id: SocketId, bytes: &mut Bytes) -> WriteResult;
 
     /// Reads everything that a socket has.
-    fn take(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> Taken;
+    fn read(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> ReadResult;
 
     /// Ends sending; accepted data is still delivered.
     fn finish(&mut self, id: SocketId);
 
     /// Aborts the connection.
     fn abort(&mut self, id: SocketId);
+
+    /// What the kernel has counted so far; `None` of a host with another protocol.
+    fn sctp_counters(&self) -> Option<SctpCounters>;
 }
 
 /// Why a kernel cannot be used.

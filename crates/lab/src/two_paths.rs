@@ -42,7 +42,7 @@ const ADDRESSES: [[IpAddr; 2]; 2] = [
 ];
 const PORT: u16 = 5000;
 /// Time limit for delivering outstanding data at the end.
-const PATIENCE: Duration = Duration::from_secs(300);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(300);
 /// Interval of the checks whether everything has arrived.
 const STEP: Duration = Duration::from_secs(1);
 /// Bytes of the IP header of each packet.
@@ -74,12 +74,12 @@ pub enum TwoPathsError {
 
 /// A strategy for two addresses.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct FailoverRule {
     name: &'static str,
     about: &'static str,
 }
 
-impl Way {
+impl FailoverRule {
     fn recovery(self) -> RecoveryConfig {
         let is_pf = self.name.ends_with("-pf");
         let is_cmt = self.name.starts_with("all-paths");
@@ -102,7 +102,7 @@ impl TwoPaths {
     pub fn run(&self) -> Result<Comparison, TwoPathsError> {
         let mut comparison = self.describe();
         for (name, about) in WAYS {
-            comparison = comparison.with_run(&self.run_way(Way { name, about })?);
+            comparison = comparison.with_run(&self.run_rule(FailoverRule { name, about })?);
         }
         Ok(comparison)
     }
@@ -128,15 +128,15 @@ impl TwoPaths {
             .with("on the wire", "SCTP packets with their IPv4 headers, both ways")
     }
 
-    fn run_way(&self, way: Way) -> Result<Run, TwoPathsError> {
+    fn run_rule(&self, rule: FailoverRule) -> Result<Run, TwoPathsError> {
         let mut run = Run {
-            profile: way.name.to_owned(),
-            about: way.about.to_owned(),
+            profile: rule.name.to_owned(),
+            about: rule.about.to_owned(),
             ended: Instant::ZERO + self.load.duration,
             ..Run::default()
         };
         for (number, messages) in (0..).zip(&self.load.flows) {
-            let flow = Flow { way, number, messages };
+            let flow = Flow { rule, number, messages };
             self.run_flow(&flow, &mut run)?;
         }
         run.trace.events.sort_by_key(|event| event.at);
@@ -164,7 +164,7 @@ impl TwoPaths {
         set_ip_protocols(&mut network, [server, client]);
         let mut counters = Counters::default();
         while network.now() < end
-            || (network.now() < end + PATIENCE && !flow.is_through(network.machine(client)))
+            || (network.now() < end + DRAIN_TIMEOUT && !flow.is_through(network.machine(client)))
         {
             let next = network.now() + STEP;
             network.run_until(next, |_, _| {})?;
@@ -203,7 +203,7 @@ impl TwoPaths {
 /// The messages to one client.
 #[derive(Clone, Copy)]
 struct Flow<'a> {
-    way: Way,
+    rule: FailoverRule,
     number: u32,
     messages: &'a [Message],
 }
@@ -214,9 +214,9 @@ type Receiver = ThinReceiver<Endpoint>;
 impl Flow<'_> {
     /// Creates the server and the client.
     fn hosts(&self, end: Instant, seed: &Seed, recorder: &Recorder) -> [Host; 2] {
-        let association = Arc::new(AssociationConfig::new(self.way.recovery()));
+        let association = Arc::new(AssociationConfig::new(self.rule.recovery()));
         let endpoint = |side: usize| {
-            let addresses = ADDRESSES[..self.way.paths()].iter().map(|path| path[side]);
+            let addresses = ADDRESSES[..self.rule.paths()].iter().map(|path| path[side]);
             let config = EndpointConfig::default()
                 .port(PORT)
                 .accept(true)
@@ -290,7 +290,7 @@ mod tests {
     /// 20.2 s. Without PF it expires at 21.2, 23.2, 27.2, 35.2 and 51.2 s, and each time the next message
     /// is sent over that path: that of 51.2 s waits for 32 s.
     #[test]
-    fn each_way_stalls_as_long_as_its_rules_say() {
+    fn each_failover_rule_stalls_for_its_computed_time() {
         let comparison = compared();
         let longest = |name: &str| {
             let run = comparison.runs.iter().find(|run| run.profile == name).unwrap();

@@ -36,7 +36,7 @@ fn offer(bencher: Bencher<'_, '_>, path: &str) {
     });
 }
 
-/// Answers each packet; arms a timer anew each time.
+/// Answers each packet, and rearms a timer each time.
 struct PingPong {
     reply: Option<Route>,
     deadline: Option<Instant>,
@@ -70,7 +70,7 @@ impl Machine for PingPong {
     }
 }
 
-/// Packets that go to and fro, 20 ms apart, on so many links at a time.
+/// Ping-pong packets, 20 ms apart, on this many links at a time.
 #[divan::bench(args = [1, 100])]
 fn events(bencher: Bencher<'_, '_>, pairs: u32) {
     const EVENTS: u64 = 10_000;

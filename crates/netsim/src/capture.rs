@@ -4,7 +4,7 @@
 //! same files.
 //!
 //! ```
-//! use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, Way};
+//! use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, CaptureDirection};
 //! use std::time::Duration;
 //! let mut capture = CaptureWriter::new(Vec::new(), ["eth0"])?;
 //! capture.write(&CapturedPacket {
@@ -15,7 +15,7 @@
 //!     ip_protocol: 132,
 //!     hop_limit: 64,
 //!     payload: b"a packet",
-//!     way: Way::Out,
+//!     direction: CaptureDirection::Out,
 //!     comment: Some("lost: burst"),
 //! })?;
 //! let file: Vec<u8> = capture.finish()?;
@@ -66,14 +66,14 @@ pub struct CapturedPacket<'a> {
     /// The packet without IP and UDP headers.
     pub payload: &'a [u8],
     /// The direction, seen from the interface.
-    pub way: Way,
+    pub direction: CaptureDirection,
     /// A comment, for example on a loss.
     pub comment: Option<&'a str>,
 }
 
 /// The direction of a packet at an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Way {
+pub enum CaptureDirection {
     /// Received by the interface.
     In = 1,
     /// Sent by the interface.
@@ -120,7 +120,7 @@ impl<W: Write> CaptureWriter<W> {
     pub fn write(&mut self, packet: &CapturedPacket<'_>) -> io::Result<()> {
         let mut bytes = std::mem::take(&mut self.headers_and_payload);
         let written = write_packet(packet, &mut bytes).and_then(|()| {
-            let remarks = (packet.way, packet.comment);
+            let remarks = (packet.direction, packet.comment);
             self.write_ip(packet.interface, packet.time, &bytes, remarks)
         });
         self.headers_and_payload = bytes;
@@ -137,10 +137,10 @@ impl<W: Write> CaptureWriter<W> {
         interface: u32,
         time: Duration,
         bytes: &[u8],
-        (way, comment): (Way, Option<&str>),
+        (direction, comment): (CaptureDirection, Option<&str>),
     ) -> io::Result<()> {
         // The two low bits are the direction.
-        let mut options = vec![EnhancedPacketOption::Flags(way as u32)];
+        let mut options = vec![EnhancedPacketOption::Flags(direction as u32)];
         options.extend(comment.map(|text| EnhancedPacketOption::Comment(text.into())));
         let block = EnhancedPacketBlock {
             interface_id: interface,

@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_describe_the_mistake() {
         let error = |text: &str| text.parse::<PathConfig>().unwrap_err().to_string();
         assert_eq!(
             error("dealy 50ms"),

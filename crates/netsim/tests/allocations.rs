@@ -9,7 +9,7 @@ use rexmit_netsim::source::{
     self, Application, Bursts, ConstantRate, UdpSender, UdpSink, VariableRate, WebClient,
 };
 
-/// Every impairment; what is held back is seldom and may allocate.
+/// Every impairment; packets that are held back are rare and may allocate.
 const PATH: &str = "delay 50ms 5ms distribution normal loss 5% loss burst 5% 3 reorder 5% 5ms \
                     duplicate 1% corrupt 1% rate 100mbit limit 100";
 
@@ -72,7 +72,7 @@ impl PacketObserver for Counting {
     }
 }
 
-/// Whether an observer looks or not.
+/// With and without an observer.
 #[test]
 fn carrying_a_packet_through_the_simulator_allocates_nothing() {
     carry(|_| {});

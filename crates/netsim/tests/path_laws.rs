@@ -404,7 +404,7 @@ fn the_queue_carries_over_a_change_of_rate() {
 }
 
 #[test]
-fn an_invalid_change_leaves_the_path_as_it_was() {
+fn an_invalid_change_does_not_change_the_path() {
     let mut model = model(PathConfig::default(), 1);
     assert!(model.change_at(Instant::ZERO, uniform(2.0)).is_err());
     assert_eq!(model.offer(Instant::ZERO, LEN).fate, Fate::Passed);
@@ -435,7 +435,7 @@ fn a_path_without_chance_behaves_as_one_whose_chance_has_no_effect() {
     assert_eq!(short, long);
 }
 
-/// Also where losses are drawn, and from the packet on that a change precedes.
+/// Also with random losses, and from the first packet after a change.
 #[test]
 fn a_packet_larger_than_the_mtu_is_lost_and_no_other() {
     for uniform in [0.0, 1e-9] {

@@ -8,6 +8,7 @@
 //! are those of the laboratory.
 
 pub mod kernel;
+pub mod listening;
 pub mod load;
 pub mod realtime;
 

@@ -36,7 +36,7 @@ fn run(replay: &Replay) -> Result<(Outcome, usize), RealtimeError> {
     Ok((outcome, seen.load(Ordering::Relaxed)))
 }
 
-/// That each message comes once, unchanged and in order is checked by the replay itself.
+/// The replay itself checks that each message arrives once, unchanged and in order.
 #[test]
 fn every_profile_delivers_every_message_over_a_lossy_link() {
     let replay = replay();
@@ -81,7 +81,7 @@ fn unordered_messages_all_arrive_too() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_runs() {
+fn impossible_replays_are_refused_before_anything_runs() {
     let unknown = Replay { profiles: vec!["reno".into()], ..replay() };
     let error = run(&unknown).unwrap_err().to_string();
     assert!(error.contains("`reno`") && error.contains("rfc9260"), "{error}");

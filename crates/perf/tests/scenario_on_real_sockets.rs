@@ -15,7 +15,7 @@ fn scenario(thin: &str) -> Scenario {
     serde_json::from_str(&text).unwrap()
 }
 
-/// What cannot be otherwise in a run of [`scenario`], whatever the machine does.
+/// Checks the measurements of [`scenario`] that do not depend on the machine's speed.
 fn check(scenario: &Scenario, outcome: &RunOutcome) {
     let of = |name: &str| outcome.quantities[name];
     // The connections begin 0, 200, … 800 ms after the first, and send until 2 s.
@@ -62,7 +62,7 @@ fn messages_cross_real_devices_over_tcp() {
     let scenario = scenario(r#""transport": "tcp", "profile": "tcp-thin""#);
     match execute(&scenario, 3) {
         Ok(outcome) => check(&scenario, &outcome),
-        Err(ExecuteError::NotPermitted(why)) => eprintln!("not run: {why}"),
+        Err(ExecuteError::NotPermitted(why)) => rexmit_testkit::not_run(why),
         Err(error) => panic!("{error}"),
     }
 }
@@ -89,7 +89,7 @@ fn a_catalogue_says_what_its_clock_can_measure() {
 }
 
 #[test]
-fn what_real_sockets_cannot_do_is_refused() {
+fn scenarios_impossible_on_real_sockets_are_refused() {
     let refused = |from: &str, to: &str| -> Vec<String> {
         let text = serde_json::to_string(&scenario(r#""profile": "lksctp""#)).unwrap();
         assert!(text.contains(from), "{text}");

@@ -79,7 +79,7 @@ pub(crate) fn bind(name: SocketName, at: Address, length: usize) -> Outcome<()> 
     )
 }
 
-/// Bytes of the address at `at`, which may be followed by others, or by nothing that matters.
+/// The length of the address at `at`; bytes after it are ignored.
 fn address_bytes(at: Address, length: usize) -> Outcome<usize> {
     let mut family = [0; 2];
     if length < family.len() {
@@ -93,7 +93,7 @@ fn address_bytes(at: Address, length: usize) -> Outcome<usize> {
     }
 }
 
-/// Linux says so where `bind` says that the family is not supported.
+/// The error of Linux in cases where `bind` reports an unsupported family.
 fn invalid_family(error: Errno) -> Errno {
     if error == Errno(libc::EAFNOSUPPORT) { Errno(libc::EINVAL) } else { error }
 }
@@ -305,7 +305,8 @@ fn connectx(fd: c_int, name: SocketName, at: Address) -> Outcome<()> {
     raw::copy_out(&number.to_ne_bytes(), at)
 }
 
-/// What `shutdown` needs: it is then the kernel's, which the engine sees in order after what was sent.
+/// Checks that the socket may be shut down. The shutdown itself is done by the kernel on the pair, so that the engine sees
+/// it after the data sent before.
 pub(crate) fn check_connected(name: SocketName) -> Outcome<()> {
     if name.style == Style::OneToMany {
         return Err(Errno(libc::EOPNOTSUPP));

@@ -1,4 +1,4 @@
-//! What this process remembers of sockets: nothing that another process would have to know.
+//! State of sockets in this process; none of it would have to be known to another process.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ const fn entry(socket: u64) -> usize {
     (socket % ENTRIES as u64) as usize
 }
 
-/// The state of the socket, which says which calls it can serve.
+/// The state of the socket, on which the permitted calls depend.
 pub(crate) fn state(name: SocketName) -> Outcome<State> {
     if CONNECTED[entry(name.socket)].load(Ordering::Relaxed) == name.socket {
         return Ok(State::Connected);

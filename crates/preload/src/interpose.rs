@@ -11,7 +11,7 @@ use libc::{c_int, c_void, iovec, mmsghdr, msghdr, off_t, off64_t, sockaddr, sock
 use crate::raw::{self, Address, libc_next};
 use crate::{Errno, Outcome, calls, descriptor, receive, send};
 
-/// What libc returns: the value, or -1 with `errno`.
+/// The return value of a libc function: the value, or -1 with `errno`.
 fn returned<T: TryInto<isize>>(act: impl FnOnce() -> Outcome<T>) -> isize {
     let before = raw::errno();
     match act() {
@@ -50,7 +50,7 @@ macro_rules! interpose {
         /// libc's, for SCTP sockets, too.
         ///
         /// # Safety
-        /// As libc says.
+        /// The return value of libc.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($fd: c_int $(, $parameter: $kind)*) -> $result {
             match raw::socket_name($fd) {

@@ -1,7 +1,7 @@
 //! Calls of libc and the kernel, behind safe functions.
 //!
 //! Memory of the program is named by [`Address`]; only the kernel touches it, which answers `EFAULT` for a bad one.
-//! What libc's own functions are is looked up behind this library ([`next`]).
+//! The addresses of libc's own functions are looked up behind this library ([`next`]).
 
 use std::ffi::CStr;
 use std::mem::{size_of, zeroed};
@@ -76,7 +76,7 @@ macro_rules! next_functions {
         /// libc's.
         ///
         /// # Safety
-        /// As libc says.
+        /// The return value of libc.
         pub(crate) unsafe fn $name($($parameter: $kind),*) -> $result {
             static FOUND: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
             let name = const {
@@ -270,7 +270,7 @@ pub(crate) fn consume(fd: c_int) {
     unsafe { libc_next::recv(fd, std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
 }
 
-/// How much of the first message was read.
+/// Bytes of the first message that were read.
 pub(crate) fn peek_offset(fd: c_int) -> Outcome<usize> {
     match usize::try_from(int_option(fd, libc::SOL_SOCKET, SO_PEEK_OFF)?) {
         Ok(offset) => Ok(offset),
@@ -364,8 +364,8 @@ pub(crate) fn connect_to(name: &[u8]) -> Outcome<c_int> {
     Ok(fd)
 }
 
-/// Whether the other end is of this user, or of root: anybody may take an abstract name, and would get all that the
-/// program sends. As if nobody were there otherwise.
+/// Checks that the other end belongs to this user or to root: any process may bind an abstract name, and would get all
+/// that the program sends. Otherwise the connection is refused.
 fn check_user(fd: c_int) -> Outcome<()> {
     let mut user = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
     let mut length = size_of::<libc::ucred>() as socklen_t;

@@ -87,7 +87,7 @@ fn time(config: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Option<Duratio
 macro_rules! settings {
     ($read:ident, $from:ident, $to:ident: $($name:ident)*) => {
         $(if let Some(value) = $read($from, stringify!($name))? {
-            $to.$name = value;
+            $to = $to.$name(value);
         })*
     };
 }
@@ -110,7 +110,7 @@ pub(crate) fn association(
     }
     let name = config.getattr("scheduling")?;
     if !name.is_none() {
-        association.scheduling = scheduling(&name)?;
+        association.streams.scheduling = scheduling(&name)?;
     }
     settings! { time, config, association: dead_after heartbeat_interval }
     Ok(association)

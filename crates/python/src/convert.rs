@@ -46,7 +46,7 @@ where
     T::try_from(value).map_err(|_| PyValueError::new_err(text))
 }
 
-/// What `socket` uses: `(host, port)`, or `(host, port, flow information, scope)` for IPv6. The host is numeric.
+/// An address as `socket` has it: `(host, port)`, or `(host, port, flow information, scope)` for IPv6. The host is numeric.
 pub(crate) fn address(name: &str, value: &Bound<'_, PyAny>) -> PyResult<SocketAddr> {
     let shape = || {
         let text = format!(

@@ -200,7 +200,7 @@ impl Endpoint {
         Settings { profile, port, accept, max_associations, config, seed }.endpoint(py, None)
     }
 
-    /// What peers know this endpoint by; `None` if it does not encrypt.
+    /// The fingerprint by which peers authenticate this endpoint; `None` if it does not encrypt.
     #[getter]
     fn fingerprint(&self, py: Python<'_>) -> PyResult<Option<String>> {
         Ok(self.with(py, |state| state.sctp.fingerprint())?.map(|it| it.to_string()))
@@ -435,7 +435,7 @@ impl Endpoint {
         statistics::association(py, &all.ok_or_else(errors::no_association)?)
     }
 
-    /// How many associations there are.
+    /// The number of associations.
     #[getter]
     fn association_count(&self, py: Python<'_>) -> PyResult<usize> {
         self.with(py, |state| state.sctp.association_count())

@@ -70,7 +70,7 @@ impl Identity {
         rexmit_dtls::Identity::from_der(certificate, private_key).map(Self).map_err(refused)
     }
 
-    /// What peers know this host by: the SHA-256 of the certificate.
+    /// The fingerprint by which peers authenticate this host: the SHA-256 of the certificate.
     #[getter]
     fn fingerprint(&self) -> String {
         self.0.fingerprint().to_string()

@@ -191,7 +191,7 @@ mod tests {
 
     /// RFC 5681 §3.2 step 2.
     #[test]
-    fn what_was_sent_beyond_the_window_counts_until_the_next_recovery() {
+    fn data_that_was_sent_beyond_the_window_counts_until_the_next_recovery() {
         let mut recovery = FastRecovery::default();
         (0..2).for_each(|_| recovery.on_beyond_window(1000));
         assert_eq!(recovery.beyond_window(), 2000);

@@ -60,7 +60,7 @@ pub use recovery::{
     RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
 };
 pub use redundancy::{BundleRoom, CopyBudget, DelayedCopyConfig};
-pub use rtt::{RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
+pub use rtt::{Echo, RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
 pub use thin::{GroupLimit, MAX_GROUPS, Thinness};

@@ -93,6 +93,15 @@ pub enum TimerRestart {
     OnAdvance,
 }
 
+/// The echo of a timestamp (RFC 7323).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Echo {
+    /// When the packet was sent whose timestamp is echoed, rounded down to a tick of the timestamp clock.
+    pub sent_at: Instant,
+    /// The length of that tick.
+    pub tick: Duration,
+}
+
 /// The number of ACKs that are remembered.
 const RECENT: u32 = 16;
 /// The least number of ACKs from which anything is concluded.
@@ -188,7 +197,7 @@ impl RttEstimator {
 }
 
 /// `old · (1 − 1/n) + new / n`, in nanoseconds.
-fn blend(old: Duration, new: Duration, n: u32) -> Duration {
+pub(crate) fn blend(old: Duration, new: Duration, n: u32) -> Duration {
     old - old / n + new / n
 }
 

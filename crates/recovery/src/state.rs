@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_core::trace::{TraceEvent, Tracer};
 
 use crate::fast_recovery::FastRecovery;
 use crate::outstanding::{LostUnit, Moved, Outstanding, Unit};
@@ -84,14 +85,32 @@ impl<P> State<P> {
 
     /// The result of the thin test of `group`, with its figures.
     pub(crate) fn thinness(&self, group: u8) -> Thinness {
-        let told = self.groups.config(group).test.explain(&self.thin_inputs(group));
-        Thinness { is_thin: told.is_thin && self.has_small_segments(group), ..told }
+        let result = self.groups.config(group).test.explain(&self.thin_inputs(group));
+        Thinness { is_thin: result.is_thin && self.has_small_segments(group), ..result }
+    }
+
+    /// Counts and traces groups that became thin or thick.
+    #[inline]
+    pub(crate) fn trace_thinness(&mut self, tracer: &mut Tracer<'_>) {
+        let in_flight = self.outstanding.packets().packets_of(0);
+        if self.groups.is_known_thick(in_flight) {
+            return;
+        }
+        for group in 0..self.groups.count() {
+            let is_thin = self.is_thin(group);
+            let Some(is_change) = self.groups.note(group, is_thin) else { continue };
+            self.statistics.thin_changes += u64::from(is_change);
+            tracer.emit(|| {
+                let Thinness { is_thin, in_flight, loss_rate, bound } = self.thinness(group);
+                TraceEvent::Thin { group, is_thin, in_flight, loss_rate, bound }
+            });
+        }
     }
 
     /// Whether `group` counts as one stream beside others (`by_stream`), which have at least as many packets
     /// in flight on `path`: a stream that fills the window by itself does not.
     #[inline]
-    pub(crate) fn is_beside_others(&self, path: u8, group: u8) -> bool {
+    pub(crate) fn shares_path(&self, path: u8, group: u8) -> bool {
         if self.groups.is_one() || !self.groups.config(group).sctp.by_stream {
             return false;
         }
@@ -237,9 +256,12 @@ impl<P> State<P> {
 
 /// Windows and recoveries.
 impl<P> State<P> {
-    /// Whether the window of `path` is larger than the data in flight.
+    /// Whether the window of `path` is larger than the data in flight: by a packet like those in flight. (TCP sends
+    /// another one only if there is room for a full one, so that one small packet stops a window of one packet.)
     pub(crate) fn has_window_for(&self, path: u8) -> bool {
-        self.paths[path].window.has_room(self.outstanding.flight(path).bytes)
+        let (flight, window) = (self.outstanding.flight(path), &self.paths[path].window);
+        let mean = flight.bytes.checked_div(flight.packets.into()).unwrap_or_default();
+        window.has_room(flight.bytes) || flight.bytes + mean <= window.cwnd()
     }
 
     /// Whether the window of `path` has room for a packet, if `departed` bytes in flight do not count.
@@ -285,9 +307,18 @@ impl<P> State<P> {
         self.retransmit_now(path);
     }
 
+    /// Traces the window of `path`, which has changed.
+    pub(crate) fn trace_window(&self, path: u8, tracer: &mut Tracer<'_>) {
+        tracer.emit(|| {
+            let window = &self.paths[path].window;
+            let flight = self.outstanding.flight(path).bytes;
+            TraceEvent::Window { path, cwnd: window.cwnd(), ssthresh: window.ssthresh(), flight }
+        });
+    }
+
     /// Updates the share of each path in the rate of all paths in use, for coupled windows.
     pub(crate) fn couple_windows(&mut self) {
-        if self.config.sctp.cmt.coupling != Coupling::None && self.uses_all_paths() {
+        if self.uses_all_paths() && self.config.sctp.cmt.coupling != Coupling::None {
             self.paths.couple_windows();
         }
     }
@@ -352,7 +383,7 @@ impl<P> State<P> {
 
     /// Moves the units that wait for the window of `path`, whose T3-rtx expired, to the path of
     /// retransmissions; one packet of them may be sent beyond its window (RFC 9260 §6.3.3 E3).
-    pub(crate) fn leave_elsewhere(&mut self, path: u8) -> Moves {
+    pub(crate) fn move_timed_out(&mut self, path: u8) -> Moves {
         self.paths[path].gate.may_retransmit_now = true;
         let is_one = self.paths.is_one();
         let to = if is_one { path } else { self.destination(path, true) };
@@ -470,12 +501,12 @@ impl<P> State<P> {
             let is_it = |u: &Unit<P>| {
                 u.last().path == path && u.is_first_transmission() && u.is_outstanding()
             };
-            let Some(beside) = &self.paths[path].beside else { continue };
-            let from = beside.earliest_first_sent;
+            let Some(multipath) = &self.paths[path].multipath else { continue };
+            let from = multipath.earliest_first_sent;
             let found = self.outstanding.units_from(from).find(|(_, unit)| is_it(unit));
             let found = found.map_or(self.outstanding.next_unit(), |(unit, _)| unit);
-            if let Some(beside) = &mut self.paths[path].beside {
-                beside.earliest_first_sent = found;
+            if let Some(multipath) = &mut self.paths[path].multipath {
+                multipath.earliest_first_sent = found;
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Small messages on time beside a large transfer, over one association:
+//! Small messages on time during a large transfer, over one association:
 //! `cargo run --release -p rexmit --example priorities [PACKETS]`.
 //!
 //! A client sends 60 bytes every 50 ms on stream 0 and meanwhile two messages of 1 MB on stream 1, over an
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// The latencies of the inputs sent while the transfer was under way, ascending.
+/// The latencies of the inputs sent during the transfer, ascending.
 pub(crate) async fn measure(
     association: AssociationConfig,
     queue_packets: usize,

@@ -26,7 +26,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 /// Bytes per read and write, on both sides.
 const PIECE: usize = 128 * 1024;
 /// Nothing takes longer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<()> {
@@ -102,7 +102,7 @@ impl Site {
             }
             ours.shutdown().await
         };
-        tokio::time::timeout(PATIENCE, sending).await??;
+        tokio::time::timeout(TIME_LIMIT, sending).await??;
         rate(receiving.await??, len, start)
     }
 
@@ -124,7 +124,7 @@ impl Site {
                 }
             }
         };
-        let received = tokio::time::timeout(PATIENCE, receiving).await??;
+        let received = tokio::time::timeout(TIME_LIMIT, receiving).await??;
         sending.await??;
         rate(received, len, start)
     }
@@ -159,8 +159,8 @@ fn listen(kernel: &NetNamespace, address: [u8; 4]) -> Result<(TcpListener, Socke
 }
 
 fn impatient(stream: std::net::TcpStream) -> Result<std::net::TcpStream> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIME_LIMIT))?;
+    stream.set_write_timeout(Some(TIME_LIMIT))?;
     Ok(stream)
 }
 

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 
-pub use rexmit_sctp::{Event, Missed};
+pub use rexmit_sctp::{DroppedEvents, Event};
 
 /// The most unread events of an association, failed messages not counted. Further ones are counted by
-/// [`Event::Missed`].
+/// [`Event::EventsDropped`].
 pub const MAX_EVENTS: usize = 1024;
 
 /// The most memory for unread failed messages of an association, in bytes. Further ones are counted by
-/// [`Event::Missed`]. It is enough for the content of a send buffer of the default size, unless its messages
+/// [`Event::EventsDropped`]. It is enough for the content of a send buffer of the default size, unless its messages
 /// are tiny.
 pub const MAX_FAILED_BYTES: usize = 4 << 20;
 
@@ -24,7 +24,7 @@ fn failed_bytes(event: &Event) -> usize {
 
 /// The events of one association that were not read yet.
 ///
-/// What finds no room is counted in an [`Event::Missed`] at its place in the order. There is one
+/// Events beyond the limits are counted in an [`Event::EventsDropped`] at their position. There is one
 /// of these between two events at most, so they are bounded too.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
@@ -54,7 +54,7 @@ impl EventQueue {
         let event = self.events.pop_front()?;
         let bytes = failed_bytes(&event);
         self.failed_bytes -= bytes;
-        self.others -= usize::from(bytes == 0 && !matches!(event, Event::Missed(_)));
+        self.others -= usize::from(bytes == 0 && !matches!(event, Event::EventsDropped(_)));
         if self.events.is_empty() {
             self.events = VecDeque::new(); // Idle associations are many.
         }
@@ -62,10 +62,10 @@ impl EventQueue {
     }
 
     fn on_missed(&mut self, event: &Event) {
-        if !matches!(self.events.back(), Some(Event::Missed(_))) {
-            self.events.push_back(Event::Missed(Missed::default()));
+        if !matches!(self.events.back(), Some(Event::EventsDropped(_))) {
+            self.events.push_back(Event::EventsDropped(DroppedEvents::default()));
         }
-        let Some(Event::Missed(missed)) = self.events.back_mut() else { return };
+        let Some(Event::EventsDropped(missed)) = self.events.back_mut() else { return };
         missed.events += 1;
         if let Event::MessageFailed { message, .. } = event {
             missed.messages_failed += 1;
@@ -90,9 +90,9 @@ mod tests {
     }
 
     fn missed(events: u64) -> Event {
-        let mut missed = Missed::default();
+        let mut missed = DroppedEvents::default();
         missed.events = events;
-        Event::Missed(missed)
+        Event::EventsDropped(missed)
     }
 
     fn drain(queue: &mut EventQueue) -> Vec<Event> {
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn events_that_nobody_reads_become_a_number_at_their_place() {
+    fn unread_events_are_counted_at_their_position() {
         let mut queue = EventQueue::default();
         (0..MAX_EVENTS as u64 + 5).for_each(|id| queue.push(Event::MessageSent(MessageId(id))));
         queue.push(failed(9, 10));
@@ -126,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_failed_messages_is_bounded_and_none_goes_untold() {
+    fn memory_of_failed_messages_is_bounded_and_every_failure_is_counted() {
         let mut queue = EventQueue::default();
         let (count, len) = (100_000, 1000);
         (0..count).for_each(|id| queue.push(failed(id, len)));
         assert!(queue.failed_bytes <= MAX_FAILED_BYTES);
         let events = drain(&mut queue);
-        let Some((Event::Missed(missed), told)) = events.split_last() else {
+        let Some((Event::EventsDropped(missed), told)) = events.split_last() else {
             panic!("nothing was missed");
         };
         assert_eq!(missed.messages_failed + told.len() as u64, count);

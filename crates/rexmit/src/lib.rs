@@ -192,7 +192,7 @@ pub use error::BindError;
 #[cfg(feature = "udp")]
 pub use error::{ConnectError, SendError, TrySendError};
 #[cfg(feature = "udp")]
-pub use event::{Event, Missed};
+pub use event::{DroppedEvents, Event};
 #[cfg(any(feature = "udp", all(feature = "tcp", target_os = "linux")))]
 pub use limits::TimeLimits;
 pub use rexmit_core::{Instant, trace};
@@ -205,11 +205,12 @@ pub use rexmit_netsim::path;
 pub use rexmit_sctp::recovery::{CopyBudget, Deadline, PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
     AckCopies, AckCopyConfig, AddressChange, AddressError, AssociationConfig,
-    AssociationStatistics, AuthenticationConfig, CloseReason, ConfigError, DEFAULT_PRIORITY,
-    EndpointConfig, FailReason, InboundMessage, MessageId, MultihomingConfig, OutboundMessage,
+    AssociationStatistics, AuthenticationConfig, BufferConfig, CloseReason, ConfigError,
+    DEFAULT_PRIORITY, EndpointConfig, ExtensionConfig, FailReason, FailureConfig, HandshakeConfig,
+    InboundMessage, MessageConfig, MessageId, MultihomingConfig, OutboundMessage,
     OversizedMessages, PathMtuConfig, PathMtuState, PathState, PathStatistics, PrimaryError,
-    PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, ThinError, Traffic,
-    recovery,
+    PriorityError, Reliability, ResetError, SackConfig, Scheduling, SharedKey, StreamConfig,
+    ThinError, Traffic, recovery,
 };
 
 /// The code of the README is compiled and run.

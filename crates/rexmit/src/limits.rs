@@ -1,6 +1,5 @@
 //! How long calls wait for a peer.
 
-#[cfg(feature = "udp")]
 use std::pin::pin;
 use std::time::Duration;
 
@@ -14,10 +13,10 @@ rexmit_core::config! {
         /// to the association's `max_init_retransmits`, four minutes by default, or the connection's
         /// `max_syn_retransmits`, three minutes.
         pub connect: Option<Duration>,
-        /// The limit of [`Endpoint::shutdown`](crate::Endpoint::shutdown) and
-        /// [`Association::shutdown`](crate::Association::shutdown): without progress for this time, that is, if the
-        /// peer has acknowledged nothing, associations are aborted and unacknowledged messages fail. And the limit
-        /// of [`Stack::shutdown`](crate::tcp::Stack::shutdown) as a whole, after which connections are reset.
+        /// The limit of [`Endpoint::shutdown`](crate::Endpoint::shutdown),
+        /// [`Association::shutdown`](crate::Association::shutdown) and
+        /// [`Stack::shutdown`](crate::tcp::Stack::shutdown): without progress for this time, that is, if no peer has
+        /// acknowledged anything, associations and connections are aborted, and unacknowledged data is lost.
         /// Default 5 s. An association whose last handle is dropped has no such limit.
         pub shutdown: Option<Duration>,
     }
@@ -47,7 +46,6 @@ pub(crate) async fn within<T>(limit: Option<Duration>, done: impl Future<Output 
 }
 
 /// Waits for `done` as long as `left`, bytes to be acknowledged, falls within each `limit`: `None` if it did not.
-#[cfg(feature = "udp")]
 pub(crate) async fn while_it_falls<T>(
     limit: Option<Duration>,
     left: impl Fn() -> usize,

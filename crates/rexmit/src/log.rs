@@ -58,7 +58,7 @@ mod with_tracing {
         if enabled!(target: "rexmit", Level::DEBUG) { Some(Box::new(Recovery(next))) } else { next }
     }
 
-    /// Reports what loss recovery does, and hands everything on.
+    /// Logs the events of loss recovery, and passes every event to the application's sink.
     struct Recovery(Option<Box<dyn TraceSink>>);
 
     impl TraceSink for Recovery {

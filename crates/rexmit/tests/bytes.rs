@@ -5,11 +5,11 @@ mod common;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use common::{Pair, patiently};
+use common::{Pair, in_time};
 use rexmit::{AssociationConfig, CloseReason};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-/// What `send_buffer_bytes` and `receive_buffer_bytes` are here.
+/// The value of `send_buffer_bytes` and `receive_buffer_bytes` in these tests.
 const BUFFER_BYTES: usize = 256 * 1024;
 
 async fn pair() -> Pair {
@@ -24,7 +24,7 @@ fn byte(place: usize) -> u8 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_large_stream_arrives_whole_beside_messages_of_others() {
+async fn a_large_byte_stream_arrives_completely_among_messages_of_other_streams() {
     const TOTAL: usize = 64 << 20;
     let pair = pair().await;
     let mut reader = pair.theirs.stream(1).reader();
@@ -63,12 +63,12 @@ async fn a_large_stream_arrives_whole_beside_messages_of_others() {
         }
     };
     let all = async { tokio::join!(tokio::spawn(write), tokio::spawn(messages), read) };
-    let (written, messages, read) = patiently(all).await;
+    let (written, messages, read) = in_time(all).await;
     assert_eq!((read, messages.unwrap()), (TOTAL, TOTAL.div_ceil(100_000)));
     assert_eq!(written.unwrap(), CloseReason::Shutdown);
 }
 
-/// The writer accepts the bytes that both buffers hold, and two messages more at most.
+/// The writer accepts at most the bytes of both buffers and two messages.
 #[tokio::test]
 async fn a_reader_that_does_not_read_makes_the_writer_wait() {
     let pair = pair().await;
@@ -83,7 +83,7 @@ async fn a_reader_that_does_not_read_makes_the_writer_wait() {
     assert!(accepted >= BUFFER_BYTES, "{accepted}");
     let end = async { writer.shutdown().await.unwrap() };
     let mut all = Vec::new();
-    let (_, read) = patiently(async { tokio::join!(end, reader.read_to_end(&mut all)) }).await;
+    let (_, read) = in_time(async { tokio::join!(end, reader.read_to_end(&mut all)) }).await;
     assert_eq!((read.unwrap(), all == vec![7; accepted]), (accepted, true));
 }
 
@@ -94,16 +94,17 @@ async fn a_stream_that_is_not_complete_is_an_error() {
         let mut reader = pair.theirs.stream(3).reader();
         let mut writer = pair.ours.stream(3).writer();
         let mut written = 0;
-        let wait = Duration::from_millis(300);
+        let wait = Duration::from_secs(1);
         while let Ok(len) = tokio::time::timeout(wait, writer.write(&[1; 16_384])).await {
             written += len.unwrap();
             if !has_full_buffer {
                 break;
             }
         }
+        assert_eq!(written >= BUFFER_BYTES, has_full_buffer, "{written}");
         drop(writer);
         let mut all = Vec::new();
-        let error = patiently(reader.read_to_end(&mut all)).await.unwrap_err();
+        let error = in_time(reader.read_to_end(&mut all)).await.unwrap_err();
         assert_eq!((error.kind(), all.len()), (ErrorKind::UnexpectedEof, written), "{error}");
         let error = reader.read(&mut [0]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "and it stays one");
@@ -118,7 +119,7 @@ async fn an_association_that_ends_ends_its_streams_of_bytes() {
     writer.write_all(b"half").await.unwrap();
     pair.ours.abort(b"over");
     let mut all = Vec::new();
-    let error = patiently(reader.read_to_end(&mut all)).await.unwrap_err();
+    let error = in_time(reader.read_to_end(&mut all)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
     assert_eq!(writer.write(b"more").await.unwrap_err().kind(), ErrorKind::BrokenPipe);
 }
@@ -128,16 +129,16 @@ async fn a_message_that_is_no_part_of_a_stream_of_bytes_is_an_error() {
     let pair = pair().await;
     let mut reader = pair.theirs.stream(0).reader();
     pair.ours.stream(0).send("a message").await.unwrap();
-    let error = patiently(reader.read(&mut [0; 10])).await.unwrap_err();
+    let error = in_time(reader.read(&mut [0; 10])).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
     // Without a reader messages are for `recv` again.
     drop(reader);
     pair.ours.stream(0).send("another").await.unwrap();
-    assert_eq!(patiently(pair.theirs.recv()).await.unwrap().payload, "another");
+    assert_eq!(in_time(pair.theirs.recv()).await.unwrap().payload, "another");
 }
 
-/// What a peer sends on the stream after its end would wait for a reader that reads nothing more, and everything else
-/// behind it.
+/// Data that a peer sends on the stream after its end is discarded: its reader reads no more, so it would block all
+/// data behind it.
 #[tokio::test]
 async fn a_reader_whose_stream_has_ended_delays_nothing() {
     let pair = pair().await;
@@ -148,9 +149,9 @@ async fn a_reader_whose_stream_has_ended_delays_nothing() {
     pair.ours.stream(0).send("after the end").await.unwrap();
     pair.ours.stream(1).send("behind it").await.unwrap();
     let mut all = Vec::new();
-    assert_eq!(patiently(reader.read_to_end(&mut all)).await.unwrap(), 3);
+    assert_eq!(in_time(reader.read_to_end(&mut all)).await.unwrap(), 3);
     for wanted in ["after the end", "behind it"] {
-        assert_eq!(patiently(pair.theirs.recv()).await.unwrap().payload, wanted);
+        assert_eq!(in_time(pair.theirs.recv()).await.unwrap().payload, wanted);
     }
     assert_eq!(reader.read(&mut [0]).await.unwrap(), 0, "the end stays the end");
 }

@@ -1,11 +1,11 @@
-//! Calls end in time when the peer is gone.
+//! Time limits of calls when the peer has disappeared.
 
 mod common;
 
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::{client_config, patiently, server_config};
+use common::{client_config, in_time, server_config};
 use rexmit::clock::now;
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit::{
@@ -14,7 +14,7 @@ use rexmit::{
 };
 
 const LIMIT: Duration = Duration::from_millis(300);
-/// What limits are compared with: far below those of the protocol, far above those configured.
+/// The longest time that a call may take: far below the protocol's own limits, far above the configured ones.
 const SOON: Duration = Duration::from_secs(30);
 
 fn bind(config: EndpointConfig) -> Endpoint {
@@ -27,7 +27,7 @@ struct Killed {
     client: Endpoint,
     ours: Association,
     at: Instant,
-    /// Still there, but out of reach.
+    /// Kept alive, but unreachable.
     _peer: (Endpoint, Association),
 }
 
@@ -37,10 +37,10 @@ async fn killed(config: AssociationConfig) -> Killed {
     let link = Emulator::start(&link).unwrap();
     let client = common::bind(client_config().association(config.into()));
     let connecting = client.connect(link.local_addr(), server.port());
-    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
     let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
     ours.stream(0).send("hello").await.unwrap();
-    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "hello");
+    assert_eq!(in_time(theirs.recv()).await.unwrap().payload, "hello");
     link.stop().unwrap();
     let limits = TimeLimits::default().shutdown(Some(LIMIT));
     let client = client.with_time_limits(limits);
@@ -53,17 +53,17 @@ async fn connect_gives_up_when_its_time_is_over() {
     let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
     let start = now();
     let attempt = client.connect(nobody.local_addr().unwrap(), 5000);
-    let error = patiently(attempt).await.expect_err("no peer answers");
+    let error = in_time(attempt).await.expect_err("no peer answers");
     assert!(matches!(error, ConnectError::NoAnswer { waited, .. } if waited >= LIMIT), "{error}");
     assert!((LIMIT..SOON).contains(&(now() - start)));
     assert_eq!(client.association_count(), 0, "the attempt was cancelled");
 }
 
 #[tokio::test]
-async fn shutdown_of_an_association_aborts_it_when_its_time_is_over() {
+async fn shutdown_of_an_association_aborts_it_after_its_time_limit() {
     let peer = killed(AssociationConfig::rfc9260()).await;
     peer.ours.stream(0).send("lost").await.unwrap();
-    let reason = patiently(peer.ours.shutdown()).await;
+    let reason = in_time(peer.ours.shutdown()).await;
     assert!(matches!(&reason, CloseReason::Aborted { .. }), "{reason}");
     assert!(reason.to_string().contains("time limit"), "{reason}");
     assert!((LIMIT..SOON).contains(&(now() - peer.at)));
@@ -71,9 +71,9 @@ async fn shutdown_of_an_association_aborts_it_when_its_time_is_over() {
     assert!(matches!(event, Some(Event::MessageFailed { .. })), "{event:?}");
 }
 
-/// A receiver that reads so slowly that everything takes several times the limit.
+/// The receiver reads so slowly that the transfer takes several times the limit.
 #[tokio::test]
-async fn shutdown_goes_on_while_data_is_acknowledged() {
+async fn shutdown_continues_while_data_is_acknowledged() {
     const MESSAGES: usize = 45;
     const OF_TWO_SECONDS: Duration = Duration::from_secs(2);
     let small = AssociationConfig::rfc9260().receive_buffer_bytes(10_000).max_message_bytes(10_000);
@@ -81,7 +81,7 @@ async fn shutdown_goes_on_while_data_is_acknowledged() {
     let limits = TimeLimits::default().shutdown(Some(OF_TWO_SECONDS));
     let client = common::bind(client_config()).with_time_limits(limits);
     let connecting = client.connect(server.local_addr(), server.port());
-    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
     let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
     for _ in 0..MESSAGES {
         ours.stream(0).send(vec![7; 2000]).await.unwrap();
@@ -95,31 +95,31 @@ async fn shutdown_goes_on_while_data_is_acknowledged() {
         }
         received
     };
-    let (reason, received) = patiently(async { tokio::join!(ours.shutdown(), reading) }).await;
+    let (reason, received) = in_time(async { tokio::join!(ours.shutdown(), reading) }).await;
     assert!(matches!(reason, CloseReason::Shutdown), "{reason}");
     assert_eq!(received, MESSAGES);
     assert!(now() - start > OF_TWO_SECONDS, "it did not take longer than the limit");
 }
 
 #[tokio::test]
-async fn shutdown_of_an_endpoint_aborts_what_is_left_when_its_time_is_over() {
+async fn shutdown_of_an_endpoint_aborts_remaining_associations_after_its_time_limit() {
     let peer = killed(AssociationConfig::rfc9260()).await;
-    patiently(peer.client.shutdown()).await;
+    in_time(peer.client.shutdown()).await;
     assert!((LIMIT..SOON).contains(&(now() - peer.at)));
     assert!(matches!(peer.ours.close_reason(), Some(CloseReason::Aborted { .. })));
 }
 
-/// It lasts as long as the limit, not longer than the peer needs.
+/// The peer needs as long as the limit, but makes progress meanwhile.
 #[tokio::test]
-async fn shutdown_is_graceful_while_the_peer_answers() {
+async fn shutdown_is_graceful_while_the_peer_responds() {
     let (server, client) = (bind(server_config()), bind(client_config()));
     let client = client.with_time_limits(TimeLimits::NONE);
     let connecting = client.connect(server.local_addr(), server.port());
-    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
     let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
     ours.stream(0).send("bye").await.unwrap();
-    assert_eq!(patiently(ours.shutdown()).await, CloseReason::Shutdown);
-    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "bye");
+    assert_eq!(in_time(ours.shutdown()).await, CloseReason::Shutdown);
+    assert_eq!(in_time(theirs.recv()).await.unwrap().payload, "bye");
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_peer_that_is_killed_while_inputs_flow_is_reported_in_time() {
             }
         }
     };
-    assert_eq!(patiently(inputs).await, SendError::Closing);
+    assert_eq!(in_time(inputs).await, SendError::Closing);
     assert_eq!(peer.ours.close_reason(), Some(CloseReason::Unreachable));
     let waited = now() - peer.at;
     // The peer's last packet came before it was killed.
@@ -146,9 +146,9 @@ fn the_limits_are_those_that_users_expect() {
     let seconds = |seconds| Some(Duration::from_secs(seconds));
     let limits = TimeLimits::default();
     assert_eq!((limits.connect, limits.shutdown), (seconds(10), seconds(5)));
-    assert_eq!(AssociationConfig::default().dead_after, seconds(15));
+    assert_eq!(AssociationConfig::default().failure.dead_after, seconds(15));
     for profile in ["interactive", "interactive-redundant"] {
-        assert_eq!(AssociationConfig::profile(profile).unwrap().dead_after, seconds(15));
+        assert_eq!(AssociationConfig::profile(profile).unwrap().failure.dead_after, seconds(15));
     }
-    assert_eq!(AssociationConfig::rfc9260().dead_after, None);
+    assert_eq!(AssociationConfig::rfc9260().failure.dead_after, None);
 }

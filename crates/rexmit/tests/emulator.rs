@@ -8,12 +8,12 @@ use rexmit::emulator::{Emulator, EmulatorConfig, EmulatorError, EmulatorStatisti
 use rexmit_core::Seed;
 use rexmit_netsim::path::{Delay, Loss, PathConfig};
 
-/// Long enough for any machine; reached only by a failing test.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit that only a failing test reaches.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIME_LIMIT)).unwrap();
     socket
 }
 
@@ -28,17 +28,17 @@ fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     (packet, from)
 }
 
-/// Looks at the statistics until they are as wanted; a test that never sees it fails.
+/// Polls the statistics until they are as expected; fails after the time limit.
 fn wait_until(emulator: &Emulator, wanted: impl Fn(&EmulatorStatistics) -> bool) {
     let start = rexmit::clock::now();
     while !wanted(&emulator.statistics()) {
-        assert!(rexmit::clock::now() - start < PATIENCE, "{:#?}", emulator.statistics());
+        assert!(rexmit::clock::now() - start < TIME_LIMIT, "{:#?}", emulator.statistics());
         std::thread::yield_now();
     }
 }
 
 #[test]
-fn each_client_gets_the_answers_to_its_own_packets() {
+fn each_client_gets_the_replies_to_its_own_packets() {
     let server = socket();
     let emulator = Emulator::start(&config(&server)).unwrap();
     let clients = [socket(), socket(), socket()];
@@ -158,9 +158,9 @@ fn one_client_too_many_is_refused_until_another_has_been_idle() {
 }
 
 #[test]
-fn drops_what_exceeds_the_limit_of_packets_under_way() {
+fn drops_packets_beyond_the_limit_of_packets_in_flight() {
     let server = socket();
-    let mut config = config(&server).max_packets_under_way(10);
+    let mut config = config(&server).max_packets_in_flight(10);
     config.forward.delay = Delay::constant(Duration::from_secs(3600));
     let emulator = Emulator::start(&config).unwrap();
     let client = socket();
@@ -172,7 +172,7 @@ fn drops_what_exceeds_the_limit_of_packets_under_way() {
 }
 
 #[test]
-fn packets_of_strangers_do_not_reach_a_client() {
+fn packets_of_other_senders_do_not_reach_a_client() {
     let server = socket();
     let emulator = Emulator::start(&config(&server)).unwrap();
     let client = socket();
@@ -206,7 +206,7 @@ fn says_which_path_cannot_be() {
 }
 
 #[test]
-fn stops_at_once_with_packets_under_way_and_frees_its_address() {
+fn stops_at_once_with_packets_in_flight_and_frees_its_address() {
     let server = socket();
     let mut config = config(&server);
     config.forward.delay = Delay::constant(Duration::from_secs(3600));

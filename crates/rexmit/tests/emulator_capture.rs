@@ -47,7 +47,7 @@ fn packets(file: &[u8]) -> Vec<Seen> {
 }
 
 #[test]
-fn a_capture_has_what_left_the_link_and_what_was_dropped() {
+fn a_capture_contains_delivered_and_dropped_packets() {
     let (server, client, refused) = (socket(), socket(), socket());
     let loss = Loss { packets: vec![1], ..Loss::default() };
     let backward = PathConfig { corrupt: 1.0, ..PathConfig::default() };
@@ -89,7 +89,7 @@ fn a_capture_has_what_left_the_link_and_what_was_dropped() {
 }
 
 #[test]
-fn a_capture_that_fails_leaves_the_packets_alone() {
+fn a_failing_capture_does_not_affect_forwarding() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {

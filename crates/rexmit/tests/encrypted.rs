@@ -83,7 +83,7 @@ async fn a_connection_is_used_again() {
 }
 
 #[tokio::test]
-async fn who_is_not_expected_is_refused_by_name() {
+async fn an_untrusted_client_is_refused_by_fingerprint() {
     let [one, other] = identities();
     let address = |endpoint: &Endpoint| (endpoint.local_addr(), endpoint.port());
     let not_me = server(&one, Trust::only([one.fingerprint()]));

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Pair, bind, client_config, patiently, server_config};
+use common::{Pair, bind, client_config, in_time, server_config};
 use rexmit::endpoint::ACCEPT_BACKLOG;
 use rexmit::{
     AssociationConfig, BindError, CloseReason, ConnectError, Endpoint, EndpointConfig, Event,
@@ -31,8 +31,8 @@ async fn echo() {
         }
         assert_eq!(pair.ours.shutdown().await, CloseReason::Shutdown);
     };
-    patiently(async { tokio::join!(echo, client) }).await;
-    assert_eq!(patiently(pair.theirs.closed()).await, CloseReason::Shutdown);
+    in_time(async { tokio::join!(echo, client) }).await;
+    assert_eq!(in_time(pair.theirs.closed()).await, CloseReason::Shutdown);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,7 +53,7 @@ async fn messages_of_all_sizes_arrive_in_order_from_concurrent_senders() {
         .collect();
     let mut next = [0_u32; 8];
     for _ in 0..8 * 500 {
-        let message = patiently(pair.theirs.recv()).await.expect("a message");
+        let message = in_time(pair.theirs.recv()).await.expect("a message");
         let next = &mut next[usize::from(message.stream)];
         assert_eq!(message.payload[..4], next.to_be_bytes());
         assert_eq!(message.payload.len(), (*next as usize * 7919) % 20_000 + 4);
@@ -101,14 +101,14 @@ async fn a_receiver_that_does_not_receive_makes_the_sender_wait() {
         }
     });
     for number in 0..accepted + 200 {
-        let message = patiently(pair.theirs.recv()).await.expect("a message");
+        let message = in_time(pair.theirs.recv()).await.expect("a message");
         assert_eq!(message.payload, vec![number as u8; SIZE]);
     }
     sender.await.unwrap();
 }
 
 #[tokio::test]
-async fn what_was_sent_before_a_graceful_close_arrives() {
+async fn messages_before_a_graceful_close_arrive() {
     let pair = Pair::connect().await;
     for number in 0..200_u8 {
         pair.ours.stream(0).send(vec![number; 3000]).await.unwrap();
@@ -121,7 +121,7 @@ async fn what_was_sent_before_a_graceful_close_arrives() {
         }
         assert_eq!(count, 200);
     };
-    let (reason, ()) = patiently(async { tokio::join!(pair.ours.shutdown(), reader) }).await;
+    let (reason, ()) = in_time(async { tokio::join!(pair.ours.shutdown(), reader) }).await;
     assert_eq!(reason, CloseReason::Shutdown);
     let refused = pair.ours.try_send(OutboundMessage::new(0, "late"));
     assert_eq!(refused, Err(TrySendError::Refused(SendError::Closing)));
@@ -133,8 +133,8 @@ async fn unread_messages_can_be_read_after_the_end() {
     for text in ["one", "two", "three"] {
         pair.ours.stream(1).send(text).await.unwrap();
     }
-    assert_eq!(patiently(pair.ours.shutdown()).await, CloseReason::Shutdown);
-    assert_eq!(patiently(pair.theirs.closed()).await, CloseReason::Shutdown);
+    assert_eq!(in_time(pair.ours.shutdown()).await, CloseReason::Shutdown);
+    assert_eq!(in_time(pair.theirs.closed()).await, CloseReason::Shutdown);
     for text in ["one", "two", "three"] {
         assert_eq!(pair.theirs.recv().await.unwrap().payload, text);
     }
@@ -143,7 +143,7 @@ async fn unread_messages_can_be_read_after_the_end() {
 }
 
 #[tokio::test]
-async fn an_abort_tells_the_peer_why_and_gives_back_what_was_not_delivered() {
+async fn an_abort_carries_its_reason_and_reports_undelivered_messages() {
     let config = AssociationConfig::default().receive_buffer_bytes(8192).max_message_bytes(4096);
     let pair = Pair::connect_with(config).await;
     let mut accepted = 0;
@@ -154,14 +154,14 @@ async fn an_abort_tells_the_peer_why_and_gives_back_what_was_not_delivered() {
     assert!(
         matches!(pair.ours.closed().await, CloseReason::Aborted { reason } if reason == "enough")
     );
-    match patiently(pair.theirs.closed()).await {
+    match in_time(pair.theirs.closed()).await {
         CloseReason::AbortedByPeer { cause, reason } => {
             assert_eq!((cause, &reason[..]), (12, &b"enough"[..]));
         }
         other => panic!("{other:?}"),
     }
     let (mut failed, mut delivered) = (0, 0);
-    while let Some(event) = patiently(pair.ours.event()).await {
+    while let Some(event) = in_time(pair.ours.event()).await {
         match event {
             Event::MessageFailed { message, .. } => {
                 assert_eq!(message.payload, vec![7; 1000]);
@@ -179,13 +179,13 @@ async fn an_abort_tells_the_peer_why_and_gives_back_what_was_not_delivered() {
 }
 
 #[tokio::test]
-async fn nobody_answers() {
+async fn no_peer_responds() {
     let client = bind(client_config());
     let once = AssociationConfig::rfc9260().max_init_retransmits(0);
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = nobody.local_addr().unwrap();
     let attempt = client.connect_with(address, 5000, Arc::new(once));
-    let error = patiently(attempt).await.expect_err("no peer");
+    let error = in_time(attempt).await.expect_err("no peer");
     assert!(matches!(error, ConnectError::NoAnswer { remote, .. } if remote == address));
     let text = error.to_string();
     // RTO.Initial, and what a busy machine adds.
@@ -197,14 +197,14 @@ async fn nobody_answers() {
 async fn a_peer_that_accepts_nothing_says_so() {
     let (client, server) = (bind(client_config()), bind(client_config()));
     let port = server.port();
-    let error = patiently(client.connect(server.local_addr(), port)).await.expect_err("refused");
+    let error = in_time(client.connect(server.local_addr(), port)).await.expect_err("refused");
     assert!(matches!(error, ConnectError::RefusedByPeer { .. }), "{error}");
     assert!(error.to_string().contains("refused the association"), "{error}");
     assert!(server.accept().await.is_none());
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_to_fails_at_once() {
+async fn an_unreachable_peer_fails_at_once() {
     let client = bind(client_config());
     for address in ["[2001:db8::1]:9899", "127.0.0.1:0"] {
         let error = client.connect(address.parse().unwrap(), 5000).await.expect_err("no way");
@@ -231,7 +231,7 @@ async fn an_address_in_use_is_named() {
 }
 
 #[tokio::test]
-async fn giving_up_a_connection_attempt_forgets_it() {
+async fn a_cancelled_connection_attempt_leaves_no_state() {
     let client = bind(client_config());
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let attempt = client.connect(nobody.local_addr().unwrap(), 5000);
@@ -252,7 +252,7 @@ async fn dropping_the_last_handle_shuts_down_gracefully() {
     drop(pair.ours);
     assert!(pair.theirs.close_reason().is_none(), "a handle is left");
     // The peer has sent more than fits, which is never read.
-    let limit = AssociationConfig::default().receive_buffer_bytes;
+    let limit = AssociationConfig::default().buffers.receive_bytes;
     let filled = async {
         while clone.statistics().receive_buffered_bytes < limit - 10_000
             || pair.theirs.try_send(OutboundMessage::new(0, vec![0; 1000])).is_ok()
@@ -261,19 +261,19 @@ async fn dropping_the_last_handle_shuts_down_gracefully() {
             tokio::task::yield_now().await;
         }
     };
-    patiently(filled).await;
+    in_time(filled).await;
     drop(clone);
     for number in 0..100_u8 {
-        let message = patiently(pair.theirs.recv()).await.expect("a message");
+        let message = in_time(pair.theirs.recv()).await.expect("a message");
         assert_eq!(message.payload, vec![number; 2000]);
     }
-    assert!(patiently(pair.theirs.recv()).await.is_none());
+    assert!(in_time(pair.theirs.recv()).await.is_none());
     assert_eq!(pair.theirs.close_reason(), Some(CloseReason::Shutdown));
     assert_eq!(pair.client.association_count(), 0);
 }
 
 #[tokio::test]
-async fn the_socket_is_given_back_with_the_last_handle() {
+async fn the_socket_is_closed_with_the_last_handle() {
     let Pair { client, server, ours, theirs } = Pair::connect().await;
     let address = client.local_addr();
     let other = client.clone();
@@ -282,15 +282,15 @@ async fn the_socket_is_given_back_with_the_last_handle() {
     // The association keeps it.
     assert!(Endpoint::bind_unencrypted(address, client_config()).is_err());
     theirs.stream(0).send("still there").await.unwrap();
-    assert_eq!(patiently(ours.recv()).await.unwrap().payload, "still there");
+    assert_eq!(in_time(ours.recv()).await.unwrap().payload, "still there");
     drop(ours);
-    assert_eq!(patiently(theirs.closed()).await, CloseReason::Shutdown);
+    assert_eq!(in_time(theirs.closed()).await, CloseReason::Shutdown);
     let bound = async {
         while Endpoint::bind_unencrypted(address, client_config()).is_err() {
             tokio::task::yield_now().await;
         }
     };
-    patiently(bound).await;
+    in_time(bound).await;
     drop(server);
 }
 
@@ -302,15 +302,15 @@ async fn a_shut_down_endpoint_ends_its_associations_and_takes_no_more() {
         tokio::spawn(async move { server.accept().await.is_none() })
     };
     pair.theirs.stream(0).send("last words").await.unwrap();
-    patiently(pair.server.shutdown()).await;
+    in_time(pair.server.shutdown()).await;
     assert_eq!(pair.theirs.close_reason(), Some(CloseReason::Shutdown));
-    assert_eq!(patiently(pair.ours.recv()).await.unwrap().payload, "last words");
-    assert!(patiently(waiting).await.unwrap(), "accept goes on");
+    assert_eq!(in_time(pair.ours.recv()).await.unwrap().payload, "last words");
+    assert!(in_time(waiting).await.unwrap(), "accept goes on");
     let error = pair.server.connect(pair.client.local_addr(), 5000).await.expect_err("closed");
     assert!(matches!(error, ConnectError::EndpointClosed));
     let late = bind(client_config());
-    let error = patiently(late.connect(pair.server.local_addr(), pair.server.port())).await;
-    assert!(error.is_err() || patiently(error.unwrap().closed()).await != CloseReason::Shutdown);
+    let error = in_time(late.connect(pair.server.local_addr(), pair.server.port())).await;
+    assert!(error.is_err() || in_time(error.unwrap().closed()).await != CloseReason::Shutdown);
 }
 
 #[tokio::test]
@@ -318,12 +318,12 @@ async fn an_aborted_endpoint_ends_at_once() {
     let pair = Pair::connect().await;
     pair.server.abort(b"going down");
     assert!(matches!(pair.theirs.close_reason(), Some(CloseReason::Aborted { .. })));
-    let reason = patiently(pair.ours.closed()).await;
+    let reason = in_time(pair.ours.closed()).await;
     assert!(matches!(reason, CloseReason::AbortedByPeer { .. }), "{reason:?}");
 }
 
 #[tokio::test]
-async fn associations_that_nobody_accepts_are_limited() {
+async fn unaccepted_associations_are_limited() {
     const TOO_MANY: usize = 3;
     let server = bind(server_config());
     // Clients without sockets of their own, which may be short.
@@ -340,18 +340,18 @@ async fn associations_that_nobody_accepts_are_limited() {
                 socket.send_to(&packet, route.remote).await.unwrap();
             }
             let mut answer = [0; 2000];
-            let (len, _) = patiently(socket.recv_from(&mut answer)).await.unwrap();
+            let (len, _) = in_time(socket.recv_from(&mut answer)).await.unwrap();
             client.handle_input(Instant::ZERO, route, &answer[..len]);
         }
     }
     assert_eq!(server.statistics().not_accepted, TOO_MANY as u64);
     assert_eq!(server.association_count(), ACCEPT_BACKLOG);
     for _ in 0..ACCEPT_BACKLOG {
-        patiently(server.accept()).await.unwrap();
+        in_time(server.accept()).await.unwrap();
     }
 }
 
-/// A life of a peer that owns no more than a socket, which the next life takes over.
+/// Connects from a socket that a restarted peer takes over.
 async fn connect_from(socket: &tokio::net::UdpSocket, server: &Endpoint, seed: u64) {
     let config = EndpointConfig::default().port(5000);
     let mut peer = rexmit_sctp::Endpoint::new(config, &Seed::from_u64(seed)).unwrap();
@@ -369,7 +369,7 @@ async fn connect_from(socket: &tokio::net::UdpSocket, server: &Endpoint, seed: u
                 return;
             }
         }
-        let (len, _) = patiently(socket.recv_from(&mut buffer)).await.unwrap();
+        let (len, _) = in_time(socket.recv_from(&mut buffer)).await.unwrap();
         peer.handle_input(now, route, &buffer[..len]);
     }
 }
@@ -379,26 +379,26 @@ async fn a_peer_that_restarts_at_the_same_port_is_the_same_association() {
     let server = bind(server_config());
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
     connect_from(&socket, &server, 1).await;
-    let theirs = patiently(server.accept()).await.unwrap();
-    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "hello");
+    let theirs = in_time(server.accept()).await.unwrap();
+    assert_eq!(in_time(theirs.recv()).await.unwrap().payload, "hello");
     connect_from(&socket, &server, 2).await;
-    assert_eq!(patiently(theirs.event()).await, Some(Event::PeerRestarted));
-    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "hello");
+    assert_eq!(in_time(theirs.event()).await, Some(Event::PeerRestarted));
+    assert_eq!(in_time(theirs.recv()).await.unwrap().payload, "hello");
     assert_eq!(server.association_count(), 1);
 }
 
-/// Behind one address it may be another client: what is for the first does not go to the second.
+/// Another port of the same address may be another client: packets for the first are not sent to the second.
 #[tokio::test]
 async fn a_peer_at_another_port_is_another_association() {
     let Pair { client, server, ours, theirs } = Pair::connect().await;
     let again = bind(EndpointConfig::default().port(client.port()));
-    let other = patiently(again.connect(server.local_addr(), server.port())).await.unwrap();
-    let of_other = patiently(server.accept()).await.unwrap();
+    let other = in_time(again.connect(server.local_addr(), server.port())).await.unwrap();
+    let of_other = in_time(server.accept()).await.unwrap();
     assert_eq!(server.association_count(), 2);
     theirs.stream(0).send("for the first").await.unwrap();
     of_other.stream(0).send("for the second").await.unwrap();
-    assert_eq!(patiently(ours.recv()).await.unwrap().payload, "for the first");
-    assert_eq!(patiently(other.recv()).await.unwrap().payload, "for the second");
+    assert_eq!(in_time(ours.recv()).await.unwrap().payload, "for the first");
+    assert_eq!(in_time(other.recv()).await.unwrap().payload, "for the second");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -436,21 +436,21 @@ async fn two_hundred_associations_on_one_endpoint() {
             assert_eq!(association.shutdown().await, CloseReason::Shutdown);
         });
     }
-    patiently(clients.join_all()).await;
-    let server = patiently(acceptor).await.unwrap();
+    in_time(clients.join_all()).await;
+    let server = in_time(acceptor).await.unwrap();
     assert_eq!(server.association_count(), 0);
 }
 
 #[tokio::test]
-async fn events_tell_what_became_of_messages() {
+async fn events_report_the_fate_of_messages() {
     let config = AssociationConfig::default()
         .report_sent(true)
         .report_acknowledged(true)
         .sack_delay(Duration::ZERO);
     let pair = Pair::connect_with(config).await;
     let id = pair.ours.stream(0).send("hello").await.unwrap();
-    assert_eq!(patiently(pair.ours.event()).await, Some(Event::MessageSent(id)));
-    assert_eq!(patiently(pair.ours.event()).await, Some(Event::MessageAcknowledged(id)));
+    assert_eq!(in_time(pair.ours.event()).await, Some(Event::MessageSent(id)));
+    assert_eq!(in_time(pair.ours.event()).await, Some(Event::MessageAcknowledged(id)));
     assert_eq!(pair.ours.try_event(), None);
     pair.ours.shutdown().await;
     assert_eq!(pair.ours.event().await, Some(Event::Closed(CloseReason::Shutdown)));
@@ -458,19 +458,19 @@ async fn events_tell_what_became_of_messages() {
 }
 
 #[tokio::test]
-async fn a_wildcard_endpoint_serves_ipv4_and_ipv6_and_answers_from_the_address_asked() {
+async fn a_wildcard_endpoint_serves_ipv4_and_ipv6_and_replies_from_the_addressed_ip() {
     let server = Endpoint::bind_unencrypted("[::]:0".parse().unwrap(), server_config()).unwrap();
     for (own, asked) in [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "127.0.0.2"), ("::1", "::1")] {
         let [own, asked]: [IpAddr; 2] = [own, asked].map(|address| address.parse().unwrap());
         let client = Endpoint::bind_unencrypted((own, 0).into(), client_config()).unwrap();
         let address = (asked, server.local_addr().port()).into();
         let connecting = client.connect(address, server.port());
-        let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+        let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
         let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
         assert_eq!(ours.peer_addr(), address);
         assert_eq!(theirs.peer_addr(), client.local_addr());
         theirs.stream(0).send("hello").await.unwrap();
-        assert_eq!(patiently(ours.recv()).await.unwrap().payload, "hello");
+        assert_eq!(in_time(ours.recv()).await.unwrap().payload, "hello");
     }
 }
 
@@ -482,7 +482,7 @@ async fn garbage_from_the_network_is_counted_and_harmless() {
         garbage.send_to(&vec![0xa5; len], pair.server.local_addr()).unwrap();
     }
     pair.ours.stream(0).send("still fine").await.unwrap();
-    assert_eq!(patiently(pair.theirs.recv()).await.unwrap().payload, "still fine");
+    assert_eq!(in_time(pair.theirs.recv()).await.unwrap().payload, "still fine");
     assert!(pair.server.statistics().protocol.malformed >= 5);
 }
 

@@ -1,4 +1,4 @@
-//! The examples do what they are for.
+//! The examples run and print the expected results.
 
 // Their functions are called as they are.
 #[path = "../examples/echo.rs"]
@@ -24,18 +24,18 @@ mod udp_loop;
 
 use std::time::Duration;
 
-async fn patiently<T>(future: impl Future<Output = T>) -> T {
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("it takes too long")
 }
 
 #[tokio::test]
 async fn echo_returns_the_text() {
-    assert_eq!(patiently(echo::run("hello")).await.unwrap(), "hello");
+    assert_eq!(in_time(echo::run("hello")).await.unwrap(), "hello");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_players_lose_no_input() {
-    let score = patiently(game::play(100, 10)).await.unwrap();
+    let score = in_time(game::play(100, 10)).await.unwrap();
     assert_eq!(score.inputs, 1000);
     assert!(score.snapshots > 100, "{score:?}");
 }
@@ -43,27 +43,27 @@ async fn a_hundred_players_lose_no_input() {
 #[tokio::test]
 async fn calls_get_their_answers() {
     let squares: Vec<u64> = (0..100).map(|number| number * number).collect();
-    assert_eq!(patiently(rpc::squares(100)).await.unwrap(), squares);
+    assert_eq!(in_time(rpc::squares(100)).await.unwrap(), squares);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn messages_take_the_other_path_and_the_application_is_told() {
-    let reported = patiently(failover::run(100)).await.unwrap();
+async fn messages_use_the_other_path_and_the_application_is_notified() {
+    let reported = in_time(failover::run(100)).await.unwrap();
     let has = |what: &str| reported.iter().any(|line| line == what);
     assert!(has("data is sent to 127.0.0.12"), "{reported:?}");
     assert!(has("127.0.0.11 is gone"), "{reported:?}");
     assert_eq!(reported.last().unwrap(), "the association has ended");
 }
 
-/// A busy machine delays both alike.
+/// Compares two runs, which a busy machine delays alike.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn interleaved_inputs_do_not_wait_for_a_large_message() {
     let median = |latencies: Vec<Duration>| latencies[latencies.len() / 2];
     let first = rexmit::AssociationConfig::interactive().scheduling(rexmit::Scheduling::Priority);
-    let interleaved = patiently(priorities::measure(first.clone(), 20)).await.unwrap();
-    let whole = patiently(priorities::measure(first.interleaving(false), 20)).await.unwrap();
+    let interleaved = in_time(priorities::measure(first.clone(), 20)).await.unwrap();
+    let whole = in_time(priorities::measure(first.interleaving(false), 20)).await.unwrap();
     let (interleaved, whole) = (median(interleaved), median(whole));
     assert!(interleaved * 3 < whole, "{interleaved:?} and {whole:?}");
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::{netns, patiently};
+use common::{in_time, netns};
 use rexmit::recovery::CmtConfig;
 use rexmit::tun::NetNamespace;
 use rexmit::{
@@ -91,9 +91,9 @@ enum Cut {
     Silent,
     /// The receiver's system answers with ICMP "port unreachable" (ECONNREFUSED).
     Refused,
-    /// The sender's system lets nothing out (EPERM).
+    /// The sender's firewall drops all packets (EPERM).
     Forbidden,
-    /// The sender's address is taken away (EINVAL or ENETUNREACH).
+    /// The sender's address is removed (EINVAL or ENETUNREACH).
     AddressGone,
 }
 
@@ -142,10 +142,10 @@ fn rule(namespace: &NetNamespace, hook: &str, rule: &str) {
     nft(namespace, &format!("add table inet cut; {chain}; add rule inet cut {hook} {rule}"));
 }
 
-/// Two machines, or `None`, after saying so, where something is missing.
+/// Two namespaces that serve as machines; prints a note and returns `None` if a permission is missing.
 fn machines() -> Option<[NetNamespace; 2]> {
     if Command::new("nft").arg("--version").output().is_err() {
-        println!("not run: `nft` is not installed (package nftables)");
+        rexmit_testkit::not_run("`nft` is not installed (package nftables)");
         return None;
     }
     let ends = netns::cabled_by(&[
@@ -179,21 +179,21 @@ fn bind(
     endpoint.with_time_limits(TimeLimits::NONE)
 }
 
-/// Both ends of an association that begins over the first cable.
+/// Associates over the first cable, and returns both ends.
 async fn associate([client, server]: &[Endpoint; 2]) -> [Association; 2] {
     let remote = SocketAddr::from((ADDRESSES[1][0], UDP_PORT));
     let connect = async { client.connect(remote, SCTP_PORT).await.expect("an answer") };
     let accept = async { server.accept().await.expect("an association") };
-    patiently(async { tokio::join!(connect, accept) }).await.into()
+    in_time(async { tokio::join!(connect, accept) }).await.into()
 }
 
-/// What message `number` is: up to three packets long.
+/// The content of message `number`, up to three packets long.
 fn payload(number: u32) -> Vec<u8> {
     let length = 1 + number % 10 * 300;
     (0..length).map(|at| (number + at) as u8).collect()
 }
 
-/// Sends a message every few milliseconds until it is told to stop. When each was handed over.
+/// Sends a message every few milliseconds until `is_over` is set. Returns the time at which each was accepted.
 async fn send(association: Association, is_over: Arc<AtomicBool>) -> Vec<Instant> {
     let mut handed_over = Vec::new();
     while !is_over.load(Ordering::Relaxed) {
@@ -255,7 +255,7 @@ impl Transfer {
     }
 
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
-        patiently(async {
+        in_time(async {
             while !is_so(self) {
                 assert_eq!(self.ours.close_reason(), None);
                 assert_eq!(self.theirs.close_reason(), None);
@@ -265,7 +265,7 @@ impl Transfer {
         .await;
     }
 
-    /// So many messages more arrive.
+    /// Waits until this many more messages arrive.
     async fn pass(&self) {
         let before = self.delivered();
         self.until(|it| it.delivered() >= before + MESSAGES_PER_PHASE).await;
@@ -289,7 +289,7 @@ impl Transfer {
     }
 }
 
-/// Fails and returns during a transfer, and tells the longest wait of a message.
+/// Cuts and restores the link during a transfer, and returns the longest wait of a message.
 async fn run(carrier: Carrier, failover: Failover, cut: Cut) {
     let Some(ends) = machines() else { return };
     let transfer = Transfer::begin(ends, carrier, failover).await;
@@ -299,7 +299,7 @@ async fn run(carrier: Carrier, failover: Failover, cut: Cut) {
     transfer.fail_and_return(cut).await;
     is_over.store(true, Ordering::Relaxed);
     let handed_over = sending.await.expect("the sender's end");
-    let end = patiently(transfer.ours.shutdown()).await;
+    let end = in_time(transfer.ours.shutdown()).await;
     assert_eq!(end, CloseReason::Shutdown);
     let received = receiving.await.expect("the receiver's end");
     check_each_once_and_in_order(&received, handed_over.len() as u32);
@@ -328,7 +328,7 @@ fn check_each_once_and_in_order(received: &[(u32, Instant)], sent: u32) {
     }
 }
 
-/// All at the same time: they mostly wait.
+/// Runs all at the same time, because they mostly wait.
 async fn run_all(runs: impl IntoIterator<Item = (Carrier, Failover, Cut)>) {
     let mut all = JoinSet::new();
     for (carrier, failover, cut) in runs {
@@ -346,21 +346,21 @@ fn over_both(failover: Failover, cut: Cut) -> [(Carrier, Failover, Cut); 2] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_path_that_fails_is_left_and_taken_again() {
+async fn a_failed_path_is_avoided_until_it_recovers() {
     let failovers = [Failover::Standard, Failover::Cmt];
     let cuts = |failover| [Cut::Down, Cut::Silent].map(|cut| over_both(failover, cut));
     run_all(failovers.into_iter().flat_map(cuts).flatten()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_path_that_may_have_failed_is_left_after_one_timeout() {
+async fn a_potentially_failed_path_is_avoided_after_one_timeout() {
     let failovers = [Failover::PotentiallyFailed, Failover::CmtPotentiallyFailed];
     let cuts = |failover| [Cut::Down, Cut::Silent].map(|cut| over_both(failover, cut));
     run_all(failovers.into_iter().flat_map(cuts).flatten()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_system_says_ends_no_association() {
+async fn system_errors_end_no_association() {
     let cuts = [Cut::FarDown, Cut::Refused, Cut::Forbidden, Cut::AddressGone];
     let runs = cuts.into_iter().flat_map(|cut| over_both(Failover::PotentiallyFailed, cut));
     run_all(runs).await;

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{bind, client_config, patiently, server_config};
+use common::{bind, client_config, in_time, server_config};
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit::{CloseReason, OutboundMessage};
 use rexmit_netsim::path::{Delay, Jitter, Loss, PathConfig, Reorder};
@@ -35,7 +35,7 @@ async fn ten_thousand_messages_arrive_once_and_in_order_over_a_bad_path() {
     .unwrap();
     let client = bind(client_config());
     let connecting = client.connect(emulator.local_addr(), server.port());
-    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
     let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
 
     let sender = tokio::spawn(async move {
@@ -48,7 +48,7 @@ async fn ten_thousand_messages_arrive_once_and_in_order_over_a_bad_path() {
         assert_eq!(ours.shutdown().await, CloseReason::Shutdown);
     });
     let mut next: [u32; STREAMS as usize] = std::array::from_fn(|stream| stream as u32);
-    while let Some(message) = patiently(theirs.recv()).await {
+    while let Some(message) = in_time(theirs.recv()).await {
         let next = &mut next[usize::from(message.stream)];
         let (number, rest) = message.payload.split_at(4);
         assert_eq!(number, next.to_be_bytes());
@@ -56,7 +56,7 @@ async fn ten_thousand_messages_arrive_once_and_in_order_over_a_bad_path() {
         *next += STREAMS;
     }
     assert_eq!(next, std::array::from_fn(|stream| MESSAGES + stream as u32));
-    patiently(sender).await.unwrap();
+    in_time(sender).await.unwrap();
 
     let statistics = emulator.stop().unwrap();
     assert!(

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{client_config, patiently, server_config};
+use common::{client_config, in_time, server_config};
 use rexmit::{AddressChange, Association, Endpoint, Event};
 
 const MESSAGES: u32 = 2_000;
@@ -18,7 +18,7 @@ async fn answered(association: &Association) -> (AddressChange, Option<u16>) {
     }
 }
 
-/// Every message arrives, once and in order, while `change` happens in the middle of them.
+/// Checks that every message arrives once and in order while `change` is made during the transfer.
 async fn transfer(ours: &Association, theirs: &Association, change: impl AsyncFnOnce()) {
     let sending = async {
         let stream = ours.stream(0);
@@ -35,7 +35,7 @@ async fn transfer(ours: &Association, theirs: &Association, change: impl AsyncFn
             assert_eq!(theirs.recv().await.unwrap().payload[..], number.to_be_bytes());
         }
     };
-    patiently(async { tokio::join!(sending, receiving) }).await;
+    in_time(async { tokio::join!(sending, receiving) }).await;
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn a_transfer_survives_another_socket_at_another_address() {
     assert_eq!(ours.close_reason(), None);
     // And the other way.
     theirs.stream(0).send("still there").await.unwrap();
-    assert_eq!(patiently(ours.recv()).await.unwrap().payload, "still there");
+    assert_eq!(in_time(ours.recv()).await.unwrap().payload, "still there");
 }
 
 #[tokio::test]
@@ -92,8 +92,8 @@ async fn a_transfer_survives_the_deletion_of_the_first_address() {
         ours.delete_address(home).unwrap();
     })
     .await;
-    assert_eq!(patiently(answered(&ours)).await, (AddressChange::Preferred(other), None));
-    assert_eq!(patiently(answered(&ours)).await, (AddressChange::Deleted(home), None));
+    assert_eq!(in_time(answered(&ours)).await, (AddressChange::Preferred(other), None));
+    assert_eq!(in_time(answered(&ours)).await, (AddressChange::Deleted(home), None));
     let locals = ours.statistics().paths.into_iter().map(|path| (path.state, path.local.ip()));
     let live: Vec<_> = locals.filter(|(state, _)| *state == rexmit::PathState::Active).collect();
     assert_eq!(live, [(rexmit::PathState::Active, other)]);

@@ -1,4 +1,4 @@
-//! Clients behind one address, all with the same SCTP port, as behind a NAT: each is itself.
+//! Clients behind one address with the same SCTP port, as behind a NAT, are separate associations.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::{AssociationId, Event, OutboundMessage};
 use tokio::net::UdpSocket;
 
-/// The SCTP port of everybody.
+/// The SCTP port of all endpoints.
 const PORT: u16 = 5000;
 /// Clients of the test that always runs.
 const CLIENTS: u32 = 500;
@@ -85,7 +85,7 @@ impl Client {
     }
 }
 
-/// How long it took until the last of `count` clients was connected.
+/// The time until the last of `count` clients was connected.
 async fn connect_all(count: u32) -> Duration {
     let config = EndpointConfig::default().port(PORT).accept(true);
     let server = Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config).unwrap();

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{netns, patiently};
+use common::{in_time, netns};
 use rexmit::tun::NetNamespace;
 use rexmit::{
     Association, AssociationConfig, Encryption, Endpoint, EndpointConfig, Identity,
@@ -76,7 +76,7 @@ async fn transfer(ours: &Association, theirs: &Association, messages: usize) {
             assert!(message.payload == vec![number as u8; MESSAGE_BYTES], "message {number}");
         }
     };
-    patiently(async { tokio::join!(send, receive) }).await;
+    in_time(async { tokio::join!(send, receive) }).await;
 }
 
 /// Transfers data until a search is over that finds the size of an IP packet of `mtu` bytes.
@@ -93,13 +93,13 @@ async fn transfer_until(ours: &Association, theirs: &Association, (mtu, below): 
             }
         }
     };
-    patiently(found).await;
+    in_time(found).await;
 }
 
 async fn associate([client, server]: &[Endpoint; 2], remote: SocketAddr) -> [Association; 2] {
     let connect = async { client.connect(remote, server.port()).await.expect("an answer") };
     let accept = async { server.accept().await.expect("an association") };
-    patiently(async { tokio::join!(connect, accept) }).await.into()
+    in_time(async { tokio::join!(connect, accept) }).await.into()
 }
 
 /// The cable's end at `end` takes packets of this size from now on.
@@ -129,7 +129,7 @@ const NEAR: usize = 0;
 const FAR: usize = 1;
 
 #[tokio::test]
-async fn a_black_hole_on_the_way_is_left_over_udp() {
+async fn an_mtu_black_hole_over_udp_is_detected() {
     measure(Carrier::Udp, 1500, Some((FAR, 1400))).await;
 }
 
@@ -140,7 +140,7 @@ async fn a_device_with_a_smaller_mtu_is_found_over_udp() {
 }
 
 #[tokio::test]
-async fn a_black_hole_on_the_way_is_left_within_records() {
+async fn an_mtu_black_hole_under_dtls_is_detected() {
     measure(Carrier::Dtls, 1500, Some((FAR, 1400))).await;
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use common::{client_config, patiently, server_config};
+use common::{client_config, in_time, server_config};
 use rexmit::{
     Association, BindError, Endpoint, EndpointConfig, Event, PathState, PathStatistics,
     PrimaryError,
@@ -43,10 +43,10 @@ async fn both_ends_have_a_path_from_each_address_and_data_take_the_primary_one()
     let (ours, theirs) =
         tokio::join!(client.connect_over(&remotes, 5000, association), server.accept());
     let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
-    let paths = patiently(until_active(&ours, 2)).await;
+    let paths = in_time(until_active(&ours, 2)).await;
     let expected = [["127.0.2.2", "127.0.2.1"], ["127.0.1.2", "127.0.1.1"]];
     assert_eq!([ends(&paths[0]), ends(&paths[1])], expected);
-    let paths = patiently(until_active(&theirs, 2)).await;
+    let paths = in_time(until_active(&theirs, 2)).await;
     assert_eq!(ends(&paths[0]), ["127.0.2.1", "127.0.2.2"]);
     assert_eq!(ours.set_primary(2), Err(PrimaryError::NoSuchPath));
     ours.set_primary(1).unwrap();
@@ -57,9 +57,9 @@ async fn both_ends_have_a_path_from_each_address_and_data_take_the_primary_one()
             }
         }
     };
-    assert_eq!(patiently(moved).await, 1);
+    assert_eq!(in_time(moved).await, 1);
     ours.stream(0).send("hello").await.unwrap();
-    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "hello");
+    assert_eq!(in_time(theirs.recv()).await.unwrap().payload, "hello");
     let packets: Vec<_> =
         ours.statistics().paths.iter().map(|path| path.counters.packets).collect();
     assert_eq!(packets, [0, 1]);
@@ -76,7 +76,7 @@ async fn another_address_of_the_peer_is_tried() {
     let silent = std::net::UdpSocket::bind("127.0.3.1:0").unwrap();
     let remotes =
         [silent.local_addr().unwrap(), SocketAddr::new("127.0.4.1".parse().unwrap(), port)];
-    let (ours, theirs) = patiently(async {
+    let (ours, theirs) = in_time(async {
         tokio::join!(client.connect_over(&remotes, 5000, association), server.accept())
     })
     .await;

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::patiently;
+use common::in_time;
 use rexmit::proxy::{Monitor, Proxy, ProxyConfig, serve_metrics};
 use rexmit::tcp::{MemoryDevice, Stack, StackConfig, TcpStream};
 use socket2::SockRef;
@@ -55,20 +55,20 @@ impl Site {
     }
 
     async fn connect(&self) -> TcpStream {
-        patiently(self.clients.connect(PROXY.parse().unwrap())).await.unwrap()
+        in_time(self.clients.connect(PROXY.parse().unwrap())).await.unwrap()
     }
 
     /// A client, and its connection as the service sees it.
     async fn pair(&self) -> (TcpStream, Service) {
         let client = self.connect().await;
-        let (service, _) = patiently(self.listener.accept()).await.unwrap();
+        let (service, _) = in_time(self.listener.accept()).await.unwrap();
         (client, service)
     }
 
     /// Waits until the log has a line with these words.
     async fn logged(&self, words: &str) {
         let is_there = || self.log.lock().unwrap().iter().any(|line| line.contains(words));
-        patiently(async {
+        in_time(async {
             while !is_there() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -83,17 +83,17 @@ impl Site {
 
 async fn rest(from: &mut (impl AsyncReadExt + Unpin)) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    patiently(from.read_to_end(&mut bytes)).await.map(|_| bytes)
+    in_time(from.read_to_end(&mut bytes)).await.map(|_| bytes)
 }
 
 /// Reads exactly what is expected.
 async fn expect(from: &mut (impl AsyncReadExt + Unpin), expected: &[u8]) {
     let mut bytes = vec![0; expected.len()];
-    patiently(from.read_exact(&mut bytes)).await.unwrap();
+    in_time(from.read_exact(&mut bytes)).await.unwrap();
     assert_eq!(bytes, expected);
 }
 
-/// How reading goes on, which must be by an error.
+/// The error with which reading ends.
 async fn read_error(from: &mut (impl AsyncReadExt + Unpin)) -> ErrorKind {
     rest(from).await.unwrap_err().kind()
 }
@@ -136,7 +136,7 @@ async fn the_service_may_finish_first() {
 }
 
 #[tokio::test]
-async fn a_reset_of_the_client_reaches_the_service_after_what_was_said() {
+async fn a_reset_of_the_client_reaches_the_service_after_its_data() {
     let site = Site::new(|_| {}).await;
     let (mut client, mut service) = site.pair().await;
     client.write_all(b"last words").await.unwrap();
@@ -148,7 +148,7 @@ async fn a_reset_of_the_client_reaches_the_service_after_what_was_said() {
 }
 
 #[tokio::test]
-async fn a_reset_of_the_service_reaches_the_client_after_what_was_said() {
+async fn a_reset_of_the_service_reaches_the_client_after_its_data() {
     let site = Site::new(|_| {}).await;
     let (mut client, mut service) = site.pair().await;
     service.write_all(b"last words").await.unwrap();
@@ -160,7 +160,7 @@ async fn a_reset_of_the_service_reaches_the_client_after_what_was_said() {
     assert_eq!(site.monitor.statistics().reset_by_service, 1);
 }
 
-/// Neither direction has anything to say or is allowed to: the reset is noticed all the same.
+/// Neither direction has data to send or may send; the reset is detected nevertheless.
 #[tokio::test]
 async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished() {
     let site = Site::new(|config| config.buffer_bytes = 4096).await;
@@ -172,7 +172,7 @@ async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished()
     {}
     reset(&service);
     drop(service);
-    patiently(client.closed()).await;
+    in_time(client.closed()).await;
 
     // Nor does the service, so that nothing more is read from the client.
     let (mut client, service) = site.pair().await;
@@ -188,16 +188,16 @@ async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished()
     client.shutdown().await.unwrap();
     assert_eq!(rest(&mut service).await.unwrap(), b"");
     client.abort();
-    patiently(async {
+    in_time(async {
         // Linux reports it to the writer.
         while service.write_all(b"to nobody").await.is_ok() {}
     })
     .await;
 }
 
-/// Whichever of the two is noticed first.
+/// Whether the data or the reset is detected first.
 #[tokio::test]
-async fn what_was_said_right_before_a_reset_is_heard() {
+async fn data_right_before_a_reset_is_delivered() {
     let site = Site::new(|_| {}).await;
     for _ in 0..20 {
         let (mut client, mut service) = site.pair().await;
@@ -220,16 +220,16 @@ async fn what_was_said_right_before_a_reset_is_heard() {
 }
 
 #[tokio::test]
-async fn a_service_that_closes_with_something_unread_resets_its_client_behind_its_answer() {
+async fn a_service_that_closes_with_unread_data_resets_its_client_after_its_response() {
     let site = Site::new(|_| {}).await;
     let (mut client, mut service) = site.pair().await;
     client.write_all(b"a request that is not read").await.unwrap();
-    patiently(service.peek(&mut [0])).await.unwrap();
+    in_time(service.peek(&mut [0])).await.unwrap();
     // No more than may leave at once: the rest is lost with the reset, as without a proxy.
     service.write_all(&[7; 10_000]).await.unwrap();
     drop(service); // The kernel resets because of what is unread.
     let mut answer = vec![0; 10_000];
-    patiently(client.read_exact(&mut answer)).await.unwrap();
+    in_time(client.read_exact(&mut answer)).await.unwrap();
     assert_eq!(read_error(&mut client).await, ErrorKind::ConnectionReset);
 }
 
@@ -295,7 +295,7 @@ async fn clients_beyond_the_limit_are_reset_until_others_have_ended() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_not_there_is_a_reset_for_the_client() {
+async fn a_client_of_a_missing_service_is_reset() {
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let site = Site::new(|config| config.upstream = nobody).await;
     let mut client = site.connect().await;
@@ -320,46 +320,46 @@ async fn silence_ends_a_connection_if_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn who_is_there_may_end_after_the_stop_and_nobody_else_comes() {
+async fn existing_clients_may_finish_after_the_stop_and_new_ones_are_refused() {
     let mut site = Site::new(|_| {}).await;
     let (mut client, mut service) = site.pair().await;
     site.stop();
     let refused = async { while site.clients.connect(PROXY.parse().unwrap()).await.is_ok() {} };
-    patiently(refused).await;
+    in_time(refused).await;
     assert!(!site.running.is_finished());
     client.write_all(b"goodbye").await.unwrap();
     client.shutdown().await.unwrap();
     assert_eq!(rest(&mut service).await.unwrap(), b"goodbye");
     drop(service);
     assert_eq!(rest(&mut client).await.unwrap(), b"");
-    patiently(site.running).await.unwrap();
+    in_time(site.running).await.unwrap();
     assert_eq!(site.monitor.statistics().finished, 1);
 }
 
 #[tokio::test]
-async fn who_does_not_end_is_reset_after_the_drain() {
+async fn clients_that_remain_are_reset_after_the_drain_time() {
     let mut site = Site::new(|config| config.drain = Duration::from_millis(100)).await;
     let (mut client, mut service) = site.pair().await;
     site.stop();
     assert_eq!(read_error(&mut client).await, ErrorKind::ConnectionReset);
     assert_eq!(read_error(&mut service).await, ErrorKind::ConnectionReset);
-    patiently(site.running).await.unwrap();
+    in_time(site.running).await.unwrap();
     assert_eq!(site.monitor.statistics().stopped, 1);
 }
 
 #[tokio::test]
-async fn an_abort_waits_for_nobody() {
+async fn an_abort_does_not_wait_for_the_peer() {
     let mut site = Site::new(|config| config.drain = Duration::from_secs(1_000_000)).await;
     let (mut client, mut service) = site.pair().await;
     site.stop();
     site.abort.take().unwrap().send(()).unwrap();
     assert_eq!(read_error(&mut client).await, ErrorKind::ConnectionReset);
     assert_eq!(read_error(&mut service).await, ErrorKind::ConnectionReset);
-    patiently(site.running).await.unwrap();
+    in_time(site.running).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_proxy_that_is_dropped_looks_like_no_orderly_end() {
+async fn dropping_a_proxy_resets_its_clients() {
     let site = Site::new(|_| {}).await;
     let (mut client, mut service) = site.pair().await;
     client.write_all(b"begun").await.unwrap();
@@ -371,7 +371,7 @@ async fn a_proxy_that_is_dropped_looks_like_no_orderly_end() {
 }
 
 #[tokio::test]
-async fn the_service_is_told_who_the_client_is() {
+async fn the_service_gets_the_proxy_protocol_header() {
     let site = Site::new(|config| config.proxy_protocol = true).await;
     let (mut client, mut service) = site.pair().await;
     client.write_all(b"hello").await.unwrap();
@@ -385,11 +385,11 @@ async fn the_service_is_told_who_the_client_is() {
 
 /// The stack has an address of its own behind the one that clients connect to.
 #[tokio::test]
-async fn the_service_is_told_where_the_client_connected_to() {
-    let listened = "192.0.2.1:2222".parse().unwrap();
+async fn the_service_gets_the_address_that_the_client_connected_to() {
+    let public_address = "192.0.2.1:2222".parse().unwrap();
     let site = Site::new(|config| {
         config.proxy_protocol = true;
-        config.listened = Some(listened);
+        config.public_address = Some(public_address);
     })
     .await;
     let (client, mut service) = site.pair().await;
@@ -428,8 +428,8 @@ async fn two_hundred_clients_are_kept_apart() {
         }
         tasks.join_all().await;
     };
-    patiently(async { tokio::join!(service, clients) }).await;
-    patiently(async {
+    in_time(async { tokio::join!(service, clients) }).await;
+    in_time(async {
         while site.monitor.statistics().open > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -443,7 +443,7 @@ async fn fetch(address: SocketAddr, request: &[u8]) -> String {
     // It may answer and close before it has read everything.
     let _ = stream.write_all(request).await;
     let mut bytes = Vec::new();
-    let _ = patiently(stream.read_to_end(&mut bytes)).await;
+    let _ = in_time(stream.read_to_end(&mut bytes)).await;
     String::from_utf8(bytes).unwrap()
 }
 

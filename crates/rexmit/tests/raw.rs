@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use common::{patiently, server_config};
+use common::{in_time, server_config};
 use rexmit::{BindError, CloseReason, Endpoint, EndpointConfig};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Two namespaces with a cable between them. They are gone when it is dropped.
+/// Two namespaces with a cable between them; dropping it removes them.
 struct Namespaces {
     names: [String; 2],
 }
@@ -21,7 +21,7 @@ struct Namespaces {
 const ADDRESSES: [[&str; 2]; 2] = [["10.132.0.1", "fd00:132::1"], ["10.132.0.2", "fd00:132::2"]];
 
 impl Namespaces {
-    /// `None`, after saying so, where this is not allowed.
+    /// Prints a note and returns `None` if this is not permitted.
     fn make() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let (process, test) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -29,7 +29,9 @@ impl Namespaces {
         match ip(&["netns", "add", &names[0]]) {
             // "Operation not permitted", "Permission denied", or no iproute2 at all.
             Err(error) if error.contains("ermi") || error.contains("No such file") => {
-                println!("not run: needs root (CAP_NET_RAW, CAP_NET_ADMIN): {error}");
+                rexmit_testkit::not_run(format_args!(
+                    "needs root (CAP_NET_RAW, CAP_NET_ADMIN): {error}"
+                ));
                 return None;
             }
             made => made.expect("a network namespace"),
@@ -102,9 +104,9 @@ fn messages_cross_raw_ip_between_namespaces() {
             let neighbour = Endpoint::bind_raw(server_address, config(5001)).unwrap();
             let endpoint = Endpoint::bind_raw(server_address, config(5000)).unwrap();
             ready.send(()).unwrap();
-            let association = patiently(endpoint.accept()).await.unwrap();
+            let association = in_time(endpoint.accept()).await.unwrap();
             assert_eq!(association.peer_addr(), (client_address, 0).into());
-            while let Some(message) = patiently(association.recv()).await {
+            while let Some(message) = in_time(association.recv()).await {
                 association.stream(0).send(message.payload).await.unwrap();
             }
             assert_eq!(association.close_reason(), Some(CloseReason::Shutdown));
@@ -117,13 +119,13 @@ fn messages_cross_raw_ip_between_namespaces() {
             let endpoint = endpoint.with_time_limits(rexmit::TimeLimits::NONE);
             assert_eq!(endpoint.local_addr(), (client_address, 0).into());
             let connecting = endpoint.connect((server_address, 9899).into(), 5000);
-            let association = patiently(connecting).await.unwrap();
+            let association = in_time(connecting).await.unwrap();
             for number in 0..200_u8 {
                 let payload = vec![number; usize::from(number) * 50 + 1];
                 association.stream(0).send(payload.clone()).await.unwrap();
-                assert_eq!(patiently(association.recv()).await.unwrap().payload, payload);
+                assert_eq!(in_time(association.recv()).await.unwrap().payload, payload);
             }
-            assert_eq!(patiently(association.shutdown()).await, CloseReason::Shutdown);
+            assert_eq!(in_time(association.shutdown()).await, CloseReason::Shutdown);
         });
         client.join().expect("the client's end");
         server.join().expect("the server's end");
@@ -136,7 +138,7 @@ fn nothing_listens_at_a_raw_address() {
     let client = namespaces.run_in(0, async || {
         let address: IpAddr = ADDRESSES[0][0].parse().unwrap();
         let endpoint = Endpoint::bind_raw(address, config(6000)).unwrap();
-        let error = patiently(endpoint.connect("198.51.100.1:0".parse().unwrap(), 5000)).await;
+        let error = in_time(endpoint.connect("198.51.100.1:0".parse().unwrap(), 5000)).await;
         // No way there.
         error.expect_err("no peer").to_string()
     });

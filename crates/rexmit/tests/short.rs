@@ -1,11 +1,11 @@
-//! Servers and clients in one call: names, several addresses, and what is refused at once.
+//! Servers and clients in one call: names, several addresses, and immediate refusals.
 
 mod common;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use common::patiently;
+use common::in_time;
 use rexmit::{
     Association, AssociationConfig, BindError, ConnectError, Delivery, Encryption, Endpoint,
     EndpointConfig, Event, Identity, TimeLimits, Trust,
@@ -32,10 +32,10 @@ async fn a_server_and_a_client_by_name() {
         client.stream(0).send("hello").await.unwrap();
         client.shutdown().await
     });
-    let theirs = patiently(server.accept()).await.unwrap();
-    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "hello");
-    assert_eq!(patiently(theirs.recv()).await, None);
-    assert_eq!(patiently(client).await.unwrap(), theirs.closed().await);
+    let theirs = in_time(server.accept()).await.unwrap();
+    assert_eq!(in_time(theirs.recv()).await.unwrap().payload, "hello");
+    assert_eq!(in_time(theirs.recv()).await, None);
+    assert_eq!(in_time(client).await.unwrap(), theirs.closed().await);
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a_server_that_the_client_does_not_trust_is_refused() {
     let [known, other] = [(); 2].map(|()| Identity::generate().unwrap());
     let server = Endpoint::listen("127.0.0.1:0", known).await.unwrap();
     let trust = Trust::only([other.fingerprint()]);
-    let error = patiently(Association::connect(server.local_addr(), trust)).await.unwrap_err();
+    let error = in_time(Association::connect(server.local_addr(), trust)).await.unwrap_err();
     assert!(matches!(error, ConnectError::Handshake { .. }), "{error}");
 }
 
@@ -58,8 +58,8 @@ async fn a_server_refuses_clients_that_it_does_not_know() {
         let encryption = Encryption::new(identity, Trust::anyone());
         Association::connect_with(server.local_addr(), encryption, plain())
     };
-    assert!(patiently(connect(stranger)).await.is_err());
-    patiently(connect(client)).await.unwrap();
+    assert!(in_time(connect(stranger)).await.is_err());
+    in_time(connect(client)).await.unwrap();
 }
 
 /// Without a report of the system, each of them would time out after minutes: the endpoint has no time limits.
@@ -78,10 +78,10 @@ async fn a_port_that_nothing_listens_on_is_refused_at_once() {
             let endpoint = endpoint.with_time_limits(TimeLimits::NONE);
             let attempts =
                 async { tokio::join!(endpoint.connect(closed, 1), endpoint.connect(closed, 2)) };
-            let (one, other) = patiently(attempts).await;
+            let (one, other) = in_time(attempts).await;
             for error in [one.unwrap_err(), other.unwrap_err()] {
                 let is_told =
-                    matches!(error, ConnectError::NothingListens { remote } if remote == closed);
+                    matches!(error, ConnectError::PortUnreachable { remote } if remote == closed);
                 assert!(is_told, "{error}");
             }
         }
@@ -100,14 +100,14 @@ async fn a_refusal_is_of_its_peer_only() {
         let attempts = async {
             tokio::join!(client.connect(closed, 5000), client.connect(server.local_addr(), 5000))
         };
-        let (refused, connected) = patiently(attempts).await;
+        let (refused, connected) = in_time(attempts).await;
         assert!(refused.is_err());
-        patiently(connected.unwrap().shutdown()).await;
+        in_time(connected.unwrap().shutdown()).await;
     }
 }
 
 #[tokio::test]
-async fn the_addresses_of_a_name_are_tried_until_one_answers() {
+async fn the_addresses_of_a_name_are_tried_until_one_responds() {
     let server = Endpoint::listen_unencrypted("127.0.0.1:0", plain()).await.unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let silent = silent.local_addr().map(|at| (silent, at)).unwrap();
@@ -115,12 +115,12 @@ async fn the_addresses_of_a_name_are_tried_until_one_answers() {
     for first in [closed, silent.1] {
         let addresses = [first, server.local_addr()];
         let connecting = Association::connect_unencrypted(&addresses[..], plain());
-        let association = patiently(connecting).await.unwrap();
+        let association = in_time(connecting).await.unwrap();
         assert_eq!(association.peer_addr(), server.local_addr());
     }
     let nobody = [closed; 2];
-    let error = patiently(Association::connect_unencrypted(&nobody[..], plain())).await;
-    assert!(matches!(error, Err(ConnectError::NothingListens { .. })), "{error:?}");
+    let error = in_time(Association::connect_unencrypted(&nobody[..], plain())).await;
+    assert!(matches!(error, Err(ConnectError::PortUnreachable { .. })), "{error:?}");
     let nothing: [SocketAddr; 0] = [];
     let error = Association::connect_unencrypted(&nothing[..], plain()).await;
     assert!(matches!(error, Err(ConnectError::Unresolved { .. })), "{error:?}");
@@ -147,7 +147,7 @@ async fn an_endpoint_that_cannot_reach_the_peer_names_the_remedy() {
             Endpoint::bind(own, EndpointConfig::default(), encryption()).unwrap(),
         ] {
             let endpoint = endpoint.with_time_limits(TimeLimits::NONE);
-            let error = patiently(endpoint.connect(remote, 5000)).await.unwrap_err();
+            let error = in_time(endpoint.connect(remote, 5000)).await.unwrap_err();
             assert!(matches!(error, ConnectError::Unreachable { .. }), "{error}");
             assert!(error.to_string().contains(remedy), "{error}");
         }
@@ -155,13 +155,13 @@ async fn an_endpoint_that_cannot_reach_the_peer_names_the_remedy() {
 }
 
 #[tokio::test]
-async fn a_delivery_says_when_a_message_is_given_up() {
+async fn a_delivery_limits_when_a_message_is_abandoned() {
     let server = Endpoint::listen_unencrypted("127.0.0.1:0", plain()).await.unwrap();
     let association = Association::connect_unencrypted(server.local_addr(), plain()).await.unwrap();
-    let theirs = patiently(server.accept()).await.unwrap();
+    let theirs = in_time(server.accept()).await.unwrap();
     let delivery = Delivery::unordered().ppid(7).immediate(true);
     association.stream(3).send_with("message", delivery).await.unwrap();
-    let message = patiently(theirs.recv()).await.unwrap();
+    let message = in_time(theirs.recv()).await.unwrap();
     assert_eq!((message.stream, message.ppid, message.unordered), (3, 7, true));
     let over =
         association.stream(0).try_send_with("late", Delivery::ordered().lifetime(Duration::ZERO));

@@ -1,10 +1,10 @@
-//! Many clients send at once to one server, and both answer later than any round trip measured before: that is no loss.
+//! Many clients send at once to one server, so that ACKs of both are later than any RTT sample: that is no loss.
 
 mod common;
 
 use std::time::Duration;
 
-use common::patiently;
+use common::in_time;
 use rexmit::clock::now;
 use rexmit::recovery::RecoveryConfig;
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, OutboundMessage};
@@ -69,13 +69,13 @@ impl Crowd {
             let association = association.clone();
             waiting.spawn(async move { there_and_back(&association).await });
         }
-        patiently(waiting.join_all()).await;
+        in_time(waiting.join_all()).await;
         let took = now() - began;
         tokio::time::sleep(Duration::from_millis(300)).await;
         (self.data_packets() - before, took)
     }
 
-    /// Each client by itself sends some messages, one after the other.
+    /// Each client sends some messages while the others are idle.
     async fn calm(&self) {
         for (_, association) in &self.clients {
             for _ in 0..CALM_MESSAGES {

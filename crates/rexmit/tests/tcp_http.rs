@@ -1,4 +1,4 @@
-//! HTTP between our TCP and programs that know nothing of it.
+//! HTTP between our TCP and unmodified programs.
 
 mod common;
 // The functions of the example are tested as they are.
@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::process::Stdio;
 
-use common::patiently;
+use common::in_time;
 use common::site::{Site, impatient, in_thread};
 use common::tshark::Directory;
 use rexmit::tcp::ConnectionConfig;
@@ -26,7 +26,7 @@ fn file_contents() -> Vec<u8> {
 async fn curl_fetches_a_file_from_our_server() {
     let Some(site) = Site::direct(ConnectionConfig::default()) else { return };
     if std::process::Command::new("curl").arg("--version").output().is_err() {
-        println!("not run: `curl` is not installed (package curl)");
+        rexmit_testkit::not_run("`curl` is not installed (package curl)");
         return;
     }
     let directory = Directory::new();
@@ -43,12 +43,12 @@ async fn curl_fetches_a_file_from_our_server() {
         in_thread(move || command.output().unwrap())
     };
     for address in site.ours {
-        let output = patiently(curl(address, "file")).await.unwrap();
+        let output = in_time(curl(address, "file")).await.unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(output.stdout == file_contents(), "what arrived is something else");
     }
     for missing in ["nothing", "../other", "./../../etc/passwd"] {
-        let output = patiently(curl(site.ours[0], missing)).await.unwrap();
+        let output = in_time(curl(site.ours[0], missing)).await.unwrap();
         assert!(!output.status.success(), "{missing}");
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains("404") || error.contains("400"), "{error}");
@@ -72,9 +72,9 @@ async fn our_client_fetches_a_file_from_a_server_on_the_kernel() {
             stream.write_all(&file_contents()).unwrap();
             String::from_utf8(request).unwrap()
         });
-        let body = patiently(http::get(&site.stack, address, "/file")).await.unwrap();
+        let body = in_time(http::get(&site.stack, address, "/file")).await.unwrap();
         assert!(body == file_contents(), "what arrived is something else");
-        let request = patiently(serving).await.unwrap();
+        let request = in_time(serving).await.unwrap();
         assert!(request.starts_with("GET /file HTTP/1.1\r\n"), "{request}");
     }
 }

@@ -17,10 +17,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 type Hash = [u8; 32];
 
 /// Time limit of a transfer; reached only by a failing test.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 
-async fn patiently<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TIME_LIMIT, future).await.expect("it takes too long")
 }
 
 /// Bytes each way over the bad link: enough to lose hundreds of packets, and retransmissions, too.
@@ -41,7 +41,7 @@ async fn we_send(stream: &mut TcpStream, len: usize, seed: u64) -> Hash {
     let mut hash = Sha256::new();
     for piece in pieces(len, seed) {
         hash.update(&piece);
-        patiently(stream.write_all(&piece)).await.unwrap();
+        in_time(stream.write_all(&piece)).await.unwrap();
     }
     stream.shutdown().await.unwrap();
     hash.finalize().into()
@@ -50,7 +50,7 @@ async fn we_send(stream: &mut TcpStream, len: usize, seed: u64) -> Hash {
 async fn we_receive(stream: &mut TcpStream) -> (usize, Hash) {
     let (mut hash, mut bytes, mut len) = (Sha256::new(), vec![0; 100_000], 0);
     loop {
-        match patiently(stream.read(&mut bytes)).await.unwrap() {
+        match in_time(stream.read(&mut bytes)).await.unwrap() {
             0 => return (len, hash.finalize().into()),
             count => {
                 hash.update(&bytes[..count]);
@@ -87,16 +87,16 @@ fn kernel_receives(stream: &mut std::net::TcpStream) -> (usize, Hash) {
 async fn we_connect(site: &Site, theirs: IpAddr) -> (TcpStream, std::net::TcpStream) {
     let (listener, address) = site.kernel_listener(theirs);
     let accepting = in_thread(move || listener.accept().unwrap().0);
-    let ours = patiently(site.stack.connect(address)).await.unwrap();
-    (ours, impatient(patiently(accepting).await.unwrap()))
+    let ours = in_time(site.stack.connect(address)).await.unwrap();
+    (ours, impatient(in_time(accepting).await.unwrap()))
 }
 
 /// A connection that the kernel began.
 async fn kernel_connects(site: &Site, ours: IpAddr) -> (TcpStream, std::net::TcpStream) {
     let listener = site.stack.listen(80).unwrap();
     let connecting = site.kernel_connect((ours, 80).into());
-    let (ours, peer) = patiently(listener.accept()).await.unwrap();
-    let theirs = patiently(connecting).await.unwrap().unwrap();
+    let (ours, peer) = in_time(listener.accept()).await.unwrap();
+    let theirs = in_time(connecting).await.unwrap().unwrap();
     assert_eq!(
         (peer, ours.local_addr()),
         (theirs.local_addr().unwrap(), theirs.peer_addr().unwrap())
@@ -117,7 +117,7 @@ async fn exchange((mut ours, mut theirs): (TcpStream, std::net::TcpStream), len:
         let mut hash = Sha256::new();
         for piece in pieces(len, 1) {
             hash.update(&piece);
-            patiently(write.write_all(&piece)).await.unwrap();
+            in_time(write.write_all(&piece)).await.unwrap();
         }
         write.shutdown().await.unwrap();
         Hash::from(hash.finalize())
@@ -126,7 +126,7 @@ async fn exchange((mut ours, mut theirs): (TcpStream, std::net::TcpStream), len:
         let (mut hash, mut count) = (Sha256::new(), 0);
         let mut bytes = vec![0; 100_000];
         loop {
-            match patiently(read.read(&mut bytes)).await.unwrap() {
+            match in_time(read.read(&mut bytes)).await.unwrap() {
                 0 => break (count, Hash::from(hash.finalize())),
                 some => {
                     hash.update(&bytes[..some]);
@@ -139,7 +139,7 @@ async fn exchange((mut ours, mut theirs): (TcpStream, std::net::TcpStream), len:
     assert_eq!(kernel_reads.await.unwrap(), (len, sent));
     let (kernel_sent, _theirs) = kernel_writes.await.unwrap();
     assert_eq!(received, (len, kernel_sent));
-    assert_eq!(patiently(ours.closed()).await, CloseReason::Finished);
+    assert_eq!(in_time(ours.closed()).await, CloseReason::Finished);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -157,7 +157,7 @@ async fn the_kernel_is_client_and_server_over_ipv4_and_ipv6() {
 const BAD_LINK: &str = "delay 1ms loss 1% reorder 1% 1ms duplicate 1%";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bulk_to_the_kernel_arrives_whole_over_a_bad_link() {
+async fn bulk_to_the_kernel_arrives_completely_over_a_bad_link() {
     let Some(site) = Site::over(BAD_LINK, ConnectionConfig::default()) else { return };
     let (mut ours, mut theirs) = we_connect(&site, site.theirs[0]).await;
     let receiving = in_thread(move || kernel_receives(&mut theirs));
@@ -169,7 +169,7 @@ async fn bulk_to_the_kernel_arrives_whole_over_a_bad_link() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bulk_from_the_kernel_arrives_whole_over_a_bad_link() {
+async fn bulk_from_the_kernel_arrives_completely_over_a_bad_link() {
     let Some(site) = Site::over(BAD_LINK, ConnectionConfig::default()) else { return };
     let (mut ours, mut theirs) = kernel_connects(&site, site.ours[0]).await;
     let sending = in_thread(move || (kernel_sends(&mut theirs, BULK_BYTES, 2), theirs));
@@ -191,7 +191,7 @@ async fn a_kernel_without_options_is_a_peer_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn either_side_finishes_first_and_still_hears_the_other() {
+async fn either_side_finishes_first_and_still_receives() {
     let Some(site) = Site::direct(ConnectionConfig::default()) else { return };
     // We finish first.
     let (mut ours, mut theirs) = we_connect(&site, site.theirs[0]).await;
@@ -204,9 +204,9 @@ async fn either_side_finishes_first_and_still_hears_the_other() {
         question
     });
     let mut answer = String::new();
-    patiently(ours.read_to_string(&mut answer)).await.unwrap();
+    in_time(ours.read_to_string(&mut answer)).await.unwrap();
     assert_eq!((heard(answering).await, &answer[..]), ("question".into(), "answer"));
-    assert_eq!(patiently(ours.closed()).await, CloseReason::Finished);
+    assert_eq!(in_time(ours.closed()).await, CloseReason::Finished);
 
     // The kernel does.
     let (mut ours, mut theirs) = kernel_connects(&site, site.ours[0]).await;
@@ -218,25 +218,25 @@ async fn either_side_finishes_first_and_still_hears_the_other() {
         answer
     });
     let mut question = String::new();
-    patiently(ours.read_to_string(&mut question)).await.unwrap();
+    in_time(ours.read_to_string(&mut question)).await.unwrap();
     ours.write_all(b"answer").await.unwrap();
     ours.shutdown().await.unwrap();
     assert_eq!((heard(asking).await, &question[..]), ("answer".into(), "question"));
-    assert_eq!(patiently(ours.closed()).await, CloseReason::Finished);
+    assert_eq!(in_time(ours.closed()).await, CloseReason::Finished);
 }
 
 /// Data received by the kernel's side.
 async fn heard(thread: tokio::task::JoinHandle<String>) -> String {
-    patiently(thread).await.unwrap()
+    in_time(thread).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_port_on_which_nobody_listens_refuses() {
     let Some(site) = Site::direct(ConnectionConfig::default()) else { return };
     for (ours, theirs) in site.ours.into_iter().zip(site.theirs) {
-        let error = patiently(site.stack.connect((theirs, 81).into())).await.expect_err("refused");
+        let error = in_time(site.stack.connect((theirs, 81).into())).await.expect_err("refused");
         assert!(matches!(error, ConnectError::RefusedByPeer { .. }), "{error}");
-        let error = patiently(site.kernel_connect((ours, 81).into())).await.unwrap();
+        let error = in_time(site.kernel_connect((ours, 81).into())).await.unwrap();
         assert_eq!(error.expect_err("refused").kind(), io::ErrorKind::ConnectionRefused);
     }
 }
@@ -248,21 +248,21 @@ async fn an_abort_is_seen_as_a_reset_on_the_other_side() {
     let (mut ours, theirs) = we_connect(&site, site.theirs[0]).await;
     SockRef::from(&theirs).set_linger(Some(Duration::ZERO)).unwrap();
     drop(theirs);
-    let error = patiently(ours.read(&mut [0; 10])).await.unwrap_err();
+    let error = in_time(ours.read(&mut [0; 10])).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     assert_eq!(ours.close_reason(), Some(CloseReason::Reset));
     // We do.
     let (ours, mut theirs) = we_connect(&site, site.theirs[0]).await;
     ours.abort();
     let error = in_thread(move || theirs.read(&mut [0; 10]).unwrap_err());
-    assert_eq!(patiently(error).await.unwrap().kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(in_time(error).await.unwrap().kind(), io::ErrorKind::ConnectionReset);
     // We drop what has not been read (RFC 9293 §3.6.1).
     let (ours, mut theirs) = kernel_connects(&site, site.ours[0]).await;
     theirs.write_all(b"unheard").unwrap();
-    patiently(ours.readable()).await;
+    in_time(ours.readable()).await;
     drop(ours);
     let error = in_thread(move || theirs.read(&mut [0; 10]).unwrap_err());
-    assert_eq!(patiently(error).await.unwrap().kind(), io::ErrorKind::ConnectionReset);
+    assert_eq!(in_time(error).await.unwrap().kind(), io::ErrorKind::ConnectionReset);
 }
 
 /// Bytes that the kernel has sent and that are not acknowledged.
@@ -296,12 +296,12 @@ async fn scaled_windows_are_used_in_both_directions() {
     let kernel_reads = in_thread(move || kernel_receives(&mut reading));
     let mut most_of_ours = 0;
     for piece in pieces(LEN, 1) {
-        patiently(ours.write_all(&piece)).await.unwrap();
+        in_time(ours.write_all(&piece)).await.unwrap();
         most_of_ours = most_of_ours.max(ours.statistics().bytes_in_flight);
     }
     assert!(most_of_ours > UNSCALED as u64, "{most_of_ours} bytes in flight at most");
     ours.shutdown().await.unwrap();
-    assert_eq!(patiently(kernel_reads).await.unwrap().0, LEN);
+    assert_eq!(in_time(kernel_reads).await.unwrap().0, LEN);
 
     let kernel_writes = in_thread(move || {
         let mut most = 0;
@@ -311,13 +311,13 @@ async fn scaled_windows_are_used_in_both_directions() {
         }
         most
     });
-    assert_eq!(patiently(we_receive(&mut ours)).await.0, LEN);
-    let most = patiently(kernel_writes).await.unwrap();
+    assert_eq!(in_time(we_receive(&mut ours)).await.0, LEN);
+    let most = in_time(kernel_writes).await.unwrap();
     assert!(most > UNSCALED, "{most} bytes in flight at most");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_stops_reading_stops_the_other_and_loses_nothing() {
+async fn a_reader_that_stops_blocks_the_writer_and_loses_nothing() {
     let Some(site) = Site::direct(ConnectionConfig::default()) else { return };
     // The kernel does not read.
     let (mut ours, mut theirs) = we_connect(&site, site.theirs[0]).await;
@@ -329,8 +329,8 @@ async fn who_stops_reading_stops_the_other_and_loses_nothing() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(!sending.is_finished(), "nothing holds us back");
     let receiving = in_thread(move || (kernel_receives(&mut theirs), theirs));
-    let (received, _theirs) = patiently(receiving).await.unwrap();
-    let (sent, ours) = patiently(sending).await.unwrap();
+    let (received, _theirs) = in_time(receiving).await.unwrap();
+    let (sent, ours) = in_time(sending).await.unwrap();
     assert_eq!(received, (10_000_000, sent));
     assert!(ours.statistics().traffic.zero_windows_received > 0);
 
@@ -342,8 +342,8 @@ async fn who_stops_reading_stops_the_other_and_loses_nothing() {
     let limit = ConnectionConfig::default().receive_buffer_bytes;
     let buffered = ours.statistics().receive_buffered_bytes;
     assert!((limit / 2..=limit).contains(&buffered), "{buffered} of {limit}");
-    let received = patiently(we_receive(&mut ours)).await;
-    let (sent, _theirs) = patiently(sending).await.unwrap();
+    let received = in_time(we_receive(&mut ours)).await;
+    let (sent, _theirs) = in_time(sending).await.unwrap();
     assert_eq!(received, (10_000_000, sent));
     assert!(ours.statistics().traffic.zero_windows_sent > 0);
 }
@@ -361,8 +361,8 @@ async fn wireshark_finds_no_fault_in_what_we_send() {
         exchange(kernel_connects(&site, ours).await, 300_000).await;
     }
     // A reset each way, too.
-    let _ = patiently(site.stack.connect((site.theirs[0], 81).into())).await;
-    let _ = patiently(site.kernel_connect((site.ours[0], 81).into())).await;
+    let _ = in_time(site.stack.connect((site.theirs[0], 81).into())).await;
+    let _ = in_time(site.kernel_connect((site.ours[0], 81).into())).await;
     site.link.unwrap().emulator.stop().unwrap();
 
     let from_us = "(ip.src == 10.91.0.2 or ipv6.src == fd91::2)";

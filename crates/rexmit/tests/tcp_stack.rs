@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rexmit::TimeLimits;
 use rexmit::tcp::{
     CloseReason, ConnectError, ConnectionConfig, ListenError, MemoryDevice, OpenError,
     PacketDevice, Stack, StackConfig, State, TcpListener, TcpStream,
@@ -15,8 +16,8 @@ use rexmit::tun::Batch;
 use rexmit_core::Seed;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Waits for what must happen. Long enough for any machine; reached only by a failing test.
-async fn patiently<T>(future: impl Future<Output = T>) -> T {
+/// Waits for `future` with a time limit that only a failing test reaches.
+async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("it takes too long")
 }
 
@@ -60,7 +61,7 @@ impl Pair {
 
 async fn connect(client: &Stack, listener: &TcpListener) -> (TcpStream, TcpStream) {
     let both = async { tokio::join!(client.connect(server()), listener.accept()) };
-    let (ours, accepted) = patiently(both).await;
+    let (ours, accepted) = in_time(both).await;
     let (theirs, peer) = accepted.unwrap();
     let ours = ours.unwrap();
     assert_eq!((peer, theirs.peer_addr()), (ours.local_addr(), ours.local_addr()));
@@ -86,8 +87,8 @@ async fn bytes_arrive_both_ways_at_once_and_in_order() {
             write
         });
         let mut received = Vec::new();
-        patiently(read.read_to_end(&mut received)).await.unwrap();
-        patiently(writer).await.unwrap();
+        in_time(read.read_to_end(&mut received)).await.unwrap();
+        in_time(writer).await.unwrap();
         received
     };
     let (at_ours, at_theirs) =
@@ -95,23 +96,49 @@ async fn bytes_arrive_both_ways_at_once_and_in_order() {
     assert!(at_theirs == back && at_ours == there, "what arrived is something else");
 }
 
+/// The reader is so slow that everything takes several times the limit.
 #[tokio::test]
-async fn a_half_closed_connection_still_carries_the_answer() {
+async fn shutdown_of_a_stack_goes_on_while_data_is_acknowledged() {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let small = ConnectionConfig::default().receive_buffer_bytes(10_000);
+    let Pair { mut ours, mut theirs, client, .. } = Pair::with(small).await;
+    let client = client.with_time_limits(TimeLimits::default().shutdown(Some(LIMIT)));
+    let bytes = random_bytes(90_000);
+    ours.write_all(&bytes).await.unwrap();
+    drop(ours);
+    let start = rexmit::clock::now();
+    let reading = async move {
+        let (mut all, mut piece) = (Vec::new(), [0; 2000]);
+        loop {
+            match theirs.read(&mut piece).await.unwrap() {
+                0 => return all,
+                len => all.extend_from_slice(&piece[..len]),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let ((), all) = in_time(async { tokio::join!(client.shutdown(), reading) }).await;
+    assert!(all == bytes, "{} bytes arrived", all.len());
+    assert!(rexmit::clock::now() - start > LIMIT, "it did not take longer than the limit");
+}
+
+#[tokio::test]
+async fn a_half_closed_connection_still_delivers_the_response() {
     let Pair { mut ours, mut theirs, client, server, .. } = Pair::new().await;
     ours.write_all(b"question").await.unwrap();
     ours.shutdown().await.unwrap();
     assert_eq!(ours.write(b"more").await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     let mut question = String::new();
-    patiently(theirs.read_to_string(&mut question)).await.unwrap();
+    in_time(theirs.read_to_string(&mut question)).await.unwrap();
     assert_eq!(question, "question");
     assert_eq!(theirs.state(), State::CloseWait);
     theirs.write_all(b"answer").await.unwrap();
     theirs.shutdown().await.unwrap();
     let mut answer = String::new();
-    patiently(ours.read_to_string(&mut answer)).await.unwrap();
+    in_time(ours.read_to_string(&mut answer)).await.unwrap();
     assert_eq!(answer, "answer");
-    assert_eq!(patiently(ours.closed()).await, CloseReason::Finished);
-    assert_eq!(patiently(theirs.closed()).await, CloseReason::Finished);
+    assert_eq!(in_time(ours.closed()).await, CloseReason::Finished);
+    assert_eq!(in_time(theirs.closed()).await, CloseReason::Finished);
     assert_eq!(ours.read(&mut [0; 9]).await.unwrap(), 0, "the end stays the end");
     assert_eq!((client.connection_count(), server.connection_count()), (0, 0));
     let statistics = ours.statistics();
@@ -135,10 +162,10 @@ async fn tokio_can_split_a_stream_too() {
     };
     let mut received = Vec::new();
     let reader = read.read_to_end(&mut received);
-    let (_, count) = patiently(async { tokio::join!(writer, reader) }).await;
+    let (_, count) = in_time(async { tokio::join!(writer, reader) }).await;
     assert_eq!(count.unwrap(), sent.len());
     assert!(received == sent);
-    patiently(echo).await.unwrap();
+    in_time(echo).await.unwrap();
 }
 
 #[tokio::test]
@@ -158,9 +185,9 @@ async fn a_reader_that_does_not_read_makes_the_writer_wait() {
     let buffered = theirs.statistics().receive_buffered_bytes;
     assert!((32 * 1024..=64 * 1024).contains(&buffered), "{buffered}");
     let mut received = Vec::new();
-    patiently(theirs.read_to_end(&mut received)).await.unwrap();
+    in_time(theirs.read_to_end(&mut received)).await.unwrap();
     assert!(received == expected);
-    patiently(writer).await.unwrap();
+    in_time(writer).await.unwrap();
 }
 
 #[tokio::test]
@@ -168,9 +195,9 @@ async fn trying_and_waiting_go_together() {
     let Pair { ours, theirs, .. } = Pair::new().await;
     let mut bytes = [0; 1000];
     assert_eq!(theirs.try_read(&mut bytes).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-    patiently(ours.writable()).await;
+    in_time(ours.writable()).await;
     assert_eq!(ours.try_write(b"hello").unwrap(), 5);
-    patiently(theirs.readable()).await;
+    in_time(theirs.readable()).await;
     assert_eq!(theirs.try_read(&mut bytes).unwrap(), 5);
     assert_eq!(&bytes[..5], b"hello");
     // Until it is full, which is told, and room again, too.
@@ -199,28 +226,28 @@ async fn trying_and_waiting_go_together() {
             }
         }
     };
-    patiently(async { tokio::join!(writer, reader) }).await;
+    in_time(async { tokio::join!(writer, reader) }).await;
 }
 
 #[tokio::test]
 async fn an_aborted_connection_is_reset_for_the_peer() {
     let Pair { mut ours, mut theirs, client, .. } = Pair::new().await;
     theirs.write_all(b"read before the end").await.unwrap();
-    patiently(ours.readable()).await;
+    in_time(ours.readable()).await;
     ours.abort();
     assert_eq!(ours.close_reason(), Some(CloseReason::Aborted));
-    assert_eq!(patiently(theirs.closed()).await, CloseReason::Reset);
-    let error = patiently(theirs.read(&mut [0; 100])).await.unwrap_err();
+    assert_eq!(in_time(theirs.closed()).await, CloseReason::Reset);
+    let error = in_time(theirs.read(&mut [0; 100])).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-    let error = patiently(theirs.write(b"?")).await.unwrap_err();
+    let error = in_time(theirs.write(b"?")).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-    let error = patiently(ours.write(b"?")).await.unwrap_err();
+    let error = in_time(ours.write(b"?")).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
     assert_eq!(client.connection_count(), 0);
 }
 
 #[tokio::test]
-async fn a_waiting_reader_and_a_waiting_writer_learn_of_the_end() {
+async fn a_waiting_reader_and_a_waiting_writer_are_woken_at_the_end() {
     let Pair { ours, theirs, .. } = Pair::new().await;
     let (mut read, mut write) = ours.into_split();
     let reader = tokio::spawn(async move { read.read(&mut [0; 10]).await });
@@ -234,24 +261,24 @@ async fn a_waiting_reader_and_a_waiting_writer_learn_of_the_end() {
     // Both wait by then, or come too late to wait; either way they learn of it.
     tokio::time::sleep(Duration::from_millis(50)).await;
     theirs.abort();
-    let error = patiently(reader).await.unwrap().unwrap_err();
+    let error = in_time(reader).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-    let error = patiently(writer).await.unwrap();
+    let error = in_time(writer).await.unwrap();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 }
 
 #[tokio::test]
-async fn what_was_written_before_the_drop_arrives() {
+async fn data_written_before_the_drop_arrives() {
     let Pair { client, mut ours, mut theirs, .. } = Pair::new().await;
     let sent = random_bytes(700_000);
     ours.write_all(&sent).await.unwrap();
     drop(ours);
     let finish = tokio::spawn(async move { client.shutdown().await });
     let mut received = Vec::new();
-    patiently(theirs.read_to_end(&mut received)).await.unwrap();
+    in_time(theirs.read_to_end(&mut received)).await.unwrap();
     assert!(received == sent);
     drop(theirs);
-    patiently(finish).await.unwrap();
+    in_time(finish).await.unwrap();
 }
 
 #[tokio::test]
@@ -266,7 +293,7 @@ async fn data_for_a_dropped_stream_is_refused() {
             tokio::task::yield_now().await;
         }
     };
-    let error = patiently(writing).await;
+    let error = in_time(writing).await;
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 }
 
@@ -275,18 +302,18 @@ async fn dropping_the_writing_half_ends_writing_only() {
     let Pair { ours, mut theirs, .. } = Pair::new().await;
     let (mut read, write) = ours.into_split();
     drop(write);
-    assert_eq!(patiently(theirs.read(&mut [0; 1])).await.unwrap(), 0);
+    assert_eq!(in_time(theirs.read(&mut [0; 1])).await.unwrap(), 0);
     theirs.write_all(b"still").await.unwrap();
     drop(theirs);
     let mut heard = String::new();
-    patiently(read.read_to_string(&mut heard)).await.unwrap();
+    in_time(read.read_to_string(&mut heard)).await.unwrap();
     assert_eq!(heard, "still");
 }
 
 #[tokio::test]
 async fn a_port_on_which_nobody_listens_refuses() {
     let (client, server_stack) = stacks(&StackConfig::default());
-    let error = patiently(client.connect(server())).await.expect_err("a closed port");
+    let error = in_time(client.connect(server())).await.expect_err("a closed port");
     assert!(matches!(error, ConnectError::RefusedByPeer { .. }), "{error}");
     assert!(error.to_string().starts_with("10.0.0.2:80 refused the connection"), "{error}");
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::ConnectionRefused);
@@ -295,12 +322,12 @@ async fn a_port_on_which_nobody_listens_refuses() {
 }
 
 #[tokio::test]
-async fn nobody_answers() {
+async fn no_peer_responds() {
     let (client, _server) = stacks(&StackConfig::default());
     let config = ConnectionConfig::default().max_syn_retransmits(0);
     let nobody: SocketAddr = "10.0.0.9:80".parse().unwrap();
     let attempt = client.connect_with(None, nobody, Arc::new(config));
-    let error = patiently(attempt).await.expect_err("no peer");
+    let error = in_time(attempt).await.expect_err("no peer");
     assert!(matches!(error, ConnectError::NoAnswer { remote, .. } if remote == nobody), "{error}");
     // After RTO.Initial, or later on a busy machine.
     let text = error.to_string();
@@ -310,7 +337,7 @@ async fn nobody_answers() {
 }
 
 #[tokio::test]
-async fn giving_up_an_attempt_forgets_it() {
+async fn a_cancelled_attempt_leaves_no_state() {
     let (client, _server) = stacks(&StackConfig::default());
     let attempt = client.connect("10.0.0.9:80".parse().unwrap());
     assert!(tokio::time::timeout(Duration::from_millis(20), attempt).await.is_err());
@@ -353,48 +380,48 @@ async fn ipv6_and_a_small_mtu_work_without_a_configuration() {
     let (client, server) = (stack(here, "fd00::1"), stack(there, "fd00::2"));
     let listener = server.listen(443).unwrap();
     let connecting = client.connect("[fd00::2]:443".parse().unwrap());
-    let (ours, accepted) = patiently(async { tokio::join!(connecting, listener.accept()) }).await;
+    let (ours, accepted) = in_time(async { tokio::join!(connecting, listener.accept()) }).await;
     let (mut ours, (mut theirs, _)) = (ours.unwrap(), accepted.unwrap());
     ours.write_all(&random_bytes(100_000)).await.unwrap();
     drop(ours);
     let mut received = Vec::new();
-    patiently(theirs.read_to_end(&mut received)).await.unwrap();
+    in_time(theirs.read_to_end(&mut received)).await.unwrap();
     assert!(received == random_bytes(100_000));
     assert_eq!(client.statistics().packets_unsent, 0, "a segment was too long for the device");
 }
 
 #[tokio::test]
-async fn connections_that_nobody_accepts_are_limited() {
+async fn unaccepted_connections_are_limited() {
     let (client, server_stack) = stacks(&StackConfig::default());
     let listener = server_stack.listen_with(80, Arc::default(), 3).unwrap();
     let mut streams = Vec::new();
     for _ in 0..3 {
-        streams.push(patiently(client.connect(server())).await.unwrap());
+        streams.push(in_time(client.connect(server())).await.unwrap());
     }
     // Established for the protocol, then aborted.
-    let refused = patiently(client.connect(server())).await.unwrap();
-    assert_eq!(patiently(refused.closed()).await, CloseReason::Reset);
+    let refused = in_time(client.connect(server())).await.unwrap();
+    assert_eq!(in_time(refused.closed()).await, CloseReason::Reset);
     assert_eq!(server_stack.statistics().not_accepted, 1);
     assert_eq!(server_stack.connection_count(), 3);
     for stream in &streams {
-        let (_, peer) = patiently(listener.accept()).await.unwrap();
+        let (_, peer) = in_time(listener.accept()).await.unwrap();
         assert_eq!(peer, stream.local_addr());
     }
-    let _room_again = patiently(client.connect(server())).await.unwrap();
+    let _room_again = in_time(client.connect(server())).await.unwrap();
     assert_eq!(server_stack.statistics().not_accepted, 1);
 }
 
 #[tokio::test]
-async fn who_listens_no_more_resets_those_it_has_not_accepted() {
+async fn a_closed_listener_resets_unaccepted_connections() {
     let Pair { client, server: _server, listener, mut ours, mut theirs } = Pair::new().await;
-    let waiting = patiently(client.connect(server())).await.unwrap();
+    let waiting = in_time(client.connect(server())).await.unwrap();
     drop(listener);
-    assert_eq!(patiently(waiting.closed()).await, CloseReason::Reset);
-    let error = patiently(client.connect(server())).await.expect_err("a closed port");
+    assert_eq!(in_time(waiting.closed()).await, CloseReason::Reset);
+    let error = in_time(client.connect(server())).await.expect_err("a closed port");
     assert!(matches!(error, ConnectError::RefusedByPeer { .. }));
     // Those it has accepted live on.
     ours.write_all(b"x").await.unwrap();
-    assert_eq!(patiently(theirs.read(&mut [0; 9])).await.unwrap(), 1);
+    assert_eq!(in_time(theirs.read(&mut [0; 9])).await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -404,7 +431,7 @@ async fn a_stack_lives_as_long_as_its_last_handle_listener_or_connection() {
     let (second, other) = connect(&client, &listener).await;
     drop((second, other, listener));
     ours.write_all(b"x").await.unwrap();
-    assert_eq!(patiently(theirs.read(&mut [0; 9])).await.unwrap(), 1);
+    assert_eq!(in_time(theirs.read(&mut [0; 9])).await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -415,15 +442,15 @@ async fn a_shut_down_stack_accepts_and_begins_nothing_more() {
         let stack = stack.clone();
         async move { stack.shutdown().await }
     });
-    let error = patiently(accepting).await.unwrap().unwrap_err();
+    let error = in_time(accepting).await.unwrap().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotConnected);
     assert!(matches!(stack.listen(81), Err(ListenError::StackClosed)));
     let attempt = stack.connect("10.0.0.1:80".parse().unwrap());
     assert!(matches!(attempt.await, Err(ConnectError::StackClosed)));
     assert!(!ending.is_finished());
     drop((ours, theirs));
-    patiently(ending).await.unwrap();
-    patiently(client.shutdown()).await;
+    in_time(ending).await.unwrap();
+    in_time(client.shutdown()).await;
 }
 
 #[tokio::test]
@@ -437,12 +464,12 @@ async fn a_stack_gives_up_a_connection_and_a_shutdown_after_their_time_limits() 
     let short = std::time::Duration::from_millis(10);
     let client = client.with_time_limits(limits.connect(Some(short)).shutdown(Some(short)));
     // No host has this address.
-    let error = patiently(client.connect("10.0.0.9:80".parse().unwrap())).await.unwrap_err();
+    let error = in_time(client.connect("10.0.0.9:80".parse().unwrap())).await.unwrap_err();
     assert!(matches!(error, ConnectError::NoAnswer { waited, .. } if waited >= short), "{error}");
     // Both handles of the connection are there, so that it does not end by itself.
-    patiently(client.shutdown()).await;
+    in_time(client.shutdown()).await;
     assert_eq!(client.connection_count(), 0);
-    assert_eq!(patiently(theirs.closed()).await, CloseReason::Reset);
+    assert_eq!(in_time(theirs.closed()).await, CloseReason::Reset);
     drop((ours, stack));
 }
 
@@ -478,13 +505,13 @@ async fn two_hundred_connections_between_two_stacks() {
             assert_eq!(stream.closed().await, CloseReason::Finished);
         });
     }
-    patiently(clients.join_all()).await;
-    patiently(acceptor).await.unwrap();
-    patiently(client.shutdown()).await;
-    patiently(server_stack.shutdown()).await;
+    in_time(clients.join_all()).await;
+    in_time(acceptor).await.unwrap();
+    in_time(client.shutdown()).await;
+    in_time(server_stack.shutdown()).await;
 }
 
-/// Small messages by the thousand leave with the driver, not with each call.
+/// Thousands of small messages are sent by the driver, not one per call.
 #[tokio::test]
 async fn many_small_writes_arrive() {
     let prompt = ConnectionConfig::default().nagle(false);
@@ -495,9 +522,9 @@ async fn many_small_writes_arrive() {
         }
     });
     for number in 0..10_000 {
-        assert_eq!(patiently(theirs.read_u32()).await.unwrap(), number);
+        assert_eq!(in_time(theirs.read_u32()).await.unwrap(), number);
     }
-    patiently(writer).await.unwrap();
+    in_time(writer).await.unwrap();
 }
 
 /// On a runtime of one thread.
@@ -511,7 +538,7 @@ async fn a_reader_that_always_finds_something_lets_others_have_their_turn() {
             tokio::task::yield_now().await;
         }
     };
-    patiently(arrived).await;
+    in_time(arrived).await;
     let other = tokio::spawn(async {});
     let mut read = 0;
     while !other.is_finished() {
@@ -520,7 +547,7 @@ async fn a_reader_that_always_finds_something_lets_others_have_their_turn() {
     }
 }
 
-/// A device that drops what its filter does not want.
+/// A device that drops packets by a filter.
 struct Lossy {
     device: MemoryDevice,
     drops: Box<dyn Fn(u64) -> bool + Send + Sync>,
@@ -542,9 +569,9 @@ impl PacketDevice for Lossy {
     }
 }
 
-/// The timer: nothing else brings a lost last segment back.
+/// Only a timer repairs the loss of the last segment.
 #[tokio::test]
-async fn what_is_lost_on_the_way_is_sent_again() {
+async fn lost_segments_are_retransmitted() {
     let (here, there) = MemoryDevice::pair(1500);
     // The SYN, the ACK, then data.
     let drops = Box::new(|number| number == 2);
@@ -556,8 +583,8 @@ async fn what_is_lost_on_the_way_is_sent_again() {
     let (mut ours, mut theirs) = connect(&client, &listener).await;
     ours.write_all(b"lost once").await.unwrap();
     let mut bytes = [0; 100];
-    assert_eq!(patiently(theirs.read(&mut bytes)).await.unwrap(), 9);
-    assert_eq!(ours.statistics().recovery.timeouts, 1);
+    assert_eq!(in_time(theirs.read(&mut bytes)).await.unwrap(), 9);
+    assert_eq!(ours.statistics().recovery.retransmitted.total(), 1);
 }
 
 #[tokio::test]
@@ -573,7 +600,7 @@ async fn garbage_is_counted_and_harmless() {
             tokio::task::yield_now().await;
         }
     };
-    patiently(counted).await;
+    in_time(counted).await;
 }
 
 /// The end of the runtime is reported as an end, not as silence.

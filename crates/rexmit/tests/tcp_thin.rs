@@ -6,7 +6,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::patiently;
+use common::in_time;
 use common::site::{Site, impatient, in_thread};
 use rexmit::RecoveryConfig;
 use rexmit::tcp::{CloseReason, ConnectionConfig, TcpStream};
@@ -14,7 +14,7 @@ use rexmit_core::Seed;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 
-/// Some three packets in flight.
+/// A link with about three packets in flight.
 const LINK: &str = "delay 20ms loss 5%";
 const INTERVAL: Duration = Duration::from_millis(14);
 const MESSAGES: usize = 300;
@@ -24,7 +24,7 @@ fn config(profile: &str) -> Arc<ConnectionConfig> {
     Arc::new(ConnectionConfig::default().recovery(recovery))
 }
 
-/// A connection, and what the kernel reads of it until its end.
+/// A connection, and the data that the kernel reads until its end.
 async fn connect(site: &Site, profile: &str) -> (TcpStream, JoinHandle<Vec<u8>>) {
     let (listener, address) = site.kernel_listener(site.theirs[0]);
     let reading = in_thread(move || {
@@ -32,7 +32,7 @@ async fn connect(site: &Site, profile: &str) -> (TcpStream, JoinHandle<Vec<u8>>)
         impatient(listener.accept().unwrap().0).read_to_end(&mut read).unwrap();
         read
     });
-    let stream = patiently(site.stack.connect_with(None, address, config(profile))).await.unwrap();
+    let stream = in_time(site.stack.connect_with(None, address, config(profile))).await.unwrap();
     (stream, reading)
 }
 
@@ -60,7 +60,7 @@ async fn send_every(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bundled_data_arrive_whole_and_wireshark_finds_no_fault_in_them() {
+async fn bundled_data_arrive_completely_and_wireshark_reports_no_error() {
     let directory = common::tshark::Directory::new();
     let path = directory.path("capture.pcapng");
     let file = std::fs::File::create(&path).unwrap();
@@ -68,8 +68,8 @@ async fn bundled_data_arrive_whole_and_wireshark_finds_no_fault_in_them() {
     let (mut stream, reading) = connect(&site, "tcp-thin-rdb").await;
     let sent = send(&mut stream, MESSAGES, 1).await;
     stream.shutdown().await.unwrap();
-    assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
-    assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
+    assert!(in_time(reading).await.unwrap() == sent, "something else arrived");
+    assert_eq!(in_time(stream.closed()).await, CloseReason::Finished);
     let statistics = stream.statistics();
     let reported = statistics.recovery;
     println!("{reported:?}, {:?}", statistics.traffic);
@@ -98,13 +98,13 @@ async fn bundled_data_arrive_whole_and_wireshark_finds_no_fault_in_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_kernel_gets_what_is_repaired_at_the_first_indication_whole() {
+async fn the_kernel_receives_data_repaired_at_the_first_indication_completely() {
     let Some(site) = Site::over(LINK, ConnectionConfig::default()) else { return };
     let (mut stream, reading) = connect(&site, "tcp-thin").await;
     let sent = send(&mut stream, MESSAGES, 1).await;
     stream.shutdown().await.unwrap();
-    assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
-    assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
+    assert!(in_time(reading).await.unwrap() == sent, "something else arrived");
+    assert_eq!(in_time(stream.closed()).await, CloseReason::Finished);
     let reported = stream.statistics().recovery;
     println!("{reported:?}");
     assert_eq!(reported.retransmitted.redundant, 0, "nothing is copied");
@@ -117,13 +117,13 @@ async fn the_kernel_gets_what_is_repaired_at_the_first_indication_whole() {
 
 /// Copies in segments of their own: each message is answered before the next, or repeated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_kernel_reports_of_copies_is_known_to_be_theirs() {
+async fn dsacks_of_the_kernel_for_copies_are_attributed_to_copies() {
     let Some(site) = Site::over(LINK, ConnectionConfig::default()) else { return };
     let (mut stream, reading) = connect(&site, "tcp-interactive-redundant").await;
     let sent = send_every(Duration::from_millis(120), &mut stream, 80, 1).await;
     stream.shutdown().await.unwrap();
-    assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
-    assert_eq!(patiently(stream.closed()).await, CloseReason::Finished);
+    assert!(in_time(reading).await.unwrap() == sent, "something else arrived");
+    assert_eq!(in_time(stream.closed()).await, CloseReason::Finished);
     let reported = stream.statistics().recovery;
     println!("{reported:?}, {:?}", stream.statistics().srtt);
     assert!(reported.retransmitted.probe > 0 && reported.delayed_copies > 0, "{reported:?}");
@@ -149,5 +149,5 @@ async fn the_mechanisms_can_be_changed_while_a_connection_is_up() {
     sent.extend(send(&mut stream, 30, 3).await);
     assert_eq!(copies(&stream), with_copies);
     stream.shutdown().await.unwrap();
-    assert!(patiently(reading).await.unwrap() == sent, "something else arrived");
+    assert!(in_time(reading).await.unwrap() == sent, "something else arrived");
 }

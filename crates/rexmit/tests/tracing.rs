@@ -5,7 +5,7 @@ mod common;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use common::{Pair, patiently};
+use common::{Pair, in_time};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -50,10 +50,10 @@ async fn an_association_is_reported_when_it_begins_and_ends_and_not_per_packet()
     let pair = Pair::connect().await;
     for _ in 0..100 {
         pair.ours.stream(0).send("message").await.unwrap();
-        patiently(pair.theirs.recv()).await.unwrap();
+        in_time(pair.theirs.recv()).await.unwrap();
     }
-    patiently(pair.ours.shutdown()).await;
-    patiently(pair.theirs.closed()).await;
+    in_time(pair.ours.shutdown()).await;
+    in_time(pair.theirs.closed()).await;
     let lines = lines.0.lock().unwrap();
     let info: Vec<_> = lines.iter().filter(|line| line.starts_with("INFO")).collect();
     assert_eq!(info.len(), 4, "{lines:?}");
@@ -72,12 +72,12 @@ async fn loss_recovery_is_reported_at_level_debug() {
         rexmit::emulator::EmulatorConfig::new("127.0.0.1:0".parse().unwrap(), server.local_addr());
     let link = rexmit::emulator::Emulator::start(&link).unwrap();
     let connecting = client.connect(link.local_addr(), server.port());
-    let (ours, _theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, _theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
     let ours = ours.unwrap();
     link.stop().unwrap();
     ours.stream(0).send("lost").await.unwrap();
     let is_told = || lines.0.lock().unwrap().iter().any(|line| line.starts_with("DEBUG"));
-    patiently(async {
+    in_time(async {
         while !is_told() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }

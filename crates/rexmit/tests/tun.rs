@@ -5,8 +5,8 @@ mod common;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
+use common::in_time;
 use common::netns::{self, KERNEL_V4, KERNEL_V6, OURS_V4, OURS_V6};
-use common::patiently;
 use rexmit::tun::ip::{HeaderConfig, PacketFilter, Route};
 use rexmit::tun::{AsyncTun, Batch, NetNamespace, Tun, TunConfig, TunError};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
@@ -65,7 +65,7 @@ fn the_kernel_and_we_exchange_packets_of_both_families() {
             }
             let mut next = 0;
             while next < 40 {
-                patiently(tun.receive(&mut batch)).await.unwrap();
+                in_time(tun.receive(&mut batch)).await.unwrap();
                 for packet in batch.iter() {
                     // The kernel also speaks ICMPv6 of its own accord.
                     let Some((route, datagram)) = filter.accept(packet) else { continue };
@@ -88,7 +88,7 @@ fn the_kernel_and_we_exchange_packets_of_both_families() {
 }
 
 #[test]
-fn without_ipv6_addresses_nothing_comes_unasked() {
+fn without_ipv6_addresses_no_unsolicited_packets_arrive() {
     let Some(kernel) = netns::namespace() else { return };
     let config = TunConfig::default().ipv4(Some((KERNEL_V4, 24)));
     let Some(tun) = netns::if_permitted(Tun::open_in(&kernel, &config)) else { return };
@@ -100,7 +100,7 @@ fn without_ipv6_addresses_nothing_comes_unasked() {
 }
 
 #[test]
-fn a_device_is_as_configured_and_gone_when_dropped() {
+fn a_device_has_its_configuration_and_is_removed_when_dropped() {
     let Some(kernel) = netns::namespace() else { return };
     let config = TunConfig::default()
         .name(Some("wire".into()))
@@ -149,7 +149,7 @@ fn addresses_can_be_bound_as_soon_as_the_device_is_open() {
 }
 
 #[test]
-fn what_no_device_can_be_is_told() {
+fn an_impossible_device_is_refused() {
     let impossible = [
         TunConfig::default().mtu(67),
         TunConfig::default().mtu(1279).ipv6(vec![(KERNEL_V6, 64)]),
@@ -157,7 +157,7 @@ fn what_no_device_can_be_is_told() {
     ];
     for config in impossible {
         let error = Tun::open(&config).expect_err("refused");
-        assert!(matches!(error, TunError::Impossible(_)), "{error}");
+        assert!(matches!(error, TunError::InvalidConfig(_)), "{error}");
     }
     assert!(matches!(NetNamespace::named("../../etc/passwd"), Err(TunError::NoNamespace { .. })));
 }
@@ -192,7 +192,7 @@ fn a_missing_capability_is_named_with_the_command_that_grants_it() {
     .unwrap();
     for error in errors {
         if matches!(error, TunError::NoDriver | TunError::NodePermission) {
-            println!("not run: {error}");
+            rexmit_testkit::not_run(error);
             continue;
         }
         assert!(error.is_not_permitted());

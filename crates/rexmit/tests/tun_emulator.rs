@@ -18,8 +18,8 @@ use rexmit_netsim::network::SharedBuffer;
 
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 1);
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 2);
-/// Long enough for any machine; reached only by a failing test.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit that only a failing test reaches.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Two namespaces, each with a device that is to be linked with the other.
 struct Ends {
@@ -45,7 +45,7 @@ fn both_ways(path: &PathConfig) -> LinkConfig {
 
 fn udp(namespace: &NetNamespace, address: Ipv4Addr) -> UdpSocket {
     let socket = namespace.run(|| UdpSocket::bind((address, 0))).unwrap().unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIME_LIMIT)).unwrap();
     socket
 }
 
@@ -66,7 +66,7 @@ fn tcp_of_the_kernel_gets_20_megabytes_through_loss_reordering_and_duplication()
             let mut received = Vec::new();
             let (mut stream, from) = listener.accept().unwrap();
             assert_eq!(from.ip(), NEAR);
-            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
             stream.read_to_end(&mut received).unwrap();
             received
         });
@@ -87,7 +87,7 @@ fn tcp_of_the_kernel_gets_20_megabytes_through_loss_reordering_and_duplication()
 }
 
 #[test]
-fn a_ping_by_udp_is_counted_once_each_way_and_takes_both_delays() {
+fn a_udp_ping_is_counted_once_per_direction_and_takes_both_delays() {
     let Some(Ends { near, far, devices }) = ends() else { return };
     let link = LinkConfig::default()
         .forward("delay 20ms".parse().unwrap())
@@ -172,7 +172,7 @@ fn a_capture_has_the_packets_as_they_were() {
 }
 
 #[test]
-fn devices_are_gone_with_their_emulator() {
+fn devices_are_removed_with_their_emulator() {
     let Some(Ends { near, far, devices }) = ends() else { return };
     let names = [devices.0.name().to_owned(), devices.1.name().to_owned()];
     let exists = |namespace: &NetNamespace, name: &str| {

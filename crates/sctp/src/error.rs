@@ -14,7 +14,7 @@ pub enum SendError {
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
     InvalidStream {
-        /// How many outgoing streams there are.
+        /// The number of outgoing streams.
         streams: u16,
     },
     /// The message is empty (RFC 9260 §6.2 allows no empty DATA chunk).
@@ -99,13 +99,13 @@ pub enum AddressError {
     /// The limit is reached.
     #[error("an association has at most {limit} addresses")]
     TooManyAddresses {
-        /// How many there may be.
+        /// The largest number allowed.
         limit: usize,
     },
     /// Too many changes wait for a response of the peer.
     #[error("at most {limit} changes can wait for the answer to the one before")]
     TooManyChanges {
-        /// How many can.
+        /// The limit.
         limit: usize,
     },
 }
@@ -129,7 +129,7 @@ pub enum KeyError {
     /// The limit is reached.
     #[error("an association has at most {limit} keys")]
     TooMany {
-        /// How many there may be.
+        /// The largest number allowed.
         limit: usize,
     },
 }
@@ -144,13 +144,13 @@ pub enum ThinError {
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
     InvalidStream {
-        /// How many outgoing streams there are.
+        /// The number of outgoing streams.
         streams: u16,
     },
     /// Too many streams of the association were singled out in its life.
     #[error("at most {limit} streams of an association can be singled out")]
     TooManyStreams {
-        /// How many can.
+        /// The limit.
         limit: usize,
     },
     /// A value is out of its range.
@@ -168,7 +168,7 @@ pub enum PriorityError {
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
     InvalidStream {
-        /// How many outgoing streams there are.
+        /// The number of outgoing streams.
         streams: u16,
     },
 }
@@ -192,7 +192,7 @@ pub enum ResetError {
     /// The streams do not fit one request. An empty list resets all.
     #[error("at most {limit} streams can be named in one packet; name none to reset all")]
     TooManyStreams {
-        /// How many can be named.
+        /// The limit.
         limit: usize,
     },
     /// An earlier request was not answered yet.

@@ -120,7 +120,7 @@ pub enum Event {
     PeerError(u16),
     /// Events were dropped because the application did not read them. Reported by a driver that stores a
     /// limited number of events, never by an endpoint.
-    Missed(Missed),
+    EventsDropped(DroppedEvents),
     /// The association has ended; this is its last event. Messages that had arrived can still be received.
     /// The id becomes invalid when the last one is received or, if there is none, with the next call of
     /// `poll_event`.
@@ -130,7 +130,7 @@ pub enum Event {
 /// The number of events that a driver dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Missed {
+pub struct DroppedEvents {
     /// Events dropped, including those of failed messages.
     pub events: u64,
     /// Dropped reports of failed messages.

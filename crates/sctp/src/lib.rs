@@ -36,20 +36,24 @@ mod id;
 mod message;
 mod statistics;
 mod streams;
+// For tests, benchmarks and the lab of this project: no part of the API, and so under no version.
+#[doc(hidden)]
 pub mod wire;
 
 pub use association::{MAX_SHARED_KEYS, SharedKey};
 pub use config::{
-    AckCopies, AckCopyConfig, AssociationConfig, AuthenticationConfig, ConfigError, EndpointConfig,
-    MAX_ADDRESSES, MAX_AUTHENTICATED_CHUNKS, MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES,
-    MIN_RECEIVE_BUFFER_BYTES, MultihomingConfig, OversizedMessages, PathMtuConfig, SackConfig,
+    AckCopies, AckCopyConfig, AssociationConfig, AuthenticationConfig, BufferConfig, ConfigError,
+    EndpointConfig, ExtensionConfig, FailureConfig, HandshakeConfig, MAX_ADDRESSES,
+    MAX_AUTHENTICATED_CHUNKS, MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES,
+    MIN_RECEIVE_BUFFER_BYTES, MessageConfig, MultihomingConfig, OversizedMessages, PathMtuConfig,
+    SackConfig, StreamConfig,
 };
 pub use endpoint::{AssociationId, Endpoint};
 pub use error::{
     AddressError, ConnectError, KeyError, PrimaryError, PriorityError, ResetError, SendError,
     ThinError,
 };
-pub use event::{AddressChange, CloseReason, Event, FailReason, Missed};
+pub use event::{AddressChange, CloseReason, DroppedEvents, Event, FailReason};
 pub use message::{InboundMessage, MessageId, OutboundMessage, Reliability};
 pub use rexmit_core::{Instant, Machine, Route, Seed, trace};
 pub use rexmit_recovery::PathState;

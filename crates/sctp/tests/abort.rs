@@ -28,7 +28,7 @@ fn abort_of_the_application_drops_everything() {
     assert_eq!(s.try_send(message), Err(SendError::UnknownAssociation));
 }
 
-/// The limit of an abort's words (400 bytes).
+/// The limit of an abort reason (400 bytes).
 #[test]
 fn words_of_an_abort_are_limited() {
     let mut s = Script::established_server();
@@ -82,7 +82,7 @@ fn messages_of_before_an_abort_can_be_read() {
     assert_eq!(s.endpoint.association_count(), 0);
 }
 
-/// RFC 9260 §3.3.7, §6.10: what stands behind an ABORT is not looked at.
+/// RFC 9260 §3.3.7, §6.10: chunks after an ABORT are not processed.
 #[test]
 fn chunks_behind_an_abort_are_not_looked_at() {
     let mut s = Script::established_server();
@@ -123,7 +123,7 @@ fn abort_ends_a_shutdown() {
     }
 }
 
-/// RFC 9260 §5.3.1, §8.4: after an abort the peer is a stranger, and may begin anew.
+/// RFC 9260 §5.3.1, §8.4: after an abort the peer is unknown, and may set up a new association.
 #[test]
 fn association_can_be_set_up_again_after_an_abort() {
     let mut s = Script::established_server();

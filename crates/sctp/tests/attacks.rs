@@ -1,4 +1,4 @@
-//! What others may try: each attack has a script, which the attack won once (docs/security.md).
+//! Attacks on an open network: one script for each attack that succeeded in an earlier version (docs/security.md).
 
 mod kit;
 
@@ -7,7 +7,7 @@ use rexmit_core::Machine;
 use rexmit_sctp::Event;
 use rexmit_sctp::wire::Init;
 
-/// A second peer that speaks with the endpoint of the script.
+/// Adds a second peer of the endpoint.
 fn with_peer<T>(s: &mut Script, peer: &mut Peer, act: impl FnOnce(&mut Script) -> T) -> T {
     std::mem::swap(&mut s.peer, peer);
     let result = act(s);
@@ -21,7 +21,7 @@ fn peer_at(s: &Script, at: std::net::SocketAddr, tag: u32) -> Peer {
     Peer { route, tag, endpoint_tag: 0, ..s.peer }
 }
 
-/// The peer of `s` sets up an association; nothing else leaves.
+/// The peer of `s` sets up an association; no other packet is sent.
 #[track_caller]
 fn establish(s: &mut Script) {
     let cookie = s.peer_begins();
@@ -41,7 +41,7 @@ fn expect_alive(s: &mut Script) {
     assert_eq!(sent.chunks(), [HeartbeatAck(b"alive?")]);
 }
 
-/// Two clients behind one address, both with the SCTP port that README names: each has its own
+/// Two clients behind one address, both with the default SCTP port: each has its own
 /// association, and data for the first goes to the first.
 #[test]
 fn second_client_behind_one_address_does_not_take_over_the_first() {
@@ -84,7 +84,7 @@ fn clients_behind_one_address_are_not_mixed_up() {
     }
 }
 
-/// A restart needs the same UDP port (RFC 9260 §5.2): from another it stands beside the first.
+/// A restart needs the same UDP port (RFC 9260 §5.2): from another port it creates a second association.
 #[test]
 fn restart_from_another_udp_port_does_not_get_the_association() {
     let mut s = Script::established_server();
@@ -191,7 +191,7 @@ fn camping_on_an_address_does_not_lock_its_owner_out() {
     }
 }
 
-/// The same keeps the endpoint from connecting to the victim no more than the victim from connecting.
+/// Nor does the same attack keep the endpoint from connecting to the victim.
 #[test]
 fn camping_on_an_address_does_not_stop_a_connect() {
     let mut s = Script::server();
@@ -215,7 +215,7 @@ fn camping_on_an_address_does_not_stop_a_connect() {
 /// and no data.
 #[test]
 fn data_do_not_go_to_a_port_that_somebody_else_named() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     s.peer.route.remote = address(2, 53);
     s.peer_sends([CookieAck]);
     s.peer.route.remote = address(2, 9899);
@@ -235,7 +235,7 @@ fn data_do_not_go_to_a_port_that_somebody_else_named() {
 /// Packets from many ports of one address cause one HEARTBEAT within an RTO, not one each.
 #[test]
 fn packets_from_many_ports_cause_few_heartbeats() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     let mut probes = 0;
     for n in 0..1_000 {
         s.peer.route.remote = address(2, 10_000 + n);

@@ -44,12 +44,12 @@ fn reserved_chunk_types_end_the_packet() {
     }
 }
 
-/// RFC 3758 §3.3, RFC 6525 §5.1.1: chunks of extensions that were not agreed upon are unknown.
+/// RFC 3758 §3.3, RFC 6525 §5.1.1: chunks of extensions that were not negotiated are unknown.
 #[test]
 fn chunks_of_extensions_that_are_off_are_unknown() {
     let mut s = Script::established_server_with(|_, association| {
-        association.partial_reliability = false;
-        association.stream_reset = false;
+        association.extensions.partial_reliability = false;
+        association.extensions.stream_reset = false;
     });
     s.peer_writes(|p| p.forward_tsn(tsn(3), []));
     expect_packet!(s, [Error { causes }] if {
@@ -65,7 +65,7 @@ fn chunks_of_extensions_that_are_off_are_unknown() {
     s.expect_silence();
 }
 
-/// The limits of errors that wait (4) and of what is quoted (1024 bytes).
+/// The limits of pending errors (4) and of the bytes that they quote (1024).
 #[test]
 fn reports_of_unknown_chunks_are_limited() {
     let mut s = Script::established_server();
@@ -149,7 +149,7 @@ fn reserved_flags_are_ignored() {
     assert_eq!(s.endpoint.association_count(), 0);
 }
 
-/// RFC 9260 §3.2: a chunk too short for what it is, or too long, is dropped alone.
+/// RFC 9260 §3.2: a chunk that is too short or too long for its type is dropped, but not the chunks after it.
 #[test]
 fn chunk_of_a_wrong_length_is_dropped_alone() {
     for (kind, value) in [
@@ -176,7 +176,7 @@ fn chunk_of_a_wrong_length_is_dropped_alone() {
     }
 }
 
-/// RFC 9260 §6.10: INIT ACK stands alone; what is bundled with it is not looked at.
+/// RFC 9260 §6.10: INIT ACK is alone in its packet; chunks bundled with it are not processed.
 #[test]
 fn chunks_behind_init_ack_are_not_looked_at() {
     let mut s = Script::client();

@@ -19,15 +19,15 @@ fn outbound_streams_of_init_ack_do_not_exceed_what_the_init_takes() {
     }
 }
 
-/// An endpoint that connects with a configuration that is not the endpoint's.
+/// Connects with a configuration other than the endpoint's.
 fn connecting_with_another_configuration() -> (Script, Vec<u8>) {
     let mut s = Script::server();
     let mut config = AssociationConfig::default();
-    config.outbound_streams = 3;
-    config.max_inbound_streams = 5;
-    config.receive_buffer_bytes = 77_000;
-    config.max_message_bytes = 10_000;
-    config.partial_reliability = false;
+    config.streams.outbound = 3;
+    config.streams.max_inbound = 5;
+    config.buffers.receive_bytes = 77_000;
+    config.messages.max_bytes = 10_000;
+    config.extensions.partial_reliability = false;
     s.endpoint
         .connect_with(rexmit_core::Instant::ZERO, s.peer.route, PEER_PORT, Arc::new(config))
         .expect("a new association");
@@ -35,7 +35,7 @@ fn connecting_with_another_configuration() -> (Script, Vec<u8>) {
     (s, init)
 }
 
-/// What INIT and INIT ACK say alike, to a peer that offers no authentication.
+/// The parameters that INIT and INIT ACK have in common for a peer that offers no authentication.
 fn said(init: &Init<'_>) -> (u32, u32, u16, u32, Vec<u16>) {
     const OTHERS: [u16; 5] = [
         param_kind::STATE_COOKIE,
@@ -144,14 +144,15 @@ fn init_without_a_tag_is_not_aborted_for_a_parameter() {
 #[test]
 fn forward_tsn_supported_is_reported_without_partial_reliability() {
     const REPORT: [u8; 4] = [0xC0, 0, 0, 4];
-    let mut s = Script::with(|_, association| association.partial_reliability = false);
+    let mut s = Script::with(|_, association| association.extensions.partial_reliability = false);
     s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), extensions));
     expect_packet!(s, [InitAck(ack)] if {
         ack.params().flatten().any(|param| {
             param.decode() == Ok(Param::UnrecognizedParameter(&REPORT))
         })
     });
-    let mut s = Script::client_with(|_, association| association.partial_reliability = false);
+    let mut s =
+        Script::client_with(|_, association| association.extensions.partial_reliability = false);
     s.take_init();
     s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
     expect_packet!(s, [CookieEcho(_), Error { causes }] if {
@@ -169,8 +170,8 @@ fn forward_tsn_supported_is_reported_without_partial_reliability() {
 #[test]
 fn data_beyond_an_advertised_window_of_zero_are_dropped() {
     let mut s = Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = 8_192;
-        association.max_message_bytes = 4_096;
+        association.buffers.receive_bytes = 8_192;
+        association.messages.max_bytes = 4_096;
         association.sack.delay = std::time::Duration::ZERO;
     });
     let payload = [0; 1_000];
@@ -199,7 +200,7 @@ fn data_beyond_an_advertised_window_of_zero_are_dropped() {
 #[test]
 fn data_beyond_a_deferred_reset_are_queued() {
     let mut s = Script::established_server_with(|_, association| {
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
     });
     let request = || ReConfigParam::OutgoingSsnResetRequest {
         request_sequence: tsn(0),
@@ -246,8 +247,8 @@ fn data_beyond_a_deferred_reset_are_queued() {
 #[test]
 fn queue_of_a_deferred_reset_is_bounded() {
     let mut s = Script::established_server_with(|_, association| {
-        association.heartbeat_interval = None;
-        association.max_held_chunks = 50;
+        association.failure.heartbeat_interval = None;
+        association.buffers.max_held_chunks = 50;
     });
     s.peer_writes(|p| {
         p.re_config([ReConfigParam::OutgoingSsnResetRequest {

@@ -1,4 +1,4 @@
-//! State cookies: authentic, fresh, and nothing kept for them (RFC 9260 §5.1.3, §5.1.5, §5.2.6).
+//! State cookies: authenticity, lifetime, and no state for them (RFC 9260 §5.1.3, §5.1.5, §5.2.6).
 
 mod kit;
 
@@ -7,7 +7,7 @@ use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event};
 use std::time::Duration;
 
-/// The cookie had no effect, and no event followed.
+/// Asserts that the cookie had no effect and no event followed.
 #[track_caller]
 fn expect_refused(s: &mut Script) {
     s.expect_silence();
@@ -15,7 +15,7 @@ fn expect_refused(s: &mut Script) {
     assert_eq!(s.endpoint.endpoint_statistics().cookies_refused, 1);
 }
 
-/// The INIT of the script's peer with a wish for a longer cookie life.
+/// The INIT of the script's peer with a Cookie Preservative.
 fn peer_begins_with_preservative(s: &mut Script, ms: u32) -> Vec<u8> {
     s.peer_writes_under(0, |p| {
         p.init(&peer_init(PEER_TAG), |params| {
@@ -121,8 +121,8 @@ fn cookie_lives_longer_if_asked_for() {
     }
 }
 
-/// RFC 9260 §5.1.3, §5.1.5 (1): the secret changes; the one before still verifies, and a cookie
-/// of one that is gone is discarded without a word.
+/// RFC 9260 §5.1.3, §5.1.5 (1): the secret changes; the previous one still verifies, and a
+/// cookie of an older one is discarded silently.
 #[test]
 fn secrets_change_and_old_ones_are_forgotten() {
     let with_short_secrets = || {
@@ -147,7 +147,7 @@ fn secrets_change_and_old_ones_are_forgotten() {
 /// ACK may have been lost.
 #[test]
 fn old_cookie_of_the_association_itself_is_acknowledged() {
-    let mut s = Script::with(|_, association| association.heartbeat_interval = None);
+    let mut s = Script::with(|_, association| association.failure.heartbeat_interval = None);
     let cookie = s.peer_begins();
     s.peer_sends([CookieEcho(&cookie)]);
     expect_packet!(s, [CookieAck]);
@@ -203,7 +203,7 @@ fn cookie_left_over_from_a_collision_is_refused_after_the_end() {
     expect_packet!(s, [CookieAck]);
 }
 
-/// The same of a peer that has begun again in between: it had another tag then.
+/// The same for a peer that restarted in between, and then had another tag.
 #[test]
 fn cookie_left_over_from_before_a_restart_is_refused_after_the_end() {
     let mut s = Script::server();
@@ -233,7 +233,7 @@ fn cookie_left_over_from_before_a_restart_is_refused_after_the_end() {
 /// RFC 9260 §5.2.4 (3): a stale cookie with other tags is reported, and the association stays.
 #[test]
 fn stale_cookie_of_a_restart_is_reported() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     let tag = s.peer.endpoint_tag;
     s.peer.tag ^= 1;
     let cookie = s.peer_begins();
@@ -339,7 +339,7 @@ fn report_of_a_stale_cookie_is_otherwise_discarded() {
     waiting.at(1_000).take_init();
 }
 
-/// RFC 9260 §5.1 B, §12.2.4.1: INITs cost no memory, however many, and no timer.
+/// RFC 9260 §5.1 B, §12.2.4.1: INITs use neither memory nor timers, however many.
 #[test]
 fn ten_thousand_inits_leave_nothing_behind() {
     let mut s = Script::server();
@@ -357,7 +357,7 @@ fn ten_thousand_inits_leave_nothing_behind() {
     assert_eq!(s.endpoint.endpoint_statistics().inits_answered, 20_000);
 }
 
-/// The limit of answers that wait (64): a flood between two polls is answered in part.
+/// The limit of pending responses (64): of a flood between two polls only a part is answered.
 #[test]
 fn answers_that_wait_are_limited() {
     let mut s = Script::server();

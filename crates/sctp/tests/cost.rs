@@ -18,16 +18,16 @@ const MOST: f64 = 20.0;
 const EXCEPTIONS: [(&str, f64); 2] =
     [("DATA, 3000 chunks of one byte", 40.0), (FORWARD_TSN, 130.0)];
 const FORWARD_TSN: &str = "FORWARD-TSN that names 15,000 streams";
-/// As large as UDP allows, nearly.
+/// Nearly the largest UDP payload.
 const LARGE: usize = 60_000;
 const STREAMS: u16 = 15_000;
 
-/// An association with as many streams as there are.
+/// An association with the largest number of streams.
 fn established() -> Script {
     let mut s = Script::with(|_, association| {
-        association.max_inbound_streams = 65_535;
-        association.receive_buffer_bytes = 16 << 20;
-        association.max_message_bytes = 1 << 20;
+        association.streams.max_inbound = 65_535;
+        association.buffers.receive_bytes = 16 << 20;
+        association.messages.max_bytes = 1 << 20;
     });
     let init = Init { outbound_streams: 65_535, ..peer_init(PEER_TAG) };
     s.peer_writes_under(0, |p| p.init(&init, extensions));
@@ -57,7 +57,7 @@ fn cost(s: &mut Script, mut packet: impl FnMut(&mut Script, u32) -> Vec<u8>) -> 
     (times[times.len() / 2], len)
 }
 
-/// A packet of so many bytes that an honest peer sends: full-sized messages, in order.
+/// A packet of this many bytes as a correct peer sends it: full-sized messages, in order.
 fn of_size(bytes: usize) -> Duration {
     let mut s = established();
     let mut next = 0_u16;
@@ -78,8 +78,8 @@ fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
     let recovery = rexmit_sctp::recovery::RecoveryConfig::profile(profile).expect("it exists");
     let mut s = Script::client_with(|_, association| {
         association.recovery = recovery.max_burst(None);
-        association.heartbeat_interval = None;
-        association.send_buffer_bytes = 8 << 20;
+        association.failure.heartbeat_interval = None;
+        association.buffers.send_bytes = 8 << 20;
     });
     s.take_init();
     let init_ack = Init { a_rwnd: u32::MAX, ..peer_init(PEER_TAG) };
@@ -103,7 +103,7 @@ fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
 
 type Packet = Box<dyn FnMut(&mut Script, u32) -> Vec<u8>>;
 
-/// Packets without an association.
+/// Packets that belong to no association.
 fn of_strangers() -> Vec<(&'static str, Packet)> {
     let unknown = |count: usize| {
         move |s: &mut Script, _| {

@@ -18,14 +18,14 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 struct World {
     now: Instant,
     ends: [Endpoint; 2],
-    /// By arrival: to which end.
+    /// The receiving ends, by arrival time.
     packets: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     sent: u64,
     loss: f64,
     rng: Rng,
     sender: AssociationId,
     receiver: Option<AssociationId>,
-    /// When each message was sent, by its content.
+    /// The send time of each message, by its content.
     begun: Vec<Instant>,
     latencies: Vec<Duration>,
     infeasible: Vec<u32>,

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use kit::*;
 use rexmit_sctp::Event;
 
-/// The next packet goes there.
+/// Asserts that the next packet is sent over this route.
 #[track_caller]
 fn expect_way(s: &mut Script, remote: SocketAddr) {
     assert_eq!(s.next_packet().route.remote, remote);
@@ -50,7 +50,7 @@ fn peer_may_give_up_the_encapsulation() {
 /// A HEARTBEAT ACK validates a port only with the nonce that was sent there, and from there.
 #[test]
 fn changed_port_is_validated_by_its_own_nonce_alone() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     s.peer.route.remote = address(2, 40_000);
     s.peer_sends([CookieAck]);
     let (at, info) = s.take_probe();
@@ -71,7 +71,7 @@ fn changed_port_is_validated_by_its_own_nonce_alone() {
 /// the next packet comes from there.
 #[test]
 fn heartbeats_to_a_new_port_are_repeated_and_limited() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     s.peer.route.remote = address(2, 40_000);
     s.peer_sends([CookieAck]);
     assert_eq!(s.take_probe().0, address(2, 40_000));

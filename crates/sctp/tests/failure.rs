@@ -1,4 +1,4 @@
-//! Is the peer there: failure of the endpoint and of a path, and HEARTBEAT (RFC 9260 §8.1–8.3).
+//! Reachability of the peer: failure of the endpoint and of a path, and HEARTBEAT (RFC 9260 §8.1–8.3).
 
 mod kit;
 
@@ -14,7 +14,7 @@ const T3_EXPIRIES_MS: [u64; 11] =
     [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000, 243_000, 303_000, 363_000];
 
 fn without_heartbeats() -> Script {
-    Script::established_server_with(|_, association| association.heartbeat_interval = None)
+    Script::established_server_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
 /// Waits for the next HEARTBEAT; returns when it was sent and its Heartbeat Info.
@@ -144,7 +144,7 @@ fn forged_and_repeated_heartbeat_acks_do_not_count() {
     assert_eq!(s.statistics().paths[0].srtt, measured);
 }
 
-/// RFC 9260 §8.3: an answer after more than an RTO is late, but an answer.
+/// RFC 9260 §8.3: a HEARTBEAT ACK later than an RTO still counts.
 #[test]
 fn late_heartbeat_ack_counts() {
     let mut s = Script::established_server();
@@ -265,7 +265,7 @@ fn heartbeats_end_with_the_shutdown() {
 /// unreachable.
 fn killed_peer_is_reported_at(dead_after: Option<Duration>) -> u64 {
     let mut s = Script::established_server_with(|_, association| {
-        association.dead_after = dead_after;
+        association.failure.dead_after = dead_after;
     });
     for n in 0.. {
         s.lose_until(n * 50);
@@ -291,12 +291,12 @@ fn a_killed_peer_is_reported_within_the_configured_time() {
     assert!(as_the_rfc > 120_000, "{as_the_rfc} ms");
 }
 
-/// What shows that the peer is there: any packet, with or without an acknowledgement.
+/// Any packet of the peer, with or without a SACK, proves that it is alive.
 #[test]
 fn any_packet_of_the_peer_shows_that_it_is_there() {
     let mut s = Script::established_server_with(|_, association| {
-        association.heartbeat_interval = None;
-        association.dead_after = Some(Duration::from_secs(10));
+        association.failure.heartbeat_interval = None;
+        association.failure.dead_after = Some(Duration::from_secs(10));
     });
     s.send(b"lost again and again");
     for second in 1..=40 {
@@ -308,12 +308,12 @@ fn any_packet_of_the_peer_shows_that_it_is_there() {
     assert_eq!(s.endpoint.association_count(), 1);
 }
 
-/// One lost packet shows nothing, however long its RTO is; nor does silence when nothing was sent.
+/// Neither a single lost packet, however long its RTO, nor silence without data in flight ends an association.
 #[test]
 fn silence_alone_does_not_end_an_association() {
     let mut s = Script::established_server_with(|_, association| {
-        association.heartbeat_interval = None;
-        association.dead_after = Some(Duration::from_millis(500));
+        association.failure.heartbeat_interval = None;
+        association.failure.dead_after = Some(Duration::from_millis(500));
     });
     s.send(b"lost once");
     expect_packet!(s, [Data(_)]);

@@ -7,7 +7,7 @@ use kit::*;
 use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event, FailReason, OutboundMessage, SendError};
 
-/// When what T1 guards is retransmitted, with RTO.Initial 1 s and RTO.Max 60 s.
+/// The times at which T1 expires, with RTO.Initial 1 s and RTO.Max 60 s.
 const T1_EXPIRIES_MS: [u64; 8] = [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000];
 
 /// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the tag 0 in front and a
@@ -202,7 +202,7 @@ fn streams_are_the_lesser_of_what_both_want() {
     assert_eq!(refused, Err(SendError::InvalidStream { streams: 10 }));
 }
 
-/// RFC 9260 §5.1: what makes INIT ACK useless is told in an ABORT under the tag in it.
+/// RFC 9260 §5.1: an unusable INIT ACK is answered by an ABORT with its Initiate Tag that reports the reason.
 #[test]
 fn init_ack_without_a_cookie_is_answered_with_abort() {
     let mut s = Script::client();
@@ -299,7 +299,7 @@ fn init_with_impossible_values_is_answered_with_abort() {
     }
 }
 
-/// RFC 9260 §8.5.1 A, §6.10: INIT stands alone and under the tag 0, or is discarded.
+/// RFC 9260 §8.5.1 A, §6.10: an INIT that is bundled or has a tag other than 0 is discarded.
 #[test]
 fn init_beside_other_chunks_or_under_a_tag_is_discarded() {
     let mut s = Script::server();
@@ -312,7 +312,7 @@ fn init_beside_other_chunks_or_under_a_tag_is_discarded() {
     s.expect_silence();
 }
 
-/// RFC 9260 §8.4 (3): who takes no associations says so, under the Initiate Tag, T bit 0.
+/// RFC 9260 §8.4 (3): an endpoint that accepts no associations sends ABORT with the Initiate Tag and T bit 0.
 #[test]
 fn init_is_refused_where_nothing_is_accepted() {
     let mut s = Script::with(|config, _| config.accept = false);

@@ -18,9 +18,9 @@ const MAX_HELD_CHUNKS: usize = 16_384;
 /// An established endpoint that takes large messages on 2000 streams.
 fn receiver() -> Script {
     let mut s = Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = BUFFER_BYTES;
-        association.max_message_bytes = BUFFER_BYTES;
-        association.max_held_chunks = MAX_HELD_CHUNKS;
+        association.buffers.receive_bytes = BUFFER_BYTES;
+        association.messages.max_bytes = BUFFER_BYTES;
+        association.buffers.max_held_chunks = MAX_HELD_CHUNKS;
     });
     while s.endpoint.poll_event().is_some() {}
     s
@@ -63,7 +63,7 @@ impl Sender {
     }
 }
 
-/// What the endpoint sends and tells goes nowhere.
+/// Discards the packets and events of the endpoint.
 fn discard(s: &mut Script) {
     while s.poll_packet().is_some() {}
     while s.endpoint.poll_event().is_some() {}
@@ -191,7 +191,7 @@ fn a_small_message_that_the_application_keeps_holds_no_block() {
     assert!(held <= (COUNT * OVERHEAD_BYTES + RESERVED_BYTES) as i64, "{held} bytes held");
 }
 
-/// The application of one association reads nothing, that of another everything.
+/// One application reads nothing, the other one everything.
 #[test]
 fn an_association_holds_no_blocks_of_another() {
     const COUNT: usize = 1000;
@@ -223,7 +223,7 @@ fn an_association_holds_no_blocks_of_another() {
 #[test]
 fn messages_of_one_byte_that_are_not_acknowledged_are_bounded() {
     let mut s = Script::established_server_with(|_, association| {
-        association.send_buffer_bytes = BUFFER_BYTES;
+        association.buffers.send_bytes = BUFFER_BYTES;
     });
     let mut accepted: Vec<MessageId> = Vec::with_capacity(BUFFER_BYTES);
     let held = allocation_counter::measure(|| {
@@ -246,9 +246,9 @@ fn messages_of_one_byte_that_are_not_acknowledged_are_bounded() {
 fn fragments_of_interleaved_messages_are_bounded() {
     const COUNT: u32 = 4000;
     let mut s = Script::with(|_, association| {
-        association.interleaving = true;
-        association.receive_buffer_bytes = BUFFER_BYTES;
-        association.max_held_chunks = MAX_HELD_CHUNKS;
+        association.extensions.interleaving = true;
+        association.buffers.receive_bytes = BUFFER_BYTES;
+        association.buffers.max_held_chunks = MAX_HELD_CHUNKS;
     });
     let init = peer_init(s.peer.tag);
     let kinds = [wire::kind::I_DATA, wire::kind::I_FORWARD_TSN];

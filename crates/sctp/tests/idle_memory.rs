@@ -17,7 +17,7 @@ struct Pair {
     ends: [Endpoint; 2],
     ids: [Vec<AssociationId>; 2],
     packet: Vec<u8>,
-    /// Every so many packets one is lost.
+    /// One packet in this many is lost.
     loses_one_in: Option<u32>,
     packets: u32,
 }
@@ -71,7 +71,7 @@ impl Pair {
         }
     }
 
-    /// So many messages each way, over every association at the same time.
+    /// Sends this many messages each way, over all associations at the same time.
     fn exchange(&mut self, messages: u32, bytes: usize) {
         for end in [0, 1] {
             for &id in &self.ids[end] {

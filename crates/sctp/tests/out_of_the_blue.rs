@@ -1,4 +1,4 @@
-//! Packets that belong to no association, and tags that are not right (RFC 9260 §8.4, §8.5).
+//! Packets out of the blue, and wrong verification tags (RFC 9260 §8.4, §8.5).
 
 mod kit;
 
@@ -28,7 +28,7 @@ fn stale_cookie<'c>() -> Cause<'c> {
     Cause::StaleCookie { measure_of_staleness_us: 0 }
 }
 
-/// RFC 9260 §8.4 (1): nothing is said to or from an address that is not one host's.
+/// RFC 9260 §8.4 (1): packets from or to addresses that are not unicast are discarded.
 #[test]
 fn stray_to_or_from_many_hosts_is_discarded() {
     for many in ["224.0.0.1:9899", "255.255.255.255:9899", "0.0.0.0:9899", "[ff02::1]:9899"] {
@@ -61,7 +61,7 @@ fn stray_abort_is_discarded() {
     s.expect_silence();
 }
 
-/// RFC 9260 §8.4 (4): a stray COOKIE ECHO is looked at as a cookie.
+/// RFC 9260 §8.4 (4): a COOKIE ECHO out of the blue is processed as a cookie.
 #[test]
 fn stray_cookie_echo_is_discarded_if_the_cookie_is_not_ours() {
     expect_no_answer([CookieEcho(b"not a cookie of this endpoint, but long enough for one")]);
@@ -161,7 +161,7 @@ fn packet_under_a_wrong_tag_is_discarded() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §5, §8.4: the right tag from an address that is not the peer's is a stray.
+/// RFC 9260 §5, §8.4: a packet with the right tag from an unknown address is out of the blue.
 #[test]
 fn packet_from_a_stranger_under_the_right_tag_is_a_stray() {
     let mut s = Script::established_server();
@@ -235,7 +235,7 @@ fn unexpected_shutdown_complete_is_ignored() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §8.5.1 E, §9.2: in COOKIE-WAIT and COOKIE-ECHOED SHUTDOWN ACK is a stray: answered
+/// RFC 9260 §8.5.1 E, §9.2: in COOKIE-WAIT and COOKIE-ECHOED SHUTDOWN ACK is out of the blue: answered
 /// under its tag, and T1 runs on.
 #[test]
 fn shutdown_ack_during_the_setup_is_a_stray() {

@@ -301,9 +301,9 @@ fn extensions_that_are_switched_off_are_not_offered() {
         init.params().flatten().map(|param| param.kind).collect()
     };
     let mut s = Script::client_with(|_, association| {
-        association.partial_reliability = false;
-        association.stream_reset = false;
-        association.dynamic_addresses = false;
+        association.extensions.partial_reliability = false;
+        association.extensions.stream_reset = false;
+        association.extensions.dynamic_addresses = false;
     });
     expect_packet!(s, tag 0, [Init(init)] if kinds(&init).is_empty());
 }

@@ -70,7 +70,7 @@ impl Script {
         probes.remove(0)
     }
 
-    /// A router reports that the packet did not fit, and quotes it.
+    /// Delivers an ICMP "packet too big" that quotes the packet.
     fn too_big(&mut self, mtu: usize, (source, destination, tag): (u16, u16, u32)) {
         let mut bytes = Vec::new();
         bytes.extend(source.to_be_bytes());
@@ -166,7 +166,7 @@ fn without_an_answer_to_base_probes_nothing_larger_is_tried() {
     assert_eq!(s.path().mtu_discovery, PathMtuState::Searching);
 }
 
-/// Ten minutes later the path may take more (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
+/// Ten minutes later larger packets are tried again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
 #[test]
 fn a_search_begins_again_when_the_raise_timer_has_ended() {
     let mut s = with_ethernet();

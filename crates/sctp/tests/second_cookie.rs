@@ -7,7 +7,7 @@ use kit::*;
 use rexmit_sctp::wire::Init;
 use rexmit_sctp::{Event, FailReason};
 
-/// The tag of the peer after it has started anew.
+/// The tag of the restarted peer.
 const NEW_TAG: u32 = 0x1234_5678;
 
 /// The peer has crashed and begins again; returns the cookie of the new association.
@@ -49,7 +49,7 @@ fn restart_of_the_peer_begins_the_association_again() {
 /// RFC 9260 §5.2.4 (A): window and timeout are those of a new association, and T3-rtx is gone.
 #[test]
 fn restart_resets_congestion_control_and_timers() {
-    let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     let initial = s.statistics().paths[0].clone();
     s.send(b"lost");
     expect_packet!(s, [Data(_)]);
@@ -67,7 +67,7 @@ fn restart_resets_congestion_control_and_timers() {
     s.expect_silence_until(100_000);
 }
 
-/// RFC 9260 §5.2.4 (A), §5.3.1: the tags of before are invalid.
+/// RFC 9260 §5.2.4 (A), §5.3.1: the previous tags are invalid.
 #[test]
 fn restart_makes_the_old_tags_strangers() {
     let mut s = Script::established_server();
@@ -81,7 +81,7 @@ fn restart_makes_the_old_tags_strangers() {
     expect_alive(&mut s);
 }
 
-/// RFC 9260 §5.2.4 (A): what had arrived is retained, before what comes after the restart.
+/// RFC 9260 §5.2.4 (A): data received before the restart is delivered before later data.
 #[test]
 fn messages_of_before_a_restart_can_be_read_first() {
     let mut s = Script::established_server();
@@ -111,7 +111,7 @@ fn restart_ends_a_shutdown_that_is_under_way() {
         s.peer_sends([Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
     };
     for begin in [&pending as &dyn Fn(&mut Script), &sent, &received] {
-        let mut s = Script::established_server_with(|_, a| a.heartbeat_interval = None);
+        let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
         begin(&mut s);
         let cookie = peer_begins_again(&mut s);
         s.peer_sends([CookieEcho(&cookie)]);
@@ -162,7 +162,7 @@ fn shutdown_ack_in_answer_to_a_restart_is_completed() {
     expect_packet!(s, [CookieEcho(_)]);
 }
 
-/// RFC 9260 §5.2.4: the cookie of a restart is good once; then its Tie-Tags are old.
+/// RFC 9260 §5.2.4: the cookie of a restart is valid once; then its Tie-Tags are outdated.
 #[test]
 fn cookie_of_a_restart_cannot_be_used_again() {
     let mut s = Script::established_server();
@@ -336,7 +336,7 @@ fn late_collision_updates_the_tag_of_the_peer() {
 /// has come back: established with its first life, which sent one message. Returns the cookies of
 /// both lives; the TSNs of the second begin elsewhere, and `s.peer` is that one.
 fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
-    let mut s = Script::client_with(|_, a| a.heartbeat_interval = None);
+    let mut s = Script::client_with(|_, a| a.failure.heartbeat_interval = None);
     s.take_init();
     let first_cookie = s.peer_begins();
     let first = s.peer;
@@ -354,7 +354,7 @@ fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
     (s, [first_cookie, second_cookie])
 }
 
-/// Where the TSNs of the peer's second life begin.
+/// The initial TSN of the peer after its second restart.
 const SECOND_LIFE_TSN: u32 = 0x7000_0000;
 
 /// RFC 9260 §5.2.4 (B) in ESTABLISHED, from a peer that restarted twice within one handshake: a tag

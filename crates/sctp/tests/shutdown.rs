@@ -1,4 +1,4 @@
-//! The graceful end in all its orders (RFC 9260 §9.2).
+//! Graceful shutdown in every order of events (RFC 9260 §9.2).
 
 mod kit;
 
@@ -19,7 +19,7 @@ const fn shutdown<'c>(cumulative_tsn_ack: u32) -> Chunk<'c> {
     Shutdown { cumulative_tsn_ack }
 }
 
-/// Established, and told to shut down with nothing outstanding.
+/// An established association after `shutdown` with nothing outstanding.
 fn shutdown_sent() -> Script {
     let mut s = Script::established_server();
     s.shutdown();
@@ -148,7 +148,7 @@ fn data_while_shutdown_is_sent_are_acknowledged_by_shutdown() {
     expect_packet!(s, [Shutdown { cumulative_tsn_ack }] if cumulative_tsn_ack == tsn(0));
 }
 
-/// RFC 9260 §9.2: gaps and duplicates need a SACK beside SHUTDOWN.
+/// RFC 9260 §9.2: gaps and duplicates are reported by a SACK in addition to SHUTDOWN.
 #[test]
 fn gaps_while_shutdown_is_sent_are_told_in_a_sack() {
     let mut s = shutdown_sent();
@@ -165,7 +165,7 @@ fn gaps_while_shutdown_is_sent_are_told_in_a_sack() {
 /// RFC 9260 §9.2: a packet of the peer restarts T2-shutdown and clears its count.
 #[test]
 fn packet_while_shutdown_is_sent_gives_the_peer_time() {
-    let mut s = Script::established_server_with(|_, a| a.association_max_retrans = 1);
+    let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
     s.shutdown();
     expect_packet!(s, [Shutdown { .. }]);
     s.at(1_000);
@@ -182,7 +182,7 @@ fn packet_while_shutdown_is_sent_gives_the_peer_time() {
 /// was longer than the peer's heartbeat interval, and was not retransmitted until T5-shutdown-guard.
 #[test]
 fn heartbeats_while_shutdown_is_sent_do_not_delay_its_retransmission() {
-    let mut s = Script::established_server_with(|_, a| a.association_max_retrans = 1);
+    let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
     s.shutdown();
     expect_packet!(s, [Shutdown { .. }]);
     for ms in [400, 800] {
@@ -282,7 +282,7 @@ fn data_after_the_shutdown_of_the_peer_are_discarded() {
     }
 }
 
-/// RFC 9260 §9.2: a SHUTDOWN that acknowledges what was never sent is not believed.
+/// RFC 9260 §9.2: a SHUTDOWN that acknowledges TSNs that were never sent is ignored.
 #[test]
 fn impossible_acknowledgement_in_shutdown_is_ignored() {
     let mut s = Script::established_server();
@@ -424,7 +424,7 @@ fn unexpected_shutdown_ack_is_ignored() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §9.2: asking for the shutdown twice asks once.
+/// RFC 9260 §9.2: a second call of shutdown has no effect.
 #[test]
 fn second_shutdown_of_the_application_is_ignored() {
     let mut s = shutdown_sent();

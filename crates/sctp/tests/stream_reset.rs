@@ -60,7 +60,7 @@ fn expect_re_config(s: &mut Script, params: &[ReConfigParam<'_>]) {
 }
 
 fn without_heartbeats() -> Script {
-    Script::established_server_with(|_, association| association.heartbeat_interval = None)
+    Script::established_server_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
 /// Sends on stream 0 and expects the SSN with which it is sent.
@@ -71,8 +71,8 @@ fn expect_ssn(s: &mut Script, n: u32, ssn: u16) {
     s.peer_acknowledges(tsn(n));
 }
 
-/// RFC 6525 §5.1.2, §5.2.7 H4: the streams stand still until the answer, then begin at 0; others
-/// go on.
+/// RFC 6525 §5.1.2, §5.2.7 H4: the streams send nothing until the response, then begin at SSN 0; others
+/// continue.
 #[test]
 fn streams_begin_at_zero_after_a_reset() {
     let mut s = without_heartbeats();
@@ -136,7 +136,7 @@ fn unanswered_request_is_repeated_until_the_peer_is_unreachable() {
     assert_eq!(s.events().last(), Some(&Event::Closed(CloseReason::Unreachable)));
 }
 
-/// RFC 6525 §5.2.7 H2: while the peer takes its time it is asked again, and that is no error.
+/// RFC 6525 §5.2.7 H2: while the peer answers "In progress" the request is repeated, which is no error.
 #[test]
 fn request_in_progress_is_repeated_without_counting_errors() {
     let mut s = without_heartbeats();
@@ -201,7 +201,8 @@ fn request_waits_for_a_message_that_has_begun() {
 /// The limit of streams that one request names.
 #[test]
 fn request_names_no_more_streams_than_fit() {
-    let mut s = Script::with(|_, a| (a.outbound_streams, a.heartbeat_interval) = (2_000, None));
+    let mut s =
+        Script::with(|_, a| (a.streams.outbound, a.failure.heartbeat_interval) = (2_000, None));
     let init = wire::Init { inbound_streams: 2_000, ..peer_init(PEER_TAG) };
     s.peer_writes_under(0, |p| p.init(&init, extensions));
     let cookie = s.take_init_ack();

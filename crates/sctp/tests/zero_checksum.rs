@@ -12,7 +12,7 @@ fn accepts(params: &mut ParamsWriter<'_, '_>) {
 
 /// Established from the peer's side, whose INIT has these parameters.
 fn server(zero_checksum: bool, params: impl FnOnce(&mut ParamsWriter<'_, '_>)) -> Raw {
-    let mut s = Script::with(|_, association| association.zero_checksum = zero_checksum);
+    let mut s = Script::with(|_, association| association.extensions.zero_checksum = zero_checksum);
     let init = peer_init(s.peer.tag);
     s.peer_writes_under(0, |p| p.init(&init, params));
     let cookie = s.take_init_ack();
@@ -64,7 +64,7 @@ fn what_both_agreed_on_has_no_checksum() {
     assert!(s.0.endpoint_packet().is_some());
 }
 
-/// RFC 9653 §5.3: an endpoint that has not announced that it takes them drops them.
+/// RFC 9653 §5.3: an endpoint that has not announced zero checksums drops such packets.
 #[test]
 fn a_packet_without_a_checksum_that_was_not_agreed_on_is_dropped() {
     let mut s = server(false, accepts);
@@ -93,7 +93,7 @@ fn a_peer_that_has_not_said_so_gets_checksums() {
 /// RFC 9653 §5.2: INIT and COOKIE ECHO, and what belongs to no association.
 #[test]
 fn packets_of_the_setup_keep_their_checksum() {
-    let mut s = Script::client_with(|_, association| association.zero_checksum = true);
+    let mut s = Script::client_with(|_, association| association.extensions.zero_checksum = true);
     let init = s.take_init();
     let listed = Packet::parse(&init).expect("a checksum").chunks().next();
     let Some(Ok(raw)) = listed else { panic!("{listed:?}") };

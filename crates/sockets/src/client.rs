@@ -1,4 +1,4 @@
-//! What `rexmit run` asks an engine for.
+//! The requests of `rexmit run` to an engine.
 
 use std::io::{self, IoSlice};
 

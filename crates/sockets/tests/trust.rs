@@ -1,4 +1,4 @@
-//! Whose engine a program takes for its own.
+//! Which engines a program accepts: those of its own user, and root's.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use rexmit_sockets::client;
 
-/// Takes the name of an engine, and answers as one that has registered a program.
+/// A program that binds the name of an engine and answers registrations.
 const IMPOSTOR: &str = "
 import socket, struct, sys
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -36,7 +36,7 @@ fn registered_with(user: u32, number: u64) -> std::io::Result<()> {
 #[test]
 fn an_engine_of_another_user_is_not_taken() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("not run: only root can be another user");
+        rexmit_testkit::not_run("only root can be another user");
         return;
     }
     let number = 1 << 63 | u64::from(std::process::id());

@@ -271,7 +271,7 @@ mod tests {
         assert!(compare(&left, &right, Pairing::Unpaired).p > 0.05);
     }
 
-    /// What happens on a real clock: everything is a little late.
+    /// Values as on a real clock, all a little late.
     #[test]
     fn a_grain_takes_no_notice_of_less_than_half_of_it() {
         let of = |values: &[f64]| Distribution { values: values.to_vec(), counts: vec![10, 2, 1] };

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_does_not_count() {
+    fn missing_values_are_not_counted() {
         assert_eq!(Estimate::of([]), None);
         assert_eq!(Estimate::of([f64::NAN]), None);
         let one = Estimate::of([f64::NAN, 2.0]).unwrap();

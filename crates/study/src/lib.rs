@@ -14,6 +14,7 @@ pub mod agreement;
 mod axis;
 mod cells;
 mod claim;
+pub mod comparison;
 mod document;
 mod estimate;
 mod fields;

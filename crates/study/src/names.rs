@@ -8,7 +8,7 @@ use crate::mistake::{Notes, alternatives};
 /// Largest number of names in one abbreviation.
 pub(crate) const MAX_NAMES: usize = 256;
 
-/// The kind of value that a name stands for.
+/// The kind of value that a name denotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sort {
     Quantity,

@@ -190,9 +190,9 @@ fn every_profile_of_tcp_has_its_rows_and_its_stall() {
     }
 }
 
-/// The other tests could not fail otherwise.
+/// Shows that the other tests can fail.
 #[test]
-fn whatever_goes_wrong_on_a_page_is_found() {
+fn every_kind_of_page_error_is_found() {
     let page = "<!doctype html><body><script>\
         setTimeout(() => { throw new Error('thrown'); }); \
         Promise.reject(new Error('late')); \
@@ -207,7 +207,7 @@ fn whatever_goes_wrong_on_a_page_is_found() {
 
 /// As many profiles as the demo compares, with the longest name among them.
 #[test]
-fn a_phone_shows_the_last_column_whole() {
+fn a_phone_shows_the_last_column_completely() {
     let shown =
         ["rfc9260", "lksctp", "thin", "thin-bundling", "interactive", "interactive-redundant"];
     let comparison = comparison(shown.iter().map(|name| of_sctp(name)));

@@ -14,7 +14,7 @@ use synthetic_study::SYSTEMS;
 /// The figures of the synthetic study, in their order; the third is of causes and not of systems.
 const FIGURES: usize = 8;
 const STACKED: usize = 2;
-/// A sign, and the same for the ends of dashed lines: fewer pixels count as nothing.
+/// The least number of coloured pixels that count as a drawn mark.
 const DRAWN: u64 = 100;
 
 fn self_test(name: &str, width: u32) -> Option<Value> {
@@ -34,7 +34,7 @@ fn assert_all_drawn(painted: &Value, groups: usize) {
 }
 
 #[test]
-fn every_figure_draws_every_group_and_claims_come_with_their_verdicts() {
+fn every_figure_draws_every_group_and_claims_have_their_verdicts() {
     let Some(found) = self_test("study-wide", 1200) else { return };
     assert_eq!(found["errors"], json!([]), "{found}");
     assert_eq!(found["claims"], json!(["✓ holds", "✗ does not hold", "? undecided"]));

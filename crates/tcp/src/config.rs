@@ -12,7 +12,7 @@ use serde::Serialize;
 pub const MIN_MSS: u16 = 88;
 /// The largest MSS, in bytes: the longest IPv4 packet less the fixed headers.
 pub const MAX_MSS: u16 = 65_495;
-/// How much longer an IPv6 header is than an IPv4 header.
+/// Length of an IPv6 header beyond that of an IPv4 header, in bytes.
 const IPV6_SURPLUS: u16 = 20;
 /// The largest receive buffer, in bytes, that window scaling can advertise (RFC 7323 §2.3).
 pub const MAX_RECEIVE_BUFFER_BYTES: usize = 1 << 30;

@@ -40,8 +40,10 @@
 //!   (RFC 6191 §2).
 //! - §3.8.6.1: a closed window that the peer keeps acknowledging keeps the connection open (MUST-37) only
 //!   until the application has closed it; then probes count towards R2.
+//! - RFC 6298 §2.1: with a probe timer (`tcp-interactive`) a SYN is retransmitted after a quarter of RTO.Initial.
 //! - RFC 6298 §5.7: after a SYN was retransmitted, a round trip measured by its timestamp echo sets the first
-//!   timeout; without one it is 3 s.
+//!   timeout; without one it is 3 s. The probe timer takes the time since the latest SYN until data is acknowledged,
+//!   as the echo may be that of an earlier SYN, whose answer was lost.
 //!
 //! Segments that arrive:
 //! - §3.10.7.4, first check: an empty segment right behind a full window is acceptable, since a peer that has
@@ -80,6 +82,8 @@ mod error;
 mod event;
 mod statistics;
 mod stream;
+// For tests, benchmarks and the lab of this project: no part of the API, and so under no version.
+#[doc(hidden)]
 pub mod wire;
 
 pub use config::{

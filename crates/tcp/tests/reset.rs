@@ -5,7 +5,7 @@ mod kit;
 
 use kit::*;
 
-/// The peer's segment of no connection is reset as `expected` says.
+/// A segment of no connection is answered by the RST `expected`.
 #[track_caller]
 fn expect_reset(stray: &Draft, expected: &Draft) {
     for is_listening in [false, true] {

@@ -110,7 +110,7 @@ fn without_mechanisms() {
     );
 }
 
-/// TCP of 2009: no reports, and 200 ms beside SRTT in the timeout, before the third duplicate.
+/// TCP of 2009 without SACK: the timeout of SRTT + 200 ms expires before the third duplicate ACK.
 #[test]
 fn of_2009() {
     assert_table(
@@ -143,7 +143,7 @@ fn with_m1_alone() {
     );
 }
 
-/// The 20 ms are gone.
+/// The timer counts from when the unit was sent, not from the ACK 20 ms later.
 #[test]
 fn with_m2_alone() {
     assert_table(

@@ -1,11 +1,13 @@
-//! What the tests of the protocols share: packet scripts for one endpoint, and a thin stream between two
-//! endpoints of which certain packets are lost. It knows no protocol.
+//! Shared by the tests of the protocols: packet scripts for one endpoint, a thin stream between two endpoints of which
+//! certain packets are lost, and the note of a test that cannot run here. It knows no protocol.
 
+mod not_run;
 mod script;
 pub mod thin_pattern;
 
 use std::net::SocketAddr;
 
+pub use not_run::not_run;
 pub use script::{PacketScript, Run};
 
 /// `192.0.2.host`, with a port.

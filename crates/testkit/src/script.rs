@@ -32,7 +32,7 @@ pub trait PacketScript {
     type Endpoint: Machine<Event = (Self::Id, Self::Event)>;
     /// Names a connection.
     type Id: Copy + PartialEq;
-    /// What the endpoint reports of a connection.
+    /// The events that the endpoint reports of a connection.
     type Event: Debug;
     /// A packet that was transmitted.
     type Sent: Debug;

@@ -10,7 +10,7 @@ use rexmit_core::{Instant, Machine, Route};
 
 const ONE_WAY: Duration = Duration::from_millis(50);
 const EVERY_MS: u64 = 80;
-/// How many messages the stream has.
+/// The number of messages of the stream.
 pub const MESSAGES: u64 = 14;
 /// The bytes of each message.
 pub const LEN: usize = 100;

@@ -128,7 +128,7 @@ impl Channel {
         self.outgoing == Reset::No
     }
 
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_drained(&self) -> bool {
         self.outgoing == Reset::Done && self.is_incoming_reset
     }
 

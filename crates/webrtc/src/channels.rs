@@ -67,7 +67,7 @@ impl Channels {
                 max_channels: config.max_channels,
                 max_label_bytes: config.max_label_bytes,
             },
-            streams: config.association.outbound_streams,
+            streams: config.association.streams.outbound,
             next_id: 0,
             is_client: None,
             by_stream: BTreeMap::new(),
@@ -338,7 +338,7 @@ impl Channels {
         for (&stream, channel) in &mut self.by_stream {
             if is_meant(&stream) && channel.outgoing == Reset::UnderWay {
                 channel.outgoing = Reset::Done;
-                over.extend(channel.is_over().then_some(stream));
+                over.extend(channel.is_drained().then_some(stream));
             }
         }
         over.into_iter().for_each(|stream| self.remove(stream));
@@ -360,7 +360,7 @@ impl Channels {
             if channel.outgoing == Reset::No {
                 channel.outgoing = Reset::Wanted;
             }
-            if channel.is_over() {
+            if channel.is_drained() {
                 self.remove(stream);
             }
         }

@@ -56,10 +56,10 @@ config! {
         /// The most bytes of a channel's label and protocol together. Default 1024.
         pub max_label_bytes: usize,
         /// The time limit for setting up a connection. Default 30 s.
-        pub setup_limit: Duration,
+        pub setup_timeout: Duration,
         /// The connection ends if the peer's consent (RFC 7675 §5.1) is older than this: since its last
         /// answer to a check of ours or, with ICE-lite, since its last check. Default 30 s.
-        pub consent_limit: Duration,
+        pub consent_timeout: Duration,
         /// The time until a DTLS flight is retransmitted first; it doubles with each retransmission. Default
         /// 250 ms.
         pub handshake_retransmit_after: Duration,
@@ -79,8 +79,8 @@ impl AgentConfig {
             association,
             max_channels: 1024,
             max_label_bytes: 1024,
-            setup_limit: Duration::from_secs(30),
-            consent_limit: Duration::from_secs(30),
+            setup_timeout: Duration::from_secs(30),
+            consent_timeout: Duration::from_secs(30),
             handshake_retransmit_after: Duration::from_millis(250),
         }
     }
@@ -119,7 +119,7 @@ impl Settings {
             config.identity.clone(),
             MAX_DATAGRAM_BYTES,
             config.handshake_retransmit_after,
-            config.setup_limit,
+            config.setup_timeout,
         );
         Ok(Self { config: Arc::new(config), sessions, endpoint })
     }

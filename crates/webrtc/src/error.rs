@@ -100,11 +100,11 @@ pub enum CloseReason {
     /// The peer closed it.
     #[error("the peer closed the connection")]
     Peer,
-    /// Setting up the connection took longer than [`setup_limit`](crate::AgentConfig::setup_limit).
+    /// Setting up the connection took longer than [`setup_timeout`](crate::AgentConfig::setup_timeout).
     #[error("the connection was not set up within {:.1} s: {}", .1.as_secs_f64(), stage_text(.0))]
     SetupTimedOut(Stage, Duration),
     /// The peer's consent has expired: nothing was received for
-    /// [`consent_limit`](crate::AgentConfig::consent_limit).
+    /// [`consent_timeout`](crate::AgentConfig::consent_timeout).
     #[error("the peer has not consented to be sent to for {:.1} s: it is gone, or the network is", .0.as_secs_f64())]
     ConsentExpired(Duration),
     /// The DTLS handshake failed, or the peer's certificate is not the one in its description.

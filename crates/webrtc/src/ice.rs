@@ -221,7 +221,7 @@ impl Ice {
         self.nominated
     }
 
-    /// Whether the peer has shown itself there: datagrams from elsewhere are not its.
+    /// Whether the peer has sent an authenticated check from there; other datagrams are dropped.
     pub(crate) fn is_source(&self, address: SocketAddr) -> bool {
         self.sources.contains(&address)
     }

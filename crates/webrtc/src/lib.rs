@@ -11,7 +11,7 @@
 //! - **No state for unknown peers.** STUN messages that name no agent or are not authenticated by its
 //!   password, and DTLS records from addresses that ICE has not validated, are dropped.
 //! - **Nothing is sent to a peer without its consent** (RFC 7675), which expires
-//!   [`AgentConfig::consent_limit`] after its last check or answer.
+//!   [`AgentConfig::consent_timeout`] after its last check or answer.
 //! - No datagram can make it panic, or use more memory than its limits allow: [`AgentConfig`],
 //!   [`MAX_DESCRIPTION_BYTES`], [`MAX_CANDIDATES`], [`MAX_FINGERPRINTS`], [`MAX_PEER_ADDRESSES`].
 //!

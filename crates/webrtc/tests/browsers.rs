@@ -21,20 +21,20 @@ use rexmit_webrtc::{
 use serde_json::{Value, json};
 
 /// The test fails after this time without a sign of the page.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// After this time a peer that is not heard from is gone: of Firefox's checks, one in 5 s, two may be lost.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+/// A peer that is silent for this time counts as disconnected: of Firefox's checks, one in 5 s, two may be lost.
 const CONSENT: Duration = Duration::from_secs(15);
 /// Messages on each channel that the server opens.
 const FROM_SERVER: usize = 100;
 
-/// A server behind an emulator, whose address it tells its peers.
+/// A server behind an emulator; its candidates have the emulator's address.
 async fn server_behind(path: PathConfig) -> (Arc<Server>, Emulator) {
     let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let emulator = EmulatorConfig::new(SocketAddr::new(own_address(), 0), free);
     let emulator = Emulator::start(&emulator.forward(path.clone()).backward(path)).unwrap();
     let agent = AgentConfig::new(Identity::generate().unwrap())
         .addresses(vec![emulator.local_addr()])
-        .consent_limit(CONSENT);
+        .consent_timeout(CONSENT);
     let server = Server::bind(free, ServeConfig::new(agent)).await.unwrap();
     (Arc::new(server), emulator)
 }
@@ -47,7 +47,7 @@ fn lossy() -> PathConfig {
     }
 }
 
-/// Serves a connection until it ends, as the labels of its channels say, and returns why it ended.
+/// Serves a connection until it ends, in the way that the labels of its channels request, and returns the reason.
 async fn serve(mut connection: Connection) -> CloseReason {
     let mut ours = BTreeSet::new();
     let (mut expected, mut control) = (0, None);
@@ -100,7 +100,7 @@ async fn next_result(
     ends: &mut Vec<tokio::task::JoinHandle<CloseReason>>,
 ) -> Value {
     loop {
-        let request = tokio::time::timeout(PATIENCE, site.requests.recv()).await;
+        let request = tokio::time::timeout(TIME_LIMIT, site.requests.recv()).await;
         match request.expect("a sign of the page").expect("a site that runs") {
             Request::Connection(connection) => ends.push(tokio::spawn(serve(connection))),
             Request::Result(result) => return result,
@@ -144,7 +144,7 @@ async fn run(kind: Kind, count: usize) {
     // It ends neither by itself nor unnoticed.
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut staying).await.is_err());
     browser.kill();
-    let end = tokio::time::timeout(PATIENCE, staying).await.expect("a limit").unwrap();
+    let end = tokio::time::timeout(TIME_LIMIT, staying).await.expect("a limit").unwrap();
     assert_eq!(end, CloseReason::ConsentExpired(CONSENT));
 }
 

@@ -55,7 +55,7 @@ fn full_and_lite_agents_connect_in_either_dtls_role() {
 }
 
 #[test]
-fn an_answer_that_is_passive_leaves_the_handshake_to_the_offerer() {
+fn with_a_passive_answer_the_offerer_begins_the_handshake() {
     let now = Instant::from_millis(1);
     let (mut client, mut offer) = Agent::offer(now, settings(config(CLIENT)), &Seed::from_u64(1));
     // As an old peer offers.
@@ -69,7 +69,7 @@ fn an_answer_that_is_passive_leaves_the_handshake_to_the_offerer() {
 }
 
 #[test]
-fn connections_come_about_and_messages_arrive_once_and_in_order_in_spite_of_loss() {
+fn connections_are_established_and_deliver_once_and_in_order_despite_loss() {
     for seed in 0..20 {
         let mut pair = Pair::with(MODES[seed as usize % 2], seed);
         pair.loss = 0.1;
@@ -99,7 +99,7 @@ fn connections_come_about_and_messages_arrive_once_and_in_order_in_spite_of_loss
 }
 
 #[test]
-fn a_channel_arrives_as_it_was_opened_and_streams_go_by_dtls_role() {
+fn the_peer_gets_the_channel_properties_and_stream_ids_follow_the_dtls_role() {
     let mut pair = Pair::with(IceMode::Lite, 1);
     let config = ChannelConfig::new("état")
         .protocol("chat".to_owned())
@@ -175,7 +175,7 @@ fn a_negotiated_channel_is_there_without_being_opened() {
 }
 
 #[test]
-fn what_was_accepted_arrives_before_a_channel_is_closed_and_its_stream_is_used_again() {
+fn accepted_messages_arrive_before_a_channel_is_closed_and_its_stream_is_reused() {
     let mut pair = Pair::with(IceMode::Lite, 1);
     pair.loss = 0.05;
     let first = pair.client.agent.open(pair.now, ChannelConfig::new("first")).unwrap();
@@ -256,7 +256,7 @@ fn the_buffered_amount_falls_to_its_threshold_once() {
 }
 
 #[test]
-fn a_message_that_is_given_up_is_skipped() {
+fn an_abandoned_message_is_skipped() {
     let mut pair = Pair::with(IceMode::Full, 1);
     let config = ChannelConfig::new("snapshots")
         .ordered(false)
@@ -346,17 +346,17 @@ fn records_from_where_the_peer_has_not_shown_itself_are_dropped() {
     };
     let now = pair.now;
     assert!(!sent_to(&mut pair, now) && pair.server.agent.poll_event().is_none());
-    // What was dropped is sent again, to where the server is.
+    // The dropped packets are retransmitted to the server's address.
     pair.run_until(|pair| messages(&pair.server.events).len() == 1);
 }
 
 #[test]
-fn the_peer_is_told_the_end() {
+fn the_peer_is_notified_of_the_end() {
     let mut pair = Pair::with(IceMode::Lite, 1);
     pair.connect();
     pair.client.agent.close(pair.now);
     let end = |events: &[Event]| events.last().cloned();
-    pair.run_until(|pair| pair.server.agent.is_over());
+    pair.run_until(|pair| pair.server.agent.is_drained());
     assert_eq!(end(&pair.client.events), Some(Event::Closed(CloseReason::Local)));
     assert_eq!(end(&pair.server.events), Some(Event::Closed(CloseReason::Peer)));
     assert_eq!(pair.client.agent.poll_timeout(), None);
@@ -364,7 +364,7 @@ fn the_peer_is_told_the_end() {
 }
 
 #[test]
-fn a_peer_that_falls_silent_is_sent_nothing_after_its_consent() {
+fn nothing_is_sent_to_a_silent_peer_after_its_consent_expires() {
     for mode in MODES {
         let mut pair = Pair::with(mode, 1);
         pair.connect();
@@ -373,7 +373,7 @@ fn a_peer_that_falls_silent_is_sent_nothing_after_its_consent() {
         assert!(!pair.server.agent.is_closed() && !pair.client.agent.is_closed());
         pair.loss = 1.0;
         let begun = pair.now;
-        pair.run_until(|pair| pair.server.agent.is_over());
+        pair.run_until(|pair| pair.server.agent.is_drained());
         let reason = CloseReason::ConsentExpired(Duration::from_secs(30));
         assert_eq!(pair.server.events.last(), Some(&Event::Closed(reason)));
         assert!(pair.now - begun <= Duration::from_secs(30));
@@ -382,7 +382,7 @@ fn a_peer_that_falls_silent_is_sent_nothing_after_its_consent() {
 }
 
 #[test]
-fn a_connection_that_does_not_come_about_ends_and_says_how_far_it_was() {
+fn a_failed_setup_reports_its_stage() {
     let mut pair = Pair::with(IceMode::Lite, 1);
     pair.loss = 1.0;
     pair.run_for(Duration::from_secs(31));

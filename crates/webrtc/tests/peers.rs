@@ -1,4 +1,4 @@
-//! Many peers behind one port: whose each datagram is, limits, and strangers.
+//! Many peers behind one port: assignment of datagrams, limits, and unknown senders.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn peers(config: ServeConfig) -> Peers {
     Peers::new(config, &Seed::from_u64(1)).unwrap()
 }
 
-/// A client at an address of its own, and what it has reported.
+/// A client at its own address, with its events.
 struct Client {
     agent: Agent,
     address: SocketAddr,
@@ -142,7 +142,7 @@ fn each_of_many_peers_gets_its_own_messages() {
 }
 
 #[test]
-fn a_peer_that_is_gone_leaves_nothing() {
+fn a_closed_peer_leaves_no_state() {
     let mut net = Net::new(serve());
     let (one, two, three) = (net.join(1).unwrap(), net.join(2).unwrap(), net.join(3).unwrap());
     net.run_for(Duration::from_secs(1));
@@ -193,7 +193,7 @@ fn offers_beyond_a_limit_are_refused_and_say_which() {
 }
 
 #[test]
-fn peers_that_never_come_make_room_after_the_setup_limit() {
+fn peers_that_never_connect_are_removed_after_the_setup_time_limit() {
     let mut net = Net::new(serve().max_setups(5));
     for n in 0..5 {
         net.join(n).unwrap();
@@ -205,9 +205,9 @@ fn peers_that_never_come_make_room_after_the_setup_limit() {
     assert!(net.join(6).is_ok());
 }
 
-/// STUN and DTLS of strangers: of other user names, of the right one with another password, and ClientHellos.
+/// STUN and DTLS of unknown senders: with other user names, of the right one with another password, and ClientHellos.
 #[test]
-fn a_flood_of_strangers_leaves_no_state_and_gets_no_answer() {
+fn a_flood_from_unknown_peers_creates_no_state_and_gets_no_response() {
     let mut net = Net::new(serve());
     net.join(1).unwrap();
     net.run_for(Duration::from_secs(1));
@@ -235,7 +235,7 @@ fn a_flood_of_strangers_leaves_no_state_and_gets_no_answer() {
     assert_eq!(net.events, []);
 }
 
-/// Its checks, copied on their way, come from many addresses.
+/// Copies of its checks arrive from many addresses.
 #[test]
 fn a_peer_has_a_limited_number_of_addresses() {
     let mut net = Net::new(serve());
@@ -295,7 +295,7 @@ fn changed_datagrams_neither_panic_nor_end_a_connection() {
 }
 
 /// A peer sends one check of its own with another's address as its source, as on a network without ingress filters:
-/// the other's datagrams still reach it, also when the peer has gone.
+/// the other's datagrams still reach it, also after that peer has closed.
 #[test]
 fn a_forged_source_takes_nothing_from_its_owner() {
     let mut net = Net::new(serve());

@@ -46,7 +46,7 @@ struct Options {
     /// Measures instead of that, this many times, how long it takes from `new RTCPeerConnection()` to the first snapshot.
     #[arg(long, value_name = "TIMES")]
     setups: Option<u32>,
-    /// Another server of snapshots beside these, behind the emulated link (repeatable): a program that reads offers and
+    /// An additional server of snapshots behind the emulated link (repeatable): a program that reads offers and
     /// prints answers, as those in `rivals/`.
     #[arg(long, value_name = "NAME=COMMAND")]
     rival: Vec<String>,

@@ -31,7 +31,7 @@ const MOST_TIME_WAITS: usize = 2;
 /// The port both listen on.
 const PORT: u16 = 80;
 
-/// One thing that happens.
+/// One event.
 #[derive(Clone, Debug, TypeGenerator)]
 pub enum Act {
     /// The attacker invents a segment with a right checksum.
@@ -40,17 +40,17 @@ pub enum Act {
     Repeat(u8, bool),
     /// A captured segment comes with another byte and a right checksum.
     Alter(u8, u8, u8, bool),
-    /// So many segments under way to each side arrive.
+    /// This many segments in flight to each side arrive.
     Deliver(u8),
-    /// The segments under way to one side arrive in another order.
+    /// The segments in flight to one side are reordered.
     Reverse(bool),
-    /// So many segments under way to each side are lost.
+    /// This many segments in flight to each side are lost.
     Drop(u8),
     /// Time passes: a power of two of milliseconds.
     Wait(u8),
-    /// The application of one side sends so many bytes.
+    /// The application of one side sends this many bytes.
     Send(bool, u16),
-    /// The application of one side receives up to so many bytes.
+    /// The application of one side receives up to this many bytes.
     Receive(bool, u16),
     /// The application of one side finishes sending.
     Finish(bool),
@@ -69,7 +69,7 @@ pub enum Act {
 pub struct Aim {
     /// To which side.
     pub side: bool,
-    /// Whether it comes from elsewhere, if small.
+    /// A small value gives the segment another source address.
     pub stranger: u8,
     /// Whether its numbers are moved near to the real ones, unless small.
     pub near: u8,
@@ -77,7 +77,7 @@ pub struct Aim {
     pub is_stamped: bool,
 }
 
-/// What becomes of the next segment under way to each side.
+/// The fate of the next segment in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
     /// It arrives.
@@ -111,7 +111,7 @@ pub struct Traffic {
     pub start: u8,
     /// As in [`Script`].
     pub profile: u8,
-    /// How much of it is not simply delivered, of 256.
+    /// Number of packets in 256 that are not simply delivered.
     pub share: u8,
     /// Each with a number that decides whether it is in the share.
     #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
@@ -119,7 +119,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// What becomes of one packet after the other.
+    /// The fates of the packets, in their order.
     pub fn handlings(&self) -> impl Iterator<Item = Handling> {
         let is_in_share = |&(number, _): &(u8, Handling)| number < self.share;
         let handling =
@@ -135,7 +135,7 @@ pub struct Script {
     pub start: u8,
     /// Selects the profile of both sides.
     pub profile: u8,
-    /// What happens then.
+    /// The actions, in their order.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
     pub acts: Vec<Act>,
 }
@@ -202,7 +202,7 @@ impl Side {
         self.connections.last().copied()
     }
 
-    /// What it says on the wire is noted.
+    /// Records its packets.
     fn note(&mut self, peer: IpAddr, packet: &[u8]) {
         let segment =
             Segment::parse(self.address, peer, packet).expect("a malformed segment was sent");
@@ -317,7 +317,7 @@ impl Exchange {
         self.settle(1);
     }
 
-    /// Hands the next segment under way to each side on as `handling` says. Without any, both applications send and
+    /// Handles the next segment in flight to each side by `handling`. Without any, both applications send and
     /// read, and time passes.
     pub fn handle_next(&mut self, handling: Handling) {
         if self.sides.iter().all(|side| side.inbox.is_empty()) {

@@ -33,7 +33,7 @@ pub struct SegmentDraft {
 pub struct OptionDraft {
     /// Selects its kind, from those that are known more often than not.
     pub kind: u8,
-    /// What its value is taken from.
+    /// The bytes from which its value is made.
     pub value: [u8; 16],
     /// Falsifies its length, if small.
     pub lie: u8,

@@ -44,7 +44,7 @@ pub enum Kind {
     Bottleneck,
     /// Two paths, of which either may go down (SCTP).
     TwoPaths,
-    /// One endpoint loses its state and begins anew.
+    /// One endpoint loses its state and restarts.
     Restart,
     /// A random plan.
     Random,

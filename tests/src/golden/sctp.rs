@@ -41,7 +41,7 @@ struct Run {
     duration: Duration,
     config: EndpointConfig,
     flows: Vec<Flow>,
-    /// Which host begins anew, and when.
+    /// The host that restarts, and when.
     restart: Option<(Instant, usize)>,
     /// The stream that is singled out, and what is done while it is thin.
     thin_stream: Option<(u16, ThinConfig)>,
@@ -66,7 +66,7 @@ pub(super) fn run(profile: &str, case: Case) -> Fingerprint {
     for of_home in &addresses[..homes] {
         add_link(&mut network, hosts, *of_home, &link::schedule(case.kind, &mut rng, duration));
     }
-    let flows = flows(case.kind, &mut rng, config.association.partial_reliability);
+    let flows = flows(case.kind, &mut rng, config.association.extensions.partial_reliability);
     let thin_stream = rng.chance(0.25).then(|| {
         let thin = pick(&mut rng, &[ThinConfig::M1_TO_M4, ThinConfig::INTERACTIVE]);
         (flows[0].stream, thin)

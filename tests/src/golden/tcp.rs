@@ -33,7 +33,7 @@ struct Run {
     duration: Duration,
     config: EndpointConfig,
     flows: Vec<Flow>,
-    /// Which host begins anew, and when.
+    /// The host that restarts, and when.
     restart: Option<(Instant, usize)>,
     seed: Seed,
     hosts: [HostId; 2],

@@ -26,7 +26,7 @@ pub(crate) struct Source {
     declared: BTreeSet<String>,
 }
 
-/// What declares the name that follows it.
+/// The keywords that declare the name after them.
 const DECLARING: [&str; 9] =
     ["struct", "enum", "fn", "const", "static", "type", "trait", "union", "mod"];
 
@@ -207,7 +207,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// How many bytes at the beginning are a comment, a string, a character or a lifetime.
+/// The length of the comment, string, character or lifetime at the beginning, in bytes.
 fn skipped(text: &str) -> usize {
     let to = |end: &str, from: usize| {
         text[from..].find(end).map_or(text.len(), |at| from + at + end.len())

@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     block_on(async {
         let signals = Signals::new()?;
         let association =
-            transport.association(|association| association.outbound_streams = carry.streams);
+            transport.association(|association| association.streams.outbound = carry.streams);
         let remotes = address.peers()?;
         let target = transport.target(remotes[0], peers, association, *timeout)?;
         let (association, _endpoint) = tokio::select! {

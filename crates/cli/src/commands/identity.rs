@@ -15,7 +15,7 @@ use crate::output::Format;
 /// Make a certificate and its key for a server that keeps them, and print its fingerprint.
 ///
 /// If both files are there, only the fingerprint is printed; nothing is overwritten. Clients give the fingerprint to
-/// --fingerprint, the server the files to --cert and --key. Whoever has the key can pass for the server.
+/// --fingerprint, the server the files to --cert and --key. With the key, another host can impersonate the server.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit identity

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     block_on(async {
         let signals = Signals::new()?;
         let association =
-            transport.association(|association| association.outbound_streams = carry.streams);
+            transport.association(|association| association.streams.outbound = carry.streams);
         let endpoint = transport.listen(address.local()?, association)?;
         let association = tokio::select! {
             association = endpoint.accept() => association,

@@ -1,6 +1,7 @@
 //! The subcommands.
 
 mod advise;
+mod compare;
 mod completions;
 mod connect;
 mod demo;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Run(run::Arguments),
     Study(study::Arguments),
     Advise(Box<advise::Arguments>),
+    Compare(Box<compare::Arguments>),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
@@ -57,6 +59,7 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Run(arguments) => run::run(&arguments),
         Command::Study(arguments) => study::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, whole()),

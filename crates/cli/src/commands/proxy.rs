@@ -212,7 +212,7 @@ impl Arguments {
             .connect_timeout(self.connect_timeout)
             .drain(self.drain)
             .proxy_protocol(self.proxy_protocol)
-            .listened(Some(self.listen)))
+            .public_address(Some(self.listen)))
     }
 }
 
@@ -268,7 +268,7 @@ fn usage(error: impl std::fmt::Display) -> Failure {
 impl From<SetupError> for Failure {
     fn from(error: SetupError) -> Self {
         let kind = match error {
-            SetupError::NoPlace(_)
+            SetupError::InvalidAddress(_)
             | SetupError::Loopback(_)
             | SetupError::Families { .. }
             | SetupError::DeviceName(_)

@@ -23,7 +23,7 @@ use crate::values;
 const LIBRARY: &str = "librexmit_preload.so";
 /// Where it is looked for, from the folder of this program.
 const FOLDERS: [&str; 3] = [".", "../lib", "../lib/rexmit"];
-/// The environment variable that says where it is.
+/// The environment variable with its path.
 const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
 /// Over what SCTP is sent to whom: the file, and the environment variable that takes its place.
 const TRANSPORT_FILE: &str = "/etc/rexmit.conf";
@@ -222,10 +222,10 @@ fn engine_command(number: u64, udp_port: u16) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Starts the engine as nobody's child: this process becomes the program, which may wait for all of its children, and
-/// the engine waits for the program.
+/// Starts the engine as an orphan: this process becomes the program, which may wait for all of its children, and the
+/// engine waits for the program.
 fn leave_engine(number: u64, udp_port: u16) -> Outcome {
-    // Nor has it what the program was given: who reads a pipe to its end would wait for the engine.
+    // Without the program's descriptors: the reader of an inherited pipe would wait until the engine ends.
     let _ = rexmit_sockets::engine::keep_descriptors();
     engine_command(number, udp_port)?.spawn()?;
     Ok(())

@@ -1,4 +1,4 @@
-//! `listen` and `connect` carry what they are given, as it is.
+//! `listen` and `connect` transfer data unchanged.
 
 use crate::process::{Rexmit, run};
 
@@ -15,7 +15,7 @@ fn text(lines: usize, word: &str) -> Vec<u8> {
     text
 }
 
-/// Every byte, in no simple order.
+/// Test data that contains every byte value in a scrambled order.
 fn bytes(count: usize) -> Vec<u8> {
     let mut state = 1_u32;
     std::iter::repeat_with(|| {
@@ -89,7 +89,7 @@ fn files_arrive_both_ways_when_both_sides_stay_for_each_other() {
 }
 
 #[test]
-fn who_has_no_input_stays_for_the_other_ones() {
+fn a_side_without_input_stays_open_for_the_peer() {
     let input = text(300, "one way");
     let (listener, address) = Rexmit::listen("listen 127.0.0.1:0", Vec::new());
     assert!(connect(&address, "", input.clone()).end().status.success());
@@ -177,7 +177,7 @@ fn an_interrupt_aborts_and_both_sides_say_so() {
 }
 
 #[test]
-fn an_emulator_ends_by_itself_and_tells_its_own_error() {
+fn a_failed_emulator_ends_and_reports_its_error() {
     let text = run("emulate --listen 127.0.0.1:0 --to 127.0.0.1:9 --duration 50ms").text();
     assert!(text.contains("forward") && text.contains("lateness of packets"), "{text}");
 }

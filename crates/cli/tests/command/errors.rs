@@ -1,4 +1,4 @@
-//! Each error says what to do, and has its exit code.
+//! Each error states the remedy, and has its exit code.
 
 use std::net::UdpSocket;
 
@@ -63,7 +63,7 @@ fn hosts_that_are_not_known() {
 }
 
 #[test]
-fn nobody_listens() {
+fn no_peer_listens() {
     let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for command in ["connect --timeout 60s", "perf send --timeout 60s --unencrypted --to"] {
         let said = format!("nothing listens on UDP port {} of 127.0.0.1", free.port());
@@ -72,7 +72,7 @@ fn nobody_listens() {
 }
 
 #[test]
-fn nobody_answers() {
+fn no_peer_responds() {
     // Bound, so that the system says nothing either.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();

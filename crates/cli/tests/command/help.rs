@@ -87,7 +87,7 @@ fn profiles_are_listed_on_one_screen_and_shown_field_by_field() {
 }
 
 #[test]
-fn two_profiles_are_told_apart() {
+fn two_profiles_are_compared_field_by_field() {
     let text = run("profiles --diff lksctp thin").text();
     assert!(text.contains("M1: RTO.Min while thin") && !text.contains("rto.initial"), "{text}");
     let json = run("profiles --diff freebsd freebsd-efr --json").json();

@@ -1,4 +1,4 @@
-//! `identity` makes what `listen` keeps, and says what `connect` is told.
+//! `identity` makes the files for `listen`, and prints the fingerprint for `connect`.
 
 use std::fs;
 

@@ -1,6 +1,7 @@
-//! The real binary, as a person or a script runs it.
+//! The binary, run as a user or a script runs it.
 
 mod carry;
+mod compare;
 mod errors;
 mod help;
 mod identity;

@@ -11,7 +11,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
 /// A running `rexmit`. It is killed if the test fails before its end.
 pub(crate) struct Rexmit {
     child: Child,
-    /// What it has said first on standard error, if that was awaited.
+    /// Its first line on standard error, if the test waited for it.
     told: String,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: BufReader<ChildStderr>,
@@ -95,12 +95,12 @@ impl Rexmit {
         (self, address.to_string())
     }
 
-    /// Waits until it says `what` on standard error.
+    /// Waits until it prints `what` on standard error.
     pub(crate) fn wait_for(&mut self, what: &str) {
         while !self.next_line().contains(what) {}
     }
 
-    /// The next line that it says on standard error.
+    /// The next line that it prints on standard error.
     pub(crate) fn next_line(&mut self) -> String {
         let mut line = String::new();
         let read = self.stderr.read_line(&mut line).unwrap();
@@ -145,7 +145,7 @@ impl Ended {
         serde_json::from_str(self.text().lines().last().unwrap()).unwrap()
     }
 
-    /// Asserts that it failed with this exit code, and said this.
+    /// Asserts that it failed with this exit code and this message.
     pub(crate) fn assert_failed(&self, code: i32, said: &str) {
         assert_eq!(self.status.code(), Some(code), "{self:?}");
         assert!(self.stderr.contains(said), "{said:?} is not in {self:?}");
@@ -170,7 +170,7 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Waits until a file has so many lines.
+/// Waits until a file has this many lines.
 pub(crate) fn wait_for_lines(path: &std::path::Path, count: usize) {
     while std::fs::read_to_string(path).is_ok_and(|text| text.lines().count() < count) {
         pause();

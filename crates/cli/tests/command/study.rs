@@ -43,7 +43,7 @@ is = "above"
 than = { quantity = "game.latency.mean", at = { system = "lksctp" } }
 "#;
 
-/// A folder of a test's own, with the study in it, empty but for that.
+/// A directory of one test that contains only the study.
 struct Place(PathBuf);
 
 impl Place {
@@ -185,9 +185,9 @@ fn documents_that_cannot_be_run_are_refused() {
     run("study exec no/such/file").assert_failed(5, "no/such/file cannot be read: No such file");
 }
 
-/// Killed when two results are there, a study goes on with the others.
+/// A study that was killed after two results resumes with the other runs.
 #[test]
-fn a_killed_study_goes_on_where_it_was() {
+fn a_killed_study_resumes() {
     let place = Place::new("killed", &STUDY.replace("seeds = 4", "seeds = 12"));
     let arguments = place.arguments("run");
     let process = Rexmit::start_idle(arguments.split_whitespace().chain(["--jobs", "1"]));
@@ -204,7 +204,7 @@ fn a_killed_study_goes_on_where_it_was() {
 }
 
 #[test]
-fn an_interrupted_study_says_how_to_go_on() {
+fn an_interrupted_study_prints_how_to_resume() {
     let place = Place::new("interrupted", &STUDY.replace("seeds = 4", "seeds = 500"));
     let arguments = place.arguments("run");
     let process = Rexmit::start_idle(arguments.split_whitespace().chain(["--jobs", "1"]));
@@ -225,9 +225,9 @@ fn two_at_the_same_time_do_not_disturb_each_other() {
     assert_eq!(count(&place.0, &|path| path.extension().is_some_and(|e| e == "part")), 0);
 }
 
-/// More sockets than the process may have.
+/// Runs that need more sockets than the process may open.
 #[test]
-fn runs_that_fail_are_told_with_the_way_to_run_them_alone() {
+fn failed_runs_are_reported_with_the_command_to_run_them_alone() {
     let failing = "label = \"thin\"\nset.clock = \"real\"\nset.thin.game.connections = 64";
     let place = Place::new("failing", &STUDY.replace("label = \"thin\"", failing));
     let arguments = format!("{} --seeds 1", place.arguments("run"));
@@ -251,9 +251,9 @@ fn runs_that_fail_are_told_with_the_way_to_run_them_alone() {
     assert_eq!(place.results(), 1);
 }
 
-/// TCP needs devices that not everybody may make.
+/// TCP needs TUN devices, which require privileges.
 #[test]
-fn what_this_machine_does_not_permit_is_no_failure() {
+fn a_missing_permission_is_no_failure() {
     let profile = "set.thin.game.profile = \"thin\"";
     let tcp = "set.clock = \"real\"\nset.thin.game.transport = \"tcp\"\n\
                set.thin.game.profile = \"tcp-thin\"";
@@ -277,7 +277,7 @@ fn what_this_machine_does_not_permit_is_no_failure() {
 /// Without the feature `rivals` this program has none; with it, as where all crates are built
 /// together, they run.
 #[test]
-fn what_this_program_was_built_without_is_told_and_no_failure() {
+fn a_missing_feature_is_reported_and_is_no_failure() {
     let profile = "set.thin.game.profile = \"thin\"";
     let rival = "set.thin.game = { transport = \"dcsctp\", profile = \"default\" }";
     let place = Place::new("not-built", &STUDY.replace(profile, rival));
@@ -353,11 +353,11 @@ fn several_studies_say_first_how_much_they_are() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_before_anything_runs() {
+fn unrunnable_scenarios_are_reported_before_anything_runs() {
     run("study run").assert_failed(2, "no study given: name one, or use --all");
     run("study run fig99")
         .assert_failed(2, "there is no study `fig99`: the nearest: petlund2009-fig9");
-    run("study run nonsense").assert_failed(2, "study `nonsense`: `rexmit study list` tells all");
+    run("study run nonsense").assert_failed(2, "study `nonsense`: `rexmit study list` lists all");
     let missing = run("study run no/such.toml");
     missing.assert_failed(5, "no/such.toml cannot be read: No such file");
     missing.assert_failed(5, "name a study of `rexmit study list`");
@@ -378,7 +378,7 @@ fn what_cannot_be_run_is_told_before_anything_runs() {
 }
 
 #[test]
-fn places_that_cannot_be_written_to_are_told_with_another_way() {
+fn unwritable_paths_are_reported_with_an_alternative() {
     let place = Place::new("unwritable", STUDY);
     let file = place.study();
     run(&format!("study run {file} --cache {file}/cache"))

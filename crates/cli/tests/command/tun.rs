@@ -9,25 +9,25 @@ use serde_json::Value;
 
 use crate::process::{Ended, Rexmit, scratch};
 
-/// What says that no devices or namespaces are to be had here.
+/// The error text of a machine that grants no devices or namespaces.
 const NOT_PERMITTED: [&str; 4] =
     ["/dev/net/tun", "needs CAP_", "user namespace is refused", "needs no privileges"];
 
-/// Whether a run was refused for want of a permission, which is said.
+/// Whether a run was refused because of a missing permission, which is printed.
 fn is_refused(ended: &Ended) -> bool {
     let is_refused =
         !ended.status.success() && NOT_PERMITTED.iter().any(|reason| ended.stderr.contains(reason));
     if is_refused {
-        println!("not run: {}", ended.stderr.trim());
+        rexmit_testkit::not_run(ended.stderr.trim());
     }
     is_refused
 }
 
-/// Whether there is a program; says so if not.
+/// Whether a program is installed; prints a note if not.
 fn has(program: &str) -> bool {
     let has = Command::new(program).arg("--version").output().is_ok();
     if !has {
-        println!("not run: {program} is not installed");
+        rexmit_testkit::not_run(format_args!("{program} is not installed"));
     }
     has
 }
@@ -47,7 +47,7 @@ fn is_there(network: u8) -> bool {
     table.contains(&format!(" 10.93.{network}.1\n"))
 }
 
-/// Answers one request for each connection, on any address of this machine; its port.
+/// Starts a server that answers one request per connection on all addresses, and returns its port.
 fn responder(body: &'static [u8]) -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -144,7 +144,7 @@ fn nothing_is_left_after_a_kill() {
             break pid.trim().to_owned();
         }
         if NOT_PERMITTED.iter().any(|reason| line.contains(reason)) {
-            println!("not run: {line}");
+            rexmit_testkit::not_run(line);
             return;
         }
     };
@@ -164,11 +164,11 @@ fn nothing_is_left_after_a_kill() {
 }
 
 #[test]
-fn without_a_command_it_tells_how_to_use_the_link_until_it_is_stopped() {
+fn without_a_command_it_prints_how_to_use_the_link_until_it_is_stopped() {
     let mut running = emulate(4, "--json", &[]);
     let line = running.next_line();
     if NOT_PERMITTED.iter().any(|reason| line.contains(reason)) {
-        println!("not run: {line}");
+        rexmit_testkit::not_run(line);
         return;
     }
     assert!(line.starts_with("link up: near end 10.93.4.2, far end 10.93.4.1 (tun"), "{line}");
@@ -201,7 +201,7 @@ fn unprivileged(arguments: &[&str]) -> Option<Ended> {
         .unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     if stderr.contains("setpriv:") {
-        println!("not run: {stderr}");
+        rexmit_testkit::not_run(stderr);
         return None;
     }
     Some(Ended { status: output.status, stdout: output.stdout, stderr })

@@ -8,7 +8,7 @@ use socket2::SockRef;
 
 use crate::place::{Place, accept, expect, rest, say};
 
-/// A bad link, as the thin streams have it.
+/// A lossy link, as in the demo.
 const LOSSY: &str = "delay 10ms loss 5%";
 
 fn pattern(len: usize) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn reset(stream: &TcpStream) {
 }
 
 #[test]
-fn every_byte_comes_back_over_a_lossy_link_and_the_client_is_known() {
+fn every_byte_is_echoed_over_a_lossy_link_and_the_client_address_is_passed_on() {
     let Some(place) = Place::over(LOSSY) else { return };
     let before = place.look();
     let mut proxy = place.proxy(place.echo(), "");
@@ -130,7 +130,7 @@ fn two_hundred_thin_connections_at_a_time() {
     assert_eq!(value("rexmit_proxy_connections_open "), 200.0);
     let sent = value("rexmit_proxy_bytes_total{to=\"client\"} ");
     assert_eq!(sent, value("rexmit_proxy_bytes_total{to=\"service\"} "));
-    let again: f64 = ["timeout", "fast_retransmit", "bundled", "window_probe"]
+    let again: f64 = ["timeout", "fast_retransmit", "probe", "bundled", "window_probe"]
         .map(|cause| value(&format!("rexmit_proxy_retransmissions_total{{cause=\"{cause}\"}} ")))
         .iter()
         .sum();
@@ -142,7 +142,7 @@ fn two_hundred_thin_connections_at_a_time() {
 }
 
 #[test]
-fn the_service_is_told_the_clients_address() {
+fn the_service_gets_the_address_of_the_client() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let (listener, address) = place.service();
     let proxy = place.proxy(address, "--proxy-protocol");
@@ -158,9 +158,9 @@ fn the_service_is_told_the_clients_address() {
     proxy.stop();
 }
 
-/// With the terminal its standard error goes, too.
+/// Standard error is also closed when the terminal disappears.
 #[test]
-fn a_terminal_that_goes_away_lets_clients_end() {
+fn a_hangup_lets_clients_finish() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let before = place.look();
     let mut proxy = place.proxy(place.echo(), "--drain 3600s");
@@ -182,7 +182,7 @@ fn a_terminal_that_goes_away_lets_clients_end() {
 }
 
 #[test]
-fn a_stop_lets_clients_end_and_a_second_one_does_not() {
+fn a_stop_lets_clients_finish_and_a_second_one_does_not() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let before = place.look();
     let mut proxy = place.proxy(place.echo(), "--drain 3600s");

@@ -32,7 +32,7 @@ fn keep(stream: &TcpStream, reported: impl Fn(usize)) -> (Vec<usize>, bool) {
     }
 }
 
-/// Sends records, some ahead of their acknowledgements, until the connection ends; how many were
+/// Sends records, some ahead of their acknowledgements, until the connection ends. Returns how many were
 /// acknowledged, and whether the end looked orderly.
 fn send(stream: &TcpStream, reported: impl Fn(usize)) -> (usize, bool) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
@@ -108,13 +108,13 @@ fn the_proxy_is_killed() {
 }
 
 #[test]
-fn the_next_start_takes_over_what_a_killed_proxy_left() {
+fn the_next_start_cleans_up_after_a_killed_proxy() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let before = place.look();
     let echo = place.echo();
     for firewall in ["nft", "iptables"] {
         if std::process::Command::new(firewall).arg("-V").output().is_err() {
-            println!("not run: `{firewall}` is not installed");
+            rexmit_testkit::not_run(format_args!("`{firewall}` is not installed"));
             continue;
         }
         let proxy = place.proxy(echo, &format!("--firewall {firewall}"));
@@ -166,11 +166,11 @@ fn a_side_of_an_exchange() {
             // Who kept it says so before it is acknowledged.
             keep(&accept(&listener), |number| eprintln!("kept {number}."));
         }
-        _ => println!("not run: it is a part of other tests"),
+        _ => println!("a part of other tests"),
     }
 }
 
-/// The numbers that a process reported behind `word`.
+/// The numbers that a process reported after `word`.
 fn reported(said: &str, word: &str) -> Vec<usize> {
     let numbers = said.lines().filter_map(|line| line.strip_prefix(word)?.strip_suffix('.'));
     numbers.map(|number| number.trim().parse().expect("a number")).collect()

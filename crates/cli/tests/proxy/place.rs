@@ -16,10 +16,10 @@ pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 1);
 pub(crate) const CLIENTS: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 2);
 /// Where clients connect to.
 pub(crate) const PORT: u16 = 7000;
-/// How long anything may take; reached only by a failing test.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of every step; only a failing test reaches it.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Both networks, gone with this value.
+/// Both networks; dropping this value removes them.
 pub(crate) struct Place {
     pub(crate) host: NetNamespace,
     pub(crate) clients: NetNamespace,
@@ -29,11 +29,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// With a link that is `path` both ways; `None`, after saying so, where it cannot be.
+    /// A host and clients over a link that is `path` in both directions; prints a note and returns `None` if not permitted.
     pub(crate) fn over(path: &str) -> Option<Self> {
         for (program, package) in [("nft", "nftables"), ("ip", "iproute2")] {
             if Command::new(program).arg("-V").output().is_err() {
-                println!("not run: `{program}` is not installed (package {package})");
+                rexmit_testkit::not_run(format_args!(
+                    "`{program}` is not installed (package {package})"
+                ));
                 return None;
             }
         }
@@ -57,7 +59,7 @@ impl Place {
         Some(Self { host, clients, interface, _link: link })
     }
 
-    /// A service on loopback, and where it listens.
+    /// Starts a service on loopback, and returns its address.
     pub(crate) fn service(&self) -> (TcpListener, SocketAddr) {
         let bind = || TcpListener::bind("127.0.0.1:0");
         let listener = self.host.run(bind).expect("the namespace").expect("a listener");
@@ -84,11 +86,11 @@ impl Place {
     }
 
     pub(crate) fn try_connect(&self, to: SocketAddr) -> std::io::Result<TcpStream> {
-        let connect = || TcpStream::connect_timeout(&to, PATIENCE);
+        let connect = || TcpStream::connect_timeout(&to, TIME_LIMIT);
         self.clients.run(connect).expect("the namespace").map(impatient)
     }
 
-    /// `rexmit proxy` on the host, for more words.
+    /// The command `rexmit proxy` on the host, to which arguments are added.
     pub(crate) fn rexmit(&self, words: &str) -> Command {
         let mut command = self.host.command(env!("CARGO_BIN_EXE_rexmit"));
         command.args(["proxy", "--listen", &format!("{HOST}:{PORT}")]);
@@ -104,7 +106,7 @@ impl Place {
         running
     }
 
-    /// Rules, interfaces, routes and switches of the host.
+    /// A snapshot of rules, interfaces, routes and kernel settings of the host.
     pub(crate) fn look(&self) -> String {
         let all = "nft list ruleset; ip -o link; ip -o address; ip route; \
                    grep -H . /proc/sys/net/ipv4/conf/*/forwarding";
@@ -118,15 +120,16 @@ fn may_have_rules(host: &NetNamespace) -> bool {
                  add rule ip try try ct status dnat accept ; delete table ip try";
     let output = host.command("nft").arg(chain).output().expect("nft");
     if !output.status.success() {
-        println!("not run: nft: {}", String::from_utf8_lossy(&output.stderr));
+        let error = String::from_utf8_lossy(&output.stderr);
+        rexmit_testkit::not_run(format_args!("nft: {error}"));
     }
     output.status.success()
 }
 
-/// A failing test is to end.
+/// Sets time limits, so that a failing test ends.
 pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
-    stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
-    stream.set_write_timeout(Some(PATIENCE)).expect("a socket");
+    stream.set_read_timeout(Some(TIME_LIMIT)).expect("a socket");
+    stream.set_write_timeout(Some(TIME_LIMIT)).expect("a socket");
     stream
 }
 
@@ -149,7 +152,7 @@ pub(crate) fn say(mut to: &TcpStream, bytes: &[u8]) {
     to.write_all(bytes).expect("room");
 }
 
-/// A program whose standard error is listened to; killed with this value.
+/// A program whose standard error is read; killed when dropped.
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -167,10 +170,10 @@ impl Running {
         Self { child, lines, output: String::new() }
     }
 
-    /// Waits until it says `what`; returns the line.
+    /// Waits until it prints `what`, and returns the line.
     pub(crate) fn wait_for(&mut self, what: &str) -> String {
         loop {
-            let line = self.lines.recv_timeout(PATIENCE);
+            let line = self.lines.recv_timeout(TIME_LIMIT);
             let line = line.unwrap_or_else(|error| panic!("{error}; it said: {}", self.output));
             self.output.push_str(&line);
             self.output.push('\n');
@@ -180,7 +183,7 @@ impl Running {
         }
     }
 
-    /// What it says after its next line meets a closed pipe.
+    /// Its output after its next line meets a closed pipe.
     pub(crate) fn stop_listening(&mut self) {
         self.lines = channel().1;
     }
@@ -205,7 +208,7 @@ impl Running {
         (status, told)
     }
 
-    /// Asks it to stop, which it does without complaint.
+    /// Stops it, and checks that it reports no error.
     pub(crate) fn stop(self) -> String {
         self.signal("TERM");
         let (status, told) = self.end();

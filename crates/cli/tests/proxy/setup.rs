@@ -1,4 +1,4 @@
-//! How clients' packets get to the proxy, and what is refused.
+//! The setup that directs clients' packets to the proxy, and refused configurations.
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
@@ -21,7 +21,7 @@ fn the_printed_commands_set_up_and_undo() {
     let before = place.look();
     for firewall in ["nft", "iptables"] {
         if Command::new(firewall).arg("-V").output().is_err() {
-            println!("not run: `{firewall}` is not installed");
+            rexmit_testkit::not_run(format_args!("`{firewall}` is not installed"));
             continue;
         }
         let words = format!("--print-setup --firewall {firewall}");
@@ -48,7 +48,7 @@ fn the_printed_commands_set_up_and_undo() {
 }
 
 #[test]
-fn an_address_that_nobody_has_needs_a_route_only() {
+fn an_unassigned_address_needs_a_route_only() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let before = place.look();
     let routed: SocketAddr = "198.51.100.1:7000".parse().unwrap();
@@ -149,7 +149,7 @@ fn ipv6_is_served_where_it_is_forwarded() {
 }
 
 #[test]
-fn a_start_that_fails_leaves_nothing() {
+fn a_failed_start_leaves_no_state() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let before = place.look();
     let busy = place.service().0;
@@ -179,13 +179,13 @@ fn a_start_that_fails_leaves_nothing() {
 }
 
 #[test]
-fn who_may_not_is_told_what_to_type() {
+fn a_missing_privilege_names_the_command() {
     let Some(place) = Place::over("delay 1ms") else { return };
     let mut command = place.host.command("setpriv");
     command.args(["--bounding-set", "-net_admin", env!("CARGO_BIN_EXE_rexmit"), "proxy"]);
     command.args(["--listen", "10.92.0.1:7000", "--upstream", "127.0.0.1:7", "--setup"]);
     let Ok(output) = command.output() else {
-        println!("not run: setpriv is not installed");
+        rexmit_testkit::not_run("setpriv is not installed");
         return;
     };
     let said = String::from_utf8(output.stderr).unwrap();
@@ -195,7 +195,7 @@ fn who_may_not_is_told_what_to_type() {
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
-/// What protects the service in INPUT is not met by packets that are forwarded.
+/// Rules in INPUT that protect the service do not apply to forwarded packets.
 #[test]
 fn a_filter_of_input_that_would_be_bypassed_is_named() {
     let Some(place) = Place::over("delay 1ms") else { return };
@@ -216,11 +216,11 @@ fn a_filter_of_input_that_would_be_bypassed_is_named() {
 }
 
 #[test]
-fn the_inner_address_answers_only_what_was_redirected() {
+fn the_inner_address_accepts_redirected_connections_only() {
     let Some(place) = Place::over("delay 1ms") else { return };
     for firewall in ["nft", "iptables"] {
         if Command::new(firewall).arg("-V").output().is_err() {
-            println!("not run: `{firewall}` is not installed");
+            rexmit_testkit::not_run(format_args!("`{firewall}` is not installed"));
             continue;
         }
         let proxy = place.proxy(place.echo(), &format!("--firewall {firewall}"));

@@ -10,7 +10,7 @@ use crate::place::{HOST, PORT, Place, Running};
 
 const SSHD: &str = "/usr/sbin/sshd";
 
-/// A directory for keys, which only its owner may enter; gone with this value.
+/// A directory for keys, accessible to its owner only; removed when dropped.
 struct Keys(PathBuf);
 
 impl Keys {
@@ -39,7 +39,7 @@ impl Drop for Keys {
     }
 }
 
-/// Where a daemon of the system would be, or the user without one.
+/// The privilege separation directory of the system, or a directory of the user.
 fn sshd(place: &Place, keys: &Keys) -> Running {
     // The daemon insists on it; the package makes it at its start.
     let _ = fs::create_dir_all("/run/sshd");
@@ -75,7 +75,9 @@ fn ssh(place: &Place, keys: &Keys) -> Command {
 #[test]
 fn sshd_is_served_over_a_lossy_link() {
     if !Path::new(SSHD).exists() || Command::new("ssh").arg("-V").output().is_err() {
-        println!("not run: sshd or ssh is not installed (packages openssh-server, openssh-client)");
+        rexmit_testkit::not_run(
+            "sshd or ssh is not installed (packages openssh-server, openssh-client)",
+        );
         return;
     }
     let Some(place) = Place::over("delay 10ms loss 5%") else { return };

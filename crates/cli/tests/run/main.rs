@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
 
-/// The library, built as these tests were: cargo builds none that nothing links.
+/// Builds the preloaded library with the profile of these tests, because cargo does not build it for them.
 fn library() -> &'static PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -61,7 +61,7 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// It ends with its last program, and frees everything.
+    /// Checks that the engine ends with its last program, and removes its files.
     #[expect(clippy::disallowed_methods, reason = "waits for another process")]
     fn drop(&mut self) {
         let port = self.0.parse().unwrap_or(0);
@@ -90,12 +90,14 @@ fn script() -> String {
     format!("{}/tests/run/sockets.py", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether the program is installed; otherwise the test says what to install.
+/// Whether the program is installed; otherwise prints what to install.
 fn is_there(program: &str, package: &str) -> bool {
     let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
     let found = found.is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("not run: {program} is missing; install the package {package}");
+        rexmit_testkit::not_run(format_args!(
+            "{program} is missing; install the package {package}"
+        ));
     }
     found
 }
@@ -153,7 +155,7 @@ fn a_one_to_many_socket_serves_several_associations() {
 }
 
 #[test]
-fn a_peer_is_told_when_a_program_is_killed() {
+fn the_peer_is_notified_when_a_program_is_killed() {
     let engine = Engine::new();
     let mut server = engine.command(&["python3", &script(), "serve"]);
     let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));
@@ -221,29 +223,36 @@ assert a.getsockopt(s.SOL_SOCKET, s.SO_PROTOCOL) == 132";
     assert!(output.status.success(), "{output:?}");
 }
 
-/// It waits for the program to end: one that waits for all of its children, or whose pipe is read to the end, would
-/// wait for ever otherwise.
+/// A program may wait for all of its children, and the reader of a pipe for its end; the engine outlives both.
 #[test]
 fn the_engine_is_no_child_of_the_program_and_has_none_of_its_descriptors() {
     let engine = Engine::new();
-    let script = "import os\ntry: os.wait()\nexcept ChildProcessError: print('alone')";
+    // A child that does not end would have the alarm kill the program.
+    let script = "import os, signal\nsignal.alarm(60)\n\
+                  try: os.wait()\nexcept ChildProcessError: print('alone')";
     let output = engine.output(&["python3", "-c", script]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "alone\n");
-    // The engine is held by another program, and so must not hold the pipe of the first one.
-    let mut other = engine.command(&["sleep", "600"]);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "exec 3>&1; exec \"$@\" >/dev/null", "sh", BINARY, "run", "--always"]);
-    shell.args(["--udp-port", &engine.0, "--", "true"]).env("REXMIT_PRELOAD", library());
-    let mut first = shell.stdout(Stdio::piped()).spawn().expect("sh");
-    assert!(first.wait().expect("it ends").success());
-    let _other = Running(other.spawn().expect("the binary runs"));
-    let mut pipe = first.stdout.take().expect("piped");
+
+    let engine = Engine::new();
+    // The first program starts the engine with a pipe as descriptor 3, which the program itself does not keep; the
+    // second has the engine stay.
+    let mut first = Command::new("sh");
+    first.args(["-c", "exec 3>&1; exec \"$@\"", "sh", BINARY, "run", "--always"]);
+    first.args(["--udp-port", &engine.0, "--", "sh", "-c", "echo started; read line"]);
+    first.env("REXMIT_PRELOAD", library()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut first = Running(first.spawn().expect("sh"));
+    let mut lines = BufReader::new(first.0.stdout.take().expect("piped")).lines();
+    wait_for(&mut lines, "started");
+    let mut second = engine.command(&["sh", "-c", "echo started; exec sleep 600"]);
+    let mut second = Running(second.stdout(Stdio::piped()).spawn().expect("the binary runs"));
+    wait_for(&mut BufReader::new(second.0.stdout.take().expect("piped")).lines(), "started");
+    drop(first.0.stdin.take());
+    assert!(!first.0.wait().expect("it ends").success(), "`read` saw the end of its input");
     let (done, end) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let read = std::io::Read::read_to_string(&mut pipe, &mut String::new());
-        done.send(read.is_ok())
-    });
+    std::thread::spawn(move || done.send(lines.next().is_none()));
     assert_eq!(end.recv_timeout(Duration::from_secs(60)), Ok(true), "the engine holds the pipe");
+    let port: u16 = engine.0.parse().expect("a port");
+    assert!(UdpSocket::bind(("0.0.0.0", port)).is_err(), "the engine still runs");
 }
 
 #[test]

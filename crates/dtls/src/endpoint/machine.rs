@@ -70,7 +70,7 @@ impl Machine for Endpoint {
 
 impl Endpoint {
     fn on_timeout(&mut self, now: Instant, index: usize) {
-        let limit = self.encryption.handshake_limit;
+        let limit = self.encryption.handshake_timeout;
         let connection = &mut self.connections[index];
         let elapsed = now - connection.begun;
         match &mut connection.state {
@@ -82,7 +82,7 @@ impl Endpoint {
                 let was_unused = *is_unused;
                 let is_free = |&remote| self.sctp.associations_with(remote).next().is_none();
                 *is_unused = connection.addresses.iter().all(is_free);
-                *check_at = now + self.encryption.idle_limit.max(LEAST);
+                *check_at = now + self.encryption.idle_timeout.max(LEAST);
                 if *is_unused && was_unused {
                     let farewell = connection.close(&mut self.buffers.output);
                     self.queues.outgoing.push_back((connection.route, farewell));

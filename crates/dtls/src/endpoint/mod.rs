@@ -70,7 +70,7 @@ pub struct Statistics {
 /// SCTP endpoint, which [`sctp`](Self::sctp) gives access to.
 ///
 /// A client calls [`connect`](Self::connect), and the association begins when the handshake is complete. To
-/// do both steps separately it calls [`secure`](Self::secure), waits until the connection is
+/// do both steps separately it calls [`begin_handshake`](Self::begin_handshake), waits until the connection is
 /// [secured](Event::Secured), and connects the [SCTP endpoint](Self::sctp_mut). Packets for peers without a
 /// secured connection are dropped.
 pub struct Endpoint {
@@ -83,8 +83,8 @@ pub struct Endpoint {
     connections: Slab<Connection>,
     /// The secured connection with each address of a peer.
     secured: BTreeMap<SocketAddr, usize>,
-    /// The connection in its handshake with each address. There may be one beside a secured connection, if
-    /// the peer began anew.
+    /// The connection in its handshake with each address. It may exist in addition to a secured connection, if
+    /// the peer has restarted.
     handshaking: BTreeMap<SocketAddr, usize>,
     deadlines: BTreeSet<(Instant, usize)>,
     /// Handshakes that peers began.
@@ -206,14 +206,14 @@ impl Endpoint {
         let id = self.sctp.connect_with(now, route, remote_port, config)?;
         if self.peer(route.remote).is_none() {
             self.sctp.hold_setup(now, id, true);
-            self.secure(now, route);
+            self.begin_handshake(now, route);
         }
         Ok(id)
     }
 
     /// Begins a handshake with the peer at the far end of `route`. [`Event::Secured`] or [`Event::Ended`]
     /// reports the result; at once, if there is a connection already.
-    pub fn secure(&mut self, now: Instant, route: Route) {
+    pub fn begin_handshake(&mut self, now: Instant, route: Route) {
         let remote = route.remote;
         if let Some(peer) = self.peer(remote) {
             return self.queues.events.push_back(Event::Secured { remote, peer });
@@ -341,11 +341,11 @@ impl Endpoint {
             // Only a server gets here: a client has ended the handshake before.
             let farewell = connection.close(&mut self.buffers.output);
             self.queues.outgoing.push_back((connection.route, farewell.clone()));
-            connection.refuse(now + self.encryption.handshake_limit, farewell);
+            connection.refuse(now + self.encryption.handshake_timeout, farewell);
             self.statistics.handshakes_failed += 1;
             return;
         };
-        let check_at = now + self.encryption.idle_limit.max(LEAST);
+        let check_at = now + self.encryption.idle_timeout.max(LEAST);
         connection.state = State::Secured { check_at, is_unused: false };
         self.handshaking.remove(&remote);
         self.statistics.handshakes_completed += 1;

@@ -3,7 +3,7 @@
 //! The library has no connection IDs (RFC 9146), so a record from a port without a connection is tried with
 //! the connections of the same IP address. If one can decrypt it, SCTP gets its packet with the new address,
 //! and validates that before it sends data there (RFC 9260 §5.4): an observer cannot redirect data by sending
-//! a copy from elsewhere.
+//! a copy of it from another address.
 
 use std::net::SocketAddr;
 

@@ -12,7 +12,7 @@ use rexmit_sctp::{
     AssociationConfig, AssociationId, CloseReason, EndpointConfig, Event as Sctp, OutboundMessage,
 };
 
-/// One way of the path.
+/// The one-way delay of the path.
 const DELAY: Duration = Duration::from_millis(20);
 pub(crate) const CLIENT: &str = "192.0.2.1:4000";
 pub(crate) const SERVER: &str = "192.0.2.2:9899";
@@ -41,7 +41,7 @@ pub(crate) fn endpoint_with_mtu(
     Endpoint::new(config, encryption, &Seed::from_u64(seed)).unwrap()
 }
 
-/// One end, and what has happened there.
+/// One end, with its events.
 pub(crate) struct End {
     pub(crate) endpoint: Endpoint,
     pub(crate) secured: Vec<Fingerprint>,
@@ -94,7 +94,7 @@ impl End {
 /// A datagram on its way.
 type Datagram = (usize, Route, Vec<u8>);
 
-/// What becomes of the datagram that an end sends, with this number, counted from 0: whether it arrives.
+/// Whether a datagram arrives, by the side that sends it and its number, counted from 0.
 type Fate = Box<dyn FnMut(usize, usize, &mut Vec<u8>) -> bool>;
 
 /// Both ends: 0 is the client. What one sends arrives after [`DELAY`], unless `fate` drops or changes it.
@@ -103,7 +103,7 @@ pub(crate) struct Pair {
     pub(crate) ends: [End; 2],
     under_way: BTreeMap<Instant, VecDeque<Datagram>>,
     pub(crate) fate: Fate,
-    /// Where the server sees the client.
+    /// The client's address as the server sees it.
     pub(crate) client_seen_at: &'static str,
     sent: [usize; 2],
     pub(crate) bytes: [usize; 2],
@@ -126,7 +126,7 @@ impl Pair {
         }
     }
 
-    /// Two that trust each other.
+    /// A pair whose ends trust each other.
     pub(crate) fn trusting() -> Self {
         let trust = |number| Trust::only([identity(number).fingerprint()]);
         Self::new(Encryption::new(identity(1), trust(2)), Encryption::new(identity(2), trust(1)))
@@ -140,7 +140,7 @@ impl Pair {
         &mut self.ends[1]
     }
 
-    /// Brings a datagram to the server at once.
+    /// Delivers a datagram to the server at once.
     pub(crate) fn inject(&mut self, to: usize, from: &str, datagram: &[u8]) {
         let local = if to == 0 { CLIENT } else { SERVER };
         self.ends[to].endpoint.handle_input(self.now, route(local, from), datagram);
@@ -171,7 +171,7 @@ impl Pair {
         }
     }
 
-    /// Goes on until `done`, for `limit` at most. Whether it was done.
+    /// Runs until `done`, for `limit` at most. Returns whether it was done.
     pub(crate) fn run(&mut self, limit: Duration, done: impl Fn(&Self) -> bool) -> bool {
         let end = self.now + limit;
         loop {
@@ -206,7 +206,7 @@ impl Pair {
 
     pub(crate) fn secure(&mut self) {
         let now = self.now;
-        self.client().endpoint.secure(now, route(CLIENT, SERVER));
+        self.client().endpoint.begin_handshake(now, route(CLIENT, SERVER));
     }
 
     /// Secures the connection, and begins an association.

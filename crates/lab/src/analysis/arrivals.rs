@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::data::Run;
 use super::unit::{Fate, SentPacket, Unit};
 
-/// What identifies equal packets: the first number, the number after the last, and how many runs they have.
+/// The properties in which equal packets agree: the first number, the number after the last, and the number of runs.
 type Key = (u64, u64, usize);
 
 /// Arrivals of the packets of one direction.

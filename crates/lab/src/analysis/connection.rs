@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rexmit_core::serial;
-use rexmit_netsim::capture::Way;
+use rexmit_netsim::capture::CaptureDirection;
 use rexmit_netsim::traffic::connections::Ends;
 use rexmit_netsim::traffic::frames::CapturedFrame;
 use rexmit_netsim::traffic::packet::{Content, TcpSegment};
@@ -73,7 +73,7 @@ impl Connection {
         let runs = runs(&self.data[own], &frame.packet.content);
         if !runs.is_empty() {
             if !is_sent {
-                if frame.way == Some(Way::In) && !frame.is_lost {
+                if frame.direction == Some(CaptureDirection::In) && !frame.is_lost {
                     self.data[own].arrivals.on_arrived(frame.time, &runs);
                 }
             } else if is_keep_alive(&self.data[own], &frame.packet.content, &runs) {

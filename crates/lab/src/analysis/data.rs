@@ -1,4 +1,4 @@
-//! What one side of a connection sent, and what the other acknowledged.
+//! The data that one side of a connection sent, and the acknowledgements of the other.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(super) struct Data {
     recoveries: Recoveries,
 }
 
-/// Recoveries that are under way.
+/// Recoveries in progress.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recoveries {
     timer: Option<Recovery>,

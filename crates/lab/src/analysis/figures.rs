@@ -15,7 +15,7 @@ use super::losses::Losses;
 use super::unit::{Cause, Transmission, Unit};
 use crate::measure::LatencySummary;
 
-/// What one side of a connection sent, and what became of it.
+/// The data that one side of a connection sent, and its fate.
 ///
 /// A *range* is data that was always sent together: bytes of TCP, or a chunk of SCTP.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -21,7 +21,7 @@ pub struct Latency {
     pub delivery: Option<LatencySummary>,
 }
 
-/// Latencies of the ranges that were retransmitted so many times.
+/// Latencies of the ranges with one number of retransmissions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct LatencyByNumber {
     /// Retransmissions, without redundant copies.

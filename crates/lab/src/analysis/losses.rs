@@ -70,7 +70,7 @@ impl Losses {
         Self::count(packets.into_iter().map(|packet| packet.1))
     }
 
-    /// For each unit that was captured late, when the data below was captured that was not.
+    /// For each unit that was captured late: the capture time of the last data below it that was in time.
     fn before_late(data: &Data) -> Vec<Duration> {
         let mut time = Duration::ZERO;
         let mut before = Vec::new();

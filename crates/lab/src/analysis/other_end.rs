@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-use rexmit_netsim::capture::Way;
+use rexmit_netsim::capture::CaptureDirection;
 use rexmit_netsim::traffic::connections::Connections;
 use rexmit_netsim::traffic::frames::CapturedFrame;
 use rexmit_netsim::traffic::trace::Sender;
@@ -26,11 +26,11 @@ pub(super) fn merged(
     let shift = offset.max(0);
     for frame in &mut first {
         frame.time = moved(frame.time, shift);
-        (frame.interface, frame.way) = (0, None);
+        (frame.interface, frame.direction) = (0, None);
     }
     for frame in &mut second {
         frame.time = moved(frame.time, shift - offset);
-        (frame.interface, frame.way) = (OTHER, None);
+        (frame.interface, frame.direction) = (OTHER, None);
     }
     first.append(&mut second);
     first.sort_by_key(|frame| frame.time);
@@ -38,7 +38,8 @@ pub(super) fn merged(
     for frame in &mut first {
         let is_client = connections.assign(&frame.packet).1 == Sender::Client;
         let is_at_sender = (frame.interface == 0) == (is_client == is_client_first);
-        frame.way = Some(if is_at_sender { Way::Out } else { Way::In });
+        frame.direction =
+            Some(if is_at_sender { CaptureDirection::Out } else { CaptureDirection::In });
     }
     Some((first, is_client_first))
 }

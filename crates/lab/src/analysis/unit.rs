@@ -49,12 +49,12 @@ impl Cause {
     }
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     /// It was not seen at the receiver.
     Unseen,
-    /// A comment of the capture says that it was lost.
+    /// A comment in the capture marks it as lost.
     Lost,
     /// It arrived at this time.
     Arrived(Duration),

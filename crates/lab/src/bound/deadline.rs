@@ -74,7 +74,7 @@ impl Prices {
 
 /// The cost of a plan per message, and the share of messages that are late.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Outlay {
+pub struct PlanCost {
     /// Beyond the first packet of each message.
     pub cost: f64,
     /// The share that is late.
@@ -101,14 +101,14 @@ pub struct Outlay {
 /// assert_eq!(percent(260, 0.999), 10.5); // One after each round trip without an ACK.
 /// ```
 #[must_use]
-pub fn least_cost(messages: &Messages, deadline: &Deadline, prices: &Prices) -> Option<Outlay> {
+pub fn least_cost(messages: &Messages, deadline: &Deadline, prices: &Prices) -> Option<PlanCost> {
     Some(least(messages, deadline, prices)?.outlay)
 }
 
 /// The least cost, and the plans that have it.
 #[cfg_attr(not(test), expect(dead_code, reason = "tests simulate the plans"))]
 struct Least<'a> {
-    outlay: Outlay,
+    outlay: PlanCost,
     /// Two plans, of which messages take the second with this probability.
     plans: [Plan<'a>; 2],
     share: f64,
@@ -128,11 +128,11 @@ fn least<'a>(messages: &'a Messages, deadline: &Deadline, prices: &'a Prices) ->
         let [one, other] = [careless.outlay, careful.outlay];
         let slope = (other.cost - one.cost) / (one.late - other.late);
         let between = plan(slope);
-        let line = |outlay: Outlay| outlay.cost + slope * outlay.late;
+        let line = |outlay: PlanCost| outlay.cost + slope * outlay.late;
         if line(between.outlay) > line(one) - 1e-9 * prices.packet {
             let share = (one.late - most_late) / (one.late - other.late);
             let cost = one.cost + share * (other.cost - one.cost);
-            let outlay = Outlay { cost, late: most_late };
+            let outlay = PlanCost { cost, late: most_late };
             return Some(Least { outlay, plans: [careless, careful], share });
         }
         if between.outlay.late > most_late {
@@ -222,14 +222,14 @@ struct Plan<'a> {
     prices: &'a Prices,
     instants: Vec<Instant>,
     price_of_late: f64,
-    best: HashMap<State, (Decision, Outlay)>,
-    outlay: Outlay,
+    best: HashMap<State, (Decision, PlanCost)>,
+    outlay: PlanCost,
 }
 
 /// A message that is acknowledged costs nothing more.
-const DONE: Outlay = Outlay { cost: 0.0, late: 0.0 };
+const DONE: PlanCost = PlanCost { cost: 0.0, late: 0.0 };
 
-impl Outlay {
+impl PlanCost {
     fn plus(self, probability: f64, other: Self) -> Self {
         let cost = self.cost + probability * other.cost;
         Self { cost, late: self.late + probability * other.late }
@@ -260,7 +260,7 @@ impl<'a> Plan<'a> {
         (1.0 - self.messages.loss) * (1.0 - self.messages.sack_loss)
     }
 
-    fn value(&self, outlay: Outlay) -> f64 {
+    fn value(&self, outlay: PlanCost) -> f64 {
         outlay.cost + self.price_of_late * outlay.late
     }
 
@@ -288,23 +288,23 @@ impl<'a> Plan<'a> {
     }
 
     /// The outlay from a decision on, with the best ones.
-    fn decide(&mut self, state: State) -> Outlay {
+    fn decide(&mut self, state: State) -> PlanCost {
         if state.next == self.instants.len() {
             let late = self.lost_if_silent().powi(state.silent as i32)
                 * self.messages.loss.powi(state.all_waiting() as i32);
             let afterwards = self.prices.packet / (1.0 - self.messages.loss);
-            return Outlay { cost: late * afterwards, late };
+            return PlanCost { cost: late * afterwards, late };
         }
         if let Some(&(_, known)) = self.best.get(&state) {
             return known;
         }
-        let mut best: Option<(Decision, Outlay)> = None;
+        let mut best: Option<(Decision, PlanCost)> = None;
         for decision in self.decisions(state) {
             let paid = decision.packets - u32::from(state.next == 0);
             let cost = f64::from(paid) * self.prices.packet
                 + f64::from(u32::from(decision.is_bundled)) * self.prices.bundled;
             let then = self.wait(after(state, decision));
-            let outlay = Outlay { cost: cost + then.cost, ..then };
+            let outlay = PlanCost { cost: cost + then.cost, ..then };
             if best.is_none_or(|(_, known)| self.value(outlay) < self.value(known)) {
                 best = Some((decision, outlay));
             }
@@ -315,7 +315,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The outlay after a decision: SACKs come, or do not.
-    fn wait(&mut self, state: State) -> Outlay {
+    fn wait(&mut self, state: State) -> PlanCost {
         let Some(since) = self.instants.get(state.next).and_then(|instant| instant.answers) else {
             return self.decide(state);
         };
@@ -363,7 +363,7 @@ mod tests {
 
     /// One round: n copies at once, or n + 1, so that the mean of pⁿ is what may be late.
     #[test]
-    fn without_time_for_an_answer_copies_are_sent_at_once() {
+    fn without_time_for_an_ack_copies_are_sent_at_once() {
         for sack_loss in [0.0, 0.05] {
             let alone = messages(None, 0.05, sack_loss);
             for within in [50, 60, 149] {
@@ -385,7 +385,7 @@ mod tests {
 
     /// Two rounds: `least_packets` without what it sends after the deadline.
     #[test]
-    fn with_time_for_one_answer_it_is_the_least_number_of_packets() {
+    fn with_time_for_one_ack_it_is_the_least_number_of_packets() {
         for (p, a, late) in [(0.05_f64, 0.05_f64, 1e-3), (0.05, 0.0, 1e-3), (0.02, 0.1, 1e-4)] {
             let u = 1.0 - (1.0 - p) * (1.0 - a);
             let two = (p * p - late) / (p * p - p * p * p);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bundled_costs_no_packet_and_bytes() {
+    fn a_bundled_copy_costs_bytes_but_no_packet() {
         let every_16 = messages(Some(16), 0.05, 0.05);
         // Copies after 16, 32 and 48 ms: p⁴ is below what may be late.
         let late = 0.05_f64.powi(4);
@@ -505,7 +505,7 @@ mod tests {
             let count = f64::from(MESSAGES);
             let mean = sum / count;
             let deviation = ((squares / count - mean * mean) / count).sqrt();
-            let Outlay { cost, late: expected } = least.outlay;
+            let PlanCost { cost, late: expected } = least.outlay;
             assert!((mean - cost).abs() < 5.0 * deviation, "{interval:?}: {mean} and {cost}");
             let away = f64::from(late) - expected * count;
             assert!(away.abs() < 5.0 * (expected * count).sqrt(), "{interval:?}: {late} late");
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_refused() {
+    fn impossible_parameters_are_refused() {
         let none = |messages: &Messages, within_ms, probability| {
             let deadline = Deadline { within: MS(within_ms), probability };
             least_cost(messages, &deadline, &Prices::PACKETS).is_none()

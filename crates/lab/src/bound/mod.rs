@@ -11,6 +11,7 @@
 //! | [`Reactive`](Strategy::Reactive) | 0, RTT, 2·RTT, … | D + k·RTT | Σ P(k lost), k ≥ 1: p/(1−p) |
 //! | [`Doubled`](Strategy::Doubled) | 0, then two every RTT | D + ⌈k/2⌉·RTT | 2·Σ P(2k−1 lost): 2·p/(1−p²) |
 //! | [`Bundled`](Strategy::Bundled) | 0, in each of the next messages, and one RTT after the last copy | the times of the copies | 0 while T < RTT |
+//! | [`BundledOnce`](Strategy::BundledOnce) | 0, in the next message, and in each message an RTT or more later; one RTT after the last copy | the times of the copies | 0 while T < RTT |
 //!
 //! With independent losses, P(k lost) = pᵏ. In bursts (a continuous-time Gilbert process that is in
 //! the bad state for a share π of the time, with a mean stay of B), k copies are lost if the state
@@ -33,7 +34,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use deadline::{Deadline, Messages, Outlay, Prices, least_cost};
+pub use deadline::{Deadline, Messages, PlanCost, Prices, least_cost};
 pub use packets::least_packets;
 
 /// A model of packet loss.
@@ -82,6 +83,12 @@ pub enum Strategy {
     /// As [`Reactive`](Self::Reactive), and a copy in each of the next messages until the message
     /// is known to have arrived.
     Bundled {
+        /// The time between two messages: T.
+        interval: Duration,
+    },
+    /// A copy in the next message; further ones only in messages that are sent when the ACK of the first
+    /// transmission is due, one RTT after it, or later.
+    BundledOnce {
         /// The time between two messages: T.
         interval: Duration,
     },
@@ -175,7 +182,7 @@ impl Strategy {
     fn copies(self, rtt: Duration) -> impl Iterator<Item = Copy> {
         let mut last = Duration::ZERO;
         let mut next_message = match self {
-            Self::Bundled { interval } => Some(interval),
+            Self::Bundled { interval } | Self::BundledOnce { interval } => Some(interval),
             Self::Reactive | Self::Doubled => None,
         };
         let first = Copy { at: Duration::ZERO, is_packet: true };
@@ -186,9 +193,15 @@ impl Strategy {
             }
             let known_lost = last + rtt;
             let copy = match (&mut next_message, self) {
-                (Some(message), Self::Bundled { interval }) if *message <= known_lost => {
+                (Some(message), Self::Bundled { interval } | Self::BundledOnce { interval })
+                    if *message <= known_lost =>
+                {
                     let at = *message;
                     *message += interval;
+                    let is_once = matches!(self, Self::BundledOnce { .. });
+                    while is_once && *message < rtt && !interval.is_zero() {
+                        *message += interval;
+                    }
                     Copy { at, is_packet: false }
                 }
                 _ => Copy { at: known_lost, is_packet: true },

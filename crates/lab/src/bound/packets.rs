@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_be_late_repeats_what_nobody_answered() {
+    fn the_least_number_of_packets_repeats_until_acknowledged() {
         let u: f64 = 0.19;
         let least = least_packets(0.1, 0.1, 0.01 + 1e-12).unwrap();
         assert!((least - 1.0 / (1.0 - u)).abs() < 1e-12, "{least}");

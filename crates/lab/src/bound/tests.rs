@@ -1,4 +1,4 @@
-//! The formulas against values computed elsewhere, and against chance.
+//! The formulas against independently computed values, and against random simulation.
 
 use rexmit_core::{Instant, Rng, Seed};
 
@@ -25,6 +25,15 @@ fn quantiles_at_five_percent() {
     assert_eq!(bundled(50), [100, 150, 200]);
     assert_eq!(bundled(100), [150, 250, 350]);
     assert_eq!(bundled(250), [150, 250, 300]);
+    let once = |interval| quantiles(Strategy::BundledOnce { interval: ms(interval) }, uniform);
+    assert_eq!(once(50), [100, 150, 200]);
+    assert_eq!(
+        once(49),
+        [99, 197, 246],
+        "no ACK is due after two intervals: the third has the copy"
+    );
+    assert_eq!(once(30), [80, 170, 200]);
+    assert_eq!(once(250), bundled(250), "packets of their own are sooner");
     let bursts = LossModel::Bursts { share: 0.05, mean_bad: ms(100) };
     assert_eq!(quantiles(Strategy::Reactive, bursts), [250, 550, 750]);
 }
@@ -119,7 +128,7 @@ fn sent_in_round(strategy: Strategy, round: u32) -> Vec<Duration> {
     match strategy {
         Strategy::Doubled if round > 0 => vec![ms(100) * round; 2],
         Strategy::Reactive | Strategy::Doubled => vec![ms(100) * round],
-        Strategy::Bundled { .. } => vec![ms(50) * round],
+        Strategy::Bundled { .. } | Strategy::BundledOnce { .. } => vec![ms(50) * round],
     }
 }
 

@@ -9,7 +9,7 @@ use rexmit_sctp::{AssociationId, Endpoint, Event, MessageId, OutboundMessage};
 
 use super::sctp::send;
 use super::sink::Counter;
-use super::transport::{Given, News, Taken, Transport};
+use super::transport::{ConnectionEvent, ReadResult, Transport, WriteResult};
 
 /// The program sends on this stream, which goes first.
 const MESSAGES: u16 = 0;
@@ -20,13 +20,13 @@ const PRIORITY: u16 = 1024;
 /// Bytes of a message of the transfer.
 const TRANSFER_BYTES: usize = 16 * 1024;
 
-/// SCTP for programs, with a transfer beside them.
+/// An SCTP transport for programs that adds a bulk transfer on another stream.
 ///
 /// The sending side keeps as much of the transfer in the send buffer as `new` says, so that there is always
 /// something to send. The receiving side passes the messages of the program on, and counts the bytes of the transfer.
 /// Associations must report acknowledged messages (`report_acknowledged`).
 #[derive(Debug)]
-pub struct Beside<C> {
+pub struct WithTransfer<C> {
     endpoint: Endpoint,
     is_unordered: bool,
     /// Messages of the transfer that are accepted and not acknowledged, at most.
@@ -37,7 +37,7 @@ pub struct Beside<C> {
     received: C,
 }
 
-impl<C: Counter> Beside<C> {
+impl<C: Counter> WithTransfer<C> {
     /// `endpoint`, with `buffer_bytes` of the transfer in its send buffer. Messages of the program are delivered
     /// unordered if `is_unordered`.
     #[must_use]
@@ -80,7 +80,7 @@ impl<C: Counter> Beside<C> {
     }
 }
 
-impl<C: Counter> Machine for Beside<C> {
+impl<C: Counter> Machine for WithTransfer<C> {
     type Event = (AssociationId, Event);
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
@@ -110,7 +110,7 @@ impl<C: Counter> Machine for Beside<C> {
     }
 }
 
-impl<C: Counter> Transport for Beside<C> {
+impl<C: Counter> Transport for WithTransfer<C> {
     type Id = AssociationId;
     /// Nothing beyond deliveries is watched: a message counts as arrived when it is delivered.
     type Watch = ();
@@ -127,16 +127,16 @@ impl<C: Counter> Transport for Beside<C> {
         self.endpoint.begin(now, local, remote)
     }
 
-    fn news(event: &Self::Event) -> Option<(AssociationId, News)> {
-        Endpoint::news(event)
+    fn connection_event(event: &Self::Event) -> Option<(AssociationId, ConnectionEvent)> {
+        Endpoint::connection_event(event)
     }
 
-    fn give(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> Given {
+    fn write(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> WriteResult {
         let message = OutboundMessage::new(MESSAGES, bytes.clone()).unordered(self.is_unordered);
         send(&mut self.endpoint, now, id, message, bytes)
     }
 
-    fn take(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> ReadResult {
         while let Some(message) = self.endpoint.receive(now, id) {
             if message.stream == TRANSFER {
                 self.received.add(now, message.payload.len() as u64);
@@ -144,7 +144,7 @@ impl<C: Counter> Transport for Beside<C> {
                 each(&message.payload);
             }
         }
-        Taken::Open
+        ReadResult::Open
     }
 
     fn finish(&mut self, now: Instant, id: AssociationId) {

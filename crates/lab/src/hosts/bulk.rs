@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::content;
 use super::running::Program;
-use super::transport::{Given, News, Transport};
+use super::transport::{ConnectionEvent, Transport, WriteResult};
 
 /// A bulk transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,7 +45,7 @@ enum Stage {
     Sending,
     Finishing,
     Over {
-        is_orderly: bool,
+        is_graceful: bool,
     },
 }
 
@@ -80,13 +80,13 @@ impl<T: Transport> BulkSender<T> {
     /// Whether everything was delivered and the connection ended gracefully.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.stage == Stage::Over { is_orderly: true }
+        self.stage == Stage::Over { is_graceful: true }
     }
 
     /// Whether the connection could not be established, or failed.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        self.stage == Stage::Over { is_orderly: false }
+        self.stage == Stage::Over { is_graceful: false }
     }
 
     fn fill(&mut self, now: Instant, transport: &mut T) {
@@ -96,10 +96,10 @@ impl<T: Transport> BulkSender<T> {
         while self.sent < limit && now < self.bulk.stop {
             let mut piece = content::piece(self.sent, write.min(limit - self.sent));
             let len = piece.len();
-            let given = transport.give(now, id, &mut piece);
+            let given = transport.write(now, id, &mut piece);
             self.sent += (len - piece.len()) as u64;
-            if given != Given::All {
-                return; // News tell when to go on, or that it is over.
+            if given != WriteResult::All {
+                return; // `Writable` or `Closed` follows.
             }
         }
         self.stage = Stage::Finishing;
@@ -124,31 +124,31 @@ impl<T: Transport> Program<T> for BulkSender<T> {
                 self.id = transport.begin(now, self.bulk.local, self.bulk.remote);
                 self.stage = match self.id {
                     Some(_) => Stage::Connecting,
-                    None => Stage::Over { is_orderly: false },
+                    None => Stage::Over { is_graceful: false },
                 };
             }
             Stage::Connecting => {
-                self.stage = Stage::Over { is_orderly: false };
+                self.stage = Stage::Over { is_graceful: false };
                 self.id.into_iter().for_each(|id| transport.abort(now, id));
             }
             _ => self.fill(now, transport),
         }
     }
 
-    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
+    fn on_event(&mut self, now: Instant, transport: &mut T, id: T::Id, event: ConnectionEvent) {
         if self.id != Some(id) || matches!(self.stage, Stage::Over { .. }) {
             return;
         }
-        match news {
-            News::Connected { .. } => {
+        match event {
+            ConnectionEvent::Connected { .. } => {
                 self.stage = Stage::Sending;
                 self.fill(now, transport);
             }
-            News::Writable => self.fill(now, transport),
-            News::Readable => drop(transport.take(now, id, &mut |_| {})),
-            News::Closed { is_orderly } => {
-                let is_orderly = is_orderly && self.stage == Stage::Finishing;
-                self.stage = Stage::Over { is_orderly };
+            ConnectionEvent::Writable => self.fill(now, transport),
+            ConnectionEvent::Readable => drop(transport.read(now, id, &mut |_| {})),
+            ConnectionEvent::Closed { is_graceful } => {
+                let is_graceful = is_graceful && self.stage == Stage::Finishing;
+                self.stage = Stage::Over { is_graceful };
             }
         }
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use rexmit_core::{Instant, Machine, Route};
 
-use super::transport::{Given, News, Taken, Transport};
+use super::transport::{ConnectionEvent, ReadResult, Transport, WriteResult};
 
 /// UDP on a host: every message is a packet, and nothing is retransmitted. A "connection" is a pair
 /// of addresses and ports; it is established at once and never ends.
@@ -16,7 +16,7 @@ use super::transport::{Given, News, Taken, Transport};
 pub struct Datagrams {
     port: Option<u16>,
     peers: Vec<Peer>,
-    news: VecDeque<(usize, News)>,
+    events: VecDeque<(usize, ConnectionEvent)>,
     outbound: VecDeque<(Route, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
 }
@@ -36,8 +36,8 @@ impl Datagrams {
     /// With a `port`, packets that arrive on it open new connections.
     #[must_use]
     pub fn new(port: Option<u16>) -> Self {
-        let (news, outbound) = (VecDeque::new(), VecDeque::new());
-        Self { port, peers: Vec::new(), news, outbound, spare: Vec::new() }
+        let (events, outbound) = (VecDeque::new(), VecDeque::new());
+        Self { port, peers: Vec::new(), events, outbound, spare: Vec::new() }
     }
 
     /// The connection over `route`, opened if necessary.
@@ -49,7 +49,7 @@ impl Datagrams {
             return None;
         }
         self.peers.push(Peer { route, inbound: VecDeque::new() });
-        self.news.push_back((self.peers.len() - 1, News::Connected { incoming }));
+        self.events.push_back((self.peers.len() - 1, ConnectionEvent::Connected { incoming }));
         Some(self.peers.len() - 1)
     }
 
@@ -62,7 +62,7 @@ impl Datagrams {
 }
 
 impl Machine for Datagrams {
-    type Event = (usize, News);
+    type Event = (usize, ConnectionEvent);
 
     fn handle_input(&mut self, _: Instant, route: Route, packet: &[u8]) {
         let is_known = self.peers.iter().any(|peer| peer.route == route);
@@ -73,7 +73,7 @@ impl Machine for Datagrams {
         if self.peers[id].inbound.len() < Self::MAX_WAITING {
             let packet = self.keep(packet);
             self.peers[id].inbound.push_back(packet);
-            self.news.push_back((id, News::Readable));
+            self.events.push_back((id, ConnectionEvent::Readable));
         }
     }
 
@@ -87,7 +87,7 @@ impl Machine for Datagrams {
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
-        self.news.pop_front()
+        self.events.pop_front()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -107,24 +107,26 @@ impl Transport for Datagrams {
         if remote.port() == 0 { None } else { self.peer(Route { local, remote }, false) }
     }
 
-    fn news(event: &Self::Event) -> Option<Self::Event> {
+    fn connection_event(event: &Self::Event) -> Option<Self::Event> {
         Some(*event)
     }
 
-    fn give(&mut self, _: Instant, id: usize, bytes: &mut Bytes) -> Given {
-        let Some(route) = self.peers.get(id).map(|peer| peer.route) else { return Given::Ended };
+    fn write(&mut self, _: Instant, id: usize, bytes: &mut Bytes) -> WriteResult {
+        let Some(route) = self.peers.get(id).map(|peer| peer.route) else {
+            return WriteResult::Ended;
+        };
         let packet = self.keep(bytes);
         self.outbound.push_back((route, packet));
         bytes.clear();
-        Given::All
+        WriteResult::All
     }
 
-    fn take(&mut self, _: Instant, id: usize, each: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, _: Instant, id: usize, each: &mut dyn FnMut(&[u8])) -> ReadResult {
         while let Some(packet) = self.peers.get_mut(id).and_then(|peer| peer.inbound.pop_front()) {
             each(&packet);
             self.spare.push(packet);
         }
-        Taken::Open
+        ReadResult::Open
     }
 
     fn finish(&mut self, _: Instant, _: usize) {}

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_that_of_whole_bins() {
+    fn a_rate_counts_complete_bins_only() {
         let mut goodput = Goodput::new(Duration::from_millis(100));
         (0..10).for_each(|n| goodput.add(Instant::from_millis(100 * n), 1000));
         let rate = |from, to| {

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use rexmit_core::{Instant, Machine, Route};
 
-use super::transport::{Given, News, Taken, Transport, Watch};
+use super::transport::{ConnectionEvent, ReadResult, Transport, Watch, WriteResult};
 use super::{FragmentWatch, SegmentWatch};
-use crate::kernel::{KernelHost, SocketId};
+use crate::kernel::{KernelHost, SctpCounters, SocketId};
 
-/// What programs and meters must know of a protocol of the kernel.
+/// The properties of a kernel's protocol that programs and meters need.
 pub trait Protocol: Send + 'static {
     /// See [`Transport::Watch`].
     type Watch: Watch;
@@ -48,27 +48,33 @@ impl Protocol for Sctp {
 
 /// A host of a kernel. The kernel has its own timers: the caller, which runs the network, calls this machine when the
 /// kernel has sent something (see [`Kernel::wait`](crate::kernel::Kernel::wait)).
-pub struct OfKernel<P> {
+pub struct KernelMachine<P> {
     host: Box<dyn KernelHost>,
     protocol: PhantomData<fn() -> P>,
 }
 
-impl<P> OfKernel<P> {
+impl<P> KernelMachine<P> {
     /// A host with the protocol that it was made for.
     #[must_use]
     pub fn new(host: Box<dyn KernelHost>) -> Self {
         Self { host, protocol: PhantomData }
     }
-}
 
-impl<P> fmt::Debug for OfKernel<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OfKernel").finish_non_exhaustive()
+    /// What the kernel has counted so far; `None` of a host with another protocol.
+    #[must_use]
+    pub fn sctp_counters(&self) -> Option<SctpCounters> {
+        self.host.sctp_counters()
     }
 }
 
-impl<P> Machine for OfKernel<P> {
-    type Event = (SocketId, News);
+impl<P> fmt::Debug for KernelMachine<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KernelMachine").finish_non_exhaustive()
+    }
+}
+
+impl<P> Machine for KernelMachine<P> {
+    type Event = (SocketId, ConnectionEvent);
 
     fn handle_input(&mut self, _: Instant, route: Route, packet: &[u8]) {
         self.host.deliver(route, packet);
@@ -81,7 +87,7 @@ impl<P> Machine for OfKernel<P> {
     }
 
     fn poll_event(&mut self) -> Option<Self::Event> {
-        self.host.news()
+        self.host.connection_event()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -89,7 +95,7 @@ impl<P> Machine for OfKernel<P> {
     }
 }
 
-impl<P: Protocol> Transport for OfKernel<P> {
+impl<P: Protocol> Transport for KernelMachine<P> {
     type Id = SocketId;
     type Watch = P::Watch;
     const IP_PROTOCOL: u8 = P::IP_PROTOCOL;
@@ -101,16 +107,16 @@ impl<P: Protocol> Transport for OfKernel<P> {
         self.host.connect(remote)
     }
 
-    fn news(event: &Self::Event) -> Option<(SocketId, News)> {
+    fn connection_event(event: &Self::Event) -> Option<(SocketId, ConnectionEvent)> {
         Some(*event)
     }
 
-    fn give(&mut self, _: Instant, id: SocketId, bytes: &mut Bytes) -> Given {
-        self.host.give(id, bytes)
+    fn write(&mut self, _: Instant, id: SocketId, bytes: &mut Bytes) -> WriteResult {
+        self.host.write(id, bytes)
     }
 
-    fn take(&mut self, _: Instant, id: SocketId, each: &mut dyn FnMut(&[u8])) -> Taken {
-        self.host.take(id, each)
+    fn read(&mut self, _: Instant, id: SocketId, each: &mut dyn FnMut(&[u8])) -> ReadResult {
+        self.host.read(id, each)
     }
 
     fn finish(&mut self, _: Instant, id: SocketId) {

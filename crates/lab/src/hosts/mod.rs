@@ -65,11 +65,11 @@ use rexmit_core::{Instant, Machine, Route};
 use rexmit_netsim::network::{HostId, Network};
 use rexmit_netsim::source::{Source, UdpSender, UdpSink};
 
-pub use beside::Beside;
+pub use beside::WithTransfer;
 pub use bulk::{Bulk, BulkSender};
 pub use datagrams::Datagrams;
 pub use goodput::Goodput;
-pub use kernel::{OfKernel, Protocol, Sctp as KernelSctp, Tcp as KernelTcp};
+pub use kernel::{KernelMachine, Protocol, Sctp as KernelSctp, Tcp as KernelTcp};
 pub use running::{Program, Running};
 pub use sctp::{FragmentWatch, Unordered};
 pub use sink::{Counter, Sink};
@@ -77,7 +77,7 @@ pub use tcp::SegmentWatch;
 pub use thin::{
     Gauge, Layer, PlannedMessage, Thin, ThinPlan, ThinReceiver, ThinRecord, ThinSender,
 };
-pub use transport::{Arrival, Given, News, Taken, Transport, Watch};
+pub use transport::{Arrival, ConnectionEvent, ReadResult, Transport, Watch, WriteResult};
 pub use web_client::{Fetch, WebClients, WebLoad, WebStats};
 pub use web_server::WebServer;
 

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use rexmit_core::{Instant, Machine, Route};
 
 use super::Station;
-use super::transport::{News, Transport};
+use super::transport::{ConnectionEvent, Transport};
 
 /// An application that uses a transport.
 ///
@@ -19,7 +19,7 @@ pub trait Program<T: Transport>: Send + 'static {
     fn on_time(&mut self, now: Instant, transport: &mut T);
 
     /// Called for an event of a connection.
-    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News);
+    fn on_event(&mut self, now: Instant, transport: &mut T, id: T::Id, event: ConnectionEvent);
 
     /// Called for an arriving packet before the transport processes it.
     fn on_packet(&mut self, now: Instant, route: Route, packet: &[u8]) {
@@ -43,14 +43,14 @@ impl<T: Transport, P: Program<T>> Running<T, P> {
 
     /// Passes all events to the program; returns whether there were any.
     fn attend(&mut self, now: Instant) -> bool {
-        let mut has_news = false;
+        let mut has_event = false;
         while let Some(event) = self.transport.poll_event() {
-            if let Some((id, news)) = T::news(&event) {
-                self.program.on_news(now, &mut self.transport, id, news);
-                has_news = true;
+            if let Some((id, event)) = T::connection_event(&event) {
+                self.program.on_event(now, &mut self.transport, id, event);
+                has_event = true;
             }
         }
-        has_news
+        has_event
     }
 }
 

@@ -9,7 +9,7 @@ use rexmit_core::{Instant, Machine, Route};
 use rexmit_sctp::wire::{Chunk, Data, Packet};
 use rexmit_sctp::{AssociationId, CloseReason, Endpoint, Event, OutboundMessage, SendError};
 
-use super::transport::{Arrival, Given, News, Taken, Transport, Watch};
+use super::transport::{Arrival, ConnectionEvent, ReadResult, Transport, Watch, WriteResult};
 
 /// Programs send on this stream.
 const STREAM: u16 = 0;
@@ -34,26 +34,30 @@ impl Transport for Endpoint {
         self.connect(now, route, remote.port()).ok()
     }
 
-    fn news((id, event): &(AssociationId, Event)) -> Option<(AssociationId, News)> {
-        let news = match event {
-            Event::Connected { incoming, .. } => News::Connected { incoming: *incoming },
-            Event::Readable => News::Readable,
-            Event::Writable => News::Writable,
-            Event::Closed(reason) => News::Closed { is_orderly: *reason == CloseReason::Shutdown },
+    fn connection_event(
+        (id, event): &(AssociationId, Event),
+    ) -> Option<(AssociationId, ConnectionEvent)> {
+        let event = match event {
+            Event::Connected { incoming, .. } => ConnectionEvent::Connected { incoming: *incoming },
+            Event::Readable => ConnectionEvent::Readable,
+            Event::Writable => ConnectionEvent::Writable,
+            Event::Closed(reason) => {
+                ConnectionEvent::Closed { is_graceful: *reason == CloseReason::Shutdown }
+            }
             _ => return None,
         };
-        Some((*id, news))
+        Some((*id, event))
     }
 
-    fn give(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> Given {
+    fn write(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> WriteResult {
         send(self, now, id, OutboundMessage::new(STREAM, bytes.clone()), bytes)
     }
 
-    fn take(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> ReadResult {
         while let Some(message) = self.receive(now, id) {
             each(&message.payload);
         }
-        Taken::Open
+        ReadResult::Open
     }
 
     fn finish(&mut self, now: Instant, id: AssociationId) {
@@ -109,17 +113,17 @@ impl Transport for Unordered {
         self.0.begin(now, local, remote)
     }
 
-    fn news(event: &Self::Event) -> Option<(AssociationId, News)> {
-        Endpoint::news(event)
+    fn connection_event(event: &Self::Event) -> Option<(AssociationId, ConnectionEvent)> {
+        Endpoint::connection_event(event)
     }
 
-    fn give(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> Given {
+    fn write(&mut self, now: Instant, id: AssociationId, bytes: &mut Bytes) -> WriteResult {
         let message = OutboundMessage::new(STREAM, bytes.clone());
         send(&mut self.0, now, id, message.unordered(true), bytes)
     }
 
-    fn take(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> Taken {
-        self.0.take(now, id, each)
+    fn read(&mut self, now: Instant, id: AssociationId, each: &mut dyn FnMut(&[u8])) -> ReadResult {
+        self.0.read(now, id, each)
     }
 
     fn finish(&mut self, now: Instant, id: AssociationId) {
@@ -138,14 +142,14 @@ pub(super) fn send(
     id: AssociationId,
     message: OutboundMessage,
     bytes: &mut Bytes,
-) -> Given {
+) -> WriteResult {
     match endpoint.send(now, id, message) {
         Ok(_) => {
             bytes.clear();
-            Given::All
+            WriteResult::All
         }
-        Err(SendError::BufferFull) => Given::Full,
-        Err(_) => Given::Ended,
+        Err(SendError::BufferFull) => WriteResult::Full,
+        Err(_) => WriteResult::Ended,
     }
 }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::content;
 use super::goodput::Goodput;
 use super::running::Program;
-use super::transport::{News, Taken, Transport};
+use super::transport::{ConnectionEvent, ReadResult, Transport};
 
 /// Counts bytes as they arrive.
 pub trait Counter: Send + 'static {
@@ -96,28 +96,28 @@ impl<T: Transport, C: Counter> Program<T> for Sink<T, C> {
 
     fn on_time(&mut self, _: Instant, _: &mut T) {}
 
-    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
-        match news {
-            News::Connected { .. } => {
+    fn on_event(&mut self, now: Instant, transport: &mut T, id: T::Id, event: ConnectionEvent) {
+        match event {
+            ConnectionEvent::Connected { .. } => {
                 self.accepted += 1;
                 self.open.insert(id, 0);
             }
-            News::Readable => {
+            ConnectionEvent::Readable => {
                 let Self { open, goodput, damaged, .. } = self;
                 let Some(offset) = open.get_mut(&id) else { return };
-                let taken = transport.take(now, id, &mut |bytes| {
+                let taken = transport.read(now, id, &mut |bytes| {
                     *damaged += u64::from(!content::is_at(*offset, bytes));
                     *offset += bytes.len() as u64;
                     goodput.add(now, bytes.len() as u64);
                 });
-                if taken == Taken::End {
+                if taken == ReadResult::End {
                     transport.finish(now, id);
                 }
             }
-            News::Writable => {}
-            News::Closed { is_orderly } => {
+            ConnectionEvent::Writable => {}
+            ConnectionEvent::Closed { is_graceful } => {
                 if self.open.remove(&id).is_some() {
-                    *(if is_orderly { &mut self.finished } else { &mut self.broken }) += 1;
+                    *(if is_graceful { &mut self.finished } else { &mut self.broken }) += 1;
                 }
             }
         }

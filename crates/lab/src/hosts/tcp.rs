@@ -8,7 +8,7 @@ use rexmit_core::{Instant, Route};
 use rexmit_tcp::wire::{Flags, Segment};
 use rexmit_tcp::{CloseReason, ConnectionId, Endpoint, Event, ReceiveError};
 
-use super::transport::{Arrival, Given, News, Taken, Transport, Watch};
+use super::transport::{Arrival, ConnectionEvent, ReadResult, Transport, Watch, WriteResult};
 
 impl Transport for Endpoint {
     type Id = ConnectionId;
@@ -26,37 +26,41 @@ impl Transport for Endpoint {
         self.connect(now, local, remote).ok()
     }
 
-    fn news((id, event): &(ConnectionId, Event)) -> Option<(ConnectionId, News)> {
-        let news = match event {
-            Event::Connected { incoming, .. } => News::Connected { incoming: *incoming },
-            Event::Readable => News::Readable,
-            Event::Writable => News::Writable,
-            Event::Closed(reason) => News::Closed { is_orderly: *reason == CloseReason::Finished },
+    fn connection_event(
+        (id, event): &(ConnectionId, Event),
+    ) -> Option<(ConnectionId, ConnectionEvent)> {
+        let event = match event {
+            Event::Connected { incoming, .. } => ConnectionEvent::Connected { incoming: *incoming },
+            Event::Readable => ConnectionEvent::Readable,
+            Event::Writable => ConnectionEvent::Writable,
+            Event::Closed(reason) => {
+                ConnectionEvent::Closed { is_graceful: *reason == CloseReason::Finished }
+            }
             _ => return None,
         };
-        Some((*id, news))
+        Some((*id, event))
     }
 
-    fn give(&mut self, now: Instant, id: ConnectionId, bytes: &mut Bytes) -> Given {
+    fn write(&mut self, now: Instant, id: ConnectionId, bytes: &mut Bytes) -> WriteResult {
         match self.send(now, id, bytes) {
             Ok(taken) => bytes.advance(taken),
-            Err(_) => return Given::Ended,
+            Err(_) => return WriteResult::Ended,
         }
-        if bytes.is_empty() { Given::All } else { Given::Full }
+        if bytes.is_empty() { WriteResult::All } else { WriteResult::Full }
     }
 
-    fn take(&mut self, now: Instant, id: ConnectionId, each: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, now: Instant, id: ConnectionId, each: &mut dyn FnMut(&[u8])) -> ReadResult {
         loop {
             let received = self.receive_with(now, id, |bytes| {
                 each(bytes);
                 bytes.len()
             });
             match received {
-                Ok(0) => return Taken::End,
+                Ok(0) => return ReadResult::End,
                 Ok(_) => {}
-                Err(ReceiveError::Empty) => return Taken::Open,
+                Err(ReceiveError::Empty) => return ReadResult::Open,
                 // Ended, or unknown.
-                Err(_) => return Taken::End,
+                Err(_) => return ReadResult::End,
             }
         }
     }

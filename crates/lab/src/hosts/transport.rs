@@ -9,7 +9,7 @@ use rexmit_core::{Instant, Machine, Route};
 
 /// An event of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum News {
+pub enum ConnectionEvent {
     /// It is established.
     Connected {
         /// Whether the peer opened it.
@@ -22,16 +22,16 @@ pub enum News {
     /// The connection has ended; no events follow.
     Closed {
         /// Whether both sides ended it gracefully.
-        is_orderly: bool,
+        is_graceful: bool,
     },
 }
 
 /// The result of passing bytes to a transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Given {
+pub enum WriteResult {
     /// All bytes were accepted.
     All,
-    /// The send buffer is full; the rest must be passed after [`News::Writable`].
+    /// The send buffer is full; the rest must be passed after [`ConnectionEvent::Writable`].
     Full,
     /// The connection accepts no more data.
     Ended,
@@ -39,7 +39,7 @@ pub enum Given {
 
 /// The state of a connection after all received data was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Taken {
+pub enum ReadResult {
     /// More data may arrive.
     Open,
     /// The peer has finished sending, or the connection has ended.
@@ -70,14 +70,14 @@ pub trait Transport: Machine + Send + 'static {
     fn begin(&mut self, now: Instant, local: SocketAddr, remote: SocketAddr) -> Option<Self::Id>;
 
     /// The connection event in an event of the protocol; `None` if programs do not need it.
-    fn news(event: &Self::Event) -> Option<(Self::Id, News)>;
+    fn connection_event(event: &Self::Event) -> Option<(Self::Id, ConnectionEvent)>;
 
     /// Accepts as many bytes from the front of `bytes` as fit into the send buffer: a part of a
     /// stream, or a message as a whole or not at all.
-    fn give(&mut self, now: Instant, id: Self::Id, bytes: &mut Bytes) -> Given;
+    fn write(&mut self, now: Instant, id: Self::Id, bytes: &mut Bytes) -> WriteResult;
 
     /// Passes all received data to `each`, in pieces or messages.
-    fn take(&mut self, now: Instant, id: Self::Id, each: &mut dyn FnMut(&[u8])) -> Taken;
+    fn read(&mut self, now: Instant, id: Self::Id, each: &mut dyn FnMut(&[u8])) -> ReadResult;
 
     /// Ends sending; accepted data is still delivered.
     fn finish(&mut self, now: Instant, id: Self::Id);

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::content;
 use super::running::Program;
-use super::transport::{Given, News, Taken, Transport};
+use super::transport::{ConnectionEvent, ReadResult, Transport, WriteResult};
 use super::web_server::REQUEST_BYTES;
 use crate::measure::LatencyDistribution;
 
@@ -183,7 +183,7 @@ impl<T: Transport, S: Source> WebClients<T, S> {
 
     fn send(&mut self, now: Instant, transport: &mut T, id: T::Id) {
         if let Some(request) = self.open.get_mut(&id).filter(|request| !request.unsent.is_empty())
-            && transport.give(now, id, &mut request.unsent) == Given::Ended
+            && transport.write(now, id, &mut request.unsent) == WriteResult::Ended
         {
             request.unsent.clear(); // It is about to be closed.
         }
@@ -192,7 +192,7 @@ impl<T: Transport, S: Source> WebClients<T, S> {
     fn read(&mut self, now: Instant, transport: &mut T, id: T::Id) {
         let Some(request) = self.open.get_mut(&id) else { return };
         let (stats, had) = (&mut self.stats, request.received);
-        let taken = transport.take(now, id, &mut |bytes| {
+        let taken = transport.read(now, id, &mut |bytes| {
             stats.damaged_pieces += u64::from(!content::is_at(request.received, bytes));
             request.received += bytes.len() as u64;
             stats.received_bytes += bytes.len() as u64;
@@ -205,7 +205,7 @@ impl<T: Transport, S: Source> WebClients<T, S> {
                 self.fetches.push(Fetch { client, asked_at, bytes, completed_at: now });
             }
         }
-        if taken == Taken::End {
+        if taken == ReadResult::End {
             transport.finish(now, id);
         }
     }
@@ -236,11 +236,13 @@ impl<T: Transport, S: Source + Send + 'static> Program<T> for WebClients<T, S> {
         }
     }
 
-    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
-        match news {
-            News::Connected { .. } | News::Writable => self.send(now, transport, id),
-            News::Readable => self.read(now, transport, id),
-            News::Closed { .. } => {
+    fn on_event(&mut self, now: Instant, transport: &mut T, id: T::Id, event: ConnectionEvent) {
+        match event {
+            ConnectionEvent::Connected { .. } | ConnectionEvent::Writable => {
+                self.send(now, transport, id);
+            }
+            ConnectionEvent::Readable => self.read(now, transport, id),
+            ConnectionEvent::Closed { .. } => {
                 let request = self.open.remove(&id);
                 let is_cut = |request: Request| request.received < request.bytes;
                 self.stats.failed += u64::from(request.is_some_and(is_cut));

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::content;
 use super::running::Program;
-use super::transport::{Given, News, Transport};
+use super::transport::{ConnectionEvent, Transport, WriteResult};
 
 /// Bytes of the relevant part of a request: the file size, big endian.
 pub(super) const REQUEST_BYTES: usize = 8;
@@ -26,7 +26,7 @@ enum Answer {
     /// The file is being sent: number of bytes accepted by the transport, and file size.
     Sending(u64, u64),
     /// The transport has accepted the whole file.
-    Given,
+    WriteResult,
 }
 
 impl<T: Transport> WebServer<T> {
@@ -62,7 +62,7 @@ impl<T: Transport> WebServer<T> {
 
     fn read(&mut self, now: Instant, transport: &mut T, id: T::Id) {
         let Some(answer) = self.open.get_mut(&id) else { return };
-        let _ = transport.take(now, id, &mut |bytes| {
+        let _ = transport.read(now, id, &mut |bytes| {
             if let Answer::Asked(request, had) = answer {
                 let len = bytes.len().min(REQUEST_BYTES - *had);
                 request[*had..*had + len].copy_from_slice(&bytes[..len]);
@@ -81,14 +81,14 @@ impl<T: Transport> WebServer<T> {
         while *sent < *all {
             let mut piece = content::piece(*sent, (*all - *sent).min(T::WRITE_BYTES as u64));
             let len = piece.len();
-            let given = transport.give(now, id, &mut piece);
+            let given = transport.write(now, id, &mut piece);
             *sent += (len - piece.len()) as u64;
             self.sent += (len - piece.len()) as u64;
-            if given != Given::All {
-                return; // News tell when to go on, or that it is over.
+            if given != WriteResult::All {
+                return; // `Writable` or `Closed` follows.
             }
         }
-        *answer = Answer::Given;
+        *answer = Answer::WriteResult;
         self.served += 1;
         transport.finish(now, id);
     }
@@ -107,16 +107,16 @@ impl<T: Transport> Program<T> for WebServer<T> {
 
     fn on_time(&mut self, _: Instant, _: &mut T) {}
 
-    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
-        match news {
-            News::Connected { .. } => {
+    fn on_event(&mut self, now: Instant, transport: &mut T, id: T::Id, event: ConnectionEvent) {
+        match event {
+            ConnectionEvent::Connected { .. } => {
                 self.open.insert(id, Answer::Asked([0; REQUEST_BYTES], 0));
             }
-            News::Readable => self.read(now, transport, id),
-            News::Writable => self.send(now, transport, id),
-            News::Closed { is_orderly } => {
+            ConnectionEvent::Readable => self.read(now, transport, id),
+            ConnectionEvent::Writable => self.send(now, transport, id),
+            ConnectionEvent::Closed { is_graceful } => {
                 if self.open.remove(&id).is_some() {
-                    self.broken += u64::from(!is_orderly);
+                    self.broken += u64::from(!is_graceful);
                 }
             }
         }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rexmit_core::{Instant, Machine, Route, Seed};
 
 use super::{HOW_TO_BUILD, Rival, Role};
-use crate::hosts::{FragmentWatch, Given, News, Taken, Transport};
+use crate::hosts::{ConnectionEvent, FragmentWatch, ReadResult, Transport, WriteResult};
 
 /// Cannot be constructed.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl RivalEndpoint {
 }
 
 impl Machine for RivalEndpoint {
-    type Event = News;
+    type Event = ConnectionEvent;
 
     fn handle_input(&mut self, _: Instant, _: Route, _: &[u8]) {
         match self.0 {}
@@ -46,7 +46,7 @@ impl Machine for RivalEndpoint {
         match self.0 {}
     }
 
-    fn poll_event(&mut self) -> Option<News> {
+    fn poll_event(&mut self) -> Option<ConnectionEvent> {
         match self.0 {}
     }
 
@@ -66,15 +66,15 @@ impl Transport for RivalEndpoint {
         match self.0 {}
     }
 
-    fn news(event: &News) -> Option<((), News)> {
+    fn connection_event(event: &ConnectionEvent) -> Option<((), ConnectionEvent)> {
         Some(((), *event))
     }
 
-    fn give(&mut self, _: Instant, (): (), _: &mut Bytes) -> Given {
+    fn write(&mut self, _: Instant, (): (), _: &mut Bytes) -> WriteResult {
         match self.0 {}
     }
 
-    fn take(&mut self, _: Instant, (): (), _: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, _: Instant, (): (), _: &mut dyn FnMut(&[u8])) -> ReadResult {
         match self.0 {}
     }
 

@@ -1,4 +1,4 @@
-//! Another implementation with a greedy transfer beside its messages.
+//! Another implementation that sends messages and, in the same connection, a greedy transfer.
 
 use std::net::SocketAddr;
 
@@ -6,24 +6,24 @@ use bytes::Bytes;
 use rexmit_core::{Instant, Machine, Route};
 
 use super::RivalEndpoint;
-use crate::hosts::{Counter, Given, News, Taken, Transport};
+use crate::hosts::{ConnectionEvent, Counter, ReadResult, Transport, WriteResult};
 
 /// One host's end of a connection, which carries messages and a transfer. The side that opened it sends.
 #[derive(Debug)]
-pub struct RivalBeside<C> {
+pub struct RivalWithTransfer<C> {
     endpoint: RivalEndpoint,
     is_sending: bool,
     received: C,
 }
 
-impl<C: Counter> RivalBeside<C> {
+impl<C: Counter> RivalWithTransfer<C> {
     /// `endpoint`, with a transfer.
     #[must_use]
     pub const fn new(endpoint: RivalEndpoint, received: C) -> Self {
         Self { endpoint, is_sending: false, received }
     }
 
-    /// What counted the bytes of the transfer that were received.
+    /// The counter of the transfer's received bytes.
     #[must_use]
     pub const fn received(&self) -> &C {
         &self.received
@@ -37,8 +37,8 @@ impl<C: Counter> RivalBeside<C> {
     }
 }
 
-impl<C: Counter> Machine for RivalBeside<C> {
-    type Event = News;
+impl<C: Counter> Machine for RivalWithTransfer<C> {
+    type Event = ConnectionEvent;
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
         self.endpoint.handle_input(now, route, packet);
@@ -56,14 +56,14 @@ impl<C: Counter> Machine for RivalBeside<C> {
         self.endpoint.poll_transmit(now, packet)
     }
 
-    fn poll_event(&mut self) -> Option<News> {
-        let news = self.endpoint.poll_event()?;
-        match news {
-            News::Connected { incoming } => self.is_sending = !incoming,
-            News::Closed { .. } => self.is_sending = false,
-            News::Readable | News::Writable => {}
+    fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        let event = self.endpoint.poll_event()?;
+        match event {
+            ConnectionEvent::Connected { incoming } => self.is_sending = !incoming,
+            ConnectionEvent::Closed { .. } => self.is_sending = false,
+            ConnectionEvent::Readable | ConnectionEvent::Writable => {}
         }
-        Some(news)
+        Some(event)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -71,7 +71,7 @@ impl<C: Counter> Machine for RivalBeside<C> {
     }
 }
 
-impl<C: Counter> Transport for RivalBeside<C> {
+impl<C: Counter> Transport for RivalWithTransfer<C> {
     type Id = ();
     /// A message has arrived when it is delivered.
     type Watch = ();
@@ -87,16 +87,16 @@ impl<C: Counter> Transport for RivalBeside<C> {
         self.endpoint.begin(now, local, remote)
     }
 
-    fn news(event: &News) -> Option<((), News)> {
-        RivalEndpoint::news(event)
+    fn connection_event(event: &ConnectionEvent) -> Option<((), ConnectionEvent)> {
+        RivalEndpoint::connection_event(event)
     }
 
-    fn give(&mut self, now: Instant, id: (), bytes: &mut Bytes) -> Given {
-        self.endpoint.give(now, id, bytes)
+    fn write(&mut self, now: Instant, id: (), bytes: &mut Bytes) -> WriteResult {
+        self.endpoint.write(now, id, bytes)
     }
 
-    fn take(&mut self, now: Instant, id: (), each: &mut dyn FnMut(&[u8])) -> Taken {
-        let taken = self.endpoint.take(now, id, each);
+    fn read(&mut self, now: Instant, id: (), each: &mut dyn FnMut(&[u8])) -> ReadResult {
+        let taken = self.endpoint.read(now, id, each);
         self.count(now);
         taken
     }

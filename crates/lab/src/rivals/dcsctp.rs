@@ -12,7 +12,7 @@ use rexmit_core::{Instant, Route, Seed};
 
 use super::DcSctpProfile;
 use super::stack::Stack;
-use crate::hosts::{Given, News};
+use crate::hosts::{ConnectionEvent, WriteResult};
 
 /// The minimum RTO of `tuned`; all other settings not named in the table are defaults. It also
 /// limits the backoff, and so the number of timeouts that end the connection is unlimited.
@@ -20,7 +20,7 @@ const RTO_MIN: Duration = Duration::from_millis(120);
 const DELAYED_SACK: Duration = Duration::from_millis(10);
 /// The minimum RTT variance of `tuned`: small enough not to determine the RTO.
 const MIN_RTT_VARIANCE: Duration = Duration::from_millis(10);
-/// The stream of the messages, and its priority beside a transfer: the highest of WebRTC, to 256.
+/// The stream of the messages, and its priority over a transfer: the highest of WebRTC, against 256.
 const MESSAGES: StreamId = StreamId(0);
 const PRIORITY: u16 = 1024;
 /// The stream of a transfer, bytes of one of its messages, and those that wait to be sent.
@@ -35,7 +35,7 @@ pub(super) struct DcSctp {
     packets: VecDeque<Vec<u8>>,
     messages: VecDeque<Vec<u8>>,
     transferred: u64,
-    news: VecDeque<News>,
+    events: VecDeque<ConnectionEvent>,
 }
 
 impl DcSctp {
@@ -65,7 +65,7 @@ impl DcSctp {
             packets: VecDeque::new(),
             messages: VecDeque::new(),
             transferred: 0,
-            news: VecDeque::new(),
+            events: VecDeque::new(),
         }
     }
 
@@ -78,14 +78,16 @@ impl DcSctp {
             match event {
                 SocketEvent::SendPacket(packet) => self.packets.push_back(packet),
                 SocketEvent::OnConnected() => {
-                    self.news.push_back(News::Connected { incoming: self.incoming });
+                    self.events.push_back(ConnectionEvent::Connected { incoming: self.incoming });
                 }
-                SocketEvent::OnClosed() => self.news.push_back(News::Closed { is_orderly: true }),
+                SocketEvent::OnClosed() => {
+                    self.events.push_back(ConnectionEvent::Closed { is_graceful: true });
+                }
                 SocketEvent::OnAborted(..) => {
-                    self.news.push_back(News::Closed { is_orderly: false });
+                    self.events.push_back(ConnectionEvent::Closed { is_graceful: false });
                 }
                 SocketEvent::OnTotalBufferedAmountLow() | SocketEvent::OnBufferedAmountLow(_) => {
-                    self.news.push_back(News::Writable);
+                    self.events.push_back(ConnectionEvent::Writable);
                 }
                 _ => {}
             }
@@ -99,7 +101,7 @@ impl DcSctp {
             }
         }
         if !had_messages && !self.messages.is_empty() {
-            self.news.push_back(News::Readable);
+            self.events.push_back(ConnectionEvent::Readable);
         }
     }
 }
@@ -130,8 +132,8 @@ impl Stack for DcSctp {
         next.map(|next| *packet = next).is_some()
     }
 
-    fn poll_news(&mut self) -> Option<News> {
-        self.news.pop_front()
+    fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        self.events.pop_front()
     }
 
     fn poll_timeout(&mut self, _: Instant) -> Option<Instant> {
@@ -139,14 +141,14 @@ impl Stack for DcSctp {
         (due != SocketTime::infinite_future()).then(|| Instant::ZERO + (due - SocketTime::zero()))
     }
 
-    fn give(&mut self, now: Instant, message: &Bytes) -> Given {
+    fn write(&mut self, now: Instant, message: &Bytes) -> WriteResult {
         self.advance(now);
         let message = Message::new(MESSAGES, PpId(0), message.to_vec());
         let how = SendOptions { unordered: self.is_unordered, ..SendOptions::default() };
         match self.socket.send(message, &how) {
-            Ok(()) => Given::All,
-            Err(SendError::ResourceExhaustion) => Given::Full,
-            Err(_) => Given::Ended,
+            Ok(()) => WriteResult::All,
+            Err(SendError::ResourceExhaustion) => WriteResult::Full,
+            Err(_) => WriteResult::Ended,
         }
     }
 

@@ -13,7 +13,7 @@ use super::quinn::Quinn;
 use super::sctp_proto::SctpProto;
 use super::stack::Stack;
 use super::{Rival, Role};
-use crate::hosts::{FragmentWatch, Given, News, Taken, Transport, UDP};
+use crate::hosts::{ConnectionEvent, FragmentWatch, ReadResult, Transport, UDP, WriteResult};
 
 /// One host's end of the single connection of an implementation.
 ///
@@ -62,7 +62,7 @@ impl fmt::Debug for RivalEndpoint {
 }
 
 impl Machine for RivalEndpoint {
-    type Event = News;
+    type Event = ConnectionEvent;
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
         self.route.get_or_insert(route);
@@ -82,8 +82,8 @@ impl Machine for RivalEndpoint {
         self.route.filter(|_| has_packet)
     }
 
-    fn poll_event(&mut self) -> Option<News> {
-        self.stack.poll_news()
+    fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        self.stack.poll_event()
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -113,22 +113,22 @@ impl Transport for RivalEndpoint {
         Some(())
     }
 
-    fn news(event: &News) -> Option<((), News)> {
+    fn connection_event(event: &ConnectionEvent) -> Option<((), ConnectionEvent)> {
         Some(((), *event))
     }
 
-    fn give(&mut self, now: Instant, (): (), bytes: &mut Bytes) -> Given {
-        let given = self.stack.give(now, bytes);
-        if given == Given::All {
+    fn write(&mut self, now: Instant, (): (), bytes: &mut Bytes) -> WriteResult {
+        let given = self.stack.write(now, bytes);
+        if given == WriteResult::All {
             bytes.clear();
         }
         self.look_at_the_time(now);
         given
     }
 
-    fn take(&mut self, _: Instant, (): (), each: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, _: Instant, (): (), each: &mut dyn FnMut(&[u8])) -> ReadResult {
         self.stack.hand_over(each);
-        Taken::Open
+        ReadResult::Open
     }
 
     fn finish(&mut self, now: Instant, (): ()) {

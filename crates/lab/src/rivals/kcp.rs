@@ -14,7 +14,7 @@ use rexmit_core::{Instant, Route};
 
 use super::Role;
 use super::stack::Stack;
-use crate::hosts::{Given, News};
+use crate::hosts::{ConnectionEvent, WriteResult};
 
 /// The conversation number, which both ends must know in advance: there is no handshake.
 const CONVERSATION: u32 = 1;
@@ -22,7 +22,7 @@ const CONVERSATION: u32 = 1;
 const TURBO_WINDOW: u16 = 128;
 /// Largest number of queued segments; beyond it, the sender must wait.
 const MAX_WAITING: usize = 4096;
-/// The first byte of each message says what it is.
+/// The first byte of each message is its type.
 const MESSAGE: u8 = 0;
 const TRANSFER: u8 = 1;
 /// Bytes of a message of a transfer, which is one segment.
@@ -35,7 +35,7 @@ pub(super) struct KcpStack {
     is_connected: bool,
     incoming: bool,
     is_blocked: bool,
-    news: VecDeque<News>,
+    events: VecDeque<ConnectionEvent>,
     buffer: Vec<u8>,
     messages: VecDeque<Vec<u8>>,
     transferred: u64,
@@ -76,7 +76,7 @@ impl KcpStack {
             is_connected: false,
             incoming: role == Role::Accepts,
             is_blocked: false,
-            news: VecDeque::new(),
+            events: VecDeque::new(),
             buffer: Vec::new(),
             messages: VecDeque::new(),
             transferred: 0,
@@ -86,7 +86,7 @@ impl KcpStack {
     fn connected(&mut self) {
         if !self.is_connected {
             self.is_connected = true;
-            self.news.push_back(News::Connected { incoming: self.incoming });
+            self.events.push_back(ConnectionEvent::Connected { incoming: self.incoming });
         }
     }
 
@@ -132,11 +132,11 @@ impl Stack for KcpStack {
         let _ = self.kcp.flush();
         self.receive();
         if !self.messages.is_empty() {
-            self.news.push_back(News::Readable);
+            self.events.push_back(ConnectionEvent::Readable);
         }
         if self.is_blocked && self.kcp.wait_snd() < MAX_WAITING {
             self.is_blocked = false;
-            self.news.push_back(News::Writable);
+            self.events.push_back(ConnectionEvent::Writable);
         }
     }
 
@@ -153,8 +153,8 @@ impl Stack for KcpStack {
         next.map(|next| *packet = next).is_some()
     }
 
-    fn poll_news(&mut self) -> Option<News> {
-        self.news.pop_front()
+    fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        self.events.pop_front()
     }
 
     /// If no segment is unacknowledged, no update is due.
@@ -167,16 +167,16 @@ impl Stack for KcpStack {
         Some(Instant::ZERO + Duration::from_millis(begun + due))
     }
 
-    fn give(&mut self, now: Instant, message: &Bytes) -> Given {
+    fn write(&mut self, now: Instant, message: &Bytes) -> WriteResult {
         if self.kcp.wait_snd() >= MAX_WAITING {
             self.is_blocked = true;
-            return Given::Full;
+            return WriteResult::Full;
         }
         if !self.send(MESSAGE, message) {
-            return Given::Ended;
+            return WriteResult::Ended;
         }
         self.flush(now);
-        Given::All
+        WriteResult::All
     }
 
     /// All that is sent is in one queue: of the transfer no more than a window.

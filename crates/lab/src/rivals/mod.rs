@@ -22,7 +22,7 @@
 //! QUIC may have 4096 concurrent streams, so that few packets are sent only to raise the stream
 //! limit, and windows of 4 MiB per stream and 16 MiB per connection, so that they do not limit a transfer.
 //!
-//! With a transfer beside the messages ([`RivalBeside`]) each does what its interface has for that:
+//! For messages during a transfer ([`RivalWithTransfer`]) each uses the priorities that its interface offers:
 //!
 //! | rival | the transfer |
 //! |---|---|
@@ -62,7 +62,7 @@ mod stack;
 
 #[cfg(not(feature = "rivals"))]
 pub use absent::RivalEndpoint;
-pub use beside::RivalBeside;
+pub use beside::RivalWithTransfer;
 #[cfg(feature = "rivals")]
 pub use endpoint::RivalEndpoint;
 
@@ -140,7 +140,7 @@ impl Rival {
         })
     }
 
-    /// Whether it can carry a transfer beside messages that go first.
+    /// Whether it can carry a transfer and give messages priority over it.
     #[must_use]
     pub const fn has_transfer(self) -> bool {
         !matches!(self, Self::SctpProto)

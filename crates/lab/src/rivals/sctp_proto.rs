@@ -15,7 +15,7 @@ use sctp_proto::{
 
 use super::Role;
 use super::stack::Stack;
-use crate::hosts::{Given, News};
+use crate::hosts::{ConnectionEvent, WriteResult};
 
 /// The SCTP port; messages use stream 0.
 const PORT: u16 = 5000;
@@ -33,7 +33,7 @@ pub(super) struct SctpProto {
     incoming: bool,
     packets: VecDeque<Bytes>,
     messages: VecDeque<Vec<u8>>,
-    news: VecDeque<News>,
+    events: VecDeque<ConnectionEvent>,
 }
 
 impl SctpProto {
@@ -53,7 +53,7 @@ impl SctpProto {
             incoming: role == Role::Accepts,
             packets: VecDeque::new(),
             messages: VecDeque::new(),
-            news: VecDeque::new(),
+            events: VecDeque::new(),
         }
     }
 
@@ -62,15 +62,17 @@ impl SctpProto {
     }
 
     fn sort_events(&mut self) {
-        let Self { association: Some((_, association)), news, messages, incoming, .. } = self
+        let Self { association: Some((_, association)), events, messages, incoming, .. } = self
         else {
             return;
         };
         while let Some(event) = association.poll() {
             match event {
-                Event::Connected => news.push_back(News::Connected { incoming: *incoming }),
+                Event::Connected => {
+                    events.push_back(ConnectionEvent::Connected { incoming: *incoming });
+                }
                 Event::HandshakeFailed { .. } | Event::AssociationLost { .. } => {
-                    news.push_back(News::Closed { is_orderly: false });
+                    events.push_back(ConnectionEvent::Closed { is_graceful: false });
                 }
                 Event::Stream(StreamEvent::Readable { id }) => {
                     let Ok(mut stream) = association.stream(id) else { continue };
@@ -80,7 +82,7 @@ impl SctpProto {
                             messages.push_back(message);
                         }
                     }
-                    news.push_back(News::Readable);
+                    events.push_back(ConnectionEvent::Readable);
                 }
                 _ => {}
             }
@@ -103,7 +105,7 @@ impl Stack for SctpProto {
         self.epoch = epoch(now);
         match self.endpoint.connect(client, self.peer) {
             Ok(association) => self.association = Some(association),
-            Err(_) => self.news.push_back(News::Closed { is_orderly: false }),
+            Err(_) => self.events.push_back(ConnectionEvent::Closed { is_graceful: false }),
         }
     }
 
@@ -145,8 +147,8 @@ impl Stack for SctpProto {
         next.map(|next| packet.extend_from_slice(&next)).is_some()
     }
 
-    fn poll_news(&mut self) -> Option<News> {
-        self.news.pop_front()
+    fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        self.events.pop_front()
     }
 
     fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
@@ -154,18 +156,18 @@ impl Stack for SctpProto {
         Some(now + at.saturating_duration_since(self.at(now)))
     }
 
-    fn give(&mut self, _: Instant, message: &Bytes) -> Given {
-        let Some((_, association)) = &mut self.association else { return Given::Ended };
+    fn write(&mut self, _: Instant, message: &Bytes) -> WriteResult {
+        let Some((_, association)) = &mut self.association else { return WriteResult::Ended };
         let kind = PayloadProtocolIdentifier::Binary;
         if association.stream(0).is_err() && association.open_stream(0, kind).is_err() {
-            return Given::Ended;
+            return WriteResult::Ended;
         }
-        let Ok(mut stream) = association.stream(0) else { return Given::Ended };
+        let Ok(mut stream) = association.stream(0) else { return WriteResult::Ended };
         let reliable = ReliabilityType::Reliable;
         let sent = stream
             .set_reliability_params(self.is_unordered, reliable, 0)
             .and_then(|()| stream.write_sctp(message, kind));
-        if sent.is_ok() { Given::All } else { Given::Ended }
+        if sent.is_ok() { WriteResult::All } else { WriteResult::Ended }
     }
 
     fn hand_over(&mut self, each: &mut dyn FnMut(&[u8])) {

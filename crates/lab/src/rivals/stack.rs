@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use rexmit_core::{Instant, Route};
 
-use crate::hosts::{Given, News};
+use crate::hosts::{ConnectionEvent, WriteResult};
 
 /// One connection of an implementation, without I/O.
 pub(super) trait Stack {
@@ -18,11 +18,11 @@ pub(super) trait Stack {
     /// Writes the next packet into `packet`, if there is one.
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool;
     /// The next event.
-    fn poll_news(&mut self) -> Option<News>;
+    fn poll_event(&mut self) -> Option<ConnectionEvent>;
     /// The time of the next call of [`handle_timeout`](Self::handle_timeout).
     fn poll_timeout(&mut self, now: Instant) -> Option<Instant>;
     /// Accepts a message to send, as a whole or not at all.
-    fn give(&mut self, now: Instant, message: &Bytes) -> Given;
+    fn write(&mut self, now: Instant, message: &Bytes) -> WriteResult;
     /// Accepts as much of a greedy transfer as the implementation should have waiting behind the messages. Does nothing
     /// if [`Rival::has_transfer`](super::Rival::has_transfer) says so.
     fn fill_transfer(&mut self, _now: Instant) {}

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use rexmit_netsim::path::BurstLoss;
 
+use super::deadline::least_bytes;
 use super::outcome::{Distribution, Unit};
 use super::problem::{Problem, Problems};
 use super::sheet::{QUANTILES, Sheet};
 use super::spec::{BoundKind, Scenario, ThinFlow};
 use super::traffic::Traffic;
-use crate::bound::{Bound, LossModel, Strategy, least_packets};
+use crate::bound::{Bound, Deadline, LossModel, Messages, Strategy, least_packets};
 use crate::measure::LatencyDistribution;
 
 impl BoundKind {
@@ -18,6 +19,7 @@ impl BoundKind {
             Self::Reactive => "reactive",
             Self::Doubled => "doubled",
             Self::Bundled => "bundled",
+            Self::BundledOnce => "bundled_once",
         }
     }
 
@@ -26,6 +28,9 @@ impl BoundKind {
             Self::Reactive => "one copy as soon as the loss of the previous one is certain",
             Self::Doubled => "two copies as soon as the loss of the previous ones is certain",
             Self::Bundled => "copies bundled with all later messages",
+            Self::BundledOnce => {
+                "a copy bundled with the next message, others with messages a round trip later"
+            }
         }
     }
 }
@@ -59,12 +64,16 @@ impl ThinFlow {
         let strategy = match (kind, &*self.traffic) {
             (BoundKind::Reactive, _) => Strategy::Reactive,
             (BoundKind::Doubled, _) => Strategy::Doubled,
-            (BoundKind::Bundled, Traffic::Intervals(messages)) if !messages.is_random => {
-                Strategy::Bundled { interval: messages.interval }
+            (_, Traffic::Intervals(messages)) if !messages.is_random => {
+                let interval = messages.interval;
+                match kind {
+                    BoundKind::Bundled => Strategy::Bundled { interval },
+                    _ => Strategy::BundledOnce { interval },
+                }
             }
-            (BoundKind::Bundled, _) => {
+            _ => {
                 return Err(refuse(
-                    "`bundled` is defined for messages at constant intervals: `every`",
+                    "bounds of bundling are defined for messages at constant intervals: `every`",
                 ));
             }
         };
@@ -114,6 +123,7 @@ pub(super) fn tell(
     }
     if !flow.bounds.is_empty() {
         packets(sheet, flow.losses_alone(scenario));
+        bytes(sheet, flow.messages(scenario), latency);
     }
 }
 
@@ -131,6 +141,31 @@ fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
         sheet.quantity(&format!("bound.{MEASURED}.{part}"), Unit::Ratio, &about, least);
         let about = format!("packets per message over {about}");
         let over = measured.zip(least).map(|(measured, least)| measured - least);
+        sheet.quantity(&format!("over_bound.{MEASURED}.{part}"), Unit::Ratio, &about, over);
+    }
+}
+
+/// Adds, for the 99th and 99.9th percentile, the least bytes for which any sender has the measured one, and the ratio
+/// of the measured bytes to it. Without a value where the percentile is later than two and a half round trips
+/// after the delay: there the model has too many states, and the least is near that of a sender without copies.
+fn bytes(sheet: &mut Sheet, sent: Option<(Messages, usize)>, latency: &LatencyDistribution) {
+    const MEASURED: &str = "wire_bytes_per_payload_byte";
+    let measured = sheet.outcome.quantities.get(&format!("{}.{MEASURED}", sheet.flow())).copied();
+    let sent = sent.filter(|_| latency.count() > 0);
+    for (part, quantile, words) in QUANTILES {
+        if !matches!(part, "p99" | "p999") {
+            continue;
+        }
+        let within = latency.quantile(quantile);
+        let is_soon = |messages: &Messages| within <= 6 * messages.delay;
+        let least = sent.as_ref().filter(|(messages, _)| is_soon(messages));
+        let deadline = Deadline { within, probability: quantile };
+        let least = least.and_then(|(messages, bytes)| least_bytes(messages, *bytes, &deadline));
+        let about =
+            format!("the least bytes of IP packets per byte of the messages for this {words}");
+        sheet.quantity(&format!("bound.{MEASURED}.{part}"), Unit::Ratio, &about, least);
+        let about = format!("bytes of IP packets per byte of the messages, over {about}");
+        let over = measured.zip(least).map(|(measured, least)| measured / least);
         sheet.quantity(&format!("over_bound.{MEASURED}.{part}"), Unit::Ratio, &about, over);
     }
 }

@@ -17,7 +17,7 @@ use super::spec::{
 use super::traffic::list;
 use super::words::{Size, Words};
 
-/// Bytes of a transfer beside messages that are sent and not acknowledged, at most.
+/// The most unacknowledged bytes of a transfer that shares a connection with messages.
 pub(super) const TRANSFER_BUFFER_BYTES: usize = 4 << 20;
 /// The port of every receiver.
 pub(super) const PORT: u16 = 7000;
@@ -139,11 +139,12 @@ impl Connection<'_> {
             both.max_packet_bytes = mtu.saturating_sub(headers);
         }
         let mut sender = both.clone().recovery(self.recovery(problems));
-        set(&mut sender.send_buffer_bytes, self.send_buffer);
+        set(&mut sender.buffers.send_bytes, self.send_buffer);
         let recovery = self.receiver_recovery(problems);
         let mut receiver = both.recovery(recovery);
-        set(&mut receiver.receive_buffer_bytes, self.receiver.receive_buffer.as_ref());
-        receiver.max_message_bytes = receiver.max_message_bytes.min(receiver.receive_buffer_bytes);
+        set(&mut receiver.buffers.receive_bytes, self.receiver.receive_buffer.as_ref());
+        receiver.messages.max_bytes =
+            receiver.messages.max_bytes.min(receiver.buffers.receive_bytes);
         if let Some(delay) = &self.receiver.ack_delay {
             receiver.sack.delay = ***delay;
         }

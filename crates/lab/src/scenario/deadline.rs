@@ -1,4 +1,4 @@
-//! How well a flow meets its deadline (`recovery.thin.deadline`), and at what cost beside the least that is possible.
+//! How well a flow meets its deadline (`recovery.thin.deadline`), and its cost compared with the least possible one.
 
 use rexmit_sctp::recovery::Deadline as Asked;
 
@@ -24,8 +24,8 @@ impl ThinFlow {
         self.connection().sctp(&mut Problems::default()).sender.recovery.thin.deadline
     }
 
-    /// The least packets and bytes per message for its deadline; `None` where the model does not apply.
-    fn least(&self, scenario: &Scenario, asked: Asked) -> Option<[f64; 2]> {
+    /// Its messages as [`least_cost`] has them, and their size in bytes; `None` where the model does not apply.
+    pub(super) fn messages(&self, scenario: &Scenario) -> Option<(Messages, usize)> {
         let Traffic::Intervals(traffic) = &*self.traffic else { return None };
         let paths = scenario.network.paths();
         let is_uniform =
@@ -40,12 +40,23 @@ impl ThinFlow {
             loss: forward.loss.uniform,
             sack_loss: backward.loss.uniform,
         };
-        let deadline = Deadline { within: asked.within(), probability: asked.probability() };
-        let chunk = u32::try_from((traffic.bytes + CHUNK_HEADER_BYTES).next_multiple_of(4)).ok()?;
-        let packets = least_cost(&messages, &deadline, &Prices::PACKETS)?.cost;
-        let bytes = least_cost(&messages, &deadline, &Prices::bytes(chunk, HEADER_BYTES))?.cost;
-        Some([1.0 + packets, (f64::from(chunk + HEADER_BYTES) + bytes) / traffic.bytes as f64])
+        Some((messages, traffic.bytes))
     }
+
+    /// The least packets and bytes per message for its deadline; `None` where the model does not apply.
+    fn least(&self, scenario: &Scenario, asked: Asked) -> Option<[f64; 2]> {
+        let (messages, bytes) = self.messages(scenario)?;
+        let deadline = Deadline { within: asked.within(), probability: asked.probability() };
+        let packets = least_cost(&messages, &deadline, &Prices::PACKETS)?.cost;
+        Some([1.0 + packets, least_bytes(&messages, bytes, &deadline)?])
+    }
+}
+
+/// The least bytes of IP packets per byte of messages of `bytes` bytes for which any sender meets `deadline`.
+pub(super) fn least_bytes(messages: &Messages, bytes: usize, deadline: &Deadline) -> Option<f64> {
+    let chunk = u32::try_from((bytes + CHUNK_HEADER_BYTES).next_multiple_of(4)).ok()?;
+    let more = least_cost(messages, deadline, &Prices::bytes(chunk, HEADER_BYTES))?.cost;
+    Some((f64::from(chunk + HEADER_BYTES) + more) / bytes as f64)
 }
 
 /// Adds the share of messages that miss the deadline of `flow`, and what it costs to meet it, if it has one.

@@ -22,12 +22,12 @@ use super::topology::{Pair, Place, Station};
 use super::traffic::TimedSource;
 use super::words::{Time, Words};
 use crate::hosts::{
-    Beside, Bulk, BulkSender, Host, KernelSctp, KernelTcp, OfKernel, Protocol, Sink, Thin,
-    ThinPlan, ThinReceiver, ThinSender, Transport, Unordered, WebClients, WebLoad, WebServer,
+    Bulk, BulkSender, Host, KernelMachine, KernelSctp, KernelTcp, Protocol, Sink, Thin, ThinPlan,
+    ThinReceiver, ThinSender, Transport, Unordered, WebClients, WebLoad, WebServer, WithTransfer,
 };
 use crate::kernel::Kernel;
 use crate::measure::CopyLedger;
-use crate::rivals::{ARE_BUILT, Rival, RivalBeside, RivalEndpoint, Role};
+use crate::rivals::{ARE_BUILT, Rival, RivalEndpoint, RivalWithTransfer, Role};
 
 /// A flow of a run, or one of several connections that share a name and are measured together.
 pub(super) struct Flow {
@@ -52,23 +52,23 @@ pub(super) enum Carrier {
     Sctp,
     UnorderedSctp,
     /// SCTP, with a transfer on another stream.
-    SctpBeside,
+    SctpWithTransfer,
     Tcp,
     Rival,
-    /// Another implementation, with a transfer beside.
-    RivalBeside,
+    /// Another implementation, with messages and a transfer.
+    RivalWithTransfer,
     KernelSctp,
     KernelTcp,
 }
 
 /// The transports of a kernel.
-pub(super) type KernelSctpHost = OfKernel<KernelSctp>;
-pub(super) type KernelTcpHost = OfKernel<KernelTcp>;
+pub(super) type KernelSctpHost = KernelMachine<KernelSctp>;
+pub(super) type KernelTcpHost = KernelMachine<KernelTcp>;
 
 /// SCTP with a transfer on another stream.
-pub(super) type SctpBeside = Beside<RateMeter>;
+pub(super) type SctpWithTransfer = WithTransfer<RateMeter>;
 /// Another implementation with a transfer.
-pub(super) type OtherBeside = RivalBeside<RateMeter>;
+pub(super) type OtherWithTransfer = RivalWithTransfer<RateMeter>;
 
 impl Carrier {
     const fn of(transport: TransportKind, is_unordered: bool) -> Self {
@@ -246,8 +246,8 @@ impl Part<'_> {
         };
         let carrier = self.carrier(flow);
         let (sender, receiver, probe) = match carrier {
-            Carrier::SctpBeside => {
-                let (sender, receiver) = self.sctp_beside(flow)?;
+            Carrier::SctpWithTransfer => {
+                let (sender, receiver) = self.sctp_with_transfer(flow)?;
                 let hosts = thin_hosts([sender, receiver], thin, plan, meter);
                 // The trace does not distinguish the streams.
                 (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
@@ -267,9 +267,10 @@ impl Part<'_> {
                 let hosts = thin_hosts([sender, receiver], thin, plan, meter);
                 (hosts.0, hosts.1, probe)
             }
-            Carrier::RivalBeside => {
-                let beside =
-                    |end| RivalBeside::new(end, self.scenario.rate_meter(flow.start.as_ref()));
+            Carrier::RivalWithTransfer => {
+                let beside = |end| {
+                    RivalWithTransfer::new(end, self.scenario.rate_meter(flow.start.as_ref()))
+                };
                 let ends = self.rival(flow)?.map(beside);
                 let hosts = thin_hosts(ends, thin, plan, meter);
                 (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
@@ -310,17 +311,20 @@ impl Part<'_> {
                 "it is for one association or connection with streams: leave it out",
             );
         }
-        if flow.rival().is_some() { Carrier::RivalBeside } else { Carrier::SctpBeside }
+        if flow.rival().is_some() { Carrier::RivalWithTransfer } else { Carrier::SctpWithTransfer }
     }
 
-    /// Creates both ends of an SCTP flow with a transfer beside it.
-    fn sctp_beside(&mut self, flow: &ThinFlow) -> Result<(SctpBeside, SctpBeside), Problem> {
+    /// Creates both ends of an SCTP flow that shares its association with a greedy transfer.
+    fn sctp_with_transfer(
+        &mut self,
+        flow: &ThinFlow,
+    ) -> Result<(SctpWithTransfer, SctpWithTransfer), Problem> {
         self.has_one_network();
         let ends = flow.connection().sctp(self.problems);
         let end = |config, name| {
             let endpoint = sctp(config, Vec::new(), &self.seed.split(name))?;
             let meter = self.scenario.rate_meter(flow.start.as_ref());
-            Ok(Beside::new(endpoint, flow.unordered, TRANSFER_BUFFER_BYTES, meter))
+            Ok(WithTransfer::new(endpoint, flow.unordered, TRANSFER_BUFFER_BYTES, meter))
         };
         Ok((end(ends.sender, "sender")?, end(ends.receiver, "receiver")?))
     }
@@ -348,7 +352,7 @@ impl Part<'_> {
             Carrier::of(flow.transport, flow.unordered)
         };
         let (sender, receiver, probe) = match carrier {
-            Carrier::Sctp | Carrier::UnorderedSctp | Carrier::SctpBeside => {
+            Carrier::Sctp | Carrier::UnorderedSctp | Carrier::SctpWithTransfer => {
                 let (sender, receiver, probe) = self.sctp(&flow.connection())?;
                 let bulk = Bulk { write_bytes: flow.connection().payload_bytes(), ..bulk };
                 let (sender, receiver) = if flow.unordered {
@@ -358,7 +362,7 @@ impl Part<'_> {
                 };
                 (sender, receiver, probe)
             }
-            Carrier::Tcp | Carrier::Rival | Carrier::RivalBeside => {
+            Carrier::Tcp | Carrier::Rival | Carrier::RivalWithTransfer => {
                 let (sender, receiver, probe) = self.tcp(&flow.connection())?;
                 let (sender, receiver) = bulk_hosts([sender, receiver], bulk, meter);
                 (sender, receiver, probe)
@@ -419,11 +423,11 @@ impl Part<'_> {
         &mut self,
         connection: &Connection<'_>,
         is_unordered: bool,
-    ) -> Result<[OfKernel<P>; 2], Problem> {
+    ) -> Result<[KernelMachine<P>; 2], Problem> {
         self.has_one_network();
         let flow = (self.name, self.scenario);
         let hosts = kernel::hosts(self.kernel, flow, (connection, is_unordered), self.place)?;
-        Ok(hosts.map(OfKernel::new))
+        Ok(hosts.map(KernelMachine::new))
     }
 
     /// Reports a problem if the flow uses both networks, because TCP and UDP have one address.
@@ -530,10 +534,14 @@ impl Flow {
         match &self.kind {
             Kind::Thin(Carrier::Sctp, ..) => is_through::<Sctp>(network, pair),
             Kind::Thin(Carrier::UnorderedSctp, ..) => is_through::<Unordered>(network, pair),
-            Kind::Thin(Carrier::SctpBeside, ..) => is_through::<SctpBeside>(network, pair),
+            Kind::Thin(Carrier::SctpWithTransfer, ..) => {
+                is_through::<SctpWithTransfer>(network, pair)
+            }
             Kind::Thin(Carrier::Tcp, ..) => is_through::<Tcp>(network, pair),
             Kind::Thin(Carrier::Rival, ..) => is_through::<RivalEndpoint>(network, pair),
-            Kind::Thin(Carrier::RivalBeside, ..) => is_through::<OtherBeside>(network, pair),
+            Kind::Thin(Carrier::RivalWithTransfer, ..) => {
+                is_through::<OtherWithTransfer>(network, pair)
+            }
             Kind::Thin(Carrier::KernelSctp, ..) => is_through::<KernelSctpHost>(network, pair),
             Kind::Thin(Carrier::KernelTcp, ..) => is_through::<KernelTcpHost>(network, pair),
             Kind::Bulk(..) | Kind::Web | Kind::Udp => true,
@@ -552,7 +560,7 @@ impl Flow {
 fn is_through<T: Transport>(network: &Network<Host>, pair: Pair) -> bool {
     let sender = network.machine(pair.sender).program::<ThinSender<T>>().expect(PUT_THERE);
     let receiver = thin_receiver::<T>(network, pair);
-    let has_ended = sender.is_broken() || receiver.ended_in_order().is_some();
+    let has_ended = sender.is_broken() || receiver.ended_gracefully().is_some();
     has_ended || sender.has_sent_all() && receiver.delivered() >= sender.sent()
 }
 

@@ -13,8 +13,10 @@ use super::problem::{Problem, Problems};
 use super::spec::{Clock, Encapsulation, ReceiverSpec, Scenario, ThinFlow, TransportKind};
 use super::topology::Place;
 use super::traffic::list;
-use crate::hosts::{Given, Host, News, Taken};
-use crate::kernel::{HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SocketId};
+use crate::hosts::{ConnectionEvent, Host, ReadResult, WriteResult};
+use crate::kernel::{
+    HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SctpCounters, SocketId,
+};
 
 /// The kernel that `scripts/kernel-host` builds.
 const LINUX: &str = "linux-6.12";
@@ -218,7 +220,7 @@ impl KernelHost for Idle {
         None
     }
 
-    fn news(&mut self) -> Option<(SocketId, News)> {
+    fn connection_event(&mut self) -> Option<(SocketId, ConnectionEvent)> {
         None
     }
 
@@ -226,15 +228,19 @@ impl KernelHost for Idle {
         None
     }
 
-    fn give(&mut self, _: SocketId, _: &mut Bytes) -> Given {
-        Given::Ended
+    fn write(&mut self, _: SocketId, _: &mut Bytes) -> WriteResult {
+        WriteResult::Ended
     }
 
-    fn take(&mut self, _: SocketId, _: &mut dyn FnMut(&[u8])) -> Taken {
-        Taken::End
+    fn read(&mut self, _: SocketId, _: &mut dyn FnMut(&[u8])) -> ReadResult {
+        ReadResult::End
     }
 
     fn finish(&mut self, _: SocketId) {}
 
     fn abort(&mut self, _: SocketId) {}
+
+    fn sctp_counters(&self) -> Option<SctpCounters> {
+        Some(SctpCounters::default())
+    }
 }

@@ -21,9 +21,10 @@
 //! | | `had_late.TIME` | 1 if any message had a longer latency, else 0; the mean over seeds is a share of runs |
 //! | | `packets_per_message` | packets of the sender's host |
 //! | | `two_way.packets_per_message`, `two_way.wire_bytes_per_payload_byte` | packets and bytes of both hosts, acknowledgements included |
-//! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | theoretical bound, for each of `bounds`: `reactive`, `doubled`, `bundled` |
+//! | | `bound.KIND` (D without mean and maximum), `bound.KIND.extra_packets` | theoretical bound, for each of `bounds`: `reactive`, `doubled`, `bundled`, `bundled_once` |
 //! | | `over_bound.KIND` (the same) | excess of the quantiles of `latency` over the bound |
 //! | | `bound.packets_per_message.PART`, `over_bound.packets_per_message.PART` | with `bounds`: the [least](crate::bound::least_packets) that let the quantile `PART` (`p50` to `p9999`) take a round trip more than the delay; of messages further apart than a round trip; `packets_per_message` over it |
+//! | | `bound.wire_bytes_per_payload_byte.PART`, `over_bound.wire_bytes_per_payload_byte.PART` | with `bounds`: the [least](crate::bound::least_cost) for which any sender has the measured quantile `PART` (`p99`, `p999`); measured, over it |
 //! | thin, `recovery.thin.deadline` | `deadline.late_share`, `deadline.late_ratio` | share of messages that miss the deadline; over the share that may |
 //! | | `bound.deadline.packets_per_message`, `.wire_bytes_per_payload_byte` | the [least](crate::bound::least_cost) for which any sender meets it, with uniform loss and messages of one size at constant intervals |
 //! | | `over_bound.deadline` (the same) | measured, over the least |
@@ -42,7 +43,7 @@
 //! | | `rtxK.count`, `rtxK.sent` | units delivered by their K-th retransmission; K-th retransmissions sent |
 //! | | `rtxK.share.CAUSE` | share of this cause among the K-th retransmissions |
 //! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | spurious share of the K-th retransmissions: all; of this cause |
-//! | | `events.KIND` | retransmission events of the `KIND` `timeout`, `fast_retransmit` or `all` |
+//! | | `events.KIND` | retransmission events of the `KIND` `timeout`, `fast_retransmit` or `all`; of a kernel's SCTP the first two, as it counts them |
 //! | | `events.KIND.spurious`, `.detected` | spurious events; those that the sender detected |
 //! | | `events.KIND.detected_share` | `detected` divided by `spurious` |
 //! | | `events.KIND.mistaken` | events wrongly detected as spurious |
@@ -90,6 +91,7 @@ mod error;
 mod flows;
 mod kernel;
 mod kernel_hosts;
+mod measured;
 mod meter;
 mod outcome;
 mod overrides;
@@ -120,6 +122,7 @@ use crate::kernel::Kernel;
 
 pub use error::ExecuteError;
 pub use kernel_hosts::KernelHosts;
+pub use measured::MeasuredCost;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};
 pub use overrides::Overrides;
 pub use packets::{Content, MAX_PACKET_ROWS, PacketRow};

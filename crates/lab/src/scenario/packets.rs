@@ -119,7 +119,7 @@ impl Log {
     fn observe(&mut self, now: Instant, packet: &ObservedPacket<'_>, step: PacketStep) {
         match step {
             PacketStep::Sent { host } => self.on_sent(now, packet, host),
-            PacketStep::Doubled { .. } => {}
+            PacketStep::Duplicated { .. } => {}
             PacketStep::Received { .. } => {
                 if let Some(row) = self.row(packet.id) {
                     row.arrived_s.get_or_insert(now.as_secs_f64());

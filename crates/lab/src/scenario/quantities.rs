@@ -14,6 +14,7 @@ use super::outcome::{MessageRow, Unit};
 use super::sheet::Sheet;
 use crate::connections::Lateness;
 use crate::hosts::WebStats;
+use crate::kernel::SctpCounters;
 use crate::measure::{
     CopyStatistics, EventStatistics, KindStatistics, PerCause, RetransmissionStatistics,
     SpuriousClasses,
@@ -126,6 +127,14 @@ impl Sender {
             one_path(sheet, number, path);
         }
     }
+}
+
+/// Reports the events that a kernel has counted, under the names of those of our senders.
+pub(super) fn kernel_events(sheet: &mut Sheet, counted: SctpCounters) {
+    let SctpCounters { timeouts, fast_retransmits } = counted;
+    sheet.count("events.timeout", "timeouts with data in flight", timeouts);
+    let about = "fast retransmits, with all until the next event";
+    sheet.count("events.fast_retransmit", about, fast_retransmits);
 }
 
 /// Reports the measurements of one of two paths.
@@ -394,7 +403,7 @@ pub(super) fn thin(
     }));
 }
 
-/// Reports the transfer beside a thin flow.
+/// Reports the transfer in the connection of a thin flow.
 pub(super) fn transfer(sheet: &mut Sheet, meter: &RateMeter) {
     let about = "payload of the transfer on another stream of the association";
     sheet.quantity("transfer.goodput", Unit::BitsPerSecond, about, meter.mean());

@@ -207,6 +207,9 @@ pub enum BoundKind {
     /// The bound of [`Strategy::Bundled`](crate::bound::Strategy::Bundled), for messages at
     /// constant intervals.
     Bundled,
+    /// The bound of [`Strategy::BundledOnce`](crate::bound::Strategy::BundledOnce), for messages at
+    /// constant intervals.
+    BundledOnce,
 }
 
 /// A stream of messages over one connection, or over several of the same kind.

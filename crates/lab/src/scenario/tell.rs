@@ -9,8 +9,8 @@ use rexmit_tcp::Endpoint as Tcp;
 use super::bounds;
 use super::deadline;
 use super::flows::{
-    Carrier, Flow, KernelSctpHost, KernelTcpHost, Kind, OtherBeside, PUT_THERE, SctpBeside,
-    thin_receiver,
+    Carrier, Flow, KernelSctpHost, KernelTcpHost, Kind, OtherWithTransfer, PUT_THERE,
+    SctpWithTransfer, thin_receiver,
 };
 use super::meter::{MessageMeter, PathTally, RateMeter, TrafficMeter};
 use super::quantities;
@@ -19,6 +19,7 @@ use super::spec::Scenario;
 use super::topology::Pair;
 use super::traffic::TimedSource;
 use crate::hosts::{Host, Sink, ThinPlan, ThinReceiver, Transport, UDP, Unordered, WebClients};
+use crate::kernel::SctpCounters;
 use crate::measure::CopyStatistics;
 use crate::rivals::RivalEndpoint;
 
@@ -52,10 +53,10 @@ pub(super) fn flow(
             let meter = match carrier {
                 Carrier::Sctp => messages::<Sctp>(together, network),
                 Carrier::UnorderedSctp => messages::<Unordered>(together, network),
-                Carrier::SctpBeside => messages::<SctpBeside>(together, network),
+                Carrier::SctpWithTransfer => messages::<SctpWithTransfer>(together, network),
                 Carrier::Tcp => messages::<Tcp>(together, network),
                 Carrier::Rival => messages::<RivalEndpoint>(together, network),
-                Carrier::RivalBeside => messages::<OtherBeside>(together, network),
+                Carrier::RivalWithTransfer => messages::<OtherWithTransfer>(together, network),
                 Carrier::KernelSctp => messages::<KernelSctpHost>(together, network),
                 Carrier::KernelTcp => messages::<KernelTcpHost>(together, network),
             };
@@ -63,10 +64,13 @@ pub(super) fn flow(
             let messages = |plan: ThinPlan| plan.map(|message| (message.intended, message.bytes));
             let planned = TrafficMeter::of(plans.cloned().map(messages));
             quantities::thin(sheet, &meter, &planned, &sender(together, network));
-            if let Some(transfer) = receiver.transport::<SctpBeside>() {
+            if matches!(carrier, Carrier::KernelSctp) {
+                quantities::kernel_events(sheet, kernel_counters(together, network));
+            }
+            if let Some(transfer) = receiver.transport::<SctpWithTransfer>() {
                 quantities::transfer(sheet, transfer.received());
             }
-            if let Some(transfer) = receiver.transport::<OtherBeside>() {
+            if let Some(transfer) = receiver.transport::<OtherWithTransfer>() {
                 quantities::transfer(sheet, transfer.received());
             }
             if let Some(spec) = scenario.thin.get(&flow.name) {
@@ -76,9 +80,11 @@ pub(super) fn flow(
         }
         Kind::Bulk(carrier, _) => {
             let mut meter = match carrier {
-                Carrier::Sctp | Carrier::SctpBeside => received::<Sctp>(receiver),
+                Carrier::Sctp | Carrier::SctpWithTransfer => received::<Sctp>(receiver),
                 Carrier::UnorderedSctp => received::<Unordered>(receiver),
-                Carrier::Tcp | Carrier::Rival | Carrier::RivalBeside => received::<Tcp>(receiver),
+                Carrier::Tcp | Carrier::Rival | Carrier::RivalWithTransfer => {
+                    received::<Tcp>(receiver)
+                }
                 Carrier::KernelSctp => received::<KernelSctpHost>(receiver),
                 Carrier::KernelTcp => received::<KernelTcpHost>(receiver),
             };
@@ -96,6 +102,18 @@ pub(super) fn flow(
             quantities::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
         }
     }
+}
+
+/// What the kernel has counted at the senders.
+fn kernel_counters(together: &Together<'_>, network: &Network<Host>) -> SctpCounters {
+    let mut sum = SctpCounters::default();
+    for Placed { pair, .. } in together {
+        let sender = network.machine(pair.sender).transport::<KernelSctpHost>();
+        let counted = sender.and_then(KernelSctpHost::sctp_counters).unwrap_or_default();
+        sum.timeouts += counted.timeouts;
+        sum.fast_retransmits += counted.fast_retransmits;
+    }
+    sum
 }
 
 /// The measurements of the senders.
@@ -125,7 +143,7 @@ fn sender(together: &Together<'_>, network: &Network<Host>) -> quantities::Sende
         sum.by_end.bytes_in += received.bytes_in + header * received.packets_in;
         sum.has_no_trace |= matches!(
             flow.kind,
-            Kind::Thin(Carrier::Rival | Carrier::SctpBeside | Carrier::RivalBeside, ..)
+            Kind::Thin(Carrier::Rival | Carrier::SctpWithTransfer | Carrier::RivalWithTransfer, ..)
         );
         sum.has_no_trace |= flow.is_of_kernel();
     }

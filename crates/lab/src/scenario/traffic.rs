@@ -3,6 +3,7 @@
 //! | text | messages |
 //! |---|---|
 //! | `every 250ms size 100` | of 100 bytes, every 250 ms |
+//! | `every 250ms fast 50ppm size 100` | the same by a clock that is fast by 50 ppm: every 249.9875 ms |
 //! | `poisson 250ms size 100` | the same mean rate, as a Poisson process |
 //! | `rate 200kbit size 1000` | of 1000 bytes, at 200 kbit/s of payload |
 //! | `video 1mbit frame 40ms variation 0.5 [on 1s off 1s]` | frames of a video; see [`VariableRate`] |
@@ -13,6 +14,10 @@
 //! Without `flow`, all flows of the trace are concatenated into one stream. At its end, the trace
 //! or the list is repeated. The pause before the next flow or repetition is the mean time between two messages.
 //! The default side is the server (`s2c`).
+//!
+//! `fast` is for intervals that divide a timer or a delay. The application's clock and that of the transport are never
+//! exactly equal; with equal clocks a message and a timer, or an ACK, are always at the same instant, and what happens
+//! then is an arbitrary choice of the simulator.
 
 use std::str::{FromStr, SplitWhitespace};
 use std::sync::{Arc, OnceLock};
@@ -207,9 +212,10 @@ impl FromStr for Traffic {
         let mut words = Clauses(text.split_whitespace());
         let kind = words.value(KINDS)?;
         let traffic = match kind {
-            "every" | "poisson" => Self::Intervals(Intervals {
+            "every" => Self::Intervals(words.every()?),
+            "poisson" => Self::Intervals(Intervals {
                 interval: words.time()?,
-                is_random: kind == "poisson",
+                is_random: true,
                 bytes: words.size()?,
                 start: Instant::ZERO,
             }),
@@ -231,6 +237,9 @@ impl FromStr for Traffic {
 
 /// The first words of a text.
 const KINDS: &str = "every, poisson, rate, video, application, trace or messages";
+
+/// By how much a clock is fast.
+const SHARE: &str = "a share such as 50ppm";
 
 /// The remaining words.
 struct Clauses<'a>(SplitWhitespace<'a>);
@@ -257,6 +266,21 @@ impl<'a> Clauses<'a> {
 
     fn rate(&mut self) -> Result<BitRate, TrafficError> {
         Ok(parse_rate(self.value("a rate such as 200kbit")?)?)
+    }
+
+    /// The rest of `every INTERVAL [fast SHARE] size BYTES`.
+    fn every(&mut self) -> Result<Intervals, TrafficError> {
+        let mut interval = self.time()?;
+        let is_fast = self.0.clone().next() == Some("fast");
+        if is_fast {
+            self.keyword("fast")?;
+            let word = self.value(SHARE)?;
+            let ppm = word.strip_suffix("ppm").and_then(|digits| digits.parse::<u32>().ok());
+            let ppm = ppm.filter(|ppm| *ppm < 1_000_000).ok_or_else(|| unknown(word, SHARE))?;
+            let nanos = interval.as_nanos() * u128::from(1_000_000 - ppm) / 1_000_000;
+            interval = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        }
+        Ok(Intervals { interval, is_random: false, bytes: self.size()?, start: Instant::ZERO })
     }
 
     fn size(&mut self) -> Result<usize, TrafficError> {
@@ -365,6 +389,8 @@ mod tests {
         let times = |words, count| -> Vec<_> { messages(words).take(count).collect() };
         let at = Instant::from_millis;
         assert_eq!(times("every 250ms size 100", 2), [(at(0), 100), (at(250), 100)]);
+        let fast = times("every 250ms fast 50ppm size 100", 2);
+        assert_eq!(fast[1], (Instant::from_nanos(249_987_500), 100));
         assert_eq!(times("rate 8kbit size 1000", 2), [(at(0), 1000), (at(1000), 1000)]);
         assert_eq!(times("poisson 250ms size 100", 3).len(), 3);
         assert_eq!(times("video 1mbit frame 40ms variation 0", 2)[1], (at(40), 5000));
@@ -373,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_goes_on_for_ever() {
+    fn a_trace_is_repeated_without_end() {
         let trace = bundled("ssh").unwrap();
         let [first, second] = [0, 1].map(|n| trace.flows[n].client.as_slice());
         let one: Vec<_> = messages("trace ssh flow 0 c2s").take(first.len() + 1).collect();
@@ -397,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused_with_what_is() {
+    fn unknown_traffic_is_refused_with_the_known_kinds() {
         let error = |words: &str| words.parse::<Traffic>().unwrap_err().to_string();
         let cases = [
             ("", "something is missing at the end: every, poisson, rate"),
@@ -412,6 +438,9 @@ mod tests {
             ("every 250 size 100", "`250` needs one of the units ns, us, ms, s"),
             ("every 0 size 100", "the interval of messages takes no time"),
             ("every 1s size 0", "a message without a byte"),
+            ("every 1s fast 50 size 10", "unknown word `50`: expected a share such as 50ppm"),
+            ("every 1s fast 1000000ppm size 10", "expected a share such as 50ppm"),
+            ("poisson 1s fast 50ppm size 10", "unknown word `fast`: expected size"),
             ("every 1s size 10 more", "unknown word `more`: expected nothing more"),
             ("application tetris", "expected casa, rdp, skype, ssh, anarchy-online"),
             ("trace quake", "expected bzflag-tcp, crossfire, ssh or vnc"),

@@ -10,7 +10,7 @@ use rexmit_tcp::Endpoint as Tcp;
 
 use crate::kit::{PORT, at, path, run, sctp, seconds, tcp, tcp_transfers};
 
-/// Bytes in are bytes out, over a path that does everything to packets.
+/// Checks that a transfer arrives unchanged over a path with every impairment.
 fn arrives_whole<T: Transport>(endpoint: impl Fn(&Seed) -> T) {
     const BYTES: u64 = 1_000_003;
     for number in 0..3 {
@@ -35,19 +35,19 @@ fn arrives_whole<T: Transport>(endpoint: impl Fn(&Seed) -> T) {
 }
 
 #[test]
-fn what_tcp_is_given_arrives_whole() {
+fn data_given_to_tcp_arrives_completely() {
     for profile in ["tcp-sack", "tcp-newreno", "tcp-cubic"] {
         arrives_whole(|seed| tcp(profile, seed));
     }
 }
 
 #[test]
-fn what_sctp_is_given_arrives_whole() {
+fn data_given_to_sctp_arrives_completely() {
     arrives_whole(sctp);
 }
 
 #[test]
-fn nothing_is_given_before_the_start_or_after_the_stop() {
+fn no_message_is_before_the_start_or_after_the_stop() {
     let seed = Seed::from_u64(4);
     let (mut network, dumbbell) = tcp_transfers("tcp-sack", &seed, 1, |_, bulk| {
         bulk.start = seconds(5);
@@ -65,7 +65,7 @@ fn nothing_is_given_before_the_start_or_after_the_stop() {
 }
 
 #[test]
-fn a_peer_that_is_not_there_breaks_the_transfer() {
+fn a_missing_peer_breaks_the_transfer() {
     let seed = Seed::from_u64(5);
     let [from, to] = PointToPoint::ADDRESSES.map(at);
     let mut elsewhere = to;

@@ -1,4 +1,4 @@
-//! What captures show of mixed hosts, and that a run is a function of its seed.
+//! Captures of hosts with different transports, and reproducibility: a run is a function of its seed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;

@@ -17,7 +17,7 @@ pub(crate) const fn seconds(seconds: u64) -> Instant {
     Instant::from_millis(seconds * 1000)
 }
 
-/// A TCP endpoint that recovers as `profile` says and listens on [`PORT`].
+/// A TCP endpoint with the profile `profile` that listens on [`PORT`].
 pub(crate) fn tcp(profile: &str, seed: &Seed) -> Tcp {
     tcp_with(profile, seed, |_| {})
 }

@@ -1,5 +1,5 @@
 //! Laws of the programs on simulated hosts: messages arrive, links are used and shared, loads
-//! are what they say, latency is counted from when a message was meant to leave.
+//! are what they say, latency is counted from the intended time of sending.
 
 mod bulk;
 mod captures;

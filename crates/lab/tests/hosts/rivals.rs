@@ -1,4 +1,4 @@
-//! What others would use: everything arrives, once, and as soon as it can.
+//! Other implementations: every message arrives once, and as soon as possible.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const ALL: [Rival; 7] = [
     Rival::Quinn(QuinnProfile::Tuned),
 ];
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, PartialEq, Debug)]
 struct Outcome {
     latencies: Vec<Option<Duration>>,
@@ -115,7 +115,7 @@ fn the_same_seed_gives_the_same_run_and_another_one_another() {
     }
 }
 
-/// The last message has none after it, and only the timer can tell that it was lost.
+/// No message follows the last one, so only the timer can detect its loss.
 #[test]
 fn a_lone_lost_message_takes_the_timer_of_its_rival() {
     // Which packet has it depends on what else the rival sends.

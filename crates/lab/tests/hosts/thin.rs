@@ -18,7 +18,7 @@ fn every_250_ms(count: u64) -> ThinPlan {
     ThinPlan::new(source, Instant::FAR_FUTURE)
 }
 
-/// A stream over a link that `path` describes; what its sender and its receiver know at the end.
+/// Runs a stream over the link `path`, and returns its sender and receiver at the end.
 fn stream<T: Transport>(
     plan: &ThinPlan,
     path: &PathConfig,
@@ -85,7 +85,7 @@ fn without_loss_every_message_takes_the_time_of_its_packet() {
     );
 }
 
-/// One lost packet: its message is late, those behind it have arrived in time and wait for it.
+/// One lost packet delays its message; later messages have arrived in time and wait for it.
 fn waits_for_the_lost_one<T: Transport>(endpoint: impl Fn(&Seed) -> T, wire_bytes: u64) {
     // Two packets of the handshake, then a message in each: the sixth packet has message 3.
     const LOST: usize = 3;
@@ -110,7 +110,7 @@ fn waits_for_the_lost_one<T: Transport>(endpoint: impl Fn(&Seed) -> T, wire_byte
 }
 
 #[test]
-fn what_arrives_behind_a_lost_message_is_told_from_what_is_delivered() {
+fn arrival_behind_a_lost_message_is_distinguished_from_delivery() {
     waits_for_the_lost_one(|seed| tcp("tcp-sack", seed), 20 + 32 + 100);
     waits_for_the_lost_one(sctp, 20 + 12 + 16 + 100);
 }
@@ -121,14 +121,14 @@ fn without_timestamps(profile: &str, seed: &Seed) -> rexmit_tcp::Endpoint {
     tcp_with(profile, seed, |connection| connection.timestamps = false)
 }
 
-/// All messages in order, later ones waiting for earlier ones.
+/// Checks that all messages are delivered in order.
 fn completes_in_order<T: Transport>(endpoint: impl Fn(&Seed) -> T, plan: &ThinPlan) {
     for seed in 0..3 {
         let path = path("delay 50ms 10ms loss 5% reorder 2% 20ms duplicate 1% corrupt 0.2%");
         stream(plan, &path, seed, &endpoint, |sender, receiver| {
             assert!(sender.is_finished());
             assert_eq!(receiver.delivered(), plan.clone().count() as u64);
-            assert_eq!((receiver.out_of_order(), receiver.ended_in_order()), (0, Some(true)));
+            assert_eq!((receiver.out_of_order(), receiver.ended_gracefully()), (0, Some(true)));
             let arrived = receiver.records(Layer::Transport, 0);
             let delivered = receiver.records(Layer::Application, 0);
             let (mut latest, mut waited) = (None, 0);

@@ -89,7 +89,7 @@ fn files_come_over_sctp_too() {
 }
 
 #[test]
-fn who_is_impatient_aborts() {
+fn a_client_aborts_after_its_timeout() {
     let path = path("delay 50ms rate 80kbit limit 1000");
     let asked = [(0, 100), (1000, 100_000)];
     let outcome = fetch(tcps(), &asked, &path, |load| {

@@ -38,7 +38,7 @@ fn took(outcome: &RunOutcome) -> [Vec<Option<f64>>; 2] {
     ]
 }
 
-/// What messages take that wait for message 3, which takes `repaired` ms.
+/// The latencies of messages that wait for message 3, which takes `repaired` ms.
 fn waiting_for_message_3(repaired: f64) -> [Vec<Option<f64>>; 2] {
     let application = |n: i32| match n {
         3.. => Some((repaired - 240.0 * f64::from(n - 3)).max(50.0)),
@@ -133,7 +133,7 @@ fn a_retransmission_that_is_lost_waits_for_the_timer() {
 }
 
 #[test]
-fn unordered_messages_wait_for_nobody() {
+fn unordered_messages_do_not_wait() {
     let mut scenario = twenty("loss list 5");
     scenario["thin"]["game"]["unordered"] = true.into();
     let [transport, application] = took(&run(scenario, 1));
@@ -155,7 +155,7 @@ fn tcp_repairs_by_the_third_duplicate_acknowledgement() {
 }
 
 #[test]
-fn what_a_dead_path_holds_is_undelivered_and_late() {
+fn messages_on_a_dead_path_count_as_undelivered_and_late() {
     let mut scenario = twenty("");
     scenario["network"]["changes"] = json!([{ "at": "2s", "forward": "loss 100%" }]);
     scenario["drain"] = "10s".into();
@@ -181,7 +181,7 @@ fn classes(outcome: &RunOutcome, sent: f64) -> [f64; 4] {
 /// The last message arrives, and its acknowledgement, the packet back after twenty-one others, is
 /// lost: 1 s after it was sent it is repeated.
 #[test]
-fn what_nobody_answered_is_told_apart() {
+fn unacknowledged_spurious_retransmissions_are_a_class_of_their_own() {
     let mut scenario = twenty("");
     scenario["network"]["backward"] = "delay 50ms loss list 21".into();
     let outcome = run(scenario, 1);
@@ -189,7 +189,7 @@ fn what_nobody_answered_is_told_apart() {
     assert_eq!(classes(&outcome, 21.0), [0.0, 0.0, 1.0, 0.0]);
 }
 
-/// From 4.79 s on the way back takes 2 s. The last message arrives at 4.81 s and is repeated at
+/// From 4.79 s on the backward delay is 2 s. The last message arrives at 4.81 s and is repeated at
 /// 5.76 s, while its acknowledgement is under way.
 #[test]
 fn a_retransmission_before_the_ack_arrives_is_premature() {
@@ -203,9 +203,9 @@ fn a_retransmission_before_the_ack_arrives_is_premature() {
     assert_eq!(classes(&outcome, 22.0), [1.0, 1.0, 0.0, 0.0]);
 }
 
-/// Each message but the first leaves with a copy of the one before, which has arrived.
+/// Each message but the first is sent with a copy of the previous one, which has arrived.
 #[test]
-fn copies_on_purpose_are_no_impatience() {
+fn redundant_copies_are_not_premature_retransmissions() {
     let mut scenario = twenty("");
     scenario["thin"]["game"]["traffic"] = "every 80ms size 100".into();
     scenario["duration"] = "1600ms".into();
@@ -215,7 +215,7 @@ fn copies_on_purpose_are_no_impatience() {
     assert_eq!(classes(&outcome, 39.0), [0.0, 0.0, 0.0, 19.0]);
 }
 
-/// When the retransmissions of a message leave that is never acknowledged, in seconds.
+/// The times of the retransmissions of a message that is never acknowledged, in seconds.
 fn retransmissions(linear_timeouts: u8) -> Vec<f64> {
     let outcome = run(
         json!({
@@ -262,7 +262,7 @@ fn udp_is_counted_and_not_repaired() {
 }
 
 #[test]
-fn an_edge_is_the_way_of_one_flow_alone() {
+fn an_edge_path_applies_to_one_flow_only() {
     let flow = |edge: &str| {
         json!({
             "traffic": "every 240ms size 100",
@@ -301,7 +301,7 @@ fn overtaken(profile: &str) -> Value {
 }
 
 #[test]
-fn an_event_is_told_apart_from_what_the_sender_thinks_of_it() {
+fn spurious_events_are_counted_apart_from_those_that_the_sender_detects() {
     for (profile, detected) in [("rfc9260", 0.0), ("rr", 1.0)] {
         let outcome = run(overtaken(profile), 1);
         for kind in ["fast_retransmit", "all"] {
@@ -328,7 +328,7 @@ fn an_event_is_told_apart_from_what_the_sender_thinks_of_it() {
 }
 
 #[test]
-fn what_was_lost_is_no_spurious_event() {
+fn an_event_with_a_real_loss_is_not_spurious() {
     let mut scenario = overtaken("rr");
     scenario["network"]["forward"] = "delay 50ms rate 12mbit loss list 42".into();
     let outcome = run(scenario, 1);

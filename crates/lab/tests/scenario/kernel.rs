@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use rexmit_core::{Instant, Route, Seed};
-use rexmit_lab::hosts::{Given, News, Taken, Transport};
-use rexmit_lab::kernel::{HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SocketId};
+use rexmit_lab::hosts::{ConnectionEvent, ReadResult, Transport, WriteResult};
+use rexmit_lab::kernel::{
+    HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SctpCounters, SocketId,
+};
 use rexmit_lab::scenario::{ExecuteError, RunOutcome, Scenario, execute, execute_in};
 use rexmit_sctp::{AssociationConfig, Endpoint as Sctp};
 use rexmit_tcp::{ConnectionConfig, Endpoint as Tcp};
@@ -75,12 +77,12 @@ impl<T: Transport> KernelHost for Handle<T> {
         inside.endpoint.poll_transmit(now, packet)
     }
 
-    fn news(&mut self) -> Option<(SocketId, News)> {
+    fn connection_event(&mut self) -> Option<(SocketId, ConnectionEvent)> {
         let mut inside = self.0.lock().unwrap();
         loop {
             let event = inside.endpoint.poll_event()?;
-            if let Some((id, news)) = T::news(&event) {
-                return Some((inside.number(id), news));
+            if let Some((id, event)) = T::connection_event(&event) {
+                return Some((inside.number(id), event));
             }
         }
     }
@@ -92,16 +94,16 @@ impl<T: Transport> KernelHost for Handle<T> {
         Some(inside.number(id))
     }
 
-    fn give(&mut self, id: SocketId, bytes: &mut Bytes) -> Given {
+    fn write(&mut self, id: SocketId, bytes: &mut Bytes) -> WriteResult {
         let mut inside = self.0.lock().unwrap();
         let (now, id) = (inside.now(), inside.ids[id as usize]);
-        inside.endpoint.give(now, id, bytes)
+        inside.endpoint.write(now, id, bytes)
     }
 
-    fn take(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> ReadResult {
         let mut inside = self.0.lock().unwrap();
         let (now, id) = (inside.now(), inside.ids[id as usize]);
-        inside.endpoint.take(now, id, each)
+        inside.endpoint.read(now, id, each)
     }
 
     fn finish(&mut self, id: SocketId) {
@@ -114,6 +116,11 @@ impl<T: Transport> KernelHost for Handle<T> {
         let mut inside = self.0.lock().unwrap();
         let (now, id) = (inside.now(), inside.ids[id as usize]);
         inside.endpoint.abort(now, id);
+    }
+
+    fn sctp_counters(&self) -> Option<SctpCounters> {
+        let is_sctp = self.0.lock().unwrap().plan.protocol != KernelProtocol::Tcp;
+        is_sctp.then_some(SctpCounters { timeouts: 7, fast_retransmits: 5 })
     }
 }
 
@@ -221,6 +228,13 @@ fn a_kernel_with_our_transports_gives_the_figures_of_the_simulation() {
         assert_eq!(stand_in.plans.len(), 6);
         // The sender's trace is the kernel's secret.
         assert!(!kernel.quantities.contains_key("game.retransmissions.all"));
+        // What it counts, of three senders.
+        let counted = |name: &str| kernel.quantities.get(&format!("game.events.{name}")).copied();
+        let expected = (transport == "sctp").then_some([21.0, 15.0]);
+        assert_eq!(
+            counted("timeout").zip(counted("fast_retransmit")),
+            expected.map(|[t, f]| (t, f))
+        );
     }
 }
 
@@ -244,7 +258,7 @@ fn a_transfer_between_hosts_of_a_kernel_competes_with_our_own() {
 }
 
 #[test]
-fn what_a_kernel_cannot_be_asked_for_is_refused() {
+fn unsupported_requests_to_a_kernel_are_refused() {
     let problems = |more: Value| {
         let mut json = thin("tcp", &of_kernel());
         let Value::Object(more) = more else { panic!() };
@@ -278,7 +292,7 @@ fn what_a_kernel_cannot_be_asked_for_is_refused() {
 }
 
 #[test]
-fn what_the_kernel_refuses_is_reported_with_the_flow() {
+fn a_refusal_of_the_kernel_is_reported_with_the_flow() {
     let host = json!({"kernel": "linux-6.12", "sysctl": {"net.ipv4.tcp_sack": "impossible"}});
     let refused = scenario(thin("tcp", &json!({"clock": "kernel", "hosts": {"game": host}})));
     let error = execute_in(&mut StandIn::new(), &refused, 1).unwrap_err();

@@ -1,4 +1,4 @@
-//! What holds of every run.
+//! Invariants of every run.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ fn names(catalogue: &Catalogue) -> [BTreeSet<&str>; 3] {
     })
 }
 
-/// On a perfect path nothing tells several connections from one, but how many there are.
+/// On a perfect path several connections differ from one only in their number.
 #[test]
 fn several_connections_are_measured_as_one() {
     let of = |connections: u32, transport: &str| {
@@ -123,7 +123,7 @@ fn every_unit_is_delivered_by_one_of_its_copies() {
 }
 
 #[test]
-fn what_was_needless_is_told_apart_without_a_rest() {
+fn spurious_classes_add_up_to_all_spurious_retransmissions() {
     const PARTS: [&str; 4] = ["premature", "crossed", "unacknowledged", "redundant"];
     let profiles = PROFILES.into_iter().chain(["interactive", "interactive-redundant"]);
     let mut most = [0.0_f64; 4];
@@ -141,7 +141,7 @@ fn what_was_needless_is_told_apart_without_a_rest() {
 }
 
 #[test]
-fn what_is_measured_is_in_the_catalogue_and_the_other_way_round() {
+fn the_catalogue_lists_exactly_what_is_measured() {
     let everything = scenario(everything());
     let catalogue = everything.catalogue();
     let outcome = execute(&everything, 1).expect("it runs");
@@ -203,7 +203,7 @@ fn a_scenario_survives_a_file_word_for_word() {
 }
 
 #[test]
-fn a_greedy_flow_fills_what_the_others_leave() {
+fn a_greedy_flow_uses_the_remaining_bandwidth() {
     let outcome = run(
         json!({
             "duration": "2min",
@@ -225,7 +225,7 @@ fn a_greedy_flow_fills_what_the_others_leave() {
 }
 
 #[test]
-fn bounds_stand_beside_what_was_measured() {
+fn bounds_are_drawn_with_the_measurements() {
     let outcome = run(
         json!({
             "duration": "10min",
@@ -254,7 +254,7 @@ fn bounds_stand_beside_what_was_measured() {
 }
 
 #[test]
-fn what_a_quantile_costs_at_least_stands_beside_what_was_sent() {
+fn the_least_cost_of_a_quantile_is_reported_with_the_actual_cost() {
     let outcome = |interval: &str| {
         run(
             json!({
@@ -285,6 +285,42 @@ fn what_a_quantile_costs_at_least_stands_beside_what_was_sent() {
     }
 }
 
+/// `interactive-bundling` sends a copy of each message with the next one, and further ones only of what was not acknowledged
+/// within a round trip: at round-trip times around a multiple of the interval, too, for bytes near the least.
+#[test]
+fn one_bundled_copy_costs_hardly_more_than_the_least() {
+    for (delay, over_all_copies) in [("46.5ms", 0.0), ("51.5ms", 50.0)] {
+        let link = format!("delay {delay} loss 5%");
+        let outcome = run(
+            json!({
+                "duration": "30min",
+                "network": { "forward": link, "backward": link },
+                "thin": { "game": {
+                    "traffic": "every 50ms fast 50ppm size 100",
+                    "profile": "interactive-bundling",
+                    "unordered": true,
+                    "encapsulation": "udp",
+                    "bounds": ["bundled", "bundled_once"],
+                } },
+            }),
+            1,
+        );
+        let of = |name: &str| outcome.quantities[&format!("game.{name}")];
+        let packets = of("packets_per_message");
+        assert!((1.0..1.03).contains(&packets), "{delay}: {packets} packets");
+        let bytes = of("wire_bytes_per_payload_byte");
+        assert!(bytes < 2.9, "{delay}: {bytes} bytes");
+        let over_least = of("over_bound.wire_bytes_per_payload_byte.p99");
+        assert!((1.0..1.15).contains(&over_least), "{delay}: {over_least}");
+        for part in ["p99", "p999"] {
+            let over = of(&format!("over_bound.bundled_once.{part}"));
+            assert!((0.0..5.0).contains(&over), "{delay}, {part}: {over} ms over the bound");
+        }
+        let over = of("over_bound.bundled.p999") - over_all_copies;
+        assert!((0.0..5.0).contains(&over), "{delay}: {over} ms");
+    }
+}
+
 /// A lost ACK is no slow one, although the copies of the retransmission are reported as duplicates later: with a copy
 /// of each retransmission the second loss of a message is repaired as fast as the first.
 #[test]
@@ -312,7 +348,7 @@ fn redundant_copies_repair_within_two_round_trips() {
 
 /// A greedy flow leaves nothing of the bottleneck unused, and headers take room in it, too.
 #[test]
-fn what_arrives_of_all_flows_is_what_the_bottleneck_carries() {
+fn the_goodput_of_all_flows_is_the_bottleneck_rate() {
     for encapsulation in ["none", "udp"] {
         let outcome = run(
             json!({
@@ -339,7 +375,7 @@ fn what_arrives_of_all_flows_is_what_the_bottleneck_carries() {
     }
 }
 
-/// SACKs that report nothing new are no missing reports, nor anything else that would look like a loss.
+/// Repeated SACKs count neither as missing reports nor as any other sign of loss.
 #[test]
 fn copies_of_sacks_make_no_profile_retransmit() {
     for (profile, _) in rexmit_sctp::recovery::PROFILES {

@@ -1,4 +1,4 @@
-//! What runs of scenarios measure.
+//! The measurements of runs of scenarios.
 
 mod exact;
 mod kernel;

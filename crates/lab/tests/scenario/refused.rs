@@ -1,4 +1,4 @@
-//! What cannot be run, and what is said of it.
+//! Scenarios that cannot be run, and their error messages.
 
 use rexmit_lab::scenario::{ExecuteError, Scenario, execute};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn with(path: &str, value: Value) -> Value {
 }
 
 #[test]
-fn what_is_no_scenario_is_refused_as_it_is_read() {
+fn an_invalid_scenario_is_refused_when_it_is_read() {
     let refused = |path: &str, value: Value, expected: &str| {
         let error = serde_json::from_value::<Scenario>(with(path, value)).unwrap_err().to_string();
         assert!(error.contains(expected), "{path}: {error}");
@@ -107,7 +107,7 @@ fn what_is_impossible_does_not_run() {
 }
 
 #[test]
-fn what_is_said_of_two_networks_has_to_fit() {
+fn settings_of_two_networks_must_be_consistent() {
     let problems = |second: bool, over: &str, transport: &str| {
         let mut document = with("thin.game.over", json!(over));
         document["thin"]["game"]["transport"] = transport.into();

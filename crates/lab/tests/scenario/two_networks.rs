@@ -24,7 +24,7 @@ fn failing(recovery: &Value) -> Value {
     })
 }
 
-/// What each message took from the intended sending to the application, in milliseconds.
+/// The latency of each message, from the intended sending to the application, in milliseconds.
 fn took(outcome: &RunOutcome) -> Vec<Option<f64>> {
     outcome.messages.iter().map(|row| row.application_ms).collect()
 }
@@ -58,7 +58,7 @@ fn a_flow_of_sctp_has_an_address_on_both_and_repeats_over_the_second() {
 
 /// RFC 7829: one error, and new data take the second path.
 #[test]
-fn with_potentially_failed_new_data_leave_it_at_once() {
+fn with_potentially_failed_new_data_avoids_the_path_at_once() {
     let outcome = run(failing(&json!({ "sctp": { "potentially_failed_max_retrans": 0 } })), 1);
     assert_eq!(took(&outcome), arriving(&[(8, 3170.0)]));
     assert_eq!(values(&outcome, ["game.path1.timeouts", "game.path2.packets"]), [1.0, 8.0]);
@@ -101,7 +101,7 @@ fn each_network_has_its_own_bottleneck() {
 /// 45 ms between the routers, 5 ms to the sender and another 5 ms to the receiver, both ways; the flow in
 /// the background tells nothing but its goodput.
 #[test]
-fn receivers_may_have_an_edge_and_background_tells_its_goodput_alone() {
+fn receivers_may_have_an_edge_and_background_flows_measure_goodput_only() {
     let network = |receiver: &str| {
         let path = "delay 45ms rate 10mbit limit 50";
         json!({ "forward": path, "edge": "delay 5ms", "receiver_edge": receiver })

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn rearming_a_timer_leaves_nothing_behind() {
+    fn rearming_a_timer_keeps_no_old_deadline() {
         let mut agenda = Agenda::<()>::new();
         for n in 0..100_000 {
             agenda.set_deadline(3, Some(ms(1_000_000 - n)));

@@ -28,7 +28,7 @@ impl<M: Machine> Network<M> {
 
     /// The number of packets in flight, and the largest number of packet buffers used at once.
     #[must_use]
-    pub fn packets_under_way(&self) -> (usize, usize) {
+    pub fn packets_in_flight(&self) -> (usize, usize) {
         self.packets.usage()
     }
 

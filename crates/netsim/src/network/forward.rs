@@ -99,7 +99,7 @@ impl<M: Machine> Network<M> {
             if outcome.deliveries.get(place + 1).is_some_and(|next| next.is_copy) {
                 copy = Some(self.packets.copy(slot));
                 let (link, direction) = direction_of(link);
-                let doubled = || PacketStep::Doubled { link, direction };
+                let doubled = || PacketStep::Duplicated { link, direction };
                 self.observers.tell(self.now, self.packets.packet(slot), doubled);
             }
             if let Some(corruption) = delivery.corruption {

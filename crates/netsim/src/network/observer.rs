@@ -39,7 +39,7 @@ pub enum PacketStep {
         host: HostId,
     },
     /// A link duplicates the packet.
-    Doubled {
+    Duplicated {
         /// The link.
         link: LinkId,
         /// Its direction.

@@ -8,7 +8,7 @@ use rexmit_core::Instant;
 
 use super::ids::{Direction, HostId, LinkId};
 use super::packets::Packet;
-use crate::capture::{CaptureWriter, CapturedPacket, Way, loss_comment};
+use crate::capture::{CaptureDirection, CaptureWriter, CapturedPacket, loss_comment};
 use crate::path::{Fate, Outcome};
 
 /// A point at which packets are captured.
@@ -87,7 +87,11 @@ impl Taps {
                 ip_protocol: packet.ip_protocol,
                 hop_limit: packet.hop_limit,
                 payload: &packet.bytes,
-                way: if matches!(sight, Sight::Inbound) { Way::In } else { Way::Out },
+                direction: if matches!(sight, Sight::Inbound) {
+                    CaptureDirection::In
+                } else {
+                    CaptureDirection::Out
+                },
                 comment: if let Sight::Entering(outcome) = sight {
                     describe(outcome)
                 } else {

@@ -166,7 +166,7 @@ pub enum ConfigError {
     BadTimeTooShort(Duration),
     /// A packet is to be held back by 0 positions.
     #[error("packet {0} is to be held back by 0 positions: at least 1")]
-    HoldByNothing(u64),
+    ZeroHold(u64),
     /// A rate of zero bits per second.
     #[error("a rate of 0 delivers nothing: leave the rate out for no limit")]
     ZeroRate,
@@ -198,7 +198,7 @@ impl PathConfig {
             }
         }
         if let Some(hold) = self.holds.iter().find(|hold| hold.by == 0) {
-            return Err(ConfigError::HoldByNothing(hold.packet));
+            return Err(ConfigError::ZeroHold(hold.packet));
         }
         if self.rate.is_some_and(|rate| rate.bits_per_second() == 0) {
             return Err(ConfigError::ZeroRate); // Possible by deserialization.
@@ -278,7 +278,7 @@ mod tests {
             burst(BurstLoss::Time { mean_loss: 0.1, mean_bad: Duration::from_nanos(99_999) });
         assert!(matches!(brief.validate(), Err(ConfigError::BadTimeTooShort(_))));
         let hold = PathConfig { holds: vec![Hold { packet: 4, by: 0 }], ..good.clone() };
-        assert_eq!(hold.validate(), Err(ConfigError::HoldByNothing(4)));
+        assert_eq!(hold.validate(), Err(ConfigError::ZeroHold(4)));
         let long = PathConfig { delay: Delay::constant(Duration::MAX), ..good.clone() };
         assert_eq!(long.validate(), Err(ConfigError::DelayTooLong(Duration::MAX)));
         let stopped: PathConfig = serde_json::from_str(r#"{"rate": 0}"#).unwrap();

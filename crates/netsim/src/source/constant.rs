@@ -48,7 +48,7 @@ impl ConstantRate {
     /// If the packet size is zero, or the jitter is not in 0 to 1.
     pub fn source(&self, seed: &Seed) -> Result<ConstantRateSource, SourceError> {
         if self.packet_bytes == 0 || self.rate.bits_per_second() == 0 {
-            return Err(SourceError::Nothing("a packet"));
+            return Err(SourceError::ZeroSize("a packet"));
         }
         if !(0.0..=1.0).contains(&self.jitter) {
             let (field, value) = ("the jitter", self.jitter);

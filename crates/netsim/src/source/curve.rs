@@ -38,9 +38,9 @@ impl<const N: usize> Curve<N> {
         let (mut low, mut high) = BENDS;
         if !(bent(high).mean()..=bent(low).mean()).contains(&mean) {
             let [(_, min), .., (_, max)] = points[..] else {
-                return Err(SourceError::Nothing("a distribution"));
+                return Err(SourceError::ZeroSize("a distribution"));
             };
-            return Err(SourceError::MeanOutOfReach { mean, min, max });
+            return Err(SourceError::ImpossibleMean { mean, min, max });
         }
         for _ in 0..HALVINGS {
             let middle = (low * high).sqrt();
@@ -111,7 +111,7 @@ mod tests {
         // of 100 and 0.1 of 1000.
         for mean in [15.0, 143.0, f64::NAN] {
             let curve = Curve::with_mean(POINTS, 1, mean);
-            assert!(matches!(curve, Err(SourceError::MeanOutOfReach { .. })), "{mean}");
+            assert!(matches!(curve, Err(SourceError::ImpossibleMean { .. })), "{mean}");
         }
     }
 }

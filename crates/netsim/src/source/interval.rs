@@ -32,10 +32,10 @@ impl Intervals {
     /// If the message size or the interval is zero.
     pub fn source(&self, seed: &Seed) -> Result<IntervalSource, SourceError> {
         if self.bytes == 0 {
-            return Err(SourceError::Nothing("a message"));
+            return Err(SourceError::ZeroSize("a message"));
         }
         if self.interval.is_zero() {
-            return Err(SourceError::NoTime("interval of messages"));
+            return Err(SourceError::ZeroInterval("interval of messages"));
         }
         Ok(IntervalSource { config: *self, last: self.start, sent: 0, rng: seed.rng() })
     }
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_or_never_begins_is_refused() {
+    fn sources_without_end_or_begin_are_refused() {
         assert!(Intervals { bytes: 0, ..EVEN }.source(&Seed::from_u64(1)).is_err());
         let no_time = Intervals { interval: Duration::ZERO, ..EVEN };
         assert!(no_time.source(&Seed::from_u64(1)).is_err());

@@ -58,10 +58,10 @@ impl<S: Iterator<Item = (Instant, usize)>> Source for S {}
 pub enum SourceError {
     /// The size of packets, frames or files is zero.
     #[error("{0} without a byte")]
-    Nothing(&'static str),
+    ZeroSize(&'static str),
     /// An interval is zero.
     #[error("the {0} takes no time")]
-    NoTime(&'static str),
+    ZeroInterval(&'static str),
     /// A value is outside the allowed range.
     #[error("{field} is {value}, but must be {range}")]
     OutOfRange {
@@ -74,7 +74,7 @@ pub enum SourceError {
     },
     /// No distribution between these bounds has this mean.
     #[error("a mean of {mean} is out of reach between {min} and {max}")]
-    MeanOutOfReach {
+    ImpossibleMean {
         /// The mean.
         mean: f64,
         /// The smallest value.

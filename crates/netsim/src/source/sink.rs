@@ -41,7 +41,7 @@ pub struct SinkStats {
     /// Packets whose header is damaged.
     pub damaged: u64,
     /// Packets from other senders.
-    pub strangers: u64,
+    pub other_senders: u64,
     /// Delays of numbered packets, without duplicates.
     pub delay: DelayStats,
 }
@@ -123,7 +123,7 @@ impl Machine for UdpSink {
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
         if route.remote != self.sender {
-            self.stats.strangers += 1;
+            self.stats.other_senders += 1;
             return;
         }
         self.stats.packets += 1;

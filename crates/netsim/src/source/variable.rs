@@ -78,7 +78,7 @@ impl VariableRate {
     /// [`Bursts::MIN_MEAN`].
     pub fn source(&self, seed: &Seed) -> Result<VariableRateSource, SourceError> {
         if self.frame_interval.is_zero() {
-            return Err(SourceError::NoTime("interval of frames"));
+            return Err(SourceError::ZeroInterval("interval of frames"));
         }
         if !(0.0..=Self::MAX_VARIATION).contains(&self.size_variation) {
             let (field, value) = ("the variation of sizes", self.size_variation);
@@ -92,7 +92,7 @@ impl VariableRate {
             return Err(SourceError::OutOfRange { field, value, range: "at least 0.0001" });
         }
         if self.mean_frame_bytes() < 1.0 {
-            return Err(SourceError::Nothing("a frame"));
+            return Err(SourceError::ZeroSize("a frame"));
         }
         let mut switch = seed.split("on and off").rng();
         let is_on = switch.unit() < self.share_on();

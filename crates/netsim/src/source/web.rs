@@ -51,10 +51,10 @@ impl WebClient {
     /// If the smallest file or the interval is zero, or no shape from 0.01 to 100 gives the mean.
     pub fn source(&self, seed: &Seed) -> Result<WebClientSource, SourceError> {
         if self.min_bytes == 0 {
-            return Err(SourceError::Nothing("a file"));
+            return Err(SourceError::ZeroSize("a file"));
         }
         if self.mean_interval.is_zero() {
-            return Err(SourceError::NoTime("mean interval of requests"));
+            return Err(SourceError::ZeroInterval("mean interval of requests"));
         }
         let shape = self.shape()?;
         Ok(WebClientSource {
@@ -72,7 +72,7 @@ impl WebClient {
         // The larger the shape, the smaller the mean.
         let is_range = self.min_bytes < self.max_bytes;
         if !is_range || !(self.mean_of(high)..=self.mean_of(low)).contains(&self.mean_bytes) {
-            return Err(SourceError::MeanOutOfReach {
+            return Err(SourceError::ImpossibleMean {
                 mean: self.mean_bytes,
                 min: f64::from(self.min_bytes),
                 max: f64::from(self.max_bytes),
@@ -159,7 +159,7 @@ mod tests {
     fn a_mean_out_of_reach_is_refused() {
         for mean_bytes in [999.0, 70_000_000.0, f64::NAN] {
             let client = WebClient { mean_bytes, ..WebClient::default() };
-            assert!(matches!(client.shape(), Err(SourceError::MeanOutOfReach { .. })));
+            assert!(matches!(client.shape(), Err(SourceError::ImpossibleMean { .. })));
         }
         let inverted = WebClient { max_bytes: 10, ..WebClient::default() };
         assert!(inverted.shape().is_err());

@@ -20,7 +20,7 @@ pub(super) fn read(file: &str, name: &str, bytes: &[u8]) -> Result<Trace, TraceE
 #[derive(Default)]
 struct Flows {
     connections: Connections,
-    /// What each connection has sent.
+    /// The data sent by each connection.
     flows: Vec<Sent>,
 }
 

@@ -38,7 +38,7 @@ pub struct Ends {
     pub client: SocketAddr,
     /// The other side.
     pub server: SocketAddr,
-    /// What [`TransportPacket::opening`] is of the packet that opened it, if captured.
+    /// [`TransportPacket::opening`] of the packet that opened it, if captured.
     opening: Option<u32>,
 }
 

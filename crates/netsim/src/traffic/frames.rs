@@ -13,7 +13,7 @@ use pcap_file::{PcapError, TsResolution};
 
 use super::input::{self, TraceError};
 use super::packet::{self, TransportPacket};
-use crate::capture::{LOST, Way};
+use crate::capture::{CaptureDirection, LOST};
 
 const PCAPNG: [u8; 4] = [0x0A, 0x0D, 0x0D, 0x0A];
 /// The magic numbers for micro- and nanoseconds, in both byte orders.
@@ -37,8 +37,8 @@ pub struct CapturedFrame {
     /// The interface of the file at which it was captured.
     pub interface: u32,
     /// Its direction, seen from the interface, if the file has it.
-    pub way: Option<Way>,
-    /// Whether a comment says that an emulated link lost it.
+    pub direction: Option<CaptureDirection>,
+    /// Whether a comment marks it as lost on an emulated link.
     pub is_lost: bool,
     /// Its headers.
     pub packet: TransportPacket,
@@ -55,7 +55,7 @@ pub fn read_capture(
     let file = path.display().to_string();
     let bytes = input::read_file(path)?;
     if !is_capture(&bytes) {
-        return Err(TraceError::NoCapture(file));
+        return Err(TraceError::NotACapture(file));
     }
     read(&file, &bytes, &mut on_frame)
 }
@@ -97,8 +97,8 @@ impl Reader<'_> {
             let (after, packet) = parser.next_raw_packet(rest)?;
             let time = Duration::from_secs(packet.ts_sec.into()) + fraction(packet.ts_frac.into());
             if let Some(packet) = packet::parse(link, &packet.data) {
-                let (interface, way, is_lost) = (0, None, false);
-                (self.on_frame)(CapturedFrame { time, interface, way, is_lost, packet });
+                let (interface, direction, is_lost) = (0, None, false);
+                (self.on_frame)(CapturedFrame { time, interface, direction, is_lost, packet });
             }
             self.packets += 1;
             rest = after;
@@ -119,9 +119,9 @@ impl Reader<'_> {
                 if let Some(packet) = packet::parse(interface.linktype, &block.data) {
                     // The library gives the ticks of whatever resolution as nanoseconds.
                     let time = ticks(block.timestamp.as_nanos(), interface);
-                    let (way, is_lost) = remarks(&block);
+                    let (direction, is_lost) = remarks(&block);
                     let interface = block.interface_id;
-                    (self.on_frame)(CapturedFrame { time, interface, way, is_lost, packet });
+                    (self.on_frame)(CapturedFrame { time, interface, direction, is_lost, packet });
                 }
             }
         }
@@ -130,14 +130,14 @@ impl Reader<'_> {
 }
 
 /// The direction of a packet (`epb_flags`), and whether a comment says that it was lost.
-fn remarks(block: &EnhancedPacketBlock<'_>) -> (Option<Way>, bool) {
-    let (mut way, mut is_lost) = (None, false);
+fn remarks(block: &EnhancedPacketBlock<'_>) -> (Option<CaptureDirection>, bool) {
+    let (mut direction, mut is_lost) = (None, false);
     for option in &block.options {
         match option {
             EnhancedPacketOption::Flags(flags) => {
-                way = match flags & 3 {
-                    1 => Some(Way::In),
-                    2 => Some(Way::Out),
+                direction = match flags & 3 {
+                    1 => Some(CaptureDirection::In),
+                    2 => Some(CaptureDirection::Out),
                     _ => None,
                 };
             }
@@ -145,7 +145,7 @@ fn remarks(block: &EnhancedPacketBlock<'_>) -> (Option<Way>, bool) {
             _ => {}
         }
     }
-    (way, is_lost)
+    (direction, is_lost)
 }
 
 /// The duration of `ticks` of the clock of `interface` (`if_tsresol`; microseconds by default).

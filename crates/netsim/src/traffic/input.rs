@@ -46,7 +46,7 @@ pub enum TraceError {
     },
     /// Packets are needed, and the file is no capture.
     #[error("{0} is no capture: only pcap and pcapng files have packets")]
-    NoCapture(String),
+    NotACapture(String),
     /// The file contains no messages.
     #[error("{0} has no message: a trace has rows, a capture TCP, UDP or SCTP payload")]
     Empty(String),

@@ -78,7 +78,7 @@ impl TransportPacket {
         self.opening().is_some()
     }
 
-    /// What distinguishes a packet that opens a connection from those of other connections between the same ports: its
+    /// Identifies a packet that opens a connection among those of other connections between the same ports: its
     /// sequence number, or the initiate tag of its INIT.
     pub(super) fn opening(&self) -> Option<u32> {
         match &self.content {

@@ -50,7 +50,7 @@ fn ping_and_pong_arrive_at_exact_times() {
     assert_eq!((stats.arrivals.delivered, stats.arrivals.delivered_bytes), (3, 300));
     let host = network.host_stats(pair.hosts[1]);
     assert_eq!((host.packets_in, host.bytes_in, host.packets_out), (3, 240, 3));
-    assert_eq!(network.packets_under_way().0, 1);
+    assert_eq!(network.packets_in_flight().0, 1);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn loss_holding_and_duplication_reach_the_hosts() {
     assert_eq!(order, [0, 0, 2, 2, 3, 3, 1, 1, 5, 5]);
     assert_eq!(network.now(), Instant::from_millis(5), "a run to the end ends with the last event");
     assert_eq!(network.link_stats(pair.link, Direction::Forward).arrivals.reordered, 2);
-    assert_eq!(network.packets_under_way().0, 0);
+    assert_eq!(network.packets_in_flight().0, 0);
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn machines_of_several_kinds_share_a_network_in_boxes() {
 }
 
 #[test]
-fn a_host_that_does_not_rest_is_named() {
+fn a_host_in_a_livelock_is_named() {
     let restless = |machines: [Node; 2], path: &PathConfig| {
         let mut network = network();
         network.set_step_limit(1000);
@@ -226,7 +226,7 @@ fn a_host_that_does_not_rest_is_named() {
 }
 
 #[test]
-fn arming_a_timer_anew_with_each_packet_schedules_nothing() {
+fn rearming_a_timer_per_packet_schedules_no_event() {
     let mut network = network();
     let source = Node::source(PointToPoint::route(), 10, MS, Instant::ZERO);
     let pair = PointToPoint::build(&mut network, [source, Node::rearming()], &delay(5)).unwrap();
@@ -237,7 +237,7 @@ fn arming_a_timer_anew_with_each_packet_schedules_nothing() {
     }
     // Only the packets under way: one per millisecond, 5 ms long.
     assert!(most <= 6, "{most}");
-    assert!(network.packets_under_way().1 <= 6, "buffers are used again");
+    assert!(network.packets_in_flight().1 <= 6, "buffers are used again");
     assert_eq!(network.machine(pair.hosts[1]).expired(), 0);
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Echo,
     /// Sends a packet of `len` bytes every `gap`, the first at `next`.
     Source { route: Route, len: usize, gap: Duration, next: Instant },
-    /// Arms a timer anew with each packet.
+    /// Rearms a timer with each packet.
     Rearming { deadline: Option<Instant>, expired: u64 },
     /// Always has a deadline in the past.
     Restless,

@@ -1,4 +1,4 @@
-//! The simulator: times, topologies, routes, taps, and what it does with bad machines.
+//! The simulator: times, topologies, routes, taps, and machines that misbehave.
 
 mod behaviour;
 mod determinism;

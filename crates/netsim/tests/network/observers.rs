@@ -1,4 +1,4 @@
-//! What observers are reported.
+//! The packet events that observers receive.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -56,7 +56,7 @@ fn run(network: &mut Network<Node>, ms: u64) {
 }
 
 #[test]
-fn every_step_of_every_packet_is_told_in_order() {
+fn every_step_of_every_packet_is_observed_in_order() {
     let mut network = Network::new(&Seed::from_u64(1));
     let route = PointToPoint::route();
     let sender = Node { outbox: (0..3).map(|n| (route, vec![n; 30])).collect(), ..Node::default() };
@@ -96,7 +96,7 @@ fn every_step_of_every_packet_is_told_in_order() {
 }
 
 #[test]
-fn a_doubled_packet_keeps_its_number_and_damage_is_told() {
+fn a_duplicated_packet_keeps_its_number_and_corruption_is_reported() {
     let mut network = Network::new(&Seed::from_u64(1));
     let sender = Node::sending(PointToPoint::route(), &[0; 30]);
     let path = PathConfig { duplicate: 1.0, corrupt: 1.0, ..PathConfig::default() };
@@ -109,14 +109,14 @@ fn a_doubled_packet_keeps_its_number_and_damage_is_told() {
     let reported: Vec<_> =
         reported.iter().map(|reported| (reported.step, reported.is_damaged)).collect();
     let received = PacketStep::Received { host: pair.hosts[1] };
-    let doubled = PacketStep::Doubled { link: pair.link, direction: Direction::Forward };
+    let doubled = PacketStep::Duplicated { link: pair.link, direction: Direction::Forward };
     let sent = PacketStep::Sent { host: pair.hosts[0] };
     assert_eq!(reported, [(sent, false), (doubled, false), (received, true), (received, true)]);
 }
 
 type SetUp = fn(&mut Network<Node>, RouterId, [LinkId; 2]);
 
-/// What becomes of the one packet of a host next to a router and another host.
+/// The events of the single packet of a host next to a router and another host.
 fn end_of(remote: &str, bytes: usize, set_up: SetUp) -> PacketStep {
     let remote = SocketAddr::new(remote.parse().unwrap(), 0);
     let [here, there] = PointToPoint::ADDRESSES;
@@ -142,7 +142,7 @@ fn end_of(remote: &str, bytes: usize, set_up: SetUp) -> PacketStep {
 }
 
 #[test]
-fn what_cannot_be_carried_is_told_as_sent_and_dropped() {
+fn unsendable_packets_are_observed_as_sent_and_dropped() {
     let is_dropped = |step, cause| assert_eq!(step, PacketStep::Dropped(cause));
     is_dropped(end_of("::1", 1, |_, _, _| {}), DropCause::Unsendable);
     is_dropped(end_of("10.0.0.2", 65_508, |_, _, _| {}), DropCause::Unsendable);
@@ -163,9 +163,9 @@ fn what_cannot_be_carried_is_told_as_sent_and_dropped() {
     is_dropped(end_of("10.9.9.9", 1, in_a_ring), DropCause::HopLimit);
 }
 
-/// Of each packet as many end as there are, whatever links do to them.
+/// Every packet and every duplicate has exactly one final event.
 #[test]
-fn all_that_is_sent_or_doubled_is_received_or_dropped() {
+fn every_sent_or_duplicated_packet_is_received_or_dropped() {
     for seed in 1..6 {
         let mut network = Network::new(&Seed::from_u64(seed));
         let address = |address| SocketAddr::new(address, 0);
@@ -194,7 +194,7 @@ fn all_that_is_sent_or_doubled_is_received_or_dropped() {
                     sent += 1;
                     *count += 1;
                 }
-                PacketStep::Doubled { .. } => *count += 1,
+                PacketStep::Duplicated { .. } => *count += 1,
                 PacketStep::Received { host } => {
                     received += u64::from(dumbbell.right.contains(&host));
                     *count -= 1;
@@ -212,7 +212,7 @@ fn all_that_is_sent_or_doubled_is_received_or_dropped() {
             }
         }
         let still: i32 = under_way.values().sum();
-        assert_eq!(still as usize, network.packets_under_way().0);
+        assert_eq!(still as usize, network.packets_in_flight().0);
         let hosts =
             |hosts: &[HostId]| hosts.iter().map(|&host| *network.host_stats(host)).collect();
         let (left, right): (Vec<_>, Vec<_>) = (hosts(&dumbbell.left), hosts(&dumbbell.right));

@@ -1,4 +1,4 @@
-//! Which way packets take.
+//! The routes of packets.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -53,7 +53,7 @@ fn multihomed(join_routers: bool) -> Multihomed {
     Multihomed { network, hosts: [a, b], links }
 }
 
-/// Sends a packet from a; when it arrives at b, in milliseconds, and from where.
+/// Sends a packet from a. Returns the time of its arrival at b, in milliseconds, and its source.
 fn deliver(setup: &mut Multihomed, route: Route) -> Option<(u64, IpAddr)> {
     let begin = setup.network.now();
     setup.network.machine_mut(setup.hosts[0]).outbox.push_back((route, vec![1]));
@@ -70,7 +70,7 @@ fn deliver(setup: &mut Multihomed, route: Route) -> Option<(u64, IpAddr)> {
 }
 
 #[test]
-fn packets_leave_by_the_link_of_their_local_address() {
+fn packets_are_sent_over_the_link_of_their_local_address() {
     let mut setup = multihomed(false);
     let from = |text: &str| text.parse::<IpAddr>().unwrap();
     let mut send = |local, remote| deliver(&mut setup, route(local, remote));
@@ -117,7 +117,7 @@ fn a_loop_of_routes_ends_at_the_hop_limit() {
     let stats = [Direction::Forward, Direction::Backward]
         .map(|direction| network.link_stats(ring, direction).path.offered);
     assert_eq!(stats, [32, 31]);
-    assert_eq!(network.packets_under_way().0, 0);
+    assert_eq!(network.packets_in_flight().0, 0);
 }
 
 #[test]
@@ -133,17 +133,17 @@ fn a_router_without_a_route_drops_and_counts() {
 }
 
 #[test]
-fn too_large_a_packet_does_not_leave() {
+fn too_large_a_packet_is_not_sent() {
     let mut network = Network::new(&Seed::from_u64(1));
     let sender = Node::sending(PointToPoint::route(), &vec![0; 65_508]);
     let pair = PointToPoint::build(&mut network, [sender, Node::default()], &delay(1)).unwrap();
     network.run_until(Instant::from_millis(10), |_, _| {}).unwrap();
     assert_eq!(network.host_stats(pair.hosts[0]).unsendable, 1);
-    assert_eq!(network.packets_under_way().0, 0);
+    assert_eq!(network.packets_in_flight().0, 0);
 }
 
 #[test]
-fn a_router_tells_sources_apart_where_it_is_told_to() {
+fn a_router_may_route_by_source() {
     // Two links from the router to b: 5 ms, and 50 ms that only what comes from a2 takes.
     let mut network = Network::new(&Seed::from_u64(1));
     let hosts = ["a", "b"].map(|name| network.add_host(name, Node::default()));

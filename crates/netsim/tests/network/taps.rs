@@ -135,7 +135,7 @@ fn tshark_decodes_every_packet_as_sctp() {
 }
 
 #[test]
-fn an_error_of_the_writer_is_told_at_the_end() {
+fn an_error_of_the_writer_is_reported_at_the_end() {
     struct Full(usize);
     impl Write for Full {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

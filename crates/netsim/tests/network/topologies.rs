@@ -1,4 +1,4 @@
-//! The ready-made topologies: who reaches whom, how fast, over what.
+//! The predefined topologies: reachability, delays and routes.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn way(local: IpAddr, remote: IpAddr) -> Route {
     Route { local: SocketAddr::new(local, 0), remote: SocketAddr::new(remote, 0) }
 }
 
-/// What arrives until all is quiet: host, time in microseconds, sender.
+/// All arrivals until the network is idle: host, time in microseconds, sender.
 fn arrivals(network: &mut Network<Node>) -> Vec<(HostId, u64, IpAddr)> {
     let mut seen = Vec::new();
     network
@@ -59,7 +59,7 @@ fn a_dumbbell_has_room_for_hundreds() {
     }
 }
 
-/// Everyone on the left sends a packet of 1000 bytes on the wire to the one across.
+/// Every host on the left sends a packet of 1000 bytes on the wire to its counterpart on the right.
 fn dual(network: &mut Network<Node>, paths: &[DumbbellPaths; 2]) -> DualDumbbell {
     let sender = Node {
         outbox: [0, 1].map(|path| (DualDumbbell::route(path), vec![0; 980])).into(),

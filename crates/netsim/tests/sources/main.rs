@@ -1,4 +1,4 @@
-//! Sources: each against what it promises, over long seeded runs.
+//! Sources: the properties of each, over long seeded runs.
 
 mod applications;
 mod rates;

@@ -99,7 +99,7 @@ fn bursts_change_the_peak_and_not_the_mean() {
 }
 
 #[test]
-fn requests_come_at_exponential_times_for_pareto_sizes() {
+fn requests_have_exponential_times_and_pareto_sizes() {
     let start = at_ms(1000);
     let end = at_ms(1000 + 655 * 1_000_000);
     let client = WebClient { start, stop: end, ..WebClient::default() };
@@ -125,20 +125,20 @@ fn requests_come_at_exponential_times_for_pareto_sizes() {
 fn impossible_sources_are_refused() {
     let seed = seed();
     let empty = ConstantRate { packet_bytes: 0, ..ConstantRate::default() };
-    assert!(matches!(empty.source(&seed), Err(SourceError::Nothing(_))));
+    assert!(matches!(empty.source(&seed), Err(SourceError::ZeroSize(_))));
     for jitter in [-0.1, 1.1, f64::NAN] {
         let config = ConstantRate { jitter, ..ConstantRate::default() };
         assert!(matches!(config.source(&seed), Err(SourceError::OutOfRange { .. })));
     }
     let standing = VariableRate { frame_interval: Duration::ZERO, ..VariableRate::default() };
-    assert!(matches!(standing.source(&seed), Err(SourceError::NoTime(_))));
+    assert!(matches!(standing.source(&seed), Err(SourceError::ZeroInterval(_))));
     let tiny = VariableRate { rate: BitRate::new(100).unwrap(), ..VariableRate::default() };
-    assert!(matches!(tiny.source(&seed), Err(SourceError::Nothing(_))));
+    assert!(matches!(tiny.source(&seed), Err(SourceError::ZeroSize(_))));
     let flicker = Bursts { mean_on: Duration::ZERO, mean_off: MS };
     let flickering = VariableRate { bursts: Some(flicker), ..VariableRate::default() };
     assert!(matches!(flickering.source(&seed), Err(SourceError::OutOfRange { .. })));
     let web = WebClient { mean_interval: Duration::ZERO, ..WebClient::default() };
-    assert!(matches!(web.source(&seed), Err(SourceError::NoTime(_))));
+    assert!(matches!(web.source(&seed), Err(SourceError::ZeroInterval(_))));
 }
 
 #[test]

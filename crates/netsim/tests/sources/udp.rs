@@ -64,7 +64,7 @@ impl<S: Iterator<Item = (Instant, usize)>> Machine for Node<S> {
     }
 }
 
-/// Packets sent, what arrived, and packets lost on the way.
+/// Runs a source. Returns the packets sent, the counters of the sink, and the packets lost.
 fn carry<S>(source: S, packet_bytes: usize, path: &str) -> (u64, SinkStats, u64)
 where
     S: Iterator<Item = (Instant, usize)>,
@@ -91,14 +91,14 @@ fn the_sink_counts_losses_and_delays() {
     assert_eq!((sent, sink.packets + lost, sink.bytes), (12_500, sent, sink.packets * 1000));
     assert!((500..750).contains(&lost), "{lost}");
     assert_eq!((sink.numbered, sink.missing), (sink.packets, lost), "the last one arrives");
-    assert_eq!((sink.duplicates, sink.reordered, sink.damaged, sink.strangers), (0, 0, 0, 0));
+    assert_eq!((sink.duplicates, sink.reordered, sink.damaged, sink.other_senders), (0, 0, 0, 0));
     let delay = sink.delay;
     assert_eq!((delay.count, delay.min, delay.max), (sink.packets, delay.mean(), delay.mean()));
     assert_eq!(delay.mean(), Duration::from_micros(21_028));
 }
 
 #[test]
-fn the_sink_tells_duplicates_reordering_and_damage_from_loss() {
+fn the_sink_distinguishes_duplicates_reordering_and_damage_from_loss() {
     let source = constant(1, 100, 10_000).source(&Seed::from_u64(1)).unwrap();
     let (sent, sink, _) = carry(source, 1500, "delay 20ms reorder 10% 5ms duplicate 10%");
     assert_eq!((sink.numbered, sink.missing), (sent, 0));
@@ -110,7 +110,7 @@ fn the_sink_tells_duplicates_reordering_and_damage_from_loss() {
 }
 
 #[test]
-fn a_sink_forgets_old_numbers_without_losing_count() {
+fn a_sink_discards_old_numbers_without_losing_count() {
     // As in the packet of a sender.
     let packet = |number: u64| {
         let mut sender =
@@ -130,7 +130,7 @@ fn a_sink_forgets_old_numbers_without_losing_count() {
     let stats = sink.stats();
     // 3 again is so late that it is taken for new, and so is 1, which is.
     assert_eq!((stats.numbered, stats.duplicates, stats.reordered), (5, 1, 2));
-    assert_eq!((stats.missing, stats.strangers, stats.packets), (last + 1 - 5, 1, 6));
+    assert_eq!((stats.missing, stats.other_senders, stats.packets), (last + 1 - 5, 1, 6));
     // The marks of the old are not taken for those of the new.
     sink.handle_input(Instant::FAR_FUTURE, route().reversed(), &packet(UdpSink::MEMORY + 3));
     assert_eq!(sink.stats().duplicates, 1);
@@ -141,7 +141,7 @@ fn seed() -> Seed {
 }
 
 #[test]
-fn large_frames_leave_in_several_packets() {
+fn large_frames_are_sent_in_several_packets() {
     let (start, stop) = (Instant::from_millis(40), Instant::from_millis(4000));
     let frames = VariableRate { start, stop, ..VariableRate::default() };
     let expected: Vec<_> = frames.source(&seed()).unwrap().collect();

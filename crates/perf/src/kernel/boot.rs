@@ -15,7 +15,7 @@ use rexmit_lab::scenario::{RunOutcome, Scenario};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{ANSWER, Answer, INIT_ARGUMENT, ORDER, Order, PRELOADED, SHARED, built};
+use super::{ANSWER, Answer, INIT_ARGUMENT, ORDER, Order, PRELOADED, SHARED, What, built};
 
 /// Real time after which a run is ended.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -25,7 +25,7 @@ const MEMORY: u64 = 1 << 30;
 const START: &str = "1700000000000000000";
 /// Bytes that are kept of what the kernel prints, for messages about failures.
 const KEPT: usize = 4096;
-/// What to do without a kernel.
+/// The remedy if no kernel was built, for error messages.
 const MISSING: &str =
     "there is no kernel to run this in: scripts/kernel-host builds one (a few minutes)";
 /// The directory in memory for the kernel's pages, if it is large enough.
@@ -36,17 +36,29 @@ const IN_MEMORY: &str = "/dev/shm";
 /// # Errors
 /// If there is no kernel, it does not boot, or the run fails.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<RunOutcome, SocketsError> {
+    let what = What::Scenario(Box::new(scenario.clone()));
+    match execute(&Order { what, seed })? {
+        Answer::Scenario(outcome) => Ok(outcome),
+        answer => Err(failure(answer)),
+    }
+}
+
+pub(super) fn failure(answer: Answer) -> SocketsError {
+    SocketsError::Failed(match answer {
+        Answer::Failed(what) => what,
+        Answer::Scenario(_) | Answer::Programs(_) => "the kernel ran something else".into(),
+    })
+}
+
+/// Boots a kernel for what is ordered, and returns its answer.
+pub(super) fn execute(order: &Order) -> Result<Answer, SocketsError> {
     let kernel = built().ok_or(SocketsError::NoKernel(MISSING))?;
     let failed = |error: &dyn std::fmt::Display| SocketsError::Failed(error.to_string());
     let shared = tempfile::Builder::new().prefix("rexmit-kernel-").tempdir();
     let shared = shared.map_err(|error| failed(&error))?;
-    let order = Order { scenario: scenario.clone(), seed };
-    let printed = boot(&kernel, shared.path(), &order).map_err(|error| failed(&error))?;
+    let printed = boot(&kernel, shared.path(), order).map_err(|error| failed(&error))?;
     let answer = fs::read(shared.path().join(ANSWER)).map_err(|_| failed(&described(&printed)))?;
-    match serde_json::from_slice(&answer).map_err(|error| failed(&error))? {
-        Answer::Done(outcome) => Ok(outcome),
-        Answer::Failed(what) => Err(SocketsError::Failed(what)),
-    }
+    serde_json::from_slice(&answer).map_err(|error| failed(&error))
 }
 
 /// Runs the kernel until it is switched off; returns the end of what it printed.

@@ -12,6 +12,7 @@
 
 mod boot;
 mod inside;
+pub mod programs;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use boot::run;
 pub use inside::serve;
 
+use self::programs::{Programs, ProgramsOutcome};
+
 /// The argument of this program that makes it call [`serve`].
 pub const INIT_ARGUMENT: &str = "kernel-init";
 
@@ -28,7 +31,7 @@ pub const INIT_ARGUMENT: &str = "kernel-init";
 const VARIABLE: &str = "REXMIT_KERNEL";
 /// Where `scripts/kernel-host` puts the kernel, in cargo's target directory.
 const BUILT: &str = "kernel-host/linux";
-/// The library that is preloaded, beside the kernel.
+/// The preloaded library, in the directory of the kernel.
 const PRELOADED: &str = "pinned.so";
 
 /// The directory that is shared with the kernel, as its processes see it. Every Linux has an empty one there.
@@ -41,14 +44,21 @@ const ANSWER: &str = "answer.json";
 /// A run.
 #[derive(Debug, Serialize, Deserialize)]
 struct Order {
-    scenario: Scenario,
+    what: What,
     seed: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum What {
+    Scenario(Box<Scenario>),
+    Programs(Programs),
 }
 
 /// The result of a run.
 #[derive(Debug, Serialize, Deserialize)]
 enum Answer {
-    Done(RunOutcome),
+    Scenario(RunOutcome),
+    Programs(ProgramsOutcome),
     Failed(String),
 }
 

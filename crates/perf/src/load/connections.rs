@@ -195,7 +195,7 @@ impl Connection {
         while let Some(event) = self.association.try_event() {
             failed += match event {
                 Event::MessageFailed { .. } => 1,
-                Event::Missed(missed) => missed.messages_failed,
+                Event::EventsDropped(missed) => missed.messages_failed,
                 _ => 0,
             };
         }

@@ -19,7 +19,7 @@ use super::result::{BulkReceived, Progress, Received, rate};
 use super::stamp::Stamp;
 
 /// The receiver ends when no connection has been open for this long, after the first one.
-pub const QUIET: Duration = Duration::from_secs(1);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the record is flushed and progress is reported.
 const FLUSH: Duration = Duration::from_secs(1);
 
@@ -86,7 +86,7 @@ async fn serve<L: Log>(
     let mut quiet_since = None;
     let mut next_flush = now() + FLUSH;
     loop {
-        let quiet_end = quiet_since.map_or(Instant::FAR_FUTURE, |since| since + QUIET);
+        let quiet_end = quiet_since.map_or(Instant::FAR_FUTURE, |since| since + IDLE_TIMEOUT);
         tokio::select! {
             () = stop.as_mut() => break endpoint.abort(b"the receiver was stopped"),
             () = sleep_until(quiet_end.min(next_flush)) => {

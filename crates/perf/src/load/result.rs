@@ -10,14 +10,14 @@ use serde::Serialize;
 use super::Target;
 use super::connections::Ended;
 
-/// The counters of the sender. In JSON, the members of `counters` appear beside the other fields.
+/// The counters of the sender. In JSON, the members of `counters` appear among the other fields.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Sent {
     /// Connections.
     pub connections: u32,
     /// Connections that did not end gracefully.
     pub broken: u32,
-    /// Connections that could not be set up, beside those that were.
+    /// Connections that could not be set up, not included in `connections`.
     pub not_set_up: u32,
     /// Messages that were due.
     pub messages: u64,

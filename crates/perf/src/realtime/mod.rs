@@ -54,7 +54,7 @@ const HEAD_START: Duration = Duration::from_millis(50);
 
 /// Time limit after the last planned message for data still outstanding: more than three
 /// consecutive timeouts with exponential backoff.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Progress of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,7 +149,7 @@ impl Replay {
             let on_delivery = Arc::new(worst_so_far(move |worst| {
                 watch(Progress::Delivered { lane: index, worst });
             }));
-            let deadline = start + self.load.duration + PATIENCE;
+            let deadline = start + self.load.duration + DRAIN_TIMEOUT;
             running
                 .spawn(async move { Ok((index, lane.run((start, deadline), on_delivery).await?)) });
         }

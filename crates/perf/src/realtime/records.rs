@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_promise_is_named() {
+    fn a_delivery_violation_is_named() {
         let mut ordered = records(false);
         assert!(arrive(&mut ordered, 1).unwrap_err().contains("instead of 0"));
         arrive(&mut ordered, 0).unwrap();

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Optional, Union
 
 from ._config import AnyScheduling
 from ._errors import BufferFullError, ClosedError, ConnectError, HandshakeError, InternalError
-from ._events import Address, Closed, Connected, Event, Message, Missed, Readable, Writable
+from ._events import Address, Closed, Connected, Event, EventsDropped, Message, Readable, Writable
 from ._statistics import Statistics
 
 if TYPE_CHECKING:
@@ -299,12 +299,12 @@ class Association:
     async def next_event(self) -> Optional[Event]:
         """The next event that is no message; ``None`` after `Closed`.
 
-        At most 256 events are kept; a `Missed` stands for the oldest ones that were dropped.
+        At most 256 events are kept; an `EventsDropped` stands for the oldest ones that were dropped.
         """
         while True:
             if self._missed:
                 missed, self._missed = self._missed, 0
-                return Missed(missed)
+                return EventsDropped(missed)
             if self._events:
                 return self._events.popleft()
             if self._closed is not None:
@@ -343,18 +343,30 @@ class Association:
 
     async def shutdown(self, timeout: float = SHUTDOWN_TIMEOUT) -> Closed:
         """Ends the association gracefully: what was accepted on both sides is still delivered. After `timeout` seconds
-        it is aborted. Returns how it ended."""
+        in which the peer has acknowledged nothing it is aborted. Returns how it ended."""
         if self._closed is None:
             self._transport.endpoint.shutdown(self._number, monotonic())
             self._transport.schedule()
             try:
-                await asyncio.wait_for(self.closed(), timeout)
+                await self._closed_while_progressing(timeout)
             except asyncio.TimeoutError:
                 self.abort(b"the shutdown took too long")
             except asyncio.CancelledError:
                 self.abort(b"the shutdown was cancelled")
                 raise
         return await self.closed()
+
+    async def _closed_while_progressing(self, timeout: float) -> None:
+        """Waits for the end as long as the peer acknowledges something within each `timeout` seconds."""
+        left = self.statistics().send_buffered_bytes
+        while True:
+            try:
+                await asyncio.wait_for(self.closed(), timeout)
+                return
+            except asyncio.TimeoutError:
+                before, left = left, self.statistics().send_buffered_bytes
+                if left >= before:
+                    raise
 
     def abort(self, reason: bytes = b"") -> None:
         """Ends the association at once. The peer gets the reason, 400 bytes of it at most; what it had not acknowledged

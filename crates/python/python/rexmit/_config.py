@@ -8,6 +8,7 @@ from typing import Literal, Optional, Union
 
 ProfileName = Literal[
     "interactive",
+    "interactive-bundling",
     "interactive-redundant",
     "rfc9260",
     "rack",
@@ -34,6 +35,7 @@ class Profile(str, enum.Enum):
     """
 
     interactive = "interactive"
+    interactive_bundling = "interactive-bundling"
     interactive_redundant = "interactive-redundant"
     rfc9260 = "rfc9260"
     rack = "rack"

@@ -141,8 +141,8 @@ class PeerError(Event):
 
 
 @dataclass(frozen=True)
-class Missed(Event):
-    """So many events were dropped, the oldest ones, because the application did not read them."""
+class EventsDropped(Event):
+    """The oldest events were dropped, this many, because the application did not read them."""
 
     events: int
 

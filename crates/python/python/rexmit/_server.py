@@ -53,8 +53,8 @@ class Server:
         await asyncio.shield(self._closed)
 
     async def close(self, timeout: float = SHUTDOWN_TIMEOUT) -> None:
-        """Shuts all associations down, and aborts after `timeout` seconds those that are left; cancels handlers that
-        have not returned by then."""
+        """Shuts all associations down, and aborts those whose peer has acknowledged nothing for `timeout` seconds;
+        cancels handlers that do not return within `timeout` seconds then."""
         if not self._is_closing:
             self._is_closing = True
             try:

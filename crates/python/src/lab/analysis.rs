@@ -1,4 +1,4 @@
-//! What captures show of loss recovery.
+//! Analysis of the loss recovery in captures.
 
 use std::path::Path;
 

@@ -17,7 +17,7 @@ use super::detached;
 use super::table::{Rows, Table};
 use crate::errors::RunError;
 
-/// What runs are of: the digest of the file of this module, which is computed once.
+/// The program to which results belong: the digest of the file of this module, computed once.
 pub(super) fn program_of(py: Python<'_>, file: &str) -> PyResult<Program> {
     static KNOWN: Mutex<Option<(String, Program)>> = Mutex::new(None);
     detached(py, || {

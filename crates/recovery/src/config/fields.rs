@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interactive_profiles_are_what_they_are() {
+    fn the_interactive_profiles_have_these_fields() {
         let differing = |from, to| {
             let [from, to] =
                 [from, to].map(|name| RecoveryConfig::profile(name).expect("a profile").fields());
@@ -343,6 +343,9 @@ mod tests {
             ("sctp.setup_by_rtt", "on"),
         ];
         assert_eq!(differing("rfc9260", "interactive"), want(&interactive));
+        let bundling =
+            [("thin.max_bundle_packets", "255"), ("thin.copy_budget.bytes_percent", "112")];
+        assert_eq!(differing("interactive", "interactive-bundling"), want(&bundling));
         let redundant = [
             ("thin.max_bundle_packets", "255"),
             ("thin.delayed_copies.of_retransmissions", "1"),

@@ -43,6 +43,7 @@ profiles! {
     "thin-rr" => thin_rr, "thin, and robust as rr";
     "f-rto" => f_rto, "rfc9260 with F-RTO: a spurious timeout is detected, and undone (RFC 5682)";
     "interactive" => interactive, "thin streams retransmit data not acknowledged within the measured RTT and its jitter (PTO)";
+    "interactive-bundling" => interactive_bundling, "interactive; one redundant copy of most messages, in the packet of the next one";
     "interactive-redundant" => interactive_redundant, "interactive; redundant copies with new data and of retransmissions, within a budget";
     "rack" => rack, "rfc9260 with the reordering window of RACK: loss is detected by time (RFC 8985)";
     "bulk" => bulk, "large transfers alone: CUBIC, paced; loss is detected by RACK";
@@ -59,7 +60,7 @@ profiles! {
     "tcp-rr" => tcp_rr, "tcp-sack, robust to reordering and to sudden delays (RR-TCP), with Eifel detection";
     "tcp-interactive" => tcp_interactive, "tcp-cubic; thin streams retransmit by a probe timer (PTO) from measured RTTs; RACK otherwise";
     "tcp-interactive-redundant" => tcp_interactive_redundant, "tcp-interactive; redundant copies with new data and of retransmissions, within a budget";
-    "tcp-thin-rdb" => tcp_thin_rdb, "tcp-thin with Redundant Data Bundling: the packet before goes with the next";
+    "tcp-thin-rdb" => tcp_thin_rdb, "tcp-thin with Redundant Data Bundling: each segment also carries the previous one";
 }
 
 impl RecoveryConfig {
@@ -196,6 +197,14 @@ impl RecoveryConfig {
             sctp: SctpConfig::default().setup_by_rtt(true),
             ..Self::rfc9260().by_time()
         }
+    }
+
+    /// `interactive-bundling`: [`interactive`](Self::interactive); a packet with a new message bundles a copy of the
+    /// message before, and of messages that were not acknowledged within a round trip, within a budget.
+    #[must_use]
+    pub fn interactive_bundling() -> Self {
+        let interactive = Self::interactive();
+        Self { thin: interactive.thin.bundling(), ..interactive }
     }
 
     /// `interactive-redundant`: [`interactive`](Self::interactive) with redundant copies: data in flight is

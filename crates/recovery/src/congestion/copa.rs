@@ -37,13 +37,13 @@ use delays::{COMPETITIVE_ROUNDS, Delays};
 
 /// 1/δ: packets that a sender keeps in the queue (§2: δ = 0.5).
 const INVERSE_DELTA: f64 = 2.0;
-/// A loss while the queue was long is remembered for so long.
+/// The time for which a loss during a long queue is remembered.
 const OVERFLOW_MEMORY: Duration = Duration::from_secs(20);
-/// Competitive mode is verified after so long.
+/// The time after which competitive mode is verified.
 const COMPETITIVE_TIME: Duration = Duration::from_secs(30);
 /// The least round trip is to be seen again within this time.
 const LEAST_AGE: Duration = Duration::from_secs(5);
-/// v doubles only after so many round trips in the same direction.
+/// Round trips in the same direction after which the velocity v doubles.
 const STEADY_ROUNDS: u32 = 3;
 /// A queue that delays by less than this part of the least round trip is no sign of others: loss-based senders leave more.
 const SHORT_QUEUE: u32 = 16;
@@ -81,7 +81,7 @@ pub(super) struct Copa {
     usage: Usage,
 }
 
-/// What the window follows.
+/// What determines the window.
 #[derive(Clone, Debug)]
 enum Mode {
     /// The delay.
@@ -206,7 +206,7 @@ impl Copa {
         let floor = LEAST_PACKETS as u64 * window.packet;
         self.drain = Some(Drain {
             began: now,
-            // What is queued leaves, then a round trip shows that.
+            // The queue drains, and a round trip later the ACKs show it.
             ends: now + standing + least,
             queueing,
             cwnd: window.cwnd,
@@ -216,7 +216,7 @@ impl Copa {
         window.cwnd = (of_path / 2).max(floor);
     }
 
-    /// Others fill the queue: congestion avoidance as they do it, from the present window.
+    /// Switches to competitive mode, because other senders fill the queue: CUBIC from the present window.
     fn compete(&mut self, window: &mut Window, now: Instant, cubic: Box<Cubic>) {
         window.ssthresh = window.cwnd;
         self.is_slow_start = false;

@@ -154,7 +154,7 @@ mod tests {
 
     /// A thin stream may overdraw the credit by a packet more than others, and not by more.
     #[test]
-    fn what_may_overdraw_the_credit_may_do_so_by_a_packet() {
+    fn the_pacing_credit_may_be_overdrawn_by_a_packet() {
         let mut pacer = pacer();
         while !pacer.is_held(0) {
             pacer.on_sent(Instant::ZERO, PACKET as u32, (100 * PACKET, PACKET));

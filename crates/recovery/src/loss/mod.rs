@@ -3,18 +3,19 @@
 //! [`LossDetector`] owns the counts of the algorithms. It reads the sender's state and returns the units that
 //! are lost; the sender declares them lost and reduces the window.
 
-use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, SentPacket, Unit};
+use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
 use crate::probe::ProbeTimer;
 use crate::state::State;
-use crate::{LossDetection, Reordering, RttEstimator, SendCause};
-use missing_reports::MissingReports;
+use crate::{LossDetection, Reordering};
+use early::early_deadline;
+pub(crate) use early::expired_early;
 use rack::Rack;
 use rexmit_core::Instant;
 use scoreboard::Scoreboard;
-use std::time::Duration;
-use tolerance::Tolerance;
+use std::collections::BTreeMap;
+use tolerance::{Tolerance, is_last_report};
 
-mod missing_reports;
+mod early;
 mod rack;
 mod scoreboard;
 mod tolerance;
@@ -29,6 +30,8 @@ pub(crate) struct LossDetector {
     /// The deadline of the timer (of RACK, or of Early Fast Retransmit) of each path that ever had one; far
     /// in the future if it is not armed.
     timers: Box<[Instant]>,
+    /// Whether Early Fast Retransmit is on.
+    is_early: bool,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
@@ -65,7 +68,13 @@ impl LossDetector {
             LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
         };
         let tolerance = Tolerance::new(threshold, reordering.percentile());
-        Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
+        Self {
+            kind,
+            timers: Box::default(),
+            is_early: detection.is_early(),
+            duplicates: DuplicateAcks::default(),
+            tolerance,
+        }
     }
 
     /// Adds a path; `paths` is their number, the new one included.
@@ -117,7 +126,7 @@ impl LossDetector {
     /// Releases memory that is not in use, with nothing outstanding.
     pub(crate) fn release_memory(&mut self) {
         if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.clear();
+            missing.overtaken.clear();
         }
     }
 
@@ -147,7 +156,7 @@ impl LossDetector {
     /// Called before an acknowledgement is processed.
     pub(crate) fn begin_ack(&mut self) {
         if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.begin_ack();
+            missing.paths.iter_mut().for_each(|path| path.highest_newly_acked = 0);
         }
     }
 
@@ -160,20 +169,20 @@ impl LossDetector {
 
     /// Called when `unit` is declared lost, or retransmitted while it is in flight. An adaptive threshold
     /// goes on counting reports of it.
-    pub(crate) fn on_judged(&mut self, unit: u64) {
+    pub(crate) fn on_declared_lost(&mut self, unit: u64) {
         let Kind::MissingReports(missing) = &mut self.kind else { return };
-        if self.tolerance.is_adaptive() {
-            missing.judge(unit);
-        } else {
+        if !self.tolerance.is_adaptive() {
             missing.forget(unit);
+        } else if let Some(known) = missing.overtaken.get_mut(&unit) {
+            known.is_declared_lost = true;
         }
     }
 
     /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data, and was
     /// reported missing `reports` times.
-    pub(crate) fn watch(&mut self, unit: u64, reports: u16) {
+    pub(crate) fn count_reports_of(&mut self, unit: u64, reports: u16) {
         if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.watch(unit, reports);
+            missing.count_reports_of(unit, reports);
         }
     }
 
@@ -187,7 +196,7 @@ impl LossDetector {
     /// Called when `unit` is retransmitted in a recovery.
     pub(crate) fn on_retransmitted(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
-            board.on_resent(unit);
+            board.on_retransmitted(unit);
         }
     }
 
@@ -232,7 +241,7 @@ impl LossDetector {
             Kind::DuplicateAcks => return None,
         }
         // The transmission of a unit with redundant copies that arrived is unknown.
-        if !self.tolerance.is_adaptive() || acked.is_copied || !(is_late || reports.is_some()) {
+        if !(is_late || reports.is_some()) || acked.is_copied || !self.tolerance.is_adaptive() {
             return None;
         }
         let late =
@@ -251,7 +260,9 @@ impl LossDetector {
     /// Called when every unit up to `cumulative` is acknowledged.
     pub(crate) fn on_advanced(&mut self, cumulative: u64) {
         if let Kind::MissingReports(missing) = &mut self.kind {
-            missing.forget_through(cumulative);
+            while missing.overtaken.first_key_value().is_some_and(|(&unit, _)| unit <= cumulative) {
+                missing.overtaken.pop_first();
+            }
         }
     }
 
@@ -307,12 +318,12 @@ impl LossDetector {
         let tolerance = &mut self.tolerance;
         let verdict = match &mut self.kind {
             Kind::MissingReports(missing) => {
-                missing.watch_overtaken(range, &state.outstanding);
+                missing.count_overtaken(range, &state.outstanding);
                 let lost = missing.count(range, state, probe, tolerance);
                 for &unit in reneged {
                     // One missing report, whatever else this acknowledgement says.
                     if may_be_fast_retransmitted(&state.outstanding, unit) {
-                        missing.watch(unit, 1);
+                        missing.count_reports_of(unit, 1);
                     }
                 }
                 Verdict { lost, begins_recovery: false }
@@ -352,25 +363,27 @@ impl LossDetector {
         }
     }
 
-    /// The packets of `path` sent for the first time that could have been acknowledged by now (Early Fast
-    /// Retransmit).
-    pub(crate) fn expired_early<P>(now: Instant, path: u8, state: &State<P>) -> Vec<PacketNumber> {
-        expired_early(now, path, state)
+    /// Whether the timer is that of Early Fast Retransmit.
+    pub(crate) const fn is_early(&self) -> bool {
+        self.is_early
     }
 
-    /// Arms the timer of Early Fast Retransmit.
-    pub(crate) fn arm_early<P>(&mut self, path: u8, state: &State<P>) {
-        self.arm(path, early_deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
+    /// Recomputes when the timer of Early Fast Retransmit expires, if that is on.
+    #[inline]
+    pub(crate) fn renew<P>(&mut self, path: u8, state: &State<P>) {
+        if self.is_early {
+            self.arm(path, early_deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
+        }
     }
 
     /// A unit that may be lost, to be sent in a recovery that has nothing declared lost and nothing new to
     /// send, so that ACKs keep coming (RFC 6675 §4 `NextSeg` rules 3 and 4).
-    pub(crate) fn to_rescue<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
+    pub(crate) fn rescue_unit<P>(&self, outstanding: &Outstanding<P>) -> Option<u64> {
         let Kind::Scoreboard(board) = &self.kind else { return None };
         board.next_rescue(outstanding)
     }
 
-    /// Called when `unit`, which [`to_rescue`](Self::to_rescue) named, is retransmitted in a recovery that
+    /// Called when `unit`, which [`rescue_unit`](Self::rescue_unit) named, is retransmitted in a recovery that
     /// ends with `exit`.
     pub(crate) fn on_rescued<P>(&mut self, outstanding: &Outstanding<P>, unit: u64, exit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
@@ -381,7 +394,9 @@ impl LossDetector {
     /// The threshold that would have waited for `unit` so far; zero if nothing above has arrived.
     pub(crate) fn needed_so_far<P>(&self, unit: u64, state: &State<P>) -> u16 {
         let above = match &self.kind {
-            Kind::MissingReports(missing) => missing.reports_in_all(unit),
+            Kind::MissingReports(missing) => {
+                missing.overtaken.get(&unit).map_or(0, Overtaken::in_all)
+            }
             _ => state.outstanding.acknowledged_above(unit),
         };
         if above == 0 { 0 } else { above.saturating_add(1) }
@@ -393,6 +408,191 @@ impl LossDetector {
         let needed = self.needed_so_far(state.outstanding.on(path).earliest, state);
         self.tolerance.on_timeout(path, needed, state);
     }
+}
+
+/// With more overtaken units than this, an adaptive threshold acts as a fixed one, and reports of units
+/// already declared lost are not counted. Every ACK visits each counted unit, so a receiver could otherwise
+/// make each ACK cost as much as the window (docs/security.md).
+const MAX_WEIGHED: usize = 256;
+
+/// Counts how often each overtaken unit was reported missing: a unit in flight below an acknowledged one.
+///
+/// Only overtaken units are stored. Each is removed when it is acknowledged or, unless its count is needed
+/// later, declared lost; so the cost depends on the reports, not on the window.
+#[derive(Debug, Default)]
+struct MissingReports {
+    overtaken: BTreeMap<u64, Overtaken>,
+    /// State of each path, for SFR; empty with one path.
+    paths: Box<[OfPath]>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Overtaken {
+    /// Reports since the unit was last sent.
+    reports: u16,
+    /// Reports of earlier transmissions.
+    earlier: u16,
+    /// Whether the unit was declared lost already; further reports are counted but do not declare it lost
+    /// again.
+    is_declared_lost: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct OfPath {
+    /// The highest acknowledged unit that was sent over this path, and the highest in the ACK being
+    /// processed; 0 if none.
+    highest_acked: u64,
+    highest_newly_acked: u64,
+}
+
+impl Overtaken {
+    const fn in_all(&self) -> u16 {
+        self.earlier.saturating_add(self.reports)
+    }
+}
+
+impl MissingReports {
+    /// Adds a path; `paths` is their number, the new one included.
+    fn add_path(&mut self, paths: usize) {
+        if paths > 1 {
+            let mut list = std::mem::take(&mut self.paths).into_vec();
+            list.resize(paths, OfPath::default());
+            self.paths = list.into_boxed_slice();
+        }
+    }
+
+    /// Another path takes the place of `path`.
+    fn replace_path(&mut self, path: u8) {
+        self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::default());
+    }
+
+    /// Called when `unit`, which was sent over `path`, is acknowledged. Returns how often it was reported
+    /// missing, if it was overtaken.
+    fn on_acked(&mut self, unit: u64, path: u8) -> Option<u16> {
+        if let Some(path) = self.paths.get_mut(usize::from(path)) {
+            path.highest_newly_acked = path.highest_newly_acked.max(unit);
+        }
+        self.forget(unit)
+    }
+
+    /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data. `reports` is
+    /// the least number of them so far.
+    fn count_reports_of(&mut self, unit: u64, reports: u16) {
+        let known = self.overtaken.entry(unit).or_default();
+        if std::mem::take(&mut known.is_declared_lost) {
+            known.earlier = known.earlier.saturating_add(known.reports);
+            known.reports = 0;
+        }
+        known.reports = reports.max(known.reports);
+    }
+
+    /// Starts counting reports of the units in flight below the new highest acknowledged one.
+    fn count_overtaken<P>(&mut self, range: &AckRange, outstanding: &Outstanding<P>) {
+        let known = range.highest_before.max(range.cumulative);
+        let mut ranges = outstanding.acknowledged().iter().rev().peekable();
+        while let Some(above) = ranges.next().filter(|above| *above.end() > known) {
+            let below = ranges.peek().map_or(range.cumulative, |below| *below.end());
+            for unit in below.max(known) + 1..*above.start() {
+                if may_be_fast_retransmitted(outstanding, unit) {
+                    self.count_reports_of(unit, 0);
+                }
+            }
+        }
+    }
+
+    /// Stops counting reports of `unit`, because it was acknowledged, retransmitted or abandoned. Returns how
+    /// often it was reported missing, if it was overtaken.
+    fn forget(&mut self, unit: u64) -> Option<u16> {
+        if self.overtaken.is_empty() {
+            return None;
+        }
+        self.overtaken.remove(&unit).as_ref().map(Overtaken::in_all)
+    }
+
+    /// Counts the missing reports of an ACK, and returns the units that reach their threshold, in ascending
+    /// order. With SFR a unit is reported missing only by the ACK of a later unit that was sent over the same
+    /// path.
+    fn count<P>(
+        &mut self,
+        range: &AckRange,
+        state: &State<P>,
+        probe: &ProbeTimer,
+        tolerance: &Tolerance,
+    ) -> Vec<u64> {
+        let is_split = state.splits_fast_retransmit();
+        if is_split {
+            for path in &mut self.paths {
+                path.highest_acked = path.highest_acked.max(path.highest_newly_acked);
+            }
+        }
+        if self.overtaken.is_empty() {
+            return Vec::new();
+        }
+        let htna = range.highest_newly_acked.unwrap_or(0);
+        let is_after_advance = !is_split && state.fast_recovery.is_on() && range.has_advanced;
+        let bound = if is_after_advance { htna.max(range.highest_in_blocks) } else { htna };
+        let early = state.first_indication_groups();
+        let is_adaptive = tolerance.is_adaptive();
+        let keeps = is_adaptive && self.overtaken.len() <= MAX_WEIGHED;
+        let last = match (is_adaptive, keeps) {
+            (false, _) => 0,
+            (true, false) => u64::MAX,
+            (true, true) if is_split => self.paths_without_report(state),
+            (true, true) if is_last_report(state) => u64::MAX,
+            (true, true) => 0,
+        };
+        let Self { overtaken, paths } = self;
+        report(overtaken, bound, keeps, |number| {
+            let unit = state.outstanding.unit(number)?;
+            let path = unit.path;
+            if is_split && paths[usize::from(path)].highest_newly_acked <= number {
+                return None;
+            }
+            let is_before = range.lowest_newly_acked.is_some_and(|lowest| number < lowest);
+            let reports = if is_split && is_before { range.reports } else { 1 };
+            if !is_split && probe.covers_unit(state, unit) {
+                return Some((reports, u16::MAX)); // The probe timer sees to it.
+            }
+            let (is_first, is_last) = (early & (1 << unit.group()) != 0, last & (1 << path) != 0);
+            Some((reports, tolerance.threshold(path, is_first, is_last)))
+        })
+    }
+
+    /// With SFR: the paths, one bit each, that have nothing in flight whose ACK could report a missing unit
+    /// again.
+    fn paths_without_report<P>(&self, state: &State<P>) -> u64 {
+        let has_none = |&path: &u8| {
+            let outstanding = &state.outstanding;
+            let newest = outstanding.unit(self.paths[usize::from(path)].highest_acked);
+            newest.is_none_or(|unit| {
+                !outstanding.packets().has_in_flight_after(path, unit.last().packet)
+            })
+        };
+        state.paths.numbers().filter(has_none).fold(0, |set, path| set | 1 << path)
+    }
+}
+
+/// Counts the reports of one ACK for the overtaken units below `bound`. `reported` returns the number of
+/// reports of a unit and its threshold, or `None` if the unit is not reported. Returns the units that reach
+/// their threshold, in ascending order; they are counted further only if `keeps` is set.
+fn report(
+    overtaken: &mut BTreeMap<u64, Overtaken>,
+    bound: u64,
+    keeps: bool,
+    mut reported: impl FnMut(u64) -> Option<(u16, u16)>,
+) -> Vec<u64> {
+    let mut lost = Vec::new(); // Allocates only when something is lost.
+    let forgotten = overtaken.extract_if(..bound, |&unit, known| {
+        let Some((count, threshold)) = reported(unit) else { return false };
+        known.reports = known.reports.saturating_add(count);
+        if !known.is_declared_lost && known.reports >= threshold {
+            lost.push(unit);
+            known.is_declared_lost = true;
+        }
+        known.is_declared_lost && !keeps
+    });
+    forgotten.for_each(drop);
+    lost
 }
 
 /// The state of all units after an acknowledgement.
@@ -484,46 +684,4 @@ impl DuplicateAcks {
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }
-}
-
-// Early Fast Retransmit of FreeBSD 6.2: data that could have been acknowledged by now, and was not, is
-// retransmitted while the window is not used up (Petlund 2009 §2).
-
-/// The least time between a transmission and its early retransmission, as FreeBSD set it by default.
-const LEAST_WAIT: Duration = Duration::from_millis(250);
-
-/// How long Early Fast Retransmit waits for a packet after its first transmission. FreeBSD 6.2 used its
-/// retransmission timeout, SRTT + 2 RTTVAR, with a lower bound other than RTO.Min. `None` without an RTT
-/// sample.
-fn early_wait(rtt: &RttEstimator) -> Option<Duration> {
-    match *rtt {
-        RttEstimator::Unmeasured => None,
-        RttEstimator::Measured { srtt, rttvar, .. } => Some((srtt + 2 * rttvar).max(LEAST_WAIT)),
-    }
-}
-
-/// The packets of `path` sent for the first time that could have been acknowledged by now.
-fn expired_early<P>(now: Instant, path: u8, state: &State<P>) -> Vec<PacketNumber> {
-    let Some(wait) = early_wait(state.paths[path].timer.rtt()) else { return Vec::new() };
-    let is_late = |(_, sent_at): &(PacketNumber, Instant)| *sent_at + wait <= now;
-    first_sent_in_flight(state, path).take_while(is_late).map(|(number, _)| number).collect()
-}
-
-/// The deadline of the timer, which runs for the oldest packet sent for the first time while cwnd exceeds
-/// data in flight.
-fn early_deadline<P>(path: u8, state: &State<P>) -> Option<Instant> {
-    let p = &state.paths[path];
-    let has_room = p.window.cwnd() > state.outstanding.flight(path).bytes;
-    let wait = early_wait(p.timer.rtt()).filter(|_| has_room)?;
-    first_sent_in_flight(state, path).next().map(|(_, sent_at)| sent_at + wait)
-}
-
-/// The packets in flight on `path` that were sent with new data, oldest first, and when.
-fn first_sent_in_flight<P>(
-    state: &State<P>,
-    path: u8,
-) -> impl Iterator<Item = (PacketNumber, Instant)> {
-    let is_first = |(_, packet): &(PacketNumber, &SentPacket)| packet.cause == SendCause::New;
-    let in_flight = state.outstanding.packets().in_flight(path).filter(is_first);
-    in_flight.map(|(number, packet)| (number, packet.sent_at))
 }

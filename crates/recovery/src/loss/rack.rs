@@ -207,7 +207,7 @@ mod tests {
 
     /// RFC 8985 §6.2 step 2, second condition.
     #[test]
-    fn what_arrives_sooner_than_a_round_trip_after_it_was_repeated_is_not_the_copy() {
+    fn data_that_arrives_sooner_than_a_round_trip_after_it_was_repeated_is_not_the_copy() {
         let mut rack = rack();
         arrive(&mut rack, 279, 5, 200, true);
         assert_eq!(rack.limit(SRTT, false), Some((PacketNumber(1), MS(100))));

@@ -35,10 +35,10 @@ impl Scoreboard {
     ) -> Verdict {
         let is_recovering = state.fast_recovery.is_on();
         let recover = state.fast_recovery.recover();
-        let may_judge = is_recovering || recover.is_none_or(|recover| range.cumulative >= recover);
+        let may_detect = is_recovering || recover.is_none_or(|recover| range.cumulative >= recover);
         let outstanding = &state.outstanding;
         let acknowledged = outstanding.acknowledged();
-        if !may_judge || acknowledged.is_empty() {
+        if !may_detect || acknowledged.is_empty() {
             return Verdict::default();
         }
         let frontier = if tolerance.has_evidence(0) {
@@ -79,9 +79,9 @@ impl Scoreboard {
         let acknowledged = outstanding.acknowledged();
         let is_in_flight = |&unit: &u64| outstanding.unit(unit).is_some_and(Unit::is_in_flight);
         let (cumulative, last) = (outstanding.cumulative(), outstanding.next_unit() - 1);
-        let hole = self.hole_not_sent_again(acknowledged, cumulative + 1);
+        let hole = self.first_hole_not_retransmitted(acknowledged, cumulative + 1);
         hole.filter(is_in_flight)
-            .or_else(|| self.to_rescue(acknowledged, cumulative, last).filter(is_in_flight))
+            .or_else(|| self.rescue_unit(acknowledged, cumulative, last).filter(is_in_flight))
     }
 
     /// The highest acknowledged unit with at least `threshold - 1` others above it, or more than `(threshold
@@ -115,14 +115,14 @@ impl Scoreboard {
         None
     }
 
-    /// Moves the frontier up to `frontier`, and calls `judge` for each hole from `first` on that it
+    /// Moves the frontier up to `frontier`, and calls `on_hole` for each hole from `first` on that it
     /// passes.
     fn advance(
         &mut self,
         acknowledged: &RangeSet,
         first: u64,
         frontier: u64,
-        mut judge: impl FnMut(u64),
+        mut on_hole: impl FnMut(u64),
     ) {
         let mut next = self.frontier.max(first);
         self.frontier = self.frontier.max(frontier);
@@ -130,7 +130,7 @@ impl Scoreboard {
             if next >= frontier {
                 break;
             }
-            (next..(*range.start()).min(frontier)).for_each(&mut judge);
+            (next..(*range.start()).min(frontier)).for_each(&mut on_hole);
             next = next.max(*range.end() + 1);
         }
     }
@@ -159,26 +159,26 @@ impl Scoreboard {
     }
 
     /// Called when `unit` is retransmitted in a recovery.
-    pub(super) fn on_resent(&mut self, unit: u64) {
+    pub(super) fn on_retransmitted(&mut self, unit: u64) {
         self.high_rxt = self.high_rxt.max(unit);
     }
 
     /// Called when `unit` is sent as a rescue retransmission in a recovery that ends with `exit`.
     pub(super) fn on_rescued(&mut self, acknowledged: &RangeSet, unit: u64, exit: u64) {
-        if self.is_hole_not_sent_again(acknowledged, unit) {
+        if self.is_hole_not_retransmitted(acknowledged, unit) {
             self.high_rxt = unit;
         } else {
             self.rescue_rxt = exit;
         }
     }
 
-    fn is_hole_not_sent_again(&self, acknowledged: &RangeSet, unit: u64) -> bool {
+    fn is_hole_not_retransmitted(&self, acknowledged: &RangeSet, unit: u64) -> bool {
         unit > self.high_rxt && acknowledged.max().is_some_and(|max| unit < max)
     }
 
     /// `NextSeg` rule 3: the first hole that was not retransmitted in this recovery, with something
     /// acknowledged above.
-    fn hole_not_sent_again(&self, acknowledged: &RangeSet, first: u64) -> Option<u64> {
+    fn first_hole_not_retransmitted(&self, acknowledged: &RangeSet, first: u64) -> Option<u64> {
         let mut next = first.max(self.high_rxt + 1);
         for range in acknowledged.iter_from(next) {
             if next < *range.start() {
@@ -190,7 +190,7 @@ impl Scoreboard {
     }
 
     /// `NextSeg` rule 4: the highest unit not acknowledged, up to `last`, once per recovery.
-    fn to_rescue(&self, acknowledged: &RangeSet, cumulative: u64, last: u64) -> Option<u64> {
+    fn rescue_unit(&self, acknowledged: &RangeSet, cumulative: u64, last: u64) -> Option<u64> {
         let highest = match acknowledged.iter().next_back() {
             Some(range) if *range.end() >= last => *range.start() - 1,
             _ => last,
@@ -203,7 +203,7 @@ impl Scoreboard {
 mod tests {
     use super::*;
 
-    /// Units of 1000 bytes fill a packet, those above 100 have 10 bytes.
+    /// The frontier if units up to number 100 have 1000 bytes, which fill a packet, and later ones 10 bytes.
     fn frontier(blocks: &[(u64, u64)]) -> Option<u64> {
         let bytes_of = |unit| if unit > 100 { 10 } else { 1000 };
         Scoreboard::frontier(&set(blocks), 3, 1000, bytes_of)
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reneged_is_judged_again() {
+    fn reneged_data_is_declared_lost_again() {
         let mut board = Scoreboard::default();
         board.advance(&set(&[(3, 9)]), 1, 7, |_| ());
         assert!(board.is_lost(4));

@@ -113,7 +113,7 @@ impl Tolerance {
         let packet = p.window.packet().max(1) as f64;
         let short = episode.before.window.cwnd().saturating_sub(p.window.cwnd()) as f64 / packet;
         let srtt = p.timer.rtt().srtt().unwrap_or_default().as_secs_f64();
-        let since = now - episode.resent_at.unwrap_or(now);
+        let since = now - episode.retransmitted_at.unwrap_or(now);
         let round_trips = if srtt > 0.0 { (since.as_secs_f64() / srtt).max(1.0) } else { 1.0 };
         let cost = short * (round_trips + 1.0);
         self.learn(path, |evidence| evidence.on_spurious_retransmit(cost));
@@ -283,7 +283,7 @@ pub(crate) struct Evidence {
     threshold: u16,
     thin_threshold: u16,
     /// The threshold that [`take_change`](Self::take_change) last returned.
-    told: u16,
+    reported: u16,
 }
 
 /// What determines the cost of a timeout.
@@ -323,13 +323,13 @@ impl Evidence {
             standard,
             threshold: standard.into(),
             thin_threshold: 1,
-            told: standard.into(),
+            reported: standard.into(),
         }
     }
 
     /// The threshold, if it has changed since the last call.
     pub(crate) fn take_change(&mut self) -> Option<u16> {
-        let was = std::mem::replace(&mut self.told, self.threshold);
+        let was = std::mem::replace(&mut self.reported, self.threshold);
         (was != self.threshold).then_some(self.threshold)
     }
 
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_is_the_standard_and_what_it_waits_for_anyway_changes_nothing() {
+    fn without_evidence_the_standard_threshold_applies() {
         assert_eq!((with(&[]).threshold, with(&[]).thin_threshold), (3, 1));
         assert_eq!(with(&[2, 3, 2]).threshold, 3);
         assert_eq!(with(&[5]).threshold, 5);
@@ -483,7 +483,7 @@ mod tests {
         assert_eq!((evidence.threshold, evidence.extent()), (3, 0));
     }
 
-    /// What needs two or more, against losses.
+    /// Evidence for a threshold of two or more, against losses.
     #[test]
     fn a_thin_stream_waits_for_what_is_often_needed() {
         let mut evidence = with(&[2; 10]);

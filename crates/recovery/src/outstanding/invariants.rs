@@ -22,7 +22,7 @@ impl Checks {
 
 #[cfg(test)]
 impl<P> Outstanding<P> {
-    /// How many units were looked up so far.
+    /// The number of units looked up so far.
     pub(crate) const fn visits(&self) -> &std::cell::Cell<u64> {
         &self.checks.visits
     }

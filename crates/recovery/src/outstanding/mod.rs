@@ -1,21 +1,24 @@
 //! Outstanding data: every unit that was sent and is not cumulatively acknowledged, the packets it was sent
 //! in, and data in flight. [`Outstanding`] is the only owner of a unit's state: each transition is one
 //! method, keeps every sum, and returns what it changed.
+//!
+//! Here are the units and packets themselves, and what an acknowledgement does to them; `sending` has what a
+//! transmission does, `lost` a loss, a move between paths and the end.
 
+pub(crate) use lost::{LostUnit, Moved};
 use repeats::History;
 pub use repeats::LOG_CAPACITY;
 pub(crate) use repeats::{EpisodeId, FirstSent, FirstTransmission, Repeat, Repeats};
 use rexmit_core::trace::SendCause;
 use rexmit_core::{Instant, RangeSet};
+pub use sending::NewUnit;
+pub(crate) use sending::Placement;
 use smallvec::SmallVec;
-use std::collections::VecDeque;
-pub(crate) use units::Transmission;
-use units::{Carried, Departed, PathUnits};
-pub(crate) use units::{Fate, PacketNumber, SentPacket, SentPackets};
-pub use units::{Flight, NewUnit, Unit, UnitState};
+use std::collections::{BTreeSet, VecDeque};
 
+mod lost;
 mod repeats;
-mod units;
+mod sending;
 
 #[cfg(any(test, debug_assertions))]
 mod invariants;
@@ -51,14 +54,6 @@ pub struct Outstanding<P> {
     checks: invariants::Checks,
 }
 
-/// The path and place of a unit that is being sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placement {
-    pub(crate) path: u8,
-    /// Whether the unit is the first of its packet.
-    pub(crate) starts_packet: bool,
-}
-
 /// A unit was acknowledged for the first time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckedUnit {
@@ -82,49 +77,373 @@ pub(crate) struct AckedUnit {
     pub(crate) was_earliest: bool,
 }
 
-/// A unit was declared lost.
+/// The state of a unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UnitState {
+    /// The last transmission is in flight.
+    InFlight,
+    /// Reported as received above the cumulative point.
+    Acknowledged,
+    /// Declared lost, and waiting to be retransmitted.
+    Lost(SendCause),
+    /// Abandoned (partial reliability): it is not retransmitted.
+    Abandoned,
+}
+
+/// A transmission of a unit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LostUnit {
+pub(crate) struct Transmission {
+    pub(crate) packet: PacketNumber,
     pub(crate) path: u8,
-    /// The path over which it was last sent.
-    pub(crate) sent_over: u8,
-    pub(crate) group: u8,
-    /// The packet that is lost with it.
-    pub(crate) packet: Option<PacketNumber>,
-    /// When its last transmission was sent, unless that packet is forgotten.
-    pub(crate) sent_at: Option<Instant>,
-    pub(crate) is_first_transmission: bool,
+    pub(crate) cause: SendCause,
+}
+
+/// How a unit was last sent.
+#[derive(Clone, Copy, Debug)]
+struct LastSent {
+    path: u8,
+    cause: SendCause,
+}
+
+/// A unit that was sent and is not cumulatively acknowledged.
+#[derive(Clone, Debug)]
+pub struct Unit<P> {
+    /// Data of the protocol for a retransmission.
+    pub payload: P,
+    /// Its size in bytes as congestion control counts it: with header and padding.
+    pub(crate) bytes: u32,
+    user_bytes: u32,
+    group: u8,
+    /// The path on which it is outstanding: in flight over it, or waiting to be retransmitted over it.
+    pub(crate) path: u8,
+    state: UnitState,
+    /// The last transmission, in parts so that a unit with an SCTP fragment stays within 128 bytes, the size
+    /// that the compiler moves without a call.
+    last_sent: LastSent,
+    last_packet: PacketNumber,
+    /// How often it was sent, redundant copies in packets of their own included.
+    pub(crate) transmissions: u16,
+    /// How many of the transmissions were redundant copies in packets of their own.
+    redundant: u16,
+    /// Whether the unit was retransmitted as lost, which makes it ineligible for another fast retransmit (RFC
+    /// 9260 §7.2.4 rule 5).
+    pub(crate) is_fast_retransmitted: bool,
+    /// Whether a redundant copy of it was sent.
     pub(crate) is_copied: bool,
+    is_on_several_paths: bool,
+    /// Whether the unit probes a closed receive window: only T3-rtx retransmits it.
+    pub(crate) is_probe: bool,
+    /// Set once it was declared lost or copied.
+    repeats: Option<Box<Repeats>>,
 }
 
-/// A unit was retransmitted in a packet of its own.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Retransmitted {
-    /// The transmission before this one.
-    pub(crate) before: Transmission,
-    /// Whether the unit was in flight, that is not declared lost.
-    pub(crate) was_in_flight: bool,
-    /// Whether the unit is the earliest one outstanding on its path and was last sent over that path.
-    pub(crate) is_earliest: bool,
-    pub(crate) moved: Option<Moved>,
+impl<P> Unit<P> {
+    /// The group that it was sent in.
+    #[must_use]
+    pub const fn group(&self) -> u8 {
+        self.group
+    }
+
+    /// The state of the unit.
+    #[must_use]
+    pub const fn state(&self) -> UnitState {
+        self.state
+    }
+
+    /// How often it was sent because it was new or declared lost: redundant copies do not count.
+    #[must_use]
+    pub const fn transmissions(&self) -> u16 {
+        self.transmissions.saturating_sub(self.redundant)
+    }
+
+    /// Whether a redundant copy of it was sent.
+    #[must_use]
+    pub const fn was_copied(&self) -> bool {
+        self.is_copied
+    }
+
+    /// The last transmission; copies bundled into other packets do not count.
+    pub(crate) const fn last(&self) -> Transmission {
+        let LastSent { path, cause } = self.last_sent;
+        Transmission { packet: self.last_packet, path, cause }
+    }
+
+    /// Whether it is in flight.
+    #[inline]
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.state == UnitState::InFlight
+    }
+
+    /// Whether it is in flight in `packet`.
+    pub(crate) fn is_in_flight_in(&self, packet: PacketNumber) -> bool {
+        self.last_packet == packet && self.is_in_flight()
+    }
+
+    /// Whether it is in flight or waits to be retransmitted.
+    #[inline]
+    pub(crate) const fn is_outstanding(&self) -> bool {
+        matches!(self.state, UnitState::InFlight | UnitState::Lost(_))
+    }
+
+    /// Whether it was sent once, redundant copies bundled into other packets aside.
+    pub(crate) const fn is_first_transmission(&self) -> bool {
+        self.transmissions == 1
+    }
+
+    /// Whether missing reports of it count (RFC 9260 §7.2.4 rule 5).
+    pub(crate) fn may_be_fast_retransmitted(&self) -> bool {
+        self.is_in_flight() && !self.is_fast_retransmitted
+    }
+
+    /// The repeated transmissions that are remembered.
+    pub(crate) fn repeats(&self) -> Option<&Repeats> {
+        self.repeats.as_deref()
+    }
 }
 
-/// A unit is outstanding on another path than before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moved {
-    pub(crate) from: u8,
-    pub(crate) to: u8,
-    /// Whether nothing was outstanding on the new path.
-    pub(crate) was_idle: bool,
+/// The units of a path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PathUnits {
+    /// Units that wait to be retransmitted over this path.
+    pub(crate) lost: BTreeSet<u64>,
+    /// Units in flight over this path, and those that wait to be retransmitted over it.
+    pub(crate) outstanding: u32,
+    /// The earliest unit outstanding on this path, or a lower bound of it.
+    pub(crate) earliest: u64,
+    /// User bytes last sent over this path that are in flight, or lost and wait for any path.
+    pub(crate) user_bytes: u64,
+    /// Units declared lost that were last sent over this path, whichever path they wait for.
+    pub(crate) awaiting: u32,
 }
 
-/// A unit was abandoned that was outstanding.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Abandoned {
+impl PathUnits {
+    /// Whether anything waits to be retransmitted over the path.
+    #[inline]
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// The first unit that waits to be retransmitted over the path.
+    #[inline]
+    pub(crate) fn first_lost(&self) -> Option<u64> {
+        self.lost.first().copied()
+    }
+
+    /// Whether a unit that was last sent over the path is declared lost, and waits for any path.
+    #[inline]
+    pub(crate) const fn is_awaiting(&self) -> bool {
+        self.awaiting > 0
+    }
+}
+
+/// The number of a data packet of an association, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct PacketNumber(pub(crate) u64);
+
+/// The fate of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// Sent, and neither acknowledged nor declared lost.
+    InFlight,
+    /// The last of its units in flight was acknowledged.
+    Acknowledged,
+    /// Declared lost.
+    Lost(SendCause),
+    /// The last of its units in flight was retransmitted or abandoned.
+    Superseded,
+}
+
+/// One packet that was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct SentPacket {
+    /// When it was sent.
+    pub(crate) sent_at: Instant,
+    /// The index of its path.
     pub(crate) path: u8,
-    pub(crate) sent_over: u8,
-    /// Whether the unit waited to be retransmitted.
-    pub(crate) was_lost: bool,
+    /// Why its first unit was sent.
+    pub(crate) cause: SendCause,
+    /// The lowest unit in it.
+    pub(crate) lowest: u64,
+    /// The highest unit in it.
+    pub(crate) highest: u64,
+    /// How many units it carries.
+    pub(crate) units: u16,
+    /// The bytes of its units, as congestion control counts them.
+    pub(crate) bytes: u32,
+    /// The fate of the packet.
+    pub(crate) fate: Fate,
+    /// How many of its units are in flight in it.
+    in_flight: u16,
+    /// The groups of its units, one bit each.
+    pub(crate) groups: u32,
+}
+
+/// Data in flight on a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flight {
+    /// Packets neither acknowledged nor declared lost.
+    pub packets: u32,
+    /// Bytes of units neither acknowledged, declared lost nor abandoned.
+    pub bytes: u64,
+}
+
+/// The packets sent, with the fate of each.
+///
+/// Packets are counted whatever their content, because the thin test uses packets in flight, not chunks or
+/// bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of this unit:
+/// acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten
+/// once nothing older is in flight.
+///
+/// The packets of one association, oldest first, and data in flight on each path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SentPackets {
+    first: u64,
+    packets: VecDeque<SentPacket>,
+    flights: Vec<Flight>,
+    groups: GroupFlights,
+}
+
+/// A unit that stops or begins to count as in flight: the path and the packet of its last transmission.
+#[derive(Clone, Copy, Debug)]
+struct Departed {
+    bytes: u32,
+    path: u8,
+    packet: PacketNumber,
+}
+
+/// Packets in flight that carry a unit of a group.
+#[derive(Clone, Debug, Default)]
+struct GroupFlights {
+    /// The count of group 0, which always exists.
+    base: u32,
+    /// The counts of the other groups, from 1.
+    others: Vec<u32>,
+}
+
+impl GroupFlights {
+    #[inline]
+    fn of_mut(&mut self, group: u8) -> &mut u32 {
+        let Some(index) = usize::from(group).checked_sub(1) else { return &mut self.base };
+        if index >= self.others.len() {
+            self.others.resize(index + 1, 0);
+        }
+        &mut self.others[index]
+    }
+
+    #[inline]
+    fn leave(&mut self, mut groups: u32) {
+        if groups == 1 {
+            self.base -= 1;
+            return;
+        }
+        while groups != 0 {
+            *self.of_mut(groups.trailing_zeros() as u8) -= 1;
+            groups &= groups - 1;
+        }
+    }
+}
+
+impl SentPackets {
+    /// Adds a path; its index is the number of paths so far.
+    fn add_path(&mut self) {
+        self.flights.reserve_exact(1); // One path is the rule.
+        self.flights.push(Flight::default());
+    }
+
+    /// Data in flight on `path`.
+    #[inline]
+    pub(crate) fn flight(&self, path: u8) -> Flight {
+        self.flights[usize::from(path)]
+    }
+
+    /// Packets in flight that carry a unit of `group`, on all paths.
+    #[inline]
+    pub(crate) fn packets_of(&self, group: u8) -> u32 {
+        match usize::from(group).checked_sub(1) {
+            None => self.groups.base,
+            Some(index) => self.groups.others.get(index).copied().unwrap_or(0),
+        }
+    }
+
+    /// The packet `number`, unless it is forgotten.
+    pub(crate) fn packet(&self, number: PacketNumber) -> Option<&SentPacket> {
+        self.packets.get(usize::try_from(number.0.checked_sub(self.first)?).ok()?)
+    }
+
+    /// When the packet `number` was sent, unless it is forgotten.
+    pub(crate) fn sent_at(&self, number: PacketNumber) -> Option<Instant> {
+        self.packet(number).map(|packet| packet.sent_at)
+    }
+
+    fn packet_mut(&mut self, number: PacketNumber) -> Option<&mut SentPacket> {
+        self.packets.get_mut(usize::try_from(number.0.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The number of the next packet.
+    pub(crate) fn next_number(&self) -> PacketNumber {
+        PacketNumber(self.first + self.packets.len() as u64)
+    }
+
+    /// Called when a unit leaves the flight. If it is the last unit of its packet in flight, the packet meets
+    /// `fate`. Returns whether it did, and when the packet was sent, unless that is forgotten.
+    #[inline(always)] // With every unit: the call would cost as much again.
+    fn on_departed(&mut self, departed: &Departed, fate: Fate) -> (bool, Option<Instant>) {
+        let flight = &mut self.flights[usize::from(departed.path)];
+        flight.bytes -= u64::from(departed.bytes);
+        let Some(packet) = self.packet_mut(departed.packet) else { return (false, None) };
+        let sent_at = Some(packet.sent_at);
+        if packet.fate != Fate::InFlight {
+            return (false, sent_at); // The unit had left it, and returned.
+        }
+        packet.in_flight -= 1;
+        if packet.in_flight > 0 {
+            return (false, sent_at);
+        }
+        packet.fate = fate;
+        let (path, groups) = (usize::from(packet.path), packet.groups);
+        self.flights[path].packets -= 1;
+        self.groups.leave(groups);
+        (true, sent_at)
+    }
+
+    /// Forgets the oldest packets with a known fate.
+    fn forget_ended(&mut self) {
+        while self.packets.front().is_some_and(|packet| packet.fate != Fate::InFlight) {
+            self.packets.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The packets in flight on `path`, oldest first.
+    pub(crate) fn in_flight(&self, path: u8) -> impl Iterator<Item = (PacketNumber, &SentPacket)> {
+        (self.first..)
+            .map(PacketNumber)
+            .zip(&self.packets)
+            .filter(move |(_, packet)| packet.fate == Fate::InFlight && packet.path == path)
+    }
+
+    /// The oldest packet in flight on `path`.
+    #[inline]
+    pub(crate) fn oldest_in_flight(&self, path: u8) -> Option<&SentPacket> {
+        let is_it = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
+        // Most of the time it is the first; nothing is numbered on the way.
+        (0..self.packets.len()).map(|index| &self.packets[index]).find(|packet| is_it(packet))
+    }
+
+    /// Whether a packet sent after `number` is in flight on `path`. The cost is the number of newer packets
+    /// that were sent over other paths or are no longer in flight.
+    pub(crate) fn has_in_flight_after(&self, path: u8, number: PacketNumber) -> bool {
+        let newer = self.next_number().0.saturating_sub(number.0 + 1);
+        let newer = usize::try_from(newer).unwrap_or(usize::MAX);
+        let is_one = |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
+        self.packets.iter().rev().take(newer).any(is_one)
+    }
+
+    /// Packets that are remembered: those sent since the oldest in flight.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
 }
 
 impl<P> Outstanding<P> {
@@ -257,140 +576,19 @@ impl<P> Outstanding<P> {
         u16::try_from(count).unwrap_or(u16::MAX)
     }
 
-    /// The units in flight in `packet`, in order.
-    pub(crate) fn in_flight_in(&self, packet: PacketNumber) -> SmallVec<[u64; 8]> {
-        let Some(sent) = self.packets.packet(packet) else { return SmallVec::new() };
-        let units = self.units_from(sent.lowest);
-        let units = units.take_while(|(number, _)| *number <= sent.highest);
-        units.filter(|(_, unit)| unit.is_in_flight_in(packet)).map(|(number, _)| number).collect()
-    }
-
     /// Whether anything waits to be retransmitted, over any path.
     #[must_use]
     #[inline]
     pub fn has_lost(&self) -> bool {
         self.paths.iter().any(PathUnits::has_lost)
     }
-
-    /// The first unit from `from` on that waits to be retransmitted, over any path.
-    pub(crate) fn lost_anywhere(&self, from: u64) -> Option<u64> {
-        self.paths.iter().filter_map(|path| path.lost_from(from)).min()
-    }
-
-    /// The units declared lost and not retransmitted yet that were last sent over `path`, even if they are
-    /// queued for retransmission over another path.
-    pub(crate) fn awaiting(&self, path: u8) -> impl Iterator<Item = u64> {
-        let lost = self.paths.iter().flat_map(|on_path| on_path.lost.iter().copied());
-        lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last_sent.path == path))
-    }
-
-    /// The first transmission of `unit`, if it was declared lost and round trips are measured by it.
-    pub(crate) fn first_transmission(&self, unit: u64) -> Option<FirstTransmission> {
-        let repeats = match unit >= self.first {
-            true => self.unit(unit)?.repeats(),
-            false => self.history.delivered(unit),
-        };
-        repeats?.first()
-    }
 }
 
 /// Transitions.
 impl<P> Outstanding<P> {
-    /// Records that a new unit is sent. Returns its number, and whether nothing was outstanding on its path.
-    pub(crate) fn send(
-        &mut self,
-        now: Instant,
-        place: Placement,
-        new: NewUnit,
-        payload: P,
-    ) -> (u64, bool) {
-        let unit = self.next_unit();
-        let NewUnit { bytes, user_bytes, group, .. } = new;
-        let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
-        self.sent += 1;
-        self.bytes += u64::from(bytes);
-        self.user_bytes_in_flight += u64::from(user_bytes);
-        self.units.push_back(Unit::new(payload, new, place.path, packet));
-        let on_path = self.on_mut(place.path);
-        let was_idle = on_path.outstanding == 0;
-        if was_idle {
-            on_path.earliest = unit;
-        }
-        on_path.outstanding += 1;
-        on_path.user_bytes += u64::from(user_bytes);
-        self.check();
-        (unit, was_idle)
-    }
-
-    /// Uses up a number for a unit that is never sent: it is abandoned from the start.
-    pub(crate) fn skip(&mut self, payload: P) -> u64 {
-        let unit = self.next_unit();
-        let packet = self.packets.next_number();
-        let nothing = NewUnit { bytes: 0, user_bytes: 0, group: 0, is_probe: false, due: None };
-        let skipped = Unit::new(payload, nothing, 0, packet);
-        self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
-        unit
-    }
-
-    /// Adds a unit to the packet being built.
-    #[inline(always)] // With every unit: the call would cost as much again.
-    fn put(
-        &mut self,
-        now: Instant,
-        place: Placement,
-        cause: SendCause,
-        carried: Carried,
-    ) -> PacketNumber {
-        if place.starts_packet {
-            self.packets.begin(now, place.path, cause, carried);
-        } else {
-            self.packets.add(carried);
-        }
-        self.newest_packet()
-    }
-
     /// The packet that was begun last.
     pub(crate) fn newest_packet(&self) -> PacketNumber {
         PacketNumber(self.packets.next_number().0.saturating_sub(1))
-    }
-
-    /// Records that an outstanding unit is retransmitted because of `cause`; `is_redundant`: as a redundant
-    /// copy. `None` if it is not outstanding.
-    pub(crate) fn retransmit(
-        &mut self,
-        now: Instant,
-        place: Placement,
-        unit: u64,
-        cause: SendCause,
-        is_redundant: bool,
-    ) -> Option<Retransmitted> {
-        let u = self.unit(unit)?;
-        let &Unit { bytes, user_bytes, group, path: from, state, .. } = u;
-        let before = u.last();
-        match state {
-            UnitState::Lost(_) => self.leave_lost(unit),
-            UnitState::InFlight => _ = self.leave_flight(unit, Fate::Superseded),
-            UnitState::Acknowledged | UnitState::Abandoned => return None,
-        }
-        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
-        let path = place.path;
-        self.sent += 1;
-        self.user_bytes_in_flight += u64::from(user_bytes);
-        let moved = (from != path).then(|| self.move_between(unit, from, path));
-        let is_earliest = self.on(path).earliest == unit && before.path == path;
-        self.on_mut(before.path).user_bytes -= u64::from(user_bytes);
-        self.on_mut(path).user_bytes += u64::from(user_bytes);
-        let u = self.unit_mut(unit)?;
-        u.set_last(Transmission { packet, path, cause });
-        u.is_on_several_paths |= before.path != path;
-        u.state = UnitState::InFlight;
-        u.transmissions = u.transmissions.saturating_add(1);
-        u.redundant = u.redundant.saturating_add(u16::from(is_redundant));
-        // The probe timer repeats it if that is lost, too.
-        u.is_fast_retransmitted |= matches!(cause, SendCause::FastRetransmit | SendCause::Probe);
-        self.check();
-        let was_in_flight = state == UnitState::InFlight;
-        Some(Retransmitted { before, was_in_flight, is_earliest, moved })
     }
 
     /// Acknowledges `unit`. `None` if it was acknowledged or abandoned before.
@@ -457,48 +655,6 @@ impl<P> Outstanding<P> {
         self.acknowledged.insert_range(start, end, |from, to| new.push((from, to)));
     }
 
-    /// Declares `unit` lost. `None` if it is not in flight.
-    pub(crate) fn lose(&mut self, unit: u64, cause: SendCause) -> Option<LostUnit> {
-        let packet = self.leave_flight(unit, Fate::Lost(cause));
-        let u = self.unit_mut(unit)?;
-        let (path, last, group) = (u.path, u.last(), u.group);
-        let (is_first_transmission, is_copied) = (u.is_first_transmission(), u.is_copied);
-        u.state = UnitState::Lost(cause);
-        if !is_first_transmission || is_copied {
-            u.repeats.iter_mut().for_each(|repeats| repeats.on_later_lost());
-        }
-        self.user_bytes_lost += u64::from(u.user_bytes);
-        self.on_mut(last.path).awaiting += 1;
-        self.on_mut(path).lost.insert(unit);
-        self.check();
-        Some(LostUnit {
-            path,
-            sent_over: last.path,
-            group,
-            packet,
-            sent_at: self.packets.sent_at(last.packet),
-            is_first_transmission,
-            is_copied,
-        })
-    }
-
-    /// Returns `unit` to flight, because the receiver no longer reports it after acknowledging it above the
-    /// cumulative point. Returns whether it was acknowledged.
-    fn renege(&mut self, unit: u64) -> bool {
-        let Some(u) = self.unit_mut(unit).filter(|u| u.state == UnitState::Acknowledged) else {
-            return false; // An abandoned unit stays abandoned.
-        };
-        u.path = u.last_sent.path;
-        let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
-        self.return_to_flight(unit);
-        let on_path = self.on_mut(path);
-        on_path.earliest = if on_path.outstanding == 0 { unit } else { on_path.earliest.min(unit) };
-        on_path.outstanding += 1;
-        on_path.user_bytes += user_bytes;
-        self.check();
-        true
-    }
-
     /// Detects reneging: returns units to flight that the receiver acknowledged above the cumulative point
     /// and no longer reports in `blocks` (RFC 9260 §6.2.1 D iii). A SACK overtaken by a newer one cannot be
     /// mistaken for this, and its units stay acknowledged (R4).
@@ -528,60 +684,6 @@ impl<P> Outstanding<P> {
         reneged
     }
 
-    /// Returns `unit`, which was declared lost wrongly, to flight on the path where it was last sent.
-    pub(crate) fn return_lost(&mut self, unit: u64) -> Option<Moved> {
-        let u = self.unit(unit)?;
-        let (from, to) = (u.path, u.last_sent.path);
-        self.leave_lost(unit);
-        let moved = (from != to).then(|| self.move_between(unit, from, to));
-        self.return_to_flight(unit);
-        self.check();
-        moved
-    }
-
-    /// Makes `unit` outstanding on path `to`. `None` if it was there already.
-    pub(crate) fn move_to(&mut self, unit: u64, to: u8) -> Option<Moved> {
-        let from = self.unit(unit)?.path;
-        if from == to {
-            return None;
-        }
-        if self.on_mut(from).lost.remove(&unit) {
-            self.on_mut(to).lost.insert(unit);
-        }
-        let moved = self.move_between(unit, from, to);
-        self.check();
-        Some(moved)
-    }
-
-    /// Abandons `unit` (RFC 3758), also if it was acknowledged above the cumulative point, because its
-    /// message is abandoned as a whole. `None` if it was not outstanding.
-    pub(crate) fn abandon(&mut self, unit: u64) -> Option<Abandoned> {
-        let u = self.unit_mut(unit)?;
-        let (state, path, last) = (u.state, u.path, u.last());
-        u.state = UnitState::Abandoned;
-        match state {
-            UnitState::Abandoned | UnitState::Acknowledged => return None,
-            UnitState::InFlight => {
-                self.leave_flight(unit, Fate::Superseded);
-                self.packets.forget_ended();
-            }
-            UnitState::Lost(_) => self.leave_lost(unit),
-        }
-        let user_bytes = self.unit(unit).map_or(0, |u| u64::from(u.user_bytes));
-        self.on_mut(last.path).user_bytes -= user_bytes;
-        self.leave_path(unit, path);
-        self.check();
-        Some(Abandoned { path, sent_over: last.path, was_lost: state != UnitState::InFlight })
-    }
-
-    /// Ends the role of `unit` as a window probe, because the peer's window is open again. Returns whether it
-    /// is in flight.
-    pub(crate) fn end_probe(&mut self, unit: u64) -> bool {
-        let Some(u) = self.unit_mut(unit) else { return false };
-        u.is_probe = false;
-        u.is_in_flight()
-    }
-
     /// Finds the earliest unit outstanding on `path`, upwards from where it was: each unit is passed over
     /// once.
     pub(crate) fn advance_earliest(&mut self, path: u8) {
@@ -596,80 +698,6 @@ impl<P> Outstanding<P> {
         self.packets.forget_ended();
     }
 
-    /// Forgets every unit, giving each to `f` in order: the end of the association.
-    pub(crate) fn drain(&mut self, f: impl FnMut(Unit<P>)) {
-        self.first = self.next_unit();
-        self.units.drain(..).for_each(f);
-        self.acknowledged.clear();
-        self.packets.clear();
-        self.history.release_memory(self.first - 1);
-        (self.bytes, self.user_bytes_in_flight, self.user_bytes_lost) = (0, 0, 0);
-        for path in &mut self.paths {
-            *path = PathUnits { earliest: path.earliest, ..PathUnits::default() };
-        }
-    }
-
-    /// Releases memory that is not in use.
-    pub(crate) fn release_memory(&mut self) {
-        self.units.shrink_to_fit();
-        self.acknowledged.release_memory();
-        self.packets.release_memory();
-        if self.units.is_empty() {
-            // These are empty, but keep a node until they are cleared.
-            self.paths.iter_mut().for_each(|path| path.lost.clear());
-            self.history.release_memory(self.first - 1);
-        }
-    }
-
-    /// Removes `unit` from the flight; returns its packet if that thereby met `fate`.
-    fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
-        let &Unit { bytes, user_bytes, path, last_packet: packet, .. } = self.unit(unit)?;
-        self.user_bytes_in_flight -= u64::from(user_bytes);
-        let departed = Departed { bytes, path, packet };
-        self.packets.on_departed(&departed, fate).0.then_some(packet)
-    }
-
-    /// Removes `unit` from the units that wait to be retransmitted.
-    fn leave_lost(&mut self, unit: u64) {
-        let Some(u) = self.unit(unit) else { return };
-        let (path, sent_over, user_bytes) = (u.path, u.last_sent.path, u64::from(u.user_bytes));
-        self.on_mut(path).lost.remove(&unit);
-        self.on_mut(sent_over).awaiting -= 1;
-        self.user_bytes_lost -= user_bytes;
-    }
-
-    /// Removes `unit` from the outstanding data of `path`.
-    fn leave_path(&mut self, unit: u64, path: u8) {
-        let on_path = self.on_mut(path);
-        on_path.outstanding -= 1;
-        if on_path.outstanding > 0 && on_path.earliest == unit {
-            self.advance_earliest(path);
-        }
-    }
-
-    fn move_between(&mut self, unit: u64, from: u8, to: u8) -> Moved {
-        if let Some(u) = self.unit_mut(unit) {
-            u.path = to;
-        }
-        self.leave_path(unit, from);
-        let on_path = self.on_mut(to);
-        let was_idle = on_path.outstanding == 0;
-        if was_idle || unit < on_path.earliest {
-            on_path.earliest = unit;
-        }
-        on_path.outstanding += 1;
-        Moved { from, to, was_idle }
-    }
-
-    fn return_to_flight(&mut self, unit: u64) {
-        let Some(u) = self.unit_mut(unit) else { return };
-        u.state = UnitState::InFlight;
-        let (path, packet, bytes) = (u.path, u.last_packet, u.bytes);
-        let user_bytes = u64::from(u.user_bytes);
-        self.packets.on_returned(&Departed { bytes, path, packet });
-        self.user_bytes_in_flight += user_bytes;
-    }
-
     #[inline]
     fn check(&mut self) {
         #[cfg(any(test, debug_assertions))]
@@ -679,83 +707,6 @@ impl<P> Outstanding<P> {
 
 /// Repeated transmissions.
 impl<P> Outstanding<P> {
-    /// Remembers that `unit`, which was last sent in `packet`, is retransmitted in `episode`. Beyond
-    /// [`LOG_CAPACITY`], or if it is too old, the oldest transmission of the lowest unit is forgotten; returns its
-    /// episode.
-    pub(crate) fn remember_repeat(
-        &mut self,
-        now: Instant,
-        unit: u64,
-        packet: PacketNumber,
-        cause: SendCause,
-        episode: Option<EpisodeId>,
-    ) -> Option<EpisodeId> {
-        let forgotten = self.make_room(now);
-        let repeats = self.unit_mut(unit)?.repeats.get_or_insert_default();
-        repeats.on_sent_again(now);
-        self.remember(unit, Repeat::new(now, packet, cause, episode));
-        forgotten
-    }
-
-    /// Remembers that a copy of `unit` is sent in `packet`, bundled with other units.
-    pub(crate) fn remember_bundled_copy(
-        &mut self,
-        now: Instant,
-        unit: u64,
-        packet: PacketNumber,
-    ) -> Option<EpisodeId> {
-        let forgotten = self.make_room(now);
-        let copy = Repeat::new(now, packet, SendCause::Redundant, None);
-        self.remember(unit, Repeat { is_bundled: true, ..copy });
-        if let Some(u) = self.unit_mut(unit)
-            && !std::mem::replace(&mut u.is_copied, true)
-        {
-            u.repeats.get_or_insert_default().on_first_copy(packet, None);
-        }
-        forgotten
-    }
-
-    fn remember(&mut self, unit: u64, new: Repeat) {
-        let Some(index) = unit.checked_sub(self.first) else { return };
-        if let Some(u) = self.units.get_mut(index as usize) {
-            self.history.remember(unit, u.repeats.get_or_insert_default(), new);
-        }
-    }
-
-    fn make_room(&mut self, now: Instant) -> Option<EpisodeId> {
-        if self.history.has_room() && !self.history.is_stale(now) {
-            return None;
-        }
-        if let Some(episode) = self.history.forget_oldest_delivered() {
-            return episode;
-        }
-        // Each unit is passed over once, until a lower one is retransmitted.
-        let lowest = self.history.lowest_outstanding().max(self.first);
-        let skipped = usize::try_from(lowest - self.first).unwrap_or(usize::MAX);
-        let Self { units, history, .. } = self;
-        let units = (lowest..).zip(units.range_mut(skipped.min(units.len())..));
-        let mut repeats = units.filter_map(|(unit, u)| Some((unit, u.repeats.as_mut()?)));
-        repeats.find_map(|(unit, repeats)| history.forget_oldest_of(unit, repeats)).flatten()
-    }
-
-    /// Remembers that `unit` was sent as a redundant copy in a packet of its own, and once before, as
-    /// described by `first`.
-    pub(crate) fn on_copied_alone(&mut self, unit: u64, first: FirstSent) {
-        if let Some(u) = self.unit_mut(unit) {
-            u.is_copied = true;
-            let packet = u.last_packet;
-            u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
-        }
-    }
-
-    /// Called when the first transmission of `unit` is declared lost, so that its round trip can be measured
-    /// if it proves to have arrived.
-    pub(crate) fn watch_first_transmission(&mut self, unit: u64, path: u8, sent_at: Instant) {
-        if let Some(u) = self.unit_mut(unit) {
-            u.repeats.get_or_insert_default().on_first_lost(path, sent_at);
-        }
-    }
-
     /// Called when the receiver reports `unit` as a duplicate. `None` if no transmission that is remembered
     /// explains it.
     pub(crate) fn on_duplicate_report(&mut self, unit: u64) -> Option<Repeat> {

@@ -126,7 +126,7 @@ impl Repeats {
     }
 
     /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more.
-    pub(super) fn on_sent_again(&mut self, now: Instant) {
+    pub(super) fn on_retransmitted(&mut self, now: Instant) {
         self.expire_copies();
         if let Some(first) = &mut self.first {
             first.repeated_at.get_or_insert(now);
@@ -165,7 +165,7 @@ impl Repeats {
 
     /// When the first transmission was sent, if the ACK at `now` must be for it: it was sent over the same
     /// path, and the ACK came less than `shortest`, the least round trip, after the second.
-    pub(crate) fn answered_before_repeat(
+    pub(crate) fn acked_before_retransmission(
         &mut self,
         now: Instant,
         path: u8,
@@ -195,7 +195,7 @@ impl Repeats {
     /// forbids only ambiguous samples. `None` if a duplicate had been reported before that ACK. With
     /// `may_be_several`, the unit may have been sent more than twice, and every transmission must be
     /// reported.
-    pub(crate) fn take_round_trip(&mut self, may_be_several: bool) -> Option<(u8, Duration)> {
+    pub(crate) fn take_rtt_sample(&mut self, may_be_several: bool) -> Option<(u8, Duration)> {
         if may_be_several && self.has_open() {
             return None;
         }

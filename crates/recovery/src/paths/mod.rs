@@ -62,7 +62,7 @@ impl Paths {
     pub(crate) fn add(&mut self, path: Path) -> u8 {
         assert!(self.list.len() < MAX_PATHS, "the protocol limits the paths");
         self.list.push(path);
-        self.list.iter_mut().for_each(|path| _ = path.beside.get_or_insert_default());
+        self.list.iter_mut().for_each(|path| _ = path.multipath.get_or_insert_default());
         self.count() - 1
     }
 
@@ -180,7 +180,7 @@ pub struct Path {
     /// delay was sent over it.
     pub(crate) queue: Option<Box<QueueSigns>>,
     /// State needed only with several paths.
-    pub(crate) beside: Option<Box<BesideOthers>>,
+    pub(crate) multipath: Option<Box<MultipathState>>,
 }
 
 /// Allowance of a path beyond or short of its window.
@@ -197,7 +197,7 @@ pub(crate) struct Gate {
 
 /// State of a path needed only with several paths.
 #[derive(Debug, Default)]
-pub(crate) struct BesideOthers {
+pub(crate) struct MultipathState {
     /// CUC: the earliest outstanding unit that was sent once, over this path; as of the last
     /// acknowledgement.
     pub(crate) earliest_first_sent: u64,
@@ -221,7 +221,7 @@ impl Path {
             gate: Gate::default(),
             samples_from: Instant::ZERO,
             queue: None,
-            beside: None,
+            multipath: None,
         };
         path.renew_burst(config);
         path
@@ -297,16 +297,16 @@ impl Path {
 
     /// Remembers that T3-rtx expired `at`, if the destination of retransmissions depends on that.
     pub(crate) fn remember_timeout(&mut self, at: Instant) {
-        let Some(beside) = &mut self.beside else { return };
-        if beside.timeouts.len() == MAX_TIMEOUTS {
-            beside.timeouts.pop_front();
+        let Some(multipath) = &mut self.multipath else { return };
+        if multipath.timeouts.len() == MAX_TIMEOUTS {
+            multipath.timeouts.pop_front();
         }
-        beside.timeouts.push_back(at);
+        multipath.timeouts.push_back(at);
     }
 
     /// The remembered expiries of T3-rtx, latest first.
     pub(crate) fn timeouts(&self) -> impl Iterator<Item = Instant> + Clone + '_ {
-        self.beside.iter().flat_map(|beside| beside.timeouts.iter().rev().copied())
+        self.multipath.iter().flat_map(|multipath| multipath.timeouts.iter().rev().copied())
     }
 }
 
@@ -327,7 +327,7 @@ pub enum PathState {
     Removed,
 }
 
-/// How many errors in a row make a path fail.
+/// The number of consecutive errors that make a path fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct FailureLimits {
     /// PotentiallyFailed.Max.Retrans (RFC 7829 §3.2); `None` disables the state.

@@ -3,7 +3,7 @@
 //! A drop-tail queue that a greedy sender keeps filled delays all packets about equally, while jitter delays
 //! each packet differently. The queueing delay is therefore estimated as the mean round trip, minus the
 //! shortest recent one, minus what jitter explains. Jitter is measured by the differences between round
-//! trips: independent delays differ over one step as much as over two, while a queue, which grows and drains,
+//! trips: independent delays differ over one step by the same amount as over two, while a queue, which grows and drains,
 //! differs more over two. A queue that stood for minutes is not detected, as by any delay-based sender, nor
 //! is one so short that it fills and drains between two of our packets; the loss rate shows these.
 
@@ -23,7 +23,7 @@ const JITTER_WEIGHT: u32 = 128;
 /// the uncertainty of the estimate.
 const JITTER_DEVIATIONS: f64 = 4.5;
 
-/// What shows a queue on a path.
+/// The indications of a queue on a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueSigns {
     pub(crate) delay: QueueingDelay,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_told_within_two_seconds_and_forgotten_as_soon() {
+    fn a_queue_is_detected_within_two_seconds_and_forgotten_as_soon() {
         let mut queueing = QueueingDelay::default();
         let at = Instant::from_millis;
         assert_eq!(answers(&mut queueing, at(0), vec![MS(100); 100]).0, MS(0));
@@ -195,7 +195,7 @@ mod tests {
 
     /// The minimum of two windows ago is forgotten: the path may have become longer.
     #[test]
-    fn what_lasts_for_two_minutes_is_no_queue() {
+    fn a_delay_that_lasts_for_two_minutes_is_no_queue() {
         let mut queueing = QueueingDelay::default();
         let told = |queueing: &mut QueueingDelay, second: u64, ms| {
             answers(queueing, Instant::from_millis(second * 1000), vec![MS(ms); 20]);
@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_answers_tell_no_queue() {
+    fn the_first_acks_show_no_queue() {
         let mut queueing = QueueingDelay::default();
         assert_eq!(answers(&mut queueing, Instant::ZERO, [MS(10), MS(200), MS(210)]).0, MS(0));
     }
 
     #[test]
-    fn what_was_the_shortest_before_a_pause_is_no_measure() {
+    fn the_shortest_round_trip_before_a_pause_is_forgotten() {
         let mut queueing = QueueingDelay::default();
         answers(&mut queueing, Instant::ZERO, vec![MS(100); 20]);
         answers(&mut queueing, Instant::from_millis(3_600_000), vec![MS(200); 20]);

@@ -5,7 +5,7 @@
 //! of them, the least with pⁿ ≤ ε, or one fewer by lot, so that the mean is ε. The cheapest are taken:
 //!
 //! 1. Retransmissions by the probe timer, while the deadline leaves a round trip for them: they are sent only if no ACK has
-//!    come. What is missing is sent with the last of them, as copies beside it.
+//!    come. Copies that are still missing are sent together with the last one.
 //! 2. Copies bundled with later messages that are sent in time: they cost bytes, but no packets.
 //! 3. Copies in packets of their own, spread over the time that the deadline leaves, so that a burst of losses does not
 //!    take all; those that are not sent yet are spared when the ACK comes.
@@ -101,7 +101,7 @@ struct Plans {
     /// When the last unit with a deadline was sent, and the times between the last of them.
     last_sent_at: Option<Instant>,
     intervals: VecDeque<Duration>,
-    /// What is left of the lot that decides between n and n - 1 transmissions.
+    /// The remainder of the lot that decides between n and n - 1 transmissions.
     carry: f64,
     /// The last deadline could not be met.
     is_infeasible: bool,

@@ -36,6 +36,7 @@ pub use unanswered::{Share, Unanswered};
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
 use crate::plan::RoundTrip;
+use crate::rtt::Echo;
 use crate::state::State;
 
 /// At most this many packets are searched for the earliest one that the timer covers; some may be of streams
@@ -65,6 +66,10 @@ const SILENT_PACE: Duration = Duration::from_millis(100);
 /// silent path are [`LONG_SILENT_PACE`] apart.
 const LONG_SILENCE: Duration = Duration::from_millis(10_500);
 const LONG_SILENT_PACE: Duration = Duration::from_secs(1);
+/// How long most receivers delay an ACK at most.
+const DELAYED_ACK: Duration = Duration::from_millis(200);
+/// The resolution of the timer of delayed ACKs.
+const TIMER_TICK: Duration = Duration::from_millis(10);
 /// The timeout of a probe of a silent path exceeds the mean round trip by this at most.
 const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 
@@ -113,15 +118,15 @@ struct PathProbe {
     /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
     /// path is silent.
     was_thin: bool,
-    ack: Answered,
-    /// The round trip time of the handshake, the only packet that is certainly answered at once if the
-    /// receiver delays ACKs.
+    ack: AckedPackets,
+    /// The time from the latest transmission of the handshake's packet to its answer: the only one that certainly comes
+    /// at once if the receiver delays ACKs.
     setup_rtt: Option<Duration>,
 }
 
 /// The packets of a path that the current ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
-struct Answered {
+struct AckedPackets {
     /// Packets, and the last of them.
     packets: u32,
     packet: Option<PacketNumber>,
@@ -150,7 +155,7 @@ impl Default for PathProbe {
             not_before: Instant::ZERO,
             put_off_at: Instant::FAR_FUTURE,
             was_thin: true,
-            ack: Answered::default(),
+            ack: AckedPackets::default(),
             setup_rtt: None,
         }
     }
@@ -218,8 +223,8 @@ impl ProbeTimer {
         }
     }
 
-    /// Records the round trip time of the handshake over `path`. It is kept apart from the samples, which are
-    /// made of data alone: a handshake packet is answered at once, data only after the delay of delayed ACKs.
+    /// Records the time from the latest transmission of the handshake's packet over `path` to its answer. It is kept
+    /// apart from the samples, which are made of data alone: data is answered only after the delay of delayed ACKs.
     pub(crate) fn on_setup_rtt(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.setup_rtt = Some(rtt);
@@ -234,7 +239,7 @@ impl ProbeTimer {
     fn timeout<P>(&self, state: &State<P>, path: u8, group: u8, round: Round) -> Option<Duration> {
         let probe = self.paths.get(path).filter(|probe| probe.silent.is_none())?;
         let timer = state.groups.config(group).probe_timer.as_ref()?;
-        let has_room = state.is_beside_others(path, group) || state.has_window_for(path);
+        let has_room = state.shares_path(path, group) || state.has_window_for(path);
         if !state.is_thin(group) || !has_room {
             return None;
         }
@@ -244,7 +249,7 @@ impl ProbeTimer {
             0 => Duration::ZERO,
             rounds => MOST_PACE.min(LEAST_PACE * (1 << rounds.min(STEADY_ROUNDS))),
         };
-        Some((probe.samples.timeout(timer, round)? * (1 << doublings)).max(pace))
+        Some((probe.timeout(timer, round)? * (1 << doublings)).max(pace))
     }
 
     fn timeout_of<P>(
@@ -270,7 +275,7 @@ impl ProbeTimer {
     pub(crate) fn least_t3<P>(&self, state: &State<P>, path: u8) -> Option<Duration> {
         let probe = self.paths.get(path)?;
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
-        probe.samples.timeout(timer, Round::First).map(|timeout| 2 * timeout)
+        probe.timeout(timer, Round::First).map(|timeout| 2 * timeout)
     }
 
     /// Whether only this timer and T3-rtx may declare a packet with units of these `groups` over `path` lost
@@ -303,7 +308,7 @@ impl ProbeTimer {
             return None;
         }
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref()?;
-        let timeout = probe.samples.timeout(timer, Round::First)?;
+        let timeout = probe.timeout(timer, Round::First)?;
         Some(probe.last_ack_at + timer.silence.max(MIN_SILENT_TIMEOUTS * timeout))
     }
 
@@ -320,8 +325,8 @@ impl ProbeTimer {
     fn silent_pace<P>(&self, now: Instant, path: u8, state: &State<P>) -> Duration {
         let Some(probe) = self.paths.get(path) else { return LONG_SILENT_PACE };
         let timer = state.groups.config(state.group_of_earliest(path)).probe_timer.as_ref();
-        let timeout = timer.and_then(|timer| probe.samples.timeout(timer, Round::First));
-        let timeout = timeout.unwrap_or_default().min(probe.samples.mean() + MOST_SILENT_MARGIN);
+        let timeout = timer.and_then(|timer| probe.timeout(timer, Round::First));
+        let timeout = timeout.unwrap_or_default().min(probe.mean() + MOST_SILENT_MARGIN);
         if now - probe.last_ack_at >= LONG_SILENCE {
             return timeout.max(LONG_SILENT_PACE);
         }
@@ -423,8 +428,8 @@ impl ProbeTimer {
         }
     }
 
-    /// Puts an expiry at `now` off that comes so late that ACKs may have arrived, too, and not been processed: by as much
-    /// as it is late, so that they are, but not by more than a timeout. Returns whether it did.
+    /// Postpones an expiry that is handled late, at `now`, because ACKs may have arrived and not been processed yet: by the
+    /// time by which it is late, at most by a timeout. Returns whether it was postponed.
     pub(crate) fn put_off_late<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
         let least = self.least_t3(state, path).unwrap_or_default() / 2;
         let Some(probe) = self.paths.get_mut(path) else { return false };
@@ -552,9 +557,9 @@ impl ProbeTimer {
             (true, false) => acked.sent_at,
             (true, true) => None,
             // It was acknowledged sooner than anything is: that was the transmission before.
-            (false, _) => probe.too_short().and_then(|shortest| {
+            (false, _) => probe.rtt_lower_bound().and_then(|shortest| {
                 let repeats = state.outstanding.repeats_mut(acked.unit)?;
-                repeats.answered_before_repeat(now, path, shortest)
+                repeats.acked_before_retransmission(now, path, shortest)
             }),
         };
         match certain {
@@ -581,9 +586,14 @@ impl ProbeTimer {
     }
 
     /// Whether an ACK that comes now cannot be an answer to something that was sent over `path` then, if it was.
-    pub(crate) fn is_before_answer(&self, now: Instant, path: u8, sent: Option<Instant>) -> bool {
+    pub(crate) fn precedes_any_answer(
+        &self,
+        now: Instant,
+        path: u8,
+        sent: Option<Instant>,
+    ) -> bool {
         let Some(sent) = sent else { return true };
-        let shortest = self.paths.get(path).and_then(PathProbe::too_short);
+        let shortest = self.paths.get(path).and_then(PathProbe::rtt_lower_bound);
         shortest.is_some_and(|shortest| now - sent < shortest)
     }
 
@@ -598,16 +608,8 @@ impl ProbeTimer {
     }
 
     /// Called after all units of an ACK were processed. `has_acked`: some of them were last sent over `path`.
-    /// `echo`: when the packet was sent whose timestamp the ACK echoes, and the length of a tick of that
-    /// clock.
     #[inline]
-    pub(crate) fn learn(
-        &mut self,
-        now: Instant,
-        path: u8,
-        has_acked: bool,
-        echo: Option<(Instant, Duration)>,
-    ) {
+    pub(crate) fn learn(&mut self, now: Instant, path: u8, has_acked: bool, echo: Option<Echo>) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.answers =
                 probe.answers.saturating_add((has_acked && !probe.is_unanswered()).into());
@@ -622,7 +624,7 @@ impl ProbeTimer {
             return false;
         }
         if let Some(probe) = self.paths.get_mut(first.path) {
-            probe.samples.on_ack_judged(true);
+            probe.samples.on_ack_outcome(true);
             if probe.samples.are_delayed() {
                 probe.samples.on_sample(first.acked_at.unwrap_or(now) - first.sent_at);
             }
@@ -659,7 +661,7 @@ impl PathProbe {
         }
     }
 
-    fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<(Instant, Duration)>) {
+    fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<Echo>) {
         let is_late = self.is_unanswered();
         if has_acked {
             self.last_ack_at = now;
@@ -674,10 +676,10 @@ impl PathProbe {
         if ack.packets == 0 {
             return;
         }
-        self.samples.on_ack_judged(false);
+        self.samples.on_ack_outcome(false);
         // A receiver that delays ACKs does so for every second packet (RFC 9260 §6.2): others were lost.
         if ack.packets > 1 && echo.is_none() {
-            self.samples.on_ack_judged(true);
+            self.samples.on_ack_outcome(true);
         }
         let Some((newest, oldest)) = ack.certain else { return };
         let is_alone = Some(newest) == ack.newest;
@@ -689,7 +691,9 @@ impl PathProbe {
         }
         let is_delayed = match echo {
             // A retransmission may be what was acknowledged: the receiver answers a duplicate at once.
-            Some((echo, tick)) => is_alone && oldest <= echo + tick && echo <= oldest + tick,
+            Some(Echo { sent_at, tick }) => {
+                is_alone && oldest <= sent_at + tick && sent_at <= oldest + tick
+            }
             None => self.samples.are_delayed(),
         };
         if is_delayed && (oldest < newest || !is_alone) {
@@ -697,15 +701,31 @@ impl PathProbe {
         }
     }
 
+    /// The timeout of a transmission of `round`. Before the first sample it is that of a new TCP connection (RFC 6298
+    /// §2.2), with room for a delayed ACK; the handshake's RTT alone does not show whether ACKs are delayed.
+    fn timeout(&self, timer: &ProbeConfig, round: Round) -> Option<Duration> {
+        let by_setup = || self.setup_rtt.map(|rtt| (3 * rtt).max(rtt + DELAYED_ACK) + TIMER_TICK);
+        self.samples.timeout(timer, round).or_else(by_setup)
+    }
+
+    /// The mean round trip as far as it is known; zero if it is not.
+    fn mean(&self) -> Duration {
+        self.samples
+            .shortest()
+            .and(Some(self.samples.mean()))
+            .or(self.setup_rtt)
+            .unwrap_or_default()
+    }
+
     /// A lower bound of the round trip time. If all samples may contain the ACK delay, it is taken from that
     /// of the handshake.
-    fn too_short(&self) -> Option<Duration> {
+    fn rtt_lower_bound(&self) -> Option<Duration> {
         let at_once = self.setup_rtt.map_or(Duration::MAX, |rtt| rtt - rtt / 4);
-        self.samples.too_short().map(|shortest| shortest.min(at_once))
+        self.samples.rtt_lower_bound().map(|shortest| shortest.min(at_once))
     }
 }
 
-impl Answered {
+impl AckedPackets {
     fn note_certain(&mut self, sent_at: Instant) {
         self.certain = Some(match self.certain {
             None => (sent_at, sent_at),

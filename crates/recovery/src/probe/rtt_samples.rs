@@ -24,6 +24,7 @@
 use std::time::Duration;
 
 use super::config::ProbeConfig;
+use crate::rtt::blend;
 
 /// Samples that are remembered.
 const REMEMBERED: usize = 256;
@@ -89,7 +90,7 @@ pub(crate) struct RttSamples {
     /// The number of samples so far.
     count: u32,
     /// Packets of which it is known whether their own ACK arrived.
-    judged: u32,
+    known_acks: u32,
     /// The smoothed share of packets without an ACK of their own, in 65,536ths.
     missed: u32,
     /// First transmissions whose outcome is known, in time or not, up to [`REPEATED_WEIGHT`].
@@ -126,9 +127,9 @@ impl RttSamples {
 
     /// Records whether a packet had an ACK of its own; `is_missed` if not, because its ACK was delayed, or
     /// lost.
-    pub(crate) fn on_ack_judged(&mut self, is_missed: bool) {
-        self.judged = self.judged.saturating_add(1);
-        let weight = self.judged.saturating_add(4).min(WEIGHT);
+    pub(crate) fn on_ack_outcome(&mut self, is_missed: bool) {
+        self.known_acks = self.known_acks.saturating_add(1);
+        let weight = self.known_acks.saturating_add(4).min(WEIGHT);
         self.missed -= self.missed / weight;
         self.missed += if is_missed { 65_536 / weight } else { 0 };
     }
@@ -220,16 +221,11 @@ impl RttSamples {
     /// A lower bound of the round trip time: an ACK that comes sooner after a retransmission is for the
     /// original. The bound is below the shortest sample by as much as that is below the mean, but at least
     /// half of it. The shortest sample itself would be wrong for one ACK in n + 1, with n samples.
-    pub(crate) fn too_short(&self) -> Option<Duration> {
+    pub(crate) fn rtt_lower_bound(&self) -> Option<Duration> {
         let shortest = self.shortest()?;
         let below = self.mean.saturating_sub(shortest);
         Some(shortest.saturating_sub(below).max(shortest / 2))
     }
-}
-
-/// `old · (1 − 1/n) + new / n`.
-fn blend(old: Duration, new: Duration, n: u32) -> Duration {
-    old - old / n + new / n
 }
 
 #[cfg(test)]
@@ -292,7 +288,7 @@ mod tests {
 
     /// The two timeouts are as close to 20 + 27 ms as 256 samples allow: 2.58 and 1.28 deviations of 7.07 ms.
     #[test]
-    fn what_is_repeated_early_keeps_within_the_stated_share() {
+    fn data_that_is_retransmitted_early_keeps_within_the_stated_share() {
         let ([first, again], early) = with_jitter(&ProbeConfig::DEFAULT);
         assert!((6.5..10.0).contains(&early), "{early} of 1000");
         assert!((0.117..0.1195).contains(&first), "{first}");
@@ -305,7 +301,7 @@ mod tests {
 
     /// As many repetitions as there are first sendings: nothing is gained by a shorter wait.
     #[test]
-    fn the_more_is_repeated_the_longer_a_repetition_is_waited_for() {
+    fn the_more_is_repeated_the_longer_a_retransmission_is_waited_for() {
         let mut times =
             after((0..1000).map(|n| MS(100) + Duration::from_micros(n * 37 % 1000 * 20)));
         let again = |times: &RttSamples| times.timeout(&ProbeConfig::DEFAULT, Round::Again);
@@ -318,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_very_late_answers_are_not_waited_for_long() {
+    fn a_few_very_late_acks_are_not_waited_for_long() {
         let mut times = after(vec![MS(100); 1000]);
         for _ in 0..5 {
             times.on_sample(MS(400));
@@ -330,7 +326,7 @@ mod tests {
 
     /// One packet in ten takes another route, whose round trip is 30 ms longer.
     #[test]
-    fn answers_that_are_late_now_and_then_are_waited_for() {
+    fn acks_that_are_late_now_and_then_are_waited_for() {
         let mut rng = Seed::from_u64(2).rng();
         let mut times = RttSamples::default();
         let late = (0..10_000)
@@ -346,7 +342,7 @@ mod tests {
 
     /// 200 ms, as the address was resolved, and 100 ms from then on.
     #[test]
-    fn a_slow_answer_among_the_first_is_not_waited_for() {
+    fn a_slow_ack_among_the_first_is_not_waited_for() {
         for slow in 0..4 {
             for known in 6..300 {
                 let answers = (0..known).map(|n| if n == slow { MS(200) } else { MS(100) });
@@ -378,16 +374,16 @@ mod tests {
     }
 
     #[test]
-    fn lost_answers_are_few_and_delayed_ones_are_not() {
+    fn lost_acks_are_few_and_delayed_ones_are_not() {
         let is_delayed = |missed: fn(u32) -> bool| {
             let mut times = RttSamples::default();
-            (0..200).for_each(|n| times.on_ack_judged(missed(n)));
+            (0..200).for_each(|n| times.on_ack_outcome(missed(n)));
             times.are_delayed()
         };
         assert!(!is_delayed(|n| n % 10 == 0));
         assert!(is_delayed(|n| n % 2 == 0));
         let mut times = RttSamples::default();
-        (0..3).for_each(|_| times.on_ack_judged(true));
+        (0..3).for_each(|_| times.on_ack_outcome(true));
         assert!(times.are_delayed(), "the first ones are enough");
     }
 

@@ -24,7 +24,7 @@ impl Probing {
         Self { state, probe }
     }
 
-    /// With 40 round trips of 100 ms.
+    /// A probe timer after 40 RTT samples of 100 ms.
     fn warm(thin: ThinConfig) -> Self {
         let mut p = Self::new(thin);
         (0..40).for_each(|_| p.probe.on_rtt(0, MS(100)));
@@ -49,7 +49,7 @@ impl Probing {
     /// `unit` is declared lost, and is retransmitted because of the timer.
     fn repeat(&mut self, now: Instant, unit: u64) {
         self.state.outstanding.lose(unit, SendCause::Probe);
-        self.state.outstanding.watch_first_transmission(unit, 0, AT(0));
+        self.state.outstanding.measure_first_transmission(unit, 0, AT(0));
         self.probe.count_round(now, 0, &self.state);
         self.state.resend(now, 0, unit, SendCause::Probe);
         self.probe.on_sent(now, 0, &self.state);
@@ -65,7 +65,7 @@ impl Probing {
         self.probe.renew(0, &self.state);
     }
 
-    /// Whether a probe of the silent path is due.
+    /// Expires the timer at `now`. Returns whether a probe of the silent path is due.
     fn probes_at(&mut self, now: Instant) -> bool {
         let is_due = self.probe.probes_silent(now, 0, &self.state);
         self.probe.renew(0, &self.state);
@@ -100,7 +100,7 @@ fn a_packet_is_due_a_round_trip_and_the_margin_after_it_was_sent() {
 }
 
 #[test]
-fn what_was_acknowledged_is_not_due() {
+fn acknowledged_data_is_not_due() {
     let mut p = Probing::warm(TIMED);
     let first = p.send(AT(10), SMALL);
     p.send(AT(50), SMALL);
@@ -133,7 +133,7 @@ fn a_thick_stream_a_full_window_or_one_without_the_mechanism_has_none() {
     assert_eq!((p.deadline(), p.probe.least_t3(&p.state, 0)), (None, None));
 }
 
-/// Beside a stream without a timer, whose packets are passed over.
+/// With a second stream without a probe timer, whose packets are skipped.
 #[test]
 fn it_is_for_the_groups_that_have_it() {
     let mut p = Probing::warm(ThinConfig::OFF);
@@ -157,7 +157,7 @@ fn t3_waits_for_two_timeouts_at_least() {
 
 /// On a short path the fourth waits for 40 ms; from the tenth on each waits twice as long.
 #[test]
-fn rounds_without_an_answer_are_apart_and_double_the_timeout_after_the_eighth() {
+fn rounds_without_an_ack_are_apart_and_double_the_timeout_after_the_eighth() {
     const TIMEOUT: Duration = Duration::from_micros(21_500);
     let patient = ProbeConfig { silence: Duration::from_secs(60), ..ProbeConfig::DEFAULT };
     let mut p = Probing::new(ThinConfig { probe_timer: Some(patient), ..TIMED });
@@ -182,7 +182,7 @@ fn rounds_without_an_answer_are_apart_and_double_the_timeout_after_the_eighth() 
     p.ack(at + MS(300), &[next]);
 }
 
-/// Packets that are due together are one round.
+/// Packets that expire together count as one unanswered round.
 #[test]
 fn packets_of_one_round_count_once() {
     let mut p = Probing::warm(ThinConfig { test: ThinTest::Packets(16), ..TIMED });
@@ -230,7 +230,7 @@ fn probes_of_a_silent_path_have_a_pace() {
     );
 }
 
-/// A sender that fills its window is left to T3-rtx.
+/// Only T3-rtx retransmits data of a sender that fills its window.
 #[test]
 fn a_thick_stream_is_not_probed_in_a_silence() {
     let mut p = Probing::warm(TIMED);
@@ -241,7 +241,7 @@ fn a_thick_stream_is_not_probed_in_a_silence() {
     assert!(p.is_silent_at(AT(60_000)));
 }
 
-/// Four timeouts, where that is longer than the setting.
+/// The tolerated silence is four timeouts if that is longer than the setting.
 #[test]
 fn a_longer_round_trip_tolerates_a_longer_silence() {
     let mut p = Probing::new(TIMED);
@@ -265,7 +265,7 @@ fn an_idle_path_was_not_silent() {
     assert_eq!(p.deadline(), Some(AT(60_000) + TIMEOUT));
 }
 
-/// A copy bundled with newer data: the unit's packet is due once more when that is.
+/// With a copy bundled with newer data, the unit's packet expires again together with the newer packet.
 #[test]
 fn a_copy_is_waited_for_as_well() {
     let mut p = Probing::warm(TIMED);
@@ -280,7 +280,7 @@ fn a_copy_is_waited_for_as_well() {
 }
 
 #[test]
-fn a_copy_of_the_earliest_restarts_t3_while_the_path_answers() {
+fn a_copy_of_the_earliest_restarts_t3_while_acks_arrive() {
     let mut p = Probing::warm(TIMED);
     let first = p.send(AT(0), SMALL);
     let second = p.send(AT(40), SMALL);
@@ -290,9 +290,9 @@ fn a_copy_of_the_earliest_restarts_t3_while_the_path_answers() {
     assert!(!p.probe.restarts_t3(first, 0, &p.state), "a dead path");
 }
 
-/// Round trips of 100 to 140 ms: a repetition waits for less than a first transmission does.
+/// With RTTs of 100 to 140 ms, the timer of a retransmission is shorter than that of a first transmission.
 #[test]
-fn repetitions_have_a_queue_and_a_timeout_of_their_own() {
+fn retransmissions_have_a_queue_and_a_timeout_of_their_own() {
     let mut p = Probing::new(TIMED);
     (0..200).for_each(|n| p.probe.on_rtt(0, MS(100 + n % 41)));
     let unit = p.send(AT(0), SMALL);
@@ -306,7 +306,7 @@ fn repetitions_have_a_queue_and_a_timeout_of_their_own() {
 
 /// Karn: after two transmissions, only an ACK that came too soon for the second is unambiguous.
 #[test]
-fn samples_are_of_what_was_sent_once_or_answered_too_soon() {
+fn samples_are_of_what_was_sent_once_or_acked_too_soon() {
     for (answered_at, is_sample) in [(205, false), (115, true)] {
         let mut p = Probing::warm(TIMED);
         let unit = p.send(AT(0), SMALL);
@@ -319,7 +319,7 @@ fn samples_are_of_what_was_sent_once_or_answered_too_soon() {
     }
 }
 
-/// A bundled copy may be what arrived: there is a sample only if it cannot have been.
+/// The ACK may be for a bundled copy: there is a sample only if the copy cannot have been acknowledged yet.
 #[test]
 fn a_copied_unit_makes_a_sample_only_where_no_copy_can_have_arrived() {
     for is_certain in [false, true] {
@@ -371,17 +371,23 @@ fn a_spurious_probe_is_a_missed_ack_unless_the_ack_came_for_the_first() {
     );
 }
 
+/// The RTT of the setup determines the first timeouts, three RTTs (RFC 6298 §2.2), but at least 200 ms for the ACK delay.
 #[test]
 fn the_setup_makes_no_sample() {
+    for (rtt, timeout) in [(100, 310), (20, 230), (150, 460)] {
+        let mut p = Probing::new(TIMED);
+        p.probe.on_setup_rtt(0, MS(rtt));
+        p.send(AT(0), SMALL);
+        assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (Some(AT(timeout)), None));
+    }
     let mut p = Probing::new(TIMED);
-    p.probe.on_setup_rtt(0, MS(100));
     p.send(AT(0), SMALL);
-    assert_eq!((p.deadline(), p.probe.shortest_rtt(0)), (None, None));
+    assert_eq!(p.deadline(), None);
 }
 
-/// The samples are forgotten, and packets in flight are watched on.
+/// The samples are discarded, while packets in flight keep their timers.
 #[test]
-fn another_way_is_measured_anew() {
+fn another_route_is_measured_anew() {
     let mut p = Probing::warm(TIMED);
     p.send(AT(0), SMALL);
     p.probe.renew_path(AT(50), 0);
@@ -393,7 +399,7 @@ fn another_way_is_measured_anew() {
 }
 
 #[test]
-fn what_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
+fn data_that_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
     let mut p = Probing::warm(TIMED);
     p.state.add_active_path();
     p.probe.enable(1);
@@ -408,7 +414,7 @@ fn what_moves_to_a_path_is_waited_for_from_when_it_is_sent() {
     assert_eq!(p.probe.deadline(1), AT(5000) + TIMEOUT);
 }
 
-/// A cold path: nothing shows that the silence is one of the path rather than of a peer without time.
+/// On a cold path, silence of the path cannot be distinguished from a busy peer.
 #[test]
 fn a_cold_path_doubles_the_time_between_probes_while_it_is_silent() {
     let mut p = Probing::new(TIMED);
@@ -453,7 +459,7 @@ fn a_probe_is_put_off_for_some_time_only() {
     assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered));
 }
 
-/// In an outage each connection probes, and so does one that begins again.
+/// In an outage every connection keeps probing, also one that starts after the outage.
 #[test]
 fn a_silent_path_puts_nothing_off_and_is_not_unanswered() {
     let mut p = Probing::warm(TIMED);

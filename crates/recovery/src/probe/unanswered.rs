@@ -1,4 +1,4 @@
-//! The answers to all connections of an endpoint, seen together: losses are independent, late answers are not.
+//! The ACKs of all connections of an endpoint, seen together: losses are independent, late ACKs are not.
 //!
 //! A packet is unanswered when its probe timer has expired and nothing was acknowledged since. Where losses are the
 //! reason, most connections still have their answers in time. Where many are unanswered at once, the peers or this host have
@@ -13,7 +13,7 @@ use rexmit_core::Instant;
 
 /// With fewer connections unanswered, none puts its probes off.
 const LEAST_CONNECTIONS: usize = 8;
-/// Answers count for one to two of these.
+/// An ACK counts for one to two periods.
 const PERIOD: Duration = Duration::from_millis(50);
 /// How long probes are put off in all, if no ACK was so late.
 const LEAST_IN_ALL: Duration = Duration::from_millis(100);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_count_for_one_to_two_periods() {
+    fn acks_count_for_one_to_two_periods() {
         let mut unanswered = Unanswered::default();
         (0..8).for_each(|_| _ = enter(&mut unanswered, AT(1000), true, 0));
         enter(&mut unanswered, AT(1000), false, 10);

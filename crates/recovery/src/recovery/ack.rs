@@ -3,22 +3,19 @@
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{Detector, SendCause, TraceEvent, Tracer};
+use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;
 
-use super::{LossRecovery, trace_window};
+use super::LossRecovery;
 use crate::congestion::Acked;
 use crate::loss::{AckRange, LateUnit};
 use crate::outstanding::{Runs, Unit};
 use crate::redundancy::AckedCopied;
-use crate::spurious::Acknowledged;
-use crate::{Path, RttSample};
+use crate::state::State;
+use crate::{Echo, Path, RttSample};
 
 /// The path of duplicate ACKs: only TCP counts them, and it has one path.
-const ONLY_PATH: u8 = 0;
-/// The group of duplicate ACKs: TCP has one stream.
-const ONLY_GROUP: u8 = 0;
-
+pub(super) const ONLY_PATH: u8 = 0;
 /// An acknowledgement, mapped onto units.
 #[derive(Clone, Debug)]
 pub struct Ack<B, D> {
@@ -37,10 +34,9 @@ pub struct Ack<B, D> {
     pub is_duplicate: bool,
     /// The number of packets that the ACK covers; 0 if unknown. Used by CMT's DAC
     /// ([`CmtConfig::delayed_ack`](crate::CmtConfig::delayed_ack)).
-    pub packets_answered: u8,
-    /// When the packet was sent whose timestamp the ACK echoes (RFC 7323), and the length of a tick of that
-    /// clock.
-    pub echo: Option<(Instant, Duration)>,
+    pub packets_acked: u8,
+    /// The timestamp that the ACK echoes, if there are timestamps.
+    pub echo: Option<Echo>,
     /// Whether new data could be sent now: F-RTO needs some (RFC 5682 §3.1).
     pub has_new: bool,
     /// The units that a FORWARD-TSN asked the peer to skip; their ACK does not prove that they arrived.
@@ -83,7 +79,7 @@ impl<B, D> Ack<B, D> {
             has_unexplained_duplicate: false,
             has_news: true,
             is_duplicate: false,
-            packets_answered: 0,
+            packets_acked: 0,
             echo: None,
             has_new: false,
             skipped: Skipped::NONE,
@@ -112,7 +108,7 @@ pub struct AckOutcome {
     pub has_sampled: bool,
     /// Whether one of the units acknowledged for the first time had been sent more than once, so that the
     /// acknowledgement alone gives no round-trip time (Karn).
-    pub has_acked_resent: bool,
+    pub has_acked_retransmitted: bool,
     /// Whether the cumulative point passed units that were abandoned.
     pub has_passed_abandoned: bool,
 }
@@ -163,10 +159,14 @@ impl<P> LossRecovery<P> {
             step.measure(ack.echo);
             step.grow_windows();
             step.leave_recovery();
-            step.leave_duplicates();
-            step.answer_repaired_losses();
-            step.detect_losses(ack.packets_answered);
-            step.judge_episodes(ack.has_new, ack.echo);
+            if step.outcome.has_advanced {
+                step.leave_duplicates();
+            }
+            step.respond_to_repaired_losses();
+            step.detect_losses(ack.packets_acked);
+            if step.recovery.spurious.is_on() {
+                step.detect_spurious_episodes(ack.has_new, ack.echo);
+            }
             step.update_timers();
         }
         if ack.is_duplicate {
@@ -177,31 +177,31 @@ impl<P> LossRecovery<P> {
 }
 
 /// An acknowledgement that is being processed.
-struct Acknowledging<'a, 't, 's, P> {
-    recovery: &'a mut LossRecovery<P>,
-    now: Instant,
-    tracer: &'t mut Tracer<'s>,
-    range: AckRange,
+pub(super) struct Acknowledging<'a, 't, 's, P> {
+    pub(super) recovery: &'a mut LossRecovery<P>,
+    pub(super) now: Instant,
+    pub(super) tracer: &'t mut Tracer<'s>,
+    pub(super) range: AckRange,
     /// Whether the association was in fast recovery before.
     was_recovering: bool,
-    paths: SmallVec<[PathAck; 2]>,
+    pub(super) paths: SmallVec<[PathAck; 2]>,
     reneged: Vec<u64>,
     /// Units of which copies were sent.
     copied: SmallVec<[AckedCopied; 2]>,
     /// Units that are reported later than units above them: they were reordered.
     late: Vec<LateUnit>,
     /// Whether an ACK of the earliest unit restarts T3-rtx.
-    may_restart_t3: bool,
-    outcome: AckOutcome,
+    pub(super) may_restart_t3: bool,
+    pub(super) outcome: AckOutcome,
 }
 
 /// The effect of one ACK on one path.
 #[derive(Clone, Copy, Debug, Default)]
-struct PathAck {
+pub(super) struct PathAck {
     flight_before: u64,
-    bytes: u64,
+    pub(super) bytes: u64,
     /// Bytes that the cumulative point passed.
-    cumulative_bytes: u64,
+    pub(super) cumulative_bytes: u64,
     has_acked_earliest: bool,
     /// Whether the cumulative point passed abandoned units that were sent over this path.
     has_passed_abandoned: bool,
@@ -250,10 +250,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     }
 
     fn begin(&mut self, cumulative: u64) {
-        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
+        let LossRecovery { state, loss, .. } = &mut *self.recovery;
         state.find_pseudo_cumulative();
         loss.begin_ack();
-        spurious.begin_ack();
         let known = state.outstanding.cumulative();
         self.range.cumulative = cumulative;
         self.range.has_advanced = cumulative > known;
@@ -316,7 +315,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         }
         let is_original = acked.is_first_transmission && !acked.is_copied;
         if !acked.was_in_flight {
-            spurious.on_waiting_acked(acked.last.path, is_original);
+            spurious.on_lost_acked(acked.last.path, is_original);
             if is_original {
                 loss.tolerance.on_not_lost(acked.last.path);
             }
@@ -333,14 +332,14 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.outcome.newly_acked += 1;
         self.outcome.paths |= sent_over;
         self.outcome.certain_paths |= if acked.is_on_several_paths { 0 } else { sent_over };
-        self.outcome.has_acked_resent |= !acked.is_first_transmission;
+        self.outcome.has_acked_retransmitted |= !acked.is_first_transmission;
         if acked.was_earliest {
             self.paths[usize::from(acked.path)].has_acked_earliest = true;
         }
         let path = &mut self.paths[usize::from(acked.last.path)];
         path.bytes += u64::from(acked.bytes);
-        if let Some(beside) = &state.paths[acked.last.path].beside {
-            let is_earliest = unit == beside.earliest_first_sent;
+        if let Some(multipath) = &state.paths[acked.last.path].multipath {
+            let is_earliest = unit == multipath.earliest_first_sent;
             path.has_pseudo_advanced |= is_earliest || !acked.is_first_transmission;
         }
         if is_original || state.config.rto.sample == RttSample::WithoutKarn {
@@ -367,7 +366,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.paths[usize::from(abandoned.path)].has_passed_abandoned = true;
         let Some(first) = abandoned.only_transmission else { return };
         let path = &mut self.paths[usize::from(first.path)];
-        if probe.is_before_answer(self.now, first.path, skipped_at) {
+        if probe.precedes_any_answer(self.now, first.path, skipped_at) {
             path.on_sample(Some(first.sent_at), &state.paths[first.path]);
             probe.on_abandoned_acked(first.path, first.sent_at);
         }
@@ -391,7 +390,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     }
 
     /// Takes RTT samples, for T3-rtx and for the probe timer.
-    fn measure(&mut self, echo: Option<(Instant, Duration)>) {
+    fn measure(&mut self, echo: Option<Echo>) {
         let mut delayed = 0_u64;
         for path in self.recovery.state.paths.numbers() {
             delayed |= u64::from(self.note_ack_delay(path)) << path;
@@ -400,7 +399,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         // The ACK of an earlier unit may have been lost, unless the receiver is known to delay ACKs.
         let lowest = self.range.lowest_newly_acked.filter(|_| delayed != 0);
         let highest = self.range.highest_newly_acked;
-        for unit in lowest.into_iter().chain(highest).filter(|_| self.outcome.has_acked_resent) {
+        for unit in
+            lowest.into_iter().chain(highest).filter(|_| self.outcome.has_acked_retransmitted)
+        {
             if let Some(repeats) = state.outstanding.repeats_mut(unit) {
                 repeats.on_acked(self.now);
             }
@@ -429,7 +430,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let is_marked = sample == RttSample::Marked || delayed & 1 << path != 0;
             if let Some(sent_at) = if is_marked { ack.marked_sent_at } else { newest } {
                 let rtt = self.now - sent_at;
-                self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
+                self.recovery.on_round_trip(self.now, path, rtt, self.tracer);
                 self.outcome.has_sampled = true;
             }
         }
@@ -470,7 +471,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
                 in_fast_recovery,
             });
             if p.window.cwnd() != before {
-                trace_window(state, path, self.tracer);
+                state.trace_window(path, self.tracer);
             }
         }
     }
@@ -478,6 +479,17 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     fn leave_recovery(&mut self) {
         if self.recovery.state.fast_recovery.on_acked(self.range.cumulative) {
             self.recovery.loss.on_recovery_left(None);
+        }
+    }
+
+    /// The duplicate ACKs before this one do not count any more, unless they began a recovery.
+    fn leave_duplicates(&mut self) {
+        let LossRecovery { state, loss, .. } = &mut *self.recovery;
+        state.fast_recovery.forget_beyond_window();
+        if loss.duplicates.is_recovering() {
+            self.advance_in_duplicates();
+        } else {
+            loss.duplicates.clear();
         }
     }
 
@@ -511,9 +523,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         state.settle_gates();
         state.outstanding.forget_ended();
         for path in self.recovery.state.paths.numbers() {
-            self.recovery.refresh(path);
+            self.recovery.renew_timers(path);
         }
-        self.recovery.watch_thinness(self.tracer);
+        self.recovery.state.trace_thinness(self.tracer);
     }
 }
 
@@ -521,7 +533,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
 impl<P> Acknowledging<'_, '_, '_, P> {
     /// A packet whose units arrived only as copies was lost: congestion as any other loss, once per window,
     /// unless the stream hides it.
-    fn answer_repaired_losses(&mut self) {
+    fn respond_to_repaired_losses(&mut self) {
         if self.copied.is_empty() {
             return;
         }
@@ -555,10 +567,10 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         state.note_first_lost(first.path);
         let is_new_window = state.fast_recovery.recover().is_none_or(|recover| unit > recover);
         // Something was lost: no episode before is to be undone.
-        spurious.doubt(first.path);
+        spurious.mark_unprovable(first.path);
         if is_new_window && !state.fast_recovery.is_on() {
             state.reduce_window(first.path);
-            trace_window(state, first.path, self.tracer);
+            state.trace_window(first.path, self.tracer);
             state.begin_recovery();
             let outstanding = &state.outstanding;
             loss.on_repaired(outstanding.cumulative(), outstanding.next_unit() - 1);
@@ -566,7 +578,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
     }
 
     /// Declares lost the units that this ACK shows to be lost.
-    fn detect_losses(&mut self, packets_answered: u8) {
+    fn detect_losses(&mut self, packets_acked: u8) {
         if self.recovery.loss.is_by_time() {
             let lost = self.recovery.detect_by_time(self.now, self.tracer);
             self.outcome.newly_lost += lost;
@@ -574,7 +586,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         }
         let LossRecovery { state, loss, probe, .. } = &mut *self.recovery;
         let has_dac = state.config.sctp.cmt.delayed_ack && self.outcome.paths.is_power_of_two();
-        self.range.reports = if has_dac { packets_answered.max(1).into() } else { 1 };
+        self.range.reports = if has_dac { packets_acked.max(1).into() } else { 1 };
         let verdict = loss.detect(&self.range, &self.reneged, state, probe);
         let is_by_scoreboard = loss.is_by_scoreboard();
         let was_recovering = state.fast_recovery.is_on();
@@ -601,234 +613,40 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             self.recovery.state.begin_recovery();
         }
     }
-
-    /// Called when the cumulative point of a peer without SACK has moved: ends the recovery that duplicate
-    /// ACKs began, or handles a partial ACK (RFC 6582 §3.2 step 3).
-    fn leave_duplicates(&mut self) {
-        if !self.outcome.has_advanced {
-            return;
-        }
-        let LossRecovery { state, loss, .. } = &mut *self.recovery;
-        state.fast_recovery.forget_beyond_window();
-        if !loss.duplicates.is_recovering() {
-            loss.duplicates.clear();
-        } else if state.fast_recovery.is_on() {
-            let acked = self.paths[usize::from(ONLY_PATH)].cumulative_bytes;
-            let packet = state.paths[ONLY_PATH].window.packet();
-            self.may_restart_t3 = loss.duplicates.on_partial(acked, packet);
-            self.outcome.newly_lost += self.lose_first();
-            self.recovery.state.paths[ONLY_PATH].gate.may_retransmit_now = true;
-        } else {
-            loss.duplicates.clear();
-            let flight = state.outstanding.flight(ONLY_PATH).bytes;
-            state.paths[ONLY_PATH].window.on_recovery_left(flight);
-            trace_window(state, ONLY_PATH, self.tracer);
-        }
-    }
-
-    /// Returns how many units are lost: one or none.
-    fn lose_first(&mut self) -> u64 {
-        let first = self.recovery.state.outstanding.cumulative() + 1;
-        let is_in_flight =
-            self.recovery.state.outstanding.unit(first).is_some_and(Unit::is_in_flight);
-        if is_in_flight {
-            self.recovery.declare_lost(first, SendCause::FastRetransmit, self.tracer);
-        }
-        u64::from(is_in_flight)
-    }
-
-    /// A duplicate acknowledgement. The third begins a recovery, unless the units of the last one, or of a
-    /// timeout, are not all acknowledged yet (RFC 5681 §3.2, RFC 6582).
-    fn count_duplicate(&mut self) {
-        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
-        if state.outstanding.is_empty() {
-            return;
-        }
-        let flight = state.outstanding.flight(ONLY_PATH).bytes;
-        let packet = state.paths[ONLY_PATH].window.packet();
-        let count = loss.duplicates.on_duplicate(packet, flight);
-        let recover = state.fast_recovery.recover();
-        let covers_more = recover.is_none_or(|recover| state.outstanding.cumulative() > recover);
-        let threshold = u32::from(state.loss_threshold(ONLY_GROUP));
-        spurious.end_f_rto(ONLY_PATH); // RFC 5682 §2.1 steps 2 a and 3 a.
-        // A stream that becomes thin after its first duplicate has one more to begin with.
-        let is_threshold = count == threshold || (threshold == 1 && count > 1);
-        if is_threshold && covers_more && !state.fast_recovery.is_on() {
-            loss.duplicates.on_recovery();
-            self.lose_first();
-            self.recovery.state.outstanding.forget_ended();
-            self.recovery.reduce_window(ONLY_PATH, self.tracer);
-            self.recovery.state.begin_recovery();
-            self.recovery.state.settle_gates();
-        }
-    }
 }
 
-/// Duplicate reports and spurious episodes.
-impl<P> Acknowledging<'_, '_, '_, P> {
-    /// Called when the receiver reports `unit` as a duplicate.
-    fn on_duplicate(&mut self, unit: u64) {
-        let LossRecovery { state, probe, spurious, .. } = &mut *self.recovery;
-        if unit >= state.outstanding.next_unit() {
-            return;
+/// Steps that timers and packets share with acknowledgements.
+impl<P> LossRecovery<P> {
+    /// A round trip over `path` was measured.
+    pub(super) fn on_round_trip(
+        &mut self,
+        now: Instant,
+        path: u8,
+        rtt: Duration,
+        tracer: &mut Tracer<'_>,
+    ) {
+        let State { paths, config, .. } = &mut self.state;
+        let after = self.spurious.take_spurious_before(path, now - rtt);
+        if after.is_some() {
+            // The packets may take another way.
+            self.loss.tolerance.age(path);
         }
-        spurious.on_duplicate();
-        let Some(explained) = state.outstanding.on_duplicate_report(unit) else {
-            if state.outstanding.history().remembers(unit) {
-                self.on_unexplained_duplicate();
-            }
-            return;
-        };
-        if explained.cause == SendCause::Redundant {
-            return state.outstanding.history().settle_delivered(unit);
-        }
-        state.statistics.spurious.count(explained.cause);
-        if explained.cause == SendCause::Probe
-            && let Some(first) = state.outstanding.first_transmission(unit)
-        {
-            state.statistics.acks_missed += u64::from(probe.on_spurious(self.now, first));
-        }
-        // A peer that may delay ACKs says the same of one that was lost.
-        let asks = state.groups.config(0).sctp.sack_immediately;
-        let is_probe = explained.cause == SendCause::Probe && asks;
-        let repeats = state.outstanding.repeats_mut(unit);
-        let round_trip = repeats.and_then(|repeats| repeats.take_round_trip(is_probe));
-        if is_probe && let Some((path, rtt)) = round_trip {
-            probe.on_late_ack(path, rtt);
-        }
-        state.outstanding.history().settle_delivered(unit);
-        if let Some((path, rtt)) = round_trip {
-            self.recovery.take_round_trip(self.now, path, rtt, self.tracer);
-        }
-        self.recovery.plan.on_spurious();
-        let packet = explained.packet.0;
-        self.tracer.emit(|| TraceEvent::PacketSpurious { packet });
-        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
-        let Some(episode) = explained.episode else { return };
-        let (path, cumulative) = (episode.path, state.outstanding.cumulative());
-        // A probe that was early says nothing of reordering.
-        if explained.cause != SendCause::Probe {
-            loss.widen_window(path, cumulative, state.outstanding.next_unit() - 1);
-        }
-        let needed = match explained.needed {
-            0 => loss.needed_so_far(unit, state),
-            needed => needed,
-        };
-        if spurious.on_reported(episode) {
-            loss.tolerance.on_report(path, explained.cause, needed);
-        }
-        if spurious.judge_by_duplicates(path, state) {
-            self.on_spurious(path, Detector::Duplicates);
-        }
-        self.trace_threshold(path);
+        let estimate = after.map(|after| after.restart(rtt, &config.rto));
+        paths[path].on_sample(now, rtt, estimate, &config.rto);
+        let srtt = paths[path].timer.rtt().srtt().unwrap_or(rtt);
+        tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });
     }
 
-    fn on_unexplained_duplicate(&mut self) {
-        let LossRecovery { state, spurious, .. } = &mut *self.recovery;
-        state.statistics.spurious_events.unexplained_duplicates += 1;
-        spurious.on_unexplained_duplicate(state.outstanding.next_unit());
+    /// Restarts T3-rtx of `path`.
+    pub(super) fn arm_t3(&mut self, now: Instant, path: u8) {
+        let least = self.probe.least_t3(&self.state, path);
+        self.state.arm_t3(now, path, least);
     }
 
-    /// Decides open episodes as spurious, if the ACK allows it.
-    fn judge_episodes(&mut self, has_new: bool, echo: Option<(Instant, Duration)>) {
-        if !self.recovery.spurious.is_on() {
-            return;
-        }
-        self.recovery.loss.tolerance.on_delivered(self.outcome.newly_acked);
-        let ack = Acknowledged {
-            advanced_to: self.outcome.has_advanced.then_some(self.range.cumulative),
-            highest_newly_acked: self.range.highest_newly_acked,
-            has_new,
-            echo,
-        };
-        for path in self.recovery.state.paths.numbers() {
-            let LossRecovery { state, spurious, .. } = &mut *self.recovery;
-            if spurious.judge_by_f_rto(path, &ack, state.outstanding.next_unit() - 1) {
-                self.on_spurious(path, Detector::FRto);
-            }
-            let LossRecovery { state, spurious, .. } = &mut *self.recovery;
-            if spurious.judge_by_timestamp(path, &ack, state) {
-                self.on_spurious(path, Detector::Timestamps);
-            }
-            let LossRecovery { state, spurious, .. } = &*self.recovery;
-            if spurious.judge_by_duplicates(path, state) {
-                self.on_spurious(path, Detector::Duplicates);
-            }
-            self.trace_threshold(path);
-        }
-        self.recovery.spurious.end_ack();
-    }
-
-    /// Called when the latest episode of `path` was spurious.
-    fn on_spurious(&mut self, path: u8, by: Detector) {
-        let Some(episode) = self.recovery.spurious.settle(path) else { return };
-        let kind = episode.kind;
-        self.recovery.state.statistics.spurious_events.count(kind, by);
-        self.tracer.emit(|| TraceEvent::EventSpurious { path, kind, by });
-        if by != Detector::Duplicates {
-            self.resume(path);
-        }
-        self.leave_spurious_recovery(path, kind);
-        let acked = self.paths.get(usize::from(path)).map_or(0, |ack| ack.bytes);
-        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
-        loss.tolerance.on_spurious(self.now, path, &episode, state);
-        if state.config.undo && spurious.undo(path, &episode, by, acked, state) {
-            state.statistics.spurious_events.undone += 1;
-            let window = &state.paths[path].window;
-            let (cwnd, ssthresh) = (window.cwnd(), window.ssthresh());
-            self.tracer.emit(|| TraceEvent::Undone { path, cwnd, ssthresh });
-            trace_window(state, path, self.tracer);
-        }
-    }
-
-    /// Returns the units declared lost that were last sent over `path` to flight, because the episode that
-    /// declared them lost was spurious (RFC 4015 §3.1 step 8, RFC 5682 §4).
-    fn resume(&mut self, path: u8) {
-        let state = &self.recovery.state;
-        let highest = state.outstanding.acknowledged().max();
-        let counts_reports = state.counts_reports();
-        let awaiting: Vec<u64> = state.outstanding.awaiting(path).collect();
-        for number in awaiting {
-            let LossRecovery { state, loss, probe, .. } = &mut *self.recovery;
-            if let Some(moved) = state.outstanding.return_lost(number) {
-                state.stop_t3_if_idle(moved.from);
-                if moved.was_idle && state.paths[moved.to].reach.errors() == 0 {
-                    probe.on_moved_to(moved.to);
-                }
-            }
-            loss.on_returned(number);
-            let is_overtaken = highest.is_some_and(|highest| number < highest);
-            let unit = state.outstanding.unit(number);
-            let may_count = unit.is_some_and(|unit| !unit.is_fast_retransmitted);
-            if is_overtaken && may_count && counts_reports {
-                loss.watch(number, 0);
-            }
-        }
-        let state = &mut self.recovery.state;
-        state.paths[path].gate.is_single_packet = false;
-        state.settle_gates();
-    }
-
-    /// Ends the recovery of a spurious episode, because nothing was lost in it: the next loss begins a new
-    /// one.
-    fn leave_spurious_recovery(&mut self, path: u8, kind: SendCause) {
-        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
-        if !state.outstanding.on(path).is_awaiting() {
-            state.fast_recovery.leave_on_path(path);
-        }
-        let is_other_open = spurious.has_open_fast_retransmit();
-        let is_recovering = state.fast_recovery.is_on() || loss.duplicates.is_recovering();
-        let is_timeout = kind == SendCause::Timeout && !is_recovering;
-        let has_lost = || state.outstanding.has_lost() || loss.duplicates.is_recovering();
-        if is_timeout || (!is_other_open && !has_lost()) {
-            state.fast_recovery.forget();
-        }
-    }
-
-    fn trace_threshold(&mut self, path: u8) {
-        if let Some((missing_reports, percentile)) = self.recovery.loss.tolerance.take_change(path)
-        {
-            self.tracer.emit(|| TraceEvent::LossThreshold { path, missing_reports, percentile });
-        }
+    /// Called when the data in flight on `path` has changed: computes anew when its timers expire.
+    #[inline]
+    pub(super) fn renew_timers(&mut self, path: u8) {
+        self.loss.renew(path, &self.state);
+        self.probe.renew(path, &self.state);
     }
 }

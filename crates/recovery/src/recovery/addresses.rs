@@ -1,6 +1,7 @@
 //! Paths that are added, fail, recover, are removed, or take another route (RFC 9260 §8, RFC 7829, RFC 5061).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, Tracer};
@@ -57,6 +58,9 @@ pub enum SetupEvent {
         packet: u32,
         /// Whether a packet of the handshake was sent more than once.
         was_repeated: bool,
+        /// The time from its latest transmission to the answer, if known: until data is acknowledged, the probe timer
+        /// takes it for the round trip. It is too short if the answer was to an earlier transmission.
+        answered_after: Option<Duration>,
     },
     /// The handshake timed out: data sent with it is lost, and the timeout doubles.
     TimedOut,
@@ -95,7 +99,7 @@ impl<P> LossRecovery<P> {
         let p = &mut self.state.paths[path];
         p.reach = Reach::UNCONFIRMED;
         p.counters = PathCounters::default();
-        p.beside = Some(Box::default());
+        p.multipath = Some(Box::default());
         path
     }
 
@@ -124,7 +128,7 @@ impl<P> LossRecovery<P> {
             let data_path = self.state.paths.data_path();
             self.state.paths.set_primary(data_path);
         }
-        self.lose_way(path, tracer);
+        self.lose_route(path, tracer);
         if let PathChange::Redirected { packet } = change {
             self.renew_path(now, path, packet);
             let has_lost = self.state.outstanding.on(path).has_lost();
@@ -137,7 +141,7 @@ impl<P> LossRecovery<P> {
     }
 
     /// Declares the packets in flight on `path` lost, because their route does not exist any more.
-    fn lose_way(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+    fn lose_route(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         // A fast recovery that outlived this would freeze the window.
         self.state.fast_recovery.leave();
         self.state.fast_recovery.leave_on_path(path);
@@ -146,7 +150,7 @@ impl<P> LossRecovery<P> {
         self.loss.stop_timer(path);
         self.spurious.cancel(path);
         self.state.settle_gates();
-        self.watch_thinness(tracer);
+        self.state.trace_thinness(tracer);
     }
 
     /// Resets the measurements of `path`, whose packets take another route from now on.
@@ -190,7 +194,10 @@ impl<P> LossRecovery<P> {
     /// Called when the handshake over `path` is done, timed out, or begins again.
     pub fn on_setup(&mut self, now: Instant, path: u8, event: SetupEvent, tracer: &mut Tracer<'_>) {
         match event {
-            SetupEvent::Done { packet, was_repeated } => {
+            SetupEvent::Done { packet, was_repeated, answered_after } => {
+                if let Some(rtt) = answered_after {
+                    self.probe.on_setup_rtt(path, rtt);
+                }
                 let config = Arc::clone(&self.state.config);
                 let p = &mut self.state.paths[path];
                 p.window = CongestionWindow::new(&config, packet);

@@ -1,11 +1,15 @@
 //! [`LossRecovery`]: the sender's side of an association. It passes events to the mechanisms, one after the
 //! other, and carries out their results.
 //!
-//! `ack` processes ACKs, `timeout` timers; `packet` fills packets, `permission` has the rules of sending, and
-//! `addresses` changes of paths.
+//! `ack` processes ACKs, with `duplicate_acks` of a peer without SACK and `episodes` that prove spurious; `timeout`
+//! processes timers, and `losses` what either declares lost. `packet` fills packets, `permission` has the rules of
+//! sending, and `addresses` changes of paths.
 
 mod ack;
 mod addresses;
+mod duplicate_acks;
+mod episodes;
+mod losses;
 mod packet;
 mod permission;
 mod timeout;
@@ -17,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
+use rexmit_core::trace::{SendCause, Tracer};
 
 pub use ack::{Ack, AckError, AckOutcome, Skipped};
 pub use addresses::{PathChange, PathEvent, SetupEvent};
@@ -33,7 +37,7 @@ use crate::plan::Planner;
 use crate::probe::ProbeTimer;
 use crate::redundancy::Redundancy;
 use crate::spurious::SpuriousDetection;
-use crate::state::{Moves, PeerWindow, State};
+use crate::state::{PeerWindow, State};
 use crate::thin::{GroupLimit, Groups};
 use crate::{
     Reach, RecoveryConfig, RecoveryStatistics, ReorderingState, ThinConfig, Thinness, Unit,
@@ -65,13 +69,11 @@ pub struct PathFigures {
 /// How a round trip was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RttSource {
-    /// By a HEARTBEAT or the like, which is answered at once.
+    /// Measured by a HEARTBEAT, or by the handshake of SCTP, which is answered without delay.
     Heartbeat,
-    /// By the handshake, which is answered at once, while data may be answered after the ACK delay: no sample
-    /// for the probe timer.
-    Setup,
-    /// By a timestamp (RFC 7323). The sample may be too long, because a later ACK may have replaced a lost
-    /// one: it is used for the retransmission timeout only.
+    /// By TCP's handshake, which is answered at once, while data may be answered after the ACK delay; or by a timestamp
+    /// (RFC 7323), and the sample may be too long, because a later ACK may have replaced a lost one. It is used for the
+    /// retransmission timeout only.
     Timestamp,
 }
 
@@ -170,7 +172,6 @@ impl<P> LossRecovery<P> {
                 let least = self.probe.least_t3(&self.state, path);
                 self.state.renew_t3(path, least);
                 self.probe.renew(path, &self.state);
-                self.redundancy.renew(path);
             }
         }
         Ok(set)
@@ -229,8 +230,8 @@ impl<P> LossRecovery<P> {
     /// Whether a packet that begins with new data of `group` may be sent over `path` now.
     #[must_use]
     #[inline]
-    pub fn takes_new(&self, path: u8, group: u8) -> bool {
-        Permission::of(self).takes_new(path, group)
+    pub fn may_send_new(&self, path: u8, group: u8) -> bool {
+        Permission::of(self).may_send_new(path, group)
     }
 
     /// Cancels the delayed copy of `unit` that [`next_due`](Self::next_due) named for `path`.
@@ -249,10 +250,10 @@ impl<P> LossRecovery<P> {
         let Some(abandoned) = self.state.outstanding.abandon(unit) else { return };
         if abandoned.was_lost {
             // Whether it had arrived will never be known.
-            self.spurious.doubt(abandoned.sent_over);
+            self.spurious.mark_unprovable(abandoned.sent_over);
         }
         self.loss.on_abandoned(unit);
-        self.refresh(abandoned.path);
+        self.renew_timers(abandoned.path);
         self.state.stop_t3_if_idle(abandoned.path);
         self.state.settle_gates();
     }
@@ -281,13 +282,11 @@ impl<P> LossRecovery<P> {
                 self.probe.on_rtt(path, rtt);
                 self.state.note_queueing(now, path, rtt);
             }
-            RttSource::Setup => self.probe.on_setup_rtt(path, rtt),
             RttSource::Timestamp => {}
         }
-        self.take_round_trip(now, path, rtt, tracer);
+        self.on_round_trip(now, path, rtt, tracer);
         if source == RttSource::Heartbeat {
             self.probe.renew(path, &self.state);
-            self.redundancy.renew(path);
         }
     }
 
@@ -315,173 +314,4 @@ impl<P> LossRecovery<P> {
             self.loss.release_memory();
         }
     }
-}
-
-/// Steps that acknowledgements, timers and path changes share.
-impl<P> LossRecovery<P> {
-    /// Declares `unit`, which is in flight, lost. Returns the path that it was outstanding on.
-    fn declare_lost(&mut self, unit: u64, cause: SendCause, tracer: &mut Tracer<'_>) -> Option<u8> {
-        let lost = self.state.outstanding.lose(unit, cause)?;
-        // With a probe the receiver refused it; the network lost nothing.
-        self.state.count_lost(&lost, cause != SendCause::WindowProbe);
-        if lost.packet.is_some() && cause != SendCause::WindowProbe {
-            self.plan.on_lost(unit, lost.is_first_transmission);
-        }
-        if let Some(packet) = lost.packet {
-            tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
-        }
-        let thin = self.state.groups.config(lost.group);
-        let is_measured = thin.ack_delay_samples || thin.probe_timer.is_some();
-        if lost.is_first_transmission
-            && !lost.is_copied
-            && let Some(sent_at) = lost.sent_at
-            && is_measured
-            && self.state.is_thin(lost.group)
-        {
-            self.state.outstanding.watch_first_transmission(unit, lost.sent_over, sent_at);
-        }
-        self.loss.on_judged(unit);
-        if !self.state.paths.is_one() {
-            let moves = self.state.move_unit(unit, self.state.destination(lost.path, false));
-            self.on_moves(moves);
-        }
-        Some(lost.path)
-    }
-
-    /// Declares everything in flight on `path` lost. Visits each unit above the cumulative acknowledgement
-    /// once.
-    fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
-        let outstanding = &self.state.outstanding;
-        for number in outstanding.cumulative() + 1..outstanding.next_unit() {
-            let unit = self.state.outstanding.unit(number);
-            if unit.is_some_and(|unit| unit.path == path && unit.is_in_flight()) {
-                self.declare_lost(number, cause, tracer);
-            }
-        }
-        self.state.outstanding.forget_ended();
-    }
-
-    /// Units moved between paths.
-    fn on_moves(&mut self, moves: Moves) {
-        for path in self.state.paths.numbers() {
-            if moves.left & (1 << path) != 0 {
-                self.spurious.end_f_rto(path);
-                self.probe.renew(path, &self.state);
-            }
-            // With errors both paths may be dead, and each expiry of T3-rtx would begin another silence.
-            if moves.begun & (1 << path) != 0 && self.state.paths[path].reach.errors() == 0 {
-                self.probe.on_moved_to(path);
-            }
-        }
-    }
-
-    /// Called when a fast retransmit begins on `path`: reduces its window.
-    fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
-        let kind = SendCause::FastRetransmit;
-        self.spurious.begin(path, kind, &mut self.state);
-        if self.state.outstanding.on(path).is_awaiting() {
-            tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind });
-        } else {
-            // What it is about was retransmitted in the recovery before.
-            self.spurious.cancel(path);
-        }
-        self.state.reduce_window(path);
-        trace_window(&self.state, path, tracer);
-    }
-
-    /// Called when a unit on `path` was declared lost because time has passed (RACK). Returns whether a
-    /// recovery of the whole association begins.
-    fn recover_by_time(&mut self, path: u8, tracer: &mut Tracer<'_>) -> bool {
-        if self.state.fast_recovery.is_on_path(path) {
-            self.state.retransmit_now(path);
-            return false;
-        }
-        let is_split = self.state.splits_fast_retransmit();
-        if is_split {
-            self.state.begin_path_recovery(path);
-        }
-        self.reduce_window(path, tracer);
-        !is_split
-    }
-
-    /// Declares units lost that were sent long enough before something that has arrived (RACK). Returns how
-    /// many.
-    fn detect_by_time(&mut self, now: Instant, tracer: &mut Tracer<'_>) -> u64 {
-        let (mut newly_lost, mut begins) = (0, false);
-        for path in self.state.paths.numbers() {
-            let due = self.loss.expired_by_time(now, path, &self.state, &self.probe);
-            let before = newly_lost;
-            for packet in due {
-                for unit in self.state.outstanding.in_flight_in(packet) {
-                    self.declare_lost(unit, SendCause::FastRetransmit, tracer);
-                    newly_lost += 1;
-                }
-            }
-            begins |= newly_lost > before && self.recover_by_time(path, tracer);
-        }
-        if begins {
-            self.state.begin_recovery();
-        }
-        newly_lost
-    }
-
-    /// A round trip over `path` was measured.
-    fn take_round_trip(&mut self, now: Instant, path: u8, rtt: Duration, tracer: &mut Tracer<'_>) {
-        let State { paths, config, .. } = &mut self.state;
-        let after = self.spurious.take_spurious_before(path, now - rtt);
-        if after.is_some() {
-            // The packets may take another way.
-            self.loss.tolerance.age(path);
-        }
-        let estimate = after.map(|after| after.restart(rtt, &config.rto));
-        paths[path].on_sample(now, rtt, estimate, &config.rto);
-        let srtt = paths[path].timer.rtt().srtt().unwrap_or(rtt);
-        tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });
-    }
-
-    /// Restarts T3-rtx of `path`.
-    fn arm_t3(&mut self, now: Instant, path: u8) {
-        let least = self.probe.least_t3(&self.state, path);
-        self.state.arm_t3(now, path, least);
-    }
-
-    /// Called when the data in flight on `path` has changed: computes anew when its timers expire.
-    #[inline]
-    fn refresh(&mut self, path: u8) {
-        if self.state.config.loss_detection.is_early() {
-            self.loss.arm_early(path, &self.state);
-        }
-        self.probe.renew(path, &self.state);
-        self.redundancy.renew(path);
-    }
-
-    /// Counts and traces groups that became thin or thick.
-    #[inline]
-    fn watch_thinness(&mut self, tracer: &mut Tracer<'_>) {
-        let in_flight = self.state.outstanding.packets().packets_of(0);
-        if self.state.groups.is_known_thick(in_flight) {
-            return;
-        }
-        for group in 0..self.state.groups.count() {
-            let is_thin = self.state.is_thin(group);
-            let Some(is_change) = self.state.groups.note(group, is_thin) else { continue };
-            self.state.statistics.thin_changes += u64::from(is_change);
-            tracer.emit(|| {
-                let Thinness { is_thin, in_flight, loss_rate, bound } = self.state.thinness(group);
-                TraceEvent::Thin { group, is_thin, in_flight, loss_rate, bound }
-            });
-        }
-    }
-}
-
-fn trace_window<P>(state: &State<P>, path: u8, tracer: &mut Tracer<'_>) {
-    tracer.emit(|| {
-        let window = &state.paths[path].window;
-        TraceEvent::Window {
-            path,
-            cwnd: window.cwnd(),
-            ssthresh: window.ssthresh(),
-            flight: state.outstanding.flight(path).bytes,
-        }
-    });
 }

@@ -195,7 +195,9 @@ impl OpenPacket {
                 Some(unit) => Some(Next::BundledCopy(unit)),
                 None => self.may_have_new(recovery).then_some(Next::New),
             },
-            Filling::Rescue if self.is_empty() => permission.to_rescue(self.path).map(Next::Rescue),
+            Filling::Rescue if self.is_empty() => {
+                permission.rescue_unit(self.path).map(Next::Rescue)
+            }
             Filling::Rescue => None,
             Filling::Full => None,
         }
@@ -211,7 +213,7 @@ impl OpenPacket {
             Some(last) if self.is_run => {
                 !self.content.has_delayed && last + 1 == recovery.state.outstanding.next_unit()
             }
-            _ => Permission::of(recovery).takes_new(self.path, self.new_group),
+            _ => Permission::of(recovery).may_send_new(self.path, self.new_group),
         }
     }
 
@@ -341,8 +343,8 @@ impl OpenPacket {
         (unit, wants_ack)
     }
 
-    /// The probability with which the deadline of its new data can be met, if it is less than was asked for, and was not for
-    /// what was sent before: once.
+    /// The probability with which the deadline of its new data can be met, if that is less than required. Returned once, for
+    /// the first such data after data whose deadline could be met.
     pub fn take_infeasible<P>(&self, recovery: &mut LossRecovery<P>) -> Option<f64> {
         recovery.plan.take_infeasible().filter(|_| self.has_new())
     }
@@ -489,13 +491,13 @@ impl OpenPacket {
         let redundant = is_redundant(cause, state.config.bundle_outstanding);
         let sent = state.outstanding.retransmit(now, place, unit, cause, redundant)?;
         let before = sent.before;
-        let episode = spurious.on_resent(now, before.path, cause);
+        let episode = spurious.on_retransmitted(now, before.path, cause);
         let outstanding = &mut state.outstanding;
         let forgotten = outstanding.remember_repeat(now, unit, before.packet, cause, episode);
         spurious.on_forgotten(forgotten);
         state.statistics.retransmitted.count(cause);
         if sent.was_in_flight {
-            loss.on_judged(unit);
+            loss.on_declared_lost(unit);
         }
         if let Some(moved) = sent.moved {
             state.stop_t3_if_idle(moved.from);
@@ -507,7 +509,7 @@ impl OpenPacket {
         let u = state.outstanding.unit(unit)?;
         let is_overtaken = state.outstanding.acknowledged().max().is_some_and(|max| unit < max);
         if state.counts_reports() && is_overtaken && !u.is_fast_retransmitted {
-            loss.watch(unit, 0);
+            loss.count_reports_of(unit, 0);
         }
         let bytes = u.bytes;
         if place.starts_packet {
@@ -591,8 +593,8 @@ impl OpenPacket {
         tracer.emit(|| sent_event(recovery, number));
         self.end_copies(recovery, now, tracer);
         self.count_new(recovery, now);
-        recovery.refresh(self.path);
-        recovery.watch_thinness(tracer);
+        recovery.renew_timers(self.path);
+        recovery.state.trace_thinness(tracer);
         true
     }
 

@@ -32,7 +32,7 @@ impl<'a, P> Permission<'a, P> {
     #[inline]
     fn may_exceed(&self, path: u8, group: u8) -> bool {
         let state = &self.0.state;
-        state.is_beside_others(path, group) && state.is_thin(group)
+        state.shares_path(path, group) && state.is_thin(group)
     }
 
     /// The next unit to be retransmitted over `path`, if one may be sent now (RFC 9260 §6.1 C, §7.2.4).
@@ -78,9 +78,9 @@ impl<'a, P> Permission<'a, P> {
     /// Whether a packet with new units of `group` may be sent over `path` now: retransmissions come first
     /// (RFC 9260 §6.1 C), of those on the same path if all are used at once.
     #[inline]
-    pub(super) fn takes_new(&self, path: u8, group: u8) -> bool {
+    pub(super) fn may_send_new(&self, path: u8, group: u8) -> bool {
         let paths = &self.0.state.paths;
-        if !self.may_send_new(path, group) {
+        if !self.has_room_for_new(path, group) {
             false
         } else if paths.is_one() {
             !self.must_retransmit_first()
@@ -94,7 +94,7 @@ impl<'a, P> Permission<'a, P> {
 
     /// Whether the window of `path` has room for new units of `group` (RFC 9260 §6.1 B, D; RFC 3042 §2).
     #[inline]
-    pub(super) fn may_send_new(&self, path: u8, group: u8) -> bool {
+    pub(super) fn has_room_for_new(&self, path: u8, group: u8) -> bool {
         let path_state = &self.0.state.paths[path];
         let (gate, window) = (&path_state.gate, &path_state.window);
         let is_held =
@@ -138,12 +138,12 @@ impl<'a, P> Permission<'a, P> {
 
     /// A unit that may be lost, to keep the acknowledgements of a recovery by scoreboard coming (RFC 6675 §4
     /// `NextSeg` rules 3 and 4).
-    pub(super) fn to_rescue(&self, path: u8) -> Option<u64> {
+    pub(super) fn rescue_unit(&self, path: u8) -> Option<u64> {
         let is_recovering =
             self.0.state.fast_recovery.is_on() && !self.0.loss.duplicates.is_recovering();
         if !is_recovering || self.0.state.outstanding.has_lost() || !self.may_pass_window(path) {
             return None;
         }
-        self.0.loss.to_rescue(&self.0.state.outstanding)
+        self.0.loss.rescue_unit(&self.0.state.outstanding)
     }
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
-use super::{LossRecovery, trace_window};
+use super::LossRecovery;
 use crate::RecoveryConfig;
 use crate::RetransmissionDestination;
 use crate::congestion::TimedOut;
-use crate::loss::LossDetector;
+use crate::loss::expired_early;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
-use crate::redundancy::Lack;
+use crate::redundancy::ProbeAction;
 
 /// The meaning of an expiry of T3-rtx.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,13 +160,13 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             if self.recovery.loss.deadline(path) > self.now {
                 continue;
             }
-            if self.recovery.state.config.loss_detection.is_early() {
+            if self.recovery.loss.is_early() {
                 self.retransmit_early(path);
             } else {
                 self.recovery.detect_by_time(self.now, self.tracer);
                 self.recovery.state.settle_gates();
                 self.recovery.state.outstanding.forget_ended();
-                self.recovery.watch_thinness(self.tracer);
+                self.recovery.state.trace_thinness(self.tracer);
             }
         }
     }
@@ -188,10 +188,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         if lost > 0 {
             self.retransmit_expired(path);
         }
-        let LossRecovery { state, probe, redundancy, .. } = &mut *self.recovery;
+        let LossRecovery { state, probe, .. } = &mut *self.recovery;
         probe.renew(path, state);
-        redundancy.renew(path);
-        self.recovery.watch_thinness(self.tracer);
+        self.recovery.state.trace_thinness(self.tracer);
     }
 
     /// Probes `path`, which is silent: everything in flight on it is declared lost, and one packet of that
@@ -236,11 +235,11 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             if !state.outstanding.unit(number).is_some_and(is_for_it) {
                 continue;
             }
-            match redundancy.lack_of(number, at, state) {
-                Lack::Nothing { is_denied } => {
+            match redundancy.action_on_expiry(number, at, state) {
+                ProbeAction::Nothing { is_denied } => {
                     state.statistics.copies_denied += u64::from(is_denied);
                 }
-                Lack::Retransmission { is_beside } => {
+                ProbeAction::Retransmission { is_beside } => {
                     is_beside_copies |= is_beside;
                     self.recovery.declare_lost(number, SendCause::Probe, self.tracer);
                     lost += 1;
@@ -273,7 +272,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// Early Fast Retransmit: everything that could have been acknowledged by now is declared lost; no slow
     /// start.
     fn retransmit_early(&mut self, path: u8) {
-        let late = LossDetector::expired_early(self.now, path, &self.recovery.state);
+        let late = expired_early(self.now, path, &self.recovery.state);
         for &packet in &late {
             for number in self.recovery.state.outstanding.in_flight_in(packet) {
                 let unit = self.recovery.state.outstanding.unit(number);
@@ -289,10 +288,10 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             p.window.on_early_retransmit();
             p.gate.may_retransmit_now = true;
             state.settle_gates();
-            trace_window(state, path, self.tracer);
+            state.trace_window(path, self.tracer);
         }
-        self.recovery.loss.arm_early(path, &self.recovery.state);
-        self.recovery.watch_thinness(self.tracer);
+        self.recovery.loss.renew(path, &self.recovery.state);
+        self.recovery.state.trace_thinness(self.tracer);
     }
 
     /// The first path whose T3-rtx is due.
@@ -357,11 +356,11 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         } else if kind == TimeoutKind::Loss {
             self.tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind: cause });
         }
-        let moves = self.recovery.state.leave_elsewhere(path);
+        let moves = self.recovery.state.move_timed_out(path);
         self.recovery.on_moves(moves);
-        trace_window(&self.recovery.state, path, self.tracer);
-        self.recovery.refresh(path);
-        self.recovery.watch_thinness(self.tracer);
+        self.recovery.state.trace_window(path, self.tracer);
+        self.recovery.renew_timers(path);
+        self.recovery.state.trace_thinness(self.tracer);
     }
 
     /// Records, before T3-rtx changes anything, whether a lower reordering threshold would have avoided the

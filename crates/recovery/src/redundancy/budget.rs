@@ -168,7 +168,7 @@ mod tests {
 
     const BUDGET: CopyBudget = CopyBudget::percent(20, 50);
 
-    /// Copies as much as the budget allows while `packets` packets of 100 bytes are sent. Returns the packets
+    /// Sends all copies that the budget allows while `packets` packets of 100 bytes are sent. Returns the packets
     /// and bytes copied.
     fn spend(packets: u32) -> (u64, u64) {
         let (mut spending, mut alone, mut bytes) = (Spending::default(), 0, 0);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_long_ago_is_not_spent_at_once() {
+    fn budget_saved_long_ago_is_not_spent_at_once() {
         let mut spending = Spending::default();
         (0..1_000_000).for_each(|_| spending.on_first_sent(100, Share::ALL));
         let copies = (0..1000)

@@ -73,7 +73,7 @@ pub(super) struct Planned {
 }
 
 /// The delayed copies of a path.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct DelayedCopies {
     /// Planned copies, in order of time.
     planned: VecDeque<Planned>,
@@ -81,15 +81,6 @@ pub(super) struct DelayedCopies {
     pub(super) ready: VecDeque<Planned>,
     /// When the last new units are to be copied if no new unit follows, and these units.
     last: Option<(Instant, Range<u64>)>,
-    /// When a copy is due, as of the last renewal; far in the future if none is.
-    pub(super) deadline: Instant,
-}
-
-impl Default for DelayedCopies {
-    fn default() -> Self {
-        let (planned, ready) = (VecDeque::new(), VecDeque::new());
-        Self { planned, ready, last: None, deadline: Instant::FAR_FUTURE }
-    }
 }
 
 impl DelayedCopies {
@@ -109,7 +100,7 @@ impl DelayedCopies {
         self.last.is_some()
     }
 
-    /// When the next copy is due.
+    /// When the next copy is due; far in the future if none is planned.
     pub(super) fn next(&self) -> Instant {
         let planned = self.planned.front().map_or(Instant::FAR_FUTURE, |planned| planned.at);
         self.last.as_ref().map_or(planned, |(at, _)| planned.min(*at))

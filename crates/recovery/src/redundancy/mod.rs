@@ -75,18 +75,10 @@ impl Redundancy {
         self.delayed = PerPath::default();
     }
 
-    /// When a copy of `path` is due, as of the last renewal; far in the future if none is.
+    /// When the next copy of `path` is due; far in the future if none is.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
-        self.delayed.get(path).map_or(Instant::FAR_FUTURE, |delayed| delayed.deadline)
-    }
-
-    /// Recomputes when the next copy of `path` is due.
-    #[inline]
-    pub(crate) fn renew(&mut self, path: u8) {
-        if let Some(delayed) = self.delayed.get_mut(path) {
-            delayed.deadline = delayed.next();
-        }
+        self.delayed.get(path).map_or(Instant::FAR_FUTURE, DelayedCopies::next)
     }
 }
 
@@ -395,7 +387,7 @@ fn is_awaited<P>(path: u8, planned: &Planned, state: &State<P>) -> bool {
 
 /// The data to be sent when the probe timer of a unit has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lack {
+pub(crate) enum ProbeAction {
     /// Nothing: enough copies were sent since, and the ACK of the latest is waited for, or the budget denies
     /// one.
     Nothing { is_denied: bool },
@@ -410,27 +402,32 @@ impl Redundancy {
     /// Bundled copies sent since count as retransmissions: if there are as many as a retransmission and its
     /// delayed copies would be, the ACK of the latest is waited for. If there are fewer, which happens when
     /// messages are about a round trip apart, the missing one is sent as a copy, if the budget allows.
-    pub(crate) fn lack_of<P>(&mut self, unit: u64, at: Instant, state: &mut State<P>) -> Lack {
+    pub(crate) fn action_on_expiry<P>(
+        &mut self,
+        unit: u64,
+        at: Instant,
+        state: &mut State<P>,
+    ) -> ProbeAction {
         let Some(u) = state.outstanding.unit(unit) else {
-            return Lack::Nothing { is_denied: false };
+            return ProbeAction::Nothing { is_denied: false };
         };
         let (copies, latest) = u.repeats().map_or((0, None), Repeats::standing_copies);
         if latest.is_none_or(|latest| latest <= at) {
             let repeats = state.outstanding.repeats_mut(unit);
             repeats.into_iter().for_each(Repeats::expire_copies);
-            return Lack::Retransmission { is_beside: false };
+            return ProbeAction::Retransmission { is_beside: false };
         }
         let is_first = state.outstanding.packets().sent_at(u.last().packet) == Some(at);
         let is_enough = copies > state.groups.config(u.group()).delayed_copies.of_retransmissions;
         if is_enough || !is_first {
-            return Lack::Nothing { is_denied: false };
+            return ProbeAction::Nothing { is_denied: false };
         }
         let permission = self.may_copy_alone(u, state);
         if permission != CopyPermission::Granted {
-            return Lack::Nothing { is_denied: permission == CopyPermission::Denied };
+            return ProbeAction::Nothing { is_denied: permission == CopyPermission::Denied };
         }
         self.spending.on_copied(u.bytes);
-        Lack::Retransmission { is_beside: true }
+        ProbeAction::Retransmission { is_beside: true }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The recovery episodes of one path: the latest, the state before it, and the evidence about it so far.
 
 use super::Acknowledged;
+use crate::rtt::Echo;
 use crate::{CongestionWindow, RttEstimator};
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
@@ -20,7 +21,7 @@ pub(crate) struct Episode {
     pub(crate) kind: SendCause,
     pub(crate) before: Before,
     /// When the first retransmission was sent in it.
-    pub(crate) resent_at: Option<Instant>,
+    pub(crate) retransmitted_at: Option<Instant>,
     /// Retransmissions sent in it.
     pub(super) copies: u32,
     /// Those retransmissions that were not reported as duplicates.
@@ -66,7 +67,7 @@ impl Episodes {
             number,
             kind,
             before,
-            resent_at: None,
+            retransmitted_at: None,
             copies: 0,
             unreported: 0,
             is_provable,
@@ -76,9 +77,9 @@ impl Episodes {
     }
 
     /// Called when a retransmission is sent. Returns the number of the episode that it belongs to.
-    pub(crate) fn on_resent(&mut self, now: Instant) -> Option<u32> {
+    pub(crate) fn on_retransmitted(&mut self, now: Instant) -> Option<u32> {
         let episode = self.latest.as_mut()?;
-        episode.resent_at.get_or_insert(now);
+        episode.retransmitted_at.get_or_insert(now);
         episode.copies += 1;
         episode.unreported += 1;
         Some(episode.number)
@@ -99,15 +100,15 @@ impl Episodes {
     }
 
     /// Makes undecided episodes up to `number` unprovable by duplicate reports.
-    pub(crate) fn doubt_through(&mut self, number: u32) {
+    pub(crate) fn mark_unprovable_through(&mut self, number: u32) {
         let Some(episode) = &mut self.latest else { return };
         episode.is_provable &= number < episode.number;
         episode.earlier = episode.earlier.take().filter(|earlier| number < earlier.first);
     }
 
     /// Makes all undecided episodes unprovable by duplicate reports.
-    pub(crate) fn doubt(&mut self) {
-        self.doubt_through(u32::MAX);
+    pub(crate) fn mark_unprovable(&mut self) {
+        self.mark_unprovable_through(u32::MAX);
     }
 
     /// Whether every retransmission of the latest episode was reported as a duplicate, or none was needed.
@@ -161,12 +162,8 @@ pub(crate) enum Eifel {
 
 /// The inputs of the algorithm from an ACK that moves the cumulative point.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Echo {
-    /// The time of the echoed timestamp, which is when that segment was sent, rounded down to a tick of the
-    /// timestamp clock.
-    pub(crate) sent_at: Instant,
-    /// The length of that tick.
-    pub(crate) tick: std::time::Duration,
+pub(crate) struct EifelAck {
+    pub(crate) echo: Echo,
     /// Whether the ACK reports a duplicate.
     pub(crate) has_duplicate: bool,
     /// Whether the peer has reported a duplicate before.
@@ -176,15 +173,17 @@ pub(crate) struct Echo {
 }
 
 impl Eifel {
-    /// Called when an acceptable acknowledgement arrives (steps 3 to 5). `resent_at`: when the first
+    /// Called when an acceptable acknowledgement arrives (steps 3 to 5). `retransmitted_at`: when the first
     /// retransmission of the episode was sent; without one nothing is decided. Returns whether it shows the
     /// episode to be spurious.
-    pub(crate) fn on_ack(&mut self, resent_at: Option<Instant>, echo: Echo) -> bool {
-        let Some(resent_at) = resent_at.filter(|_| *self == Self::Waiting) else { return false };
+    pub(crate) fn on_ack(&mut self, retransmitted_at: Option<Instant>, ack: EifelAck) -> bool {
+        let Some(retransmitted_at) = retransmitted_at.filter(|_| *self == Self::Waiting) else {
+            return false;
+        };
         *self = Self::Done;
-        let ticks = |at: Instant| u128::from(at.as_nanos()) / echo.tick.as_nanos().max(1);
-        let is_older = ticks(echo.sent_at) < ticks(resent_at);
-        is_older && !echo.has_duplicate && (echo.peer_reports_duplicates || !echo.is_last)
+        let ticks = |at: Instant| u128::from(at.as_nanos()) / ack.echo.tick.as_nanos().max(1);
+        let is_older = ticks(ack.echo.sent_at) < ticks(retransmitted_at);
+        is_older && !ack.has_duplicate && (ack.peer_reports_duplicates || !ack.is_last)
     }
 }
 

@@ -43,10 +43,11 @@
 //! decided once, by the first detector.
 
 use crate::outstanding::EpisodeId;
+use crate::rtt::Echo;
 use crate::state::State;
 use crate::{LossDetection, RecoveryConfig, RtoConfig, RttEstimator};
 pub(crate) use episodes::Episode;
-use episodes::{Before, Echo, Episodes, FRto};
+use episodes::{Before, EifelAck, Episodes, FRto};
 use rexmit_core::Instant;
 use rexmit_core::trace::{Detector, SendCause};
 use std::time::Duration;
@@ -94,8 +95,8 @@ pub(crate) struct Acknowledged {
     pub(crate) highest_newly_acked: Option<u64>,
     /// Whether new data could be sent.
     pub(crate) has_new: bool,
-    /// When the packet was sent whose timestamp is echoed, and the length of a tick of that clock.
-    pub(crate) echo: Option<(Instant, Duration)>,
+    /// The timestamp that it echoes.
+    pub(crate) echo: Option<Echo>,
 }
 
 impl SpuriousDetection {
@@ -165,7 +166,7 @@ impl SpuriousDetection {
     }
 
     /// Called when a unit last sent over `path` is retransmitted because of `cause`. Returns its episode.
-    pub(crate) fn on_resent(
+    pub(crate) fn on_retransmitted(
         &mut self,
         now: Instant,
         path: u8,
@@ -174,13 +175,15 @@ impl SpuriousDetection {
         let is_lost =
             matches!(cause, SendCause::Timeout | SendCause::FastRetransmit | SendCause::Probe);
         let episodes = &mut self.on_mut(path).filter(|_| is_lost)?.episodes;
-        episodes.on_resent(now).map(|number| EpisodeId { path, number })
+        episodes.on_retransmitted(now).map(|number| EpisodeId { path, number })
     }
 
     /// Called when a transmission of `episode` is forgotten.
     pub(crate) fn on_forgotten(&mut self, episode: Option<EpisodeId>) {
         let Some(EpisodeId { path, number }) = episode else { return };
-        self.on_mut(path).into_iter().for_each(|path| path.episodes.doubt_through(number));
+        self.on_mut(path)
+            .into_iter()
+            .for_each(|path| path.episodes.mark_unprovable_through(number));
     }
 
     /// Called when a transmission of `episode` is reported as a duplicate. Returns whether that is the latest
@@ -192,8 +195,8 @@ impl SpuriousDetection {
 
     /// Makes the undecided episodes of `path` unprovable by duplicate reports, because a unit was certainly
     /// lost or its fate cannot be determined.
-    pub(crate) fn doubt(&mut self, path: u8) {
-        self.on_mut(path).into_iter().for_each(|path| path.episodes.doubt());
+    pub(crate) fn mark_unprovable(&mut self, path: u8) {
+        self.on_mut(path).into_iter().for_each(|path| path.episodes.mark_unprovable());
     }
 
     /// Called when a duplicate is reported.
@@ -208,7 +211,7 @@ impl SpuriousDetection {
         let Some(detectors) = &mut self.0 else { return };
         detectors.has_duplicate = true;
         detectors.distrust_through = next + DISTRUST_UNITS;
-        detectors.paths.iter_mut().for_each(|path| path.episodes.doubt());
+        detectors.paths.iter_mut().for_each(|path| path.episodes.mark_unprovable());
     }
 
     /// Whether a fast retransmit of some path is undecided.
@@ -226,30 +229,35 @@ impl SpuriousDetection {
 
 /// Acknowledgements.
 impl SpuriousDetection {
-    /// Called before an acknowledgement is processed.
-    pub(crate) fn begin_ack(&mut self) {
-        let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
-        paths.for_each(|path| path.has_acked_original = false);
-    }
-
     /// Called when a unit last sent over `path` is acknowledged that was declared lost and waited to be
     /// retransmitted. If it had been sent once, its original has arrived; otherwise the transmission that
     /// arrived is unknown.
-    pub(crate) fn on_waiting_acked(&mut self, path: u8, is_original: bool) {
+    pub(crate) fn on_lost_acked(&mut self, path: u8, is_original: bool) {
         let Some(path) = self.on_mut(path) else { return };
         path.has_acked_original |= is_original;
         if !is_original {
-            path.episodes.doubt();
+            path.episodes.mark_unprovable();
+        }
+    }
+
+    /// The detector to which an acknowledgement shows that the latest episode of `path` was spurious, if any.
+    pub(crate) fn detect<P>(
+        &mut self,
+        path: u8,
+        ack: &Acknowledged,
+        state: &State<P>,
+    ) -> Option<Detector> {
+        if self.detect_by_f_rto(path, ack, state.outstanding.next_unit() - 1) {
+            Some(Detector::FRto)
+        } else if self.detect_by_timestamp(path, ack, state) {
+            Some(Detector::Timestamps)
+        } else {
+            self.detect_by_duplicates(path, state).then_some(Detector::Duplicates)
         }
     }
 
     /// Whether an acknowledgement shows that the latest timeout of `path` was spurious (F-RTO).
-    pub(crate) fn judge_by_f_rto(
-        &mut self,
-        path: u8,
-        ack: &Acknowledged,
-        highest_sent: u64,
-    ) -> bool {
+    fn detect_by_f_rto(&mut self, path: u8, ack: &Acknowledged, highest_sent: u64) -> bool {
         let Some(path) = self.on_mut(path) else { return false };
         path.f_rto.on_ack(ack, path.has_acked_original, highest_sent)
     }
@@ -257,19 +265,11 @@ impl SpuriousDetection {
     /// Whether the timestamp that an acknowledgement echoes shows that the latest episode of `path` was
     /// spurious (Eifel). A timeout may have declared much lost that is under way; a fast retransmit is decided
     /// only if nothing but the first hole was declared lost.
-    pub(crate) fn judge_by_timestamp<P>(
-        &mut self,
-        path: u8,
-        ack: &Acknowledged,
-        state: &State<P>,
-    ) -> bool {
+    fn detect_by_timestamp<P>(&mut self, path: u8, ack: &Acknowledged, state: &State<P>) -> bool {
         let Some(detectors) = &mut self.0 else { return false };
-        let Some((sent_at, tick)) = ack.echo.filter(|_| ack.advanced_to.is_some()) else {
-            return false;
-        };
-        let echo = Echo {
-            sent_at,
-            tick,
+        let Some(echo) = ack.echo.filter(|_| ack.advanced_to.is_some()) else { return false };
+        let ack = EifelAck {
+            echo,
             has_duplicate: detectors.has_duplicate,
             peer_reports_duplicates: detectors.has_seen_duplicates,
             is_last: state.outstanding.is_empty(),
@@ -277,13 +277,13 @@ impl SpuriousDetection {
         let latest = detectors.paths[usize::from(path)].episodes.latest_mut();
         let Some(episode) = latest.filter(|_| state.config.tcp.eifel) else { return false };
         let is_alone = episode.copies == 1 && !state.outstanding.on(path).is_awaiting();
-        let is_spurious = episode.eifel.on_ack(episode.resent_at, echo);
+        let is_spurious = episode.eifel.on_ack(episode.retransmitted_at, ack);
         is_spurious && (episode.kind == SendCause::Timeout || is_alone)
     }
 
     /// Whether every transmission of the latest episode of `path` is reported, and nothing that it declared lost
     /// waits to be retransmitted.
-    pub(crate) fn judge_by_duplicates<P>(&self, path: u8, state: &State<P>) -> bool {
+    pub(crate) fn detect_by_duplicates<P>(&self, path: u8, state: &State<P>) -> bool {
         self.on(path).is_some_and(|path| path.episodes.is_reported())
             && !state.outstanding.on(path).is_awaiting()
     }
@@ -292,6 +292,7 @@ impl SpuriousDetection {
     pub(crate) fn end_ack(&mut self) {
         if let Some(detectors) = &mut self.0 {
             detectors.has_seen_duplicates |= std::mem::take(&mut detectors.has_duplicate);
+            detectors.paths.iter_mut().for_each(|path| path.has_acked_original = false);
         }
     }
 }
@@ -369,7 +370,7 @@ impl SpuriousDetection {
         if episode.kind == SendCause::Timeout
             && let Some(path) = self.on_mut(path)
         {
-            let since = episode.resent_at.unwrap_or(Instant::ZERO);
+            let since = episode.retransmitted_at.unwrap_or(Instant::ZERO);
             path.after_spurious = Some(AfterSpurious { since, rtt: before.rtt });
         }
         let flight = state.outstanding.flight(path).bytes;

@@ -8,13 +8,13 @@ use crate::{CongestionWindow, Reach, ThinConfig, ThinTcpConfig};
 
 /// A unit of this size fills a packet, and the first window holds four.
 pub(crate) const FULL: u32 = 1000;
-/// Small: many fit the first window.
+/// A small unit: many fit the initial window.
 pub(crate) const SMALL: u32 = 100;
 pub(crate) const AT: fn(u64) -> Instant = Instant::from_millis;
 pub(crate) const MS: fn(u64) -> Duration = Duration::from_millis;
 
 impl State<()> {
-    /// With one path, and units from 1.
+    /// A state with one path, whose first unit is 1.
     pub(crate) fn with(change: impl FnOnce(&mut RecoveryConfig)) -> Self {
         let mut config = RecoveryConfig::rfc9260();
         change(&mut config);
@@ -35,7 +35,7 @@ impl State<()> {
         Self::with(|config| config.thin = thin)
     }
 
-    /// An active path more.
+    /// Adds an active path.
     pub(crate) fn add_active_path(&mut self) {
         self.paths.add(Path::new(&self.config, FULL, Reach::ACTIVE));
         self.outstanding.add_path();
@@ -74,7 +74,7 @@ impl State<()> {
         self.paths.numbers().for_each(|path| self.outstanding.advance_earliest(path));
     }
 
-    /// A round trip over `path`.
+    /// Adds an RTT sample of `path`.
     pub(crate) fn sample(&mut self, now: Instant, path: u8, rtt: Duration) {
         let config = Arc::clone(&self.config);
         self.paths[path].on_sample(now, rtt, None, &config.rto);

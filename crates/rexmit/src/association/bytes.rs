@@ -2,7 +2,7 @@
 //!
 //! A writer sends messages of at most 16 KiB with [`BYTES_PPID`]. The last message is one byte with
 //! [`END_PPID`], since SCTP has no empty messages: 0 after `shutdown`, 1 if the writer was dropped before.
-//! Each side buffers as much as `send_buffer_bytes` or `receive_buffer_bytes`, and one message.
+//! The sender buffers at most `send_buffer_bytes` and one message, the receiver `receive_buffer_bytes` and one message.
 
 use std::io;
 use std::pin::Pin;

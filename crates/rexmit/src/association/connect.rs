@@ -22,7 +22,7 @@ use crate::{BindError, ConnectError};
 
 /// Addresses of a name that are tried at most.
 const MAX_TRIED: usize = 8;
-/// How long the next address waits for the one before (RFC 8305 §5): long enough for the four round trips of a
+/// The time after which the next address is tried (RFC 8305 §5): long enough for the four round trips of a
 /// handshake at 250 ms each, so that a distant server is not connected to twice.
 const HEAD_START: Duration = Duration::from_secs(1);
 

@@ -187,7 +187,7 @@ impl Association {
             .with(|state, _| state.change_recipients(id, |all| all.add_reader(stream)));
     }
 
-    /// Ends [`add_reader`](Self::add_reader).
+    /// Undoes [`add_reader`](Self::add_reader).
     fn remove_reader(&self, stream: u16) {
         let id = self.cell().id;
         let remove = |all: &mut Recipients| all.remove_reader(stream);
@@ -197,7 +197,7 @@ impl Association {
     /// The next event; `None` after [`Event::Closed`]. If several tasks wait, each event goes to one of them.
     ///
     /// Unread events are stored up to a limit ([`event`](crate::event)); further ones are counted by
-    /// [`Event::Missed`].
+    /// [`Event::EventsDropped`].
     pub async fn event(&self) -> Option<Event> {
         loop {
             let event = self.cell().event.notified();

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, Way};
+use rexmit_netsim::capture::{CaptureDirection, CaptureWriter, CapturedPacket};
 
 use super::direction::Bound;
 use crate::clock;
@@ -108,7 +108,9 @@ fn write_one<W: Write>(writer: &mut CaptureWriter<W>, sighting: &Sighting) -> io
     let (interface, time, comment) = (*bound as u32, *time, *comment);
     let (source, destination) = match *shown {
         #[cfg(feature = "tun")]
-        Shown::AsItIs => return writer.write_ip(interface, time, bytes, (Way::Out, comment)),
+        Shown::AsItIs => {
+            return writer.write_ip(interface, time, bytes, (CaptureDirection::Out, comment));
+        }
         Shown::Between(source, destination) => (source, destination),
     };
     let (source, destination) = of_one_family(source, destination);
@@ -120,7 +122,7 @@ fn write_one<W: Write>(writer: &mut CaptureWriter<W>, sighting: &Sighting) -> io
         ip_protocol: IP_PROTOCOL,
         hop_limit: HOP_LIMIT,
         payload: bytes,
-        way: Way::Out,
+        direction: CaptureDirection::Out,
         comment,
     })
 }

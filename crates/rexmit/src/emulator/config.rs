@@ -23,10 +23,10 @@ config! {
         pub backward: PathConfig,
         /// The most clients at a time; packets of further ones are dropped. Default 1024.
         pub max_clients: usize,
-        /// How long a client may neither send nor receive before it is forgotten. Default 60 s.
+        /// A client that neither sends nor receives for this time is removed. Default 60 s.
         pub client_idle_timeout: Duration,
         /// The most packets on the path in each direction; further ones are dropped. Default 100,000.
-        pub max_packets_under_way: usize,
+        pub max_packets_in_flight: usize,
         /// Whether the relay's thread requests the best [`Priority`] that the system grants. Default true:
         /// otherwise other load of the machine adds to the delays.
         pub raise_priority: bool,
@@ -48,7 +48,7 @@ impl EmulatorConfig {
             backward: link.backward,
             max_clients: 1024,
             client_idle_timeout: Duration::from_secs(60),
-            max_packets_under_way: link.max_packets_under_way,
+            max_packets_in_flight: link.max_packets_in_flight,
             raise_priority: link.raise_priority,
             seed: link.seed,
         }
@@ -58,7 +58,7 @@ impl EmulatorConfig {
         LinkConfig {
             forward: self.forward.clone(),
             backward: self.backward.clone(),
-            max_packets_under_way: self.max_packets_under_way,
+            max_packets_in_flight: self.max_packets_in_flight,
             raise_priority: self.raise_priority,
             seed: self.seed.clone(),
         }
@@ -73,8 +73,8 @@ config! {
         pub forward: PathConfig,
         /// The path back.
         pub backward: PathConfig,
-        /// As [`EmulatorConfig::max_packets_under_way`].
-        pub max_packets_under_way: usize,
+        /// As [`EmulatorConfig::max_packets_in_flight`].
+        pub max_packets_in_flight: usize,
         /// As [`EmulatorConfig::raise_priority`].
         pub raise_priority: bool,
         /// As [`EmulatorConfig::seed`].
@@ -87,7 +87,7 @@ impl Default for LinkConfig {
         Self {
             forward: PathConfig::default(),
             backward: PathConfig::default(),
-            max_packets_under_way: 100_000,
+            max_packets_in_flight: 100_000,
             raise_priority: true,
             seed: Seed::from_u64(1),
         }

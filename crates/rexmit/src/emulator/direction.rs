@@ -45,7 +45,7 @@ impl<T: Clone> Direction<T> {
         Ok(Self { pipe, max_under_way, latest_offer: Instant::ZERO, overflowed: 0, unsent: 0 })
     }
 
-    /// The packet entered the path at `arrival`. Why it was dropped, if it was.
+    /// Passes a packet to the path at `arrival`. Returns the cause if it is dropped.
     pub(super) fn offer(&mut self, arrival: Instant, packet: Packet<T>) -> Option<&'static str> {
         if self.pipe.in_flight() >= self.max_under_way {
             self.overflowed += 1;

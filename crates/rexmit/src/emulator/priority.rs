@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_gets_what_it_is_told_it_got() {
+    fn a_thread_has_the_priority_that_is_reported() {
         let (raised, policy) = std::thread::spawn(|| {
             // SAFETY: no pointers are passed.
             (Priority::raise(), unsafe { libc::sched_getscheduler(0) })

@@ -206,7 +206,7 @@ impl<L: Link> Relay<L> {
     }
 }
 
-/// The counts are plain numbers, as valid after a panic as before it.
+/// Locks the counts, which remain valid after a panic of another thread.
 pub(super) fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,7 +24,7 @@ pub(super) struct TwoWay<T> {
 impl<T: Clone> TwoWay<T> {
     pub(super) fn new(config: &LinkConfig) -> Result<Self, EmulatorError> {
         let direction = |name: &'static str, path: &PathConfig| {
-            Direction::new(path, &config.seed.split(name), config.max_packets_under_way)
+            Direction::new(path, &config.seed.split(name), config.max_packets_in_flight)
                 .map_err(|source| EmulatorError::Path { direction: name, source })
         };
         Ok(Self {

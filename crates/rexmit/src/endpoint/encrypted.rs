@@ -59,13 +59,13 @@ impl Attempt {
 
 impl State {
     /// Begins a connection with `remote`. Whether there are connections at all.
-    fn secure(&mut self, now: Instant, remote: SocketAddr) -> Result<bool, ConnectError> {
+    fn begin_handshake(&mut self, now: Instant, remote: SocketAddr) -> Result<bool, ConnectError> {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.life.is_closing) else {
             return Err(ConnectError::EndpointClosed);
         };
         let local = socket.local_addr();
         let Protocol::Encrypted(dtls, handshakes) = &mut self.sctp else { return Ok(false) };
-        dtls.secure(now, Route { local, remote });
+        dtls.begin_handshake(now, Route { local, remote });
         handshakes.wait_for(remote);
         // As for the first packet of an association.
         self.outbox.forget_failure();
@@ -114,13 +114,13 @@ impl Endpoint {
 
     /// Establishes an encrypted connection with the first of `remotes`, and removes the others, because an
     /// association over DTLS has one path. `None` if this endpoint does not encrypt.
-    pub(super) async fn secure(
+    pub(super) async fn begin_handshake(
         &self,
         remotes: &mut Vec<SocketAddr>,
         limit: Option<Duration>,
     ) -> Result<Option<Attempt>, ConnectError> {
         let Some(&remote) = remotes.first() else { return Ok(None) };
-        if !self.shared.with(|state, now| state.secure(now, remote))? {
+        if !self.shared.with(|state, now| state.begin_handshake(now, remote))? {
             return Ok(None);
         }
         let attempt = Attempt { shared: Arc::clone(&self.shared), remote };

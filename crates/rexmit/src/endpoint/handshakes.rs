@@ -20,7 +20,7 @@ struct Handshake {
 }
 
 impl Handshakes {
-    /// Another call waits for the next report of `remote`.
+    /// Registers a call that waits for the result of the handshake with `remote`.
     pub(super) fn wait_for(&mut self, remote: SocketAddr) {
         let handshake = self.0.entry(remote).or_default();
         handshake.waiting += 1;

@@ -32,7 +32,7 @@ impl State {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.life.is_closing) else {
             return Err(ConnectError::EndpointClosed);
         };
-        let ways = self.sctp.ways_to(remotes, socket.local_addr());
+        let ways = self.sctp.routes_to(remotes, socket.local_addr());
         let config = self.sctp.fitting(config);
         let id = self.sctp.connect_over(now, &ways, port, config)?;
         let cell = self.insert(id, None);

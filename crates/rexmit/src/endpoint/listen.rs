@@ -32,7 +32,7 @@ impl Endpoint {
     /// let client = Association::connect(server.local_addr(), trust).await?;
     /// client.stream(0).send("hello").await?;
     /// let accepted = server.accept().await.ok_or("the server was shut down")?;
-    /// assert_eq!(accepted.recv().await.ok_or("the client has left")?.payload, "hello");
+    /// assert_eq!(accepted.recv().await.ok_or("the association has ended")?.payload, "hello");
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///

@@ -82,7 +82,7 @@ pub struct Endpoint {
     shared: Arc<Shared>,
     port: u16,
     is_raw: bool,
-    /// How many addresses were configured.
+    /// The number of configured addresses.
     told_addresses: usize,
     association: Arc<AssociationConfig>,
 }
@@ -166,9 +166,9 @@ impl Endpoint {
     /// use rexmit::{Endpoint, EndpointConfig, TimeLimits};
     /// use std::time::Duration;
     ///
-    /// let patient = TimeLimits::default().shutdown(Some(Duration::from_secs(60)));
+    /// let limits = TimeLimits::default().shutdown(Some(Duration::from_secs(60)));
     /// let endpoint = Endpoint::bind_unencrypted("127.0.0.1:0".parse()?, EndpointConfig::default())?
-    ///     .with_time_limits(patient);
+    ///     .with_time_limits(limits);
     /// assert_eq!(endpoint.time_limits().connect, Some(Duration::from_secs(10)));
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
@@ -265,7 +265,7 @@ impl Endpoint {
         }
         let watch = Watch::new(&self.shared, remote);
         let established = first_of(self.set_up(remotes, port, config), watch.refused()).await;
-        established.unwrap_or(Err(ConnectError::NothingListens { remote }))
+        established.unwrap_or(Err(ConnectError::PortUnreachable { remote }))
     }
 
     /// Begins an association and waits until it is established.
@@ -280,7 +280,7 @@ impl Endpoint {
         #[cfg(feature = "dtls")]
         let mut remotes = remotes;
         #[cfg(feature = "dtls")]
-        let attempt = self.secure(&mut remotes, limit).await?;
+        let attempt = self.begin_handshake(&mut remotes, limit).await?;
         let cell = self.shared.with(|state, now| state.connect(now, &remotes, port, config))?;
         let remote = remotes[0]; // Without any there is no cell.
         // Dropped without an association, it cancels the attempt.

@@ -25,8 +25,8 @@ use crate::limits::TimeLimits;
 use crate::socket::{Inbox, Outbox, Socket};
 use crate::turns::{self, NextTurn, Served};
 
-/// Packets that one turn under the lock sends at most; the rest is the driver's, after others had
-/// their turn.
+/// The most packets that are sent while the lock is held once. The driver sends the others, and releases the lock
+/// in between.
 const PACKETS_PER_TURN: usize = 512;
 
 /// The interval at which the endpoint gets new entropy, so that future secrets cannot be computed from

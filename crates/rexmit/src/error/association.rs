@@ -17,7 +17,7 @@ pub enum SendError {
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
     InvalidStream {
-        /// How many outgoing streams there are.
+        /// The number of outgoing streams.
         streams: u16,
     },
     /// The message is empty (RFC 9260 §6.2 allows no empty DATA chunk).
@@ -95,7 +95,7 @@ pub enum ConnectError {
     /// The peer's host has answered that nothing is bound to the UDP port (ICMP). Reported on Linux; other systems
     /// report [`NoAnswer`](Self::NoAnswer) or `Handshake` after the time limit.
     #[error("nothing listens on UDP port {} of {}: check the port, and that the peer runs", remote.port(), remote.ip())]
-    NothingListens {
+    PortUnreachable {
         /// The peer's address.
         remote: SocketAddr,
     },
@@ -119,7 +119,7 @@ pub enum ConnectError {
         remote: SocketAddr,
         /// The peer's SCTP port.
         port: u16,
-        /// How long it was tried.
+        /// The time for which it was tried.
         waited: Duration,
     },
     /// The peer refused the association with an ABORT.
@@ -147,7 +147,7 @@ pub enum ConnectError {
     },
 }
 
-/// What to do if an endpoint bound to `local` cannot send to `remote`.
+/// The remedy, as text, if an endpoint bound to `local` cannot send to `remote`.
 fn remedy(local: SocketAddr, remote: SocketAddr) -> &'static str {
     let is_other_family = remote.is_ipv6() != local.is_ipv6();
     let serves_both = local.is_ipv6() && local.ip().is_unspecified();

@@ -40,7 +40,7 @@ config! {
         pub proxy_protocol: bool,
         /// The address that clients connect to, which the PROXY protocol reports as the destination. Default
         /// `None`: the stack's own address and port.
-        pub listened: Option<SocketAddr>,
+        pub public_address: Option<SocketAddr>,
     }
 }
 
@@ -57,7 +57,7 @@ impl ProxyConfig {
             drain: Duration::from_secs(30),
             buffer_bytes: 256 * 1024,
             proxy_protocol: false,
-            listened: None,
+            public_address: None,
         }
     }
 

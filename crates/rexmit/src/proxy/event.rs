@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::statistics::Sent;
+use super::statistics::TransferredBytes;
 
 /// An observer of events. It is called in the proxy's task and must not block.
 pub type Observer = Arc<dyn Fn(&ProxyEvent<'_>) + Send + Sync>;
@@ -27,11 +27,11 @@ pub enum ProxyEvent<'a> {
         /// The time since it was accepted.
         lasted: Duration,
         /// The bytes that it exchanged with the service.
-        sent: Sent,
+        sent: TransferredBytes,
         /// Segments that were sent to it again.
         retransmissions: u64,
         /// How.
-        ending: Ending,
+        reason: EndReason,
     },
     /// The client was reset at once. At most a few of these are reported per second.
     Refused {
@@ -39,8 +39,8 @@ pub enum ProxyEvent<'a> {
         client: SocketAddr,
         /// Why.
         refusal: Refusal<'a>,
-        /// How many refusals were not reported since the last report.
-        untold: u64,
+        /// The number of refusals that were not reported since the last report.
+        suppressed: u64,
     },
     /// Connections cannot be accepted any more.
     NotAccepting(&'a io::Error),
@@ -49,7 +49,7 @@ pub enum ProxyEvent<'a> {
 /// How the connection of a client ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ending {
+pub enum EndReason {
     /// Both sides have closed it.
     Finished,
     /// The client reset it.
@@ -78,24 +78,24 @@ impl fmt::Display for ProxyEvent<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connected { client } => write!(f, "{client}: connected"),
-            Self::Ended { client, lasted, sent, retransmissions, ending } => write!(
+            Self::Ended { client, lasted, sent, retransmissions, reason } => write!(
                 f,
-                "{client}: {ending} after {:.1} s, {} bytes to the service, {} to the client, \
+                "{client}: {reason} after {:.1} s, {} bytes to the service, {} to the client, \
                  {retransmissions} segments sent again",
                 lasted.as_secs_f64(),
                 sent.to_service,
                 sent.to_client,
             ),
-            Self::Refused { client, refusal, untold } => {
+            Self::Refused { client, refusal, suppressed } => {
                 write!(f, "{client}: refused, as {refusal}")?;
-                if *untold > 0 { write!(f, " ({untold} more before)") } else { Ok(()) }
+                if *suppressed > 0 { write!(f, " ({suppressed} more before)") } else { Ok(()) }
             }
             Self::NotAccepting(error) => write!(f, "no more clients are accepted: {error}"),
         }
     }
 }
 
-impl fmt::Display for Ending {
+impl fmt::Display for EndReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Finished => "finished",

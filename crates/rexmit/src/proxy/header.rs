@@ -10,23 +10,23 @@ const VERSION_AND_COMMAND: u8 = 0x21;
 /// TCP over IPv4, TCP over IPv6.
 const FAMILIES: [u8; 2] = [0x11, 0x21];
 
-/// The header of a connection from `client` to `listened`, which must be of one family.
-pub(super) fn header(client: SocketAddr, listened: SocketAddr) -> Vec<u8> {
+/// The header of a connection from `client` to `public_address`, which must be of one family.
+pub(super) fn header(client: SocketAddr, public_address: SocketAddr) -> Vec<u8> {
     let mut addresses = Vec::with_capacity(36);
-    let family = match (client, listened) {
-        (SocketAddr::V4(client), SocketAddr::V4(listened)) => {
+    let family = match (client, public_address) {
+        (SocketAddr::V4(client), SocketAddr::V4(public_address)) => {
             addresses.extend(client.ip().octets());
-            addresses.extend(listened.ip().octets());
+            addresses.extend(public_address.ip().octets());
             FAMILIES[0]
         }
         _ => {
             addresses.extend(as_v6(client));
-            addresses.extend(as_v6(listened));
+            addresses.extend(as_v6(public_address));
             FAMILIES[1]
         }
     };
     addresses.extend(client.port().to_be_bytes());
-    addresses.extend(listened.port().to_be_bytes());
+    addresses.extend(public_address.port().to_be_bytes());
     let mut header = SIGNATURE.to_vec();
     header.extend([VERSION_AND_COMMAND, family, 0, addresses.len() as u8]);
     header.extend(addresses);

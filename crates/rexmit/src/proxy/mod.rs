@@ -42,8 +42,8 @@ pub mod setup;
 mod statistics;
 
 pub use config::ProxyConfig;
-pub use event::{Ending, Observer, ProxyEvent, Refusal};
+pub use event::{EndReason, Observer, ProxyEvent, Refusal};
 pub use metrics::metrics;
 pub use scrape::serve_metrics;
 pub use server::Proxy;
-pub use statistics::{Monitor, ProxyStatistics, RoundTrips, Sent};
+pub use statistics::{Monitor, ProxyStatistics, RoundTrips, TransferredBytes};

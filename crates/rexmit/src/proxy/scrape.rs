@@ -16,7 +16,7 @@ const MAX_VISITORS: usize = 16;
 /// The longest request.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 /// Time limit of a request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// A pause after an error of the system, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -32,7 +32,7 @@ pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
                 let monitor = monitor.clone();
                 visitors.spawn(async move {
                     // A visitor that goes away or says nothing is no concern of anybody.
-                    let _ = timeout(PATIENCE, answer(stream, &monitor)).await;
+                    let _ = timeout(TIME_LIMIT, answer(stream, &monitor)).await;
                     drop(place);
                 });
             }

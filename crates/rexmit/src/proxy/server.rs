@@ -40,7 +40,7 @@ struct Shared {
 struct Refusals {
     since: Option<rexmit_core::Instant>,
     told: u32,
-    untold: u64,
+    suppressed: u64,
 }
 
 impl Proxy {
@@ -120,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// Takes note of a client; `None`, and it is reset, if there are too many.
+    /// Registers a client. `None` if there are too many; it is then reset.
     fn admit(&self, stream: TcpStream, peer: SocketAddr) -> Option<Arc<Client>> {
         if self.monitor.open() >= self.config.max_connections {
             stream.abort();
@@ -132,12 +132,12 @@ impl Shared {
     }
 
     fn tell_refusal(&self, client: SocketAddr, refusal: Refusal<'_>) {
-        let untold = {
+        let suppressed = {
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
             refusals.next(clock::now())
         };
-        if let Some(untold) = untold {
-            self.tell(&ProxyEvent::Refused { client, refusal, untold });
+        if let Some(suppressed) = suppressed {
+            self.tell(&ProxyEvent::Refused { client, refusal, suppressed });
         }
     }
 }
@@ -149,11 +149,11 @@ impl Refusals {
             (self.since, self.told) = (Some(now), 0);
         }
         if self.told == REFUSALS_TOLD_PER_SECOND {
-            self.untold += 1;
+            self.suppressed += 1;
             return None;
         }
         self.told += 1;
-        Some(std::mem::take(&mut self.untold))
+        Some(std::mem::take(&mut self.suppressed))
     }
 }
 
@@ -179,7 +179,7 @@ async fn serve(shared: Arc<Shared>, client: Arc<Client>, stopping: Stopping) {
     let retransmissions = client.stream.statistics().recovery.retransmitted.total();
     let (sent, lasted) = (client.sent(), clock::now() - begun);
     entry.end(ending);
-    shared.tell(&ProxyEvent::Ended { client: peer, lasted, sent, retransmissions, ending });
+    shared.tell(&ProxyEvent::Ended { client: peer, lasted, sent, retransmissions, reason: ending });
 }
 
 fn on_unreachable(shared: &Shared, client: SocketAddr, error: &io::Error) {
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_a_few_times_per_second() {
+    fn refusals_are_reported_a_few_times_per_second() {
         let mut refusals = Refusals::default();
         let start = clock::now();
         let told: Vec<_> = (0..8).map(|_| refusals.next(start)).collect();

@@ -12,10 +12,10 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::ProxyConfig;
-use super::event::Ending;
+use super::event::EndReason;
 use super::header::header;
 use super::pump::{Broken, Pump};
-use super::statistics::{Client, Sent};
+use super::statistics::{Client, TransferredBytes};
 use crate::tcp::{CloseReason, TcpStream};
 
 /// Looks at a silent connection per idle timeout; one more than that is how late it may be found.
@@ -27,7 +27,7 @@ pub(super) enum Unserved {
     /// The service was not reached.
     Upstream(io::Error),
     /// The client, or the proxy, ended before that.
-    Ended(Ending),
+    Ended(EndReason),
 }
 
 /// True once everybody is to end at once.
@@ -43,7 +43,7 @@ pub(super) async fn reach(
     let service = tokio::select! {
         service = connecting => service,
         ending = failed(&client.stream) => return Err(Unserved::Ended(ending)),
-        () = stopped(stopping) => return Err(Unserved::Ended(Ending::Stopped)),
+        () = stopped(stopping) => return Err(Unserved::Ended(EndReason::Stopped)),
     };
     let no_answer = || io::Error::new(io::ErrorKind::TimedOut, "it does not answer");
     service.unwrap_or_else(|_| Err(no_answer())).map_err(Unserved::Upstream)
@@ -68,13 +68,13 @@ pub(super) async fn relay(
     service: Service,
     config: &ProxyConfig,
     stopping: &Stopping,
-) -> Ending {
+) -> EndReason {
     let stream = &client.stream;
     let mut to_service = Pump::new(&client.to_service);
     let mut to_client = Pump::new(&client.to_client);
     if config.proxy_protocol {
-        let listened = config.listened.unwrap_or(stream.local_addr());
-        to_service.put_first(&header(stream.peer_addr(), listened));
+        let public_address = config.public_address.unwrap_or(stream.local_addr());
+        to_service.put_first(&header(stream.peer_addr(), public_address));
     }
     let carried = async {
         let inward = async { to_service.run(stream, &service).await.map_err(|it| (it, false)) };
@@ -83,48 +83,48 @@ pub(super) async fn relay(
             // Both have said everything; that the client has received it remains to be seen.
             Ok(_) => how(stream.closed().await),
             Err((Broken::Source, false) | (Broken::Sink, true)) => {
-                stream.close_reason().map_or(Ending::ResetByClient, how)
+                stream.close_reason().map_or(EndReason::ResetByClient, how)
             }
-            Err((Broken::Sink, false) | (Broken::Source, true)) => Ending::ResetByService,
+            Err((Broken::Sink, false) | (Broken::Source, true)) => EndReason::ResetByService,
         }
     };
     let ending = tokio::select! {
         ending = carried => ending,
         ending = failed(stream) => ending,
-        () = reset(&service) => Ending::ResetByService,
-        () = idle(client, config.idle_timeout) => Ending::Idle,
-        () = stopped(stopping) => Ending::Stopped,
+        () = reset(&service) => EndReason::ResetByService,
+        () = idle(client, config.idle_timeout) => EndReason::Idle,
+        () = stopped(stopping) => EndReason::Stopped,
     };
     match ending {
         // The kernel is to deliver what it still has.
-        Ending::Finished => drop(SockRef::from(&service).set_linger(None)),
+        EndReason::Finished => drop(SockRef::from(&service).set_linger(None)),
         // Data that one side sent before its end still reaches the other, as far as that has room: so it
         // would have been without a proxy.
-        Ending::ResetByService => to_client.flush(&service, stream),
-        Ending::ResetByClient | Ending::ClientSilent => to_service.flush(stream, &service),
-        Ending::Idle | Ending::Stopped => {}
+        EndReason::ResetByService => to_client.flush(&service, stream),
+        EndReason::ResetByClient | EndReason::ClientSilent => to_service.flush(stream, &service),
+        EndReason::Idle | EndReason::Stopped => {}
     }
-    if ending != Ending::Finished {
+    if ending != EndReason::Finished {
         stream.abort();
     }
     ending
 }
 
 /// Waits until the client's connection has failed, that is, ended other than in an orderly way.
-async fn failed(client: &TcpStream) -> Ending {
+async fn failed(client: &TcpStream) -> EndReason {
     match client.closed().await {
         CloseReason::Finished => pending().await,
         reason => how(reason),
     }
 }
 
-const fn how(reason: CloseReason) -> Ending {
+const fn how(reason: CloseReason) -> EndReason {
     match reason {
-        CloseReason::Finished => Ending::Finished,
-        CloseReason::TimedOut | CloseReason::ConnectTimedOut => Ending::ClientSilent,
-        CloseReason::Reset | CloseReason::Refused => Ending::ResetByClient,
+        CloseReason::Finished => EndReason::Finished,
+        CloseReason::TimedOut | CloseReason::ConnectTimedOut => EndReason::ClientSilent,
+        CloseReason::Reset | CloseReason::Refused => EndReason::ResetByClient,
         // By ourselves.
-        _ => Ending::Stopped,
+        _ => EndReason::Stopped,
     }
 }
 
@@ -146,7 +146,7 @@ async fn stopped(stopping: &Stopping) {
 /// Waits until no data was transferred for `timeout`.
 async fn idle(client: &Client, timeout: Option<Duration>) {
     let Some(timeout) = timeout else { return pending().await };
-    let (mut last, mut silent) = (Sent::default(), 0);
+    let (mut last, mut silent) = (TransferredBytes::default(), 0);
     while silent < LOOKS {
         sleep(timeout / LOOKS).await;
         let sent = client.sent();

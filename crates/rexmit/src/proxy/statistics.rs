@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::event::{Ending, Refusal};
+use super::event::{EndReason, Refusal};
 use crate::recovery::RecoveryStatistics;
 use crate::tcp::{ConnectionStatistics, TcpStream};
 
 /// Payload bytes transferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Sent {
+pub struct TransferredBytes {
     /// Bytes from clients to the service.
     pub to_service: u64,
     /// Bytes from the service to clients.
@@ -60,7 +60,7 @@ pub struct ProxyStatistics {
     /// Connections reset because the proxy stopped.
     pub stopped: u64,
     /// Payload bytes transferred.
-    pub sent: Sent,
+    pub sent: TransferredBytes,
     /// Losses on the way to the clients, and retransmissions.
     pub recovery: RecoveryStatistics,
     /// Bytes in the buffers of our TCP: to be sent to clients, or received from them and not yet passed to
@@ -91,8 +91,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn sent(&self) -> Sent {
-        Sent {
+    pub(super) fn sent(&self) -> TransferredBytes {
+        TransferredBytes {
             to_service: self.to_service.load(Ordering::Relaxed),
             to_client: self.to_client.load(Ordering::Relaxed),
         }
@@ -143,7 +143,7 @@ impl Monitor {
         }
     }
 
-    /// The place of a client among those that are there, until it is dropped.
+    /// Registers a connected client; dropping the entry removes it.
     pub(super) fn entry(&self, client: &Arc<Client>) -> Open<'_> {
         Open { monitor: self, client: Arc::clone(client) }
     }
@@ -160,15 +160,15 @@ pub(super) struct Open<'a> {
 }
 
 impl Open<'_> {
-    pub(super) fn end(self, ending: Ending) {
+    pub(super) fn end(self, ending: EndReason) {
         let past = &mut self.monitor.ledger().past;
         *match ending {
-            Ending::Finished => &mut past.finished,
-            Ending::ResetByClient => &mut past.reset_by_client,
-            Ending::ResetByService => &mut past.reset_by_service,
-            Ending::ClientSilent => &mut past.client_silent,
-            Ending::Idle => &mut past.idle,
-            Ending::Stopped => &mut past.stopped,
+            EndReason::Finished => &mut past.finished,
+            EndReason::ResetByClient => &mut past.reset_by_client,
+            EndReason::ResetByService => &mut past.reset_by_service,
+            EndReason::ClientSilent => &mut past.client_silent,
+            EndReason::Idle => &mut past.idle,
+            EndReason::Stopped => &mut past.stopped,
         } += 1;
     }
 }
@@ -193,7 +193,7 @@ impl ProxyStatistics {
     }
 }
 
-impl AddAssign for Sent {
+impl AddAssign for TransferredBytes {
     fn add_assign(&mut self, other: Self) {
         self.to_service += other.to_service;
         self.to_client += other.to_client;

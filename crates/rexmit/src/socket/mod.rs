@@ -194,14 +194,14 @@ impl Socket {
     }
 }
 
-/// Whether this machine does not have the address.
+/// Whether no interface of this machine has the address.
 pub(crate) fn is_foreign(address: IpAddr) -> bool {
     let bound = std::net::UdpSocket::bind((address, 0));
     bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable)
 }
 
-/// A raw socket receives every SCTP packet of its host, those for other ports included: answering
-/// them with an ABORT would end the associations of others.
+/// The packet if it is for `sctp_port`. A raw socket receives every SCTP packet of its host: answering
+/// those for other ports with an ABORT would end the associations of others.
 #[cfg(all(feature = "raw", target_os = "linux"))]
 fn for_port(packet: &[u8], sctp_port: u16) -> Option<&[u8]> {
     (packet.get(2..4)? == sctp_port.to_be_bytes()).then_some(packet)
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_address_that_is_gone_does_not_end_batches() {
+    async fn a_removed_address_does_not_disable_batches() {
         let socket = Socket::bind_udp("[::]:0".parse().unwrap()).unwrap();
         let most = socket.max_segments();
         assert!(most > 1, "this kernel does not cut batches, so nothing is tested");

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn batches_hold_equal_packets_of_one_way() {
+    async fn batches_contain_packets_of_equal_size_and_route() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
         let most = socket.max_segments();
         assert!(most > 1, "this kernel does not cut batches, so nothing is tested");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_pushed_arrives_in_order() {
+    async fn pushed_packets_arrive_in_order() {
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         receiver.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -86,7 +86,7 @@ pub enum ConnectError {
     NoAnswer {
         /// The peer's address.
         remote: SocketAddr,
-        /// How long it was tried.
+        /// The time for which it was tried.
         waited: Duration,
     },
     /// The peer refused the connection with an RST.

@@ -120,6 +120,13 @@ impl StackState {
         self.is_released = true;
     }
 
+    /// Bytes of all connections that were sent or wait, and are not acknowledged.
+    pub(super) fn send_buffered_bytes(&self) -> usize {
+        let ids = self.connections.keys();
+        let all = ids.filter_map(|&id| self.tcp.statistics(id));
+        all.map(|statistics| statistics.send_buffered_bytes).sum()
+    }
+
     /// Whether every connection has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.open == 0

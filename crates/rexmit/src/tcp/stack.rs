@@ -17,7 +17,7 @@ use super::state::{Shared, StackState};
 use super::statistics::StackStatistics;
 use super::stream::{Handle, TcpStream};
 use crate::clock::{self, Alarm};
-use crate::limits::{TimeLimits, within};
+use crate::limits::{TimeLimits, while_it_falls, within};
 use crate::tun::Batch;
 use crate::tun::ip::HeaderConfig;
 use crate::turns::Driver;
@@ -224,10 +224,13 @@ impl Stack {
 
     /// Accepts no more connections, and waits until existing ones have ended, that is, were dropped or shut
     /// down on both sides; data written before is then delivered, while a program that exits without waiting
-    /// may lose it. After [`TimeLimits::shutdown`] (5 s by default) the remaining connections are aborted.
+    /// may lose it. After [`TimeLimits::shutdown`] (5 s by default) without progress the remaining connections are
+    /// aborted.
     pub async fn shutdown(&self) {
         self.owner.shared.with(StackState::shut_down);
-        if within(self.time_limits().shutdown, self.wait_for_end()).await.is_none() {
+        let left = || self.owner.shared.lock().send_buffered_bytes();
+        let limit = self.time_limits().shutdown;
+        if while_it_falls(limit, left, self.wait_for_end()).await.is_none() {
             self.abort();
             self.wait_for_end().await;
         }

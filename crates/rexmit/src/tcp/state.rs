@@ -33,7 +33,7 @@ pub(super) type Shared = crate::turns::Shared<StackState>;
 /// The state of a stack.
 pub(super) struct StackState {
     pub(super) tcp: tcp::Endpoint,
-    /// Gone once the stack has ended.
+    /// `None` once the stack has ended.
     pub(super) device: Option<Arc<dyn PacketDevice>>,
     filter: PacketFilter,
     header: HeaderConfig,

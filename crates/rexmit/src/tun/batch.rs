@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_has_what_came_before_the_error() {
+    fn a_batch_contains_the_packets_received_before_the_error() {
         let mut batch = Batch::new(4);
         let mut next = 0;
         batch

@@ -52,18 +52,18 @@ impl TunConfig {
     pub const MIN_MTU_IPV6: u16 = 1280;
 
     /// # Errors
-    /// [`TunError::Impossible`], in words.
+    /// [`TunError::InvalidConfig`], in words.
     fn validate(&self) -> Result<(), TunError> {
         let least = if self.ipv6.is_empty() { Self::MIN_MTU } else { Self::MIN_MTU_IPV6 };
         if self.mtu < least {
             let mtu = self.mtu;
-            return Err(TunError::Impossible(format!("its MTU is {mtu}, but at least {least}")));
+            return Err(TunError::InvalidConfig(format!("its MTU is {mtu}, but at least {least}")));
         }
         let is_too_long = |prefix: u8, of: u8| prefix == 0 || prefix > of;
         if self.ipv4.is_some_and(|(_, prefix)| is_too_long(prefix, 32))
             || self.ipv6.iter().any(|(_, prefix)| is_too_long(*prefix, 128))
         {
-            return Err(TunError::Impossible("no network has a prefix of that length".into()));
+            return Err(TunError::InvalidConfig("no network has a prefix of that length".into()));
         }
         Ok(())
     }

@@ -70,7 +70,7 @@ pub enum TunError {
     },
     /// The name, MTU or address is not possible for an interface.
     #[error("no TUN device can be like this: {0}")]
-    Impossible(String),
+    InvalidConfig(String),
     /// An interface of this machine has an address in the same network.
     #[error("{address} is taken: {interface} has {taken}; choose another network")]
     AddressTaken {
@@ -106,7 +106,7 @@ impl TunError {
         match (source.raw_os_error(), name) {
             (Some(libc::EACCES | libc::EPERM), _) => Self::Permission { program: program() },
             (Some(libc::EBUSY | libc::EEXIST), Some(name)) => Self::NameInUse { name: name.into() },
-            (Some(libc::EINVAL), _) => Self::Impossible(source.to_string()),
+            (Some(libc::EINVAL), _) => Self::InvalidConfig(source.to_string()),
             _ => Self::Io { doing: "the TUN device cannot be set up", source },
         }
     }

@@ -47,4 +47,4 @@ pub use asynchronous::AsyncTun;
 pub use batch::Batch;
 pub use device::{Tun, TunConfig};
 pub use error::TunError;
-pub use namespace::{NetNamespace, end_with_parent, enter_user_namespace, may_make_networks};
+pub use namespace::{NetNamespace, end_with_parent, enter_user_namespace, may_create_namespaces};

@@ -165,7 +165,7 @@ pub fn enter_user_namespace() -> Result<(), TunError> {
 
 /// Whether the calling thread has the privileges for devices and namespaces.
 #[must_use]
-pub fn may_make_networks() -> bool {
+pub fn may_create_namespaces() -> bool {
     let needed = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;
     capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }

@@ -8,7 +8,7 @@ use super::call::DriverCall;
 use super::promptness::Promptness;
 use crate::clock::Alarm;
 
-/// What causes the next turn: work for the driver, the timer, or an application that sends.
+/// When the driver runs next: at once because there is work, at a deadline, or when the application sends.
 pub(crate) struct NextTurn {
     pub(crate) driver: DriverCall,
     /// Whether packets are sent at once.

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, TimeLimits};
 
-/// Waits for what must happen. Long enough for any machine; reached only by a failing test.
-pub(crate) async fn patiently<T>(future: impl Future<Output = T>) -> T {
+/// Waits for `future` with a time limit that only a failing test reaches.
+pub(crate) async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("it takes too long")
 }
 
@@ -23,14 +23,14 @@ pub(crate) fn server_config() -> EndpointConfig {
     EndpointConfig::default().accept(true)
 }
 
-/// On an SCTP port of its own: clients on the same address differ by it.
+/// A configuration with its own SCTP port, which distinguishes clients on the same address.
 pub(crate) fn client_config() -> EndpointConfig {
     static NEXT_PORT: AtomicU16 = AtomicU16::new(20_000);
     let port = NEXT_PORT.fetch_add(1, Ordering::Relaxed);
     EndpointConfig::default().port(port)
 }
 
-/// Without limits, as the machine may be busy.
+/// Binds an endpoint without time limits, because the machine may be busy.
 pub(crate) fn bind(config: EndpointConfig) -> Endpoint {
     let endpoint = Endpoint::bind_unencrypted("127.0.0.1:0".parse().unwrap(), config).unwrap();
     endpoint.with_time_limits(TimeLimits::NONE)
@@ -54,7 +54,7 @@ impl Pair {
         let client = bind(client_config().association(association.clone()));
         let server = bind(server_config().association(association));
         let connecting = client.connect(server.local_addr(), server.port());
-        let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+        let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
         let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
         Self { client, server, ours, theirs }
     }

@@ -21,18 +21,18 @@ pub(crate) const KERNEL_V6: Ipv6Addr = Ipv6Addr::new(0xfd91, 0, 0, 0, 0, 0, 0, 1
 pub(crate) const OURS_V4: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 2);
 pub(crate) const OURS_V6: Ipv6Addr = Ipv6Addr::new(0xfd91, 0, 0, 0, 0, 0, 0, 2);
 
-/// The value; `None`, after saying so, where it is not permitted.
+/// The value; prints a note and returns `None` if it is not permitted.
 pub(crate) fn if_permitted<T>(result: Result<T, TunError>) -> Option<T> {
     match result {
         Err(error) if error.is_not_permitted() => {
-            println!("not run: {error}");
+            rexmit_testkit::not_run(error);
             None
         }
         result => Some(result.expect("a network for the test")),
     }
 }
 
-/// A namespace without anything but its loopback.
+/// A namespace with only its loopback interface.
 pub(crate) fn namespace() -> Option<NetNamespace> {
     if_permitted(NetNamespace::new())
 }
@@ -55,7 +55,7 @@ pub(crate) fn cabled(addresses: [&[&str]; 2]) -> Option<[NetNamespace; 2]> {
 pub(crate) fn cabled_by(cables: &[(&str, [&[&str]; 2])]) -> Option<[NetNamespace; 2]> {
     let ends = [namespace()?, namespace()?];
     if Command::new("ip").arg("-V").output().is_err() {
-        println!("not run: `ip` is not installed (package iproute2)");
+        rexmit_testkit::not_run("`ip` is not installed (package iproute2)");
         return None;
     }
     for (cable, addresses) in cables {

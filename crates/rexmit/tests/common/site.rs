@@ -36,7 +36,7 @@ pub(crate) struct Link {
 }
 
 impl Site {
-    /// The stack right behind the kernel's TUN device; `None` where that is not permitted.
+    /// The stack directly at the kernel's TUN device; `None` if not permitted.
     pub(crate) fn direct(connection: ConnectionConfig) -> Option<Self> {
         let (kernel, tun) = netns::tun_to_kernel()?;
         Some(Self::new(kernel, tun, connection, [KERNEL_V4.into(), KERNEL_V6.into()], None))
@@ -56,7 +56,7 @@ impl Site {
         })
     }
 
-    /// Ours, TUN, a kernel that routes, TUN, the emulator, TUN, the kernel.
+    /// The chain: our stack, TUN, a routing kernel, TUN, the emulator, TUN, the kernel.
     fn linked(
         connection: ConnectionConfig,
         emulate: impl FnOnce(Tun, Tun) -> TunEmulator,
@@ -130,7 +130,7 @@ pub(crate) fn in_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(task)
 }
 
-/// A failing test is to end.
+/// Sets time limits, so that a failing test ends.
 pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
     let patience = Some(Duration::from_secs(60));
     stream.set_read_timeout(patience).expect("a socket");

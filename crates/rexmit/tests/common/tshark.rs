@@ -1,22 +1,22 @@
-//! What Wireshark thinks of a capture.
+//! Wireshark's verdict on a capture.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Wireshark without windows.
+/// Wireshark's command-line program.
 pub(crate) struct Tshark;
 
-/// `None`, after saying so, where it is not installed.
+/// Prints a note and returns `None` if it is not installed.
 pub(crate) fn find() -> Option<Tshark> {
     if Command::new("tshark").arg("--version").output().is_err() {
-        println!("not run: `tshark` is not installed (package tshark)");
+        rexmit_testkit::not_run("`tshark` is not installed (package tshark)");
         return None;
     }
     Some(Tshark)
 }
 
 impl Tshark {
-    /// How many packets of a capture a display filter lets through, with checksums looked at.
+    /// The number of packets in a capture that match a display filter; checksums are verified.
     pub(crate) fn count(&self, capture: &Path, filter: &str) -> usize {
         self.field(capture, filter, "frame.number").lines().count()
     }
@@ -32,7 +32,7 @@ impl Tshark {
     }
 }
 
-/// A directory for a test, gone with this value.
+/// A directory for a test; removed when dropped.
 pub(crate) struct Directory(PathBuf);
 
 impl Directory {

@@ -57,7 +57,7 @@ pub(crate) fn is_in_scope(address: IpAddr, peer: IpAddr) -> bool {
     scope(address).is_some_and(|scope_of_it| Some(scope_of_it) >= scope(peer))
 }
 
-/// How many leading bits two addresses have in common; `None` if they are of different families.
+/// The number of leading bits that two addresses have in common; `None` if they are of different families.
 fn common_bits(a: IpAddr, b: IpAddr) -> Option<u32> {
     match (a, b) {
         (IpAddr::V4(a), IpAddr::V4(b)) => Some((a.to_bits() ^ b.to_bits()).leading_zeros()),
@@ -117,37 +117,38 @@ pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Opt
     nearest(remote, own, uses).map(|own| SocketAddr::new(own, port))
 }
 
-/// The ways to `remotes`, each from the one of our `own` addresses that has most in common with it and
+/// The routes to `remotes`, each from the one of our `own` addresses that has most in common with it and
 /// means the same to it; from `local` without one.
-pub(crate) fn ways_to(remotes: &[SocketAddr], own: &[IpAddr], local: SocketAddr) -> Vec<Route> {
-    let mut ways: Vec<Route> = Vec::with_capacity(remotes.len());
+pub(crate) fn routes_to(remotes: &[SocketAddr], own: &[IpAddr], local: SocketAddr) -> Vec<Route> {
+    let mut routes: Vec<Route> = Vec::with_capacity(remotes.len());
     for &remote in remotes {
         let choices = own.iter().copied().filter(|&own| is_in_scope(own, remote.ip()));
-        let uses = |own| ways.iter().filter(|way| way.local.ip() == own).count();
+        let uses = |own| routes.iter().filter(|route| route.local.ip() == own).count();
         let nearest = nearest(remote.ip(), choices, uses);
         let local = nearest.map_or(local, |own| SocketAddr::new(own, local.port()));
-        ways.push(Route { local, remote });
+        routes.push(Route { local, remote });
     }
-    ways
+    routes
 }
 
-/// Ways for the addresses of our own that no route takes: each to the peer's address with which it
+/// Routes for the addresses of our own that no route takes: each to the peer's address with which it
 /// has most in common.
 pub(super) fn unused_locals(own: &[IpAddr], routes: &[Route]) -> Vec<Route> {
-    let mut ways: Vec<Route> = Vec::new();
-    let Some(primary) = routes.first() else { return ways };
+    let mut unused: Vec<Route> = Vec::new();
+    let Some(primary) = routes.first() else { return unused };
     for &local in own.iter().filter(|&&own| is_in_scope(own, primary.remote.ip())) {
-        if routes.iter().chain(&ways).any(|route| route.local.ip() == local) {
+        if routes.iter().chain(&unused).any(|route| route.local.ip() == local) {
             continue;
         }
         let remotes = routes.iter().map(|route| route.remote.ip());
-        let uses = |remote| routes.iter().chain(&ways).filter(|r| r.remote.ip() == remote).count();
+        let uses =
+            |remote| routes.iter().chain(&unused).filter(|r| r.remote.ip() == remote).count();
         let Some(remote) = nearest(local, remotes, uses) else { continue };
         let to_it = routes.iter().find(|route| route.remote.ip() == remote);
         let local = SocketAddr::new(local, primary.local.port());
-        ways.extend(to_it.map(|route| Route { local, remote: route.remote }));
+        unused.extend(to_it.map(|route| Route { local, remote: route.remote }));
     }
-    ways
+    unused
 }
 
 #[cfg(test)]
@@ -169,7 +170,7 @@ mod tests {
         let own = ["10.1.0.1", "10.2.0.1", "127.0.0.1"].map(ip);
         let to = |remotes: &[&str]| {
             let remotes: Vec<_> = remotes.iter().map(|&remote| at(remote)).collect();
-            let ways = ways_to(&remotes, &own, at("0.0.0.0"));
+            let ways = routes_to(&remotes, &own, at("0.0.0.0"));
             ways.into_iter().map(|way| way.local).collect::<Vec<_>>()
         };
         assert_eq!(to(&["10.2.0.2", "10.1.0.2"]), [at("10.2.0.1"), at("10.1.0.1")]);
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(to(&["127.0.0.9"]), [at("127.0.0.1")]);
         assert_eq!(to(&["10.9.0.1", "10.10.0.1"]), [at("10.1.0.1"), at("10.2.0.1")], "as near");
         assert_eq!(to(&["192.0.2.1"]), [at("0.0.0.0")], "ours mean nothing there");
-        assert_eq!(ways_to(&[at("10.1.0.2")], &[], at("10.0.0.7"))[0].local, at("10.0.0.7"));
+        assert_eq!(routes_to(&[at("10.1.0.2")], &[], at("10.0.0.7"))[0].local, at("10.0.0.7"));
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Context<'_> {
     ) -> Option<Duration> {
         let remembered = || self.around.round_trips.of(peer);
         let known = || if config.recovery.sctp.setup_by_rtt { remembered() } else { None };
-        config.initial_rtt.or_else(known)
+        config.handshake.initial_rtt.or_else(known)
     }
 
     /// Remembers how far away the peer is, whose primary path is `route`.

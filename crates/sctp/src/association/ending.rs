@@ -85,8 +85,8 @@ impl Association {
             match cause {
                 Cause::StaleCookie { .. } => self.on_stale_cookie(cx),
                 Cause::UnrecognizedChunkType(chunk) if self.asconf.is_some() => {
-                    if let Some((changes, mut ways)) = self.changes() {
-                        changes.on_unrecognized_chunk(cx, &mut ways, chunk);
+                    if let Some((changes, mut addressing)) = self.changes() {
+                        changes.on_unrecognized_chunk(cx, &mut addressing, chunk);
                     }
                     cx.event(Event::PeerError(cause.code()));
                 }

@@ -74,22 +74,21 @@ impl Association {
 
     /// Adopts the parameters of the peer's INIT or INIT ACK.
     fn adopt(&mut self, cx: &Context<'_>, peer: &PeerParameters) {
-        let streams = self.config.outbound_streams.min(peer.inbound_streams);
-        let is_interleaved = self.config.interleaving && peer.supports_i_data;
-        let supports_forward = self.config.partial_reliability
+        let streams = self.config.streams.outbound.min(peer.inbound_streams);
+        let is_interleaved = self.config.extensions.interleaving && peer.supports_i_data;
+        let supports_forward = self.config.extensions.partial_reliability
             && if is_interleaved { peer.supports_i_forward_tsn } else { peer.supports_forward_tsn };
-        let extensions = (is_interleaved, supports_forward);
-        self.out.on_peer_known(streams, peer.a_rwnd, extensions);
-        let inbound = peer.outbound_streams.min(self.config.max_inbound_streams);
-        self.inbound.on_peer_known(peer.initial_tsn, inbound, extensions);
+        self.out.on_peer_known(streams, peer.a_rwnd, is_interleaved, supports_forward);
+        let inbound = peer.outbound_streams.min(self.config.streams.max_inbound);
+        self.inbound.on_peer_known(peer.initial_tsn, inbound, is_interleaved, supports_forward);
         self.inbound.on_ack_copies_known(peer.wants_ack_copies);
-        let supports_reset = self.config.stream_reset && peer.supports_re_config;
+        let supports_reset = self.config.extensions.stream_reset && peer.supports_re_config;
         self.reset.on_peer_known(peer.initial_tsn, supports_reset);
         self.note_addresses(cx, &peer.addresses);
         let offer = peer.auth.as_ref().filter(|_| self.config.offers_authentication());
         self.auth = offer.map(|offer| Auth::new(&self.config, offer));
         let changes_addresses =
-            self.config.dynamic_addresses && peer.supports_asconf && self.auth.is_some();
+            self.config.extensions.dynamic_addresses && peer.supports_asconf && self.auth.is_some();
         self.peer.adopt(peer, changes_addresses);
         self.asconf = None;
         let overhead = self.auth.as_ref().map_or(0, |auth| auth.overhead());
@@ -186,7 +185,7 @@ impl Association {
         let path = self.paths.control();
         let rto = self.out.recovery.paths()[path].timer().rto();
         let Some(setup) = self.state.setup_mut() else { return };
-        let expiry = setup.on_t1(rto, self.config.max_init_retransmits);
+        let expiry = setup.on_t1(rto, self.config.handshake.max_init_retransmits);
         if expiry == T1Expiry::GiveUp {
             return self.close(cx, None, CloseReason::ConnectTimedOut);
         }
@@ -245,7 +244,8 @@ impl Association {
         &mut self,
         cx: &mut Context<'_>,
         identity: Identity,
-        (route, peer): (Route, &PeerParameters),
+        route: Route,
+        peer: &PeerParameters,
     ) {
         self.out.fail_everything(cx);
         cx.event(Event::PeerRestarted);
@@ -261,7 +261,7 @@ impl Association {
         self.adopt(cx, peer);
         self.replies.owe_cookie_ack();
         self.establish(cx, true);
-        self.out.tell_writable(cx);
+        self.out.emit_writable(cx);
     }
 
     /// Processes a COOKIE ECHO of a restarting peer in SHUTDOWN-ACK-SENT: sends SHUTDOWN ACK and an error

@@ -1,9 +1,9 @@
-//! What identifies an association on the wire.
+//! The wire identity of an association: addresses, ports and verification tags.
 
 use super::auth::RANDOM_LEN;
 use crate::wire::Header;
 
-/// What identifies an association on the wire.
+/// The wire identity of an association.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) local_port: u16,
@@ -12,7 +12,7 @@ pub(crate) struct Identity {
     pub(crate) local_initial_tsn: u32,
     /// Random numbers that represent the two tags in a cookie (RFC 9260 §5.2.2).
     pub(crate) tie_tags: (u32, u32),
-    /// What our INIT or INIT ACK has in RANDOM (RFC 4895 §3.1).
+    /// The RANDOM parameter of our INIT or INIT ACK (RFC 4895 §3.1).
     pub(crate) random: [u8; RANDOM_LEN],
 }
 

@@ -12,8 +12,8 @@ pub(crate) fn init_chunk(identity: &Identity, config: &AssociationConfig) -> Ini
     Init {
         initiate_tag: identity.local_tag,
         a_rwnd: config.a_rwnd(),
-        outbound_streams: config.outbound_streams,
-        inbound_streams: config.max_inbound_streams,
+        outbound_streams: config.streams.outbound,
+        inbound_streams: config.streams.max_inbound,
         initial_tsn: identity.local_initial_tsn,
         params: Params::default(),
     }
@@ -21,31 +21,31 @@ pub(crate) fn init_chunk(identity: &Identity, config: &AssociationConfig) -> Ini
 
 /// Announces the extensions that are switched on (RFC 5061 §4.2.7, RFC 3758 §3.1, RFC 8260 §2.2.1).
 pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &AssociationConfig) {
-    if config.partial_reliability {
+    if config.extensions.partial_reliability {
         params.push(&Param::ForwardTsnSupported);
     }
-    if config.zero_checksum {
+    if config.extensions.zero_checksum {
         params.push(&Param::ZeroChecksumAcceptable(SCTP_OVER_DTLS));
     }
     if config.sack.ack_copies.request {
         params.push(&Param::AckCopiesRequested);
     }
     let mut kinds = Vec::with_capacity(7);
-    kinds.extend(config.stream_reset.then_some(kind::RE_CONFIG));
-    kinds.extend(config.partial_reliability.then_some(kind::FORWARD_TSN));
+    kinds.extend(config.extensions.stream_reset.then_some(kind::RE_CONFIG));
+    kinds.extend(config.extensions.partial_reliability.then_some(kind::FORWARD_TSN));
     kinds.extend(config.offers_authentication().then_some(kind::AUTH));
-    if config.dynamic_addresses {
+    if config.extensions.dynamic_addresses {
         kinds.extend([kind::ASCONF, kind::ASCONF_ACK]);
     }
-    kinds.extend(config.interleaving.then_some(kind::I_DATA));
-    let forwards_mids = config.interleaving && config.partial_reliability;
+    kinds.extend(config.extensions.interleaving.then_some(kind::I_DATA));
+    let forwards_mids = config.extensions.interleaving && config.extensions.partial_reliability;
     kinds.extend(forwards_mids.then_some(kind::I_FORWARD_TSN));
     if !kinds.is_empty() {
         params.push(&Param::SupportedExtensions(&kinds));
     }
 }
 
-/// Writes our addresses for a peer at `peer`: those that mean the same to it.
+/// Writes those of our addresses that are valid in the scope of a peer at `peer`.
 pub(crate) fn push_addresses(params: &mut ParamsWriter<'_, '_>, own: &[IpAddr], peer: IpAddr) {
     for &address in own.iter().filter(|&&address| is_in_scope(address, peer)) {
         params.push(&Param::from(address));

@@ -32,7 +32,7 @@ use rexmit_core::trace::TraceEvent;
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::{AckError, AckOutcome, PathEvent, PathState, RecoveryConfig, Share, T3Event};
 
-pub(crate) use addresses::ways_to;
+pub(crate) use addresses::routes_to;
 pub(crate) use asconf::{OwnAddress, begins_with};
 pub(crate) use auth::{Auth, AuthOffer, MAX_VECTOR_BYTES, Ours, RANDOM_LEN, push_offer};
 pub use auth::{MAX_SHARED_KEYS, SharedKey};
@@ -43,7 +43,7 @@ pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
 pub(crate) use round_trips::RoundTrips;
 pub(crate) use state::State;
 
-use asconf::{AddressChanges, Ways};
+use asconf::{AddressChanges, Addressing};
 use auth::{AuthError, must_be_authentic};
 use inbound::{DataError, Forwarding, Inbound, UserData};
 use outbound::{Outbound, Standing};
@@ -310,9 +310,9 @@ impl Association {
             }
             Chunk::HeartbeatAck(info) => {
                 if self.paths.on_heartbeat_ack(cx, &mut self.out.recovery, route, info)
-                    && let Some((changes, mut ways)) = self.changes()
+                    && let Some((changes, mut addressing)) = self.changes()
                 {
-                    changes.grant_wished_primary(cx, &mut ways);
+                    changes.grant_requested_primary(cx, &mut addressing);
                 }
             }
             Chunk::Error { causes } => self.on_error(cx, causes),
@@ -332,7 +332,7 @@ impl Association {
             | Chunk::Asconf(_)
             | Chunk::AsconfAck(_)
             | Chunk::Pad(_)
-            | Chunk::Unknown => return self.on_extension_chunk(cx, route, (raw, chunk)),
+            | Chunk::Unknown => return self.on_extension_chunk(cx, route, raw, chunk),
         }
         Next::Continue
     }
@@ -342,7 +342,8 @@ impl Association {
         &mut self,
         cx: &mut Context<'_>,
         route: Route,
-        (raw, chunk): (&RawChunk<'_>, Chunk<'_>),
+        raw: &RawChunk<'_>,
+        chunk: Chunk<'_>,
     ) -> Next {
         match chunk {
             Chunk::ForwardTsn(forward) if self.out.supports_forward_tsn() => {
@@ -361,15 +362,15 @@ impl Association {
             Chunk::Asconf(asconf) if self.peer.changes_addresses() => {
                 if self.state.may_change_addresses() {
                     self.begin_changes();
-                    if let Some((changes, mut ways)) = self.changes() {
-                        changes.on_asconf(cx, &mut ways, route, &asconf);
+                    if let Some((changes, mut addressing)) = self.changes() {
+                        changes.on_asconf(cx, &mut addressing, route, &asconf);
                     }
                 }
             }
             Chunk::AsconfAck(ack) if self.peer.changes_addresses() => {
                 if self.state.may_change_addresses()
-                    && let Some((changes, mut ways)) = self.changes()
-                    && changes.on_asconf_ack(cx, &mut ways, route, &ack).is_err()
+                    && let Some((changes, mut addressing)) = self.changes()
+                    && changes.on_asconf_ack(cx, &mut addressing, route, &ack).is_err()
                 {
                     self.abort(cx, AbortCause::IllegalAsconfAck);
                 }
@@ -455,18 +456,18 @@ impl Association {
         };
         // A FORWARD-TSN was taken: that shows a living peer, too.
         if outcome.has_advanced && outcome.newly_acked == 0 {
-            let path = (self.paths.control(), self.paths.len() == 1);
-            self.paths.on_answered(cx, &mut self.out.recovery, path);
+            let (path, is_only) = (self.paths.control(), self.paths.len() == 1);
+            self.paths.on_answered(cx, &mut self.out.recovery, path, is_only);
         }
         let mut paths = outcome.paths;
         while paths != 0 {
             let path = paths.trailing_zeros();
             paths &= paths - 1;
             let is_certain = outcome.certain_paths & (1 << path) != 0;
-            self.paths.on_answered(cx, &mut self.out.recovery, (path as u8, is_certain));
+            self.paths.on_answered(cx, &mut self.out.recovery, path as u8, is_certain);
         }
         self.out.after_ack(cx, self.standing(), has_window && !outcome.is_stale);
-        let is_ambiguous = outcome.has_acked_resent || outcome.has_passed_abandoned;
+        let is_ambiguous = outcome.has_acked_retransmitted || outcome.has_passed_abandoned;
         if has_window && is_ambiguous && !outcome.has_sampled {
             let has_abandoned = outcome.has_passed_abandoned;
             self.paths.ask_for_round_trip(cx.now, has_abandoned, &self.out.recovery);
@@ -499,7 +500,7 @@ impl Association {
             |it: &PathEntry| it.route.remote == route.remote && is_from(it.route.local.ip());
         let path = self.paths.live().find(|(_, entry)| is_it(entry)).map(|(path, _)| path);
         let (sizes, recovery) = (&mut self.paths.sizes, &mut self.out.recovery);
-        path.is_some_and(|path| sizes.on_too_big(cx, recovery, (path, mtu)))
+        path.is_some_and(|path| sizes.on_too_big(cx, recovery, path, mtu))
     }
 
     fn on_data(&mut self, cx: &mut Context<'_>, stream: u16, data: &UserData<'_>) {
@@ -532,8 +533,8 @@ impl Association {
     fn after_data(&mut self, cx: &mut Context<'_>, bytes: usize) {
         let is_shutdown_sent = matches!(self.state, State::ShutdownSent(_));
         let rtt = self.out.recovery.paths()[self.paths.control()].timer().rtt().srtt();
-        let how = (is_shutdown_sent, self.paths.has_dac());
-        match self.inbound.end_packet(cx.now, how, (bytes, rtt)) {
+        let has_dac = self.paths.has_dac();
+        match self.inbound.end_packet(cx.now, is_shutdown_sent, has_dac, bytes, rtt) {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => return self.on_bad_data(cx, error),
@@ -545,7 +546,7 @@ impl Association {
             // Each packet with DATA is answered with SHUTDOWN (RFC 9260 §9.2).
             self.repeat_shutdown();
         }
-        self.inbound.tell_readable(cx);
+        self.inbound.emit_readable(cx);
     }
 
     /// The next message for the application.
@@ -661,7 +662,10 @@ impl Association {
             (Timer::Sack, self.inbound.sack_timer()),
             (Timer::WindowProbe, self.out.probe_timer()),
             (Timer::ReConfig, self.reset.timer()),
-            (Timer::DeadPeer, self.silence.deadline(self.config.dead_after, self.paths.errors)),
+            (
+                Timer::DeadPeer,
+                self.silence.deadline(self.config.failure.dead_after, self.paths.errors),
+            ),
             (Timer::T4, t4),
         ]
     }
@@ -678,7 +682,8 @@ impl Association {
             State::Established => {
                 let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
                 let [sack, probe] = [self.inbound.sack_timer(), self.out.probe_timer()];
-                let death = self.silence.deadline(self.config.dead_after, self.paths.errors);
+                let death =
+                    self.silence.deadline(self.config.failure.dead_after, self.paths.errors);
                 sack.min(probe).min(self.reset.timer()).min(t4).min(death).instant()
             }
             _ => self
@@ -728,20 +733,20 @@ impl Association {
 
     /// Prepares the association for changes of addresses.
     fn begin_changes(&mut self) {
-        let initial_tsns = (self.identity.local_initial_tsn, self.peer.initial_tsn());
-        let paths = &self.paths;
-        self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), initial_tsns));
+        let (paths, ours) = (&self.paths, self.identity.local_initial_tsn);
+        let peers = self.peer.initial_tsn();
+        self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), ours, peers));
     }
 
     /// The state of address changes, and what they act on; `None` before the first change.
-    fn changes(&mut self) -> Option<(&mut AddressChanges, Ways<'_>)> {
-        let ways = Ways {
+    fn changes(&mut self) -> Option<(&mut AddressChanges, Addressing<'_>)> {
+        let addressing = Addressing {
             config: &self.config,
             paths: &mut self.paths,
             recovery: &mut self.out.recovery,
             replies: &mut self.replies,
         };
-        Some((self.asconf.as_deref_mut()?, ways))
+        Some((self.asconf.as_deref_mut()?, addressing))
     }
 
     /// Changes an address of this host, as the application requests.
@@ -750,8 +755,8 @@ impl Association {
         cx: &mut Context<'_>,
         change: OwnAddress,
     ) -> Result<(), AddressError> {
-        let (changes, mut ways) = self.changes_of_ours()?;
-        changes.change_own(cx, &mut ways, change)
+        let (changes, mut addressing) = self.changes_of_ours()?;
+        changes.change_own(cx, &mut addressing, change)
     }
 
     /// Requests the changes that lead to these addresses of this host. Returns whether no further call is needed.
@@ -760,11 +765,11 @@ impl Association {
         cx: &mut Context<'_>,
         wanted: &[IpAddr],
     ) -> Result<bool, AddressError> {
-        let (changes, mut ways) = self.changes_of_ours()?;
-        changes.follow(cx, &mut ways, wanted)
+        let (changes, mut addressing) = self.changes_of_ours()?;
+        changes.follow(cx, &mut addressing, wanted)
     }
 
-    fn changes_of_ours(&mut self) -> Result<(&mut AddressChanges, Ways<'_>), AddressError> {
+    fn changes_of_ours(&mut self) -> Result<(&mut AddressChanges, Addressing<'_>), AddressError> {
         if !matches!(self.state, State::Established) {
             return Err(AddressError::NotEstablished);
         } else if !self.peer.changes_addresses() {

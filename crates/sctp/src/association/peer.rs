@@ -30,7 +30,7 @@ pub(crate) struct PeerParameters {
     pub(crate) supports_i_data: bool,
     pub(crate) supports_i_forward_tsn: bool,
     /// Whether the peer accepts packets without a checksum over DTLS (RFC 9653 §5.1).
-    pub(crate) takes_zero_checksum: bool,
+    pub(crate) accepts_zero_checksum: bool,
     /// It asks for copies of SACKs.
     pub(crate) wants_ack_copies: bool,
     /// Whether the peer lists ASCONF and ASCONF-ACK. Counts only together with `auth` (RFC 5061 §4.2.7).
@@ -52,7 +52,7 @@ impl PeerParameters {
             supports_re_config: false,
             supports_i_data: false,
             supports_i_forward_tsn: false,
-            takes_zero_checksum: false,
+            accepts_zero_checksum: false,
             wants_ack_copies: false,
             supports_asconf: false,
             auth: None,
@@ -72,7 +72,7 @@ pub(crate) struct Peer {
     /// Whether both sides support RFC 5061 and RFC 4895.
     changes_addresses: bool,
     /// Whether the peer accepts packets without a checksum.
-    takes_zero_checksum: bool,
+    accepts_zero_checksum: bool,
 }
 
 impl Peer {
@@ -81,7 +81,7 @@ impl Peer {
         initial_tsn: 0,
         newest_cookie: Instant::ZERO,
         changes_addresses: false,
-        takes_zero_checksum: false,
+        accepts_zero_checksum: false,
     };
 
     pub(crate) const fn tag(&self) -> u32 {
@@ -100,8 +100,8 @@ impl Peer {
         self.changes_addresses
     }
 
-    pub(super) const fn takes_zero_checksum(&self) -> bool {
-        self.takes_zero_checksum
+    pub(super) const fn accepts_zero_checksum(&self) -> bool {
+        self.accepts_zero_checksum
     }
 
     /// Adopts the parameters of the peer's INIT or INIT ACK.
@@ -109,12 +109,12 @@ impl Peer {
         self.tag = peer.tag;
         self.initial_tsn = peer.initial_tsn;
         self.changes_addresses = changes_addresses;
-        self.takes_zero_checksum = peer.takes_zero_checksum;
+        self.accepts_zero_checksum = peer.accepts_zero_checksum;
     }
 
     /// Whether `peer`, under our tag and a new one of its own, lives again: a peer that began once
     /// and answered us under another tag did so with the same TSNs (RFC 9260 §5.2.1).
-    pub(crate) const fn lives_again(&self, peer: &PeerParameters) -> bool {
+    pub(crate) const fn has_restarted_as(&self, peer: &PeerParameters) -> bool {
         peer.initial_tsn != self.initial_tsn
     }
 
@@ -171,7 +171,7 @@ pub(crate) enum InitError {
     Malformed,
 }
 
-/// How much of the unrecognized parameters is reported.
+/// The most bytes of unrecognized parameters that are reported.
 const MAX_REPORT_BYTES: usize = 512;
 
 /// Reads INIT or INIT ACK that came from `source`; parameters of extensions that `config` switches
@@ -202,7 +202,7 @@ pub(crate) fn read_init<'a>(
             Param::HostName(_) => return Err(InitError::HostName(param.bytes.to_vec())),
             Param::StateCookie(cookie) => extras.state_cookie = Some(cookie),
             Param::CookiePreservative(ms) => extras.cookie_preservative_ms = ms,
-            Param::ForwardTsnSupported if config.partial_reliability => {
+            Param::ForwardTsnSupported if config.extensions.partial_reliability => {
                 peer.supports_forward_tsn = true;
             }
             Param::SupportedExtensions(kinds) => {
@@ -216,8 +216,8 @@ pub(crate) fn read_init<'a>(
             Param::Random(_) | Param::Chunks(_) | Param::HmacAlgo(_) => {
                 offer.note(param, &decoded);
             }
-            Param::ZeroChecksumAcceptable(method) if config.zero_checksum => {
-                peer.takes_zero_checksum = method == SCTP_OVER_DTLS;
+            Param::ZeroChecksumAcceptable(method) if config.extensions.zero_checksum => {
+                peer.accepts_zero_checksum = method == SCTP_OVER_DTLS;
             }
             Param::AckCopiesRequested => peer.wants_ack_copies = true,
             Param::SupportedAddressTypes(_)

@@ -82,7 +82,7 @@ impl Received {
         self.unacknowledged_packets > 0 || !self.duplicates.is_empty()
     }
 
-    /// How many ranges there are above the cumulative TSN.
+    /// The number of ranges above the cumulative TSN.
     pub(super) fn gap_block_count(&self) -> usize {
         self.above.range_count()
     }
@@ -128,7 +128,7 @@ impl Received {
             && !self.above.contains(tsn - 1)
             && !self.above.contains(tsn + 1);
         let is_beyond = tsn - self.cumulative > MAX_TSN_AHEAD
-            || (opens_range && self.above.range_count() >= limits.max_gap_ranges);
+            || (opens_range && self.above.range_count() >= limits.buffers.max_gap_ranges);
         if is_beyond {
             self.packet.is_urgent = true;
             return Arrival::BeyondLimit;
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn gap_ranges_and_distance_are_limited_but_gaps_can_always_be_filled() {
-        let config = AssociationConfig { max_gap_ranges: 2, ..AssociationConfig::rfc9260() };
+        let config = AssociationConfig::rfc9260().max_gap_ranges(2);
         let mut received = Received::new(100);
         for tsn in [102, 104] {
             assert_eq!(received.on_tsn(tsn, false, &config), Arrival::New);

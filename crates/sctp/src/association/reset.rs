@@ -270,8 +270,13 @@ impl StreamReset {
                     ..
                 } => {
                     let streams = sorted(streams.iter());
-                    let which = (request_sequence, last_assigned_tsn);
-                    Some(self.on_incoming(cx, which, streams, halves.inbound)?)
+                    Some(self.on_incoming(
+                        cx,
+                        request_sequence,
+                        last_assigned_tsn,
+                        streams,
+                        halves.inbound,
+                    )?)
                 }
                 ReConfigParam::IncomingSsnResetRequest { request_sequence, streams } => {
                     self.on_request(request_sequence, sorted(streams.iter()), halves)
@@ -327,7 +332,8 @@ impl StreamReset {
     fn on_incoming(
         &mut self,
         cx: &mut Context<'_>,
-        (sequence, last_assigned_tsn): (u32, u32),
+        sequence: u32,
+        last_assigned_tsn: u32,
         streams: Vec<u16>,
         inbound: &mut Inbound,
     ) -> Result<Answer, DataError> {
@@ -464,7 +470,7 @@ fn sorted(streams: impl Iterator<Item = u16>) -> Vec<u16> {
     streams
 }
 
-/// How many streams a request can name in one packet, beside one answer.
+/// The number of streams that a request can name in a packet that also has one response.
 pub(super) fn max_streams(max_packet_bytes: usize) -> usize {
     let others = COMMON_HEADER_LEN + CHUNK_HEADER_LEN + RESPONSE_LEN + OUTGOING_REQUEST_LEN;
     max_packet_bytes.saturating_sub(others) / 2

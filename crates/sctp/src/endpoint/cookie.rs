@@ -129,7 +129,7 @@ impl StateCookie {
                 | u8::from(peer.auth.is_some()) << 3
                 | u8::from(peer.supports_i_data) << 4
                 | u8::from(peer.supports_i_forward_tsn) << 5
-                | u8::from(peer.takes_zero_checksum) << 6
+                | u8::from(peer.accepts_zero_checksum) << 6
                 | u8::from(peer.wants_ack_copies) << 7,
         );
         if let Some(offer) = &peer.auth {
@@ -211,7 +211,7 @@ impl StateCookie {
                 supports_asconf: flags & 4 != 0,
                 supports_i_data: flags & 16 != 0,
                 supports_i_forward_tsn: flags & 32 != 0,
-                takes_zero_checksum: flags & 64 != 0,
+                accepts_zero_checksum: flags & 64 != 0,
                 wants_ack_copies: flags & 128 != 0,
                 auth,
             },
@@ -271,7 +271,7 @@ mod tests {
                 supports_asconf: true,
                 supports_i_data: true,
                 supports_i_forward_tsn: false,
-                takes_zero_checksum: true,
+                accepts_zero_checksum: true,
                 wants_ack_copies: true,
                 auth: Some(AuthOffer::from_bits(3, &[11; 99])),
             },

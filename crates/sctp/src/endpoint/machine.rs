@@ -167,7 +167,7 @@ fn without_checksum<'p>(
 ) -> Option<Packet<'p>> {
     let packet = Packet::parse_without_checksum(bytes)?;
     let association = lookup.by_tag(packet.header.verification_tag)?;
-    let takes_it = table.get(association)?.association.config().zero_checksum;
+    let takes_it = table.get(association)?.association.config().extensions.zero_checksum;
     let needs_it = |kind| matches!(kind, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF);
     let is_needed = packet.chunks().flatten().any(|raw| needs_it(raw.kind));
     (takes_it && !is_needed).then_some(packet)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rexmit_core::{Instant, Route};
 
 use super::{AssociationId, Endpoint};
-use crate::association::{Association, Context, ways_to};
+use crate::association::{Association, Context, routes_to};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
 use crate::error::{ConnectError, PrimaryError};
 use crate::statistics::PathStatistics;
@@ -55,8 +55,8 @@ impl Endpoint {
     /// [addresses](crate::EndpointConfig::addresses) that has the longest common prefix with the peer's, or
     /// at `local` if there are none.
     #[must_use]
-    pub fn ways_to(&self, remotes: &[SocketAddr], local: SocketAddr) -> Vec<Route> {
-        ways_to(remotes, &self.config.addresses, local)
+    pub fn routes_to(&self, remotes: &[SocketAddr], local: SocketAddr) -> Vec<Route> {
+        routes_to(remotes, &self.config.addresses, local)
     }
 
     /// Makes the path with number `path` the primary path, which carries new data while it works (RFC 9260

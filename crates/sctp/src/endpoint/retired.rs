@@ -54,7 +54,7 @@ impl RetiredTags {
         }
     }
 
-    /// The association whose peer had `tag` has ended; zero is not a valid tag.
+    /// Records the tag of an ended association's peer; zero is not a valid tag.
     pub(super) fn retire_peer(&mut self, now: Instant, tag: u32) {
         self.forget_expired(now);
         if tag == 0 {

@@ -432,7 +432,7 @@ impl Endpoint {
             // B, but from a peer that restarted in the middle of the handshake.
             (true, false) => {
                 !slot.association.state().is_setting_up()
-                    && slot.association.peer().lives_again(&cookie.peer)
+                    && slot.association.peer().has_restarted_as(&cookie.peer)
             }
             _ => false,
         };
@@ -449,7 +449,7 @@ impl Endpoint {
                     self.lookup.forget_addresses(index, slot);
                 }
                 self.call(now, index, |association, cx| {
-                    association.restart(cx, identity, (route, &cookie.peer));
+                    association.restart(cx, identity, route, &cookie.peer);
                 });
                 Some(index)
             }

@@ -16,4 +16,4 @@ mod tests;
 
 pub(crate) use reassembly::{DroppedMessage, Piece, Reassembly, ReassemblyError, ReassemblyLimits};
 pub use scheduler::{DEFAULT_PRIORITY, Scheduling};
-pub(crate) use send_queue::{Fragment, SendQueue};
+pub(crate) use send_queue::{BegunExpiry, Fragment, SendQueue};

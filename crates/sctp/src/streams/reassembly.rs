@@ -29,7 +29,7 @@ pub(crate) use self::piece::{DroppedMessage, Piece, ReassemblyError, ReassemblyL
 use crate::message::InboundMessage;
 use crate::wire::SkippedMid;
 
-/// How the pieces of a message are found.
+/// The key by which the fragments of a message are grouped.
 #[derive(Debug)]
 enum Fragments {
     ByTsn(ByTsn),

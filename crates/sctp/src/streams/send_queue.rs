@@ -14,6 +14,7 @@ use bytes::Bytes;
 use rexmit_core::Instant;
 use rexmit_recovery::{Deadline, Due};
 
+pub(crate) use self::begun::BegunExpiry;
 use self::begun::{Begun, BegunMessages};
 use super::message_lists::{List, MessageLists};
 use super::scheduler::{Claim, DEFAULT_PRIORITY, Place, Scheduler, Scheduling};
@@ -387,8 +388,8 @@ impl SendQueue {
         self.begun.of(stream).map(Begun::message)
     }
 
-    /// The begun message that expires first: the time, its stream and its id.
-    pub(crate) fn begun_expiry(&self) -> Option<(Instant, u16, MessageId)> {
+    /// The begun message that expires first.
+    pub(crate) fn begun_expiry(&self) -> Option<BegunExpiry> {
         self.begun.next_expiry()
     }
 

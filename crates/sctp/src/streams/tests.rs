@@ -36,12 +36,12 @@ struct Pair {
     now: Instant,
     queue: SendQueue,
     reassembly: Reassembly,
-    /// From the TSN after `cumulative_tsn` on.
+    /// Fates of the TSNs, from the one after `cumulative_tsn` on.
     sent: BTreeMap<u64, Sent>,
     next_tsn: u64,
     received: BTreeSet<u64>,
     cumulative_tsn: u64,
-    /// TSNs on the network.
+    /// TSNs in flight.
     flying: Vec<u64>,
     pending_reset: Option<Option<u16>>,
     messages: Vec<OutboundMessage>,

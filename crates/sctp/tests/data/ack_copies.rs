@@ -1,4 +1,4 @@
-//! Second copies of the SACKs of thin streams: who gets them, when, and for how long.
+//! Second copies of the SACKs of thin streams: to which peers, when, and for how long.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ fn server(copies: AckCopyConfig, params: impl FnOnce(&mut ParamsWriter<'_, '_>))
     s
 }
 
-/// How often a message of the peer is acknowledged.
+/// The number of SACKs for a message of the peer.
 fn sacks_of_a_message(mut s: Script) -> u32 {
     s.at(1000).peer_sends([Data(data(0, b"thin"))]);
     expect_packet!(s, [Sack(_)]);
@@ -58,7 +58,7 @@ fn a_peer_that_asks_gets_copies_and_others_if_all_do() {
     }
 }
 
-/// The INIT ACK asks, too.
+/// The INIT ACK also requests copies.
 #[test]
 fn a_client_asks_and_hears_the_server_ask() {
     let mut s = Script::client_with(|_, association| {
@@ -97,7 +97,7 @@ fn the_parameter_is_skipped_where_it_is_not_known_and_with_a_value() {
     assert_eq!(sacks_of_a_message(server(config(), with_value)), 1);
 }
 
-/// What arrives before the copy is sent is acknowledged by it, too, and the copy of that follows.
+/// A copy also acknowledges data that arrived after the first SACK, and a copy for that data follows.
 #[test]
 fn a_copy_reports_what_has_arrived_and_no_duplicates_again() {
     let mut s = server(config(), asks);
@@ -129,7 +129,7 @@ fn the_copy_travels_with_data() {
     }
 }
 
-/// A transfer fills its packets; its window of 16 packets and more shows in any case.
+/// A transfer is recognized by its full packets, or else by its window of 16 packets and more.
 #[test]
 fn a_transfer_has_no_copies() {
     let full = vec![b'x'; 1204];

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::kit::*;
 use crate::{FULL, NONE, PMDCS};
 
-/// The peer has taken one chunk, and closes its window at 0 ms; another message waits.
+/// The peer has acknowledged one chunk, and closes its window at 0 ms; another message is queued.
 fn closed() -> Script {
     let mut s = Script::established_client_with(|_, association| {
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
     });
     s.send(b"taken");
     assert_eq!(s.take_data(), [0]);
@@ -39,8 +39,8 @@ fn no_more_is_sent_than_the_peer_offered() {
     assert_eq!(s.take_data(), [2]);
 }
 
-/// RFC 9260 §6.1 A: the first probe after one RTO, then at intervals that double; as long as it is
-/// answered, no error is counted.
+/// RFC 9260 §6.1 A: the first probe after one RTO, then at intervals that double; while probes are
+/// acknowledged, no error is counted.
 #[test]
 fn a_closed_window_is_probed_ever_more_rarely_and_without_end() {
     let mut s = closed();
@@ -59,7 +59,7 @@ fn a_closed_window_is_probed_ever_more_rarely_and_without_end() {
     assert_eq!((path.cwnd, path.state), (4_404, PathState::Active));
 }
 
-/// RFC 9260 §6.1 A, §8.1: a peer that does not answer its probes is not there.
+/// RFC 9260 §6.1 A, §8.1: a peer that does not answer window probes is unreachable.
 #[test]
 fn unanswered_probes_count_as_errors() {
     let mut s = closed();
@@ -106,7 +106,7 @@ fn a_window_update_that_crosses_the_probe_does_not_repeat_it() {
     assert_eq!(s.statistics().recovery.retransmitted.total(), 0);
 }
 
-/// When it is repeated because the window opened, it is repeated once, not with every SACK.
+/// When the window opens, the probe is retransmitted once, not with every SACK.
 #[test]
 fn further_sacks_do_not_repeat_the_probe_again() {
     let mut s = closed();
@@ -125,7 +125,7 @@ fn further_sacks_do_not_repeat_the_probe_again() {
     s.expect_silence();
 }
 
-/// Once the window is open, the loss of what had probed it is a loss.
+/// Once the window is open, the loss of the former probe is an ordinary loss.
 #[test]
 fn a_loss_after_the_window_opened_is_congestion() {
     let mut s = closed();
@@ -157,7 +157,7 @@ fn nothing_is_probed_while_something_is_outstanding() {
     assert_eq!(s.take_data(), [3]);
 }
 
-/// A window that closes anew is probed after an RTO again, not at once.
+/// A window that closes again is probed after an RTO, not at once.
 #[test]
 fn a_probe_that_was_not_needed_does_not_leave_early_next_time() {
     let mut s = closed();
@@ -170,7 +170,7 @@ fn a_probe_that_was_not_needed_does_not_leave_early_next_time() {
     assert_eq!(s.take_data(), [2]);
 }
 
-/// What would have probed has expired: the next message begins the wait anew.
+/// The message that served as window probe has expired, so the next message restarts the timer.
 #[test]
 fn an_expired_probe_leaves_no_timer_behind() {
     let mut s = Script::established_client();

@@ -12,9 +12,9 @@ use crate::kit::*;
 use crate::{FULL, NONE};
 
 fn reporting(association: &mut AssociationConfig) {
-    association.heartbeat_interval = None;
-    association.report_sent = true;
-    association.report_acknowledged = true;
+    association.failure.heartbeat_interval = None;
+    association.messages.report_sent = true;
+    association.messages.report_acknowledged = true;
 }
 
 fn client() -> Script {
@@ -32,7 +32,7 @@ fn failures(events: &[Event]) -> Vec<(MessageId, usize, bool)> {
     events.iter().filter_map(failure).collect()
 }
 
-/// Sent when its last chunk was sent, acknowledged when all of it is.
+/// A message is reported sent with its last chunk, and acknowledged when all its chunks are.
 #[test]
 fn a_message_is_reported_sent_and_then_acknowledged() {
     let mut s = client();
@@ -65,7 +65,7 @@ fn a_message_is_reported_sent_once() {
     assert_eq!(s.events(), [Event::MessageSent(id), Event::MessageAcknowledged(id)]);
 }
 
-/// By default neither is reported.
+/// By default neither sent nor acknowledged messages are reported.
 #[test]
 fn success_is_reported_only_when_asked_for() {
     let mut s = Script::established_client();
@@ -93,7 +93,7 @@ fn outstanding() -> (Script, Vec<(MessageId, usize, bool)>) {
     (s, lens.to_vec())
 }
 
-/// RFC 9260 §9.1: an abort gives back what was not acknowledged, in order, as it was given.
+/// RFC 9260 §9.1: an abort returns the unacknowledged messages, in order and unchanged.
 #[test]
 fn an_abort_gives_everything_back() {
     let (mut s, messages) = outstanding();
@@ -142,7 +142,7 @@ fn an_unreachable_peer_gives_everything_back() {
     assert_eq!(failures(&events), messages);
 }
 
-/// RFC 9260 §5.2.4 A: the peer restarted, and has forgotten what it got.
+/// RFC 9260 §5.2.4 A: the restarted peer has lost the data that it received.
 #[test]
 fn a_restart_of_the_peer_gives_everything_back() {
     let (mut s, messages) = outstanding();
@@ -162,7 +162,7 @@ fn a_restart_of_the_peer_gives_everything_back() {
 #[test]
 fn a_full_buffer_is_told_and_so_is_room_again() {
     let mut s = Script::established_client_with(|_, association| {
-        association.send_buffer_bytes = 4_000;
+        association.buffers.send_bytes = 4_000;
     });
     for _ in 0..4 {
         s.send_len(1_000);
@@ -177,11 +177,11 @@ fn a_full_buffer_is_told_and_so_is_room_again() {
     assert_eq!(s.events(), [], "told once");
 }
 
-/// Room that expiry makes is told, too: no acknowledgement may ever come.
+/// Room made by an expiry is reported, too, because an acknowledgement may never arrive.
 #[test]
 fn room_made_by_expiry_is_told() {
     let mut s = Script::established_client_with(|_, association| {
-        association.send_buffer_bytes = 4_000;
+        association.buffers.send_bytes = 4_000;
     });
     s.send(b"taken");
     assert_eq!(s.take_data(), [0]);
@@ -194,11 +194,11 @@ fn room_made_by_expiry_is_told() {
     assert!(matches!(events[..], [Event::MessageFailed { .. }, Event::Writable]), "{events:?}");
 }
 
-/// And room made by a restart.
+/// Room made by a restart is reported, too.
 #[test]
 fn room_made_by_a_restart_is_told() {
     let mut s = Script::established_client_with(|_, association| {
-        association.send_buffer_bytes = 4_000;
+        association.buffers.send_bytes = 4_000;
     });
     s.send_len(1_000);
     s.send_len(3_000);
@@ -213,7 +213,7 @@ fn room_made_by_a_restart_is_told() {
     assert!(s.events().contains(&Event::Writable));
 }
 
-/// Whatever the network and the peer do, each message accepted ends exactly once.
+/// Each accepted message ends exactly once, whatever the network and the peer do.
 #[test]
 fn every_message_ends_exactly_once_whatever_happens() {
     for seed in 0..60 {
@@ -237,7 +237,7 @@ fn run(seed: u64) {
     let mut rng = Seed::from_u64(seed).rng();
     let mut s = Script::established_client_with(|_, association| {
         reporting(association);
-        association.send_buffer_bytes = 30_000;
+        association.buffers.send_bytes = 30_000;
     });
     let mut ends: BTreeMap<MessageId, u32> = BTreeMap::new();
     let note = |events: Vec<Event>, ends: &mut BTreeMap<MessageId, u32>| {

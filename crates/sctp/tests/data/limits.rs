@@ -1,4 +1,4 @@
-//! Limits with names: nothing that a peer does makes memory grow beyond them.
+//! The limits of memory use by a peer, each of which has a name.
 
 use rexmit_sctp::{Event, OversizedMessages};
 
@@ -14,17 +14,17 @@ fn beginning(n: u32, payload: &[u8]) -> wire::Data<'_> {
     wire::Data { flags: DataFlags::from_bits(6), tsn: tsn(n), ..data(0, payload) }
 }
 
-/// A message that waits for nothing.
+/// A complete message that can be delivered at once.
 fn lone(n: u32) -> wire::Data<'static> {
     wire::Data { flags: DataFlags::from_bits(7), tsn: tsn(n), ..data(0, b"m") }
 }
 
-/// `receive_buffer_bytes`: twice of it is held at most, and only to close a gap.
+/// `receive_buffer_bytes`: at most twice as many bytes are held, and beyond the limit only data that closes a gap.
 #[test]
 fn the_receive_buffer_bounds_what_is_held() {
     let mut s = Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = 8_192;
-        association.max_message_bytes = 8_192;
+        association.buffers.receive_bytes = 8_192;
+        association.messages.max_bytes = 8_192;
     });
     let payload = [0; 1_200];
     // From the back: each closes a part of the gap, so the first rule does not stop it.
@@ -43,7 +43,8 @@ fn the_receive_buffer_bounds_what_is_held() {
 /// closed.
 #[test]
 fn the_number_of_gaps_is_bounded() {
-    let mut s = Script::established_server_with(|_, association| association.max_gap_ranges = 3);
+    let mut s =
+        Script::established_server_with(|_, association| association.buffers.max_gap_ranges = 3);
     for (n, count) in [(1, 1), (3, 2), (5, 3), (7, 3), (9, 3)] {
         s.peer_sends([Data(lone(n))]);
         expect_packet!(s, [Sack(sack)] if blocks(&sack).len() == count);
@@ -53,7 +54,7 @@ fn the_number_of_gaps_is_bounded() {
     expect_packet!(s, [Sack(sack)] if blocks(&sack) == [(2, 2), (4, 4), (6, 7)]);
 }
 
-/// The distance of a TSN: half of what a gap block can say.
+/// The largest distance of a TSN: half the range of a gap ack block.
 #[test]
 fn a_tsn_too_far_ahead_is_dropped() {
     let mut s = Script::established_server();
@@ -68,11 +69,12 @@ fn a_tsn_too_far_ahead_is_dropped() {
     assert_eq!(s.statistics().traffic.chunks_dropped, 4);
 }
 
-/// So an SSN far ahead is never taken for one that was delivered.
+/// The limit prevents an SSN far ahead from being taken for a delivered one.
 #[test]
 fn messages_as_far_ahead_as_may_be_wait_for_their_order() {
-    let mut s =
-        Script::established_server_with(|_, association| association.max_held_chunks = 1 << 20);
+    let mut s = Script::established_server_with(|_, association| {
+        association.buffers.max_held_chunks = 1 << 20;
+    });
     for n in (1..32_767u32).step_by(64) {
         s.peer_writes(|p| {
             for n in n..(n + 64).min(32_767) {
@@ -90,7 +92,8 @@ fn messages_as_far_ahead_as_may_be_wait_for_their_order() {
 /// taken.
 #[test]
 fn the_number_of_waiting_chunks_is_bounded() {
-    let mut s = Script::established_server_with(|_, association| association.max_held_chunks = 16);
+    let mut s =
+        Script::established_server_with(|_, association| association.buffers.max_held_chunks = 16);
     for n in 1..=20 {
         s.peer_sends([Data(data(n, b"m"))]);
         expect_packet!(s, [Sack(sack)] if blocks(&sack) == [(2, n.min(16) + 1)]);
@@ -106,7 +109,7 @@ fn the_number_of_waiting_chunks_is_bounded() {
 #[test]
 fn a_message_beyond_the_limit_is_dropped_and_reported() {
     let mut s = Script::established_server_with(|_, association| {
-        association.max_message_bytes = 1_500;
+        association.messages.max_bytes = 1_500;
     });
     let payload = [0; 1_000];
     let end = wire::Data { flags: DataFlags::from_bits(5), ..beginning(1, &payload) };
@@ -121,12 +124,12 @@ fn a_message_beyond_the_limit_is_dropped_and_reported() {
     assert_eq!(s.receive().as_deref(), Some(&b"next"[..]));
 }
 
-/// The same, where the application has chosen so: the association ends.
+/// With the other setting, the association ends.
 #[test]
 fn a_message_beyond_the_limit_ends_the_association_if_it_is_not_to_be_dropped() {
     let mut s = Script::established_server_with(|_, association| {
-        association.max_message_bytes = 1_500;
-        association.oversized_messages = OversizedMessages::Abort;
+        association.messages.max_bytes = 1_500;
+        association.messages.oversized = OversizedMessages::Abort;
     });
     let payload = [0; 1_000];
     let end = wire::Data { flags: DataFlags::from_bits(5), ..beginning(1, &payload) };
@@ -134,13 +137,13 @@ fn a_message_beyond_the_limit_ends_the_association_if_it_is_not_to_be_dropped() 
     expect_packet!(s, [Abort { .. }]);
 }
 
-/// Chunks outstanding: no more than the peer can tell apart, whatever the windows say.
+/// Chunks outstanding: no more than the peer can distinguish, whatever the windows allow.
 #[test]
 fn the_number_of_outstanding_chunks_is_bounded() {
     let mut s = Script::client_with(|_, association| {
         association.recovery.max_burst = None;
-        association.heartbeat_interval = None;
-        association.send_buffer_bytes = 8 << 20;
+        association.failure.heartbeat_interval = None;
+        association.buffers.send_bytes = 8 << 20;
     });
     s.take_init();
     let init_ack = wire::Init { a_rwnd: u32::MAX, ..peer_init(PEER_TAG) };

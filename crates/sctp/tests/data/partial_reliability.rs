@@ -1,4 +1,4 @@
-//! Messages that are given up (RFC 3758, RFC 7496).
+//! Abandoned messages (RFC 3758, RFC 7496).
 
 use rexmit_sctp::recovery::RecoveryConfig;
 use rexmit_sctp::wire::{ReConfigParam, ReConfigResult};
@@ -19,8 +19,8 @@ fn retransmissions(limit: u16) -> Reliability {
 }
 
 fn quiet(association: &mut AssociationConfig) {
-    association.heartbeat_interval = None;
-    association.report_acknowledged = true;
+    association.failure.heartbeat_interval = None;
+    association.messages.report_acknowledged = true;
 }
 
 fn client() -> Script {
@@ -58,7 +58,7 @@ impl Script {
     }
 }
 
-/// RFC 3758 §4.1 TR3: no TSN for a message that expires before it can leave.
+/// RFC 3758 §4.1 TR3: a message that expires before it can be sent gets no TSN.
 #[test]
 fn a_message_that_expires_before_it_leaves_takes_no_tsn() {
     let mut s = client();
@@ -77,7 +77,7 @@ fn a_message_that_expires_before_it_leaves_takes_no_tsn() {
     expect_packet!(s, [Data(data)] if data.tsn == tsn(1) && data.ssn == 1);
 }
 
-/// RFC 3758 §4.1 TR4, §3.5: at the moment it would be repeated, the peer is told to go on; not a
+/// RFC 3758 §4.1 TR4, §3.5: FORWARD-TSN is sent at the time of the retransmission, not a
 /// timeout later.
 #[test]
 fn a_message_that_expired_is_skipped_instead_of_repeated() {
@@ -164,7 +164,7 @@ fn a_forward_tsn_names_the_highest_ssn_of_each_ordered_stream() {
     s.peer_acknowledges(tsn(4));
 }
 
-/// RFC 3758 §3.5 C5, A5: it is repeated by T3-rtx until the peer has gone on.
+/// RFC 3758 §3.5 C5, A5: FORWARD-TSN is retransmitted by T3-rtx until it is acknowledged.
 #[test]
 fn a_lost_forward_tsn_is_repeated() {
     let mut s = client();
@@ -216,7 +216,7 @@ fn sacks_that_do_not_advance_are_not_each_answered_by_a_forward_tsn() {
     s.expect_silence_until(5_000);
 }
 
-/// The other side of it: a FORWARD-TSN that says nothing new is answered once, at once.
+/// The receiver's side: a FORWARD-TSN with nothing new is acknowledged once, at once.
 #[test]
 fn a_forward_tsn_that_is_behind_is_acknowledged_and_changes_nothing() {
     let mut s = Script::established_server();
@@ -232,7 +232,7 @@ fn a_forward_tsn_that_is_behind_is_acknowledged_and_changes_nothing() {
     assert_eq!(std::iter::from_fn(|| s.receive()).count(), 2, "SSN 1 was not skipped");
 }
 
-/// RFC 3758 §3.6: the receiver goes on, and delivers what waited.
+/// RFC 3758 §3.6: the receiver advances, and delivers the messages that waited.
 #[test]
 fn a_forward_tsn_lets_the_receiver_go_on() {
     let mut s = Script::established_server();
@@ -360,11 +360,11 @@ fn without_the_peers_support_nothing_that_left_is_given_up() {
     ));
 }
 
-/// Switched off, it is not offered, and FORWARD-TSN is an unknown chunk (RFC 9260 §3.2).
+/// If disabled, partial reliability is not offered, and FORWARD-TSN is an unknown chunk (RFC 9260 §3.2).
 #[test]
 fn switched_off_a_forward_tsn_is_an_unknown_chunk() {
     let mut s = Script::established_server_with(|_, association| {
-        association.partial_reliability = false;
+        association.extensions.partial_reliability = false;
     });
     s.peer_writes(|p| p.forward_tsn(tsn(5), []));
     let code = expect_packet!(s, [Error { causes }] => causes.flatten().next().map(|c| c.code()));
@@ -373,7 +373,7 @@ fn switched_off_a_forward_tsn_is_an_unknown_chunk() {
     expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(0));
 }
 
-/// RFC 9260 §8.1: a peer that answers FORWARD-TSNs is there, though nothing is delivered.
+/// RFC 9260 §8.1: a peer that acknowledges FORWARD-TSNs is alive, although no data is.
 #[test]
 fn a_peer_that_goes_on_when_told_is_alive() {
     let mut s = client();
@@ -391,7 +391,7 @@ fn a_peer_that_goes_on_when_told_is_alive() {
     assert_eq!(s.statistics().paths[0].state, PathState::Active);
 }
 
-/// Data bundled with a retransmission keeps its limit, too.
+/// The limit also applies to data bundled with a retransmission.
 #[test]
 fn a_message_at_its_limit_is_not_taken_along() {
     let mut s = Script::established_client_with(|_, association| {
@@ -416,7 +416,7 @@ fn a_message_at_its_limit_is_not_taken_along() {
 fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
     let mut s = Script::client_with(|_, association| {
         quiet(association);
-        association.outbound_streams = 200;
+        association.streams.outbound = 200;
         association.max_packet_bytes = 512;
     });
     s.take_init();

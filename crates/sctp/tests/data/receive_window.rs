@@ -7,14 +7,14 @@ use crate::kit::*;
 /// A receiver of 8 KiB. The peer's chunks are of 1000 bytes.
 fn small() -> Script {
     Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = 8_192;
-        association.max_message_bytes = 4_096;
+        association.buffers.receive_bytes = 8_192;
+        association.messages.max_bytes = 4_096;
         association.sack.delay = std::time::Duration::ZERO;
     })
 }
 
 impl Script {
-    /// Chunk `n` arrives; what the SACK says: cumulative TSN (as a number) and window.
+    /// Chunk `n` arrives. Returns the cumulative TSN (as a number) and the window of the SACK.
     #[track_caller]
     fn chunk(&mut self, n: u16) -> (u32, u32) {
         let payload = [0; 1_000];
@@ -56,8 +56,8 @@ fn a_silly_window_is_not_offered() {
 #[test]
 fn the_rest_of_a_message_is_taken_though_little_is_left() {
     let mut s = Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = 4_096;
-        association.max_message_bytes = 4_096;
+        association.buffers.receive_bytes = 4_096;
+        association.messages.max_bytes = 4_096;
         association.sack.delay = std::time::Duration::ZERO;
     });
     let whole = data(0, &[0; 1_000]).flags;
@@ -95,8 +95,8 @@ fn a_full_receiver_drops_new_data_and_says_so_at_once() {
 #[test]
 fn what_is_dropped_is_answered_without_the_usual_delay() {
     let mut s = Script::established_server_with(|_, association| {
-        association.receive_buffer_bytes = 8_192;
-        association.max_message_bytes = 4_096;
+        association.buffers.receive_bytes = 8_192;
+        association.messages.max_bytes = 4_096;
     });
     let payload = [0; 1_000];
     for n in 0..9 {
@@ -140,7 +140,7 @@ fn a_closed_window_that_opens_by_a_quarter_is_told() {
     s.expect_silence_until(5_000);
 }
 
-/// A window that was open all the time: no update is needed.
+/// A window that was never closed needs no update.
 #[test]
 fn a_window_that_never_closed_is_not_updated() {
     let mut s = small();
@@ -151,7 +151,7 @@ fn a_window_that_never_closed_is_not_updated() {
     s.expect_silence_until(5_000);
 }
 
-/// The application is told once that there is something to read, until it has read everything.
+/// Readable is reported once until the application has read everything.
 #[test]
 fn readable_is_told_once_until_everything_was_read() {
     let mut s = small();

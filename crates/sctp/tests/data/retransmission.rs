@@ -6,7 +6,7 @@ use crate::kit::*;
 use crate::{FULL, PMDCS};
 
 fn without_heartbeats() -> Script {
-    Script::established_client_with(|_, association| association.heartbeat_interval = None)
+    Script::established_client_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
 /// RFC 9260 §6.3.3 E2, §8.1, §8.2: the life of a message that is never acknowledged.
@@ -127,7 +127,7 @@ fn small_chunks_that_timed_out_share_a_packet() {
     assert_eq!(s.take_data(), [2, 3]);
 }
 
-/// Petlund 2009 §3: lksctp takes outstanding chunks along; the standard does not.
+/// Petlund 2009 §3: lksctp bundles outstanding chunks with a retransmission; the standard does not.
 #[test]
 fn the_profile_lksctp_takes_outstanding_chunks_along() {
     for (profile, repeated) in [("lksctp", vec![0, 4]), ("rfc9260", vec![0])] {
@@ -147,7 +147,7 @@ fn the_profile_lksctp_takes_outstanding_chunks_along() {
     }
 }
 
-/// pion/sctp#498: the timer runs on whatever was repeated.
+/// pion/sctp#498: the timer runs whichever chunk was retransmitted.
 #[test]
 fn the_timer_runs_again_after_every_repetition() {
     let mut s = Script::established_client();

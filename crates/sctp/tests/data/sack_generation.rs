@@ -1,4 +1,4 @@
-//! When a SACK leaves, and what it says (RFC 9260 §6.2).
+//! When a SACK is sent, and its content (RFC 9260 §6.2).
 
 use rexmit_sctp::Event;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn every_second_packet_is_acknowledged_at_once_not_every_second_chunk() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// The delay runs from the first packet that waits.
+/// The SACK delay starts with the first unacknowledged packet.
 #[test]
 fn a_sack_that_left_restarts_the_count() {
     let mut s = begun();

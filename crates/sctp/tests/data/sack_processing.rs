@@ -30,7 +30,7 @@ fn the_third_missing_report_repeats_a_chunk_at_once() {
     s.expect_silence_until(5_000);
 }
 
-/// RFC 9260 §7.2.4 rule 4: the timer starts anew with the repeated chunk, for it was the earliest.
+/// RFC 9260 §7.2.4 rule 4: the timer restarts with the retransmission, because the chunk was the earliest one outstanding.
 #[test]
 fn a_lost_fast_retransmit_is_repeated_one_rto_later() {
     let mut s = four_in_flight();

@@ -5,7 +5,7 @@ use rexmit_sctp::{Event, OutboundMessage};
 use crate::FULL;
 use crate::kit::*;
 
-/// The peer's chunk with a stream and flags of its own.
+/// A chunk of the peer with this stream and these flags.
 fn chunk(n: u16, stream: u16, ssn: u16, bits: u8) -> wire::Data<'static> {
     wire::Data { flags: DataFlags::from_bits(bits), stream, ssn, ..data(n, b"m") }
 }
@@ -19,7 +19,7 @@ impl Script {
         std::iter::from_fn(|| self.receive()).collect()
     }
 
-    /// Takes whatever acknowledgement is due.
+    /// Polls the pending SACK.
     #[track_caller]
     pub(super) fn take_sack(&mut self) {
         expect_packet!(self, [Sack(_)]);
@@ -162,7 +162,7 @@ fn fragments_that_contradict_each_other_end_the_association() {
     ];
     for (what, chunks) in table {
         let mut s = Script::established_server_with(|_, association| {
-            association.partial_reliability = false;
+            association.extensions.partial_reliability = false;
         });
         s.peer_sends(chunks.map(Data));
         let code = expect_packet!(s, [Abort { t_bit: false, causes }] =>
@@ -172,7 +172,7 @@ fn fragments_that_contradict_each_other_end_the_association() {
     }
 }
 
-/// RFC 9260 §6.6: an SSN that was delivered does not come again.
+/// RFC 9260 §6.6: an SSN that was delivered is not delivered again.
 #[test]
 fn an_ssn_that_comes_again_under_a_new_tsn_ends_the_association() {
     let mut s = Script::established_server();

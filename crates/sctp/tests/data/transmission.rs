@@ -173,7 +173,7 @@ fn the_last_chunk_before_a_shutdown_asks_for_an_immediate_sack() {
     expect_packet!(s, [Shutdown { .. }]);
 }
 
-/// RFC 9260 §6: no DATA leave while setting up, but with COOKIE ECHO.
+/// RFC 9260 §6: during the handshake DATA is sent only with COOKIE ECHO.
 #[test]
 fn data_leave_with_the_cookie_echo_and_not_before() {
     let mut s = Script::client();
@@ -209,7 +209,7 @@ fn data_sent_with_a_cookie_echo_are_repeated_with_it_and_then_on_their_own() {
     s.expect_silence_until(10_000);
 }
 
-/// RFC 9260 §6: a SACK is good only for TSNs that were sent.
+/// RFC 9260 §6: a SACK may acknowledge only TSNs that were sent.
 #[test]
 fn a_sack_for_a_tsn_never_sent_ends_the_association() {
     let mut s = Script::established_client();
@@ -222,7 +222,7 @@ fn a_sack_for_a_tsn_never_sent_ends_the_association() {
     assert!(matches!(s.events()[..], [Event::MessageFailed { .. }, Event::Closed(_)]));
 }
 
-/// The same with gap blocks is no reason to end it: they say nothing.
+/// The same with gap blocks is no reason to abort: they are ignored.
 #[test]
 fn gap_blocks_for_tsns_never_sent_are_ignored() {
     let mut s = Script::established_client();

@@ -12,7 +12,7 @@ fn states(s: &Dynamic) -> Vec<PathState> {
 }
 
 /// §5.3 F1, F14: the address is acknowledged at once, and probed, and gets no data before it has
-/// answered. Then it does when it is the primary one.
+/// answered, and then only as the primary path.
 #[test]
 fn an_address_is_added_and_probed() {
     let mut s = Dynamic::server();
@@ -84,7 +84,7 @@ fn a_peer_moves_to_another_network() {
     expect_packet_to!(s.s, 7, [Sack(_)]);
 }
 
-/// As above, and it comes back; and once more.
+/// The same, and the peer returns to the first network, twice.
 #[test]
 fn a_peer_moves_to_and_fro() {
     let mut s = Dynamic::server();
@@ -155,7 +155,7 @@ fn asconf_is_taken_only_in_states_that_allow_it() {
     s.expect_silence();
 }
 
-/// A set of addresses of ours stays paired as its peers come and go.
+/// Our addresses keep their paths while the peer's addresses change.
 #[test]
 fn our_addresses_keep_their_paths_when_the_peer_moves() {
     let mut s = Dynamic::server_with(crate::peer::Keys::default(), |endpoint, _| {

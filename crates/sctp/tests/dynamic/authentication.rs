@@ -9,7 +9,7 @@ use crate::ip;
 use crate::kit::*;
 use crate::peer::{Dynamic, Keys};
 
-/// §6.1: the peer's favourite, if it is known.
+/// §6.1: the peer's first choice, if it is known.
 #[test]
 fn the_hash_function_is_the_one_that_the_peer_likes_best() {
     for (hmacs, hmac) in [(vec![3, 1], 3), (vec![1, 3], 1), (vec![1], 1), (vec![2, 4, 1], 1)] {
@@ -21,7 +21,7 @@ fn the_hash_function_is_the_one_that_the_peer_likes_best() {
     }
 }
 
-/// §6.3: whichever was offered is taken.
+/// §6.3: any hash function that we offered is accepted.
 #[test]
 fn either_hash_function_that_was_offered_is_taken() {
     let keys = Keys { hmacs: vec![1], hmac: 1, ..Keys::default() };
@@ -79,7 +79,7 @@ fn everything_is_authenticated_for_a_peer_that_asks_for_data() {
     }
 }
 
-/// §6.3: what we ask for is taken in no other way, from peers that cannot, either.
+/// §6.3: chunks that we require to be authenticated are accepted in no other way, even from peers without AUTH.
 #[test]
 fn chunks_that_must_be_authenticated_are_dropped_without() {
     let asks = |_: &mut _, association: &mut rexmit_sctp::AssociationConfig| {
@@ -111,7 +111,7 @@ fn cookie_echo_is_taken_only_from_who_has_the_key() {
     let mut s = Script::with(|_, association| {
         association.authentication.chunks = vec![kind::COOKIE_ECHO];
         association.authentication.keys = vec![SharedKey::new(5, b"we two")];
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
     });
     s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), |params| keys.offer(params)));
     let cookie = expect_packet!(s, [InitAck(ack)] => {
@@ -151,7 +151,7 @@ fn cookie_echo_is_taken_only_from_who_has_the_key() {
     assert_eq!(s.endpoint.association_count(), 1);
 }
 
-/// §6.1, §6.2: keys come and go; the one that is in use is named.
+/// §6.1, §6.2: keys are added and removed; AUTH names the key in use.
 #[test]
 fn shared_keys_are_changed_on_the_way() {
     let mut s = Dynamic::server();

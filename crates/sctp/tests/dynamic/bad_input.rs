@@ -1,4 +1,4 @@
-//! What must not change any address (RFC 4895 §6.3, RFC 5061 §5.2, §5.3).
+//! Input that must not change any address (RFC 4895 §6.3, RFC 5061 §5.2, §5.3).
 
 use rexmit_core::Machine as _;
 use rexmit_sctp::wire::AsconfChange::{Add, Delete, SetPrimary, Unknown};
@@ -17,7 +17,7 @@ fn counts(s: &Dynamic) -> EndpointStatistics {
 }
 
 impl Dynamic {
-    /// Nothing happened and nothing is answered.
+    /// Asserts that no event occurred and no response is sent.
     #[track_caller]
     fn expect_no_change(&mut self) {
         assert_eq!(self.events(), []);
@@ -26,7 +26,7 @@ impl Dynamic {
     }
 }
 
-/// RFC 5061 §5.2 D5: it is dropped, and so is the rest of its packet; what stands before it counts.
+/// RFC 5061 §5.2 D5: it is dropped with the rest of its packet; chunks before it are processed.
 #[test]
 fn asconf_without_auth_is_dropped_with_the_rest_of_its_packet() {
     let mut s = Dynamic::server();
@@ -84,7 +84,7 @@ fn an_unsupported_hash_function_is_reported() {
     assert_eq!(counts(&s).unauthenticated, 1);
 }
 
-/// RFC 4895 §6.3: a key that there is not.
+/// RFC 4895 §6.3: an unknown key number.
 #[test]
 fn an_unknown_key_is_dropped() {
     let mut s = Dynamic::server();
@@ -142,7 +142,7 @@ fn a_flood_of_addresses_is_refused() {
     assert_eq!(s.statistics().paths.len(), MAX_ADDRESSES);
 }
 
-/// An address that it has is one that it has.
+/// Adding an address that the association already has changes nothing.
 #[test]
 fn a_duplicate_address_changes_nothing() {
     let mut s = Dynamic::server();
@@ -184,7 +184,7 @@ fn the_last_address_and_the_source_are_not_deleted() {
     assert_eq!(s.statistics().paths.len(), 2);
 }
 
-/// Addresses that it has not are neither deleted nor preferred.
+/// Addresses that the peer does not have are neither deleted nor made primary.
 #[test]
 fn addresses_that_are_not_there_are_not_deleted() {
     let mut s = Dynamic::server();
@@ -193,7 +193,7 @@ fn addresses_that_are_not_there_are_not_deleted() {
     s.expect_no_change();
 }
 
-/// RFC 5061 §5.2 D3, D5: from elsewhere, without the tag or the key.
+/// RFC 5061 §5.2 D3, D5: from another address, without the right tag or key.
 #[test]
 fn asconf_from_elsewhere_needs_the_tag_and_the_key() {
     let mut s = Dynamic::server();
@@ -262,13 +262,14 @@ fn without_an_offer_asconf_is_unknown() {
     expect_packet!(s.s, [Error { .. }]);
     s.peer_asks(0, &[Add(ip(3))]);
     s.expect_no_change();
-    let mut s = Dynamic::server_with(Keys::default(), |_, a| a.dynamic_addresses = false);
+    let mut s =
+        Dynamic::server_with(Keys::default(), |_, a| a.extensions.dynamic_addresses = false);
     s.peer_writes(|p| p.asconf((tsn(0), ip(2)), requests(&[Add(ip(3))])));
     expect_packet!(s.s, [Error { .. }]);
     s.expect_no_change();
 }
 
-/// A peer that only tries its luck does not keep the endpoint from what is due.
+/// Refused ASCONFs do not delay other pending work.
 #[test]
 fn refused_asconfs_leave_no_timer_behind() {
     let mut s = Dynamic::server();

@@ -16,7 +16,7 @@ pub const RANDOM: [u8; 32] = [0x5A; 32];
 /// The peer's parameters of authentication, and its state about the endpoint.
 #[derive(Clone)]
 pub struct Keys {
-    /// What it wants to be authenticated.
+    /// The chunk types that it requires to be authenticated.
     pub chunks: Vec<u8>,
     /// The HMAC identifiers that it takes.
     pub hmacs: Vec<u16>,
@@ -66,7 +66,7 @@ impl Keys {
         params.push(&Param::HmacAlgo(wire::U16List::from(&self.hmacs[..])));
     }
 
-    /// Notes what the endpoint offers.
+    /// Records the endpoint's parameters.
     pub fn learn(&mut self, params: Params<'_>) {
         self.theirs.clear();
         for wanted in [param_kind::RANDOM, param_kind::CHUNKS, param_kind::HMAC_ALGO] {
@@ -144,7 +144,7 @@ impl Dynamic {
         change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig),
     ) -> Self {
         let mut s = Script::with(|endpoint, association| {
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             change(endpoint, association);
         });
         s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), |params| keys.offer(params)));
@@ -170,7 +170,7 @@ impl Dynamic {
         change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig),
     ) -> Self {
         let mut s = Script::with(|endpoint, association| {
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             change(endpoint, association);
         });
         s.connect();
@@ -287,7 +287,7 @@ impl Dynamic {
         Asked { route: sent.route, serial: asconf.serial, address: asconf.address, changes }
     }
 
-    /// The peer has done all of the endpoint's ASCONF.
+    /// The peer acknowledges all requests of the endpoint's ASCONF.
     pub fn peer_grants(&mut self, asked: &Asked) {
         let serial = asked.serial;
         self.peer_signs(|p| p.asconf_ack(serial, |_| ()));

@@ -24,11 +24,11 @@ struct Host {
     endpoint: Endpoint,
     id: Option<AssociationId>,
     is_connected: bool,
-    /// Where it can be reached.
+    /// The address at which it can be reached.
     plugged: BTreeSet<IpAddr>,
     /// The addresses that it wants the peer to know.
     wanted: BTreeSet<IpAddr>,
-    /// Where it has moved to so far.
+    /// The addresses that it has used so far.
     moved: BTreeSet<IpAddr>,
     sent: u32,
     received: u32,
@@ -86,7 +86,7 @@ impl World {
         self.now >= Instant::from_millis(CALM_MS)
     }
 
-    /// Packets and events of the endpoints.
+    /// Exchanges the packets and events of the endpoints.
     fn settle(&mut self) {
         for index in [0, 1] {
             let mut packet = Vec::new();
@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// To the next thing that happens, at `next` at the latest.
+    /// Advances to the next event, at `next` at the latest.
     fn step(&mut self, next: Instant) {
         let timers = self.hosts.iter().filter_map(|host| host.endpoint.poll_timeout());
         let arrival = self.wire.first_key_value().map(|((at, _), _)| *at);

@@ -1,4 +1,4 @@
-//! What changes of our addresses do (RFC 5061 §5.1, §5.3).
+//! Effects of changes of our addresses (RFC 5061 §5.1, §5.3).
 
 use rexmit_core::Instant;
 use rexmit_sctp::wire::AsconfChange::{Add, Delete, SetPrimary};
@@ -35,7 +35,7 @@ impl Dynamic {
         self.endpoint.move_to(now, id, address)
     }
 
-    /// From which of our addresses the next packet leaves, and its chunks.
+    /// Takes the next packet. Returns the local address from which it is sent, and its chunks.
     #[track_caller]
     fn take_from(&mut self, host: u8) -> Sent {
         let sent = self.s.next_packet();
@@ -88,10 +88,10 @@ fn asconf_is_repeated_at_these_times() {
     assert_eq!(s.take_asconf().serial, tsn(1));
 }
 
-/// §5.1 B2: Association.Max.Retrans times, then the peer is gone.
+/// §5.1 B2: Association.Max.Retrans times, then the peer is unreachable.
 #[test]
 fn asconf_that_is_never_answered_ends_the_association() {
-    let mut s = Dynamic::client_with(Keys::default(), |_, a| a.association_max_retrans = 2);
+    let mut s = Dynamic::client_with(Keys::default(), |_, a| a.failure.association_max_retrans = 2);
     s.add(11).unwrap();
     for ms in [0, 1_000, 3_000] {
         if ms > 0 {
@@ -113,7 +113,7 @@ fn asconf_is_repeated_over_another_path() {
     assert_eq!(s.take_asconf().route.local.ip(), ip(11));
 }
 
-/// §5.1.1 C1: one at a time; what waits meanwhile goes together.
+/// §5.1.1 C1: one ASCONF at a time; requests that wait meanwhile are sent together.
 #[test]
 fn one_asconf_is_under_way_at_a_time() {
     let mut s = Dynamic::client();
@@ -211,7 +211,8 @@ fn a_host_that_told_its_addresses_names_one_of_them() {
     assert_eq!(s.take_asconf().address, ip(77));
 }
 
-/// Wherever the packet comes from: for hosts that do not know their address, or behind a translator.
+/// The unspecified address in an ASCONF stands for the source of its packet, for hosts that do not know their address or
+/// are behind a NAT.
 #[test]
 fn a_host_moves_to_wherever_it_is() {
     let mut s = Dynamic::client();
@@ -232,7 +233,7 @@ fn a_host_moves_to_wherever_it_is() {
     assert!(matches!(s.take_from(50).chunks()[..], [Data(_)]));
 }
 
-/// §5.3 F10: refused, it stays where it was.
+/// §5.3 F10: if refused, the address change is undone.
 #[test]
 fn a_move_that_is_refused_is_taken_back() {
     let mut s = two_addresses();
@@ -257,7 +258,7 @@ fn a_move_that_is_refused_is_taken_back() {
     while s.poll_packet().is_some() {}
 }
 
-/// §5.1 A7: what stands before the first refusal was done, and nothing behind it.
+/// §5.1 A7: requests before the first refusal were performed, those after it not.
 #[test]
 fn a_refusal_refuses_what_follows() {
     let mut s = Dynamic::client();
@@ -280,7 +281,7 @@ fn a_refusal_refuses_what_follows() {
     while s.poll_packet().is_some() {}
 }
 
-/// §5.3 F0, §4.3.4: an answer to what was never asked ends the association; an old one is nothing.
+/// §5.3 F0, §4.3.4: a response to a request that was never sent ends the association; an old one is ignored.
 #[test]
 fn an_answer_to_what_was_never_asked_ends_the_association() {
     let mut s = Dynamic::client();

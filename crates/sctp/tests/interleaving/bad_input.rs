@@ -33,8 +33,10 @@ fn data_where_i_data_was_negotiated_ends_the_association() {
 /// RFC 8260 §2.2.3, whether we did not offer it or the peer did not.
 #[test]
 fn i_data_that_was_not_negotiated_ends_the_association() {
-    let not_offered = server_with(|association| association.interleaving = false);
-    let unasked = Script::established_server_with(|_, association| association.interleaving = true);
+    let not_offered = server_with(|association| association.extensions.interleaving = false);
+    let unasked = Script::established_server_with(|_, association| {
+        association.extensions.interleaving = true;
+    });
     for mut s in [not_offered, unasked] {
         s.peer_sends([IData(whole(0, 0, b"m"))]);
         expect_violation(&mut s, "I-DATA that was not negotiated");
@@ -47,8 +49,8 @@ fn the_wrong_kind_of_forward_tsn_ends_the_association() {
     let mut s = server();
     s.peer_writes(|p| p.forward_tsn(tsn(0), [(0, 0)]));
     expect_violation(&mut s, "FORWARD-TSN where I-FORWARD-TSN was negotiated");
-    let not_offered = server_with(|association| association.interleaving = false);
-    let without = server_with(|association| association.partial_reliability = false);
+    let not_offered = server_with(|association| association.extensions.interleaving = false);
+    let without = server_with(|association| association.extensions.partial_reliability = false);
     for mut s in [not_offered, without] {
         let skipped = [SkippedMid { stream: 0, unordered: false, mid: 0 }];
         s.peer_writes(|p| p.i_forward_tsn(tsn(0), skipped));
@@ -79,9 +81,9 @@ fn fragments_that_contradict_each_other_end_the_association() {
 #[test]
 fn fragments_without_end_are_bounded() {
     let mut s = server_with(|association| {
-        association.receive_buffer_bytes = 8192;
-        association.max_message_bytes = 8192;
-        association.max_held_chunks = 64;
+        association.buffers.receive_bytes = 8192;
+        association.messages.max_bytes = 8192;
+        association.buffers.max_held_chunks = 64;
     });
     for n in 0..5000 {
         let stream = (n % 10) as u16;
@@ -105,7 +107,7 @@ fn fragments_without_end_are_bounded() {
 /// MIDs far ahead and out of order are only held, as SSNs are.
 #[test]
 fn mids_out_of_order_wait_and_are_bounded() {
-    let mut s = server_with(|association| association.max_held_chunks = 100);
+    let mut s = server_with(|association| association.buffers.max_held_chunks = 100);
     for n in 0..500u32 {
         let mid = 1 + (n * 7919) % 500;
         s.peer_sends([IData(wire::IData { mid, ..whole(n, 1, b"m") })]);

@@ -8,7 +8,7 @@ use rexmit_sctp::{Event, FailReason, OutboundMessage, Reliability};
 use crate::kit::*;
 use crate::{FULL, client_with, fragment, last, server, whole};
 
-/// All of its chunks, wherever they are among those of another message, ordered or not.
+/// All chunks of the message are skipped, wherever they are among those of another message, ordered or not.
 #[test]
 fn an_abandoned_message_is_skipped_by_its_mid() {
     for unordered in [false, true] {
@@ -58,7 +58,7 @@ fn messages_that_have_begun_expire_each_at_its_time() {
 }
 
 impl Script {
-    /// Whatever is sent now is lost.
+    /// Drops all packets that are sent now.
     fn endpoint_expires(&mut self) {
         while self.poll_packet().is_some() {}
     }

@@ -16,7 +16,7 @@ use rexmit_sctp::{AssociationConfig, Event, OutboundMessage};
 /// The payload of an I-DATA chunk that fills a packet of the default size.
 const FULL: usize = 1200;
 
-/// The peer speaks I-DATA and I-FORWARD-TSN.
+/// The parameters of a peer that supports I-DATA and I-FORWARD-TSN.
 fn i_data_params(params: &mut ParamsWriter<'_, '_>) {
     let kinds = [kind::RE_CONFIG, kind::FORWARD_TSN, kind::I_DATA, kind::I_FORWARD_TSN];
     params.push(&Param::ForwardTsnSupported);
@@ -31,11 +31,11 @@ fn client_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
 /// The same with a peer whose buffer has this size.
 fn client_of(a_rwnd: u32, change: impl FnOnce(&mut AssociationConfig)) -> Script {
     let mut s = Script::client_with(|_, association| {
-        association.interleaving = true;
-        association.heartbeat_interval = None;
+        association.extensions.interleaving = true;
+        association.failure.heartbeat_interval = None;
         association.recovery.max_burst = None;
-        association.max_message_bytes = 1 << 20;
-        association.send_buffer_bytes = 4 << 20;
+        association.messages.max_bytes = 1 << 20;
+        association.buffers.send_bytes = 4 << 20;
         change(association);
     });
     s.take_init();
@@ -59,7 +59,7 @@ fn client() -> Script {
 /// Established from the peer's side; it speaks I-DATA.
 fn server_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     let mut s = Script::with(|_, association| {
-        association.interleaving = true;
+        association.extensions.interleaving = true;
         association.sack.delay = std::time::Duration::ZERO;
         change(association);
     });

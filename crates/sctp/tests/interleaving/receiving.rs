@@ -6,7 +6,7 @@ use rexmit_sctp::wire::ReConfigParam;
 use crate::kit::*;
 use crate::{fragment, last, server, server_with, whole};
 
-/// By MID and FSN, whatever the TSNs.
+/// Fragments are assembled by MID and FSN, whatever the TSNs.
 #[test]
 fn fragments_of_two_messages_are_put_together_in_any_order() {
     let mut s = server();
@@ -56,8 +56,8 @@ fn a_stream_reset_of_the_peer_begins_its_mids_again() {
 fn incomplete_messages_may_take_twice_the_buffer() {
     const LEN: usize = 1000;
     let mut s = server_with(|association| {
-        association.receive_buffer_bytes = 8 * LEN;
-        association.max_message_bytes = 8 * LEN;
+        association.buffers.receive_bytes = 8 * LEN;
+        association.messages.max_bytes = 8 * LEN;
     });
     for stream in 0..10 {
         s.peer_sends([IData(fragment(u32::from(stream), stream, 0, &[1; LEN]))]);
@@ -73,8 +73,8 @@ fn incomplete_messages_may_take_twice_the_buffer() {
 fn of_messages_that_fill_twice_the_buffer_the_largest_is_dropped() {
     const LEN: usize = 1000;
     let mut s = server_with(|association| {
-        association.receive_buffer_bytes = 8 * LEN;
-        association.max_message_bytes = 8 * LEN;
+        association.buffers.receive_bytes = 8 * LEN;
+        association.messages.max_bytes = 8 * LEN;
     });
     let mut n = 0;
     let mut deliver = |s: &mut Script, chunk: wire::IData<'_>| {
@@ -107,8 +107,8 @@ fn of_messages_that_fill_twice_the_buffer_the_largest_is_dropped() {
 fn a_gap_keeps_the_second_half_of_the_buffer_for_itself() {
     const LEN: usize = 1000;
     let mut s = server_with(|association| {
-        association.receive_buffer_bytes = 8 * LEN;
-        association.max_message_bytes = 8 * LEN;
+        association.buffers.receive_bytes = 8 * LEN;
+        association.messages.max_bytes = 8 * LEN;
     });
     for stream in 1..9 {
         s.peer_sends([IData(fragment(u32::from(stream), stream, 0, &[1; LEN]))]);

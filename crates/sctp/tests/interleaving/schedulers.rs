@@ -6,7 +6,7 @@ use crate::kit::*;
 use crate::{FULL, client_with};
 
 fn client_of(scheduling: Scheduling) -> Script {
-    client_with(|association| association.scheduling = scheduling)
+    client_with(|association| association.streams.scheduling = scheduling)
 }
 
 /// The streams of the chunks sent for these messages, each a stream and a number of full chunks.
@@ -19,7 +19,7 @@ fn order(scheduling: Scheduling, messages: &[(u16, usize)]) -> Vec<u16> {
     s.take_streams()
 }
 
-/// RFC 8260 §3.1: interleaving changes nothing of the order.
+/// RFC 8260 §3.1: interleaving does not change the order.
 #[test]
 fn first_come_first_served() {
     let messages = [(2, 3), (1, 2), (2, 1)];
@@ -123,7 +123,7 @@ fn an_idle_stream_saves_nothing() {
     assert!((4..=6).contains(&of_second), "{streams:?}");
 }
 
-/// The rule can be changed while messages wait.
+/// The scheduler can be changed while messages are queued.
 #[test]
 fn another_scheduler_takes_over() {
     let mut s = client_of(Scheduling::FirstComeFirstServed);
@@ -147,9 +147,9 @@ fn without_interleaving_schedulers_act_between_messages() {
         (Scheduling::FairBandwidth, [1, 1, 1, 2, 2, 2, 1, 1]),
     ] {
         let mut s = Script::established_client_with(|_, association| {
-            association.scheduling = scheduling;
+            association.streams.scheduling = scheduling;
             association.recovery.max_burst = None;
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
         });
         let (id, now) = (s.id(), s.run().now);
         s.endpoint.set_priority(now, id, 2, 300).expect("it exists");

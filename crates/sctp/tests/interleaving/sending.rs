@@ -11,8 +11,8 @@ use crate::{FULL, client, client_of, client_with, listed, server_with};
 fn the_chunk_types_are_listed_if_they_are_offered() {
     for (interleaving, partial_reliability) in [(true, true), (true, false), (false, true)] {
         let mut s = Script::client_with(|_, association| {
-            association.interleaving = interleaving;
-            association.partial_reliability = partial_reliability;
+            association.extensions.interleaving = interleaving;
+            association.extensions.partial_reliability = partial_reliability;
         });
         let listed = expect_packet!(s, tag 0, [Init(init)] => listed(init.params));
         assert_eq!(listed.contains(&kind::I_DATA), interleaving);
@@ -74,7 +74,9 @@ fn ordered_and_unordered_messages_are_numbered_apart() {
 /// RFC 8260 §2.2.1: without support of the peer there is only DATA, one message after the other.
 #[test]
 fn a_peer_without_i_data_gets_whole_messages_one_after_the_other() {
-    let mut s = Script::established_client_with(|_, association| association.interleaving = true);
+    let mut s = Script::established_client_with(|_, association| {
+        association.extensions.interleaving = true;
+    });
     s.send_on(1, 3 * 1204);
     s.send_on(2, 60);
     let mut streams = Vec::new();
@@ -178,23 +180,23 @@ fn messages_that_have_begun_leave_room_in_the_peers_buffer() {
     assert!(most > 6 * FULL, "interleaved");
 }
 
-/// A clear refusal, before anything is sent.
+/// The message is refused with an error before anything is sent.
 #[test]
 fn a_message_that_is_too_large_is_refused() {
-    let mut s = client_with(|association| association.max_message_bytes = 1000);
+    let mut s = client_with(|association| association.messages.max_bytes = 1000);
     let refused = s.try_send(OutboundMessage::new(0, vec![0; 1001]));
     assert_eq!(refused, Err(SendError::TooLarge { limit: 1000 }));
     s.expect_silence();
 }
 
-/// The cookie keeps what the INIT said.
+/// The cookie contains the offer of the INIT.
 #[test]
 fn a_server_uses_i_data_if_its_client_does() {
     let mut s = server_with(|_| ());
     s.send(b"hello");
     expect_packet!(s, [IData(data)] if data.payload == b"hello");
     s.peer_acknowledges(tsn(0));
-    let mut s = server_with(|association| association.interleaving = false);
+    let mut s = server_with(|association| association.extensions.interleaving = false);
     s.send(b"hello");
     expect_packet!(s, [Data(data)] if data.payload == b"hello");
     s.peer_acknowledges(tsn(0));

@@ -40,7 +40,7 @@ impl Script {
         Self::with(|_, _| ())
     }
 
-    /// An endpoint that was told to connect; its INIT has not been taken.
+    /// An endpoint after `connect`, whose INIT is still to be polled.
     pub fn client() -> Self {
         Self::client_with(|_, _| ())
     }

@@ -92,12 +92,12 @@ pub(crate) use expect_packet;
 /// The peer as the endpoint knows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// The way from the endpoint to the peer.
+    /// The route from the endpoint to the peer.
     pub route: Route,
     pub port: u16,
-    /// Its Initiate Tag: under it packets must come.
+    /// Its Initiate Tag, which packets to it must have.
     pub tag: u32,
-    /// The endpoint's Initiate Tag: under it the peer sends.
+    /// The endpoint's Initiate Tag, with which the peer sends.
     pub endpoint_tag: u32,
 }
 
@@ -173,7 +173,7 @@ impl Script {
         bytes
     }
 
-    /// These bytes arrive from the peer.
+    /// Delivers these bytes from the peer.
     pub fn deliver(&mut self, bytes: &[u8]) {
         self.endpoint.handle_input(self.run.now, self.peer.route, bytes);
     }

@@ -1,4 +1,4 @@
-//! Addresses that are reported and taken, and the ways made of them (RFC 9260 §5.1.2).
+//! Addresses that are reported and accepted, and the paths made of them (RFC 9260 §5.1.2).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn ways(own: &[&str], way: Route, reported: &[&str]) -> Vec<(IpAddr, IpAddr)> {
     paths.iter().map(|path| (path.local.ip(), path.remote.ip())).collect()
 }
 
-/// Two hosts at two networks have two paths, and no cross ways.
+/// Two hosts in two networks have two paths, none of them across networks.
 #[test]
 fn each_network_is_a_path() {
     let own = ["10.1.0.1", "10.2.0.1"];
@@ -71,7 +71,7 @@ fn addresses_out_of_scope_are_not_taken() {
     assert_eq!(remotes, [ip("10.0.0.8"), ip("10.0.0.1"), ip("198.51.100.1")]);
 }
 
-/// Nor is it reported ours.
+/// Nor are our private addresses reported to it.
 #[test]
 fn own_addresses_out_of_scope_are_not_told() {
     let own = ["10.0.0.1", "127.0.0.1", "192.0.2.1", "198.51.100.1", "fd00::1", "2001:db8::1"];

@@ -57,10 +57,10 @@ fn what_is_lost_keeps_its_part_of_the_window() {
     expect_packet_to!(s, 3, [Data(d)] if d.tsn == tsn(7));
 }
 
-/// A path that fails takes nothing.
+/// A failed path gets no data.
 #[test]
 fn inactive_path_takes_no_turn() {
-    let mut s = two_paths(|association| association.path_max_retrans = 0);
+    let mut s = two_paths(|association| association.failure.path_max_retrans = 0);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
     s.at(1_000);
@@ -109,7 +109,7 @@ fn gap_does_not_hurry_an_acknowledgement() {
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 0);
 }
 
-/// DAC: what the peer reports its packets counts.
+/// DAC: the number of packets that the peer's SACK reports is used.
 #[test]
 fn reports_count_by_the_packets_that_a_sack_answers() {
     let mut s = two_paths(|_| ());

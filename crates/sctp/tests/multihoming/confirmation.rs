@@ -1,4 +1,4 @@
-//! Addresses prove to be the peer's before they get data (RFC 9260 §5.4).
+//! Path verification: no data is sent to unconfirmed addresses (RFC 9260 §5.4).
 
 use rexmit_sctp::{Event, PathState};
 
@@ -17,7 +17,7 @@ fn addresses_are_probed_one_at_a_time_in_turn() {
     }
 }
 
-/// The configured HB.Max.Burst.
+/// As many probes at a time as HB.Max.Burst is configured.
 #[test]
 fn as_many_are_probed_at_a_time_as_configured() {
     let mut s = Script::with(|_, association| association.multihoming.heartbeat_max_burst = 2);
@@ -44,7 +44,7 @@ fn an_answer_confirms_the_address() {
     assert_eq!(s.events(), [], "data stay where they are");
 }
 
-/// RFC 9260 §5.4: nothing else does, and no answer that was made up.
+/// RFC 9260 §5.4: only the right nonce confirms an address.
 #[test]
 fn nothing_but_the_nonce_confirms_an_address() {
     let mut s = Script::server();
@@ -68,8 +68,8 @@ fn nothing_but_the_nonce_confirms_an_address() {
 #[test]
 fn unconfirmed_address_gets_no_data() {
     let mut s = Script::with(|_, association| {
-        association.heartbeat_interval = None;
-        association.path_max_retrans = 1;
+        association.failure.heartbeat_interval = None;
+        association.failure.path_max_retrans = 1;
     });
     s.peer_begins_at(&[3]);
     s.take_probe();
@@ -90,7 +90,7 @@ fn unconfirmed_address_gets_no_data() {
 /// Path.Max.Retrans they leave no more often than heartbeats.
 #[test]
 fn address_that_never_answers_is_probed_more_rarely_and_does_no_harm() {
-    let mut s = Script::with(|_, association| association.association_max_retrans = 2);
+    let mut s = Script::with(|_, association| association.failure.association_max_retrans = 2);
     s.peer_begins_at(&[3]);
     let mut at_ms = 0;
     for timeout_ms in [1_000, 2_000, 4_000, 8_000, 16_000] {

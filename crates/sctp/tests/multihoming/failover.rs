@@ -1,4 +1,4 @@
-//! Data take the primary path, and others while that does not work (RFC 9260 §6.4, §6.4.1, §8).
+//! Data uses the primary path, and others while that has failed (RFC 9260 §6.4, §6.4.1, §8).
 
 use rexmit_sctp::{CloseReason, Event, PathState, PrimaryError};
 
@@ -63,7 +63,7 @@ fn what_timed_out_may_stay_with_its_path() {
     let same = rexmit_sctp::recovery::RetransmissionDestination::Same;
     let mut s = two_paths_with(|association| {
         association.recovery.sctp.retransmission_destination = same;
-        association.path_max_retrans = 2;
+        association.failure.path_max_retrans = 2;
     });
     s.send(b"one");
     for (ms, host) in [(0, 2), (1_000, 2), (3_000, 2), (7_000, 3)] {
@@ -100,7 +100,8 @@ fn data_leave_a_path_that_has_become_inactive() {
 /// RFC 9260 §8.3, §6.4: data return to the primary path when it answers a HEARTBEAT.
 #[test]
 fn data_return_to_the_primary_path_when_it_answers() {
-    let mut s = Script::with_addresses(&[3], |_, association| association.path_max_retrans = 0);
+    let mut s =
+        Script::with_addresses(&[3], |_, association| association.failure.path_max_retrans = 0);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
     s.at(1_000);
@@ -122,7 +123,7 @@ fn data_return_to_the_primary_path_when_it_answers() {
     expect_packet_to!(s, 2, [Data(_)]);
 }
 
-/// RFC 9260 §8.3: every path is watched, for itself, the more so while data take another.
+/// RFC 9260 §8.3: every path is monitored separately, also while data uses another one.
 #[test]
 fn every_idle_path_gets_heartbeats() {
     let mut s = Script::with_addresses(&[3], |_, _| ());
@@ -147,8 +148,8 @@ fn every_idle_path_gets_heartbeats() {
 #[test]
 fn unanswered_heartbeats_of_another_path_do_not_end_the_association() {
     let mut s = Script::with_addresses(&[3], |_, association| {
-        association.association_max_retrans = 2;
-        association.path_max_retrans = 1;
+        association.failure.association_max_retrans = 2;
+        association.failure.path_max_retrans = 1;
     });
     for _ in 0..12 {
         let sent = s.wait_for_packet();
@@ -165,7 +166,7 @@ fn unanswered_heartbeats_of_another_path_do_not_end_the_association() {
 /// association ends by its own counter (RFC 9260 §8.1).
 #[test]
 fn data_go_on_while_every_path_is_inactive() {
-    let mut s = two_paths_with(|association| association.path_max_retrans = 0);
+    let mut s = two_paths_with(|association| association.failure.path_max_retrans = 0);
     s.send(b"anybody");
     // The timeout of each path doubles for itself.
     let expected = [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3), (6_000, 2), (10_000, 3)];
@@ -186,7 +187,7 @@ fn data_go_on_while_every_path_is_inactive() {
 /// RFC 9260 §8.1: Association.Max.Retrans counts the errors of all paths.
 #[test]
 fn errors_of_all_paths_end_the_association() {
-    let mut s = two_paths_with(|association| association.association_max_retrans = 3);
+    let mut s = two_paths_with(|association| association.failure.association_max_retrans = 3);
     s.send(b"anybody");
     for (ms, host) in [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3)] {
         s.go_to(ms);
@@ -256,7 +257,7 @@ fn shutdown_is_repeated_over_the_other_path() {
 #[test]
 fn with_switchover_data_do_not_return() {
     let mut s = two_paths_with(|association| {
-        association.path_max_retrans = 0;
+        association.failure.path_max_retrans = 0;
         association.multihoming.primary_switchover_max_retrans = Some(0);
     });
     s.send(b"one");

@@ -22,7 +22,7 @@ fn two_paths() -> Script {
 
 fn two_paths_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     Script::with_addresses(&[3], |_: &mut EndpointConfig, association| {
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
         change(association);
     })
 }
@@ -32,7 +32,7 @@ fn states(s: &Script) -> Vec<PathState> {
 }
 
 impl Script {
-    /// As `at`; the present is not moved from, so that what is transmitted now can be taken.
+    /// As `at`, without advancing the clock, so that packets transmitted now can be polled.
     fn go_to(&mut self, ms: u64) {
         if ms > self.now_ms() {
             self.at(ms);

@@ -35,7 +35,7 @@ fn one_timeout_moves_new_data_to_the_other_path() {
     s.peer_acknowledges(tsn(1));
 }
 
-/// RFC 7829 §3.2 rule 12: the state need not be told; that data take another path is.
+/// RFC 7829 §3.2 rule 12: the state is not reported, but the change of the data path is.
 #[test]
 fn the_state_need_not_be_told() {
     let mut s = two_paths(|association| association.multihoming.report_potentially_failed = false);
@@ -49,7 +49,7 @@ fn the_state_need_not_be_told() {
 /// time, until the path is inactive.
 #[test]
 fn the_path_is_asked_with_every_timeout_until_it_is_inactive() {
-    let mut s = two_paths(|association| association.path_max_retrans = 3);
+    let mut s = two_paths(|association| association.failure.path_max_retrans = 3);
     fail_once(&mut s);
     for ms in [3_000, 7_000] {
         s.at(ms);
@@ -117,7 +117,7 @@ fn an_acknowledgement_makes_the_path_active_only_if_it_is_certain() {
 /// RFC 7829 §3.2 rule 4: without an active path, that with the fewest errors; states stay.
 #[test]
 fn without_an_active_path_the_fewest_errors_decide() {
-    let mut s = two_paths(|association| association.heartbeat_interval = None);
+    let mut s = two_paths(|association| association.failure.heartbeat_interval = None);
     s.send(b"one");
     for (ms, host) in [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3), (6_000, 2)] {
         s.go_to(ms);
@@ -126,10 +126,10 @@ fn without_an_active_path_the_fewest_errors_decide() {
     assert_eq!(states(&s), [PathState::PotentiallyFailed; 2]);
 }
 
-/// RFC 7829 §3.2 rule 5: where heartbeats are off, the path is not asked.
+/// RFC 7829 §3.2 rule 5: without heartbeats the path is not probed.
 #[test]
 fn without_heartbeats_the_path_is_not_asked() {
-    let mut s = two_paths(|association| association.heartbeat_interval = None);
+    let mut s = two_paths(|association| association.failure.heartbeat_interval = None);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
     s.at(1_000);

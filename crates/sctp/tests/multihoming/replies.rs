@@ -1,4 +1,4 @@
-//! Replies go to where they were asked for (RFC 9260 §6.4).
+//! Replies are sent to the source of the request (RFC 9260 §6.4).
 
 use crate::kit::*;
 use crate::two_paths;

@@ -17,7 +17,7 @@ fn client() -> Script {
     s
 }
 
-/// INIT is tried over each way in turn.
+/// INIT is sent over each path in turn.
 #[test]
 fn init_is_repeated_over_another_way() {
     let mut s = client();

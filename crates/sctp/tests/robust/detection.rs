@@ -35,7 +35,7 @@ fn a_copy_that_was_needed_is_not_reported_and_nothing_is_undone() {
     assert_eq!((s.spurious_events(), s.ssthresh()), (SpuriousEvents::default(), 4 * PMDCS));
 }
 
-/// The SACK with the report was lost: the event stays open, and harms none after it.
+/// The SACK with the report was lost: the episode stays undecided, and does not affect later ones.
 #[test]
 fn a_lost_report_leaves_the_event_undecided() {
     let mut s = repeated();

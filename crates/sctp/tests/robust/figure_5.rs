@@ -17,7 +17,7 @@ use super::{PORT, address};
 const PAYLOAD: usize = 1428;
 const WINDOW: usize = 50;
 const ONE_WAY: Duration = Duration::from_micros(367_500);
-/// Between packets on the way to the receiver: 50 of them in a round trip.
+/// The interval between packets towards the receiver: 50 of them in a round trip.
 const SPACING: Duration = Duration::from_millis(15);
 
 /// Packets on their way, by when they arrive and in the order in which they left.

@@ -1,4 +1,4 @@
-//! Packet scripts of what tells reordering and delay from loss (RR-SCTP §4, RFC 3708, 4015, 5682,
+//! Packet scripts of the mechanisms that distinguish reordering and delay from loss (RR-SCTP §4, RFC 3708, 4015, 5682,
 //! 8985), in exact virtual time. The peer is any RFC 9260 receiver.
 
 #[path = "../kit/mod.rs"]
@@ -26,7 +26,7 @@ impl Script {
     fn with_profile(name: &str) -> Self {
         let profile = RecoveryConfig::profile(name).expect("a profile");
         let mut script = Self::client_with(|_, association| {
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             association.recovery = profile.max_burst(None);
         });
         script.take_init();
@@ -37,7 +37,7 @@ impl Script {
         script
     }
 
-    /// Hands over messages that fill `count` packets.
+    /// Sends messages that fill `count` packets.
     fn offer(&mut self, count: usize) {
         for _ in 0..count {
             self.send(&[b'x'; FULL]);

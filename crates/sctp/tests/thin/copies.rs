@@ -52,7 +52,7 @@ fn what_fits_beside_the_new_chunk_is_copied_and_no_more() {
 }
 
 impl Script {
-    /// A chunk that fills its packet takes no copies along.
+    /// A full packet carries no copies.
     fn send_alone_full(&mut self) {
         self.try_send(OutboundMessage::new(0, vec![b'x'; 1204])).expect("accepted");
         assert_eq!(self.take_data(), [4]);

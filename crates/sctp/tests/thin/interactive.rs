@@ -6,7 +6,7 @@ use rexmit_sctp::{OutboundMessage, Reliability};
 use super::*;
 
 impl Script {
-    /// The two answers of the setup took 100 ms, so that the margin is 60 ms at first.
+    /// An association whose handshake measured two RTTs of 100 ms, so that the first margin is 60 ms.
     fn with_profile(name: &str) -> Self {
         Self::measured(|association| {
             association.recovery = RecoveryConfig::profile(name).expect("it exists");
@@ -30,7 +30,7 @@ fn a_lost_chunk_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
     assert_eq!((counted.timeouts, counted.fast_recoveries), (0, 1));
 }
 
-/// Each repetition is two packets a millisecond apart.
+/// Each retransmission is sent twice, a millisecond apart.
 #[test]
 fn a_redundant_repetition_leaves_twice() {
     let mut s = Script::with_profile("interactive-redundant");
@@ -98,7 +98,7 @@ fn new_data_take_a_copy_that_is_due_along() {
     assert_eq!(s.take_data(), [1], "and as a copy of what was repeated");
 }
 
-/// A silent peer over a cold path is probed after a time that doubles up to a second; T3-rtx doubles beside that, and ends the
+/// A silent peer over a cold path is probed after a time that doubles up to a second; T3-rtx doubles independently, and ends the
 /// association in time.
 #[test]
 fn a_dead_peer_is_given_up() {

@@ -34,7 +34,7 @@ impl Script {
 
     fn measured(change: impl FnOnce(&mut AssociationConfig)) -> Self {
         let mut script = Self::client_with(|_, association| {
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             change(association);
         });
         script.take_init();

@@ -40,7 +40,7 @@ fn m2_counts_the_age_of_the_chunk_that_is_left() {
 fn m3_repeats_in_equal_steps_up_to_its_bound_and_gives_the_peer_up_as_ever() {
     let mut s = Script::established_client_with(|_, association| {
         association.recovery.thin = ThinConfig::OFF.linear_timeouts(6);
-        association.heartbeat_interval = None;
+        association.failure.heartbeat_interval = None;
     });
     s.send_alone(1);
     for second in [1, 2, 3, 4, 5, 6, 7, 9, 13, 21, 37, 69, 129, 189, 249, 309] {
@@ -71,7 +71,7 @@ fn m4_repeats_at_the_first_report_and_only_while_thin() {
     }
 }
 
-/// The same association, thin, thick and thin again.
+/// One association that is thin, thick and thin again.
 #[test]
 fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
     let mut s = Script::thin(m1().first_indication(true));
@@ -94,7 +94,7 @@ fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
     assert_eq!(s.take_data(), [10], "thin again");
 }
 
-/// The mechanisms of a live association.
+/// Mechanisms are changed while the association is established.
 #[test]
 fn they_are_switched_on_and_off_at_run_time() {
     let mut s = Script::thin(ThinConfig::OFF);

@@ -10,7 +10,7 @@ use super::*;
 struct Outage {
     script: Script,
     rtt: u64,
-    /// From when until when nothing arrives.
+    /// The begin and the end of the outage.
     lasts: (u64, u64),
     /// TSNs that arrived, and what the peer acknowledges when.
     arrived: std::collections::BTreeSet<u32>,
@@ -39,7 +39,7 @@ impl Outage {
         (self.lasts.0..self.lasts.1).contains(&ms)
     }
 
-    /// Until the first delivery after the outage.
+    /// Runs until the first delivery after the outage.
     fn run(mut self) -> Self {
         let mut ms = 250;
         while self.delivered.is_none() {

@@ -111,7 +111,7 @@ fn with_m1_alone() {
     );
 }
 
-/// The 20 ms are gone.
+/// The timer counts from when the unit was sent, not from the ACK 20 ms later.
 #[test]
 fn with_m2_alone() {
     assert_table(

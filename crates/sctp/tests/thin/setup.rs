@@ -8,8 +8,8 @@ use super::*;
 impl Script {
     fn knowing(rtt_ms: Option<u64>, setup_by_rtt: bool) -> Self {
         Self::client_with(|_, association| {
-            association.heartbeat_interval = None;
-            association.initial_rtt = rtt_ms.map(Duration::from_millis);
+            association.failure.heartbeat_interval = None;
+            association.handshake.initial_rtt = rtt_ms.map(Duration::from_millis);
             association.recovery.sctp.setup_by_rtt = setup_by_rtt;
         })
     }
@@ -32,7 +32,7 @@ fn init_is_repeated_after_one_and_a_half_of_a_known_round_trip() {
 }
 
 impl Script {
-    /// Nothing is answered any more: packets until the setup is given up, and how long that takes.
+    /// Counts the packets until the handshake is given up without any response, and measures the time.
     fn give_up(&mut self) -> (usize, u64) {
         let (begin, mut packets) = (self.now_ms(), 0);
         loop {
@@ -128,7 +128,7 @@ fn a_server_measures_with_a_heartbeat_beside_its_cookie_ack() {
     for (heartbeat_samples, chunks) in [(true, 2), (false, 1)] {
         let mut s = Script::with(|endpoint, association| {
             endpoint.accept = true;
-            association.heartbeat_interval = None;
+            association.failure.heartbeat_interval = None;
             association.recovery.thin.sctp.heartbeat_samples = heartbeat_samples;
         });
         let cookie = s.peer_begins();

@@ -1,4 +1,4 @@
-//! A thin stream beside a bulk stream.
+//! A thin stream and a bulk stream in one association.
 
 use rexmit_core::Instant;
 use rexmit_sctp::recovery::MAX_GROUPS;
@@ -67,7 +67,7 @@ fn a_stream_may_be_the_one_without_mechanisms() {
 
 #[test]
 fn streams_that_do_not_exist_or_are_too_many_are_refused() {
-    let mut s = Script::client_with(|_, a| a.outbound_streams = 100);
+    let mut s = Script::client_with(|_, a| a.streams.outbound = 100);
     s.take_init();
     let streams = 100;
     assert_eq!(s.single_out(100, Some(ThinConfig::OFF)), Err(ThinError::InvalidStream { streams }));
@@ -104,7 +104,7 @@ fn streams_are_singled_out_by_use_where_the_profile_says_so() {
     assert_eq!(s.statistics().thin_streams.len(), streams, "it is used all the same");
 }
 
-/// What the application sets for all streams is for those that are singled out by use, too.
+/// Mechanisms that the application sets for all streams also apply to streams that are singled out by use.
 #[test]
 fn mechanisms_of_all_streams_are_those_of_streams_singled_out_by_use() {
     let by_stream = ThinConfig::OFF.with_sctp(ThinSctpConfig::OFF.by_stream(true));

@@ -1,4 +1,4 @@
-//! What each call does.
+//! The implementation of each call of the protocol.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -209,7 +209,8 @@ impl Engine {
         if is_listening && taken.is_none() {
             ports.renew(port, &this.settings)?;
         }
-        this.backlog = usize::try_from(backlog).unwrap_or(MAX_BACKLOG).clamp(1, MAX_BACKLOG);
+        this.listening.backlog =
+            usize::try_from(backlog).unwrap_or(MAX_BACKLOG).clamp(1, MAX_BACKLOG);
         if this.is_one_to_one() {
             this.state = State::Listening;
         }
@@ -366,7 +367,7 @@ impl Engine {
             return Ok((State::Connected as u32).to_ne_bytes().to_vec());
         };
         let mut state = this.state;
-        let listener = this.accepted_from.take();
+        let listener = this.listening.accepted_from.take();
         if !this.is_one_to_one() {
             let port = this.bound.as_ref().and_then(|bound| self.ports.get(&bound.port));
             let is_listening = port.is_some_and(|port| port.listener == Some(number));
@@ -385,7 +386,7 @@ impl Engine {
     /// A socket waits no longer to be accepted, which may make room for others.
     pub(super) fn on_accepted(&mut self, listener: u64, number: u64) {
         let Some(this) = self.sockets.get_mut(&listener) else { return };
-        this.unaccepted.remove(&number);
+        this.listening.unaccepted.remove(&number);
         let has_room = !this.is_backlog_full();
         let port = this.bound.as_ref().map(|bound| bound.port);
         let port = port.and_then(|port| self.ports.touch(port));

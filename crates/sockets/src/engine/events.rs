@@ -1,4 +1,4 @@
-//! What SCTP reports, and what becomes of it.
+//! Handling of SCTP events: deliveries, notifications and the end of associations.
 
 use std::net::SocketAddr;
 
@@ -131,7 +131,7 @@ impl Engine {
         }
     }
 
-    /// What had arrived before the end is delivered first.
+    /// Messages that arrived before the end are delivered first.
     fn on_closed(&mut self, association: u32, number: u64) {
         if let Some(socket) = self.sockets.get_mut(&number)
             && !socket.readable.contains(&association)
@@ -266,13 +266,13 @@ impl Engine {
                 ..Header::default()
             };
             socket.deliver(header, bytes::Bytes::new(), Some(theirs));
-            socket.unaccepted.insert(made);
+            socket.listening.unaccepted.insert(made);
             let has_room = !socket.is_backlog_full();
             if let Some(port) = self.ports.touch(port_number) {
                 port.endpoint.set_accept(has_room);
             }
             if let Some(new) = self.sockets.get_mut(&made) {
-                new.accepted_from = Some(listener);
+                new.listening.accepted_from = Some(listener);
             }
             self.give(association, made, local, peer);
             self.watch(made);

@@ -1,4 +1,4 @@
-//! What [`Autoclose`](super::autoclose::Autoclose) is for: associations that were idle end.
+//! Ends associations that were idle too long (SCTP_AUTOCLOSE, [`Autoclose`](super::autoclose::Autoclose)).
 
 use super::Engine;
 

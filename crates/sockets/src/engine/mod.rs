@@ -89,7 +89,7 @@ pub struct Engine {
     last_number: u32,
     autoclose: Autoclose,
     now: Instant,
-    /// When the last program has gone.
+    /// When the last program has exited.
     idle_since: Option<Instant>,
     packet: Vec<u8>,
     buffer: Vec<u8>,

@@ -80,7 +80,7 @@ pub(super) fn association_end(change: Change, reason: &CloseReason, association:
     bytes
 }
 
-/// `sctp_authkey_event` that says that the peer does not authenticate (`SCTP_AUTH_NO_AUTH`).
+/// The `sctp_authkey_event` that reports a peer without authentication (`SCTP_AUTH_NO_AUTH`).
 pub(super) fn no_authentication(association: u32) -> Vec<u8> {
     const NO_AUTH: u32 = 2;
     let mut bytes = begin(Type::Authentication, 20);
@@ -156,7 +156,7 @@ pub(super) fn send_failed(kind: Type, failed: Failed<'_>, association: u32) -> V
 mod tests {
     use super::*;
 
-    /// Lengths of Linux's structures, and that each says its own.
+    /// The lengths of Linux's structures, and their length fields.
     #[test]
     fn each_notification_has_the_length_that_it_says() {
         let failed = Failed { stream: 1, flags: 0, ppid: 0, was_begun: true, payload: b"text" };

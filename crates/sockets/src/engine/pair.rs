@@ -23,7 +23,7 @@ pub(super) const PAIR_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Pair(OwnedFd);
 
-/// What came out of a pair.
+/// A message or event read from a socket pair.
 #[derive(Debug)]
 pub(super) enum Received<'a> {
     Message(Header, &'a [u8]),

@@ -109,7 +109,7 @@ impl Ports {
         Ok(port)
     }
 
-    /// Makes the endpoint anew, with what was set since the port was bound: for a port without associations.
+    /// Recreates the endpoint with the options set since the port was bound. Only for a port without associations.
     pub(super) fn renew(&mut self, port: u16, settings: &Settings) -> Result<(), Failure> {
         let Some(found) = self.all.get_mut(&port) else { return Err(Failure(EINVAL)) };
         if found.endpoint.association_count() == 0 {

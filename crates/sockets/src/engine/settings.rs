@@ -56,12 +56,12 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn new(mut profile: AssociationConfig, peer_port: u16) -> Self {
         // The kernel's default.
-        profile.outbound_streams = 10;
-        if profile.scheduling == Scheduling::RoundRobin {
+        profile.streams.outbound = 10;
+        if profile.streams.scheduling == Scheduling::RoundRobin {
             // The kernel's default, so that messages that wait are sent in the order of the calls.
-            profile.scheduling = Scheduling::FirstComeFirstServed;
+            profile.streams.scheduling = Scheduling::FirstComeFirstServed;
         }
-        profile.max_message_bytes = MAX_INBOUND_MESSAGE_BYTES.min(profile.receive_buffer_bytes);
+        profile.messages.max_bytes = MAX_INBOUND_MESSAGE_BYTES.min(profile.buffers.receive_bytes);
         Self {
             config: profile,
             peer_port,
@@ -114,13 +114,13 @@ impl Settings {
     }
 
     pub(super) fn set_receive_buffer(&mut self, bytes: usize) {
-        let least = self.config.max_message_bytes;
-        self.config.receive_buffer_bytes = bytes.clamp(least, 16 << 20);
+        let least = self.config.messages.max_bytes;
+        self.config.buffers.receive_bytes = bytes.clamp(least, 16 << 20);
     }
 
     pub(super) fn set_send_buffer(&mut self, bytes: usize) {
         // A message that fits must be accepted whatever was set.
-        self.config.send_buffer_bytes = bytes.clamp(super::pair::MAX_MESSAGE_BYTES, 16 << 20);
+        self.config.buffers.send_bytes = bytes.clamp(super::pair::MAX_MESSAGE_BYTES, 16 << 20);
     }
 
     pub(super) fn set_sack_delay(&mut self, delay_ms: u32) {

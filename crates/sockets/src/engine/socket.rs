@@ -44,12 +44,7 @@ pub(super) struct Socket {
     pub(super) settings: Settings,
     pub(super) bound: Option<Bound>,
     pub(super) state: State,
-    /// The most sockets that wait to be accepted.
-    pub(super) backlog: usize,
-    /// Those that do.
-    pub(super) unaccepted: BTreeSet<u64>,
-    /// The listener, while it was not accepted.
-    pub(super) accepted_from: Option<u64>,
+    pub(super) listening: Listening,
     pub(super) associations: BTreeSet<u32>,
     /// The one that [`State::Connecting`] and [`State::Connected`] are about; it may have ended.
     pub(super) association: Option<u32>,
@@ -59,11 +54,28 @@ pub(super) struct Socket {
     pub(super) connecting: Vec<(u32, u64)>,
     /// `SO_ERROR`.
     pub(super) error: i32,
+    pub(super) flow: Flow,
+    /// Associations with something to receive.
+    pub(super) readable: VecDeque<u32>,
+}
+
+/// Sockets that wait to be accepted.
+#[derive(Debug, Default)]
+pub(super) struct Listening {
+    /// The most sockets that wait to be accepted.
+    pub(super) backlog: usize,
+    /// Those that do.
+    pub(super) unaccepted: BTreeSet<u64>,
+    /// The listener, while this socket was not accepted.
+    pub(super) accepted_from: Option<u64>,
+}
+
+/// What waits at either end of the pair.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
     /// A message of the program for which SCTP has no room.
     pub(super) held: Option<(Header, Bytes)>,
     inbox: VecDeque<Outgoing>,
-    /// Associations with something to receive.
-    pub(super) readable: VecDeque<u32>,
     /// The pair has no room for the program's messages.
     pub(super) is_full: bool,
     /// The program sends no more.
@@ -72,7 +84,7 @@ pub(super) struct Socket {
     pub(super) may_have_unread_data: bool,
     /// The program reads the end once everything is in the pair.
     pub(super) ends_when_flushed: bool,
-    /// What epoll watches for: reading, writing.
+    /// The events that epoll watches for: readable, writable.
     pub(super) watched: (bool, bool),
 }
 
@@ -84,22 +96,14 @@ impl Socket {
             settings,
             bound: None,
             state: State::Idle,
-            backlog: 0,
-            unaccepted: BTreeSet::new(),
-            accepted_from: None,
+            listening: Listening::default(),
             associations: BTreeSet::new(),
             association: None,
             names: None,
             connecting: Vec::new(),
             error: 0,
-            held: None,
-            inbox: VecDeque::new(),
+            flow: Flow::default(),
             readable: VecDeque::new(),
-            is_full: false,
-            has_ended: false,
-            may_have_unread_data: false,
-            ends_when_flushed: false,
-            watched: (false, false),
         }
     }
 
@@ -109,7 +113,7 @@ impl Socket {
 
     /// Whether no more associations may wait to be accepted: one more than the backlog may, as in Linux.
     pub(super) fn is_backlog_full(&self) -> bool {
-        self.unaccepted.len() > self.backlog
+        self.listening.unaccepted.len() > self.listening.backlog
     }
 
     /// Whether messages of the program are to be read now.
@@ -117,17 +121,17 @@ impl Socket {
         let is_ready = self.state == State::Connected || !self.is_one_to_one();
         // While connecting, fillers stay, so that the program's end is not writable.
         let is_waiting = self.is_one_to_one() && self.state == State::Connecting;
-        self.held.is_none() && !self.has_ended && (is_ready || !is_waiting)
+        self.flow.held.is_none() && !self.flow.has_ended && (is_ready || !is_waiting)
     }
 
     /// Puts a message in the queue to the program.
     pub(super) fn deliver(&mut self, header: Header, payload: Bytes, fd: Option<OwnedFd>) {
-        self.inbox.push_back(Outgoing { header, payload, descriptor: fd });
+        self.flow.inbox.push_back(Outgoing { header, payload, descriptor: fd });
     }
 
     /// As [`deliver`](Self::deliver), from the association with `peer`; dropped if too much waits.
     pub(super) fn notify(&mut self, association: u32, peer: SocketAddr, notification: Vec<u8>) {
-        if self.inbox.len() < MAX_NOTIFICATIONS {
+        if self.flow.inbox.len() < MAX_NOTIFICATIONS {
             let header = Header {
                 kind: Kind::Notification,
                 is_end: true,
@@ -142,29 +146,29 @@ impl Socket {
     /// The next call that receives fails; dropped if too much waits, since a program that never receives may cause any
     /// number.
     pub(super) fn fail(&mut self, error: i32) {
-        if self.inbox.len() < MAX_NOTIFICATIONS {
+        if self.flow.inbox.len() < MAX_NOTIFICATIONS {
             self.deliver(Header::of_error(error), Bytes::new(), None);
         }
     }
 
-    /// Moves messages into the pair while it has room; whether all are in.
+    /// Moves messages into the pair while it has room. Returns whether all were moved.
     pub(super) fn flush(&mut self) -> bool {
-        while let Some(first) = self.inbox.front() {
+        while let Some(first) = self.flow.inbox.front() {
             let is_data = first.header.kind == Kind::Data;
             if is_data || self.pair.is_read() {
-                self.may_have_unread_data = is_data;
+                self.flow.may_have_unread_data = is_data;
             }
             match self.pair.send(&first.header, &first.payload, first.descriptor.as_ref()) {
                 Err(Errno::AGAIN) => {
-                    self.is_full = true;
+                    self.flow.is_full = true;
                     return false;
                 }
                 // The program has closed its end, which is noticed there; or descriptors are exhausted.
-                Ok(()) | Err(_) => drop(self.inbox.pop_front()),
+                Ok(()) | Err(_) => drop(self.flow.inbox.pop_front()),
             }
         }
-        self.is_full = false;
-        if std::mem::take(&mut self.ends_when_flushed) {
+        self.flow.is_full = false;
+        if std::mem::take(&mut self.flow.ends_when_flushed) {
             self.pair.end();
         }
         true
@@ -173,12 +177,12 @@ impl Socket {
     /// Messages that wait for room in the pair.
     #[cfg(test)]
     pub(super) fn waiting_count(&self) -> usize {
-        self.inbox.len()
+        self.flow.inbox.len()
     }
 
     /// Whether messages of a peer found no room in the pair.
     pub(super) fn has_waiting_data(&self) -> bool {
-        self.inbox.iter().any(|waiting| waiting.header.kind == Kind::Data)
+        self.flow.inbox.iter().any(|waiting| waiting.header.kind == Kind::Data)
     }
 }
 

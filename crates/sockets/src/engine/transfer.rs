@@ -34,14 +34,14 @@ impl Engine {
     /// Watches the pair for what can be done with it now.
     pub(super) fn watch(&mut self, number: u64) {
         let Some(this) = self.sockets.get_mut(&number) else { return };
-        let wanted = (this.may_read(), this.is_full);
-        if this.watched != wanted {
+        let wanted = (this.may_read(), this.flow.is_full);
+        if this.flow.watched != wanted {
             let mut flags = EventFlags::empty();
             flags.set(EventFlags::IN, wanted.0);
             flags.set(EventFlags::OUT, wanted.1);
             // The registration ends with the descriptor.
             let _ = epoll::modify(&self.epoll, &this.pair, EventData::new_u64(number), flags);
-            this.watched = wanted;
+            this.flow.watched = wanted;
         }
     }
 
@@ -49,10 +49,10 @@ impl Engine {
         let Some(this) = self.sockets.get_mut(&number) else { return };
         // Both directions are shut down: every descriptor of the program is closed.
         let is_closed = flags.intersects(EventFlags::HUP | EventFlags::ERR);
-        if is_closed && this.held.is_some() {
+        if is_closed && this.flow.held.is_some() {
             // Sent messages are still to be delivered; HUP does not go away meanwhile.
             let _ = epoll::delete(&self.epoll, &this.pair);
-            this.watched = (false, false);
+            this.flow.watched = (false, false);
             return;
         }
         if flags.contains(EventFlags::OUT) && !is_closed {
@@ -74,14 +74,14 @@ impl Engine {
             }
             match this.pair.receive(&mut buffer) {
                 Received::Nothing => break,
-                Received::Reset if this.may_have_unread_data => {
+                Received::Reset if this.flow.may_have_unread_data => {
                     self.close(number, true);
                     break;
                 }
                 // Only notifications were unread.
                 Received::Reset => {}
                 Received::End => {
-                    this.has_ended = true;
+                    this.flow.has_ended = true;
                     if is_closed {
                         self.close(number, false);
                     } else if this.is_one_to_one()
@@ -94,7 +94,8 @@ impl Engine {
                 Received::Message(header, payload) if header.kind == Kind::Data => {
                     let payload = Bytes::copy_from_slice(payload);
                     self.send_message(number, header, payload);
-                    let is_held = self.sockets.get(&number).is_some_and(|this| this.held.is_some());
+                    let is_held =
+                        self.sockets.get(&number).is_some_and(|this| this.flow.held.is_some());
                     if is_held {
                         if is_closed {
                             self.on_socket_ready(number, EventFlags::HUP);
@@ -111,14 +112,14 @@ impl Engine {
     /// Sends again what SCTP had no room for.
     pub(super) fn retry(&mut self, number: u64) {
         let Some(this) = self.sockets.get_mut(&number) else { return };
-        let Some((header, payload)) = this.held.take() else { return };
+        let Some((header, payload)) = this.flow.held.take() else { return };
         self.send_message(number, header, payload);
         let Some(this) = self.sockets.get_mut(&number) else { return };
-        if this.held.is_none() {
+        if this.flow.held.is_none() {
             // Also the end that was seen while the message was held.
             let data = EventData::new_u64(number);
             if epoll::add(&self.epoll, &this.pair, data, EventFlags::empty()).is_ok() {
-                this.watched = (false, false);
+                this.flow.watched = (false, false);
             }
         }
         self.watch(number);
@@ -143,7 +144,7 @@ impl Engine {
         let Some(this) = self.sockets.get_mut(&number) else { return };
         match outcome {
             Ok(true) => {}
-            Ok(false) => this.held = Some((header, payload)),
+            Ok(false) => this.flow.held = Some((header, payload)),
             Err(Failure(error)) => {
                 // The call that sent it has returned: the next one that receives fails instead.
                 this.fail(error);
@@ -283,12 +284,12 @@ impl Engine {
         if known.closed.is_some() {
             self.finish(association);
         } else if known.peer_has_ended && this.is_one_to_one() {
-            this.ends_when_flushed = true;
+            this.flow.ends_when_flushed = true;
             this.flush();
         }
     }
 
-    /// Tells the program that an association has ended, and forgets it.
+    /// Notifies the program that an association has ended, and removes it.
     fn finish(&mut self, association: u32) {
         let Some(known) = self.associations.remove(&association) else { return };
         self.numbers.remove(&(known.port, known.id.to_bits()));
@@ -318,7 +319,7 @@ impl Engine {
             if streams.is_some() {
                 if error != 0 {
                     this.deliver(Header::of_error(error), Bytes::new(), None);
-                } else if this.has_ended && !known.peer_has_ended {
+                } else if this.flow.has_ended && !known.peer_has_ended {
                     // The end is the program's own, which Linux does not show as one.
                     let kind = Kind::LastError;
                     let header = Header { kind, ..Header::of_error(ENOTCONN) };
@@ -331,7 +332,7 @@ impl Engine {
                 this.error = if waiting.is_empty() { error } else { 0 };
             }
         }
-        this.ends_when_flushed = this.is_one_to_one() && streams.is_some();
+        this.flow.ends_when_flushed = this.is_one_to_one() && streams.is_some();
         this.flush();
         self.watch(number);
     }
@@ -340,7 +341,8 @@ impl Engine {
     /// (RFC 6458 §4.1.8).
     pub(super) fn close(&mut self, number: u64, has_unread: bool) {
         let Some(this) = self.sockets.remove(&number) else { return };
-        let has_unread_data = has_unread && this.may_have_unread_data || this.has_waiting_data();
+        let has_unread_data =
+            has_unread && this.flow.may_have_unread_data || this.has_waiting_data();
         let aborts = this.settings.aborts_on_close || has_unread_data;
         for (_, token) in &this.connecting {
             self.requests.answer(*token, &Err(Failure(libc::ECONNABORTED)), None);
@@ -362,7 +364,7 @@ impl Engine {
                 port.endpoint.shutdown(now, id);
             }
         }
-        if let Some(listener) = this.accepted_from {
+        if let Some(listener) = this.listening.accepted_from {
             self.on_accepted(listener, number);
         }
         if let Some(bound) = &this.bound {

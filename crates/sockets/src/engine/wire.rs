@@ -98,7 +98,7 @@ impl Wire {
         self.is_blocked = false;
     }
 
-    /// Gives the packets of one batch to `take`; whether there was something.
+    /// Passes the packets of one batch to `take`. Returns whether there were any.
     pub(super) fn receive(&mut self, mut take: impl FnMut(Route, &[u8])) -> io::Result<bool> {
         let mut meta = [RecvMeta::default()];
         let mut buffers = [IoSliceMut::new(&mut self.buffer)];

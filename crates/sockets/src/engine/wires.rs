@@ -81,7 +81,7 @@ impl Wires {
         self.all.iter().any(Wire::is_blocked)
     }
 
-    /// Gives the packets of a batch of each to `take`; whether there was something.
+    /// Passes the packets of one batch per wire to `take`. Returns whether there were any.
     pub(super) fn receive(&mut self, mut take: impl FnMut(Route, &[u8])) -> bool {
         let mut has_received = false;
         for wire in &mut self.all {

@@ -27,7 +27,7 @@ pub enum Call {
     Connect,
     /// Set an option (level, name). The value of the answer is the socket's [`Marks`](super::marks::Marks).
     SetOption,
-    /// Read an option (level, name); the body is what the program's memory has.
+    /// Read an option (level, name); the body is the content of the program's buffer.
     Option,
     /// The local address, or the peer's (1).
     Name,

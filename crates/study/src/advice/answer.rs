@@ -15,7 +15,7 @@ pub const DEFAULT_MAX_COST: f64 = 2.0;
 /// 99.9th percentiles that differ by less are the same: the cheaper profile is recommended.
 const SAME: f64 = 0.05;
 
-/// What each profile would gain and cost.
+/// The gain and the cost of each profile.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Advice {
     /// The traffic and the path.

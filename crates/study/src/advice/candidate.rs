@@ -80,7 +80,7 @@ pub(super) fn is_rival(label: &str) -> bool {
 
 impl Candidate {
     /// The point of a study's axis.
-    pub(super) fn point(&self) -> String {
+    pub(crate) fn point(&self) -> String {
         let Self { label, transport, profile, .. } = self;
         // TCP has no encapsulation; others run over UDP, so that their costs are comparable.
         let encapsulation = if *transport == "tcp" { "" } else { ", encapsulation = \"udp\"" };

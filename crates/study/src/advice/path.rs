@@ -80,7 +80,7 @@ fn link(rtt: Duration, losses: &str) -> String {
 /// A loss rate, of packets lost at random or, if several are lost in a row on average, by the Gilbert-Elliott model: with the
 /// probability p a burst begins, and with r it ends; 1/r packets are lost in a row, and p/(p+r) of all.
 fn loss_words(loss: f64, burst: Option<f64>) -> String {
-    /// Fewer in a row are what independent losses have.
+    /// Below this mean number of losses in a row, losses are taken as independent.
     const IN_BURSTS: f64 = 1.2;
     let percent = |share: f64| (share * 1e8).round() / 1e6;
     match burst.filter(|it| *it >= IN_BURSTS && loss < 1.0) {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_given_is_assumed_of_a_file_without_packets() {
+    fn defaults_are_used_for_a_file_without_packets() {
         let complete = |given: PathGiven| given.complete(Path::new("none.csv"), 0, Sender::Client);
         let (link, about) = complete(PathGiven::default());
         assert_eq!(link, "delay 50000us loss 2%");

@@ -25,7 +25,7 @@ pub struct Question {
     messages: Vec<(u64, u32)>,
     /// The number of the connection.
     flow: u32,
-    /// How much of the traffic is replayed, and the source of the path's properties.
+    /// The part of the traffic that is replayed, and the source of the path's properties.
     about: String,
     /// Both directions of the path, in netem's notation.
     pub link: String,

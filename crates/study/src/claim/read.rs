@@ -57,7 +57,7 @@ pub(super) struct Left {
 
 /// The right side, unless it is a number.
 struct Side {
-    /// The names, as many as on the left; `None` if they are the same.
+    /// The names, one for each name on the left; `None` if they are the same.
     names: Option<Vec<Located<String>>>,
     chosen: Choice,
     /// As on the left, except for a reference of its own.
@@ -123,7 +123,7 @@ pub(crate) fn read(notes: &Notes, value: &Value<'_>, sweep: &Sweep<'_>) -> Optio
     Some(Claim { says: says?.value, means, source_value, unit, comparisons })
 }
 
-/// Reads the field `pooled` of a claim, and notes an error if combined points or gains are given beside it.
+/// Reads the field `pooled` of a claim, and notes an error if combined points or gains are also given.
 fn read_pooled(fields: &mut Fields<'_, '_>, kind: Kind, gathered: &Gathered) -> bool {
     if kind == Kind::Like || !fields.flag("pooled").unwrap_or(false) {
         return false;

@@ -21,10 +21,10 @@ pub struct StudyPage {
     pub cells: Vec<Cell>,
     /// The quantities of the cells.
     pub quantities: Vec<Described>,
-    /// The names of the quantities used by claims and figures: the gains, shown beside the costs.
+    /// The names of the quantities used by claims and figures: the gains, shown next to the costs.
     #[serde(default)]
     pub gains: Vec<String>,
-    /// The names of the quantities that are shown as the costs, beside the gains.
+    /// The names of the quantities that are shown as the costs, next to the gains.
     pub costs: Vec<String>,
     /// The figures.
     pub figures: Vec<DrawnFigure>,

@@ -70,7 +70,7 @@ const FAILED: &str = "failed";
 /// Number of digits of a key that distinguish the runs of a study.
 const KEY_DIGITS: usize = 12;
 
-/// The file that says which program the results are of.
+/// The file with the digest of the program that made the results.
 const VERSION: &str = "version.json";
 
 /// `version.json`, as far as it is read.

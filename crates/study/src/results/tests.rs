@@ -20,7 +20,7 @@ fn document(system: &str, seed: u64) -> RunDocument {
     }
 }
 
-/// In JSON, so that fields not needed here may be missing.
+/// A page from JSON, in which unneeded fields may be missing.
 fn page() -> StudyPage {
     let quantity =
         |name: &str| serde_json::json!({"name": name, "unit": "milliseconds", "about": ""});
@@ -248,7 +248,7 @@ fn failed_runs_leave_their_documents_until_they_succeed() {
 }
 
 #[test]
-fn a_lost_result_is_told_and_leaves_no_half_a_table() {
+fn a_lost_result_is_reported_and_no_incomplete_table_is_written() {
     let mut place = Place::new(0);
     place.documents.push(document("never run", 1));
     let Place { documents, failed, page, store, .. } = &place;

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_is_judged_by_weight() {
+    fn the_remaining_time_is_estimated_by_weight() {
         let began = Instant::ZERO + Duration::from_secs(5);
         let progress = Progress::default();
         let mut state = State { progress, left: 100.0, run: 0.0, began: Some(began) };

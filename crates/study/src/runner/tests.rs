@@ -61,7 +61,7 @@ fn runner(store: &Store, jobs: usize) -> Runner<'_> {
 fn unwatched(_: &Progress) {}
 
 #[test]
-fn what_has_a_result_is_not_run_again() {
+fn runs_with_a_result_are_not_repeated() {
     let place = tempfile::tempdir().unwrap();
     let store = store(place.path());
     let counting = Counting::default();
@@ -89,7 +89,7 @@ fn studies_that_ask_for_the_same_share_it() {
 }
 
 #[test]
-fn what_was_done_before_a_failure_is_kept_and_the_rest_goes_on() {
+fn results_before_a_failure_are_kept_and_other_runs_continue() {
     let place = tempfile::tempdir().unwrap();
     let store = store(place.path());
     let counting = Counting::default();
@@ -235,7 +235,7 @@ fn the_heaviest_begin_first() {
     assert_eq!(*locked(&order), [19, 7, 3, 1]);
 }
 
-/// The runs in progress when each run began: seeds.
+/// For each run, the seeds of the runs in progress when it began.
 fn companions(is_alone: bool) -> Vec<(u64, Vec<u64>)> {
     let place = tempfile::tempdir().unwrap();
     let store = store(place.path());
@@ -265,7 +265,7 @@ fn companions(is_alone: bool) -> Vec<(u64, Vec<u64>)> {
 }
 
 #[test]
-fn paced_runs_are_one_at_a_time_beside_the_others() {
+fn paced_runs_are_executed_one_at_a_time_while_others_run() {
     let begun = companions(false);
     assert_eq!(begun.len(), 40);
     for (seed, others) in begun {

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fills_a_link_for_long_is_heavier_than_a_thin_stream() {
+    fn a_bulk_run_weighs_more_than_a_thin_stream() {
         let of = |duration: &str, bulk: &str| on("virtual", duration, bulk);
         assert_eq!(of("2h", "{}"), 2.0 * of("1h", "{}"));
         assert!(of("1h", r#"{"greedy": {}}"#) > 2.0 * of("1h", "{}"));

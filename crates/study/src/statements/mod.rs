@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::mistake::alternatives;
 use crate::studies::BUILT_IN;
 
-pub use page::{page, totals};
+pub use page::{page, totals, unexplained};
 
 /// The statements of one paper.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
@@ -30,6 +30,19 @@ pub struct Paper {
     /// Claims of its studies that go beyond the paper.
     #[serde(default)]
     pub beyond: Selected,
+    /// Why statements do not hold, or are undecided.
+    #[serde(default, rename = "why")]
+    pub reasons: Vec<Reason>,
+}
+
+/// Why some statements do not hold, or are undecided.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reason {
+    /// The names of the statements.
+    pub of: Vec<String>,
+    /// The reason, in a sentence or two.
+    pub says: String,
 }
 
 /// Claims by study: each text is that of a claim, or its beginning followed by `*`.
@@ -120,6 +133,11 @@ fn mistakes(papers: &[Paper], known: &BTreeMap<&str, Vec<String>>) -> Vec<String
             unknown(id, claims, known, &mut wrong);
         }
         unknown("beyond", &paper.beyond, known, &mut wrong);
+        for id in paper.reasons.iter().flat_map(|reason| &reason.of) {
+            if !paper.statements.iter().any(|statement| statement.id == *id) {
+                wrong.push(format!("why: the paper has no statement {id}"));
+            }
+        }
     }
     wrong.extend(forgotten(papers, known));
     wrong
@@ -199,6 +217,25 @@ mod tests {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/claims.md");
         let is_current = fs::read_to_string(path).unwrap() == page(&papers().unwrap());
         assert!(is_current, "renew it: rexmit study statements --markdown >docs/claims.md");
+    }
+
+    #[test]
+    fn what_does_not_hold_has_a_reason() {
+        let wrong = unexplained(&papers().unwrap());
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        let mut without = papers().unwrap();
+        without[0].reasons.remove(0);
+        assert!(unexplained(&without)[0].ends_with("give a reason in [[why]]"));
+    }
+
+    #[test]
+    fn a_reason_is_that_of_statements_of_the_paper() {
+        let statement =
+            "[[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\nclaims.a-fig1 = [\"x*\"]\n";
+        let of =
+            |id: &str| mistakes_in(&format!("{statement}[[why]]\nof = [\"{id}\"]\nsays = \"w\""));
+        assert!(of("1").is_empty());
+        assert_eq!(of("2"), ["why: the paper has no statement 2"]);
     }
 
     #[test]

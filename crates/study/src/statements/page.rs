@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::verdicts::Verdicts;
-use super::{Paper, Selected, Statement, claims_of_studies, selects};
+use super::{Paper, Reason, Selected, Statement, claims_of_studies, selects};
 use crate::verdict::VerdictKind;
 use crate::verdict_table::cell;
 
-/// What stands above the tables.
+/// The text above the tables.
 const HEAD: &str = "# The papers, statement by statement
 
 Every quantitative or testable statement of the four papers, in our words, with the claims that test it, or the
-reason why none can. Written by `rexmit study statements --markdown` from `studies/statements/`; a test compares them. A
+reason why none can; below each table, why the others do not hold or are undecided. Written by
+`rexmit study statements --markdown` from `studies/statements/`; a test compares them. A
 statement holds if all its claims hold, does not hold if one does not, and is undecided otherwise. The verdicts are
 those of [studies.md](studies.md), which has the numbers and explains what does not hold. `Casa: *` stands for all
 claims that begin so.
@@ -135,6 +136,31 @@ impl Renderer {
         format!("| {id} | {} | {} | {tested} | {verdict} |\n", cell(place), cell(says))
     }
 
+    /// Why statements do not hold or are undecided: a line for each reason.
+    fn reasons(&self, paper: &Paper) -> String {
+        let mut text = String::new();
+        for Reason { of, says } in &paper.reasons {
+            let named = |id: &String| paper.statements.iter().find(|statement| statement.id == *id);
+            let open = |statement: &&Statement| self.is_open(statement);
+            let ids: Vec<&str> =
+                of.iter().filter_map(named).filter(open).map(|statement| &*statement.id).collect();
+            if !ids.is_empty() {
+                text += &format!("- {}: {says}.\n", ids.join(", "));
+            }
+        }
+        if text.is_empty() {
+            text
+        } else {
+            format!("\nWhy these do not hold, or are undecided:\n{text}")
+        }
+    }
+
+    /// Whether a statement has claims, of which not all hold.
+    fn is_open(&self, statement: &Statement) -> bool {
+        let verdict = self.verdict(statement);
+        statement.none.is_none() && verdict.is_some_and(|verdict| verdict != VerdictKind::Holds)
+    }
+
     /// The numbers of a paper's statements: all, claimed and their verdicts, and not possible.
     fn counts(&self, paper: &Paper) -> (usize, Tally, usize) {
         let claimed = paper.statements.iter().filter(|statement| statement.none.is_none());
@@ -165,11 +191,27 @@ fn row_of(title: &str, numbers: &[usize]) -> String {
     format!("| {} | {} |\n", cell(title), numbers.join(" | "))
 }
 
-/// How many statements there are, are claimed with which verdict, and cannot be: by paper, as a table
+/// Number of statements, of those tested with each verdict, and of those that cannot be tested: by paper, as a table
 /// in Markdown.
 #[must_use]
 pub fn totals(papers: &[Paper]) -> String {
     Renderer::new().totals(papers)
+}
+
+/// A line for each statement that does not hold or is undecided, and has no reason for that.
+#[must_use]
+pub fn unexplained(papers: &[Paper]) -> Vec<String> {
+    let renderer = Renderer::new();
+    let mut lines = Vec::new();
+    for paper in papers {
+        let has_reason = |id: &String| paper.reasons.iter().any(|reason| reason.of.contains(id));
+        let open = paper.statements.iter().filter(|statement| renderer.is_open(statement));
+        let open = open.filter(|statement| !has_reason(&statement.id));
+        lines.extend(open.map(|statement| {
+            format!("{}: it does not hold, or is undecided: give a reason in [[why]]", statement.id)
+        }));
+    }
+    lines
 }
 
 /// The page `docs/claims.md`.
@@ -181,6 +223,7 @@ pub fn page(papers: &[Paper]) -> String {
         text += &format!("\n## {}\n\n", paper.title);
         text += "| | where | statement | claims | verdict |\n|---|---|---|---|---|\n";
         text.extend(paper.statements.iter().map(|statement| renderer.row(statement)));
+        text += &renderer.reasons(paper);
         if !paper.beyond.is_empty() {
             let beyond = renderer.claims(&paper.beyond);
             text += &format!("\nBeyond the paper:\n- {}\n", beyond.replace("<br>", "\n- "));

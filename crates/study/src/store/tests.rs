@@ -57,7 +57,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_is_put_in_comes_out_to_the_bit() {
+fn a_stored_result_is_read_back_exactly() {
     let place = tempfile::tempdir().unwrap();
     let store = Store::open(place.path(), program("a")).unwrap();
     assert!(matches!(store.look_up(&key(1)), Found::Nothing));
@@ -152,7 +152,7 @@ fn one_claim_at_a_time() {
 }
 
 #[test]
-fn whoever_waits_for_a_claim_finds_the_result() {
+fn waiting_for_a_claim_finds_the_result() {
     let place = tempfile::tempdir().unwrap();
     let store = Store::open(place.path(), program("a")).unwrap();
     let claim = store.claim(&key(1)).unwrap();
@@ -167,7 +167,7 @@ fn whoever_waits_for_a_claim_finds_the_result() {
 }
 
 #[test]
-fn what_a_killed_process_has_left_is_overwritten() {
+fn files_of_a_killed_process_are_overwritten() {
     let place = tempfile::tempdir().unwrap();
     let store = Store::open(place.path(), program("a")).unwrap();
     drop(store.claim(&key(1)).unwrap());

@@ -123,14 +123,14 @@ fn quantities_and_right_points_may_be_several() {
 }
 
 #[test]
-fn what_sways_more_than_it_differs_is_undecided() {
+fn a_difference_below_its_variation_is_undecided() {
     let text = "quantity = \"game.rtx1.p99\"\nat.system = \"thin\"\nis = \"above\"\n\
                 than.at.system = \"lksctp\"";
     assert_eq!(verdicts(text), (Undecided, vec![Undecided; 3]));
 }
 
 #[test]
-fn what_is_not_measured_often_enough_is_undecided_and_says_so() {
+fn too_few_measurements_are_undecided_with_a_reason() {
     let verdict = judged("quantity = \"game.loss_share\"\nis = \"below\"\nthan = 0.5");
     assert_eq!((verdict.verdict, verdict.instances.len()), (Undecided, 6));
     assert_eq!(verdict.instances[0].finding, "5 % against 50 %; one seed has no interval");
@@ -224,7 +224,7 @@ fn both_sides_and_all_steps_take_the_same_points_together() {
 }
 
 #[test]
-fn values_are_told_as_gains_over_another_point() {
+fn values_are_shown_as_gains_over_another_point() {
     let shares = |text: &str| -> Vec<Vec<f64>> {
         let verdict =
             judged(&format!("quantity = \"game.rtx1.mean\"\nat.system = \"thin\"\n{text}"));
@@ -279,7 +279,7 @@ fn steps_may_be_compared_with_steps() {
     assert!(verdict.means.ends_with(right), "{}", verdict.means);
 }
 
-/// A share of nothing is missing.
+/// A share of an empty set is a missing value.
 #[test]
 fn without_a_base_there_is_no_gain() {
     let verdict = judged(

@@ -200,7 +200,7 @@ fn series_are_of_one_seed() {
     assert_eq!((third.kind, third.x.unit), (FigureKind::Series, Unit::Seconds));
 }
 
-/// `AT: AXIS LABEL, …` of each.
+/// Each place as text: `AT: AXIS LABEL, …`.
 fn places(figure: &DrawnFigure) -> Vec<String> {
     let places = figure.x.places.iter();
     places.map(|place| format!("{}: {}", place.at, words(&place.point))).collect()
@@ -241,7 +241,7 @@ fn figures_say_where_in_the_sweep_their_parts_stand() {
 }
 
 #[test]
-fn what_is_claimed_and_drawn_is_the_gain() {
+fn claimed_and_drawn_quantities_are_the_gains() {
     let text = format!(
         "costs = [\"game.spurious_share\"]\n{TWO_AXES}\n\
          [[figure]]\ntitle = \"x\"\nkind = \"lines\"\nx = \"interarrival\"\ny = \"game.{{rtx1.mean,spurious_share}}\"\n\
@@ -259,7 +259,7 @@ fn what_is_claimed_and_drawn_is_the_gain() {
 }
 
 #[test]
-fn another_distribution_stands_beside_those_of_all_cells() {
+fn an_additional_distribution_is_drawn_with_those_of_all_cells() {
     let figure = drawn(
         "kind = \"ccdf\"\nx = \"game.latency\"\nat.interarrival = 50\nat.system = \"lksctp\"\n\
          beside = [{ label = \"ideal\", quantity = \"game.latency\", at.system = \"thin\" }]",

@@ -10,7 +10,7 @@ fn told(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place_and_the_alternatives() {
+fn mistakes_are_reported_with_their_position_and_the_alternatives() {
     let table: &[(&str, &[&str])] = &[
         ("seed = 3", &["4:1: a study has no `seed`; did you mean `seeds`?"]),
         (
@@ -69,7 +69,7 @@ fn mistakes_are_told_with_their_place_and_the_alternatives() {
 }
 
 #[test]
-fn mistakes_of_the_base_are_told_once_at_their_line() {
+fn mistakes_in_the_base_are_reported_once_at_their_line() {
     let axis =
         "[[axis]]\nname = \"a\"\nvalues = [1, 2]\nset.thin.game.traffic = \"every {}s size 9\"\n";
     let wrong = SCENARIO.replace("\"1h\"", "7").replace("forward", "forwards");
@@ -107,7 +107,7 @@ fn assert_claims_are_refused(table: &[(String, &[&str])]) {
 }
 
 #[test]
-fn claims_that_cannot_be_judged_are_refused() {
+fn claims_that_cannot_be_evaluated_are_refused() {
     let head = HEAD;
     let table: &[(String, &[&str])] = &[
         (
@@ -242,7 +242,7 @@ fn claims_that_choose_no_points_are_refused() {
 }
 
 #[test]
-fn what_only_some_cells_measure_is_refused_elsewhere() {
+fn quantities_of_some_cells_are_refused_in_others() {
     let axes = TWO_AXES.replace(
         "label = \"thin\"\nset.thin.game.profile = \"thin\"",
         "label = \"old\"\nset.thin.game.profile = \"rfc9260\"",

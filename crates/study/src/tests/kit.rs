@@ -1,4 +1,4 @@
-//! Studies for tests. All that they know of scenarios is here.
+//! Studies for tests, with a minimal model of scenarios.
 
 use rexmit_lab::scenario::{
     Catalogue, Described, Distribution, Problem, RunOutcome, Scenario, Series, Unit,
@@ -94,7 +94,7 @@ fn described(name: &str, unit: Unit) -> Described {
     Described { name: name.into(), unit, about: format!("what {name} is") }
 }
 
-/// What all runs of `study` measure: each name with the value that `value` says for the system, the
+/// Outcomes for all runs of `study`: each name has the value that `value` returns for the system, the
 /// interarrival time and the seed.
 pub(super) fn page(
     study: &Study,

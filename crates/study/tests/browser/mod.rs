@@ -7,7 +7,7 @@ use serde_json::Value;
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Gathers what goes wrong: errors of scripts, rejected promises that nothing handles, what is written to the console as
+/// Collects the errors of a page: errors of scripts, rejected promises that nothing handles, what is written to the console as
 /// an error, and requests that the page's own policy forbids.
 const WATCH: &str = "<script>window.selftestErrors = []; window.addEventListener('error', \
     (event) => window.selftestErrors.push(event.message)); \
@@ -18,7 +18,7 @@ const WATCH: &str = "<script>window.selftestErrors = []; window.addEventListener
     document.addEventListener('securitypolicyviolation', \
     (event) => window.selftestErrors.push('request: ' + event.blockedURI));</script>";
 
-/// The document around the page: it writes down what the page says at the end.
+/// The document around the page, which records the page's final message.
 const HOST: &str = "<!doctype html><meta charset=\"utf-8\"><body><script>\
     addEventListener('message', ({ data }) => { const found = document.createElement('pre'); \
     found.id = 'selftest'; found.textContent = data; document.body.append(found); });</script>";
@@ -52,13 +52,13 @@ fn browser() -> Option<&'static str> {
     })
 }
 
-/// What `script` has posted to the document around `page`, which is `width` pixels wide. `None`
+/// The message that `script` has posted to the document around `page`, which is `width` pixels wide. `None`
 /// where there is no browser.
 ///
 /// A frame and not the window, as a window has a least width that is larger than a phone's.
 pub(crate) fn self_test(name: &str, page: &str, script: &str, width: u32) -> Option<Value> {
     let Some(browser) = browser() else {
-        eprintln!("not run: chromium is not installed (apt-get install chromium)");
+        rexmit_testkit::not_run("chromium is not installed (apt-get install chromium)");
         return None;
     };
     let scratch = Scratch::new(name);

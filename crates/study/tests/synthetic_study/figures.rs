@@ -41,7 +41,7 @@ fn figure(
     DrawnFigure { title: title.into(), about, kind, x, y, groups, stated: Vec::new() }
 }
 
-/// A group per system, of what `points` says for its slowness.
+/// One group per system, with the points that `points` returns for its slowness.
 fn by_system(mut points: impl FnMut(f64) -> Vec<DrawnPoint>) -> Vec<DrawnGroup> {
     let group = |(system, slowness): (&&str, f64)| DrawnGroup {
         label: (*system).into(),
@@ -88,7 +88,7 @@ fn lines(rng: &mut Rng) -> DrawnFigure {
     DrawnFigure { stated, ..lines }
 }
 
-/// The same where the values across have no numbers.
+/// The same with a category axis.
 fn lines_over_names(rng: &mut Rng) -> DrawnFigure {
     let mut figure = lines(rng);
     figure.title = "Latency over names".into();

@@ -19,7 +19,7 @@ pub(crate) const SYSTEMS: [&str; 6] = [
     "all modifications",
     "TCP New Reno",
 ];
-/// How much of the latency of the first system each one has.
+/// The latency of each system as a fraction of the first one's.
 const SLOWNESS: [f64; 6] = [1.0, 0.93, 0.52, 0.61, 0.27, 0.44];
 const RTTS: [u32; 4] = [50, 100, 200, 400];
 const SEEDS: u64 = 10;

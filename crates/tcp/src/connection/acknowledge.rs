@@ -2,7 +2,7 @@
 //! updates the send window.
 
 use rexmit_core::trace::TraceEvent;
-use rexmit_recovery::{Ack, LossDetection, RttSource};
+use rexmit_recovery::{Ack, Echo, LossDetection, RttSource};
 
 use super::outbound::{Outbound, PATH};
 use super::report::{Duplicates, Reports, blocks_of};
@@ -66,7 +66,7 @@ impl Connection {
         let clock = timestamp_clock(cx.now, self.identity.timestamp_offset);
         let by_echo =
             self.timestamps.and_then(|state| state.round_trip_by_echo(clock, arrival.header));
-        let echo = by_echo.map(|elapsed| (cx.now - elapsed, TICK));
+        let echo = by_echo.map(|elapsed| Echo { sent_at: cx.now - elapsed, tick: TICK });
         let (has_unexplained_duplicate, duplicates) = match duplicates {
             Duplicates::None => (false, Vec::new()),
             Duplicates::Unexplained => (true, Vec::new()),
@@ -94,12 +94,12 @@ impl Connection {
         self.out.snd_una = arrival.ack;
         self.out.unanswered = 0;
         let needs_echo =
-            result.is_ok_and(|outcome| outcome.has_acked_resent && !outcome.has_sampled);
+            result.is_ok_and(|outcome| outcome.has_acked_retransmitted && !outcome.has_sampled);
         if needs_echo && let Some(rtt) = by_echo {
             let source = RttSource::Timestamp;
             self.out.recovery.on_rtt_sample(cx.now, PATH, rtt, source, &mut cx.tracer());
         }
-        self.out.tell_writable(cx, self.config.send_buffer_bytes);
+        self.out.emit_writable(cx, self.config.send_buffer_bytes);
     }
 }
 

@@ -108,7 +108,7 @@ impl Connection {
 
 impl Inbound {
     /// Emits [`Event::Readable`], once, if the application may read and has not closed the connection.
-    pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>, state: State, is_gone: bool) {
+    pub(super) fn emit_readable(&mut self, cx: &mut Context<'_>, state: State, is_gone: bool) {
         if !self.is_readable_told && self.has_unread(is_gone) && state.may_read() {
             self.is_readable_told = true;
             cx.emit(Event::Readable);

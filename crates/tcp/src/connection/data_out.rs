@@ -11,7 +11,7 @@ use crate::error::SendError;
 use crate::event::Event;
 
 /// Segments outstanding beyond which a small one waits for more data even without Nagle's
-/// algorithm: each takes a hundred bytes beside its own.
+/// algorithm: each takes about a hundred bytes of memory in addition to its payload.
 const MAX_SMALL_OUTSTANDING: u64 = 2048;
 
 impl Connection {
@@ -35,7 +35,7 @@ impl Connection {
 
 impl Outbound {
     /// Emits [`Event::Writable`] if the application waits for room, and a buffer of `limit` bytes has enough.
-    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>, limit: usize) {
+    pub(super) fn emit_writable(&mut self, cx: &mut Context<'_>, limit: usize) {
         let has_room = self.buffer.len() <= limit - limit / 4;
         if has_room && !self.is_finishing() && std::mem::take(&mut self.is_writer_waiting) {
             cx.emit(Event::Writable);

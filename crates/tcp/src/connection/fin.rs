@@ -60,7 +60,7 @@ impl Connection {
         self.set_state(cx, State::TimeWait);
         self.timers.stop_all();
         self.restart_time_wait(cx.now);
-        self.inbound.tell_readable(cx, self.state, self.application.is_gone);
+        self.inbound.emit_readable(cx, self.state, self.application.is_gone);
         self.application.tell_end(cx, CloseReason::Finished);
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Handshake {
     /// The options negotiated by the SYNs, once the peer's has arrived.
     pub(super) agreed: Option<Negotiated>,
     sent_at: Instant,
+    /// When it was sent last.
+    last_sent_at: Instant,
     /// The number of retransmissions.
     repeats: u32,
     /// Whether the SYN-ACK was a SYN cookie, which this connection did not send.
@@ -28,12 +30,19 @@ pub(super) struct Handshake {
     is_ambiguous: bool,
 }
 
+/// Retransmissions of the SYN before RTO.Initial, which is usually a second, has passed: with a probe timer the first
+/// timeout is a quarter of it, so that there are three transmissions within it, as of SCTP's INIT.
+fn early_retransmits(config: &ConnectionConfig) -> u32 {
+    if config.recovery.thin.probe_timer.is_some() { 2 } else { 0 }
+}
+
 impl Handshake {
     pub(super) const fn new(now: Instant) -> Self {
         Self {
             is_passive: false,
             agreed: None,
             sent_at: now,
+            last_sent_at: now,
             repeats: 0,
             is_cookie: false,
             is_ambiguous: false,
@@ -58,6 +67,7 @@ impl Handshake {
         config: &ConnectionConfig,
         timers: &mut TimerTable<TIMERS>,
     ) {
+        self.last_sent_at = now;
         if !timers.is_armed(Timer::Syn) {
             if self.repeats == 0 {
                 self.sent_at = now;
@@ -72,20 +82,26 @@ impl Handshake {
     /// retransmitted.
     pub(super) fn on_timeout(&mut self, config: &ConnectionConfig) -> bool {
         self.repeats += 1;
-        self.repeats <= config.max_syn_retransmits
+        self.repeats <= config.max_syn_retransmits + early_retransmits(config)
     }
 
     fn rto(&self, config: &ConnectionConfig) -> Duration {
         let rto = &config.recovery.rto;
+        let first = rto.initial / (1 << early_retransmits(config));
         match self.repeats {
-            0 => rto.initial,
-            repeats => rto.initial.saturating_mul(1 << repeats.min(31)).min(rto.max),
+            0 => first,
+            repeats => first.saturating_mul(1 << repeats.min(31)).min(rto.max),
         }
     }
 
     /// Whether it was sent again because its timer expired.
     pub(super) const fn was_repeated(&self) -> bool {
         self.repeats > 0
+    }
+
+    /// The time from the latest transmission to an answer that arrives now; `None` for a SYN cookie.
+    pub(super) fn answered_after(&self, now: Instant) -> Option<Duration> {
+        (!self.is_cookie).then(|| now - self.last_sent_at)
     }
 
     /// The round-trip time of an acknowledgement that arrives now, if it was sent once.

@@ -135,7 +135,7 @@ impl Connection {
         }
         self.on_text(cx, &arrival);
         self.on_fin(cx, &arrival);
-        self.inbound.tell_readable(cx, self.state, self.application.is_gone);
+        self.inbound.emit_readable(cx, self.state, self.application.is_gone);
         if self.state != State::Closed && !self.timers.is_armed(Timer::Release) {
             self.timers.arm(Timer::Release, self.silence.quiet_at());
         }

@@ -34,7 +34,7 @@ fn receive_shift(config: &ConnectionConfig) -> u8 {
     (0..MAX_SHIFT).find(fits).unwrap_or(MAX_SHIFT)
 }
 
-/// The options of our SYN, or of our SYN-ACK in answer to what `agreed` says.
+/// The options of our SYN, or of our SYN-ACK with the options `agreed`.
 fn syn_options(
     config: &ConnectionConfig,
     is_v6: bool,

@@ -114,7 +114,7 @@ impl Connection {
         }
         self.on_text(cx, &arrival);
         self.on_fin(cx, &arrival);
-        self.inbound.tell_readable(cx, self.state, self.application.is_gone);
+        self.inbound.emit_readable(cx, self.state, self.application.is_gone);
     }
 
     /// Handles a segment in SYN-RECEIVED that has the peer's SYN again: alone, because our SYN-ACK was lost,
@@ -154,10 +154,10 @@ impl Connection {
             || self.timestamps.and_then(|state| state.round_trip_by_echo(clock, arrival.header));
         if let Some(rtt) = by_clock.or_else(by_echo) {
             let path = super::outbound::PATH;
-            let source = RttSource::Setup;
+            let source = RttSource::Timestamp;
             self.out.recovery.on_rtt_sample(cx.now, path, rtt, source, &mut cx.tracer());
         }
-        self.out.on_established(cx.now, self.handshake.was_repeated(), &mut cx.tracer());
+        self.out.on_established(cx.now, &self.handshake, &mut cx.tracer());
         self.set_state(cx, State::Established);
         cx.emit(Event::Connected {
             incoming: self.handshake.is_passive,

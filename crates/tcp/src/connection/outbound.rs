@@ -9,6 +9,7 @@ use rexmit_core::trace::Tracer;
 use rexmit_recovery::{Flight, LossRecovery, RecoveryConfig, SetupEvent, UnitState};
 
 use super::context::Negotiated;
+use super::handshake::Handshake;
 use super::piece::Piece;
 use super::retransmitted::Retransmitted;
 use crate::config::ConnectionConfig;
@@ -146,10 +147,14 @@ impl Outbound {
     pub(super) fn on_established(
         &mut self,
         now: Instant,
-        syn_was_repeated: bool,
+        handshake: &Handshake,
         tracer: &mut Tracer<'_>,
     ) {
-        let done = SetupEvent::Done { packet: self.segment_bytes, was_repeated: syn_was_repeated };
+        let done = SetupEvent::Done {
+            packet: self.segment_bytes,
+            was_repeated: handshake.was_repeated(),
+            answered_after: handshake.answered_after(now),
+        };
         self.recovery.on_setup(now, PATH, done, tracer);
     }
 

@@ -1,8 +1,8 @@
-//! Segments that are owed to the peer beside data.
+//! Pending segments other than data.
 
 use crate::stream::Inserted;
 
-/// Segments that are owed to the peer beside data.
+/// Pending segments other than data.
 #[derive(Debug, Default)]
 pub(super) struct Owed {
     pub(super) reset: Option<Reset>,

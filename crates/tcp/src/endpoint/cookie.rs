@@ -18,7 +18,7 @@ use rustc_hash::FxHashSet;
 use super::four_tuple::{FourTuple, SecretKey};
 use crate::wire::{Header, Options};
 
-/// How long one hash makes cookies; those of the one before are still good.
+/// The time for which a cookie's hash is current; cookies of the period before are still accepted.
 const PERIOD: Duration = Duration::from_secs(64);
 /// Cookies accepted lately that are remembered; beyond it the oldest are forgotten.
 const MAX_ACCEPTED: usize = 65_536;

@@ -51,7 +51,7 @@ impl Script {
         self.endpoint.abort(self.run.now, self.id());
     }
 
-    /// The state of the connection; none if it is gone.
+    /// The state of the connection; `None` if it has ended.
     pub fn state(&self) -> Option<State> {
         self.endpoint.state(self.id())
     }

@@ -8,7 +8,7 @@ impl Script {
         Self::with(|_, _| ())
     }
 
-    /// An endpoint that was told to connect to the peer; its SYN has not been taken.
+    /// An endpoint after `connect`, whose SYN is still to be polled.
     pub fn client() -> Self {
         Self::client_with(|_, _| ())
     }

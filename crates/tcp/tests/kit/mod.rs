@@ -156,7 +156,7 @@ impl Script {
         bytes
     }
 
-    /// These bytes arrive from the peer.
+    /// Delivers these bytes from the peer.
     pub fn deliver(&mut self, bytes: &[u8]) {
         let route = Route {
             local: (self.peer.endpoint.ip(), 0).into(),

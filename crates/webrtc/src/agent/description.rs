@@ -91,7 +91,7 @@ impl Agent {
             fingerprints: vec![config.identity.fingerprint()],
             setup,
             sctp_port: SCTP_PORT,
-            max_message_bytes: self.settings.endpoint.association.max_message_bytes,
+            max_message_bytes: self.settings.endpoint.association.messages.max_bytes,
             candidates: addresses.map(|(n, &address)| Candidate::host(n, address)).collect(),
         }
     }

@@ -122,7 +122,7 @@ impl Agent {
             session: None,
             association: Association::new(&settings.endpoint, &seed.split("SCTP")),
             channels: Channels::new(&settings.config),
-            state: State::SettingUp { until: now + settings.config.setup_limit },
+            state: State::SettingUp { until: now + settings.config.setup_timeout },
             outgoing: VecDeque::new(),
             packet: Vec::new(),
             now,
@@ -163,7 +163,7 @@ impl Agent {
             Some(peer) => peer.max_message_bytes,
             None => return Err(SendError::NotConnected),
         };
-        let limit = limit.min(self.settings.endpoint.association.max_message_bytes);
+        let limit = limit.min(self.settings.endpoint.association.messages.max_bytes);
         self.channels.send(now, &mut self.association, channel, message, limit)?;
         self.advance(now);
         Ok(())
@@ -201,7 +201,7 @@ impl Agent {
 
     /// Whether the connection has ended and all events were read.
     #[must_use]
-    pub const fn is_over(&self) -> bool {
+    pub const fn is_drained(&self) -> bool {
         matches!(self.state, State::Closed)
     }
 
@@ -363,7 +363,7 @@ impl Agent {
 
     /// The connection's own deadlines.
     fn next_deadline(&self) -> Option<Instant> {
-        let consent = self.ice.consent_at().map(|at| at + self.settings.config.consent_limit);
+        let consent = self.ice.consent_at().map(|at| at + self.settings.config.consent_timeout);
         match self.state {
             State::SettingUp { until } => Some(until),
             State::Connected => consent,
@@ -377,12 +377,12 @@ impl Agent {
         }
         let config = &self.settings.config;
         let reason = match (&self.state, &self.session) {
-            (State::Connected, _) => CloseReason::ConsentExpired(config.consent_limit),
-            (_, None) => CloseReason::SetupTimedOut(Stage::Ice, config.setup_limit),
+            (State::Connected, _) => CloseReason::ConsentExpired(config.consent_timeout),
+            (_, None) => CloseReason::SetupTimedOut(Stage::Ice, config.setup_timeout),
             (_, Some(session)) if !session.is_secured() => {
-                CloseReason::SetupTimedOut(Stage::Dtls, config.setup_limit)
+                CloseReason::SetupTimedOut(Stage::Dtls, config.setup_timeout)
             }
-            _ => CloseReason::SetupTimedOut(Stage::Sctp, config.setup_limit),
+            _ => CloseReason::SetupTimedOut(Stage::Sctp, config.setup_timeout),
         };
         // A peer without consent is sent nothing, not even the end (RFC 7675 §5.1).
         if matches!(reason, CloseReason::ConsentExpired(_)) {

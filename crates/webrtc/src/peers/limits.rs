@@ -35,7 +35,7 @@ impl ServeConfig {
     }
 }
 
-/// A number of things per second, as many of which may happen at once.
+/// A rate limit: this many per second, and the same number in a burst.
 #[derive(Debug)]
 pub(super) struct Allowance {
     /// The time that one offer costs; `None` if none is allowed.
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_earns_what_a_second_permits() {
+    fn the_allowance_refills_per_second() {
         let mut now = Instant::from_millis(5000);
         let mut allowance = Allowance::new(10);
         let taken =

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_skipped() {
+    fn unusable_candidates_are_skipped() {
         for value in [
             "1 1 udp 1 8d2c2f4f-5b0a-4c1c-bb2b-0d5b8a7f1e55.local 46154 typ host",
             "1 2 udp 1 192.0.2.1 9 typ host",

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_section_does_not_say_is_taken_from_the_session() {
+    fn missing_attributes_of_a_section_are_those_of_the_session() {
         let mut lines = offer();
         for prefix in ["a=ice-ufrag", "a=ice-pwd", "a=fingerprint", "a=setup"] {
             let at = lines.iter().position(|line| line.starts_with(prefix)).unwrap();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_repeated_is_named() {
+    fn missing_and_repeated_lines_are_named() {
         for (prefix, attribute) in [
             ("a=ice-ufrag", "ice-ufrag"),
             ("a=ice-pwd", "ice-pwd"),

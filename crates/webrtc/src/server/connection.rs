@@ -112,7 +112,8 @@ impl Connection {
             {
                 let mut inner = shared.lock();
                 let event = inner.peers.poll_event_of(*id);
-                let is_gone = event.is_none() && inner.peers.agent(*id).is_none_or(Agent::is_over);
+                let is_gone =
+                    event.is_none() && inner.peers.agent(*id).is_none_or(Agent::is_drained);
                 drop(inner);
                 match event {
                     Some(Event::Writable) => continue,

@@ -1,4 +1,4 @@
-//! A page in a browser without a screen, with the HTTP server that it comes from: offers are POSTed to `/offer`, and what the
+//! A page in a headless browser, with the HTTP server that serves it: offers are POSTed to `/offer`, and what the
 //! page has found to `/result`.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
@@ -79,7 +79,7 @@ impl Kind {
 
 /// A browser with a profile of its own; dropping it ends all of its processes.
 pub(crate) struct Browser {
-    /// Until it is killed.
+    /// `None` once it is killed.
     child: Option<Child>,
     _profile: tempfile::TempDir,
 }
@@ -94,11 +94,15 @@ impl Browser {
         });
         let Some(program) = program else {
             let package = kind.programs()[0];
-            eprintln!("not run: {package} is not installed (apt-get install {package})");
+            rexmit_testkit::not_run(format_args!(
+                "{package} is not installed (apt-get install {package})"
+            ));
             return None;
         };
         if kind == Kind::Firefox && own_address().is_loopback() {
-            eprintln!("not run: Firefox connects to other addresses than the loopback interface's");
+            rexmit_testkit::not_run(
+                "Firefox connects to other addresses than the loopback interface's",
+            );
             return None;
         }
         let profile = tempfile::tempdir().expect("a directory");

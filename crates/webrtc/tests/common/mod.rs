@@ -11,7 +11,7 @@ use rexmit_webrtc::{Agent, AgentConfig, Event, IceMode, Settings};
 
 pub(crate) const CLIENT: &str = "192.0.2.1:4000";
 pub(crate) const SERVER: &str = "198.51.100.1:4000";
-/// One way.
+/// One-way delay.
 pub(crate) const DELAY: Duration = Duration::from_millis(20);
 
 pub(crate) fn address(text: &str) -> SocketAddr {
@@ -26,7 +26,7 @@ pub(crate) fn settings(config: AgentConfig) -> Settings {
     Settings::new(config).unwrap()
 }
 
-/// An agent at its address, and what it has reported.
+/// An agent at its address, with its events.
 pub(crate) struct Host {
     pub(crate) agent: Agent,
     pub(crate) address: SocketAddr,
@@ -53,7 +53,7 @@ struct Flying {
 /// Two hosts and a network that loses datagrams.
 pub(crate) struct Pair {
     pub(crate) now: Instant,
-    /// The one that offered.
+    /// The side that made the offer.
     pub(crate) client: Host,
     pub(crate) server: Host,
     pub(crate) loss: f64,
@@ -91,7 +91,7 @@ impl Pair {
         Self::new(config(CLIENT), config(SERVER).ice(mode), seed)
     }
 
-    /// Drains both hosts; what they transmit is on its way.
+    /// Polls both hosts, and puts their datagrams in flight.
     fn drain(&mut self) {
         let mut packet = Vec::new();
         for host in [&mut self.client, &mut self.server] {
@@ -112,7 +112,7 @@ impl Pair {
         }
     }
 
-    /// Goes on to the next thing that happens, within `limit`. Returns whether there was one.
+    /// Advances to the next event within `limit`. Returns whether there was one.
     pub(crate) fn step(&mut self, limit: Instant) -> bool {
         self.drain();
         let timeouts = [self.client.agent.poll_timeout(), self.server.agent.poll_timeout()];

@@ -83,7 +83,7 @@ fn change(association: &mut AssociationConfig, options: &Options) {
         (recovery.rto.initial, recovery.rto.min, recovery.rto.max) = (least, least, 4 * least);
     }
     if let Some(most) = options.path_max_retrans {
-        association.path_max_retrans = most;
+        association.failure.path_max_retrans = most;
     }
     match options.paths {
         Paths::Standard => {}

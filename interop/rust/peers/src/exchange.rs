@@ -15,7 +15,7 @@ use crate::udp::Udp;
 const QUEUE_LIMIT: usize = 64 * 1024;
 
 /// The longest wait in one go.
-const PATIENCE: Duration = Duration::from_millis(50);
+const TIME_LIMIT: Duration = Duration::from_millis(50);
 
 /// Packets taken in before the stack may answer.
 const INPUT_BATCH: usize = 64;
@@ -122,8 +122,8 @@ impl<'a, S: Stack> Exchange<'a, S> {
         }
         let now = Instant::now();
         let due =
-            self.stack.poll_timeout().map_or(PATIENCE, |at| at.saturating_duration_since(now));
-        let mut received = self.udp.wait(due.min(PATIENCE))?;
+            self.stack.poll_timeout().map_or(TIME_LIMIT, |at| at.saturating_duration_since(now));
+        let mut received = self.udp.wait(due.min(TIME_LIMIT))?;
         let mut room = INPUT_BATCH;
         while let Some((from, packet)) = received {
             self.ending.on_packet(packet);
@@ -177,7 +177,7 @@ impl<'a, S: Stack> Exchange<'a, S> {
     fn linger(&mut self) -> io::Result<()> {
         let until = Instant::now() + self.options.linger;
         while Instant::now() < until {
-            let answer = self.udp.wait(PATIENCE)?.and_then(|(_, p)| out_of_the_blue::answer(p));
+            let answer = self.udp.wait(TIME_LIMIT)?.and_then(|(_, p)| out_of_the_blue::answer(p));
             if let Some(answer) = answer {
                 self.udp.send(&answer);
             }

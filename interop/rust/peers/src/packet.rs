@@ -18,7 +18,7 @@ pub(crate) fn first_chunk_type(packet: &[u8]) -> Option<u8> {
     packet.get(COMMON_HEADER).copied()
 }
 
-/// Which of the chunks that end an association have gone over the wire.
+/// The chunks of the shutdown that were seen on the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ending {
     pub(crate) has_shutdown_complete: bool,

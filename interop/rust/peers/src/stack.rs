@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Something a stack has to tell.
+/// An event of a stack.
 #[derive(Debug)]
 pub enum Notice {
     /// The association is established.
@@ -15,7 +15,7 @@ pub enum Notice {
         /// Its bytes.
         payload: Vec<u8>,
     },
-    /// The association is gone; the stack's own word for it, if it failed.
+    /// The association has ended; with the stack's error text if it failed.
     Closed(Option<String>),
 }
 
@@ -39,7 +39,7 @@ pub trait Stack {
     /// The next packet for the network.
     fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>>;
 
-    /// The next thing to tell.
+    /// The next event.
     fn poll_notice(&mut self) -> Option<Notice>;
 
     /// Takes a message to send.
@@ -48,7 +48,7 @@ pub trait Stack {
     /// The stack's word for its refusal.
     fn send(&mut self, stream: u16, is_unordered: bool, payload: Vec<u8>) -> Result<(), String>;
 
-    /// Bytes taken by `send` that wait in the stack, as far as it tells.
+    /// Bytes accepted by `send` that wait in the stack, if it reports them.
     fn queued(&mut self) -> usize;
 
     /// Whether all that was sent has been acknowledged.

@@ -1,4 +1,4 @@
-//! What two SCTP peers send each other in an interoperability run, and the check of what arrived.
+//! The messages of two SCTP peers in an interoperability run, and the check of those received.
 //!
 //! Every message is a pure function of the seed, the direction and its number ([`Plan`]), so the
 //! receiver needs nothing from the sender to know what has to arrive. `interop/README.md` states

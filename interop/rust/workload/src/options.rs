@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::{Direction, Fault, Plan};
 
-/// Who opens the association (and closes it, at the end).
+/// The side that opens the association, and closes it at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Connects; shuts down when both directions are done.
@@ -25,7 +25,7 @@ pub enum Mode {
     Receive,
 }
 
-/// What one peer is asked to do.
+/// The task of one peer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Client or server.
@@ -68,7 +68,7 @@ pub struct Options {
     /// Partial reliability: retransmissions of a chunk at most; as what follows for rexmit, usrsctp and
     /// Linux alone.
     pub max_retransmissions: Option<u16>,
-    /// All outgoing streams are reset after so many messages (0: never).
+    /// All outgoing streams are reset after this many messages (0: never).
     pub reset_after: u32,
     /// Messages of different streams are interleaved (RFC 8260); rexmit, dcsctp, usrsctp and Linux alone.
     pub is_interleaved: bool,
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_describe_the_mistake() {
         for (line, word) in [
             ("", "--role is missing"),
             ("--role", "needs a value"),

@@ -14,7 +14,7 @@ pub struct Report {
     pub role: Role,
     /// Messages handed to the transport.
     pub sent: u32,
-    /// What arrived.
+    /// Received messages.
     pub counts: Counts,
     /// Whether the association ended by the shutdown procedure (RFC 9260 §9.2) on this side.
     pub is_graceful: bool,
@@ -22,7 +22,7 @@ pub struct Report {
     pub own: Vec<(&'static str, u64)>,
     /// From the start of the handshake to the end of the association.
     pub elapsed: Duration,
-    /// Why the run failed; `None` if nothing but the counts says so.
+    /// The reason of the failure; `None` if only the counts show it.
     pub error: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Report {
         self.counts.is_clean() && self.is_graceful && self.error.is_none()
     }
 
-    /// The exit code that says the same.
+    /// The corresponding exit code.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         i32::from(!self.is_success())

@@ -34,7 +34,7 @@ impl Sender {
         Self { plan, fault, numbers: numbers.into_iter(), streams }
     }
 
-    /// How many messages are still to be handed over.
+    /// The number of messages that are not sent yet.
     #[must_use]
     pub fn remaining(&self) -> usize {
         self.numbers.len()

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rexmit::clock::{now, sleep_until};
 use rexmit::tun::{NetNamespace, end_with_parent};
+use rexmit_perf::listening::is_anybody_listening;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, Command};
 
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::signals::{Signals, after};
 
 /// Time limit for a server to start listening, and for it to exit.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIME_LIMIT: Duration = Duration::from_secs(3);
 /// Interval of the checks whether the server listens.
 const LOOK: Duration = Duration::from_millis(10);
 /// Exit codes that shells use for commands that are not found, and for those that cannot be
@@ -64,13 +65,13 @@ pub(super) fn serve(namespace: &NetNamespace, line: &str) -> Result<Child, Failu
     Ok(command.process_group(0).kill_on_drop(true).spawn()?)
 }
 
-/// Waits until a socket listens in the namespace, at most [`PATIENCE`]: some servers do not listen.
+/// Waits until a socket listens in the namespace, at most [`TIME_LIMIT`]: some servers do not listen.
 pub(super) async fn until_listening(
     namespace: &NetNamespace,
     server: Option<&mut Child>,
 ) -> Result<(), Failure> {
     let Some(server) = server else { return Ok(()) };
-    let deadline = now() + PATIENCE;
+    let deadline = now() + TIME_LIMIT;
     while now() < deadline && !namespace.run(is_anybody_listening)? {
         if let Some(status) = server.try_wait()? {
             let message = format!("the server of --serve ended at once: {status}");
@@ -79,16 +80,6 @@ pub(super) async fn until_listening(
         sleep_until(now() + LOOK).await;
     }
     Ok(())
-}
-
-/// Whether a TCP socket listens or a UDP socket is bound in the namespace of this thread.
-fn is_anybody_listening() -> bool {
-    let has = |table: &str, state: &str| {
-        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
-        // The fourth column is the state: 0A listening, 07 what UDP sockets are in.
-        text.unwrap_or_default().lines().any(|line| line.split_whitespace().nth(3) == Some(state))
-    };
-    has("tcp", "0A") || has("tcp6", "0A") || has("udp", "07") || has("udp6", "07")
 }
 
 /// Waits until COMMAND ends; forwards signals to it, and ends it after `duration`.
@@ -112,7 +103,7 @@ pub(super) async fn wait(
 /// Ends a server: with SIGTERM first, then with SIGKILL.
 pub(super) async fn end(mut server: Child) {
     tell(&server, Signal::TERM, kill_process_group);
-    if tokio::time::timeout(PATIENCE, server.wait()).await.is_err() {
+    if tokio::time::timeout(TIME_LIMIT, server.wait()).await.is_err() {
         tell(&server, Signal::KILL, kill_process_group);
         // Nothing survives that.
         let _ = server.wait().await;

@@ -9,7 +9,7 @@ use clap::Args;
 use rexmit::clock::{now, sleep_until};
 use rexmit::emulator::{EmulatorStatistics, LinkConfig, TunEmulator};
 use rexmit::tun::{
-    NetNamespace, Tun, TunConfig, TunError, enter_user_namespace, may_make_networks,
+    NetNamespace, Tun, TunConfig, TunError, enter_user_namespace, may_create_namespaces,
 };
 use serde::Serialize;
 use tokio::process::Child;
@@ -240,7 +240,7 @@ impl TunOptions {
     /// Creates or opens the namespaces. Must be called before any thread is started.
     fn place(&self) -> Result<Place, Failure> {
         let is_far_own = self.serve.is_some() && self.far_netns.is_none();
-        if !may_make_networks() {
+        if !may_create_namespaces() {
             if !is_far_own {
                 let program = std::env::current_exe().unwrap_or_else(|_| "rexmit".into());
                 let error = TunError::Permission { program };
@@ -274,7 +274,7 @@ impl TunOptions {
 impl From<TunError> for Failure {
     fn from(error: TunError) -> Self {
         match error {
-            TunError::Impossible(_) => Self::new(Kind::Usage, error),
+            TunError::InvalidConfig(_) => Self::new(Kind::Usage, error),
             TunError::Io { .. } => Self::new(Kind::Failed, error),
             TunError::AddressTaken { .. } => {
                 Self::new(Kind::Address, format!("{error} with --tun-network"))

@@ -102,7 +102,7 @@ fn bulk_send(arguments: &Send) -> Outcome {
     let Send { to, connections, size, duration, unordered, timeout, peers, transport, format } =
         arguments;
     let association = transport.association(|_| {});
-    let largest = association.max_message_bytes;
+    let largest = association.messages.max_bytes;
     if *size > largest {
         let message = format!("--size is {size}: choose one up to {largest}");
         return Err(Failure::new(Kind::Usage, message));

@@ -72,7 +72,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { to, size, peers, transport, timeout, .. } = arguments;
     let association = transport.association(|_| {});
-    let largest = association.max_message_bytes;
+    let largest = association.messages.max_bytes;
     if !(STAMP_BYTES..=largest).contains(size) {
         let message = format!("--size is {size}: choose one from {STAMP_BYTES} to {largest}");
         return Err(Failure::new(Kind::Usage, message));

@@ -168,7 +168,7 @@ fn unknown(name: &str) -> Failure {
         names => format!("the nearest: {}; ", names.join(", ")),
     };
     let message = format!(
-        "there is no study `{name}`: {nearest}`rexmit study list` tells all {}; for a file say \
+        "there is no study `{name}`: {nearest}`rexmit study list` lists all {}; for a file say \
          `./{name}.toml`",
         BUILT_IN.len()
     );
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_names_are_offered_for_one_that_is_not_known() {
+    fn an_unknown_name_suggests_the_nearest_ones() {
         let names = ["petlund2009-fig1", "petlund2009-fig10", "petlund2009-fig8a", "rr-sctp-fig5"];
         let known = names.map(|name| BuiltIn { name, text: "" });
         assert_eq!(nearest(&known, "rr-scpt-fig5"), names[3..]);

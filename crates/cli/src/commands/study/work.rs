@@ -199,7 +199,7 @@ pub(crate) fn run_missing(
     Ok(finished?)
 }
 
-/// How runs on real sockets are scheduled: beside simulated runs they would be delayed by processor
+/// How runs on real sockets are scheduled: concurrent simulated runs would delay them by processor
 /// load, unless they may use real-time priority.
 fn pacing() -> Pacing {
     let priority = thread::spawn(Priority::raise).join().unwrap_or_default();

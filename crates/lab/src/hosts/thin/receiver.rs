@@ -5,7 +5,7 @@ use rexmit_core::{Instant, RangeSet, Route};
 use super::plan::{ThinPlan, read_number};
 use super::window::{ThinRecord, Window};
 use crate::hosts::running::Program;
-use crate::hosts::transport::{Arrival, News, Taken, Transport, Watch};
+use crate::hosts::transport::{Arrival, ConnectionEvent, ReadResult, Transport, Watch};
 use crate::measure::{LatencyDistribution, MessageRecord};
 
 /// The layer at which a message counts as received.
@@ -20,7 +20,7 @@ pub enum Layer {
 impl ThinRecord {
     /// When it was received at `layer`.
     #[must_use]
-    pub const fn there_at(&self, layer: Layer) -> Option<Instant> {
+    pub const fn received_at(&self, layer: Layer) -> Option<Instant> {
         match layer {
             Layer::Transport => self.arrived,
             Layer::Application => self.delivered,
@@ -86,7 +86,7 @@ impl<T: Transport> ThinReceiver<T> {
             sequence: record.number,
             payload_bytes: record.bytes,
             intended: record.intended,
-            delivered: record.there_at(layer),
+            delivered: record.received_at(layer),
             transmissions: None,
         });
         records.collect()
@@ -97,7 +97,7 @@ impl<T: Transport> ThinReceiver<T> {
     pub fn latency(&self, layer: Layer) -> LatencyDistribution {
         let mut latency = LatencyDistribution::new();
         for record in self.gauge.iter().copied().chain(self.undelivered()) {
-            let there = record.there_at(layer);
+            let there = record.received_at(layer);
             there.into_iter().for_each(|at| latency.record(at - record.intended));
         }
         latency
@@ -168,7 +168,7 @@ impl<T: Transport, G: Gauge> ThinReceiver<T, G> {
 
     /// Whether the connection ended gracefully; `None` if it has not ended.
     #[must_use]
-    pub fn ended_in_order(&self) -> Option<bool> {
+    pub fn ended_gracefully(&self) -> Option<bool> {
         self.is_closed
     }
 
@@ -270,28 +270,28 @@ impl<T: Transport, G: Gauge> Program<T> for ThinReceiver<T, G> {
         self.watch = watch;
     }
 
-    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
-        if matches!(news, News::Connected { .. }) {
+    fn on_event(&mut self, now: Instant, transport: &mut T, id: T::Id, event: ConnectionEvent) {
+        if matches!(event, ConnectionEvent::Connected { .. }) {
             self.id.get_or_insert(id);
         }
         if self.id != Some(id) {
             return;
         }
-        match news {
-            News::Readable => {
-                let taken = transport.take(now, id, &mut |bytes| {
+        match event {
+            ConnectionEvent::Readable => {
+                let taken = transport.read(now, id, &mut |bytes| {
                     if T::KEEPS_BOUNDARIES {
                         self.on_message(now, bytes);
                     } else {
                         self.on_stream(now, bytes);
                     }
                 });
-                if taken == Taken::End {
+                if taken == ReadResult::End {
                     transport.finish(now, id);
                 }
             }
-            News::Closed { is_orderly } => self.is_closed = Some(is_orderly),
-            News::Connected { .. } | News::Writable => {}
+            ConnectionEvent::Closed { is_graceful } => self.is_closed = Some(is_graceful),
+            ConnectionEvent::Connected { .. } | ConnectionEvent::Writable => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use rexmit_core::Instant;
 
 use super::plan::{PlannedMessage, ThinPlan, write_number};
 use crate::hosts::running::Program;
-use crate::hosts::transport::{Given, News, Transport};
+use crate::hosts::transport::{ConnectionEvent, Transport, WriteResult};
 
 /// The configuration of a thin stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +61,7 @@ enum Stage {
     Blocked,
     Finishing,
     Over {
-        is_orderly: bool,
+        is_graceful: bool,
     },
 }
 
@@ -95,13 +95,13 @@ impl<T: Transport> ThinSender<T> {
     /// Whether everything was sent and the connection ended gracefully.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.stage == Stage::Over { is_orderly: true }
+        self.stage == Stage::Over { is_graceful: true }
     }
 
     /// Whether the connection could not be established, or failed.
     #[must_use]
     pub fn is_broken(&self) -> bool {
-        self.stage == Stage::Over { is_orderly: false }
+        self.stage == Stage::Over { is_graceful: false }
     }
 
     /// Passes the messages that are due to the transport.
@@ -111,13 +111,13 @@ impl<T: Transport> ThinSender<T> {
             if self.unsent.is_empty() && !self.make_next(now) {
                 break;
             }
-            match transport.give(now, id, &mut self.unsent) {
-                Given::All => {}
-                Given::Full => {
+            match transport.write(now, id, &mut self.unsent) {
+                WriteResult::All => {}
+                WriteResult::Full => {
                     self.stage = Stage::Blocked;
                     return;
                 }
-                Given::Ended => return, // News tell why.
+                WriteResult::Ended => return, // ConnectionEvent tell why.
             }
         }
         self.stage = Stage::Sending;
@@ -154,30 +154,30 @@ impl<T: Transport> Program<T> for ThinSender<T> {
             self.id = transport.begin(now, self.thin.local, self.thin.remote);
             self.stage = match self.id {
                 Some(_) => Stage::Connecting,
-                None => Stage::Over { is_orderly: false },
+                None => Stage::Over { is_graceful: false },
             };
         } else if self.stage == Stage::Sending {
             self.send(now, transport);
         }
     }
 
-    fn on_news(&mut self, now: Instant, transport: &mut T, id: T::Id, news: News) {
+    fn on_event(&mut self, now: Instant, transport: &mut T, id: T::Id, event: ConnectionEvent) {
         if self.id != Some(id) {
             return;
         }
-        match (news, self.stage) {
-            (News::Connected { .. }, Stage::Connecting) => {
+        match (event, self.stage) {
+            (ConnectionEvent::Connected { .. }, Stage::Connecting) => {
                 if self.thin.waits_for_connection {
                     self.plan.delay_by(now - Instant::ZERO);
                 }
                 self.next = self.plan.next();
                 self.send(now, transport);
             }
-            (News::Writable, Stage::Blocked) => self.send(now, transport),
-            (News::Readable, _) => drop(transport.take(now, id, &mut |_| {})),
-            (News::Closed { is_orderly }, stage) => {
-                let is_orderly = is_orderly && stage == Stage::Finishing;
-                self.stage = Stage::Over { is_orderly };
+            (ConnectionEvent::Writable, Stage::Blocked) => self.send(now, transport),
+            (ConnectionEvent::Readable, _) => drop(transport.read(now, id, &mut |_| {})),
+            (ConnectionEvent::Closed { is_graceful }, stage) => {
+                let is_graceful = is_graceful && stage == Stage::Finishing;
+                self.stage = Stage::Over { is_graceful };
             }
             _ => {}
         }

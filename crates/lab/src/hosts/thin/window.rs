@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_not_through_is_held() {
+    fn only_undelivered_messages_are_stored() {
         let mut window = window();
         for number in 0..100_000 {
             let open = window.message(number).expect("it is open");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_given_up_when_there_is_too_much_of_it() {
+    fn missing_messages_are_given_up_beyond_a_limit() {
         let mut window = window();
         for number in (0..4 * Window::LIMIT as u64).filter(|number| number % 2 == 0) {
             let open = window.message(number).expect("it is open");

@@ -96,7 +96,7 @@ impl Answers {
     }
 
     /// Records that the network duplicates an answer.
-    pub(super) fn on_doubled(&mut self, id: PacketId) {
+    pub(super) fn on_duplicated(&mut self, id: PacketId) {
         if let Some(place) = self.place(id) {
             self.under_way[place].instances += 1;
         }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_answer_may_cross_the_repetition() {
+    fn a_later_ack_may_cross_the_retransmission() {
         let crossed = classes(0, 1, 0);
         assert_eq!(course(2, &[(0, '-')], &[(1, '+')]), [crossed; 2]);
         assert_eq!(course(3, &[(0, '-')], &[(1, '-'), (2, '+')]), [crossed; 2]);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_answer_nobody_can_know() {
+    fn without_an_ack_the_sender_cannot_distinguish_losses() {
         let unacknowledged = classes(0, 0, 1);
         assert_eq!(course(1, &[(0, '-')], &[(1, '+')]), [unacknowledged; 2]);
         assert_eq!(course(2, &[(0, '-'), (1, '-')], &[(2, '+')]), [unacknowledged; 2]);
@@ -283,12 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn of_a_doubled_answer_one_may_be_lost() {
+    fn one_of_two_copies_of_an_ack_may_be_lost() {
         for ends in [[false, true], [true, false]] {
             let mut answers = Answers::default();
             answers.on_unit_arrived(7);
             let told = answers.on_sent(PacketId(0));
-            answers.on_doubled(PacketId(0));
+            answers.on_duplicated(PacketId(0));
             answers.on_repetition(told.first);
             let told = ends.map(|has_arrived| answers.on_ended(PacketId(0), has_arrived));
             let [told] = told.into_iter().flatten().collect::<Vec<_>>().try_into().ok().unwrap();

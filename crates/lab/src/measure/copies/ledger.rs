@@ -112,10 +112,10 @@ impl Ledger {
     }
 
     /// Records that the network duplicates a packet.
-    pub(super) fn on_doubled(&mut self, id: PacketId) {
+    pub(super) fn on_duplicated(&mut self, id: PacketId) {
         match self.place(id) {
             Some(place) => self.packets[place].instances += 1,
-            None => self.answers.on_doubled(id),
+            None => self.answers.on_duplicated(id),
         }
     }
 
@@ -280,11 +280,11 @@ mod tests {
     }
 
     #[test]
-    fn of_a_doubled_packet_one_may_be_lost() {
+    fn one_copy_of_a_duplicated_packet_may_be_lost() {
         for is_lost_first in [true, false] {
             let mut ledger = Ledger::default();
             send(&mut ledger, 1, (7, 8), SendCause::New);
-            ledger.on_doubled(PacketId(10));
+            ledger.on_duplicated(PacketId(10));
             if is_lost_first {
                 ledger.on_dropped(PacketId(10));
                 assert_eq!(ledger.statistics().delivered(), 0);
@@ -302,12 +302,12 @@ mod tests {
     }
 
     #[test]
-    fn what_other_packets_do_is_nothing_to_it() {
+    fn other_packets_do_not_affect_it() {
         let mut ledger = Ledger::default();
         send(&mut ledger, 1, (7, 7), SendCause::New);
         for id in [0, 5, 11, 20] {
             ledger.on_dropped(PacketId(id));
-            ledger.on_doubled(PacketId(id));
+            ledger.on_duplicated(PacketId(id));
             ledger.on_received(Instant::ZERO, PacketId(id));
         }
         assert_eq!((ledger.statistics().delivered(), ledger.kept()), (0, (1, 1)));
@@ -315,7 +315,7 @@ mod tests {
 
     /// Units that are abandoned before they are sent use up numbers, and are not counted.
     #[test]
-    fn units_that_never_left_are_none() {
+    fn units_that_were_never_sent_are_not_counted() {
         let mut ledger = Ledger::default();
         send(&mut ledger, 1, (7, 7), SendCause::New);
         send(&mut ledger, 2, (10, 10), SendCause::New);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_and_did_not_leave_is_lost() {
+    fn unsent_data_is_lost_on_abort() {
         let mut ledger = Ledger::default();
         write(&mut ledger, 1, (7, 7), SendCause::New);
         send(&mut ledger, 2, (7, 7), SendCause::Timeout);
@@ -344,7 +344,7 @@ mod tests {
 
     /// A window that stays closed is probed for ever.
     #[test]
-    fn a_unit_that_leaves_again_and_again_takes_no_more_room() {
+    fn memory_does_not_grow_with_the_retransmissions_of_a_unit() {
         for is_first_lost in [true, false] {
             let mut ledger = Ledger::default();
             send(&mut ledger, 1, (7, 7), SendCause::New);
@@ -431,7 +431,7 @@ mod tests {
 
     /// An episode belongs to the path over which the units that it declared lost were sent.
     #[test]
-    fn what_leaves_again_over_another_path_belongs_to_the_event_of_its_own() {
+    fn a_retransmission_over_another_path_belongs_to_the_event_of_its_original_path() {
         let mut ledger = Ledger::default();
         let leave = |ledger: &mut Ledger, packet: u64, path, unit, cause| {
             let run = SentRun { lowest: unit, highest: unit, cause };

@@ -171,7 +171,7 @@ impl PacketObserver for Observer {
         let mut ledger = lock(&self.ledger);
         match step {
             PacketStep::Sent { .. } => ledger.on_sent(packet.id),
-            PacketStep::Doubled { .. } => ledger.on_doubled(packet.id),
+            PacketStep::Duplicated { .. } => ledger.on_duplicated(packet.id),
             PacketStep::Received { host } if !packet.is_damaged => {
                 if ledger.on_received(now, packet.id) {
                     self.receiver = Some(host);

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merged_adds_up() {
+    fn merged_counts_add_up() {
         let kind =
             |n| KindStatistics { events: n, spurious: 2 * n, detected: 3 * n, mistaken: 4 * n };
         let classes = |n| SpuriousClasses { premature: n, crossed: 2 * n, unacknowledged: 3 * n };

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_on_purpose_are_no_retransmissions() {
+    fn redundant_copies_are_no_retransmissions() {
         use SendCause::{Bundled, New, Redundant, Timeout};
         let mut unit = Unit::default();
         let causes = [New, Redundant, Timeout, Redundant, Bundled];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::{Buf, Bytes, BytesMut};
 use quinn_proto::{Connection, Dir, ReadError, StreamId};
 
-use crate::hosts::Given;
+use crate::hosts::WriteResult;
 
 /// Bytes of the length prefix of a message of an ordered flow.
 const LENGTH_BYTES: usize = 2;
@@ -34,29 +34,29 @@ impl Messages {
     }
 
     /// Sends a message, as a whole or not at all.
-    pub(super) fn write(&mut self, connection: &mut Connection, message: &Bytes) -> Given {
+    pub(super) fn write(&mut self, connection: &mut Connection, message: &Bytes) -> WriteResult {
         if self.is_unordered {
-            let Some(id) = connection.streams().open(Dir::Uni) else { return Given::Full };
+            let Some(id) = connection.streams().open(Dir::Uni) else { return WriteResult::Full };
             return match connection.send_stream(id).write(message) {
                 Ok(written) if written == message.len() => {
                     let finished = connection.send_stream(id).finish();
-                    if finished.is_ok() { Given::All } else { Given::Ended }
+                    if finished.is_ok() { WriteResult::All } else { WriteResult::Ended }
                 }
                 // Its windows hold thousands of messages of thin streams.
-                _ => Given::Ended,
+                _ => WriteResult::Ended,
             };
         }
-        let Ok(length) = u16::try_from(message.len()) else { return Given::Ended };
+        let Ok(length) = u16::try_from(message.len()) else { return WriteResult::Ended };
         if self.stream.is_none() {
             self.stream = connection.streams().open(Dir::Uni);
         }
-        let Some(id) = self.stream else { return Given::Full };
+        let Some(id) = self.stream else { return WriteResult::Full };
         let mut framed = BytesMut::with_capacity(LENGTH_BYTES + message.len());
         framed.extend_from_slice(&length.to_be_bytes());
         framed.extend_from_slice(message);
         match connection.send_stream(id).write(&framed) {
-            Ok(written) if written == framed.len() => Given::All,
-            _ => Given::Ended,
+            Ok(written) if written == framed.len() => WriteResult::All,
+            _ => WriteResult::Ended,
         }
     }
 

@@ -25,7 +25,7 @@ use self::messages::Messages;
 use self::transfer::Transfer;
 use super::stack::Stack;
 use super::{QuinnProfile, Role};
-use crate::hosts::{Given, News};
+use crate::hosts::{ConnectionEvent, WriteResult};
 
 /// Largest number of concurrent streams. An unordered message uses one; with a lower limit, packets
 /// are sent only to raise it.
@@ -50,7 +50,7 @@ pub(super) struct Quinn {
     transfer: Transfer,
     /// Packets of the endpoint itself.
     packets: VecDeque<Vec<u8>>,
-    news: VecDeque<News>,
+    events: VecDeque<ConnectionEvent>,
 }
 
 impl Quinn {
@@ -79,7 +79,7 @@ impl Quinn {
             messages: Messages::new(is_unordered),
             transfer: Transfer::default(),
             packets: VecDeque::new(),
-            news: VecDeque::new(),
+            events: VecDeque::new(),
         }
     }
 
@@ -90,7 +90,12 @@ impl Quinn {
     /// Passes events between the endpoint and the connection.
     fn sort_events(&mut self) {
         let Self {
-            endpoint, connection: Some((handle, connection)), news, messages, transfer, ..
+            endpoint,
+            connection: Some((handle, connection)),
+            events,
+            messages,
+            transfer,
+            ..
         } = self
         else {
             return;
@@ -102,9 +107,11 @@ impl Quinn {
         }
         while let Some(event) = connection.poll() {
             match event {
-                Event::Connected => news.push_back(News::Connected { incoming: self.incoming }),
+                Event::Connected => {
+                    events.push_back(ConnectionEvent::Connected { incoming: self.incoming });
+                }
                 Event::ConnectionLost { .. } => {
-                    news.push_back(News::Closed { is_orderly: false });
+                    events.push_back(ConnectionEvent::Closed { is_graceful: false });
                 }
                 Event::Stream(StreamEvent::Opened { .. }) => {
                     messages.accept(connection);
@@ -115,13 +122,13 @@ impl Quinn {
                 }
                 Event::Stream(StreamEvent::Readable { id }) => messages.read(connection, id),
                 Event::Stream(StreamEvent::Available { .. } | StreamEvent::Writable { .. }) => {
-                    news.push_back(News::Writable);
+                    events.push_back(ConnectionEvent::Writable);
                 }
                 _ => {}
             }
         }
         if messages.are_waiting() {
-            news.push_back(News::Readable);
+            events.push_back(ConnectionEvent::Readable);
         }
     }
 }
@@ -171,7 +178,7 @@ impl Stack for Quinn {
         let at = self.at(now);
         match self.endpoint.connect(at, self.client.clone(), remote, "rival") {
             Ok(connection) => self.connection = Some(connection),
-            Err(_) => self.news.push_back(News::Closed { is_orderly: false }),
+            Err(_) => self.events.push_back(ConnectionEvent::Closed { is_graceful: false }),
         }
     }
 
@@ -218,8 +225,8 @@ impl Stack for Quinn {
         has_packet
     }
 
-    fn poll_news(&mut self) -> Option<News> {
-        self.news.pop_front()
+    fn poll_event(&mut self) -> Option<ConnectionEvent> {
+        self.events.pop_front()
     }
 
     fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
@@ -227,8 +234,8 @@ impl Stack for Quinn {
         Some(now + at.saturating_duration_since(self.at(now)))
     }
 
-    fn give(&mut self, _: Instant, message: &Bytes) -> Given {
-        let Some((_, connection)) = &mut self.connection else { return Given::Ended };
+    fn write(&mut self, _: Instant, message: &Bytes) -> WriteResult {
+        let Some((_, connection)) = &mut self.connection else { return WriteResult::Ended };
         self.messages.write(connection, message)
     }
 

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_came_is_zeros() {
+    fn bins_without_arrivals_are_zero() {
         let mut meter = meter(7);
         meter.finish();
         assert_eq!((meter.mean(), meter.distribution().counts), (Some(0.0), vec![7]));

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn of_few_messages_little_is_known() {
+    fn of_few_messages_only_some_quantities_are_measured() {
         let none = meter(&[]);
         assert_eq!((none.payload(), none.interarrival(), none.per_second()), (None, None, None));
         let one = meter(&[(5, 7)]);

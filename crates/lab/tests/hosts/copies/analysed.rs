@@ -62,7 +62,7 @@ fn profile(name: &str) -> RecoveryConfig {
 
 const MESSAGES: u64 = 1500;
 
-/// With the packets of both hosts, every figure is the ledger's.
+/// With the packets of both hosts, every figure equals that of the ledger.
 fn agrees<T: Traced>(name: &str) -> DirectionAnalysis {
     let paths = ["delay 50ms loss 5%", "delay 50ms loss 5%"];
     let captured = captured::<T>(name, &profile(name), &every(80, MESSAGES), paths, 7);
@@ -100,7 +100,7 @@ fn agrees<T: Traced>(name: &str) -> DirectionAnalysis {
 }
 
 #[test]
-fn with_both_ends_every_figure_is_known() {
+fn with_captures_of_both_ends_every_figure_is_exact() {
     for name in ["rfc9260", "thin", "interactive"] {
         assert!(agrees::<Sctp>(name).retransmissions() > 50);
     }
@@ -247,7 +247,7 @@ fn files_that_cannot_be_analysed_are_refused() {
     assert!(refused(&empty, None).contains("no data of TCP or SCTP"));
 }
 
-/// Whatever a capture has in its packets, the analysis ends.
+/// The analysis of arbitrary packets terminates without a panic.
 #[test]
 fn damaged_captures_are_analysed_or_refused() {
     let paths = ["delay 50ms loss 10%", "delay 50ms loss 10%"];

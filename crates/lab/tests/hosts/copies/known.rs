@@ -6,7 +6,7 @@ use rexmit_sctp::recovery::ThinConfig;
 
 use super::*;
 
-/// Of most courses; the FIN of TCP goes with the last one.
+/// The number of messages in most scripts; TCP's FIN is sent with the last one.
 const MESSAGES: u64 = 10;
 
 /// The ledger of a number of messages over a forward path `what`.
@@ -35,7 +35,7 @@ fn measured_with<T: Traced>(
     copies
 }
 
-/// The k-th retransmissions brought these: a cause, how many, and after how many ms each.
+/// Asserts what the k-th retransmissions delivered: by cause, the number of units and their latency in ms.
 #[track_caller]
 fn assert_brought(copies: &CopyStatistics, number: usize, expected: &[(SendCause, u64, u64)]) {
     let by_number = &copies.by_retransmission[number];
@@ -129,25 +129,25 @@ fn a_fast_retransmit_that_reordering_provoked_is_spurious() {
 /// Message 2 is lost; when the third report of it comes, message 6 was sent 20 ms before and goes
 /// along.
 #[test]
-fn what_a_retransmission_takes_along_is_bundled() {
+fn data_bundled_with_a_retransmission_counts_as_bundled() {
     let copies = measured::<Sctp>(&profile("lksctp"), MESSAGES, "loss list 4");
     assert_sent(&copies, 1, &[(FastRetransmit, 1), (Bundled, 1)], &[(Bundled, 1)]);
     assert_brought(&copies, 0, &[(New, 9, 50)]);
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
 }
 
-/// Message 6 is lost as well: what was bundled brings it, 70 ms after it was sent.
+/// Message 6 is lost as well; the bundled copy delivers it, 70 ms after it was sent.
 #[test]
-fn what_was_taken_along_may_be_needed() {
+fn a_bundled_copy_may_repair_a_loss() {
     let copies = measured::<Sctp>(&profile("lksctp"), MESSAGES, "loss list 4,8");
     assert_sent(&copies, 1, &[(FastRetransmit, 1), (Bundled, 1)], &[]);
     assert_brought(&copies, 0, &[(New, 8, 50)]);
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390), (Bundled, 1, 70)]);
 }
 
-/// Without reports messages 3, 4, 5 and 6 are outstanding when the third duplicate comes.
+/// Without SACK, messages 3 to 6 are outstanding at the third duplicate ACK.
 #[test]
-fn a_tcp_takes_along_all_that_lies_behind() {
+fn a_retransmission_of_tcp_bundles_all_following_segments() {
     let loss_detection = LossDetection::DuplicateAcks;
     let recovery = profile("tcp-sack").bundle_outstanding(true).loss_detection(loss_detection);
     let copies = measured::<Tcp>(&recovery, MESSAGES, "loss list 4");
@@ -156,7 +156,7 @@ fn a_tcp_takes_along_all_that_lies_behind() {
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
 }
 
-/// Each message but the last leaves once more with the next. Message 2 is lost and arrives with
+/// Each message but the last is bundled with the next one. Message 2 is lost and arrives with
 /// message 3, 80 ms later; no other copy is needed.
 fn bundled_redundantly<T: Traced>(recovery: &RecoveryConfig) {
     let thin = ThinConfig::OFF.max_bundle_packets(1);
@@ -171,22 +171,22 @@ fn bundled_redundantly<T: Traced>(recovery: &RecoveryConfig) {
 }
 
 #[test]
-fn a_copy_on_purpose_brings_what_was_lost_before_it() {
+fn a_redundant_copy_repairs_an_earlier_loss() {
     bundled_redundantly::<Sctp>(&profile("lksctp"));
     bundled_redundantly::<Tcp>(&profile("tcp-sack"));
 }
 
 #[test]
-fn a_packet_that_the_network_doubles_is_one() {
+fn a_packet_duplicated_by_the_network_counts_once() {
     let copies = measured::<Sctp>(&profile("rfc9260"), 3, "duplicate 100%");
     assert_eq!((copies.packets, copies.packets_lost), (3, 0));
     assert_brought(&copies, 0, &[(New, 3, 50)]);
     assert_eq!(copies.spurious().total(), 0);
 }
 
-/// A bit of the last packet and of its double is flipped: it might as well be lost.
+/// A bit of the last packet and of its duplicate is flipped, which is equivalent to a loss.
 #[test]
-fn what_arrives_damaged_has_not_arrived() {
+fn a_corrupted_packet_counts_as_not_arrived() {
     let copies = measured_with::<Sctp>(&profile("rfc9260"), 3, "delay 50ms", |flow| {
         flow.change(Direction::Forward, 1100, "delay 50ms duplicate 100% corrupt 100%");
         flow.change(Direction::Forward, 1200, "delay 50ms");
@@ -198,7 +198,7 @@ fn what_arrives_damaged_has_not_arrived() {
 
 /// The first transmission of the last message takes 5 s, and two timeouts pass meanwhile.
 #[test]
-fn what_is_under_way_at_the_end_is_not_lost() {
+fn packets_in_flight_at_the_end_are_not_lost() {
     let source = (0..3).map(|n| (Instant::from_millis(1000 + 80 * n), 100));
     let plan = ThinPlan::new(source, Instant::FAR_FUTURE);
     let ledger = CopyLedger::of_sctp();

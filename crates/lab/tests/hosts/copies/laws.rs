@@ -1,11 +1,11 @@
-//! What holds on every path under every profile.
+//! Invariants of the copy ledger on every path under every profile.
 
 use rexmit_core::trace::TraceEvent;
 
 use super::oracle::{Chunks, Look, Oracle, OracleSink, Segments};
 use super::*;
 
-/// Both are told everything.
+/// Passes every event to both.
 struct Both(Box<dyn TraceSink>, OracleSink);
 
 impl TraceSink for Both {
@@ -44,7 +44,7 @@ const PATHS: [&str; 3] = [
     "delay 20ms loss 20% rate 64kbit limit 4",
 ];
 
-/// Two minutes on each of the paths, and what the ledger said at the end.
+/// Two minutes on each of the paths, and the final statistics of the ledger.
 fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> CopyStatistics {
     let mut all = CopyStatistics::default();
     for (number, path) in (1..).zip(PATHS) {
@@ -74,7 +74,7 @@ fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> Cop
     all
 }
 
-/// Enough has happened for the laws to mean something.
+/// Asserts that enough events occurred to make the laws meaningful.
 fn is_eventful(copies: &CopyStatistics, causes: &[SendCause]) {
     let (sent, spurious) = (copies.sent(), copies.spurious());
     for &cause in causes {
@@ -129,7 +129,7 @@ fn most_kept(minutes: u64) -> Vec<(usize, usize)> {
     (0..minutes).map(&mut minute).collect()
 }
 
-/// Ten packets in a second, of which one is under way for 70 ms at most.
+/// Ten packets in a second, each of which is in flight for at most 70 ms.
 #[test]
 fn memory_does_not_grow_with_the_length_of_a_run() {
     let kept = most_kept(10);

@@ -1,4 +1,4 @@
-//! What [`CopyLedger`] says of the copies of data units.
+//! [`CopyLedger`]: the statistics of the copies of data units.
 
 mod analysed;
 mod known;
@@ -115,7 +115,7 @@ impl Flow {
         flow
     }
 
-    /// From `ms` on one direction of the link is as `words` say.
+    /// Changes one direction of the link to the path `words` at `ms`.
     fn change(&mut self, direction: Direction, ms: u64, words: &str) {
         let (at, path) = (Instant::from_millis(ms), path(words));
         self.network.change_path_at(self.link, direction, at, path).expect("a valid path");

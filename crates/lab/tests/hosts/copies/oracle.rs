@@ -25,7 +25,7 @@ enum Told {
         bytes: Vec<u8>,
         ends: [SocketAddr; 2],
     },
-    /// The other host sent something.
+    /// The other host sent a packet.
     Back {
         id: u64,
         bytes: Vec<u8>,
@@ -122,7 +122,7 @@ impl Look for Chunks {
     }
 }
 
-/// Units of TCP follow each other in the stream; where each is was seen when it first left.
+/// The units of TCP, with their stream offsets as of their first transmission.
 #[derive(Default)]
 pub(super) struct Segments {
     places: BTreeMap<u64, (u64, u64)>,
@@ -172,7 +172,7 @@ struct Unit {
 }
 
 impl Oracle {
-    /// Asserts that `copies` is what follows from all that was reported, once nothing is under way.
+    /// Asserts that `copies` follows from all reported events, once nothing is in flight.
     pub(super) fn check<L: Look>(&self, copies: &CopyStatistics) {
         let reported = self.0.lock().unwrap();
         let mut arrivals = BTreeMap::new();
@@ -227,7 +227,7 @@ impl Oracle {
     }
 }
 
-/// Where each acknowledgement left, and whether it arrived.
+/// The index of each ACK's transmission, and whether it arrived.
 fn answers_in<L: Look>(
     reported: &[Told],
     arrivals: &BTreeMap<u64, (usize, Instant)>,

@@ -10,8 +10,10 @@ use bytes::{Buf, Bytes};
 use rexmit::tun::ip::{HeaderConfig, PacketFilter};
 use rexmit::tun::{NetNamespace, Tun, TunConfig};
 use rexmit_core::Route;
-use rexmit_lab::hosts::{Given, News, Taken};
-use rexmit_lab::kernel::{HostPlan, KernelError, KernelHost, KernelProtocol, SocketId};
+use rexmit_lab::hosts::{ConnectionEvent, ReadResult, WriteResult};
+use rexmit_lab::kernel::{
+    HostPlan, KernelError, KernelHost, KernelProtocol, SctpCounters, SocketId,
+};
 use rustix::event::epoll::EventFlags;
 use socket2::Socket;
 
@@ -29,6 +31,8 @@ const DEVICE: u32 = u32::MAX;
 const LISTENER: u32 = u32::MAX - 1;
 /// Where the kernel has its settings.
 const SETTINGS: &str = "/proc/sys";
+/// What it counts, of the namespace of the calling thread.
+const SCTP_COUNTERS: &str = "/proc/thread-self/net/sctp/snmp";
 
 /// A host.
 pub(super) struct Namespace {
@@ -41,7 +45,7 @@ pub(super) struct Namespace {
     filter: PacketFilter,
     listener: Option<Socket>,
     connections: Vec<Connection>,
-    news: VecDeque<(SocketId, News)>,
+    events: VecDeque<(SocketId, ConnectionEvent)>,
     /// Whether the device may have packets.
     has_packets: bool,
     /// For one packet, or what is read of a socket at once.
@@ -70,7 +74,7 @@ impl Namespace {
             reports,
             listener: None,
             connections: Vec::new(),
-            news: VecDeque::new(),
+            events: VecDeque::new(),
             has_packets: true,
             plan,
         };
@@ -114,7 +118,7 @@ impl Namespace {
             let made = socket::configure(&socket, &self.plan)
                 .and_then(|()| self.add(Connection::new(socket, self.plan.protocol, true)));
             if let Ok(id) = made {
-                self.news.push_back((id, News::Connected { incoming: true }));
+                self.events.push_back((id, ConnectionEvent::Connected { incoming: true }));
             }
         }
     }
@@ -126,9 +130,9 @@ impl Namespace {
                 DEVICE => self.has_packets |= flags.contains(EventFlags::IN),
                 LISTENER => self.accept(),
                 id => {
-                    let Self { connections, news, .. } = self;
+                    let Self { connections, events, .. } = self;
                     if let Some(connection) = connections.get_mut(id as usize) {
-                        connection.on_event(flags, &mut |one| news.push_back((id, one)));
+                        connection.on_event(flags, &mut |one| events.push_back((id, one)));
                     }
                 }
             }
@@ -167,9 +171,9 @@ impl KernelHost for Namespace {
         None
     }
 
-    fn news(&mut self) -> Option<(SocketId, News)> {
+    fn connection_event(&mut self) -> Option<(SocketId, ConnectionEvent)> {
         self.look();
-        self.news.pop_front()
+        self.events.pop_front()
     }
 
     fn connect(&mut self, remote: SocketAddr) -> Option<SocketId> {
@@ -177,29 +181,29 @@ impl KernelHost for Namespace {
         self.try_connect(remote).ok()
     }
 
-    fn give(&mut self, id: SocketId, bytes: &mut Bytes) -> Given {
+    fn write(&mut self, id: SocketId, bytes: &mut Bytes) -> WriteResult {
         let keeps_boundaries = self.plan.protocol != KernelProtocol::Tcp;
-        let Some(connection) = self.used(id) else { return Given::Ended };
+        let Some(connection) = self.used(id) else { return WriteResult::Ended };
         match connection.send(bytes) {
             Ok(sent) if keeps_boundaries || sent == bytes.len() => {
                 bytes.clear();
-                Given::All
+                WriteResult::All
             }
             Ok(sent) => {
                 bytes.advance(sent);
                 // The next call says that it is full, and asks to be told when it is not.
-                self.give(id, bytes)
+                self.write(id, bytes)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Given::Full,
-            Err(_) => Given::Ended,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => WriteResult::Full,
+            Err(_) => WriteResult::Ended,
         }
     }
 
-    fn take(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> Taken {
+    fn read(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> ReadResult {
         self.reports.on_call();
         let Self { connections, buffer, .. } = self;
         let connection = connections.get_mut(id as usize);
-        connection.map_or(Taken::End, |connection| connection.receive(buffer, each))
+        connection.map_or(ReadResult::End, |connection| connection.receive(buffer, each))
     }
 
     fn finish(&mut self, id: SocketId) {
@@ -212,6 +216,18 @@ impl KernelHost for Namespace {
         if let Some(connection) = self.used(id) {
             connection.abort();
         }
+    }
+
+    fn sctp_counters(&self) -> Option<SctpCounters> {
+        matches!(self.plan.protocol, KernelProtocol::Sctp { .. }).then_some(())?;
+        let text = self.namespace.run(|| std::fs::read_to_string(SCTP_COUNTERS)).ok()?.ok()?;
+        let of = |name: &str| {
+            let mut lines = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
+            let (_, value) = lines.find(|(known, _)| *known == name)?;
+            value.trim().parse().ok()
+        };
+        let timeouts = of("SctpT3RtxExpireds")?;
+        Some(SctpCounters { timeouts, fast_retransmits: of("SctpFastRetransmits")? })
     }
 }
 

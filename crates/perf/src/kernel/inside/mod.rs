@@ -1,6 +1,7 @@
 //! The first process of a kernel: makes its hosts, waits on its clock, and executes the run.
 
 mod host;
+mod programs;
 mod queue;
 mod socket;
 
@@ -20,7 +21,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use self::host::Namespace;
 use self::queue::{Queue, Reports};
-use super::{ANSWER, Answer, ORDER, Order, SHARED};
+use super::{ANSWER, Answer, ORDER, Order, SHARED, What};
 
 /// Descriptors of this process: each host has a device, a namespace and its sockets.
 const MAX_FILES: u64 = 65_536;
@@ -48,10 +49,12 @@ fn answer(shared: &Path) -> io::Result<Answer> {
     }
     setrlimit(Resource::Nofile, Rlimit { current: Some(MAX_FILES), maximum: Some(MAX_FILES) })?;
     let order: Order = serde_json::from_slice(&fs::read(shared.join(ORDER))?)?;
-    let mut kernel = Inside::new()?;
-    Ok(match execute_in(&mut kernel, &order.scenario, order.seed) {
-        Ok(outcome) => Answer::Done(outcome),
-        Err(error) => Answer::Failed(error.to_string()),
+    Ok(match &order.what {
+        What::Scenario(scenario) => match execute_in(&mut Inside::new()?, scenario, order.seed) {
+            Ok(outcome) => Answer::Scenario(outcome),
+            Err(error) => Answer::Failed(error.to_string()),
+        },
+        What::Programs(plan) => Answer::Programs(programs::run(plan, order.seed)?),
     })
 }
 

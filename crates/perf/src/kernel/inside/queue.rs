@@ -107,7 +107,7 @@ impl Reports {
         Ok(epoll::add(&self.queue.epoll, what, data, events)?)
     }
 
-    /// Says that the host has called the kernel.
+    /// Records that the host has called the kernel.
     pub(super) fn on_call(&self) {
         self.queue.is_used.store(true, Ordering::Relaxed);
     }

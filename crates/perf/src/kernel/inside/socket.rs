@@ -3,7 +3,7 @@
 use std::io::{self, IoSliceMut};
 use std::os::fd::AsRawFd;
 
-use rexmit_lab::hosts::{News, Taken};
+use rexmit_lab::hosts::{ConnectionEvent, ReadResult};
 use rexmit_lab::kernel::{HostPlan, KernelProtocol};
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
@@ -99,32 +99,32 @@ impl Connection {
         &self.socket
     }
 
-    /// Reports what an event of the kernel means to `news`.
-    pub(super) fn on_event(&mut self, flags: EventFlags, news: &mut dyn FnMut(News)) {
+    /// Reports what an event of the kernel means to `report`.
+    pub(super) fn on_event(&mut self, flags: EventFlags, report: &mut dyn FnMut(ConnectionEvent)) {
         if self.state == State::Closed {
             return;
         }
         let error = flags.contains(EventFlags::ERR).then(|| self.socket.take_error());
         if error.is_some_and(|error| !matches!(error, Ok(None))) {
             self.state = State::Closed;
-            news(News::Closed { is_orderly: false });
+            report(ConnectionEvent::Closed { is_graceful: false });
             return;
         }
         if self.state == State::Connecting && flags.contains(EventFlags::OUT) {
             self.state = State::Established;
-            news(News::Connected { incoming: false });
+            report(ConnectionEvent::Connected { incoming: false });
         }
         self.has_end |= flags.contains(EventFlags::RDHUP);
         if flags.intersects(EventFlags::IN | EventFlags::RDHUP) {
-            news(News::Readable);
+            report(ConnectionEvent::Readable);
         }
         if flags.contains(EventFlags::OUT) && self.is_full {
             self.is_full = false;
-            news(News::Writable);
+            report(ConnectionEvent::Writable);
         }
         if flags.contains(EventFlags::HUP) && self.state == State::Established {
             self.state = State::Closed;
-            news(News::Closed { is_orderly: true });
+            report(ConnectionEvent::Closed { is_graceful: true });
         }
     }
 
@@ -136,14 +136,14 @@ impl Connection {
     }
 
     /// Reads everything that is there through `buffer`; SCTP's messages as a whole.
-    pub(super) fn receive(&mut self, buffer: &mut [u8], each: &mut dyn FnMut(&[u8])) -> Taken {
+    pub(super) fn receive(&mut self, buffer: &mut [u8], each: &mut dyn FnMut(&[u8])) -> ReadResult {
         loop {
             match self.read(buffer) {
-                Ok((0, _)) => return Taken::End,
+                Ok((0, _)) => return ReadResult::End,
                 // Less than was asked for: the stream has no more, and the next bytes are reported.
                 Ok((read, _)) if self.is_stream() && read < buffer.len() => {
                     each(&buffer[..read]);
-                    return Taken::Open;
+                    return ReadResult::Open;
                 }
                 Ok((read, true)) if self.part.is_empty() => each(&buffer[..read]),
                 Ok((read, is_end)) => {
@@ -152,8 +152,8 @@ impl Connection {
                         each(&std::mem::take(&mut self.part));
                     }
                 }
-                Err(Errno::AGAIN) => return Taken::Open,
-                Err(_) => return Taken::End,
+                Err(Errno::AGAIN) => return ReadResult::Open,
+                Err(_) => return ReadResult::End,
             }
         }
     }

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_last_message_is_told() {
+    fn data_after_the_last_message_is_reported() {
         let mut framing = Framing::new(&[]);
         let result = framing.take(&[1, 2], |number, bytes| Err((number, bytes.len())));
         assert_eq!(result, Err((0, 2)));

@@ -64,7 +64,7 @@ class ThinFlow:
     start: Optional[str] = None
     over: Optional[Over] = None
     edge: Optional[str] = None
-    bounds: Sequence[Literal["reactive", "doubled", "bundled"]] = ()
+    bounds: Sequence[Literal["reactive", "doubled", "bundled", "bundled_once"]] = ()
     late: Sequence[str] = ()
 
 

@@ -1,4 +1,4 @@
-//! What Copa learns of the queue from round trips.
+//! Copa's estimate of the queueing delay from RTT samples.
 
 use std::time::Duration;
 
@@ -6,17 +6,17 @@ use rexmit_core::Instant;
 
 use super::super::recent::Recent;
 
-/// After so many round trips without a nearly empty queue others fill it.
+/// Round trips without a nearly empty queue after which other senders are assumed to fill it.
 pub(super) const COMPETITIVE_ROUNDS: u32 = 5;
-/// The least round trip is that of the last so long.
+/// The window over which the minimum RTT is taken.
 const LEAST_WINDOW: Duration = Duration::from_secs(10);
 /// A queue is nearly empty if it delays by less than this part of the recent round trips' range (§2.2).
 const NEARLY_EMPTY: f64 = 0.1;
-/// Over so many round trips that range is taken.
+/// The number of round trips over which that range is taken.
 const RANGE_ROUNDS: u32 = 4;
-/// A queue that delays by so much for [`COMPETITIVE_ROUNDS`] is not one of senders that use Copa.
+/// Queueing delay that, for [`COMPETITIVE_ROUNDS`], is not caused by senders that use Copa.
 const LONG_QUEUE: Duration = Duration::from_millis(50);
-/// A round trip is the least one again if it exceeds it by one part in so many at most.
+/// An RTT within this fraction (1/n) of the minimum counts as the minimum again.
 const LEAST_TOLERANCE: u32 = 64;
 
 /// The delays of a path.

@@ -24,9 +24,9 @@ fn at(ms: u64) -> Instant {
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Happening {
-    /// A packet of a sender, sent at a time, has left the link: its acknowledgement arrives.
+    /// The acknowledgement of a sender's packet, sent at this time, arrives.
     Acked(usize, Instant),
-    /// It was lost, which shows a round trip later.
+    /// A packet's loss is detected, a round trip after it was sent.
     Lost(usize, Instant),
     /// The pacer of a sender may allow a packet.
     Paced(usize),
@@ -64,13 +64,13 @@ struct Bottleneck {
     limit: usize,
     loss: f64,
     rng: Rng,
-    /// When the packets in the queue have left the link.
+    /// The times at which the link has transmitted the queued packets.
     queue: VecDeque<Instant>,
     agenda: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
     count: u64,
     lost: u64,
     senders: Vec<Sender>,
-    /// Queueing delays since they were looked at.
+    /// The queueing delays since the last observation.
     delays: Vec<Duration>,
 }
 
@@ -181,7 +181,7 @@ impl Bottleneck {
         self.plan(leaves + self.delay, Happening::Acked(n, now));
     }
 
-    /// Packets acknowledged of each sender, and the queueing delays, from now on until `end`.
+    /// Runs until `end`, and returns the packets acknowledged of each sender and the queueing delays.
     fn observe(&mut self, end: Instant) -> (Vec<u64>, Vec<Duration>) {
         let before: Vec<u64> = self.senders.iter().map(|sender| sender.acked).collect();
         self.delays.clear();
@@ -207,7 +207,7 @@ fn one_sender_fills_the_link_and_not_the_queue() {
     assert!(p50 < 6 * MS && p99 < 15 * MS, "{p50:?} {p99:?}");
 }
 
-/// For comparison, and to see that the test can tell: a loss-based window fills it.
+/// The counter-example, which shows that the test above can fail: a loss-based window fills the queue.
 #[test]
 fn a_loss_based_sender_fills_the_queue() {
     let sender = Sender::new(CongestionControl::PacedCubic, 0);
@@ -217,7 +217,7 @@ fn a_loss_based_sender_fills_the_queue() {
     assert!(delays[delays.len() / 2] > 300 * MS);
 }
 
-/// The second begins while the first has the link, and its least round trip has the queue of the first.
+/// The second sender starts while the first fills the link, so its minimum RTT includes the queue of the first.
 #[test]
 fn two_senders_share_equally() {
     let mut link = Bottleneck::new(1250.0, 50, 1000, vec![copa(0), copa(5000)]);
@@ -255,7 +255,7 @@ fn random_loss_takes_no_share_of_the_rate() {
     assert!(acked[0] > 12_500 * 90 / 100, "{acked:?}");
 }
 
-/// A queue of five packets shows hardly any delay: what shows it is loss, of which there may not be much.
+/// A queue of five packets causes hardly any delay; it is detected by losses, which must stay few.
 #[test]
 fn a_queue_too_short_for_a_delay_is_not_overrun() {
     let mut link = Bottleneck::new(1250.0, 50, 5, vec![copa(0)]);
@@ -266,7 +266,7 @@ fn a_queue_too_short_for_a_delay_is_not_overrun() {
     assert!(link.lost < acked[0] / 5, "{acked:?}, lost {}", link.lost);
 }
 
-/// Beside a loss-based sender, which fills the queue: delay alone would leave it a twentieth.
+/// Competing with a loss-based sender, which fills the queue: by delay alone it would get a twentieth of the rate.
 #[test]
 fn beside_a_greedy_sender_it_is_not_starved() {
     for bdp in [1, 4, 8] {

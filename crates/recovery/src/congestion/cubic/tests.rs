@@ -62,7 +62,7 @@ fn assert_near(value: f64, expected: f64, tolerance: f64) {
 
 /// RFC 9438 §4.6: `flight_size` · 0.7, whatever cwnd, and two packets at least.
 #[test]
-fn a_loss_leaves_seven_tenths_of_what_is_outstanding() {
+fn a_loss_leaves_seven_tenths_of_outstanding_data() {
     for (flight, left) in [(100_000, 70_000), (80_000, 56_000), (2000, 2000), (0, 2000)] {
         let mut w = window(100);
         w.on_fast_retransmit(flight);

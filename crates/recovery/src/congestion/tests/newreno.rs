@@ -56,7 +56,7 @@ fn a_whole_packet_must_fit() {
 
 /// RFC 5681 §3.1 equation 2.
 #[test]
-fn slow_start_adds_what_is_acknowledged_and_a_packet_at_most() {
+fn slow_start_adds_acknowledged_data_and_a_packet_at_most() {
     let mut w = window(4);
     w.on_acked(full(&w, 400));
     assert_eq!(w.cwnd(), 4400);
@@ -66,7 +66,7 @@ fn slow_start_adds_what_is_acknowledged_and_a_packet_at_most() {
 
 /// Only data that the cumulative point passes counts, and not in a recovery (RFC 5681 §3.1, §3.2).
 #[test]
-fn what_is_acknowledged_above_a_hole_and_recovery_do_not_grow_the_window() {
+fn data_acknowledged_above_a_hole_or_in_recovery_does_not_grow_the_window() {
     let mut w = window(4);
     w.on_acked(Acked { cumulative_bytes: 0, ..full(&w, 1000) });
     w.on_acked(Acked { in_fast_recovery: true, ..full(&w, 1000) });
@@ -94,7 +94,7 @@ fn congestion_avoidance_adds_a_packet_per_window() {
 
 /// RFC 5681 §3.1 equation 4: half of outstanding data, not of cwnd; two packets at least.
 #[test]
-fn a_loss_halves_what_is_outstanding() {
+fn a_loss_halves_outstanding_data() {
     for (flight, left) in [(20_000, 10_000), (9000, 4500), (3000, 2000)] {
         let mut w = window(20);
         w.on_fast_retransmit(flight);

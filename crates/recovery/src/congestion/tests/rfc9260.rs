@@ -40,7 +40,7 @@ fn initial_window_follows_the_formula() {
 }
 
 #[test]
-fn slow_start_grows_by_what_was_acknowledged_but_at_most_a_packet() {
+fn slow_start_grows_by_acknowledged_data_but_at_most_a_packet() {
     let mut w = window();
     w.on_acked(acked(&w, 400));
     assert_eq!(w.cwnd(), 4400);

@@ -1,5 +1,7 @@
-use crate::RtoConfig;
-use crate::loss::*;
+use std::time::Duration;
+
+use crate::loss::early::{LEAST_WAIT, early_wait};
+use crate::{RtoConfig, RttEstimator};
 
 #[test]
 fn waits_for_the_round_trip_and_its_variation() {

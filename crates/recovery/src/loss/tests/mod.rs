@@ -2,6 +2,7 @@
 
 mod duplicate_acks;
 mod early;
+mod missing_reports;
 
 use rexmit_core::trace::SendCause;
 
@@ -16,7 +17,7 @@ struct Detecting {
     loss: LossDetector,
     probe: ProbeTimer,
     now: Instant,
-    /// How many packets each acknowledgement answers.
+    /// The number of packets that each ACK acknowledges.
     reports: u16,
 }
 
@@ -58,7 +59,7 @@ impl Detecting {
         self
     }
 
-    /// The verdict on an acknowledgement; nothing is done about it.
+    /// The units that an acknowledgement declares lost; they stay in flight.
     fn ack(&mut self, cumulative: u64, blocks: &[(u64, u64)]) -> Verdict {
         let outstanding = &self.state.outstanding;
         let known = outstanding.cumulative();
@@ -102,7 +103,7 @@ impl Detecting {
         let Verdict { lost, begins_recovery } = self.ack(cumulative, blocks);
         for &unit in &lost {
             self.state.outstanding.lose(unit, SendCause::FastRetransmit);
-            self.loss.on_judged(unit);
+            self.loss.on_declared_lost(unit);
         }
         if begins_recovery {
             self.state.begin_recovery();
@@ -114,7 +115,7 @@ impl Detecting {
         lost
     }
 
-    /// The packets that are lost by now, by RACK.
+    /// The packets that RACK declares lost at this time.
     fn expired(&mut self) -> Vec<u64> {
         let due = self.loss.expired_by_time(self.now, 0, &self.state, &self.probe);
         due.into_iter().map(|packet| packet.0).collect()
@@ -146,9 +147,9 @@ fn one_report_is_enough_where_the_first_indication_counts() {
     }
 }
 
-/// A SACK that shows it is the first report, whatever else it says (RFC 9260 §6.2.1 D iii).
+/// The SACK that shows reneging counts as the first missing report, whatever else it acknowledges (RFC 9260 §6.2.1 D iii).
 #[test]
-fn what_the_receiver_drops_has_one_report() {
+fn data_that_the_receiver_drops_has_one_report() {
     let mut d = Detecting::with(|_| ());
     d.send(8);
     d.ack(0, &[(2, 5)]);
@@ -158,7 +159,7 @@ fn what_the_receiver_drops_has_one_report() {
 }
 
 #[test]
-fn what_the_probe_timer_watches_is_left_to_it_unless_acks_are_delayed() {
+fn data_that_the_probe_timer_watches_is_left_to_it_unless_acks_are_delayed() {
     let thin = ThinConfig {
         probe_timer: Some(ProbeConfig::DEFAULT),
         test: crate::ThinTest::Packets(16),
@@ -219,7 +220,7 @@ fn an_acknowledgement_of_two_packets_reports_twice() {
 
 /// RFC 6675 §4 `IsLost`, §5: every hole with three above, and one recovery.
 #[test]
-fn a_scoreboard_judges_every_hole_and_begins_a_recovery_once() {
+fn a_scoreboard_declares_every_hole_lost_and_begins_one_recovery() {
     let mut d = Detecting::tcp(|_| ());
     d.send(12);
     let verdict = d.ack(0, &[(2, 3)]);
@@ -247,7 +248,7 @@ fn after_a_timeout_a_scoreboard_waits_for_what_had_been_sent() {
 }
 
 #[test]
-fn what_is_reneged_or_taken_back_is_judged_again_by_a_scoreboard() {
+fn reneged_or_returned_data_is_declared_lost_again_by_a_scoreboard() {
     let mut d = Detecting::tcp(|_| ());
     d.send(9);
     assert_eq!(d.ack_and_resend(0, &[(2, 5)]), [1]);
@@ -263,15 +264,15 @@ fn a_scoreboard_names_a_hole_first_and_then_the_highest_once() {
     let mut d = Detecting::tcp(|_| ());
     d.send(8);
     assert_eq!(d.ack_and_resend(0, &[(2, 4), (6, 7)]), [1]);
-    assert_eq!(d.loss.to_rescue(&d.state.outstanding), Some(5));
+    assert_eq!(d.loss.rescue_unit(&d.state.outstanding), Some(5));
     d.loss.on_rescued(&d.state.outstanding, 5, 8);
-    assert_eq!(d.loss.to_rescue(&d.state.outstanding), None);
+    assert_eq!(d.loss.rescue_unit(&d.state.outstanding), None);
     d.ack(4, &[(6, 7)]);
-    assert_eq!(d.loss.to_rescue(&d.state.outstanding), Some(8));
+    assert_eq!(d.loss.rescue_unit(&d.state.outstanding), Some(8));
     d.loss.on_rescued(&d.state.outstanding, 8, 8);
-    assert_eq!(d.loss.to_rescue(&d.state.outstanding), None);
+    assert_eq!(d.loss.rescue_unit(&d.state.outstanding), None);
     let d = Detecting::with(|_| ());
-    assert_eq!(d.loss.to_rescue(&d.state.outstanding), None, "no scoreboard");
+    assert_eq!(d.loss.rescue_unit(&d.state.outstanding), None, "no scoreboard");
 }
 
 #[test]
@@ -362,7 +363,7 @@ fn the_threshold_follows_what_came_late() {
 
 /// The acknowledgement of a retransmitted unit is ambiguous: it may be the copy that arrived.
 #[test]
-fn a_late_unit_that_was_sent_again_teaches_nothing_before_it_is_reported() {
+fn a_late_unit_that_was_retransmitted_teaches_nothing_before_it_is_reported() {
     let mut d = adaptive();
     d.send(20);
     for end in 2..=6 {
@@ -388,7 +389,7 @@ fn the_standard_applies_once_no_further_report_can_come() {
 }
 
 #[test]
-fn another_way_forgets_reordering_and_what_reports() {
+fn another_route_forgets_reordering_and_what_reports() {
     let mut d = adaptive();
     d.loss.tolerance.on_late(0, 10);
     d.loss.renew_path(0);
@@ -406,23 +407,23 @@ const EARLY: LossDetection =
 fn the_early_timer_runs_for_the_oldest_while_the_window_is_not_used_up() {
     let mut d = Detecting::with(|config| config.loss_detection = EARLY);
     d.at(10).send(1);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "nothing was measured");
     d.state.sample(AT(10), 0, MS(100));
     d.at(20).send(1);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(260));
     let numbers = |due: Vec<PacketNumber>| due.into_iter().map(|it| it.0).collect::<Vec<_>>();
-    assert_eq!(numbers(LossDetector::expired_early(AT(259), 0, &d.state)), []);
-    assert_eq!(numbers(LossDetector::expired_early(AT(260), 0, &d.state)), [0]);
-    assert_eq!(numbers(LossDetector::expired_early(AT(270), 0, &d.state)), [0, 1]);
+    assert_eq!(numbers(expired_early(AT(259), 0, &d.state)), []);
+    assert_eq!(numbers(expired_early(AT(260), 0, &d.state)), [0]);
+    assert_eq!(numbers(expired_early(AT(270), 0, &d.state)), [0, 1]);
     // A retransmission waits for T3-rtx.
     d.state.outstanding.lose(1, SendCause::Early);
     d.state.resend(AT(260), 0, 1, SendCause::Early);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(270));
     d.send(2);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "the window holds four");
 }
 
@@ -432,7 +433,7 @@ fn the_end_leaves_no_timer_and_no_count() {
     d.state.sample(AT(0), 0, MS(100));
     d.send(4);
     d.ack(0, &[(2, 3)]);
-    d.loss.arm_early(0, &d.state);
+    d.loss.renew(0, &d.state);
     assert_eq!(d.loss.deadline(0), AT(250));
     d.loss.stop_timer(0);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE);

@@ -104,7 +104,7 @@ impl Model {
         }
     }
 
-    /// A unit is in flight again where it was last sent.
+    /// Returns a unit to flight in the packet in which it was last sent.
     fn come_back(&mut self, number: u64) {
         let unit = self.unit(number);
         (unit.path, unit.state) = (unit.sent_over, UnitState::InFlight);

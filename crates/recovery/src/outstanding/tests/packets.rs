@@ -1,7 +1,8 @@
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 
-use crate::outstanding::units::*;
+use crate::outstanding::sending::Carried;
+use crate::outstanding::*;
 
 fn packets() -> SentPackets {
     let mut packets = SentPackets::default();

@@ -24,7 +24,7 @@ impl Outstanding<u64> {
     }
 
     fn round_trip(&mut self, unit: u64) -> Option<(u8, Duration)> {
-        self.repeats_mut(unit)?.take_round_trip(false)
+        self.repeats_mut(unit)?.take_rtt_sample(false)
     }
 }
 
@@ -33,7 +33,7 @@ fn standing_copies(o: &Outstanding<u64>, unit: u64) -> (u8, Option<Instant>) {
 }
 
 #[test]
-fn each_report_clears_the_oldest_judgement_once() {
+fn each_report_explains_the_oldest_transmission_once() {
     let mut o = with_units(2);
     o.repeat(FIRST, 1, SendCause::FastRetransmit, EPISODE(1));
     o.repeat(FIRST, 9, SendCause::Timeout, EPISODE(2));
@@ -56,7 +56,7 @@ fn copies_sent_on_purpose_explain_as_many_reports() {
 }
 
 #[test]
-fn a_new_event_takes_what_is_passed_from_older_ones_of_its_path() {
+fn a_new_episode_takes_what_is_passed_from_older_ones_of_its_path() {
     let mut o = with_units(4);
     let of_other = Some(EpisodeId { path: 1, number: 9 });
     for (n, episode) in [(0, EPISODE(1)), (1, of_other), (2, EPISODE(2)), (3, EPISODE(2))] {
@@ -69,7 +69,7 @@ fn a_new_event_takes_what_is_passed_from_older_ones_of_its_path() {
     o.check_invariants();
 }
 
-/// Whether the units are delivered or not.
+/// The bound holds for delivered and undelivered units.
 #[test]
 fn memory_is_bounded_and_what_is_dropped_is_known_to_be() {
     for is_delivered in [false, true] {
@@ -125,7 +125,7 @@ fn a_report_before_the_acknowledgement_is_known_with_the_first_copy() {
 /// Bundled copies count as retransmissions of a unit until it is retransmitted in a packet of its own, or
 /// they have expired.
 #[test]
-fn copies_stand_for_a_unit_until_it_is_sent_again() {
+fn copies_stand_for_a_unit_until_it_is_retransmitted() {
     let mut o = with_units(1);
     o.remember_bundled_copy(AT(2), FIRST, PacketNumber(2));
     o.repeat(FIRST, 0, SendCause::Probe, None);
@@ -139,7 +139,7 @@ fn copies_stand_for_a_unit_until_it_is_sent_again() {
 #[test]
 fn the_first_acknowledgement_is_that_of_the_first_copy() {
     let mut o = with_units(2);
-    o.watch_first_transmission(FIRST, 1, AT(100));
+    o.measure_first_transmission(FIRST, 1, AT(100));
     o.repeats_mut(FIRST).expect("watched").on_acked(AT(424));
     assert_eq!(o.round_trip(FIRST + 1), None);
     assert_eq!(o.round_trip(FIRST), Some((1, Duration::from_millis(324))));
@@ -149,7 +149,7 @@ fn the_first_acknowledgement_is_that_of_the_first_copy() {
 #[test]
 fn an_acknowledgement_that_comes_with_the_report_may_be_of_either() {
     let mut o = with_units(1);
-    o.watch_first_transmission(FIRST, 1, AT(100));
+    o.measure_first_transmission(FIRST, 1, AT(100));
     assert_eq!(o.round_trip(FIRST), None);
     o.repeats_mut(FIRST).expect("watched").on_acked(AT(430));
     assert_eq!(o.round_trip(FIRST), None);
@@ -158,12 +158,12 @@ fn an_acknowledgement_that_comes_with_the_report_may_be_of_either() {
 /// The first transmission arrived, its ACK was lost; the ACK of the probe reports a duplicate, which a copy
 /// explains, and a later one the copy. Without the first report the ACK was late.
 #[test]
-fn an_acknowledgement_after_a_report_is_of_a_repetition() {
+fn an_acknowledgement_after_a_report_is_of_a_retransmission() {
     for (is_reported_first, want) in [(true, None), (false, Some((1, Duration::from_millis(302))))]
     {
         let mut o = with_units(1);
         o.lose(FIRST, SendCause::Probe);
-        o.watch_first_transmission(FIRST, 1, AT(100));
+        o.measure_first_transmission(FIRST, 1, AT(100));
         o.repeat(FIRST, 1, SendCause::Probe, None);
         o.repeat(FIRST, 2, SendCause::Redundant, None);
         if is_reported_first {
@@ -174,7 +174,7 @@ fn an_acknowledgement_after_a_report_is_of_a_repetition() {
             assert_eq!(o.report(FIRST), Some((2, SendCause::Redundant)));
         }
         assert_eq!(o.report(FIRST), Some((1, SendCause::Probe)));
-        assert_eq!(o.repeats_mut(FIRST).expect("watched").take_round_trip(true), want);
+        assert_eq!(o.repeats_mut(FIRST).expect("watched").take_rtt_sample(true), want);
     }
 }
 
@@ -182,14 +182,14 @@ fn an_acknowledgement_after_a_report_is_of_a_repetition() {
 fn of_three_copies_nobody_knows_which_came_first() {
     let mut o = with_units(1);
     o.lose(FIRST, SendCause::Probe);
-    o.watch_first_transmission(FIRST, 1, AT(100));
+    o.measure_first_transmission(FIRST, 1, AT(100));
     o.retransmit(AT(200), alone(0), FIRST, SendCause::Probe, false);
     o.lose(FIRST, SendCause::Probe);
     o.repeats_mut(FIRST).expect("watched").on_acked(AT(424));
     assert_eq!(o.round_trip(FIRST), None);
 }
 
-/// Of units that are delivered; those outstanding bound themselves.
+/// The bound is for delivered units; the number of outstanding units is bounded by the window.
 #[test]
 fn memory_of_first_transmissions_is_bounded() {
     let mut o = on_paths(1);
@@ -197,7 +197,7 @@ fn memory_of_first_transmissions_is_bounded() {
     for unit in FIRST..=last {
         o.send(AT(unit), alone(0), new_unit(100, 0), unit);
         o.lose(unit, SendCause::Probe);
-        o.watch_first_transmission(unit, 0, AT(unit));
+        o.measure_first_transmission(unit, 0, AT(unit));
         o.retransmit(AT(unit), alone(0), unit, SendCause::Probe, false);
         let packet = PacketNumber(2 * (unit - FIRST));
         o.remember_repeat(AT(unit), unit, packet, SendCause::Probe, None);
@@ -229,18 +229,21 @@ fn retransmissions_of_a_minute_ago_are_forgotten() {
     assert!(o.on_duplicate_report(last - 59).is_some());
 }
 
-/// The ACK comes sooner than any round trip, so it is for the transmission before.
+/// The ACK arrives sooner than the shortest RTT, so it is for the previous transmission.
 #[test]
-fn an_answer_that_is_too_quick_is_that_of_the_transmission_before() {
+fn an_ack_sooner_than_a_round_trip_is_for_the_transmission_before() {
     for (answered_at, sent_at) in [(249, Some(AT(100))), (250, None)] {
         let mut o = with_units(1);
-        o.watch_first_transmission(FIRST, 1, AT(100));
+        o.measure_first_transmission(FIRST, 1, AT(100));
         o.repeat(FIRST, 0, SendCause::Probe, None); // At 1 ms.
         let shortest = Duration::from_millis(249);
         let now = AT(answered_at);
-        assert_eq!(o.repeats_mut(FIRST).unwrap().answered_before_repeat(now, 1, shortest), sent_at);
         assert_eq!(
-            o.repeats_mut(FIRST).unwrap().answered_before_repeat(now, 0, shortest),
+            o.repeats_mut(FIRST).unwrap().acked_before_retransmission(now, 1, shortest),
+            sent_at
+        );
+        assert_eq!(
+            o.repeats_mut(FIRST).unwrap().acked_before_retransmission(now, 0, shortest),
             None,
             "another path"
         );
@@ -248,7 +251,7 @@ fn an_answer_that_is_too_quick_is_that_of_the_transmission_before() {
 }
 
 #[test]
-fn memory_that_is_given_back_leaves_nothing_to_be_explained() {
+fn duplicate_reports_are_not_explained_after_memory_was_released() {
     let mut o = with_units(2);
     o.repeat(FIRST, 0, SendCause::Timeout, EPISODE(1));
     o.deliver_through(FIRST + 1);

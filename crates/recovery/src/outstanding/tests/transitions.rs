@@ -100,7 +100,7 @@ fn a_unit_that_waits_moves_and_is_sent_where_it_waits() {
 }
 
 #[test]
-fn what_is_sent_over_another_path_than_it_waits_for_moves() {
+fn data_that_is_sent_over_another_path_than_it_waits_for_moves() {
     let mut o = on_paths(2);
     o.send_over(0, 1);
     o.lose(FIRST, SendCause::FastRetransmit);
@@ -152,7 +152,7 @@ fn a_loss_taken_back_is_in_flight_where_it_was_sent() {
 }
 
 #[test]
-fn what_the_receiver_drops_is_in_flight_again_and_what_was_abandoned_is_not() {
+fn data_that_the_receiver_drops_is_in_flight_again_and_abandoned_data_is_not() {
     let mut o = on_paths(1);
     o.send_over(0, 4);
     let mut new = Runs::new();
@@ -172,7 +172,7 @@ fn what_the_receiver_drops_is_in_flight_again_and_what_was_abandoned_is_not() {
 }
 
 #[test]
-fn what_is_abandoned_is_outstanding_no_more() {
+fn abandoned_data_is_outstanding_no_more() {
     let mut o = on_paths(1);
     o.send_over(0, 3);
     o.lose(FIRST + 1, SendCause::Timeout);

@@ -59,7 +59,7 @@ fn ties_are_left_to_chance() {
 }
 
 #[test]
-fn without_room_nothing_leaves_as_soon_as_possible() {
+fn without_room_the_policy_asap_sends_nothing() {
     let full = Candidate { has_room: false, ..candidate(0) };
     assert_eq!(choose(Asap, [full].into_iter(), |_| 0), None);
     assert_eq!(choose(Cwnd, [full].into_iter(), |_| 0), Some(0));

@@ -41,12 +41,12 @@ impl State<()> {
 }
 
 #[test]
-fn what_is_kept_beside_others_begins_with_the_second_path() {
+fn multipath_state_begins_with_the_second_path() {
     let mut state = with(1, |_| ());
-    assert!(state.paths.is_one() && state.paths[0].beside.is_none());
+    assert!(state.paths.is_one() && state.paths[0].multipath.is_none());
     state.add_active_path();
     assert!(!state.paths.is_one() && state.paths.numbers().eq(0..2));
-    assert!(state.paths.iter().all(|path| path.beside.is_some()));
+    assert!(state.paths.iter().all(|path| path.multipath.is_some()));
     assert_eq!(with(1, |_| ()).paths.alternate_to(0), 0, "there is no other");
 }
 
@@ -57,7 +57,7 @@ fn paths_are_bits_of_a_word() {
 }
 
 #[test]
-fn data_follow_the_state_of_paths_and_what_waits_follows_them() {
+fn data_follow_the_state_of_paths_and_waiting_data_follows_them() {
     let mut state = to(Same);
     state.send(AT(0), 0, FULL);
     state.outstanding.lose(1, SendCause::Timeout);
@@ -87,7 +87,7 @@ fn one_packet_may_pass_the_window_where_it_goes() {
 }
 
 #[test]
-fn what_is_lost_goes_where_the_policy_says() {
+fn lost_data_goes_where_the_policy_says() {
     for (policy, by_timer, otherwise) in
         [(Same, 0, 0), (Alternate, 1, 0), (Elsewhere, 1, 1), (Cwnd, 0, 0)]
     {
@@ -104,14 +104,14 @@ fn what_is_lost_goes_where_the_policy_says() {
 }
 
 #[test]
-fn a_timeout_takes_what_waits_along_to_the_other_path() {
+fn a_timeout_moves_waiting_data_to_the_other_path() {
     for (policy, waiting, gates) in
         [(Same, [Some(1), None], [true, false]), (Alternate, [None, Some(1)], [false, true])]
     {
         let mut state = to(policy);
         state.send(AT(0), 0, FULL);
         state.outstanding.lose(1, SendCause::Timeout);
-        let moves = state.leave_elsewhere(0);
+        let moves = state.move_timed_out(0);
         assert_eq!(moves.left != 0, policy == Alternate);
         assert_eq!(state.waiting(), waiting);
         assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now), gates);
@@ -177,7 +177,7 @@ fn a_sample_is_taken_once_per_round_trip_and_not_over_a_retransmission() {
 }
 
 #[test]
-fn a_path_that_leads_another_way_begins_anew() {
+fn a_path_with_another_route_begins_anew() {
     let mut state = with(1, |_| ());
     state.sample(AT(100), 0, MS(100));
     state.paths[0].window = wide(20);
@@ -237,7 +237,7 @@ fn each_path_has_a_pseudo_cumulative_point() {
     (0..6).for_each(|n| _ = state.send(AT(0), n % 2, FULL)); // 1, 3, 5 over the first.
     let points = |state: &mut State<()>| {
         state.find_pseudo_cumulative();
-        [0, 1].map(|path| state.paths[path].beside.as_ref().expect("two").earliest_first_sent)
+        [0, 1].map(|path| state.paths[path].multipath.as_ref().expect("two").earliest_first_sent)
     };
     assert_eq!(points(&mut state), [1, 2]);
     state.outstanding.acknowledge(1);

@@ -35,7 +35,7 @@ fn a_path_is_potentially_failed_between_the_limits() {
 }
 
 #[test]
-fn an_ambiguous_answer_revives_no_failed_path() {
+fn an_ambiguous_ack_revives_no_failed_path() {
     for (errors, is_certain, left) in [(3, false, 0), (6, false, 6), (3, true, 0), (6, true, 0)] {
         let mut reach = after_errors(errors, LIMITS);
         reach.on_answer(is_certain);

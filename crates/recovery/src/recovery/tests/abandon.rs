@@ -6,7 +6,7 @@ use super::{BASE, FULL, Sender, UnitState, ack_of};
 
 /// RFC 3758 §3.5 A2: "treat the data chunk as being finally acked and no longer outstanding".
 #[test]
-fn a_unit_given_up_is_no_longer_in_flight() {
+fn a_unit_abandoned_is_no_longer_in_flight() {
     let mut s = Sender::new();
     s.push(&[400, 400]);
     s.push(&[400]);
@@ -54,21 +54,21 @@ fn the_next_unit_becomes_the_earliest() {
 
 /// Nothing waits to be retransmitted any more, so new units may be sent.
 #[test]
-fn giving_up_what_timed_out_makes_way_for_new_units() {
+fn abandoning_timed_out_units_allows_new_units() {
     let mut s = Sender::new();
     s.push_full(2);
     s.expire();
     s.abandon(1);
     s.abandon(2);
     assert_eq!((s.has_lost(), s.next_lost(0)), (false, None));
-    assert!(s.may_send_new(0));
+    assert!(s.has_room_for_new(0));
     s.push(&[FULL]);
     assert_eq!(s.t3(), Some(1000 + 2000));
 }
 
 /// RFC 3758 §3.5 A3: all of a message, also the fragments that arrived.
 #[test]
-fn an_acknowledged_fragment_is_given_up_with_its_message() {
+fn an_acknowledged_fragment_is_abandoned_with_its_message() {
     let mut s = Sender::new();
     s.push_full(3);
     s.ack(0, &[(2, 2)]);
@@ -79,9 +79,9 @@ fn an_acknowledged_fragment_is_given_up_with_its_message() {
     assert_eq!((s.flight(), s.t3()), ((0, 0), None));
 }
 
-/// A number for the unsent rest of a message: never sent, and passed like the others.
+/// A TSN assigned to the unsent rest of an abandoned message is never sent, and is skipped like the others.
 #[test]
-fn a_skipped_number_never_leaves() {
+fn a_skipped_number_is_never_sent() {
     let mut s = Sender::new();
     s.push(&[FULL]);
     assert_eq!(s.recovery.skip_new(()), BASE + 2);
@@ -98,7 +98,7 @@ fn a_skipped_number_never_leaves() {
 
 /// An abandoned unit is not reported missing, and does not count as overtaken.
 #[test]
-fn it_is_never_judged_lost() {
+fn it_is_never_declared_lost() {
     let mut s = Sender::new();
     s.push_full(5);
     s.ack(0, &[(2, 2)]);

@@ -23,7 +23,7 @@ impl Sender {
 
 /// One packet is in flight, with two units; the packet whose unit was retransmitted is not.
 #[test]
-fn a_unit_taken_along_is_in_flight_once() {
+fn a_bundled_unit_is_in_flight_once() {
     let mut s = lksctp();
     s.resend_with_company();
     assert_eq!((s.flight(), s.recovery.outstanding().user_bytes_in_flight()), ((1, 200), 2 * 84));
@@ -35,7 +35,7 @@ fn a_unit_taken_along_is_in_flight_once() {
 
 /// RFC 9260 §6.3.1 C5 holds for it, too.
 #[test]
-fn a_unit_taken_along_makes_no_sample() {
+fn a_bundled_unit_makes_no_sample() {
     let mut s = lksctp();
     s.resend_with_company();
     s.at(700).ack(5, &[]);
@@ -45,7 +45,7 @@ fn a_unit_taken_along_makes_no_sample() {
 
 /// A duplicate report counts a spurious copy by its cause.
 #[test]
-fn a_needless_copy_is_counted_by_its_cause() {
+fn a_spurious_copy_is_counted_by_its_cause() {
     let mut s = lksctp();
     s.resend_with_company();
     s.report(5);
@@ -55,7 +55,7 @@ fn a_needless_copy_is_counted_by_its_cause() {
 
 /// RFC 9260 §6.3.3 E3 takes only what timed out.
 #[test]
-fn the_standard_takes_nothing_along() {
+fn the_standard_bundles_nothing() {
     let mut s = Sender::new();
     s.push_full(5);
     for end in [2, 3, 4] {

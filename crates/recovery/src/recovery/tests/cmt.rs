@@ -3,7 +3,7 @@
 use super::{FULL, Sender};
 use crate::{CmtConfig, PeerWindow};
 
-/// Two paths, windows out of the way, with `cmt`.
+/// A sender with `cmt` over two paths whose windows do not limit it.
 fn sender(cmt: CmtConfig) -> Sender {
     let mut s = Sender::with(|config| {
         config.max_burst = None;
@@ -29,34 +29,34 @@ impl Sender {
     }
 }
 
-fn takes_new(s: &Sender) -> [bool; 2] {
-    [0, 1].map(|path| s.recovery.takes_new(path, 0))
+fn may_send_new(s: &Sender) -> [bool; 2] {
+    [0, 1].map(|path| s.recovery.may_send_new(path, 0))
 }
 
 #[test]
 fn every_active_path_takes_new_data_as_its_window_allows() {
     let mut s = sender(CmtConfig::ON);
-    assert_eq!(takes_new(&s), [true, true]);
+    assert_eq!(may_send_new(&s), [true, true]);
     (0..4).for_each(|_| s.push_over(0, &[FULL]));
-    assert_eq!(takes_new(&s), [false, true]);
+    assert_eq!(may_send_new(&s), [false, true]);
     let limit = 5;
     (0..=limit).for_each(|_| _ = s.path_error(0, limit));
-    assert_eq!(takes_new(&s), [false, true]);
+    assert_eq!(may_send_new(&s), [false, true]);
     s.recovery.open_path(None, FULL);
-    assert!(!s.recovery.takes_new(2, 0), "it is not confirmed");
+    assert!(!s.recovery.may_send_new(2, 0), "it is not confirmed");
     let s = sender(CmtConfig::default());
-    assert_eq!(takes_new(&s), [true, false]);
+    assert_eq!(may_send_new(&s), [true, false]);
 }
 
 /// RFC 9260 §6.1 C: retransmissions come first on their path, and hold no other path back.
 #[test]
-fn what_is_lost_holds_back_new_data_of_its_path_alone() {
+fn lost_data_holds_back_new_data_of_its_path_alone() {
     let mut s = sender(CmtConfig::ON);
     (0..4).for_each(|_| s.push_over(0, &[FULL]));
     for end in [2, 3, 4] {
         s.ack(0, &[(2, end)]);
     }
-    assert_eq!((s.next_lost(0).is_some(), takes_new(&s)), (true, [false, true]));
+    assert_eq!((s.next_lost(0).is_some(), may_send_new(&s)), (true, [false, true]));
 }
 
 /// SFR: ACKs of the faster path do not report data of the slower one missing.
@@ -147,7 +147,7 @@ fn a_window_grows_with_its_own_earliest_unit() {
 
 /// CUCv2: retransmitted units do not hold back the growth by others.
 #[test]
-fn units_sent_again_are_looked_at_apart() {
+fn retransmitted_units_are_tracked_separately() {
     let mut s = sender(CmtConfig::ON);
     s.push_over(0, &[FULL]);
     s.expire();
@@ -160,15 +160,15 @@ fn units_sent_again_are_looked_at_apart() {
 /// DAC: an ACK that covers two packets reports units twice that were sent before all newly acknowledged ones,
 /// if those were sent over one path.
 #[test]
-fn an_acknowledgement_reports_as_often_as_it_answers_packets() {
+fn an_acknowledgement_reports_as_often_as_it_acks_packets() {
     let lost_after = |packets, delayed_ack, over: [u8; 4]| {
         let mut s = sender(CmtConfig { delayed_ack, ..CmtConfig::ON });
         s.push_over(0, &[FULL]);
         over.iter().for_each(|&path| s.push_over(path, &[FULL]));
-        s.packets_answered = packets;
+        s.packets_acked = packets;
         s.ack(0, &[(2, 3)]);
         assert!(!s.has_lost());
-        s.packets_answered = packets;
+        s.packets_acked = packets;
         s.ack(0, &[(2, 5)]);
         s.has_lost()
     };
@@ -217,7 +217,7 @@ fn paths_that_fail_have_no_part() {
 
 /// Abandoned units count for no path; units that the peer has dropped count for their own again.
 #[test]
-fn what_is_given_up_or_taken_back_changes_the_parts() {
+fn abandoned_or_returned_units_change_the_shares_of_paths() {
     let mut s = sender(CmtConfig { split_buffer: true, ..CmtConfig::ON });
     (0..4).for_each(|_| s.push_over(0, &[FULL]));
     let under_way =

@@ -51,7 +51,7 @@ fn repeated_blocks_cost_nothing() {
     assert_cheap(&s, 1000);
 }
 
-/// From a timeout on, a packet per acknowledgement: the whole window is passed over once.
+/// After a timeout each ACK allows one packet, and the whole window is visited once in total.
 #[test]
 fn recovery_from_a_timeout_costs_the_window_once() {
     let mut s = with_window();
@@ -74,9 +74,9 @@ fn acknowledgements_from_the_back_do_not_search_the_front() {
     assert_cheap(&s, 2 * WINDOW);
 }
 
-/// Giving up unit by unit from the front.
+/// Units are abandoned one by one, the oldest first.
 #[test]
-fn giving_up_costs_what_is_given_up() {
+fn abandoning_costs_as_much_as_is_abandoned() {
     let mut s = with_window();
     for unit in 1..=WINDOW {
         s.abandon(unit);

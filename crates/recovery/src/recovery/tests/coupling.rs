@@ -29,17 +29,17 @@ fn cwnds(s: &Sender) -> [u64; 2] {
     [0, 1].map(|path| s.window(path).cwnd())
 }
 
-/// Fills the window of `path` with 3, 4, …, and has the first acknowledged after a round trip.
+/// Fills the window of `path` with units 3, 4, …, and acknowledges the first after a round trip.
 fn acknowledge_one(s: &mut Sender, path: u8) {
-    while s.recovery.takes_new(path, 0) {
+    while s.recovery.may_send_new(path, 0) {
         s.push_over(path, &[FULL]);
     }
     s.at(1000 + RTT_MS[usize::from(path)]).ack(3, &[]);
 }
 
-/// Fills the window of `path`, and has the first unit lost.
+/// Fills the window of `path`, and loses the first unit.
 fn lose_one(s: &mut Sender, path: u8) {
-    while s.recovery.takes_new(path, 0) {
+    while s.recovery.may_send_new(path, 0) {
         s.push_over(path, &[FULL]);
     }
     s.at(1000 + RTT_MS[usize::from(path)]);

@@ -22,7 +22,7 @@ impl Sender {
         (0..=PMR).for_each(|_| _ = self.path_error(path, PMR));
     }
 
-    /// What waits to be retransmitted over each path.
+    /// Units that wait to be retransmitted over each path.
     fn waiting(&self) -> [Vec<u64>; 2] {
         [0, 1].map(|path| self.waiting_on(path))
     }
@@ -31,7 +31,7 @@ impl Sender {
 /// RFC 9260 §6.4: data that timed out is retransmitted over another active path, one packet at once, whatever
 /// its window says (§6.3.3 E3).
 #[test]
-fn what_timed_out_goes_to_another_active_path() {
+fn timed_out_data_goes_to_another_active_path() {
     let mut s = Sender::over_two(|_| ());
     (0..4).for_each(|_| s.push_over(1, &[FULL]));
     (0..2).for_each(|_| s.push_over(0, &[FULL]));
@@ -46,7 +46,7 @@ fn what_timed_out_goes_to_another_active_path() {
 
 /// RFC 9260 §6.4: unless none exists, or the profile has it otherwise.
 #[test]
-fn what_timed_out_stays_without_another_active_path() {
+fn timed_out_data_stays_without_another_active_path() {
     let mut s = Sender::with(|_| ());
     s.recovery.open_path(None, FULL);
     s.push(&[FULL]);
@@ -90,7 +90,7 @@ fn fast_retransmissions_may_take_another_path() {
     }
     assert_eq!(s.waiting(), [vec![], vec![1]]);
     s.recovery.begin_opportunity();
-    assert!(s.may_send_new(0));
+    assert!(s.has_room_for_new(0));
     assert_eq!((s.resend_over(0), s.resend_over(1)), (vec![], vec![1]));
     s.check();
 }
@@ -139,7 +139,7 @@ fn a_potentially_failed_path_gets_nothing_while_another_is_active() {
 
 /// RFC 7829 §3.2 rules 9, 10: an acknowledgement names the paths that it confirms for certain.
 #[test]
-fn an_acknowledgement_of_what_left_over_two_paths_is_ambiguous() {
+fn an_acknowledgement_of_data_sent_over_two_paths_is_ambiguous() {
     let mut s = Sender::over_two(|_| ());
     s.push_full(2);
     let outcome = s.ack(1, &[]);
@@ -152,7 +152,7 @@ fn an_acknowledgement_of_what_left_over_two_paths_is_ambiguous() {
 
 /// An ACK that comes before the retransmission is for the first transmission, over the first path.
 #[test]
-fn what_is_acknowledged_before_it_leaves_again_counts_for_its_first_path() {
+fn data_acknowledged_before_it_is_retransmitted_counts_for_its_first_path() {
     let mut s = Sender::over_two(|_| ());
     s.push_full(2);
     s.expire();
@@ -164,7 +164,7 @@ fn what_is_acknowledged_before_it_leaves_again_counts_for_its_first_path() {
 
 /// RFC 9260 §6.3.2: a running timer is not restarted by data moved from another path.
 #[test]
-fn what_comes_from_another_path_restarts_no_running_timer() {
+fn data_that_comes_from_another_path_restarts_no_running_timer() {
     let mut s = Sender::over_two(|_| ());
     s.push_over(0, &[FULL]);
     s.at(900).push_over(1, &[FULL]);
@@ -203,7 +203,7 @@ impl Sender {
 
 /// RTX-CWND: the path is chosen when the packet is sent, by its window at that time.
 #[test]
-fn the_destination_is_chosen_as_the_packet_leaves() {
+fn the_destination_is_chosen_when_the_packet_is_sent() {
     let mut s = choosing(RetransmissionDestination::Cwnd);
     assert_eq!(s.waiting(), [vec![], vec![1, 2]]);
     s.choose(0);

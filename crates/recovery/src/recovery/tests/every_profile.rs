@@ -25,7 +25,7 @@ struct Run {
     /// Units that the receiver holds above the cumulative point.
     held: BTreeSet<u64>,
     cumulative: u64,
-    /// What went into packets.
+    /// The units that were written into packets.
     sent: BTreeSet<&'static str>,
 }
 
@@ -185,8 +185,11 @@ impl Run {
             has_unexplained_duplicate: self.rng.chance(0.02),
             has_news: !is_duplicate,
             is_duplicate,
-            packets_answered: self.rng.below(3) as u8,
-            echo: self.rng.chance(0.3).then(|| (crate::state::tests::AT(echoed), super::TICK)),
+            packets_acked: self.rng.below(3) as u8,
+            echo: self.rng.chance(0.3).then(|| crate::Echo {
+                sent_at: crate::state::tests::AT(echoed),
+                tick: super::TICK,
+            }),
             has_new: self.rng.chance(0.5),
             ..ack_of(self.cumulative, if self.has_sack { &blocks } else { &[] })
         };
@@ -245,8 +248,8 @@ impl Run {
     fn measure(&mut self) {
         let path = self.any_path();
         let rtt = std::time::Duration::from_millis(1 + self.rng.below(400));
-        let sources = [RttSource::Heartbeat, RttSource::Setup, RttSource::Timestamp];
-        let source = sources[self.rng.below(3) as usize];
+        let sources = [RttSource::Heartbeat, RttSource::Timestamp];
+        let source = sources[self.rng.below(2) as usize];
         let (recovery, now) = (&mut self.s.recovery, self.s.now);
         recovery.on_rtt_sample(now, path, rtt, source, &mut Tracer::off());
         let unit = self.any_unit();
@@ -264,7 +267,11 @@ impl Run {
                 let events = [
                     SetupEvent::TimedOut,
                     SetupEvent::Restarted,
-                    SetupEvent::Done { packet: FULL, was_repeated: true },
+                    SetupEvent::Done {
+                        packet: FULL,
+                        was_repeated: true,
+                        answered_after: Some(std::time::Duration::from_millis(100)),
+                    },
                 ];
                 let event = events[self.rng.below(3) as usize];
                 self.s.recovery.on_setup(self.s.now, path, event, &mut Tracer::off());
@@ -335,7 +342,7 @@ impl Run {
         }
     }
 
-    /// Lets everything arrive, or ends the association; no state may remain.
+    /// Delivers everything, or ends the association, and checks that no state remains.
     fn end(&mut self) {
         if self.rng.chance(0.3) {
             let mut drained = 0;

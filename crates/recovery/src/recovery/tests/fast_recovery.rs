@@ -123,7 +123,7 @@ fn the_first_packet_ignores_the_window_and_the_second_does_not() {
     assert_eq!((s.cwnd(), s.flight().1), (4000, 6000));
     assert_eq!(s.resend(), [1]);
     assert_eq!(s.resend(), [0; 0]);
-    assert!(!s.may_send_new(0));
+    assert!(!s.has_room_for_new(0));
     s.ack(0, &[(3, 10)]);
     assert_eq!(s.flight().1, 3000);
     assert_eq!(s.resend(), [2]);
@@ -160,12 +160,12 @@ fn the_window_does_not_grow_in_recovery() {
 /// Two SACKs at once: the second acknowledges the units that the first declared lost. Nothing is to be
 /// retransmitted, and new units must not wait for it.
 #[test]
-fn a_loss_taken_back_before_it_was_sent_again_blocks_nothing() {
+fn a_loss_taken_back_before_it_was_retransmitted_blocks_nothing() {
     let mut s = Sender::bursting();
     s.push_full(5);
     s.lose(1, 4);
     assert!(s.next_lost(0).is_some());
     s.ack(4, &[]);
     assert_eq!(s.next_lost(0), None);
-    assert!(s.may_send_new(0), "one packet is in flight, and the window holds four");
+    assert!(s.has_room_for_new(0), "one packet is in flight, and the window holds four");
 }

@@ -16,7 +16,7 @@ fn with_window(profile: &str) -> Sender {
     s
 }
 
-/// Makes the acknowledgements of `acknowledge` with every profile.
+/// Applies the ACKs of `acknowledge` with every profile, and checks their cost.
 fn expect_cheap(acknowledge: fn(&mut Sender)) {
     let mut costs = Vec::new();
     for (profile, _) in crate::PROFILES {

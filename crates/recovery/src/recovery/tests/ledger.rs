@@ -8,7 +8,7 @@ use rexmit_core::trace::{SendCause, SentRun, TraceEvent, TraceSink, Tracer};
 use super::{BASE, FULL, Next, Sender, TimeoutKind, ack_of, new_unit, report_of};
 use crate::outstanding::{Fate, PacketNumber};
 
-/// Packets in flight, not chunks; each with its highest unit.
+/// The flight is counted in packets, not in chunks.
 #[test]
 fn a_packet_counts_once_whatever_it_carries() {
     let mut s = Sender::new();
@@ -103,7 +103,7 @@ fn the_ledger_forgets() {
 
 /// RFC 9260 §6.2, duplicate TSNs: a repeated unit that is reported twice was a spurious retransmission.
 #[test]
-fn a_duplicate_report_tells_a_needless_retransmission_by_its_cause() {
+fn a_duplicate_report_shows_a_spurious_retransmission_by_its_cause() {
     let mut s = Sender::bursting();
     s.push_full(2);
     s.expire();
@@ -128,7 +128,7 @@ impl TraceSink for Events {
 
 /// The trace events of a packet that was wrongly declared lost.
 #[test]
-fn the_trace_tells_what_became_of_a_packet() {
+fn the_trace_shows_the_fate_of_each_packet() {
     let (mut s, events) = (Sender::new(), Events::default());
     s.push_full(1);
     s.at(1000);
@@ -162,7 +162,7 @@ fn words(event: &TraceEvent) -> Option<String> {
 
 /// The end of an association: every unit is returned once, and none remains.
 #[test]
-fn draining_gives_everything_back_and_leaves_nothing_behind() {
+fn draining_returns_every_unit_and_resets_all_sums() {
     let mut s = Sender::new();
     s.push_full(4);
     s.ack(1, &[(3, 3)]);
@@ -186,7 +186,7 @@ impl TraceSink for Runs {
 }
 
 #[test]
-fn the_trace_tells_exactly_which_units_a_packet_carries_and_why() {
+fn the_trace_shows_exactly_which_units_a_packet_carries_and_why() {
     use SendCause::{Bundled, FastRetransmit, New, Timeout};
     let (runs, traced) = mpsc::channel();
     let mut sink = Runs(runs);

@@ -5,7 +5,7 @@ use rexmit_core::trace::SendCause;
 use super::{FULL, Sender, UnitState};
 
 impl Sender {
-    /// How many units each of these acknowledgements makes lost.
+    /// The number of units that each of these ACKs declares lost.
     fn losses(&mut self, acks: &[(u64, &[(u64, u64)])]) -> Vec<u64> {
         acks.iter().map(|&(cumulative, blocks)| self.ack(cumulative, blocks).newly_lost).collect()
     }

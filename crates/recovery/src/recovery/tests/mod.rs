@@ -44,19 +44,19 @@ const BASE: u64 = (2 << 32) - 2;
 /// A tick of the clock of timestamps.
 const TICK: Duration = Duration::from_millis(1);
 
-/// An acknowledgement that a test makes.
+/// The ACK type of these tests.
 type TestAck = Ack<std::vec::IntoIter<(u64, u64)>, Option<u64>>;
 
 /// A sender and its clock.
 struct Sender {
     recovery: LossRecovery<()>,
     now: Instant,
-    /// New data could be sent whenever an acknowledgement arrives.
+    /// Whether new data is available whenever an ACK arrives.
     has_new: bool,
-    /// When that was sent whose timestamp the next acknowledgement echoes.
+    /// The send time of the packet whose timestamp the next ACK echoes.
     echo: Option<Instant>,
     /// Packets received that the next ACK reports; 0 leaves the number unreported.
-    packets_answered: u8,
+    packets_acked: u8,
 }
 
 impl Sender {
@@ -74,7 +74,7 @@ impl Sender {
         change(&mut config);
         let recovery = LossRecovery::new(Arc::new(config), BASE + 1, FULL);
         let now = Instant::ZERO;
-        Self { recovery, now, has_new: false, echo: None, packets_answered: 0 }
+        Self { recovery, now, has_new: false, echo: None, packets_acked: 0 }
     }
 
     fn at(&mut self, ms: u64) -> &mut Self {
@@ -88,7 +88,7 @@ impl Sender {
 
 /// Sending.
 impl Sender {
-    /// One packet with new units of these sizes, whatever the window says.
+    /// Sends one packet with new units of these sizes, regardless of the window.
     fn push(&mut self, sizes: &[u32]) {
         self.push_over(0, sizes);
     }
@@ -97,7 +97,7 @@ impl Sender {
         self.push_of(0, path, sizes);
     }
 
-    /// The same of `group`.
+    /// As [`push`](Self::push), with units of `group`.
     fn push_of(&mut self, group: u8, path: u8, sizes: &[u32]) {
         let mut packet = self.recovery.packet(path, false, 0);
         for &bytes in sizes {
@@ -106,7 +106,7 @@ impl Sender {
         assert!(packet.end(&mut self.recovery, self.now, &mut Tracer::off()));
     }
 
-    /// A new unit that probes a closed window.
+    /// Sends a new unit as a probe of a closed window.
     fn push_probe(&mut self, group: u8, bytes: u32) {
         let mut packet = self.recovery.packet(0, false, 0);
         let new = NewUnit { is_probe: true, ..new_unit(bytes, group) };
@@ -114,21 +114,21 @@ impl Sender {
         assert!(packet.end(&mut self.recovery, self.now, &mut Tracer::off()));
     }
 
-    /// `count` packets of one full unit each, whatever the window says.
+    /// Sends `count` packets of one full unit each, regardless of the window.
     fn push_full(&mut self, count: usize) {
         for _ in 0..count {
             self.push(&[FULL]);
         }
     }
 
-    /// Full packets while the window and the burst allow; how many.
+    /// Sends full packets while the window and the burst limit allow, and returns their number.
     fn fill(&mut self) -> usize {
         self.fill_with(FULL)
     }
 
     fn fill_with(&mut self, bytes: u32) -> usize {
         let mut packets = 0;
-        while !self.has_lost() && self.may_send_new(0) {
+        while !self.has_lost() && self.has_room_for_new(0) {
             self.push(&[bytes]);
             packets += 1;
             assert!(packets < 100_000, "nothing limits the sender");
@@ -136,7 +136,7 @@ impl Sender {
         packets
     }
 
-    /// The units of one full packet of retransmissions.
+    /// Sends one full packet of retransmissions, and returns its units.
     fn resend(&mut self) -> Vec<u64> {
         self.resend_over(0)
     }
@@ -157,7 +157,7 @@ impl Sender {
         resent
     }
 
-    /// Everything declared lost that may be sent, packet by packet.
+    /// Retransmits everything declared lost that may be sent, packet by packet.
     fn resend_all(&mut self) -> Vec<u64> {
         let mut resent = Vec::new();
         loop {
@@ -186,7 +186,7 @@ impl Sender {
         sent
     }
 
-    /// Sends a rescue (RFC 6675 §4), if one may be sent; which unit.
+    /// Sends a rescue retransmission (RFC 6675 §4), if one may be sent, and returns its unit.
     fn rescue(&mut self) -> Option<u64> {
         let mut packet = self.recovery.packet(0, false, 0);
         let unit = loop {
@@ -201,7 +201,7 @@ impl Sender {
         Some(unit - BASE)
     }
 
-    /// A packet with a new unit of `bytes`, and the copies that are bundled with it; which units.
+    /// Sends a packet with a new unit of `bytes` and the copies bundled with it, and returns the units.
     fn push_with_copies_beside(&mut self, bytes: u32, is_contiguous: bool) -> Vec<u64> {
         let room = BundleRoom { new_bytes: bytes, room: FULL - bytes, is_contiguous };
         let mut packet = self.recovery.packet(0, is_contiguous, 0);
@@ -218,7 +218,7 @@ impl Sender {
         copies
     }
 
-    /// A packet of up to `most` delayed copies that are due over the first path; which units.
+    /// Sends a packet of up to `most` due delayed copies over the first path, and returns their units.
     fn copies_ready(&mut self, most: usize) -> Vec<u64> {
         let mut copied = Vec::new();
         let mut packet = self.recovery.packet(0, false, 0);
@@ -236,24 +236,24 @@ impl Sender {
 
 /// Inputs: ACKs and reports.
 impl Sender {
-    /// Everything up to `cumulative`, and these ranges, are acknowledged.
+    /// Acknowledges everything up to `cumulative`, and these ranges.
     fn ack(&mut self, cumulative: u64, blocks: &[(u64, u64)]) -> AckOutcome {
-        let echo = self.echo.take().map(|at| (at, TICK));
-        let packets_answered = std::mem::take(&mut self.packets_answered);
+        let echo = self.echo.take().map(|sent_at| crate::Echo { sent_at, tick: TICK });
+        let packets_acked = std::mem::take(&mut self.packets_acked);
         let new = ack_of(cumulative, blocks);
-        self.take(Ack { echo, packets_answered, has_new: self.has_new, ..new })
+        self.take(Ack { echo, packets_acked, has_new: self.has_new, ..new })
     }
 
     fn take(&mut self, ack: TestAck) -> AckOutcome {
         self.recovery.on_ack(self.now, ack, &mut Tracer::off(), |_| ()).expect("it was sent")
     }
 
-    /// `unit` is reported as a duplicate, and nothing else.
+    /// An ACK with only a duplicate report of `unit`.
     fn report(&mut self, unit: u64) {
         self.take(report_of(self.recovery.outstanding().cumulative() - BASE, unit));
     }
 
-    /// `count` duplicate acknowledgements.
+    /// Applies `count` duplicate ACKs.
     fn duplicates(&mut self, count: usize) {
         let cumulative = self.recovery.outstanding().cumulative() - BASE;
         for _ in 0..count {
@@ -268,7 +268,7 @@ impl Sender {
         self
     }
 
-    /// Something sent over `path` was not answered in time.
+    /// Reports an error of `path`, as for an unanswered HEARTBEAT.
     fn path_error(&mut self, path: u8, path_max_retrans: u32) -> Option<PathState> {
         self.recovery.on_path_event(path, PathEvent::Error { path_max_retrans })
     }
@@ -288,12 +288,12 @@ impl Sender {
 
 /// Time.
 impl Sender {
-    /// When T3-rtx expires, in milliseconds.
+    /// The deadline of T3-rtx, in milliseconds.
     fn t3(&self) -> Option<u64> {
         self.recovery.next_timeout().map(|at| at.as_nanos() / 1_000_000)
     }
 
-    /// Moves to where T3-rtx expires, and lets it; returns when, in milliseconds.
+    /// Advances the clock to the expiry of T3-rtx, and returns the time in milliseconds.
     fn expire(&mut self) -> u64 {
         self.expire_as(TimeoutKind::Loss)
     }
@@ -314,12 +314,12 @@ impl Sender {
         state.paths.numbers().find(is_due)
     }
 
-    /// T3-rtx of `path` expires, whether it is due or not.
+    /// Expires T3-rtx of `path`, due or not.
     fn expire_path(&mut self, path: u8, kind: TimeoutKind) {
         Expiry::new(&mut self.recovery, self.now, &mut Tracer::off()).expire_t3(path, kind);
     }
 
-    /// Every timer that is due expires; T3-rtx must not be.
+    /// Expires every timer that is due; T3-rtx must not be among them.
     #[track_caller]
     fn timers(&mut self) -> &mut Self {
         let timeout = self.recovery.on_timeout(self.now, TimeoutKind::Loss, &mut Tracer::off());
@@ -372,7 +372,7 @@ impl Sender {
         }
     }
 
-    /// What waits to be retransmitted over `path`.
+    /// Units that wait to be retransmitted over `path`.
     fn waiting_on(&self, path: u8) -> Vec<u64> {
         let units = self.recovery.outstanding().units_from(0);
         let lost = units.filter(|(_, unit)| matches!(unit.state(), UnitState::Lost(_)));
@@ -380,8 +380,8 @@ impl Sender {
     }
 
     /// Whether the window of `path` has room for new units, whatever comes before them.
-    fn may_send_new(&self, path: u8) -> bool {
-        Permission::of(&self.recovery).may_send_new(path, 0)
+    fn has_room_for_new(&self, path: u8) -> bool {
+        Permission::of(&self.recovery).has_room_for_new(path, 0)
     }
 
     fn is_in_fast_recovery(&self) -> bool {

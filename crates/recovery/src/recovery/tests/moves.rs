@@ -1,4 +1,4 @@
-//! Addresses that come and go (RFC 5061).
+//! Paths that are added, removed and replaced (RFC 5061).
 
 use rexmit_core::trace::Tracer;
 
@@ -23,7 +23,7 @@ impl Sender {
 
 /// Data in flight over a path that ends is retransmitted over the other, one packet at once.
 #[test]
-fn what_was_under_way_over_a_removed_path_leaves_over_another_at_once() {
+fn data_that_was_under_way_over_a_removed_path_is_sent_over_another_at_once() {
     let mut s = Sender::over_two_confirmed();
     (0..4).for_each(|_| s.push_over(1, &[FULL])); // The window of path 1 is full.
     (0..3).for_each(|_| s.push_over(0, &[FULL]));

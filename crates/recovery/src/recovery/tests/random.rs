@@ -42,7 +42,7 @@ impl Sender {
         assert_eq!(Some(next), paths().map(deadline).min());
     }
 
-    /// Those of one path.
+    /// The invariants of one path.
     #[track_caller]
     fn check_path(&self, path: u8) {
         let (state, outstanding) = (&self.recovery.state, self.recovery.outstanding());
@@ -151,12 +151,12 @@ impl Run {
         let (last, cumulative) = (self.last(), self.cumulative);
         let s = &mut self.s;
         match self.rng.below(10) {
-            0..2 if s.recovery.takes_new(0, 0) && s.recovery.next_due(0).is_none() => {
+            0..2 if s.recovery.may_send_new(0, 0) && s.recovery.next_due(0).is_none() => {
                 s.push_with_copies(false);
             }
             2..4 => {
                 let units = 1 + self.rng.below(3) as usize;
-                let path = (0..self.paths).rev().find(|&path| s.recovery.takes_new(path, 0));
+                let path = (0..self.paths).rev().find(|&path| s.recovery.may_send_new(path, 0));
                 if let Some(path) = path {
                     s.push_over(path, &vec![FULL / 4; units]);
                 }
@@ -216,7 +216,7 @@ impl Run {
         }
     }
 
-    /// All units that may be retransmitted are.
+    /// Retransmits all units that may be retransmitted.
     fn resend(&mut self) {
         let Self { rng, s, .. } = self;
         loop {
@@ -267,7 +267,7 @@ fn run(seed: u64, paths: u8) {
 }
 
 #[test]
-fn the_books_agree_with_the_units_and_the_timer_runs_while_something_is_outstanding() {
+fn sums_agree_with_the_units_and_the_timer_runs_while_data_is_outstanding() {
     for seed in 0..300 {
         run(seed, 1);
     }

@@ -14,7 +14,7 @@ fn reneged() -> Sender {
 
 /// R4: the dropped units are outstanding again, and the timer runs.
 #[test]
-fn what_was_dropped_is_outstanding_again() {
+fn dropped_data_is_outstanding_again() {
     let s = reneged();
     assert_eq!(
         [2, 3, 4, 5, 6].map(|n| s.state(n).expect("it is outstanding")),
@@ -34,7 +34,7 @@ fn what_was_dropped_is_outstanding_again() {
 }
 
 #[test]
-fn the_protocol_is_told_of_it() {
+fn the_protocol_learns_of_reneging() {
     let mut s = Sender::bursting();
     s.push_full(6);
     assert!(!s.ack(0, &[(2, 6)]).has_reneged);
@@ -64,7 +64,7 @@ fn a_sack_that_shows_it_and_acknowledges_more_is_one_report_too() {
 }
 
 #[test]
-fn what_was_dropped_times_out() {
+fn dropped_data_times_out() {
     let mut s = reneged();
     assert_eq!(s.expire(), 1200);
     assert_eq!((s.resend(), s.flight()), (vec![2], (1, 1000)));
@@ -75,7 +75,7 @@ fn what_was_dropped_times_out() {
     );
 }
 
-/// A SACK that was overtaken shows fewer blocks, and means nothing.
+/// A reordered, older SACK has fewer blocks, which is no reneging.
 #[test]
 fn an_overtaken_sack_is_not_mistaken_for_it() {
     let mut s = Sender::bursting();
@@ -88,7 +88,7 @@ fn an_overtaken_sack_is_not_mistaken_for_it() {
 
 /// A unit abandoned after it was acknowledged does not come back.
 #[test]
-fn what_was_given_up_stays_given_up() {
+fn abandoned_data_stays_abandoned() {
     let mut s = Sender::bursting();
     s.push_full(4);
     s.ack(0, &[(2, 4)]);

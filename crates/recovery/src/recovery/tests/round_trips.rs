@@ -1,4 +1,4 @@
-//! What makes a round-trip sample (RFC 9260 §6.3.1 C4, C5).
+//! Which ACKs give an RTT sample (RFC 9260 §6.3.1 C4, C5).
 
 use std::time::Duration;
 

@@ -29,9 +29,9 @@ fn a_burst_is_limited_per_opportunity() {
 fn a_burst_counts_packets() {
     let mut s = Sender::with(|config| config.max_burst = std::num::NonZeroU8::new(2));
     s.push(&[100, 100, 100, 100]);
-    assert!(s.may_send_new(0));
+    assert!(s.has_room_for_new(0));
     s.push(&[100]);
-    assert!(!s.may_send_new(0));
+    assert!(!s.has_room_for_new(0));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn after_a_timeout_one_packet_is_in_flight_until_an_acknowledgement() {
     s.expire();
     assert_eq!(s.resend(), [1], "the second does not fit");
     assert_eq!(s.resend(), [0; 0]);
-    assert!(!s.may_send_new(0));
+    assert!(!s.has_room_for_new(0));
     s.at(1050).ack(0, &[]);
     assert_eq!(s.resend(), [0; 0], "nothing was acknowledged");
     s.at(1100).ack(1, &[]);
@@ -67,22 +67,22 @@ fn without_that_rule_the_window_alone_counts() {
     assert_eq!(s.resend(), [2], "100 bytes are in flight, and the window has 1000");
 }
 
-/// RFC 9260 §6.1 C: new units wait while one packet may pass the window to repeat old ones.
+/// RFC 9260 §6.1 C: new units wait while one packet may exceed the window for retransmissions.
 #[test]
-fn what_is_lost_leaves_before_what_is_new() {
+fn lost_data_is_sent_before_new_data() {
     let mut s = Sender::bursting();
     s.push_full(4);
     for end in [2, 3, 4] {
         s.ack(0, &[(2, end)]);
     }
-    assert!(!s.may_send_new(0));
+    assert!(!s.has_room_for_new(0));
     assert_eq!(s.resend(), [1]);
-    assert!(s.may_send_new(0));
+    assert!(s.has_room_for_new(0));
 }
 
 /// A packet that was begun and stays empty has no effect.
 #[test]
-fn an_empty_packet_does_not_leave() {
+fn an_empty_packet_is_not_sent() {
     let mut s = Sender::new();
     let packet = s.recovery.packet(0, false, 0);
     assert!(!packet.end(&mut s.recovery, s.now, &mut rexmit_core::trace::Tracer::off()));

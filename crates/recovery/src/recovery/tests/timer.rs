@@ -56,7 +56,7 @@ fn restarts_when_a_gap_block_acknowledges_the_earliest_outstanding_unit() {
 
 /// RFC 9260 §6.1, §7.2.4 rule 4: repeating the earliest outstanding unit restarts the timer.
 #[test]
-fn restarts_when_the_earliest_unit_is_sent_again() {
+fn restarts_when_the_earliest_unit_is_retransmitted() {
     let mut s = Sender::new();
     s.push_full(4);
     for (ms, end) in [(100, 2), (110, 3), (120, 4)] {
@@ -69,7 +69,7 @@ fn restarts_when_the_earliest_unit_is_sent_again() {
 
 /// RFC 9260 §6.1: "Otherwise, the data sender MUST NOT restart the timer."
 #[test]
-fn is_not_restarted_when_a_later_unit_is_sent_again() {
+fn is_not_restarted_when_a_later_unit_is_retransmitted() {
     let mut s = Sender::new();
     s.push_full(6);
     for (ms, end) in [(100, 4), (110, 5), (120, 6)] {
@@ -87,7 +87,7 @@ fn is_not_restarted_when_a_later_unit_is_sent_again() {
 
 /// RFC 9260 §6.3.3 E1, E2: what an expiry does.
 #[test]
-fn expiry_backs_off_collapses_the_window_and_judges_everything_in_flight_lost() {
+fn expiry_backs_off_collapses_the_window_and_declares_everything_in_flight_lost() {
     let mut s = Sender::new();
     s.push_full(4);
     s.at(100).ack(0, &[(3, 3)]);
@@ -165,7 +165,7 @@ fn expiry_over_a_window_probe_backs_off_and_touches_no_window() {
 
 /// RFC 3758 §3.5 C5: the timer of a FORWARD-TSN expires with nothing to send, and blocks nothing.
 #[test]
-fn expiry_with_everything_abandoned_leaves_the_way_free() {
+fn expiry_with_everything_abandoned_allows_new_data() {
     let mut s = Sender::new();
     s.push(&[FULL]);
     s.abandon(1);
@@ -173,7 +173,7 @@ fn expiry_with_everything_abandoned_leaves_the_way_free() {
     s.recovery.on_t3_event(s.now, 0, crate::T3Event::Needed);
     assert_eq!(s.expire(), 1000);
     assert_eq!((s.t3(), s.next_lost(0)), (None, None));
-    assert!(s.may_send_new(0));
+    assert!(s.has_room_for_new(0));
 }
 
 /// RFC 9260 §6.3: every path has its own timer and RTO.
@@ -194,7 +194,7 @@ fn each_path_has_its_own_timer() {
 /// RFC 9260 §6.4: data that timed out on one path may be retransmitted over another, whose timer then runs
 /// for it.
 #[test]
-fn a_unit_sent_again_over_another_path_takes_its_timer_along() {
+fn a_unit_retransmitted_over_another_path_moves_its_timer() {
     let mut s = Sender::new();
     s.add_confirmed_path();
     s.push_over(0, &[FULL]);

@@ -77,7 +77,7 @@ fn growth_goes_to_the_path_that_carried_the_units() {
     assert_eq!([0, 1].map(|path| s.window(path).cwnd()), [5000, 5000], "path 1 was not full");
 }
 
-/// A window of 32 packets that was used once more, with nothing in flight.
+/// An idle sender with a window of 32 packets that was full in the last round.
 fn rested() -> Sender {
     let mut s = Sender::bursting();
     s.rounds(1, 3);
@@ -98,7 +98,7 @@ fn an_idle_window_decays_by_the_rtos_that_passed() {
     }
 }
 
-/// Decay is for windows that rest: a packet that was begun and stayed empty is no sending.
+/// Only unused windows decay; an empty packet that was begun does not count as sending.
 #[test]
 fn an_empty_packet_does_not_end_the_rest() {
     let mut s = rested();

@@ -60,24 +60,20 @@ impl Copying {
         let standing = repeats.map_or(0, |repeats| repeats.standing_copies().0);
         self.state.resend(now, 0, unit, SendCause::FastRetransmit);
         self.redundancy.plan_copies(now, unit, standing, &self.state);
-        self.redundancy.renew(0);
     }
 
-    /// Copies that are due may be sent; how many the budget denied.
+    /// Sends due copies, and returns the number that the budget denied.
     fn ready(&mut self, now: Instant) -> u64 {
-        let denied = self.redundancy.ready_copies(now, 0, &self.state);
-        self.redundancy.renew(0);
-        denied
+        self.redundancy.ready_copies(now, 0, &self.state)
     }
 
-    /// The copy that is named first is sent, in a packet of its own.
+    /// Sends the first due copy in a packet of its own.
     fn copy(&mut self, now: Instant) -> Option<u64> {
         let unit = self.redundancy.next_copy(0, false, &self.state)?;
         let left = self.redundancy.take_copy(0, unit).expect("it was named");
         self.state.resend(now, 0, unit, SendCause::Redundant);
         self.redundancy.on_copy_sent(now, unit, left, &self.state);
         self.redundancy.on_packet_of_copies();
-        self.redundancy.renew(0);
         Some(unit)
     }
 }
@@ -101,7 +97,7 @@ fn the_newest_packets_are_copied_as_far_as_the_limits_go() {
 }
 
 #[test]
-fn what_is_not_in_flight_or_of_another_group_is_left_out_and_ends_a_run() {
+fn data_that_is_not_in_flight_or_of_another_group_is_left_out_and_ends_a_run() {
     for (is_contiguous, want) in [(false, vec![1, 2, 5]), (true, vec![5])] {
         let mut c = Copying::new(BUNDLED);
         let group =
@@ -116,7 +112,7 @@ fn what_is_not_in_flight_or_of_another_group_is_left_out_and_ends_a_run() {
 
 /// (4096 + 0) · 10 % is 409 bytes, of which 25 are reserved for data without an ACK within a round trip.
 #[test]
-fn what_had_no_answer_within_a_round_trip_comes_first_when_little_is_left() {
+fn data_older_than_a_round_trip_is_copied_first_when_the_budget_is_short() {
     let mut c = Copying::new(ThinConfig { copy_budget: BYTES, ..BUNDLED });
     c.probe.on_rtt(0, MS(100));
     c.send(AT(0), 1);
@@ -163,7 +159,7 @@ fn a_retransmission_has_its_copies_one_after_the_other() {
     assert_eq!(c.redundancy.deadline(0), Instant::FAR_FUTURE);
 }
 
-/// A copy that was bundled since the original counts as one of them.
+/// A copy bundled since the original counts as one of the delayed copies.
 #[test]
 fn bundled_copies_count_as_copies_of_the_retransmission() {
     let mut c = Copying::new(DOUBLED);
@@ -174,7 +170,7 @@ fn bundled_copies_count_as_copies_of_the_retransmission() {
 }
 
 #[test]
-fn what_arrives_is_sent_again_or_thickens_has_no_copy() {
+fn data_that_arrives_or_is_retransmitted_and_thick_streams_have_no_copy() {
     type Change = fn(&mut Copying);
     let changes: [Change; 4] = [
         |c| _ = c.state.outstanding.acknowledge(1),
@@ -234,7 +230,6 @@ fn the_last_units_have_a_copy_unless_others_follow() {
         c.send(AT(ms), 1);
         let next = c.state.outstanding.next_unit();
         c.redundancy.plan_last(AT(ms), 0, next - 1..next, &c.state);
-        c.redundancy.renew(0);
         assert_eq!(c.redundancy.deadline(0), AT(ms + 10));
     }
     assert_eq!((c.ready(AT(10)), c.redundancy.has_ready(0)), (0, false), "2 followed");
@@ -243,14 +238,14 @@ fn the_last_units_have_a_copy_unless_others_follow() {
 
 /// The copies that an expired packet lacks: nothing is bundled, one copy of two, both, and one that has expired itself.
 #[test]
-fn an_expired_packet_is_sent_again_unless_enough_copies_were() {
+fn an_expired_packet_is_retransmitted_unless_enough_copies_were() {
     let thin = ThinConfig { probe_timer: Some(ProbeConfig::DEFAULT), ..DOUBLED };
     let table = [
-        (vec![], 0, Lack::Retransmission { is_beside: false }),
-        (vec![50], 0, Lack::Retransmission { is_beside: true }),
-        (vec![50, 60], 0, Lack::Nothing { is_denied: false }),
-        (vec![50], 50, Lack::Retransmission { is_beside: false }),
-        (vec![50, 60], 50, Lack::Nothing { is_denied: false }),
+        (vec![], 0, ProbeAction::Retransmission { is_beside: false }),
+        (vec![50], 0, ProbeAction::Retransmission { is_beside: true }),
+        (vec![50, 60], 0, ProbeAction::Nothing { is_denied: false }),
+        (vec![50], 50, ProbeAction::Retransmission { is_beside: false }),
+        (vec![50, 60], 50, ProbeAction::Nothing { is_denied: false }),
     ];
     for (copies, at, want) in table {
         let mut c = Copying::new(thin);
@@ -258,21 +253,21 @@ fn an_expired_packet_is_sent_again_unless_enough_copies_were() {
         for &ms in &copies {
             c.state.outstanding.remember_bundled_copy(AT(ms), 1, PacketNumber(ms));
         }
-        assert_eq!(c.redundancy.lack_of(1, AT(at), &mut c.state), want, "{copies:?} {at}");
+        assert_eq!(c.redundancy.action_on_expiry(1, AT(at), &mut c.state), want, "{copies:?} {at}");
     }
     // A budget that is spent: the one copy has to do.
     let copy_budget = CopyBudget::percent(1, 0);
     let mut c = Copying::new(ThinConfig { copy_budget, ..thin });
     c.send(AT(0), 1);
     c.state.outstanding.remember_bundled_copy(AT(50), 1, PacketNumber(1));
-    let lack = c.redundancy.lack_of(1, AT(0), &mut c.state);
-    assert_eq!(lack, Lack::Nothing { is_denied: true });
+    let lack = c.redundancy.action_on_expiry(1, AT(0), &mut c.state);
+    assert_eq!(lack, ProbeAction::Nothing { is_denied: true });
 }
 
 /// A packet is known by its first copy: a bundled one arrives with something new, a delayed one after a
 /// round trip at least.
 #[test]
-fn what_arrived_may_have_been_the_copy() {
+fn data_that_arrived_may_have_been_the_copy() {
     let mut c = Copying::new(BUNDLED);
     c.probe.on_rtt(0, MS(100));
     c.send(AT(0), 2);
@@ -300,7 +295,7 @@ fn what_arrived_may_have_been_the_copy() {
 }
 
 #[test]
-fn what_is_planned_is_bounded_and_ends_with_the_path() {
+fn planned_copies_are_bounded_and_end_with_the_path() {
     let mut c = Copying::new(ThinConfig { test: ThinTest::Packets(255), ..DOUBLED });
     c.state.paths[0].window = crate::state::tests::wide(1000);
     c.send(AT(0), 200);
@@ -318,7 +313,7 @@ fn what_is_planned_is_bounded_and_ends_with_the_path() {
     }
 }
 
-/// By 0, 25 and 50 ms with a limit of 25 ms; by more than three tenths lost; and not without the field.
+/// Queueing delays of 0, 25 and 50 ms with a limit of 25 ms; a loss rate above 30 %; and the setting disabled.
 #[test]
 fn a_queue_leaves_a_share_to_copies() {
     for queue_delay_limit in [Some(MS(25)), None] {

@@ -31,7 +31,7 @@ fn linear_timeouts_are_bounded_per_unit() {
 }
 
 #[test]
-fn another_way_forgets_expiries_and_runs_on() {
+fn another_route_forgets_expiries_and_runs_on() {
     let at = Instant::from_millis(9);
     let mut t3 = T3::default();
     t3.start(Running { started_at: at, standard: at, thin: at });

@@ -4,7 +4,7 @@ use crate::spurious::episodes::FRto;
 const ACK: Acknowledged =
     Acknowledged { advanced_to: None, highest_newly_acked: None, has_new: true, echo: None };
 
-/// With 20 units sent, or 22 after F-RTO's new data.
+/// The verdict with 20 units sent, or 22 after F-RTO's new data.
 fn judge(f_rto: &mut FRto, ack: Acknowledged, has_acked_original: bool, sent: u64) -> bool {
     f_rto.on_ack(&ack, has_acked_original, sent)
 }
@@ -20,7 +20,7 @@ fn probing() -> FRto {
 
 /// RFC 5682 §3.1 step 3.
 #[test]
-fn what_left_before_the_timeout_tells_it_was_spurious_unless_new_data_are_covered() {
+fn data_sent_before_the_timeout_shows_it_was_spurious_unless_new_data_are_covered() {
     let covers = |unit, has_acked_original| {
         let ack = Acknowledged { highest_newly_acked: Some(unit), ..ACK };
         judge(&mut probing(), ack, has_acked_original, 22)
@@ -44,7 +44,7 @@ fn everything_acknowledged_or_nothing_new_leaves_it_to_the_usual_recovery() {
 }
 
 #[test]
-fn two_packets_of_new_data_leave() {
+fn two_packets_of_new_data_are_sent() {
     let mut f_rto = probing();
     f_rto.on_sent_new();
     assert!(!f_rto.is_waiting());

@@ -21,7 +21,7 @@ struct Detecting {
 }
 
 impl Detecting {
-    /// Two paths with windows of 20 packets, and ten units in flight over the first.
+    /// A state with two paths, windows of 20 packets, and ten units in flight over the first.
     fn new(config: SpuriousConfig) -> Self {
         Self::with(config, |_| ())
     }
@@ -53,26 +53,30 @@ impl Detecting {
     fn resend(&mut self, ms: u64, unit: u64, cause: SendCause) -> Option<EpisodeId> {
         self.state.outstanding.lose(unit, cause);
         let path = self.state.outstanding.unit(unit)?.last().path;
-        let episode = self.spurious.on_resent(AT(ms), path, cause);
+        let episode = self.spurious.on_retransmitted(AT(ms), path, cause);
         self.state.resend(AT(ms), path, unit, cause);
         episode
     }
 
     fn is_proven(&self, path: u8) -> bool {
-        self.spurious.judge_by_duplicates(path, &self.state)
+        self.spurious.detect_by_duplicates(path, &self.state)
     }
 
     /// An ACK up to `unit` that echoes the timestamp of the packet sent at `ms`.
     fn is_shown_by_echo(&mut self, unit: u64, ms: u64) -> bool {
-        let ack = Acknowledged { advanced_to: Some(unit), echo: Some((AT(ms), MS(1))), ..ACK };
-        let is_shown = self.spurious.judge_by_timestamp(0, &ack, &self.state);
+        let ack = Acknowledged {
+            advanced_to: Some(unit),
+            echo: Some(Echo { sent_at: AT(ms), tick: MS(1) }),
+            ..ACK
+        };
+        let is_shown = self.spurious.detect_by_timestamp(0, &ack, &self.state);
         self.spurious.end_ack();
         is_shown
     }
 
     fn is_shown_by_f_rto(&mut self, ack: Acknowledged) -> bool {
         let highest = self.state.outstanding.next_unit() - 1;
-        self.spurious.judge_by_f_rto(0, &ack, highest)
+        self.spurious.detect_by_f_rto(0, &ack, highest)
     }
 }
 
@@ -86,12 +90,12 @@ fn every_transmission_of_an_episode_has_to_be_reported() {
     assert!(d.spurious.on_reported(first) && !d.is_proven(0));
     assert!(d.spurious.on_reported(second) && d.is_proven(0) && !d.is_proven(1));
     let episode = d.spurious.settle(0).expect("it is open");
-    assert_eq!((episode.kind, episode.resent_at), (FastRetransmit, Some(AT(10))));
+    assert_eq!((episode.kind, episode.retransmitted_at), (FastRetransmit, Some(AT(10))));
     assert!(d.spurious.settle(0).is_none() && !d.is_proven(0), "it is decided once");
 }
 
 #[test]
-fn what_waits_leaves_an_episode_open() {
+fn waiting_data_leaves_an_episode_open() {
     let mut d = Detecting::new(DUPLICATES);
     d.begin(0, Timeout);
     let id = d.resend(10, 1, Timeout).expect("it is on");
@@ -107,17 +111,17 @@ fn what_waits_leaves_an_episode_open() {
 
 /// Copies and window probes belong to no episode.
 #[test]
-fn only_what_was_declared_lost_is_of_an_episode() {
+fn only_data_declared_lost_is_of_an_episode() {
     let mut d = Detecting::new(DUPLICATES);
-    assert_eq!(d.spurious.on_resent(AT(5), 0, Timeout), None, "none has begun");
+    assert_eq!(d.spurious.on_retransmitted(AT(5), 0, Timeout), None, "none has begun");
     d.begin(0, Timeout);
     for cause in
         [SendCause::Redundant, SendCause::Bundled, SendCause::WindowProbe, SendCause::Early]
     {
-        assert_eq!(d.spurious.on_resent(AT(5), 0, cause), None, "{cause:?}");
+        assert_eq!(d.spurious.on_retransmitted(AT(5), 0, cause), None, "{cause:?}");
     }
-    assert!(d.spurious.on_resent(AT(5), 0, SendCause::Probe).is_some());
-    assert_eq!(d.spurious.on_resent(AT(5), 1, Timeout), None, "another path");
+    assert!(d.spurious.on_retransmitted(AT(5), 0, SendCause::Probe).is_some());
+    assert_eq!(d.spurious.on_retransmitted(AT(5), 1, Timeout), None, "another path");
 }
 
 /// Transmissions of the episodes before are remembered over the renewal, and reported after it: were the
@@ -169,7 +173,7 @@ fn episodes_that_follow_each_other_lead_back_to_before_the_first() {
 }
 
 #[test]
-fn what_is_forgotten_or_doubted_is_never_proven() {
+fn a_forgotten_or_unprovable_episode_is_never_proven() {
     let mut d = Detecting::new(DUPLICATES);
     d.begin(0, Timeout);
     let id = d.resend(10, 1, Timeout);
@@ -179,15 +183,15 @@ fn what_is_forgotten_or_doubted_is_never_proven() {
     assert!(!d.is_proven(0));
     d.begin(0, Timeout);
     let id = d.resend(20, 2, Timeout).expect("it is on");
-    d.spurious.doubt(0);
+    d.spurious.mark_unprovable(0);
     d.spurious.on_reported(id);
     assert!(!d.is_proven(0));
     // A retransmitted unit was acknowledged while it waited, by an unknown transmission.
     d.begin(0, Timeout);
     let id = d.resend(30, 3, Timeout).expect("it is on");
-    d.spurious.on_waiting_acked(0, true);
+    d.spurious.on_lost_acked(0, true);
     assert!(!d.is_proven(0));
-    d.spurious.on_waiting_acked(0, false);
+    d.spurious.on_lost_acked(0, false);
     d.spurious.on_reported(id);
     assert!(!d.is_proven(0));
 }
@@ -216,7 +220,7 @@ fn nothing_is_kept_without_a_detector() {
     let mut spurious = SpuriousDetection::new(&state.config);
     spurious.add_path();
     assert!(!spurious.is_on());
-    assert_eq!(spurious.on_resent(AT(5), 0, Timeout), None);
+    assert_eq!(spurious.on_retransmitted(AT(5), 0, Timeout), None);
     assert!(spurious.settle(0).is_none() && !spurious.holds_lost(0, false));
     // With another detector alone, duplicates prove nothing.
     let mut d = Detecting::new(F_RTO);
@@ -234,8 +238,8 @@ fn an_older_timestamp_shows_a_spurious_timeout_once() {
         d.begin(0, Timeout);
         d.resend(100, 1, Timeout);
         d.state.outstanding.lose(2, Timeout);
-        let ack = Acknowledged { echo: Some((AT(echo), MS(1))), ..ACK };
-        assert!(!d.spurious.judge_by_timestamp(0, &ack, &d.state), "it does not advance");
+        let ack = Acknowledged { echo: Some(Echo { sent_at: AT(echo), tick: MS(1) }), ..ACK };
+        assert!(!d.spurious.detect_by_timestamp(0, &ack, &d.state), "it does not advance");
         assert_eq!(d.is_shown_by_echo(1, echo), is_shown);
         assert!(!d.is_shown_by_echo(2, 0), "the second says nothing");
     }
@@ -245,7 +249,7 @@ fn an_older_timestamp_shows_a_spurious_timeout_once() {
     assert!(!d.is_shown_by_echo(1, 0), "it is off");
 }
 
-/// Of two holes one may be a loss.
+/// With two holes, one of them may be a loss.
 #[test]
 fn a_timestamp_decides_a_fast_retransmit_of_one_unit_alone() {
     for (others, is_waiting, is_shown) in [(0, false, true), (1, false, false), (0, true, false)] {
@@ -295,7 +299,7 @@ fn f_rto_holds_back_the_rest_and_decides_by_the_second_acknowledgement() {
     assert!(!d.spurious.holds_new(0));
     (0..2).for_each(|_| d.spurious.on_sent_new(0));
     assert!(d.spurious.holds_new(0) && !d.spurious.holds_new(1), "two packets");
-    d.spurious.on_waiting_acked(0, true);
+    d.spurious.on_lost_acked(0, true);
     assert!(d.is_shown_by_f_rto(Acknowledged { highest_newly_acked: Some(2), ..ACK }));
     assert!(!d.spurious.holds_new(0) && !d.spurious.holds_lost(0, false), "it is over");
 }
@@ -304,9 +308,9 @@ fn f_rto_holds_back_the_rest_and_decides_by_the_second_acknowledgement() {
 fn f_rto_needs_an_original_of_this_acknowledgement() {
     let mut d = Detecting::new(F_RTO);
     d.spurious.begin_f_rto(0, false, &d.state);
-    d.spurious.on_waiting_acked(0, true);
+    d.spurious.on_lost_acked(0, true);
     d.is_shown_by_f_rto(Acknowledged { advanced_to: Some(1), ..ACK });
-    d.spurious.begin_ack();
+    d.spurious.end_ack();
     assert!(!d.is_shown_by_f_rto(Acknowledged { highest_newly_acked: Some(2), ..ACK }));
 }
 
@@ -393,7 +397,7 @@ fn the_first_round_trip_after_a_spurious_timeout_is_known() {
 }
 
 #[test]
-fn another_way_ends_what_is_examined() {
+fn another_route_ends_what_is_examined() {
     let mut d = Detecting::new(F_RTO);
     d.begin(0, Timeout);
     d.resend(50, 1, Timeout);

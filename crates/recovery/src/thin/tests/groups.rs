@@ -41,9 +41,9 @@ fn there_is_an_end_of_groups() {
     assert_eq!(groups.probed(), u32::MAX - 1);
 }
 
-/// The short way of bulk never says other than the test itself.
+/// The fast path for bulk data always agrees with the full test.
 #[test]
-fn what_is_surely_thick_is_not_thin() {
+fn the_upper_bound_of_a_thin_stream_agrees_with_the_test() {
     for test in [ThinTest::PacketsInFlight, ThinTest::Linux, ThinTest::Packets(9)] {
         for (sent, lost) in [(0, 0), (100, 50), (10, 10)] {
             let mut groups = groups(ThinConfig { test, ..TIMED });

@@ -12,7 +12,7 @@ use thiserror::Error;
 pub enum SetupError {
     /// The address is unspecified, or the port is 0.
     #[error("{0} cannot be listened on: give the one address and port that clients connect to")]
-    NoPlace(SocketAddr),
+    InvalidAddress(SocketAddr),
     /// The address is a loopback address, which only this machine reaches.
     #[error(
         "{0} is reached from this machine alone, where nothing is lost: give an address that \
@@ -91,7 +91,7 @@ pub enum SetupError {
     },
     /// A kernel setting could not be changed.
     #[error("{}: {source}", path.display())]
-    Switch {
+    KernelSetting {
         /// The file of the setting.
         path: PathBuf,
         /// The error of the system.

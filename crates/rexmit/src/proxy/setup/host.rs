@@ -110,13 +110,13 @@ pub(super) fn forwarding(is_ipv4: bool, interface: &str) -> PathBuf {
 
 pub(super) fn is_on(switch: &Path) -> Result<bool, SetupError> {
     let text = std::fs::read_to_string(switch);
-    let text = text.map_err(|source| SetupError::Switch { path: switch.into(), source })?;
+    let text = text.map_err(|source| SetupError::KernelSetting { path: switch.into(), source })?;
     Ok(text.trim() != "0")
 }
 
 pub(super) fn write(switch: &Path, value: &str) -> Result<(), SetupError> {
     std::fs::write(switch, value)
-        .map_err(|source| SetupError::Switch { path: switch.into(), source })
+        .map_err(|source| SetupError::KernelSetting { path: switch.into(), source })
 }
 
 /// Checks that this process has the privileges to change networks.
@@ -135,7 +135,7 @@ pub(super) fn check_place(listen: SocketAddr) -> Result<(), SetupError> {
     let ip = listen.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
     if ip.is_unspecified() || ip.is_multicast() || is_broadcast || listen.port() == 0 {
-        return Err(SetupError::NoPlace(listen));
+        return Err(SetupError::InvalidAddress(listen));
     }
     if ip.is_loopback() { Err(SetupError::Loopback(listen)) } else { Ok(()) }
 }
@@ -143,7 +143,7 @@ pub(super) fn check_place(listen: SocketAddr) -> Result<(), SetupError> {
 /// Whether an error says that the object does not exist, as after a clean start.
 pub(super) fn is_absent(error: &SetupError) -> bool {
     let source = match error {
-        SetupError::Switch { source, .. } => source,
+        SetupError::KernelSetting { source, .. } => source,
         _ => return false,
     };
     source.kind() == io::ErrorKind::NotFound
@@ -161,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn places_where_nobody_connects_are_refused() {
+    fn addresses_without_clients_are_refused() {
         for text in ["0.0.0.0:22", "224.0.0.1:22", "255.255.255.255:1", "10.0.0.1:0", "[::]:1"] {
             let error = check_place(text.parse().unwrap()).unwrap_err();
-            assert!(matches!(error, SetupError::NoPlace(_)), "{text}");
+            assert!(matches!(error, SetupError::InvalidAddress(_)), "{text}");
         }
         for text in ["127.0.0.1:22", "[::1]:22"] {
             let error = check_place(text.parse().unwrap()).unwrap_err();

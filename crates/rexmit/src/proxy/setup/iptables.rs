@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_known_by_their_comments() {
+    fn rules_are_identified_by_their_comments() {
         let name = "rexmit_proxy_192.0.2.1_22".to_owned();
         let table = [
             ("-P FORWARD ACCEPT", None),

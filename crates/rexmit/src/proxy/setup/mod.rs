@@ -28,5 +28,5 @@ mod rules;
 
 pub use config::{DEVICE_PREFIX, Firewall, SetupConfig};
 pub use error::SetupError;
-pub use plan::{Applied, Setup, remove};
+pub use plan::{AppliedSetup, Setup, remove};
 pub use privileges::keep_needed_capabilities;

@@ -31,7 +31,7 @@ enum Step {
 
 /// An applied setup, which is removed when this is dropped.
 #[derive(Debug)]
-pub struct Applied {
+pub struct AppliedSetup {
     listen: SocketAddr,
     firewall: Firewall,
     is_removed: bool,
@@ -208,13 +208,13 @@ impl Setup {
     /// address are removed first.
     ///
     /// # Errors
-    /// What failed; changes made before are undone.
-    pub fn apply(&self) -> Result<Applied, SetupError> {
+    /// The failed change; earlier changes are undone.
+    pub fn apply(&self) -> Result<AppliedSetup, SetupError> {
         let firewall = self.firewall()?;
         self.check_input_filter()?;
         remove(self.config.listen)?;
         // From here on, whatever fails is undone.
-        let applied = Applied { listen: self.config.listen, firewall, is_removed: false };
+        let applied = AppliedSetup { listen: self.config.listen, firewall, is_removed: false };
         for step in self.steps(firewall) {
             step.take()?;
         }
@@ -222,18 +222,18 @@ impl Setup {
     }
 }
 
-impl Applied {
+impl AppliedSetup {
     /// Removes the setup, and reports errors, which dropping it does not.
     ///
     /// # Errors
-    /// What could not be removed.
+    /// The rules and settings that could not be removed.
     pub fn remove(mut self) -> Result<(), SetupError> {
         self.is_removed = true;
         remove_with(self.firewall, self.listen).map(drop)
     }
 }
 
-impl Drop for Applied {
+impl Drop for AppliedSetup {
     fn drop(&mut self) {
         if !self.is_removed {
             // The error cannot be reported; the next start tries again.
@@ -267,7 +267,7 @@ fn find_all(listen: SocketAddr) -> Result<Found, SetupError> {
 /// it and no other needs it. Returns whether there was anything to remove.
 ///
 /// # Errors
-/// What could not be removed.
+/// The rules and settings that could not be removed.
 pub fn remove(listen: SocketAddr) -> Result<bool, SetupError> {
     let mut has_removed = false;
     for firewall in [Firewall::Nft, Firewall::Iptables] {

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn packets_arrive_in_order_and_wake_up_who_waits_for_them() {
+    async fn packets_arrive_in_order_and_wake_the_receiver() {
         let (left, right) = MemoryDevice::pair(100);
         let receiver = tokio::spawn(async move {
             let mut batch = Batch::new(100);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_too_long_or_too_much_is_refused() {
+    async fn too_long_and_too_many_packets_are_refused() {
         let (left, right) = MemoryDevice::pair(10);
         assert_eq!(
             left.try_send(&[0; 5], &[0; 6]).unwrap_err().kind(),

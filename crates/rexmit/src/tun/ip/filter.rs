@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_packets_come_through_both_families() {
+    fn our_packets_pass_the_kernel_in_both_families() {
         let mut filter = filter();
         for (packet, from, to) in [(v4(), "10.0.0.1", "10.0.0.2"), (v6(), "fd00::1", "fd00::2")] {
             assert_eq!(filter.accept(&packet), Some((route(to, from), PAYLOAD)));

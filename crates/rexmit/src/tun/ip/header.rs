@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_has_no_header() {
+    fn an_unsendable_packet_has_no_header() {
         let config = HeaderConfig::new(6);
         let two = config.header(route("10.0.0.1", "fd00::2"), 8);
         assert_eq!(two, Err(HeaderError::TwoFamilies));

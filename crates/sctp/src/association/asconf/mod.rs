@@ -1,4 +1,4 @@
-//! Dynamic addresses (RFC 5061). `ours` has our own addresses, `theirs` the peer's; `ways` has the effect of
+//! Dynamic addresses (RFC 5061). `ours` has our own addresses, `theirs` the peer's; `addressing` has the effect of
 //! either on the paths.
 //!
 //! Both sides must have offered it in the handshake, together with authentication ([`super::auth`]). Nothing
@@ -6,11 +6,11 @@
 //! is sent, until the peer has acknowledged it (RFC 5061 §5.3 F1, F4). Data outstanding on a removed path is
 //! retransmitted over another at once.
 
+mod addressing;
 mod answering;
 mod asking;
 mod ours;
 mod theirs;
-mod ways;
 
 use std::net::IpAddr;
 
@@ -37,21 +37,21 @@ pub(super) struct AddressChanges {
     /// Our deleted addresses whose deletion the peer may not know.
     leaving: Vec<IpAddr>,
     /// Where the peer wants data to go, once that is confirmed.
-    wished_primary: Option<IpAddr>,
+    requested_primary: Option<IpAddr>,
     asking: Asking,
     answering: Answering,
     t4: Deadline,
 }
 
 /// The state that an address change modifies: paths, outstanding data and queued replies.
-pub(super) struct Ways<'a> {
+pub(super) struct Addressing<'a> {
     pub(super) config: &'a AssociationConfig,
     pub(super) paths: &'a mut Paths,
     pub(super) recovery: &'a mut Recovery,
     pub(super) replies: &'a mut Replies,
 }
 
-impl Ways<'_> {
+impl Addressing<'_> {
     fn primary_route(&self) -> Route {
         self.paths.get(self.recovery.paths().primary()).route
     }
@@ -74,13 +74,14 @@ impl AddressChanges {
     /// The state before the first change; `own` are the addresses that the handshake listed.
     pub(super) fn new(
         own: Vec<IpAddr>,
-        (local_initial_tsn, peer_initial_tsn): (u32, u32),
+        local_initial_tsn: u32,
+        peer_initial_tsn: u32,
     ) -> Box<Self> {
         Box::new(Self {
             own,
             adding: Vec::new(),
             leaving: Vec::new(),
-            wished_primary: None,
+            requested_primary: None,
             asking: Asking::new(local_initial_tsn),
             answering: Answering::new(peer_initial_tsn),
             t4: Deadline::OFF,

@@ -8,7 +8,7 @@ use rexmit_core::{Instant, Route};
 use rexmit_recovery::PathState;
 
 use super::asking::{MAX_WAITING, outcomes};
-use super::{AddressChanges, OwnAddress, Ways};
+use super::{AddressChanges, Addressing, OwnAddress};
 use crate::association::addresses::{is_in_scope, unspecified_like};
 use crate::association::context::{Context, Recovery};
 use crate::association::paths::Paths;
@@ -27,7 +27,7 @@ impl AddressChanges {
     pub(in crate::association) fn change_own(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
+        addressing: &mut Addressing<'_>,
         change: OwnAddress,
     ) -> Result<(), AddressError> {
         // A move overtakes what waits.
@@ -38,10 +38,10 @@ impl AddressChanges {
             return Err(AddressError::TooManyChanges { limit: MAX_WAITING });
         }
         match change {
-            OwnAddress::Add(address) => self.add(ways.primary_route(), address),
-            OwnAddress::Delete(address) => self.delete(cx, ways, address),
-            OwnAddress::Prefer(address) => self.prefer(ways.primary_route(), address),
-            OwnAddress::MoveTo(address) => self.move_to(cx, ways, address),
+            OwnAddress::Add(address) => self.add(addressing.primary_route(), address),
+            OwnAddress::Delete(address) => self.delete(cx, addressing, address),
+            OwnAddress::Prefer(address) => self.prefer(addressing.primary_route(), address),
+            OwnAddress::MoveTo(address) => self.move_to(cx, addressing, address),
         }
     }
 
@@ -52,10 +52,10 @@ impl AddressChanges {
     pub(in crate::association) fn follow(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
+        addressing: &mut Addressing<'_>,
         wanted: &[IpAddr],
     ) -> Result<bool, AddressError> {
-        let Route { local, remote } = ways.primary_route();
+        let Route { local, remote } = addressing.primary_route();
         let in_scope = |address: &&IpAddr| is_in_scope(**address, remote.ip());
         let wanted: Vec<IpAddr> = wanted.iter().filter(in_scope).copied().collect();
         let Some(&first) = wanted.first() else { return Ok(true) };
@@ -64,14 +64,14 @@ impl AddressChanges {
         }
         let is_kept = |address: &IpAddr| wanted.contains(address);
         if !self.own.iter().chain(&self.adding).any(is_kept) {
-            self.change_own(cx, ways, OwnAddress::MoveTo(first))?;
+            self.change_own(cx, addressing, OwnAddress::MoveTo(first))?;
         }
         for address in self.own.clone().into_iter().filter(|own| !is_kept(own)) {
-            self.change_own(cx, ways, OwnAddress::Delete(address))?;
+            self.change_own(cx, addressing, OwnAddress::Delete(address))?;
         }
         for &address in &wanted {
             if !self.own.contains(&address) && !self.adding.contains(&address) {
-                self.change_own(cx, ways, OwnAddress::Add(address))?;
+                self.change_own(cx, addressing, OwnAddress::Add(address))?;
             }
         }
         // One that is gone again before the peer acknowledged it can be deleted only afterwards.
@@ -99,7 +99,7 @@ impl AddressChanges {
     fn delete(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
+        addressing: &mut Addressing<'_>,
         address: IpAddr,
     ) -> Result<(), AddressError> {
         let Some(index) = self.own.iter().position(|&own| own == address) else {
@@ -111,9 +111,9 @@ impl AddressChanges {
         self.own.remove(index);
         self.leaving.push(address);
         self.asking.add(AddressChange::Deleted(address));
-        ways.recovery.begin_opportunity();
-        ways.replies.forget_over(|route| route.local.ip() == address);
-        self.leave_locals(cx, ways, |local| local == address);
+        addressing.recovery.begin_opportunity();
+        addressing.replies.forget_over(|route| route.local.ip() == address);
+        self.leave_locals(cx, addressing, |local| local == address);
         Ok(())
     }
 
@@ -133,10 +133,10 @@ impl AddressChanges {
     fn move_to(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
+        addressing: &mut Addressing<'_>,
         address: IpAddr,
     ) -> Result<(), AddressError> {
-        let remote = ways.primary_route().remote.ip();
+        let remote = addressing.primary_route().remote.ip();
         if !address.is_unspecified() && !is_in_scope(address, remote) {
             return Err(AddressError::OutOfScope);
         }
@@ -163,9 +163,9 @@ impl AddressChanges {
         self.asking.add(AddressChange::Preferred(address));
         let others = unspecified_like(if address.is_unspecified() { remote } else { address });
         self.asking.add(AddressChange::Deleted(others));
-        ways.recovery.begin_opportunity();
-        ways.replies.forget_over(|route| route.local.ip() != address);
-        self.leave_locals(cx, ways, |local| local != address || local.is_unspecified());
+        addressing.recovery.begin_opportunity();
+        addressing.replies.forget_over(|route| route.local.ip() != address);
+        self.leave_locals(cx, addressing, |local| local != address || local.is_unspecified());
         Ok(())
     }
 
@@ -192,7 +192,8 @@ impl AddressChanges {
     pub(in crate::association) fn write_asconf(
         &mut self,
         t4: Instant,
-        (path, remote): (u8, IpAddr),
+        path: u8,
+        remote: IpAddr,
         writer: &mut PacketWriter<'_>,
     ) {
         let known = self.own.first().or(self.leaving.first()).copied();
@@ -212,7 +213,7 @@ impl AddressChanges {
     pub(in crate::association) fn on_asconf_ack(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
+        addressing: &mut Addressing<'_>,
         route: Route,
         ack: &AsconfAck<'_>,
     ) -> Result<(), NeverAsked> {
@@ -222,13 +223,13 @@ impl AddressChanges {
             return if is_old { Ok(()) } else { Err(NeverAsked) };
         };
         self.t4 = Deadline::OFF;
-        ways.paths.on_answered(cx, ways.recovery, (answered.path, true));
+        addressing.paths.on_answered(cx, addressing.recovery, answered.path, true);
         let outcomes = outcomes(&answered.changes, ack);
-        ways.recovery.begin_opportunity();
+        addressing.recovery.begin_opportunity();
         for (&(_, change), &refused) in answered.changes.iter().zip(&outcomes) {
             self.on_change_answered(cx, change, refused);
         }
-        self.settle(cx, ways, route);
+        self.settle(cx, addressing, route);
         Ok(())
     }
 
@@ -262,36 +263,36 @@ impl AddressChanges {
     }
 
     /// Applies the address changes that the peer has acknowledged.
-    fn settle(&mut self, cx: &mut Context<'_>, ways: &mut Ways<'_>, route: Route) {
+    fn settle(&mut self, cx: &mut Context<'_>, addressing: &mut Addressing<'_>, route: Route) {
         if self.own.is_empty() && self.adding.is_empty() {
             // Refused, and given up is all there was: then it is kept (F10).
             self.own.append(&mut self.leaving);
         }
         if !self.own.is_empty() {
             let is_known = |local| self.own.contains(&local) || self.adding.contains(&local);
-            self.leave_locals(cx, ways, |local| !local.is_unspecified() && !is_known(local));
+            self.leave_locals(cx, addressing, |local| !local.is_unspecified() && !is_known(local));
         }
         // Until then not even a packet to an old address says where this host is.
         if self.adding.is_empty() {
-            ways.paths.settle_locals(&self.own);
+            addressing.paths.settle_locals(&self.own);
         }
-        self.begin_paths_from_own(cx, ways);
+        self.begin_paths_from_own(cx, addressing);
         // The answer has come this way, so it works.
-        if let Some(path) = ways.paths.on_packet(route)
-            && ways.paths.get(path).route == route
-            && ways.recovery.paths()[path].reach().state() == PathState::Unconfirmed
+        if let Some(path) = addressing.paths.on_packet(route)
+            && addressing.paths.get(path).route == route
+            && addressing.recovery.paths()[path].reach().state() == PathState::Unconfirmed
         {
-            ways.paths.on_probed(cx, ways.recovery, path);
-            self.grant_wished_primary(cx, ways);
+            addressing.paths.on_probed(cx, addressing.recovery, path);
+            self.grant_requested_primary(cx, addressing);
         }
-        self.watch_paths(cx, ways);
+        self.watch_paths(cx, addressing);
     }
 
     /// Called when the peer reports an unknown chunk: if it is ASCONF, our changes have failed (A9).
     pub(in crate::association) fn on_unrecognized_chunk(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
+        addressing: &mut Addressing<'_>,
         chunk: &[u8],
     ) {
         if chunk.first() != Some(&kind::ASCONF) {
@@ -303,7 +304,7 @@ impl AddressChanges {
         for change in failed {
             self.on_change_answered(cx, change, Some(code));
         }
-        let route = ways.primary_route();
-        self.settle(cx, ways, route);
+        let route = addressing.primary_route();
+        self.settle(cx, addressing, route);
     }
 }

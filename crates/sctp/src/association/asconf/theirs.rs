@@ -6,7 +6,7 @@ use rexmit_core::Route;
 use rexmit_core::serial::unwrap_u32;
 
 use super::answering::MAX_ANSWERS;
-use super::{AddressChanges, Ways};
+use super::{AddressChanges, Addressing};
 use crate::association::addresses::is_in_scope;
 use crate::association::context::Context;
 use crate::config::MAX_ADDRESSES;
@@ -34,7 +34,7 @@ impl AddressChanges {
     pub(in crate::association) fn on_asconf(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
+        addressing: &mut Addressing<'_>,
         route: Route,
         asconf: &Asconf<'_>,
     ) {
@@ -58,8 +58,8 @@ impl AddressChanges {
         if std::mem::take(&mut answering.is_first) {
             answering.answers.clear();
         }
-        let outcomes = self.perform(cx, ways, route, asconf);
-        let answer = answer(asconf.serial, &outcomes, ways.config.max_packet_bytes);
+        let outcomes = self.perform(cx, addressing, route, asconf);
+        let answer = answer(asconf.serial, &outcomes, addressing.config.max_packet_bytes);
         self.answering.last = serial;
         self.answering.answers.push_back((asconf.serial, answer));
         self.answering.owe(asconf.serial, route);
@@ -70,7 +70,7 @@ impl AddressChanges {
     fn perform<'a>(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
+        addressing: &mut Addressing<'_>,
         route: Route,
         asconf: &Asconf<'a>,
     ) -> Vec<(AsconfRequest<'a>, Outcome)> {
@@ -79,10 +79,12 @@ impl AddressChanges {
         for request in asconf.requests().flatten() {
             let outcome = match request.change {
                 AsconfChange::Add(_) | AsconfChange::Delete(_) if has_refused => Outcome::Shortage,
-                AsconfChange::Add(address) => self.add_of_peer(cx, ways, (route, address)),
-                AsconfChange::Delete(address) => self.delete_of_peer(cx, ways, (route, address)),
+                AsconfChange::Add(address) => self.add_of_peer(cx, addressing, route, address),
+                AsconfChange::Delete(address) => {
+                    self.delete_of_peer(cx, addressing, route, address)
+                }
                 AsconfChange::SetPrimary(address) => {
-                    self.prefer_of_peer(cx, ways, (route, address))
+                    self.prefer_of_peer(cx, addressing, route, address)
                 }
                 AsconfChange::Unknown(raw) if raw.unknown_action().report => Outcome::Unrecognized,
                 AsconfChange::Unknown(_) => continue,
@@ -104,23 +106,27 @@ impl AddressChanges {
     fn add_of_peer(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
-        (route, address): (Route, IpAddr),
+        addressing: &mut Addressing<'_>,
+        route: Route,
+        address: IpAddr,
     ) -> Outcome {
         let address = if address.is_unspecified() { route.remote.ip() } else { address };
-        if ways.paths.has_remote(address) {
+        if addressing.paths.has_remote(address) {
             cx.around.statistics.addresses_refused += 1;
             return Outcome::Done;
-        } else if !is_in_scope(address, ways.primary_route().remote.ip()) {
+        } else if !is_in_scope(address, addressing.primary_route().remote.ip()) {
             return Outcome::Unresolvable;
-        } else if ways.paths.address_count() >= MAX_ADDRESSES {
+        } else if addressing.paths.address_count() >= MAX_ADDRESSES {
             return Outcome::Shortage;
         }
         // Its own encapsulation port is known where it is the one that the packet came from.
         let is_source = address == route.remote.ip();
-        let port = if is_source { route.remote.port() } else { ways.primary_route().remote.port() };
+        let port =
+            if is_source { route.remote.port() } else { addressing.primary_route().remote.port() };
         let remote = SocketAddr::new(address, port);
-        let Some(path) = self.begin_path_to(cx, ways, remote) else { return Outcome::Unresolvable };
+        let Some(path) = self.begin_path_to(cx, addressing, remote) else {
+            return Outcome::Unresolvable;
+        };
         cx.event(Event::PeerAddressAdded { path, address: remote });
         Outcome::Done
     }
@@ -128,26 +134,28 @@ impl AddressChanges {
     fn delete_of_peer(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
-        (route, address): (Route, IpAddr),
+        addressing: &mut Addressing<'_>,
+        route: Route,
+        address: IpAddr,
     ) -> Outcome {
         let source = route.remote.ip();
         if address.is_unspecified() {
-            if !ways.paths.has_remote(source) {
+            if !addressing.paths.has_remote(source) {
                 return Outcome::LastAddress;
             }
-            let others: Vec<_> = ways.paths.remotes().filter(|&other| other != source).collect();
-            others.into_iter().for_each(|other| self.end_paths_to(cx, ways, other));
+            let others: Vec<_> =
+                addressing.paths.remotes().filter(|&other| other != source).collect();
+            others.into_iter().for_each(|other| self.end_paths_to(cx, addressing, other));
             return Outcome::Done;
         }
-        if !ways.paths.has_remote(address) {
+        if !addressing.paths.has_remote(address) {
             return Outcome::Unresolvable;
-        } else if ways.paths.address_count() == 1 {
+        } else if addressing.paths.address_count() == 1 {
             return Outcome::LastAddress;
         } else if address == source {
             return Outcome::SourceAddress;
         }
-        self.end_paths_to(cx, ways, address);
+        self.end_paths_to(cx, addressing, address);
         Outcome::Done
     }
 
@@ -155,15 +163,16 @@ impl AddressChanges {
     fn prefer_of_peer(
         &mut self,
         cx: &mut Context<'_>,
-        ways: &mut Ways<'_>,
-        (route, address): (Route, IpAddr),
+        addressing: &mut Addressing<'_>,
+        route: Route,
+        address: IpAddr,
     ) -> Outcome {
         let address = if address.is_unspecified() { route.remote.ip() } else { address };
-        if !ways.paths.has_remote(address) {
+        if !addressing.paths.has_remote(address) {
             return Outcome::Unresolvable;
         }
-        self.wished_primary = Some(address);
-        self.grant_wished_primary(cx, ways);
+        self.requested_primary = Some(address);
+        self.grant_requested_primary(cx, addressing);
         Outcome::Done
     }
 }

@@ -38,7 +38,7 @@ impl std::fmt::Debug for Auth {
     }
 }
 
-/// Why what an AUTH covers is dropped.
+/// Why an AUTH and the chunks that it covers are dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AuthError {
     /// The hash function was not offered.

@@ -43,7 +43,7 @@ impl AuthOffer {
         self.covers_all
     }
 
-    /// The flags as a cookie stores them, beside the vector.
+    /// The flags as a state cookie stores them, in addition to the key vector.
     pub(crate) const fn to_bits(&self) -> u8 {
         (matches!(self.kind, HmacKind::Sha256) as u8) | (self.covers_all as u8) << 1
     }
@@ -102,7 +102,7 @@ const fn is_about_addresses(chunk: u8) -> bool {
 /// The chunks that our peers are asked to authenticate.
 fn asked_for(config: &AssociationConfig) -> Vec<u8> {
     let mut chunks = config.authentication.chunks.clone();
-    if config.dynamic_addresses {
+    if config.extensions.dynamic_addresses {
         chunks.extend([kind::ASCONF, kind::ASCONF_ACK]);
     }
     chunks.sort_unstable();

@@ -39,7 +39,7 @@ pub(super) struct AckCopies {
     /// Packets of both directions that are no copies, and packets that are.
     packets: u32,
     copies: u32,
-    /// Copies sent, in packets of their own and beside DATA.
+    /// Copies sent, in packets of their own and bundled with DATA.
     sent: u64,
 }
 

@@ -95,15 +95,15 @@ pub(super) enum DataError {
 impl Inbound {
     pub(super) fn new(config: Arc<AssociationConfig>) -> Self {
         let limits = ReassemblyLimits {
-            max_message_bytes: config.max_message_bytes,
-            max_held_chunks: config.max_held_chunks,
+            max_message_bytes: config.messages.max_bytes,
+            max_held_chunks: config.buffers.max_held_chunks,
         };
         Self {
             received: Received::new(unwrapped_initial_tsn(0)),
             reassembly: Reassembly::new(limits),
             held_back: None,
             leftover: None,
-            streams: config.max_inbound_streams,
+            streams: config.streams.max_inbound,
             is_readable_told: false,
             advertised: config.a_rwnd(),
             offered: config.a_rwnd(),
@@ -132,7 +132,8 @@ impl Inbound {
         &mut self,
         initial_tsn: u32,
         streams: u16,
-        (is_interleaved, may_abandon): (bool, bool),
+        is_interleaved: bool,
+        may_abandon: bool,
     ) {
         self.received = Received::new(unwrapped_initial_tsn(initial_tsn));
         self.reassembly.on_peer_known(is_interleaved, may_abandon);
@@ -168,7 +169,7 @@ impl Inbound {
     fn is_full(&self) -> bool {
         let held_back = self.held_back.as_ref().map_or(0, |held| held.len());
         let leftover = self.leftover.as_ref().map_or(0, |leftover| leftover.messages.len());
-        self.reassembly.is_full() || leftover + held_back >= self.config.max_held_chunks
+        self.reassembly.is_full() || leftover + held_back >= self.config.buffers.max_held_chunks
     }
 
     pub(super) fn has_message(&self) -> bool {
@@ -201,7 +202,7 @@ impl Inbound {
     /// made is not advertised (RFC 9260 §6.2, RFC 1122 §4.2.3.3). But if there is nothing to read, only the
     /// rest of an incomplete message can free the buffer, and a window of one packet is advertised.
     fn window(&self) -> usize {
-        let buffer = self.config.receive_buffer_bytes;
+        let buffer = self.config.buffers.receive_bytes;
         let left = buffer.saturating_sub(self.held_bytes());
         let least = self.config.max_packet_bytes.min(buffer / 2);
         match left {
@@ -225,7 +226,7 @@ impl Inbound {
     /// (RFC 9260 §6.2), up to twice the buffer: nothing acknowledged is ever dropped again (instead of
     /// the drop that RFC 9260 §6.2 suggests), so the missing chunk must find room.
     fn admits(&self, tsn: u64, len: usize) -> bool {
-        let (held, buffer) = (self.held_bytes(), self.config.receive_buffer_bytes);
+        let (held, buffer) = (self.held_bytes(), self.config.buffers.receive_bytes);
         if self.window() > 0 {
             return held < buffer || held + len <= 2 * buffer;
         }
@@ -320,7 +321,7 @@ impl Inbound {
         cx: &mut Context<'_>,
         DroppedMessage { stream, ppid, unordered }: DroppedMessage,
     ) -> Result<(), DataError> {
-        if self.config.oversized_messages == OversizedMessages::Abort {
+        if self.config.messages.oversized == OversizedMessages::Abort {
             return Err(DataError::Violation("a message is larger than max_message_bytes"));
         }
         self.counters.messages_dropped = self.counters.messages_dropped.saturating_add(1);
@@ -388,8 +389,10 @@ impl Inbound {
     pub(super) fn end_packet(
         &mut self,
         now: Instant,
-        (is_urgent, has_dac): (bool, bool),
-        (bytes, rtt): (usize, Option<Duration>),
+        is_urgent: bool,
+        has_dac: bool,
+        bytes: usize,
+        rtt: Option<Duration>,
     ) -> Result<bool, DataError> {
         let due = self.received.end_packet(&self.config, has_dac);
         if due == SackDue::No {
@@ -411,7 +414,7 @@ impl Inbound {
     }
 
     /// Emits [`Event::Readable`], once until everything was received.
-    pub(super) fn tell_readable(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn emit_readable(&mut self, cx: &mut Context<'_>) {
         if !self.is_readable_told && self.has_message() {
             self.is_readable_told = true;
             cx.event(Event::Readable);
@@ -434,7 +437,7 @@ impl Inbound {
         // then does the peer wait for it (RFC 9260 §6.2).
         let advertised = self.advertised as usize;
         let was_closed = advertised < self.config.max_packet_bytes;
-        let opened = advertised + self.config.receive_buffer_bytes / 4;
+        let opened = advertised + self.config.buffers.receive_bytes / 4;
         self.is_sack_owed |= was_closed && may_send && self.window() >= opened;
         Some(message)
     }

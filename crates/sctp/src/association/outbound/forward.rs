@@ -12,7 +12,7 @@ use crate::message::Reliability;
 use crate::streams::Fragment;
 use crate::wire::{PacketWriter, SkippedMid, forward_tsn_len, i_forward_tsn_len};
 
-/// What FORWARD-TSN tells the peer to skip.
+/// The TSNs and messages that a FORWARD-TSN skips.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forward {
     /// Whether both sides support RFC 3758.
@@ -22,7 +22,7 @@ pub(super) struct Forward {
     /// Advanced.Peer.Ack.Point (RFC 3758 §3.5).
     advanced: u64,
     sent_at: Option<Instant>,
-    /// The TSNs that the peer was told to skip.
+    /// The TSNs that a FORWARD-TSN has skipped.
     told: Skipped,
     /// SSNs up to this TSN were assigned before a reset that the peer has performed.
     reset_through: u64,
@@ -48,7 +48,7 @@ impl Forward {
         self.is_supported
     }
 
-    /// The TSNs that the peer was told to skip.
+    /// The TSNs that a FORWARD-TSN has skipped.
     pub(super) const fn told(&self) -> Skipped {
         self.told
     }
@@ -125,7 +125,8 @@ impl Forward {
     pub(super) fn write(
         &mut self,
         now: Instant,
-        (last_before_reset, is_interleaved): (Option<u64>, bool),
+        last_before_reset: Option<u64>,
+        is_interleaved: bool,
         recovery: &Recovery,
         writer: &mut PacketWriter<'_>,
     ) -> bool {

@@ -25,7 +25,7 @@ use crate::error::{PriorityError, SendError, ThinError};
 use crate::event::{Event, FailReason};
 use crate::message::{MessageId, OutboundMessage};
 use crate::statistics::Traffic;
-use crate::streams::{Fragment, Scheduling, SendQueue};
+use crate::streams::{BegunExpiry, Fragment, Scheduling, SendQueue};
 use crate::wire::{DATA_HEADER_LEN, I_DATA_HEADER_LEN, PacketWriter, Sack, padded};
 
 use divided::{Divided, DividedMessages};
@@ -123,12 +123,12 @@ impl Outbound {
     ) -> Self {
         let first = unwrapped_initial_tsn(initial_tsn);
         Self {
-            queue: SendQueue::new(config.scheduling),
+            queue: SendQueue::new(config.streams.scheduling),
             recovery: LossRecovery::new(recovery, first, config.pmdcs()),
             thin_streams: ThinStreams::default(),
             divided: DividedMessages::default(),
             next_message: 0,
-            streams: config.outbound_streams,
+            streams: config.streams.outbound,
             peer_window: PeerWindow { a_rwnd: 0, buffer: 0 },
             max_fragment: config.max_fragment(),
             outstanding_bytes: 0,
@@ -161,7 +161,8 @@ impl Outbound {
         &mut self,
         streams: u16,
         a_rwnd: u32,
-        (is_interleaved, supports_forward): (bool, bool),
+        is_interleaved: bool,
+        supports_forward: bool,
     ) {
         self.streams = streams;
         self.set_peer_a_rwnd(a_rwnd);
@@ -292,7 +293,8 @@ impl Outbound {
     fn cut_next(
         &mut self,
         now: Instant,
-        (max_payload, wants_sack): (usize, bool),
+        max_payload: usize,
+        wants_sack: bool,
         packet: &mut OpenPacket,
     ) -> Option<(u64, bool)> {
         let rwnd = self.peer_rwnd();
@@ -330,7 +332,7 @@ impl Outbound {
         message: OutboundMessage,
     ) -> Result<MessageId, SendError> {
         let len = message.payload.len();
-        let limit = self.config.max_message_bytes;
+        let limit = self.config.messages.max_bytes;
         if message.stream >= self.streams {
             return Err(SendError::InvalidStream { streams: self.streams });
         } else if len == 0 {
@@ -339,7 +341,7 @@ impl Outbound {
             return Err(SendError::TooLarge { limit });
         }
         let charged = self.charged_bytes();
-        if charged > 0 && charged + len > self.config.send_buffer_bytes {
+        if charged > 0 && charged + len > self.config.buffers.send_bytes {
             self.is_writer_waiting = true;
             return Err(SendError::BufferFull);
         }
@@ -406,7 +408,7 @@ impl Outbound {
             .map(move |(start, end)| (cumulative + u64::from(start), cumulative + u64::from(end)));
         let duplicates = sack.duplicate_tsns().map(|tsn| unwrap_u32(cumulative, tsn));
         let ack = Ack {
-            packets_answered: sack.packets,
+            packets_acked: sack.packets,
             has_new: self.next_new_len().is_some(),
             skipped: self.forward.told(),
             ..Ack::new(cumulative, blocks, duplicates)
@@ -451,7 +453,7 @@ impl Outbound {
         let sink = sink.as_mut().map(|sink| &mut **sink as &mut dyn TraceSink);
         let mut tracer = Tracer::new(now, id.index(), sink);
         let Self { recovery, divided, outstanding_bytes, .. } = self;
-        let report = self.config.report_acknowledged;
+        let report = self.config.messages.report_acknowledged;
         recovery.on_ack(now, ack, &mut tracer, |unit| {
             let acknowledged = on_delivered(unit, divided, outstanding_bytes);
             if let Some(message) = acknowledged.filter(|_| report) {
@@ -469,12 +471,12 @@ impl Outbound {
         }
         self.forward.advance(cx.now, standing.control, &mut self.recovery);
         self.watch_window(cx.now, standing);
-        self.tell_writable(cx);
+        self.emit_writable(cx);
     }
 
     /// Emits [`Event::Writable`] if the application waits for room and the send buffer is at most half full.
-    pub(super) fn tell_writable(&mut self, cx: &mut Context<'_>) {
-        let has_room = self.charged_bytes() <= self.config.send_buffer_bytes / 2;
+    pub(super) fn emit_writable(&mut self, cx: &mut Context<'_>) {
+        let has_room = self.charged_bytes() <= self.config.buffers.send_bytes / 2;
         if has_room && std::mem::take(&mut self.is_writer_waiting) {
             cx.event(Event::Writable);
         }
@@ -527,7 +529,7 @@ impl Outbound {
             stream,
             sequence: (first, tsn),
         });
-        if self.config.report_sent {
+        if self.config.messages.report_sent {
             cx.event(Event::MessageSent(id));
         }
     }
@@ -572,7 +574,7 @@ impl Outbound {
     ) {
         self.counters.messages_failed += 1;
         cx.event(Event::MessageFailed { id, reason, was_begun, message });
-        self.tell_writable(cx);
+        self.emit_writable(cx);
     }
 
     /// Messages that were accepted before the peer said that it takes fewer streams.
@@ -613,10 +615,10 @@ impl Outbound {
     /// When the lifetime ends of the next message that was not sent, and of the next one that was sent in
     /// part (RFC 3758 §4.1 TR4).
     pub(super) fn next_expiry(&self) -> [Option<Instant>; 2] {
-        [self.queue.next_expiry(), self.rest_expiry().map(|(at, ..)| at)]
+        [self.queue.next_expiry(), self.rest_expiry().map(|expiry| expiry.at)]
     }
 
-    fn rest_expiry(&self) -> Option<(Instant, u16, MessageId)> {
+    fn rest_expiry(&self) -> Option<BegunExpiry> {
         self.queue.begun_expiry().filter(|_| self.forward.is_supported())
     }
 
@@ -624,7 +626,7 @@ impl Outbound {
         &mut self,
         cx: &mut Context<'_>,
         control: u8,
-        (stream, id): (u16, MessageId),
+        BegunExpiry { stream, id, .. }: BegunExpiry,
     ) {
         let last = self.divided.of(id).and_then(Divided::last_tsn);
         if let Some(last) = last.filter(|&tsn| self.recovery.outstanding().unit(tsn).is_some()) {
@@ -640,8 +642,8 @@ impl Outbound {
 
     /// Abandons messages whose lifetime is over and that were not sent completely.
     pub(super) fn expire_messages(&mut self, cx: &mut Context<'_>, standing: Standing) {
-        while let Some((_, stream, id)) = self.rest_expiry().filter(|&(at, ..)| at <= cx.now) {
-            self.abandon_expired_rest(cx, standing.control, (stream, id));
+        while let Some(expiry) = self.rest_expiry().filter(|expiry| expiry.at <= cx.now) {
+            self.abandon_expired_rest(cx, standing.control, expiry);
         }
         if self.queue.next_expiry().is_none_or(|at| at > cx.now) {
             return;
@@ -676,8 +678,10 @@ impl Outbound {
         last_before_reset: Option<u64>,
         writer: &mut PacketWriter<'_>,
     ) {
-        let how = (last_before_reset, self.queue.is_interleaved());
-        if self.forward.is_owed() && self.forward.write(now, how, &self.recovery, writer) {
+        let (is_interleaved, forward) = (self.queue.is_interleaved(), &mut self.forward);
+        if forward.is_owed()
+            && forward.write(now, last_before_reset, is_interleaved, &self.recovery, writer)
+        {
             self.recovery.on_t3_event(now, control, T3Event::Needed);
         }
     }
@@ -716,7 +720,7 @@ impl Outbound {
     /// Whether a packet with DATA has something to carry over `path` now.
     pub(super) fn has_data_for(&self, path: u8) -> bool {
         self.recovery.next_due(path).is_some()
-            || (self.recovery.takes_new(path, self.next_group())
+            || (self.recovery.may_send_new(path, self.next_group())
                 && self.next_new_len_over(path).is_some())
     }
 

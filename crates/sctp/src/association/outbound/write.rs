@@ -14,7 +14,8 @@ impl Outbound {
     pub(in super::super) fn write_data(
         &mut self,
         cx: &mut Context<'_>,
-        (path, most): (u8, usize),
+        path: u8,
+        most: usize,
         standing: Standing,
         writer: &mut PacketWriter<'_>,
     ) -> Filled {
@@ -94,8 +95,8 @@ impl Outbound {
     ) -> bool {
         let Some(len) = self.next_new_len_over(packet.path()) else { return false };
         let Some(max_payload) = self.max_payload_in(len, writer) else { return false };
-        let how = (max_payload, standing.is_ending);
-        let Some((tsn, wants_ack)) = self.cut_next(cx.now, how, packet) else { return false };
+        let cut = self.cut_next(cx.now, max_payload, standing.is_ending, packet);
+        let Some((tsn, wants_ack)) = cut else { return false };
         if let Some(unit) = self.recovery.outstanding().unit(tsn) {
             let is_interleaved = self.queue.is_interleaved();
             write_chunk((tsn, is_interleaved), &unit.payload, wants_ack, writer);

@@ -132,7 +132,7 @@ pub(super) struct Discovery {
     /// A size between these two that a router has reported.
     reported: Option<usize>,
     probe: Option<Probe>,
-    /// Whether the confirmed size still passes is being probed.
+    /// Whether a probe of the confirmed size is in flight, because packets of that size may no longer pass.
     is_suspect: bool,
     /// Whether a packet was full while more data waited, since the last size was confirmed or found too
     /// large.

@@ -13,7 +13,7 @@ impl Paths {
     /// unreachable (RFC 9260 §8.1).
     pub(in crate::association) fn count_error(&mut self) -> bool {
         self.errors += 1;
-        self.errors > self.config.association_max_retrans
+        self.errors > self.config.failure.association_max_retrans
     }
 
     /// Called when the peer has answered: resets the error counter of the association.
@@ -27,7 +27,8 @@ impl Paths {
         &mut self,
         cx: &mut Context<'_>,
         recovery: &mut Recovery,
-        (path, is_certain): (u8, bool),
+        path: u8,
+        is_certain: bool,
     ) {
         self.errors = 0;
         if recovery.paths()[path].reach() != Reach::ACTIVE {
@@ -53,7 +54,7 @@ impl Paths {
         recovery: &mut Recovery,
         path: u8,
     ) {
-        let path_max_retrans = self.config.path_max_retrans;
+        let path_max_retrans = self.config.failure.path_max_retrans;
         self.change(cx, recovery, path, PathEvent::Error { path_max_retrans });
         if recovery.paths()[path].reach().state() == PathState::PotentiallyFailed {
             self.ask(path);

@@ -57,12 +57,20 @@ pub(super) fn heartbeat_info(nonce: u64, path: u8, now: Instant) -> [u8; INFO_LE
     info
 }
 
-/// Parses the Heartbeat Info of a HEARTBEAT ACK: nonce, path and send time. `None` if it is not in our
-/// format.
-pub(super) fn read_heartbeat_info(info: &[u8]) -> Option<(u64, u8, Instant)> {
+/// The Heartbeat Info of a HEARTBEAT of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct HeartbeatInfo {
+    pub(super) nonce: u64,
+    pub(super) path: u8,
+    pub(super) sent_at: Instant,
+}
+
+/// Parses the Heartbeat Info of a HEARTBEAT ACK. `None` if it is not in our format.
+pub(super) fn read_heartbeat_info(info: &[u8]) -> Option<HeartbeatInfo> {
     let info = <&[u8; INFO_LEN]>::try_from(info).ok()?;
     let number = |bytes: &[u8]| bytes.iter().fold(0u64, |n, &b| n << 8 | u64::from(b));
-    Some((number(&info[..8]), info[8], Instant::from_nanos(number(&info[9..]))))
+    let sent_at = Instant::from_nanos(number(&info[9..]));
+    Some(HeartbeatInfo { nonce: number(&info[..8]), path: info[8], sent_at })
 }
 
 #[cfg(test)]
@@ -72,8 +80,10 @@ mod tests {
     #[test]
     fn the_answer_brings_back_what_was_sent() {
         let now = Instant::from_millis(7);
-        let info = heartbeat_info(0x0102_0304_0506_0708, 3, now);
-        assert_eq!(read_heartbeat_info(&info), Some((0x0102_0304_0506_0708, 3, now)));
+        let nonce = 0x0102_0304_0506_0708;
+        let info = heartbeat_info(nonce, 3, now);
+        let expected = HeartbeatInfo { nonce, path: 3, sent_at: now };
+        assert_eq!(read_heartbeat_info(&info), Some(expected));
         assert_eq!(read_heartbeat_info(&info[1..]), None);
     }
 }

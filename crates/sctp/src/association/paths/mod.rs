@@ -1,4 +1,4 @@
-//! The paths of an association: the ways between addresses of ours and of the peer
+//! The paths of an association: the routes between addresses of ours and of the peer
 //! (RFC 9260 §5.1.2, §6.4). One path is the special case in which the list has one entry.
 //!
 //! A path is an address of the peer with the address of ours from which it is reached. Each address
@@ -137,8 +137,8 @@ impl Paths {
 
     /// The paths of addresses of our own that had none.
     pub(super) fn add_unused_locals(&mut self, own: &[IpAddr]) -> Vec<u8> {
-        let ways = unused_locals(own, &self.routes());
-        ways.into_iter().map(|route| self.enter(PathEntry::new(route, own))).collect()
+        let routes = unused_locals(own, &self.routes());
+        routes.into_iter().map(|route| self.enter(PathEntry::new(route, own))).collect()
     }
 
     /// Adds a path, in the place of a removed one if there is any. Returns its number.

@@ -126,7 +126,8 @@ impl PacketSizes {
         &mut self,
         cx: &mut Context<'_>,
         recovery: &Recovery,
-        (path, size): (u8, usize),
+        path: u8,
+        size: usize,
         writer: &mut PacketWriter<'_>,
     ) {
         let rto = recovery.paths()[path].timer().rto();
@@ -157,7 +158,8 @@ impl PacketSizes {
         &mut self,
         cx: &mut Context<'_>,
         recovery: &mut Recovery,
-        (path, nonce): (u8, u64),
+        path: u8,
+        nonce: u64,
     ) -> bool {
         let now = cx.now;
         self.change(cx, recovery, path, |discovery| discovery.on_answered(now, nonce))
@@ -193,7 +195,8 @@ impl PacketSizes {
         &mut self,
         cx: &mut Context<'_>,
         recovery: &mut Recovery,
-        (path, mtu): (u8, usize),
+        path: u8,
+        mtu: usize,
     ) -> bool {
         let now = cx.now;
         self.change(cx, recovery, path, |discovery| discovery.on_too_big(now, mtu))

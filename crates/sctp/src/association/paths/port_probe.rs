@@ -58,7 +58,7 @@ impl PortProbe {
 
     /// Whether a packet from `remote` may replace the probed port: not while the first HEARTBEAT to another
     /// port is in flight, so that packets from many ports do not cause more HEARTBEATs.
-    fn may_give_way_to(&self, path: u8, remote: SocketAddr) -> bool {
+    fn may_be_replaced_by(&self, path: u8, remote: SocketAddr) -> bool {
         (self.path, self.remote) != (path, remote) && self.sent > 1
     }
 
@@ -97,7 +97,7 @@ impl Transports {
         self.version
     }
 
-    /// An event that [`Self::version`] counts.
+    /// Increments [`Self::version`].
     pub(super) const fn touch(&mut self) {
         self.version = self.version.wrapping_add(1);
     }
@@ -120,7 +120,7 @@ impl Transports {
     /// Called when a packet shows that the encapsulation port of `path` may have changed: begins to probe
     /// `remote`.
     pub(super) fn suspect(&mut self, path: u8, remote: SocketAddr) {
-        if self.probe().is_none_or(|probe| probe.may_give_way_to(path, remote)) {
+        if self.probe().is_none_or(|probe| probe.may_be_replaced_by(path, remote)) {
             self.changes.get_or_insert_default().probe = Some(PortProbe::new(path, remote));
         }
     }

@@ -7,7 +7,7 @@ use rexmit_core::{Instant, Route};
 use rexmit_recovery::{PathState, RttSource, T3Event};
 
 use super::Paths;
-use super::heartbeat::{Heartbeat, heartbeat_info, read_heartbeat_info};
+use super::heartbeat::{Heartbeat, HeartbeatInfo, heartbeat_info, read_heartbeat_info};
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
 
@@ -33,7 +33,7 @@ impl Paths {
         recovery: &Recovery,
         path: u8,
     ) -> Option<(Duration, Duration)> {
-        let interval = self.config.heartbeat_interval?;
+        let interval = self.config.failure.heartbeat_interval?;
         let rto = recovery.paths()[path].timer().rto();
         let jitter = cx.around.rng.below(u64::try_from(rto.as_nanos()).unwrap_or(u64::MAX));
         Some((interval + rto / 2, Duration::from_nanos(jitter)))
@@ -202,7 +202,7 @@ impl Paths {
     /// A path that may have failed is asked at once, and again with each timeout
     /// (RFC 7829 §3.2 rules 5 and 6).
     pub(super) fn ask(&mut self, path: u8) {
-        let may_ask = self.config.heartbeat_interval.is_some() && self.is_watched;
+        let may_ask = self.config.failure.heartbeat_interval.is_some() && self.is_watched;
         let heartbeat = &mut self.get_mut(path).heartbeat;
         if may_ask && !matches!(heartbeat, Heartbeat::Awaiting { .. }) {
             *heartbeat = Heartbeat::Due;
@@ -269,7 +269,9 @@ impl Paths {
         route: Route,
         info: &[u8],
     ) -> bool {
-        let Some((nonce, path, sent_at)) = read_heartbeat_info(info) else { return false };
+        let Some(HeartbeatInfo { nonce, path, sent_at }) = read_heartbeat_info(info) else {
+            return false;
+        };
         if path >= self.len() {
             return false;
         }
@@ -278,7 +280,7 @@ impl Paths {
         if let Some(path) = changed {
             self.follow_port(path, route.remote);
         }
-        let has_confirmed = self.sizes.on_answered(cx, recovery, (path, nonce));
+        let has_confirmed = self.sizes.on_answered(cx, recovery, path, nonce);
         let entry = self.get_mut(path);
         let is_beside = changed.is_some() || has_confirmed || entry.sampling.on_answered(nonce);
         if !is_beside && entry.heartbeat.nonce() != Some(nonce) {

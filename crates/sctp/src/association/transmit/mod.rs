@@ -40,9 +40,9 @@ impl Association {
         of_port.or(of_mtu.map(|(path, _)| path))?;
         let mut writer = self.begin_packet(packet);
         let (paths, recovery) = (&mut self.paths, &self.out.recovery);
-        let route = if let Some(probe) = of_mtu {
-            paths.sizes.write_probe(cx, recovery, probe, &mut writer);
-            Some(paths.get(probe.0).route)
+        let route = if let Some((path, size)) = of_mtu {
+            paths.sizes.write_probe(cx, recovery, path, size, &mut writer);
+            Some(paths.get(path).route)
         } else {
             paths.write_port_probe(cx, recovery, &mut writer)
         };
@@ -76,7 +76,7 @@ impl Association {
         let route = if let Some(path) = path {
             let route = self.paths.get(path).route;
             let t4 = cx.now + self.out.recovery.paths()[path].timer().rto();
-            changes.write_asconf(t4, (path, route.remote.ip()), &mut writer);
+            changes.write_asconf(t4, path, route.remote.ip(), &mut writer);
             route
         } else {
             changes.write_answers(&mut writer)?
@@ -93,7 +93,7 @@ impl Association {
     /// Whether packets need a checksum. Not if the peer accepts packets without one, which it may if DTLS
     /// protects them; COOKIE ECHO and ASCONF have a checksum even then (RFC 9653 §5.2).
     const fn needs_checksum(&self) -> bool {
-        !self.peer.takes_zero_checksum()
+        !self.peer.accepts_zero_checksum()
     }
 
     /// Begins a packet, with AUTH if the peer wants all chunks to be authenticated.
@@ -233,7 +233,7 @@ impl Association {
     /// Fills the packet with DATA.
     fn write_data(&mut self, cx: &mut Context<'_>, path: u8, writer: &mut PacketWriter<'_>) {
         let most = self.paths.sizes.packet_bytes(&self.config, path);
-        let filled = self.out.write_data(cx, (path, most), self.standing(), writer);
+        let filled = self.out.write_data(cx, path, most, self.standing(), writer);
         if filled.has_new {
             self.paths.on_used(cx.now, path);
         }

@@ -4,7 +4,7 @@ use rexmit_core::Seed;
 use super::*;
 
 const BASE: u64 = 1 << 32;
-/// A whole message, its beginning, middle and end.
+/// Fragment flags: a complete message; the first, a middle and the last fragment.
 const WHOLE: (bool, bool) = (true, true);
 const BEGIN: (bool, bool) = (true, false);
 const MIDDLE: (bool, bool) = (false, false);
@@ -46,7 +46,7 @@ impl Receiver {
         read
     }
 
-    /// Everything that is kept is counted, once.
+    /// Asserts that the counters equal the stored fragments.
     fn assert_counts(&self) {
         let incomplete = match &self.0.fragments {
             Fragments::ByTsn(fragments) => fragments.counted_bytes(),
@@ -196,7 +196,7 @@ fn a_message_above_its_limit_is_dropped_however_it_grows() {
     }
 }
 
-/// Those behind it are delivered in their order, and not before those in front of it.
+/// Later messages are delivered in order, after the earlier ones.
 #[test]
 fn the_turn_of_a_dropped_message_passes() {
     for is_interleaved in [false, true] {

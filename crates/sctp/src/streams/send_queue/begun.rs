@@ -12,6 +12,14 @@ use crate::message::{MessageId, OutboundMessage};
 /// `max_held_chunks` that an association of ours can have.
 const MOST_BEGUN: usize = 12;
 
+/// When the lifetime of a message ends that was sent in part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BegunExpiry {
+    pub(crate) at: Instant,
+    pub(crate) stream: u16,
+    pub(crate) id: MessageId,
+}
+
 /// A message that is being cut.
 #[derive(Debug)]
 pub(super) struct Begun {
@@ -99,10 +107,10 @@ impl BegunMessages {
         self.messages.first_key_value().map(|(&stream, _)| stream)
     }
 
-    /// The first that expires: when, its stream, and its id.
-    pub(super) fn next_expiry(&self) -> Option<(Instant, u16, MessageId)> {
+    /// The first that expires.
+    pub(super) fn next_expiry(&self) -> Option<BegunExpiry> {
         let &(at, stream) = self.deadlines.first()?;
-        Some((at, stream, self.of(stream)?.id()))
+        Some(BegunExpiry { at, stream, id: self.of(stream)?.id() })
     }
 
     /// Whether a message of `len` bytes may begin beside these, at a peer that holds `most` bytes.

@@ -195,7 +195,7 @@ fn drains_whole_messages_in_the_order_in_which_they_were_accepted() {
     assert_eq!(queue.buffered_bytes(), 0);
 }
 
-/// The obvious queue: one list, searched from the front.
+/// The reference model: one list that is searched linearly.
 #[derive(Default)]
 struct Model {
     waiting: Vec<(u64, u16, Instant, usize)>,

@@ -1,4 +1,4 @@
-//! The layout of each parameter, in both directions, and what a list of them tolerates.
+//! The layout of each parameter, in both directions, and tolerated deviations of parameter lists.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

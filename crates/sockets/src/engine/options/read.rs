@@ -164,7 +164,7 @@ fn status(engine: &Engine, socket: &Socket, number: u32) -> Outcome {
     let (outbound, inbound) = association.streams.unwrap_or((0, 0));
     let in_flight: u32 = paths.iter().map(|path| path.packets_in_flight).sum();
     let config = &socket.settings.config;
-    let mut bytes = words(&[number, state, config.receive_buffer_bytes as u32]);
+    let mut bytes = words(&[number, state, config.buffers.receive_bytes as u32]);
     for count in [in_flight.min(65_535) as u16, 0, inbound, outbound] {
         bytes.extend(count.to_ne_bytes());
     }
@@ -213,15 +213,15 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
         }
         name::ASSOC_INFO => {
             let mut bytes = words(&[association]);
-            bytes.extend((config.association_max_retrans as u16).to_ne_bytes());
+            bytes.extend((config.failure.association_max_retrans as u16).to_ne_bytes());
             bytes.extend(0_u16.to_ne_bytes());
-            bytes.extend(words(&[0, config.receive_buffer_bytes as u32, settings.cookie_life_ms]));
+            bytes.extend(words(&[0, config.buffers.receive_bytes as u32, settings.cookie_life_ms]));
             bytes
         }
         name::INIT_MSG => [
-            config.outbound_streams,
-            config.max_inbound_streams,
-            config.max_init_retransmits as u16,
+            config.streams.outbound,
+            config.streams.max_inbound,
+            config.handshake.max_init_retransmits as u16,
             settings.max_init_timeout_ms,
         ]
         .iter()
@@ -229,11 +229,12 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
         .collect(),
         name::PEER_ADDR_PARAMS => {
             let mut bytes = sized(value, 132)?.to_vec();
-            bytes.extend(words(&[config.heartbeat_interval.map_or(0, millis)]));
-            bytes.extend((config.path_max_retrans as u16).to_ne_bytes());
+            bytes.extend(words(&[config.failure.heartbeat_interval.map_or(0, millis)]));
+            bytes.extend((config.failure.path_max_retrans as u16).to_ne_bytes());
             bytes.extend(words(&[config.max_packet_bytes as u32, millis(config.sack.delay)]));
-            bytes
-                .extend(words(&[if config.heartbeat_interval.is_some() { 1 } else { 2 } | 1 << 5]));
+            bytes.extend(words(&[
+                if config.failure.heartbeat_interval.is_some() { 1 } else { 2 } | 1 << 5
+            ]));
             bytes.resize(156, 0);
             bytes
         }

@@ -121,7 +121,7 @@ fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(),
         name::ASSOC_INFO => {
             let most = u16_at(sized(value, 20)?, 4);
             if most != 0 {
-                settings.config.association_max_retrans = most.into();
+                settings.config.failure.association_max_retrans = most.into();
             }
             if u32_at(value, 16) != 0 {
                 settings.cookie_life_ms = u32_at(value, 16);
@@ -184,9 +184,10 @@ fn set_init(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
         number => number,
     };
     let config = &mut settings.config;
-    config.outbound_streams = or(0, config.outbound_streams);
-    config.max_inbound_streams = or(2, config.max_inbound_streams);
-    config.max_init_retransmits = or(4, config.max_init_retransmits as u16).into();
+    config.streams.outbound = or(0, config.streams.outbound);
+    config.streams.max_inbound = or(2, config.streams.max_inbound);
+    config.handshake.max_init_retransmits =
+        or(4, config.handshake.max_init_retransmits as u16).into();
     settings.max_init_timeout_ms = or(6, settings.max_init_timeout_ms);
     Ok(())
 }
@@ -257,16 +258,16 @@ fn set_path(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
     }
     let config = &mut settings.config;
     if flags & NO_HEARTBEATS != 0 {
-        config.heartbeat_interval = None;
+        config.failure.heartbeat_interval = None;
     } else if flags & HEARTBEATS != 0 {
         let interval = Duration::from_millis(u32_at(value, 132).into());
-        config.heartbeat_interval = Some(match interval {
-            Duration::ZERO => config.heartbeat_interval.unwrap_or(Duration::from_secs(30)),
+        config.failure.heartbeat_interval = Some(match interval {
+            Duration::ZERO => config.failure.heartbeat_interval.unwrap_or(Duration::from_secs(30)),
             interval => interval,
         });
     }
     if u16_at(value, 136) != 0 {
-        config.path_max_retrans = u16_at(value, 136).into();
+        config.failure.path_max_retrans = u16_at(value, 136).into();
     }
     if flags & SACK_DELAY != 0 {
         settings.set_sack_delay(sack_delay);

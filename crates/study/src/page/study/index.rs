@@ -55,7 +55,7 @@ impl From<&StudyPage> for Summary {
 }
 
 /// The index of `studies`, in their order, as one HTML file. Each links to `NAME/report.html`
-/// beside it.
+/// next to it.
 ///
 /// No content of a study can inject markup.
 #[must_use]

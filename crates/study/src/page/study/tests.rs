@@ -1,4 +1,4 @@
-//! A page of hostile text: all of it is data, none of it is page.
+//! A page of hostile text, which must appear as text and never as markup.
 
 use std::collections::BTreeMap;
 

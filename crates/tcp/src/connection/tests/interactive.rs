@@ -36,6 +36,37 @@ fn lost_and_doubled() -> Script {
     s
 }
 
+/// The peer's SYN-ACK is lost. The next one echoes the timestamp of the first SYN, as that of Linux does, and comes 100 ms
+/// after the second.
+#[test]
+fn after_a_lost_syn_ack_the_first_data_waits_for_three_round_trips_and_not_for_three_times_the_outage()
+ {
+    let recovery = RecoveryConfig::tcp_interactive();
+    let mut s = Script::client(ConnectionConfig { recovery, timestamps: true, ..plain() });
+    s.expect("S 0:0(0) <ts 0:0>");
+    s.at(250).expect("S 0:0(0) <ts 250:0>");
+    s.at(350).peer("S. 0:0(0) ack 1 <mss 1000,sackOK,ts 1:0>").expect(". 1:1(0) ack 1 <ts 350:1>");
+    s.send(100).expect("P. 1:101(100) ack 1 <ts 350:1>");
+    s.at(660).expect("P. 1:101(100) ack 1 <ts 660:1>");
+    s.at(970).expect("P. 1:101(100) ack 1 <ts 970:1>");
+    s.at(1070).peer(". 1:1(0) ack 101 <ts 2:970>");
+    assert_eq!(s.end.connection.statistics().recovery.retransmitted.total(), 2);
+}
+
+#[test]
+fn a_syn_is_repeated_after_a_quarter_of_a_second_and_for_as_long_as_others() {
+    let recovery = RecoveryConfig::tcp_interactive();
+    let mut s = Script::client(ConnectionConfig { recovery, max_syn_retransmits: 2, ..plain() });
+    s.expect("S 0:0(0)");
+    for ms in [250, 750, 1750, 3750] {
+        s.at(ms).expect("S 0:0(0)");
+    }
+    s.at(7749);
+    assert!(!s.end.connection.is_over());
+    s.at(7750);
+    assert!(s.end.connection.is_over());
+}
+
 /// A copy was planned when the last acknowledgement came: in FIN-WAIT-2 its timer stayed due, and `handle_timeout` of
 /// the endpoint never returned.
 #[test]
@@ -116,7 +147,7 @@ fn each_duplicate_report_is_told_from_the_others() {
     );
 }
 
-/// Two are lost of eight.
+/// Eight segments, of which two are lost.
 fn two_lost(len: u64) -> Script {
     let mut s = with_profile("tcp-interactive-redundant");
     s.end.connection.set_thin(copies(SPACED.of_retransmissions(1))).unwrap();

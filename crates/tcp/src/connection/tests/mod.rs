@@ -212,7 +212,7 @@ impl End {
     }
 }
 
-/// What `from` has sent arrives at `to`, and its timers fire.
+/// Delivers all packets of `from` to `to`, whose timers then fire.
 fn deliver(now: Instant, from: &mut End, to: &mut End) {
     while from.outgoing.front().is_some_and(|(at, _)| *at <= now) {
         let (_, packet) = from.outgoing.pop_front().expect("there is one");

@@ -158,7 +158,7 @@ impl Script {
         self
     }
 
-    /// The application takes up to `len` bytes; how many there were.
+    /// The application reads up to `len` bytes. Returns their number.
     pub(super) fn read(&mut self, len: usize) -> usize {
         let (mut into, from) = (vec![0; len], 1 + self.end.received.len() as u64);
         let count = self.end.call(self.now, |c, cx| c.receive(cx, &mut into)).unwrap_or(0);

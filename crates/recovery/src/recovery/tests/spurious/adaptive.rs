@@ -28,7 +28,7 @@ fn adaptive() -> [Sender; 2] {
 /// Four reports came before the unit: from then on, five are waited for. A unit that is overtaken by exactly
 /// the standard number needs no more.
 #[test]
-fn what_was_reordered_once_is_waited_for() {
+fn data_that_was_reordered_once_is_waited_for() {
     for mut s in adaptive() {
         for positions in [4, 3, 9] {
             let needed = u16::try_from(positions + 1).expect("small").max(s.threshold());
@@ -52,7 +52,7 @@ fn a_loss_teaches_nothing() {
     }
 }
 
-/// The report of an older event's copy may be of any.
+/// A duplicate report for an older episode may be caused by any of its copies.
 #[test]
 fn only_the_latest_event_teaches() {
     for mut s in adaptive() {
@@ -102,7 +102,7 @@ fn a_report_in_the_same_acknowledgement_teaches_as_well() {
 
 /// SACK blocks before the cumulative point: unit 3 arrives late while 2 is missing.
 #[test]
-fn what_fills_a_gap_above_another_is_measured_by_what_was_there_before() {
+fn data_that_fills_a_gap_above_another_is_measured_by_what_was_there_before() {
     for mut s in adaptive() {
         s.push_full(12);
         s.ack(1, &[(4, 4)]);
@@ -132,7 +132,7 @@ fn the_standard_threshold_applies_when_no_further_report_can_come() {
     }
 }
 
-/// The threshold waited for nothing: three reports, then silence until the timer expired.
+/// Waiting for the threshold was useless: three reports, then silence until the timer expired.
 #[test]
 fn an_avoidable_timeout_lowers_the_percentile_and_another_does_not() {
     for (reports, falls) in [(3, true), (2, false)] {
@@ -159,7 +159,7 @@ fn a_spurious_fast_retransmit_raises_the_percentile() {
     }
 }
 
-/// Evidence is kept where it is decided: by path, and in a bounded number of bytes.
+/// Evidence is kept per path, in bounded memory.
 #[test]
 fn evidence_is_of_one_path() {
     let mut s = Sender::measured_with("rr");

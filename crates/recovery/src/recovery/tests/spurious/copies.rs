@@ -31,7 +31,7 @@ fn the_report_of_a_copy_on_purpose_proves_nothing() {
 
 /// The redundant copy may have arrived first, so the delay of the unit proves no reordering.
 #[test]
-fn nothing_is_learned_of_reordering_from_what_was_copied() {
+fn nothing_is_learned_of_reordering_from_copied_units() {
     let mut s = copied_and_repeated();
     (0..3).for_each(|_| s.report(2));
     assert_eq!(s.recovery.path_figures(0).reordering.extent, 0);
@@ -39,7 +39,7 @@ fn nothing_is_learned_of_reordering_from_what_was_copied() {
 
 /// lksctp bundles outstanding units; unit 7 is not declared lost by the fast retransmit of 2.
 #[test]
-fn what_a_retransmission_takes_along_is_no_part_of_the_event() {
+fn data_that_a_retransmission_bundles_is_no_part_of_the_episode() {
     let lksctp = RecoveryConfig::profile("lksctp").expect("a profile");
     let rr = RecoveryConfig::profile("rr").expect("a profile");
     let mut s = Sender::wide(RecoveryConfig {

@@ -14,7 +14,7 @@ fn one_repeated() -> Sender {
 }
 
 #[test]
-fn an_event_is_spurious_when_its_copy_is_reported() {
+fn an_episode_is_spurious_when_its_copy_is_reported() {
     let mut s = one_repeated();
     s.at(110).ack(11, &[]);
     assert_eq!(s.events().total(), 0);
@@ -36,7 +36,7 @@ fn nothing_is_looked_for_without_the_switch() {
 
 /// All fast retransmits until fast recovery ends are one event, and every copy has to be reported.
 #[test]
-fn every_copy_that_left_in_the_event_has_to_be_reported() {
+fn every_copy_that_left_in_the_episode_has_to_be_reported() {
     let mut s = one_repeated();
     for end in [8, 9, 10] {
         s.ack(1, &[(3, 5), (7, end)]);
@@ -99,9 +99,9 @@ fn a_lost_or_late_report_of_an_older_event_says_nothing_of_the_next() {
     }
 }
 
-/// What waits to be retransmitted is not known to have arrived.
+/// Units that wait to be retransmitted have not been acknowledged.
 #[test]
-fn an_event_is_open_while_something_waits_to_be_sent_again() {
+fn an_episode_is_open_while_something_waits_to_be_retransmitted() {
     let mut s = Sender::detecting();
     s.push_full(10);
     s.expire();
@@ -115,7 +115,7 @@ fn an_event_is_open_while_something_waits_to_be_sent_again() {
 
 /// Two SACKs at once: the second acknowledges the units that the first declared lost.
 #[test]
-fn an_event_in_which_nothing_had_to_leave_was_spurious() {
+fn an_episode_in_which_nothing_was_retransmitted_was_spurious() {
     let mut s = Sender::detecting();
     s.push_full(10);
     s.overtake(2, 5);
@@ -125,9 +125,9 @@ fn an_event_in_which_nothing_had_to_leave_was_spurious() {
     assert!(!s.is_in_fast_recovery(), "there is nothing to recover from");
 }
 
-/// The same after an earlier copy: which of them was acknowledged is unknown.
+/// The same after an earlier copy: it is unknown which of them was acknowledged.
 #[test]
-fn an_acknowledgement_of_what_had_left_before_is_no_proof() {
+fn an_acknowledgement_of_what_was_sent_before_is_no_proof() {
     let mut s = Sender::detecting();
     s.push_full(3);
     s.expire();
@@ -138,7 +138,7 @@ fn an_acknowledgement_of_what_had_left_before_is_no_proof() {
 }
 
 #[test]
-fn what_was_given_up_before_it_left_again_leaves_the_event_open() {
+fn data_abandoned_before_it_was_retransmitted_leaves_the_episode_open() {
     let mut s = Sender::detecting();
     s.push_full(10);
     for end in 4..=6 {
@@ -151,7 +151,7 @@ fn what_was_given_up_before_it_left_again_leaves_the_event_open() {
     assert_eq!(s.events().total(), 0);
 }
 
-/// A FORWARD-TSN has T3-rtx, too.
+/// T3-rtx also runs for a FORWARD-TSN, whose expiry begins no episode.
 #[test]
 fn a_timeout_over_nothing_is_no_event() {
     let mut s = Sender::detecting();
@@ -189,7 +189,7 @@ fn a_network_that_duplicates_is_not_believed_for_a_while() {
     assert_eq!(s.events().unexplained_duplicates, 1);
 }
 
-/// The network doubled the copy, or the SACK that reported it: one report too many.
+/// One more report than copies: the network duplicated the copy, or the SACK that reported it.
 #[test]
 fn a_report_too_many_is_a_duplicate_by_the_network() {
     let mut s = one_repeated();
@@ -235,7 +235,7 @@ fn each_path_has_its_own_events() {
 /// With more transmissions than the log holds, some reports cannot be attributed, so the episode is not
 /// proven.
 #[test]
-fn an_event_larger_than_the_log_is_not_proven() {
+fn an_episode_larger_than_the_log_is_not_proven() {
     for (units, is_proven) in [(crate::LOG_CAPACITY, true), (crate::LOG_CAPACITY + 1, false)] {
         let mut s = Sender::detecting();
         s.push_full(units);

@@ -1,4 +1,4 @@
-//! Eifel detection over the sender (RFC 3522): what waits to be retransmitted is still on its way.
+//! Eifel detection in the sender (RFC 3522): units that wait to be retransmitted return to flight.
 
 use super::Sender;
 use crate::RecoveryConfig;
@@ -12,7 +12,7 @@ impl Sender {
 
 /// Units 2 to 11 were sent at 100 ms, the timer expires at 1100 ms, and 2 is retransmitted.
 #[test]
-fn a_spurious_timeout_is_told_by_the_first_acknowledgement_and_nothing_more_leaves_again() {
+fn a_spurious_timeout_is_detected_by_the_first_acknowledgement_and_nothing_more_is_retransmitted() {
     let mut s = Sender::eifel();
     s.push_full(10);
     let at = s.expire();
@@ -30,7 +30,7 @@ fn a_spurious_timeout_is_told_by_the_first_acknowledgement_and_nothing_more_leav
 }
 
 #[test]
-fn an_echo_of_the_retransmission_tells_a_loss() {
+fn an_echo_of_the_retransmission_shows_a_loss() {
     let mut s = Sender::eifel();
     s.push_full(10);
     let at = s.expire();
@@ -41,9 +41,9 @@ fn an_echo_of_the_retransmission_tells_a_loss() {
     assert!(s.has_lost());
 }
 
-/// A fast retransmit of one: the original fills the gap. Of two, one may be lost.
+/// After a fast retransmit of one unit, its original fills the gap; of two units, one may be lost.
 #[test]
-fn a_fast_retransmit_is_told_if_nothing_else_was_judged() {
+fn a_fast_retransmit_is_detected_if_nothing_else_was_declared_lost() {
     for (lowest, is_told) in [(3, true), (4, false)] {
         let mut s = Sender::eifel();
         s.push_full(10);
@@ -59,7 +59,7 @@ fn a_fast_retransmit_is_told_if_nothing_else_was_judged() {
 
 /// Losses among units returned to flight are detected by acknowledgements above.
 #[test]
-fn what_is_lost_among_the_resumed_is_found() {
+fn lost_data_among_the_resumed_is_found() {
     let mut s = Sender::eifel();
     s.push_full(10);
     let at = s.expire();
@@ -73,7 +73,7 @@ fn what_is_lost_among_the_resumed_is_found() {
 /// 3 and 4 were declared lost by reports, and not yet retransmitted when the timer expired over the rest.
 /// After their return to flight they are evaluated again: still three are above.
 #[test]
-fn what_was_judged_before_a_spurious_timeout_is_judged_again_after_it() {
+fn data_declared_lost_before_a_spurious_timeout_is_declared_lost_again_after_it() {
     let mut s = Sender::eifel();
     s.push_full(10);
     s.at(200).ack(1, &[(5, 7)]);

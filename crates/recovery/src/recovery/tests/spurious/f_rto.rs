@@ -21,10 +21,10 @@ fn timed_out() -> [(Sender, u64); 2] {
     })
 }
 
-/// Sends new data while it may be sent; how many packets.
+/// Sends new data while permitted, and returns the number of packets.
 fn send_new(s: &mut Sender) -> usize {
     let mut packets = 0;
-    while s.recovery.takes_new(0, 0) {
+    while s.recovery.may_send_new(0, 0) {
         s.push(&[FULL]);
         packets += 1;
     }
@@ -32,7 +32,7 @@ fn send_new(s: &mut Sender) -> usize {
 }
 
 #[test]
-fn what_left_before_the_timeout_tells_it_was_spurious() {
+fn data_sent_before_the_timeout_shows_it_was_spurious() {
     for (mut s, at) in timed_out() {
         s.at(at + 50).ack(2, &[]);
         assert!(s.resend().is_empty(), "new data come first");
@@ -54,7 +54,7 @@ fn what_left_before_the_timeout_tells_it_was_spurious() {
 /// Small chunks, more of which would fit the window: one packet is retransmitted, then two with new data are
 /// sent.
 #[test]
-fn no_more_leaves_than_the_rules_say_though_the_window_has_room() {
+fn no_more_is_sent_than_the_rules_say_though_the_window_has_room() {
     let f_rto = RecoveryConfig::profile("f-rto").expect("a profile");
     let mut s = Sender::wide(RecoveryConfig { single_packet_after_timeout: false, ..f_rto });
     (0..6).for_each(|_| s.push(&[300]));
@@ -64,16 +64,16 @@ fn no_more_leaves_than_the_rules_say_though_the_window_has_room() {
     s.has_new = true;
     s.ack(4, &[]);
     for may_leave in [true, true, false] {
-        assert_eq!(s.may_send_new(0), may_leave);
+        assert_eq!(s.has_room_for_new(0), may_leave);
         if may_leave {
             s.push(&[300]);
         }
     }
 }
 
-/// By a gap block, too: the second of the delayed ones was overtaken.
+/// The proof may be in a gap ack block: the first delayed packet was overtaken.
 #[test]
-fn a_gap_block_of_what_left_before_tells_as_well() {
+fn a_gap_block_of_data_sent_before_shows_it_as_well() {
     for (mut s, at) in timed_out() {
         s.at(at + 50).ack(2, &[]);
         send_new(&mut s);
@@ -83,9 +83,9 @@ fn a_gap_block_of_what_left_before_tells_as_well() {
     }
 }
 
-/// The new data was acknowledged, and none of the old: the missing data was lost.
+/// Only new data is acknowledged, so the missing data was lost.
 #[test]
-fn new_data_alone_tell_a_loss_and_the_rest_leaves_again() {
+fn new_data_alone_show_a_loss_and_the_rest_is_retransmitted() {
     for (mut s, at) in timed_out() {
         s.at(at + 50).ack(2, &[]);
         assert_eq!(send_new(&mut s), 2);
@@ -98,7 +98,7 @@ fn new_data_alone_tell_a_loss_and_the_rest_leaves_again() {
 
 /// RFC 5682 §3.1 step 2.
 #[test]
-fn with_nothing_new_to_send_the_rest_leaves_again_at_once() {
+fn with_nothing_new_to_send_the_rest_is_retransmitted_at_once() {
     for (mut s, at) in timed_out() {
         s.has_new = false;
         s.at(at + 50).ack(2, &[]);
@@ -132,7 +132,7 @@ fn a_repeated_timeout_is_examined_again() {
     }
 }
 
-/// Data sent with the setup is sent with it again, whatever was examined.
+/// Data sent with the handshake is retransmitted with it, which ends F-RTO.
 #[test]
 fn a_setup_that_begins_again_ends_the_examination() {
     for (mut s, _) in timed_out() {

@@ -28,7 +28,7 @@ impl Sender {
 /// RFC 9260 §6.4: data that timed out is retransmitted over the other path. The episode belongs to the first
 /// path, also for originals that arrive before they are retransmitted.
 #[test]
-fn a_timeout_whose_copies_leave_over_another_path_is_undone_on_its_own() {
+fn a_timeout_whose_copies_are_sent_over_another_path_is_undone_on_its_own() {
     let mut s = Sender::detecting().with_second_path();
     s.push_full(10);
     s.expire();
@@ -41,7 +41,7 @@ fn a_timeout_whose_copies_leave_over_another_path_is_undone_on_its_own() {
     s.check();
 }
 
-/// The timer of the other path expires over what waits there: another event, of another path.
+/// The timer of the other path expires for the units moved there, which begins an episode of that path.
 #[test]
 fn each_path_has_its_own_events() {
     let mut s = Sender::detecting().with_second_path();
@@ -92,7 +92,7 @@ fn a_path_that_fails_is_not_examined_any_more() {
 
 /// RFC 4015 §3.1 step 8: data queued for retransmission over another path is in flight on its own path again.
 #[test]
-fn what_waits_for_another_path_returns_to_its_own() {
+fn data_that_waits_for_another_path_returns_to_its_own() {
     let tcp = TcpConfig::default().eifel(true);
     let config = RecoveryConfig { tcp, undo: true, ..RecoveryConfig::rfc9260() };
     let mut s = Sender::wide(config).with_second_path();
@@ -213,7 +213,7 @@ fn rack_looks_at_each_path_alone() {
 
 /// A probe of a closed window begins no episode, whichever path it takes next.
 #[test]
-fn an_unanswered_probe_is_no_event() {
+fn an_unacknowledged_window_probe_is_no_episode() {
     let mut s = Sender::detecting().with_second_path();
     s.push_full(1);
     s.expire_as(TimeoutKind::WindowProbe);
@@ -226,7 +226,7 @@ fn an_unanswered_probe_is_no_event() {
 /// Unit 2 waits for the first path again when it is acknowledged: it is unknown whether it arrived over
 /// the second, whose event stays open. The first one's is proven by the report.
 #[test]
-fn what_is_acknowledged_while_it_waits_counts_for_the_path_it_left_over() {
+fn data_acknowledged_while_it_waits_counts_for_the_path_it_was_sent_over() {
     let mut s = Sender::detecting().with_second_path();
     s.push_full(1);
     s.expire();

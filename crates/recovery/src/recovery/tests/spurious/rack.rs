@@ -26,7 +26,7 @@ impl Sender {
 
 /// 3 arrives after 100 ms; 2 is lost a quarter of a round trip after it should have arrived.
 #[test]
-fn what_does_not_arrive_within_the_window_is_lost() {
+fn data_that_does_not_arrive_within_the_window_is_lost() {
     for mut s in sending() {
         s.at(202).ack(1, &[(3, 3)]);
         assert!(!s.has_lost());
@@ -67,7 +67,7 @@ fn three_above_make_a_loss_before_reordering_was_seen_and_not_after() {
 
 /// A unit that arrives before time declares it lost is not retransmitted.
 #[test]
-fn what_arrives_in_time_is_not_sent_again() {
+fn data_that_arrives_in_time_is_not_retransmitted() {
     for mut s in sending() {
         s.at(202).ack(1, &[(3, 3)]);
         s.at(220).ack(6, &[]);

@@ -1,4 +1,4 @@
-//! A sender, a receiver, and a way between them that reorders but loses nothing.
+//! A sender, a receiver, and a path between them that reorders but loses nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -8,13 +8,13 @@ use rexmit_core::{Rng, Seed};
 use super::{FULL, Sender};
 use crate::RecoveryConfig;
 
-/// One way, in microseconds.
+/// One-way delay, in microseconds.
 const DELAY: u64 = 50_000;
-/// Between packets: 50 of them fill a round trip.
+/// Interval between packets: 50 of them fill a round trip.
 const SPACING: u64 = 2_000;
 const WINDOW: u64 = 50;
 
-/// Something on its way: when it arrives, and what it is.
+/// A packet or SACK in flight: its arrival time and content.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Thing {
     Data(u64),
@@ -51,7 +51,7 @@ impl Way {
         self.on_the_way.push(Reverse((at, self.count, thing)));
     }
 
-    /// One of `one_in` packets is delayed by up to 60 ms, by chance.
+    /// Sends a packet; on average one of `one_in` is delayed by up to 60 ms.
     fn carry(&mut self, unit: u64, one_in: Option<u64>) {
         let leaves = self.free_at.max(self.now);
         self.free_at = leaves + SPACING;
@@ -66,7 +66,7 @@ impl Way {
             again.iter().for_each(|&unit| self.carry(unit, one_in));
             let next = self.s.recovery.outstanding().next_unit() - super::BASE;
             let is_open = next <= self.cumulative_sent() + WINDOW;
-            let may_send = !self.s.has_lost() && self.s.may_send_new(0);
+            let may_send = !self.s.has_lost() && self.s.has_room_for_new(0);
             if again.is_empty() && !(is_open && may_send) {
                 return;
             }
@@ -98,7 +98,7 @@ impl Way {
         self.put(self.now + DELAY, sack);
     }
 
-    /// Until `unit` is acknowledged.
+    /// Runs until `unit` is acknowledged.
     fn run_to(&mut self, unit: u64, one_in: Option<u64>) {
         self.send(one_in);
         while self.cumulative_sent() < unit {
@@ -129,13 +129,13 @@ impl Way {
     }
 }
 
-/// SACKs may overtake each other: what an old one says below the cumulative point is no news.
+/// The gap ack blocks above the cumulative point; an older SACK that was overtaken has none.
 fn blocks_above(blocks: &[(u64, u64)], cumulative: u64) -> Vec<(u64, u64)> {
     blocks.iter().copied().filter(|(start, _)| *start > cumulative).collect()
 }
 
 /// The window at the end, in packets, after reordering by chance and then a while without; and the
-/// fraction of spurious events that were found out.
+/// fraction of spurious episodes that were detected.
 fn reordered(config: &RecoveryConfig, seed: u64) -> (u64, Sender) {
     let mut way = Way::new(config.clone(), seed);
     way.run_to(300, None);
@@ -161,7 +161,7 @@ fn reordering_alone_leaves_the_window_as_it_would_have_been() {
     }
 }
 
-/// The law above would test nothing if the standard met it.
+/// The counter-example: RFC 9260 does not have the property tested above.
 #[test]
 fn the_standard_ends_with_less() {
     let standard = RecoveryConfig::rfc9260();

@@ -92,7 +92,7 @@ fn an_earlier_event_that_is_open_is_not_undone() {
     assert_eq!((s.events().timeouts, s.ssthresh()), (1, 10_500), "to before the timeout");
 }
 
-/// A packet whose loss a copy repaired is a loss.
+/// A loss that a redundant copy repaired is a loss.
 #[test]
 fn a_loss_in_between_is_not_undone() {
     let mut s = Sender::detecting();
@@ -155,7 +155,7 @@ fn a_round_trip_from_before_the_timeout_does_not_start_it_anew() {
     assert_eq!(s.rto_ms(), 400 + 4 * 200);
 }
 
-/// RFC 9438 §4.9: CUBIC aims where it did before.
+/// RFC 9438 §4.9: CUBIC's W_max and K are restored.
 #[test]
 fn cubic_gets_back_what_it_knew() {
     let cubic = RecoveryConfig::tcp_profile("tcp-cubic").expect("a profile");

@@ -17,7 +17,7 @@ fn with_ten() -> Sender {
 fn the_third_duplicate_repeats_the_first_unit_and_each_one_makes_room() {
     let mut s = with_ten();
     s.duplicates(2);
-    assert!(!s.has_lost() && !s.may_send_new(0));
+    assert!(!s.has_lost() && !s.has_room_for_new(0));
     s.duplicates(1);
     assert_eq!((s.cwnd(), s.ssthresh()), (5000, 5000));
     assert_eq!(s.resend(), [1]);
@@ -63,7 +63,7 @@ fn a_timeout_in_recovery_halves_what_is_still_in_the_network() {
 
 /// RFC 6582 §3.2 step 3, full acknowledgement, option 1: no burst.
 #[test]
-fn a_full_acknowledgement_deflates_the_window_to_what_is_outstanding() {
+fn a_full_acknowledgement_deflates_the_window_to_outstanding_data() {
     let mut s = with_ten();
     s.duplicates(3);
     s.resend();
@@ -113,7 +113,7 @@ fn duplicates_begin_no_recovery_until_more_than_the_last_is_acknowledged() {
 
 /// RFC 5681 §3.2 step 2: half of outstanding data.
 #[test]
-fn an_unused_window_is_halved_by_what_is_outstanding() {
+fn an_unused_window_is_halved_by_outstanding_data() {
     let mut s = Sender::newreno();
     s.push_full(6);
     s.recovery.state.paths[0].window = with_ten().recovery.state.paths[0].window.clone();
@@ -121,10 +121,10 @@ fn an_unused_window_is_halved_by_what_is_outstanding() {
     assert_eq!(s.cwnd(), 3000);
 }
 
-/// RFC 3042 §2: a new unit for each of the first two duplicates; the window and the reduction do
-/// not know of them.
+/// RFC 3042 §2: a new unit for each of the first two duplicates; they
+/// count neither in cwnd nor in its reduction.
 #[test]
-fn limited_transmit_lets_two_new_units_leave() {
+fn limited_transmit_sends_two_new_units() {
     let mut s = with_ten();
     let mut limited = Sender::tcp("tcp-sack");
     limited.fill();
@@ -150,7 +150,7 @@ fn limited_transmit_is_not_for_retransmissions() {
     assert_eq!(s.resend(), [1]);
     s.duplicates(2);
     assert_eq!(s.resend(), [0; 0]);
-    assert!(!s.may_send_new(0), "lost data comes first");
+    assert!(!s.has_room_for_new(0), "lost data comes first");
 }
 
 /// An acknowledgement between duplicates begins the count again (RFC 5681 §3.2).

@@ -29,7 +29,7 @@ fn a_growing_block_behind_a_gap_costs_what_is_new() {
     assert_cheap(&s, WINDOW);
 }
 
-/// Every second unit is lost.
+/// Half of the units are lost, every second one.
 #[test]
 fn many_holes_cost_each_once() {
     let mut s = with_window();

@@ -17,7 +17,7 @@ struct Run {
 }
 
 impl Run {
-    /// Units that were sent arrive or are lost; the acknowledgements come back at once.
+    /// Delivers or loses the units that were sent; ACKs arrive at once.
     fn deliver(&mut self, units: &[u64]) {
         for &unit in units {
             if self.rng.chance(self.loss) {
@@ -41,10 +41,10 @@ impl Run {
         }
     }
 
-    /// One round: what may leave leaves, at random in part; or the timer expires.
+    /// One round: sends a random part of what may be sent, or lets the timer expire.
     fn round(&mut self, may_send: bool) {
         let mut sent = self.s.resend_all();
-        while may_send && !self.s.has_lost() && self.s.may_send_new(0) {
+        while may_send && !self.s.has_lost() && self.s.has_room_for_new(0) {
             let bytes = 16 + self.rng.below(u64::from(FULL) - 15) as u32;
             self.s.push(&[bytes]);
             sent.push(self.s.recovery.outstanding().next_unit() - BASE - 1);

@@ -7,14 +7,14 @@ fn with_an_uncertain_hole() -> Sender {
     let mut s = Sender::sack();
     s.fill();
     s.ack(0, &[(2, 3), (5, 5)]);
-    assert_eq!(Permission::of(&s.recovery).to_rescue(0), None, "1 comes first");
+    assert_eq!(Permission::of(&s.recovery).rescue_unit(0), None, "1 comes first");
     assert_eq!(s.resend(), [1]);
     s
 }
 
 /// Rule 3: holes below the highest SACKed unit, each once, while the window has room.
 #[test]
-fn a_hole_that_is_not_judged_may_leave_when_nothing_else_can() {
+fn a_hole_that_is_not_declared_lost_may_leave_when_nothing_else_can() {
     let mut s = with_an_uncertain_hole();
     // pipe: 4, 6 to 10 and 1; cwnd is 5.
     assert_eq!((s.flight().1, s.rescue()), (7000, None));
@@ -50,7 +50,7 @@ fn holes_come_first_then_the_highest_unit_once() {
 
 /// RFC 6675 §5 (4.3): `RescueRxt` is the first retransmission, so a rescue waits for its answer.
 #[test]
-fn no_rescue_before_the_first_retransmission_is_answered() {
+fn no_rescue_before_the_first_retransmission_is_acked() {
     let mut s = Sender::sack();
     s.push_full(6);
     s.ack(0, &[(2, 4)]);

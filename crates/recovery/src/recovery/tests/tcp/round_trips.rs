@@ -10,15 +10,15 @@ use crate::RttSource;
 
 /// Karn: what was sent twice makes no sample, and the protocol may give one of its timestamps.
 #[test]
-fn an_acknowledgement_tells_whether_it_was_a_sample() {
+fn an_acknowledgement_shows_whether_it_was_a_sample() {
     let mut s = Sender::sack();
     s.push_full(2);
     let outcome = s.at(100).ack(1, &[]);
-    assert!(outcome.has_sampled && !outcome.has_acked_resent);
+    assert!(outcome.has_sampled && !outcome.has_acked_retransmitted);
     s.expire();
     s.resend();
     let outcome = s.at(2000).ack(2, &[]);
-    assert!(!outcome.has_sampled && outcome.has_acked_resent);
+    assert!(!outcome.has_sampled && outcome.has_acked_retransmitted);
     assert_eq!(s.timer(0).backoffs(), 1);
     let rtt = Duration::from_millis(100);
     s.recovery.on_rtt_sample(s.now, 0, rtt, RttSource::Timestamp, &mut Tracer::off());
@@ -31,7 +31,7 @@ fn an_acknowledgement_within_the_round_trip_of_the_last_sample_is_none() {
     s.push_full(2);
     assert!(s.at(100).ack(1, &[]).has_sampled);
     let outcome = s.at(110).ack(2, &[]);
-    assert!(!outcome.has_sampled && !outcome.has_acked_resent);
+    assert!(!outcome.has_sampled && !outcome.has_acked_retransmitted);
 }
 
 /// RFC 6298 §2.3: SRTT + max(G, 4 · RTTVAR); Linux bounds the second part by 200 ms.
@@ -47,7 +47,7 @@ fn the_variation_has_a_floor() {
 
 /// RFC 2883 §4: a duplicate is reported below the cumulative point, too.
 #[test]
-fn a_duplicate_below_the_cumulative_point_is_a_needless_retransmission() {
+fn a_duplicate_below_the_cumulative_point_is_a_spurious_retransmission() {
     let mut s = Sender::sack();
     s.push(&[FULL]);
     s.expire();

@@ -49,7 +49,7 @@ fn retransmissions_leave_as_the_pipe_drains() {
     s.ack(0, &[(4, 8)]);
     assert_eq!(s.resend_all(), [3]);
     s.ack(0, &[(4, 9)]);
-    assert!(!s.has_lost() && s.may_send_new(0), "then new data");
+    assert!(!s.has_lost() && s.has_room_for_new(0), "then new data");
 }
 
 /// A hole is declared lost only when three units above it are acknowledged, even if an earlier hole is lost
@@ -70,7 +70,7 @@ fn each_hole_needs_its_own_three_units_above() {
 
 /// RFC 6675 §4: a unit retransmitted is not judged again; the timer recovers a second loss.
 #[test]
-fn a_retransmission_is_not_judged_lost_again() {
+fn a_retransmission_is_not_declared_lost_again() {
     let mut s = Sender::sack();
     s.fill();
     s.ack(0, &[(2, 4)]);
@@ -161,7 +161,7 @@ fn a_hole_that_fills_in_time_is_no_loss() {
 
 /// A receiver that dropped what it had reported: it is judged again by what is above it now.
 #[test]
-fn what_was_reneged_is_judged_anew() {
+fn reneged_data_is_declared_lost_anew() {
     let mut s = Sender::sack();
     s.fill();
     s.ack(0, &[(2, 7)]);
@@ -187,7 +187,7 @@ fn the_timer_is_restarted_by_what_advances_alone() {
 
 /// Bytes and holes: a window of small units below a large hole costs new data.
 #[test]
-fn units_that_share_a_packet_are_judged_one_by_one() {
+fn units_that_share_a_packet_are_declared_lost_one_by_one() {
     let mut s = Sender::sack();
     s.push(&[FULL / 4; 4]);
     s.push_full(3);

@@ -83,7 +83,7 @@ fn a_window_probe_touches_neither_window_nor_recovery() {
     assert!(s.is_in_fast_recovery(), "it is no timeout to be repaired");
 }
 
-/// RFC 5681 §4.1: once the connection rested for more than an RTO.
+/// RFC 5681 §4.1: after more than an RTO without sending.
 #[test]
 fn a_connection_that_rested_begins_with_the_restart_window() {
     for (idle_ms, cwnd) in [(1000, 14_000), (1001, 10_000)] {
@@ -107,7 +107,7 @@ fn a_repeated_setup_leaves_one_packet_and_three_seconds() {
     s.recovery.on_t3_event(s.now, 0, crate::T3Event::Unanswered);
     assert_eq!(s.rto_ms(), 2000);
     let done = |s: &mut Sender, packet, was_repeated| {
-        let event = SetupEvent::Done { packet, was_repeated };
+        let event = SetupEvent::Done { packet, was_repeated, answered_after: None };
         s.recovery.on_setup(s.now, 0, event, &mut Tracer::off());
     };
     done(&mut s, 500, true);

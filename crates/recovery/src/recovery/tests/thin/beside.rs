@@ -1,4 +1,4 @@
-//! A thin stream beside one that fills the window, with `by_stream`.
+//! A thin stream in one association with a stream that fills the window, with `by_stream`.
 
 use super::super::*;
 use super::recovery_timer::{TIMED, WARM};
@@ -17,7 +17,7 @@ fn filled(thin: ThinConfig) -> (Sender, u8) {
         config.max_burst = None;
     });
     let [bulk, inputs] = [0; 2].map(|_| s.recovery.set_thin(None, thin).expect("there is room"));
-    while s.recovery.takes_new(0, bulk) && s.recovery.thinness(bulk).in_flight < 100 {
+    while s.recovery.may_send_new(0, bulk) && s.recovery.thinness(bulk).in_flight < 100 {
         s.push_of(bulk, 0, &[FULL]);
     }
     (s, inputs)
@@ -29,7 +29,7 @@ fn a_thin_stream_does_not_wait_for_the_window_of_others() {
     let (mut s, inputs) = filled(by_stream(true));
     let full = s.recovery.outstanding().flight(0).bytes;
     let mut sent = 0;
-    while s.recovery.takes_new(0, inputs) {
+    while s.recovery.may_send_new(0, inputs) {
         s.push_of(inputs, 0, &[SMALL]);
         sent += SMALL;
         assert!(sent < 10 * FULL, "nothing limits it");
@@ -38,7 +38,7 @@ fn a_thin_stream_does_not_wait_for_the_window_of_others() {
     assert!(s.recovery.outstanding().flight(0).bytes <= full + u64::from(FULL + SMALL));
 
     let (s, inputs) = filled(by_stream(false));
-    assert!(!s.recovery.takes_new(0, inputs), "only where the profile says so");
+    assert!(!s.recovery.may_send_new(0, inputs), "only where the profile says so");
 }
 
 /// The window is full: the probe timer runs for the thin stream all the same.
@@ -46,7 +46,7 @@ fn a_thin_stream_does_not_wait_for_the_window_of_others() {
 fn a_thin_stream_has_its_probe_timer_beside_a_full_window() {
     for (is_by_stream, due) in [(true, Some(101_500)), (false, None)] {
         let (mut s, inputs) = filled(by_stream(is_by_stream));
-        // So much that the other stream is not thin.
+        // Enough packets in flight that the other stream is not thin.
         (0..20).for_each(|_| s.push_of(inputs - 1, 0, &[FULL]));
         s.push_of(inputs, 0, &[SMALL]);
         assert!(s.recovery.thinness(inputs).is_thin && !s.recovery.thinness(inputs - 1).is_thin);

@@ -8,7 +8,7 @@ use rexmit_core::trace::Tracer;
 use super::*;
 use crate::TimeoutKind;
 
-/// A sender, and a receiver that has each packet acknowledged a round trip after it was sent, in
+/// A sender, and a receiver whose ACK of each packet arrives a round trip after it was sent, in
 /// microseconds. Lost is what `is_lost` says of the time, a unit, and how often it was sent before.
 struct World {
     sender: Sender,
@@ -159,7 +159,7 @@ fn a_path_that_becomes_longer_at_once_is_not_flooded() {
 /// Nothing arrives for 600 ms, and nothing new follows: a packet of it is retransmitted within a round trip after
 /// that, however many units are repeated by then, and the rest once that is acknowledged.
 #[test]
-fn a_burst_of_losses_puts_no_repetition_off() {
+fn a_burst_of_losses_puts_no_retransmission_off() {
     const BURST: std::ops::Range<u64> = 10_000_000..10_600_000;
     let mut world = World::new("interactive", |_| 100_000);
     world.is_lost = |us, _, _| BURST.contains(&us);
@@ -202,7 +202,7 @@ fn a_long_round_trip_has_the_timer_as_well() {
 
 /// Every twentieth unit is lost: reports by later packets are waited for no longer than without the timer.
 #[test]
-fn where_answers_are_delayed_later_packets_tell_a_loss() {
+fn where_acks_are_delayed_later_packets_show_a_loss() {
     let waits = |profile| {
         let mut world = World::new(profile, |_| 100_000);
         world.sack_delay = 200_000;

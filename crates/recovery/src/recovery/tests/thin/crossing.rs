@@ -20,7 +20,7 @@ impl TraceSink for Crossings {
 }
 
 #[test]
-fn each_crossing_is_told_once_with_its_reason() {
+fn each_change_of_thinness_is_traced_once_with_its_figures() {
     let (reported, crossings) = mpsc::channel();
     let mut sink = Crossings(reported);
     let mut s = Sender::thin(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF });
@@ -83,9 +83,9 @@ fn losses_let_a_stream_with_more_in_flight_be_thin() {
     assert_eq!((counted.packets, counted.packets_lost), (12, 4));
 }
 
-/// A bulk stream beside a thin one: 20 packets of it are in flight, and two of the thin one.
+/// A bulk stream with 20 packets in flight, and a thin one with two.
 #[test]
-fn a_group_is_judged_by_its_own_packets() {
+fn a_group_is_thin_by_its_own_packets() {
     let mut s = Sender::with(|config| config.max_burst = None);
     let thin = s.recovery.set_thin(None, ThinConfig::M1_TO_M4).expect("there is room");
     let push = |s: &mut Sender, group: u8| s.push_of(group, 0, &[SMALL]);
@@ -108,7 +108,7 @@ fn a_group_is_judged_by_its_own_packets() {
 /// Of a thin stream with redundancy beside a bulk stream without: whatever else is in flight stays, and
 /// does not end the bundle.
 #[test]
-fn a_retransmission_takes_along_only_what_is_of_its_stream_and_path_and_no_probe() {
+fn a_retransmission_bundles_only_data_of_its_stream_and_path_and_no_probe() {
     let mut s = Sender::with(|config| config.max_burst = None);
     s.add_confirmed_path();
     let test = crate::ThinTest::Packets(16);

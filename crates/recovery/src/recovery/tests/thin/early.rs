@@ -22,7 +22,7 @@ impl Sender {
 }
 
 #[test]
-fn what_could_have_been_acknowledged_leaves_again_without_slow_start() {
+fn data_that_could_have_been_acknowledged_is_retransmitted_without_slow_start() {
     let mut s = Sender::measured(efr);
     s.at(200).push(&[SMALL]);
     s.at(220).push(&[SMALL]);

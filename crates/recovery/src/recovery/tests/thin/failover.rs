@@ -5,7 +5,7 @@ use super::*;
 use crate::TimeoutKind;
 
 impl Sender {
-    /// Warm over the first path, and HEARTBEATs have measured 100 ms on the second.
+    /// A sender with RTT samples on the first path, and a HEARTBEAT's RTT of 100 ms on the second.
     fn warm_over_two() -> Self {
         let mut s = Self::warm(|config| config.thin = TIMED);
         s.add_confirmed_path();
@@ -23,7 +23,7 @@ impl Sender {
         assert_eq!(self.resend_over(1 - path).len(), 1);
     }
 
-    /// When the next timer expires, in microseconds, and how many units are retransmitted over `path` then.
+    /// Lets the next timer expire. Returns the time in microseconds, and the number of units retransmitted over `path`.
     fn repeat_next_over(&mut self, path: u8) -> (u64, usize) {
         let us = self.next_us().expect("something is due");
         self.after_us(us);
@@ -33,7 +33,7 @@ impl Sender {
 }
 
 #[test]
-fn what_fails_over_is_watched_from_when_it_leaves() {
+fn data_that_fails_over_is_watched_from_when_it_is_sent() {
     let mut s = Sender::warm_over_two();
     s.push(&[SMALL]);
     s.after_us(1_500_000).fail_over(0);
@@ -50,7 +50,7 @@ fn what_fails_over_is_watched_from_when_it_leaves() {
 /// With both paths dead, the silence continues: otherwise each expiry of T3-rtx would make the probe timer
 /// retransmit for another second.
 #[test]
-fn a_path_that_has_not_answered_the_last_time_is_silent_still() {
+fn a_path_without_an_ack_since_the_last_use_is_still_silent() {
     let mut s = Sender::warm_over_two();
     s.push(&[SMALL]);
     s.after_us(1_500_000).fail_over(0);
@@ -64,9 +64,9 @@ fn a_path_that_has_not_answered_the_last_time_is_silent_still() {
     assert!(repeats.len() > 15 && repeats.windows(2).all(is_apart), "{repeats:?}");
 }
 
-/// Sooner than the second path ever answered: that was for data sent over the first.
+/// The ACK arrives sooner than any RTT of the second path, so it is for data sent over the first.
 #[test]
-fn a_late_answer_over_one_path_measures_no_other() {
+fn a_late_ack_over_one_path_measures_no_other() {
     let mut s = Sender::warm_over_two();
     s.push(&[SMALL]);
     s.after_us(1_500_000).fail_over(0);

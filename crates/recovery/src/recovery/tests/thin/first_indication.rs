@@ -8,7 +8,7 @@ use crate::recovery::tests::BASE;
 
 const M4: ThinConfig = ThinConfig { first_indication: true, ..ThinConfig::OFF };
 
-/// How many SACKs, each for one more unit, it takes until unit 1 is retransmitted.
+/// The number of SACKs, each for one more unit, after which unit 1 is retransmitted.
 fn reports_needed(thin: ThinConfig, packets: u64, profile: fn(&mut RecoveryConfig)) -> Option<u64> {
     let mut s = Sender::with(|config| {
         profile(config);

@@ -22,7 +22,7 @@ use rexmit_core::trace::Tracer;
 use super::{FULL, Sender};
 use crate::{RecoveryConfig, RttSource, ThinConfig};
 
-/// Small: many fit the first window.
+/// A small unit: many fit the initial window.
 const SMALL: u32 = 100;
 
 impl Sender {
@@ -30,7 +30,7 @@ impl Sender {
         Self::with(|config| config.thin = thin)
     }
 
-    /// One round trip of 100 ms is measured: unit 1. SRTT + 4 · RTTVAR is 300 ms after it.
+    /// A sender with one RTT sample of 100 ms, of unit 1, so that SRTT + 4 · RTTVAR is 300 ms.
     fn measured(change: impl FnOnce(&mut RecoveryConfig)) -> Self {
         let mut s = Self::with(change);
         s.push(&[SMALL]);
@@ -38,7 +38,7 @@ impl Sender {
         s
     }
 
-    /// A packet with a new unit of [`SMALL`] and the copies bundled with it; which units.
+    /// Sends a packet with a new unit of [`SMALL`] and the copies bundled with it, and returns the units.
     pub(super) fn push_with_copies(&mut self, is_contiguous: bool) -> Vec<u64> {
         self.push_with_copies_beside(SMALL, is_contiguous)
     }

@@ -1,4 +1,4 @@
-//! Bundled copies when the probe timer expires over the original: how many more are sent.
+//! The number of further copies when the probe timer of a unit expires that also has bundled copies.
 
 use super::recovery_timer::WARM;
 use super::*;
@@ -26,9 +26,9 @@ fn bundled(thin: ThinConfig, others: &[u64]) -> Sender {
     s
 }
 
-/// A message per round trip: each travels with the next as well, just before the timer expires.
+/// With one message per round trip, each is also bundled with the next one, just before its probe timer expires.
 #[test]
-fn a_copy_that_left_just_now_is_one_of_the_two_of_a_repetition() {
+fn a_copy_that_left_just_now_is_one_of_the_two_of_a_retransmission() {
     let mut s = bundled(BUNDLED, &[100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![1]));
     assert_eq!(s.cwnd(), 10_000, "a loss as any other");
@@ -44,7 +44,7 @@ fn a_copy_that_left_just_now_is_one_of_the_two_of_a_repetition() {
 
 /// A retransmission that new data followed lacks the same number of copies as an original.
 #[test]
-fn copies_of_what_left_again_count_as_well() {
+fn copies_of_what_was_retransmitted_count_as_well() {
     let mut s = bundled(BUNDLED, &[100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![1]));
     assert_eq!(s.after_us(200_000).push_with_copies(false), [41, 42]);
@@ -54,7 +54,7 @@ fn copies_of_what_left_again_count_as_well() {
 }
 
 #[test]
-fn with_as_many_as_a_repetition_has_nothing_more_leaves() {
+fn with_as_many_copies_as_a_retransmission_nothing_more_is_sent() {
     let mut s = bundled(BUNDLED, &[50_000, 100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![]));
     let counted = *s.recovery.statistics();
@@ -66,7 +66,7 @@ fn with_as_many_as_a_repetition_has_nothing_more_leaves() {
 }
 
 #[test]
-fn of_three_copies_those_that_are_missing_leave() {
+fn of_three_copies_the_missing_ones_are_sent() {
     let delayed_copies = DelayedCopyConfig { of_retransmissions: 2, ..BUNDLED.delayed_copies };
     let mut s = bundled(ThinConfig { delayed_copies, ..BUNDLED }, &[100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![1]));
@@ -74,9 +74,9 @@ fn of_three_copies_those_that_are_missing_leave() {
     assert_eq!(s.after_us(103_500).timers().copy_ready(), []);
 }
 
-/// One copy was sent, and is enough if no other may be.
+/// One copy was sent, which is enough if the budget allows no other.
 #[test]
-fn what_is_missing_leaves_within_the_budget() {
+fn missing_copies_are_sent_within_the_budget() {
     let copy_budget = CopyBudget::percent(1, 0);
     let mut s = bundled(ThinConfig { copy_budget, ..BUNDLED }, &[100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![]));
@@ -86,7 +86,7 @@ fn what_is_missing_leaves_within_the_budget() {
 
 /// A packet that lacks a copy draws on the budget as any packet of copies: (16 + 40 + 2) · 2 % is one.
 #[test]
-fn what_is_missing_is_paid_for() {
+fn missing_copies_count_against_the_budget() {
     let copy_budget = CopyBudget::percent(2, 0);
     let mut s = bundled(ThinConfig { copy_budget, ..BUNDLED }, &[100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![1]));
@@ -96,7 +96,7 @@ fn what_is_missing_is_paid_for() {
 
 /// When little of the budget is left, data sent more than a round trip ago is copied first.
 #[test]
-fn what_had_no_answer_comes_before_what_just_left() {
+fn data_older_than_a_round_trip_is_copied_before_newer_data() {
     let copy_budget = CopyBudget::percent(0, 20);
     let test = crate::ThinTest::Packets(16);
     let mut s = Sender::warm(|config| config.thin = ThinConfig { copy_budget, test, ..BUNDLED });

@@ -1,4 +1,4 @@
-//! Copies and probes that a queue on the path holds back, while it exists.
+//! Copies and probes that are held back while the path has a queue.
 
 use super::*;
 use crate::recovery::tests::LossRecovery;
@@ -13,7 +13,7 @@ const YIELDING: ThinConfig = ThinConfig {
 };
 
 impl Sender {
-    /// `count` units from `unit` on, one every 200 ms, each answered after `ms`.
+    /// Sends `count` units from `unit` on, one every 200 ms, each acknowledged after `ms`.
     fn answered(&mut self, unit: u64, count: u64, ms: u64) -> &mut Self {
         for unit in unit..unit + count {
             let then = self.now + Duration::from_millis(200);
@@ -28,7 +28,7 @@ impl Sender {
     }
 }
 
-/// Units copied beside a new one, with two in flight; all are acknowledged after `ms`.
+/// The units bundled as copies with a new one, with two in flight; all are acknowledged after `ms`.
 fn copied(s: &mut Sender, unit: u64, ms: u64) -> usize {
     s.push(&[SMALL]);
     s.push(&[SMALL]);
@@ -70,29 +70,29 @@ fn the_budget_falls_with_the_queue() {
     assert_eq!(earned(126), (0, false));
 }
 
-/// New data waits for the ACK, and T3-rtx and the probe timer see to data in flight.
+/// New data waits for an ACK; data in flight is covered by T3-rtx and the probe timer.
 #[test]
 fn after_a_loss_beside_a_queue_one_packet_is_in_flight_until_something_is_acknowledged() {
     for (queue_ms, waits) in [(40, true), (0, false)] {
         let mut s = Sender::warm(|config| config.thin = YIELDING);
         s.answered(41, 40, 100 + queue_ms);
         s.push(&[SMALL]);
-        assert!(s.may_send_new(0));
+        assert!(s.has_room_for_new(0));
         let at = s.recovery.next_timeout().unwrap();
         s.now = at;
         s.recovery.begin_opportunity();
         s.timers();
         assert_eq!(s.resend(), [81]);
-        assert_eq!(s.may_send_new(0), !waits);
+        assert_eq!(s.has_room_for_new(0), !waits);
         s.now += Duration::from_millis(100);
         s.recovery.begin_opportunity();
         s.ack(81, &[]);
-        assert!(s.may_send_new(0));
+        assert!(s.has_room_for_new(0));
     }
 }
 
 #[test]
-fn repetitions_beside_a_queue_back_off_from_the_first() {
+fn retransmissions_beside_a_queue_back_off_from_the_first() {
     for (queue_ms, factor) in [(40, 2), (0, 1)] {
         let mut s = Sender::warm(|config| config.thin = YIELDING);
         s.answered(41, 40, 100 + queue_ms);

@@ -9,16 +9,16 @@ use crate::ProbeConfig;
 use crate::recovery::tests::{Next, new_unit};
 use crate::{TimeoutKind, UnitState};
 
-/// A margin of 1.5 ms, and a quarter of a second of silence.
+/// A probe timer with a margin of 1.5 ms that tolerates a quarter of a second of silence.
 pub(super) const TIMED: ThinConfig =
     ThinConfig { probe_timer: Some(ProbeConfig::DEFAULT), ..ThinConfig::OFF };
-/// Units acknowledged before the scripts begin.
+/// The number of units acknowledged before the scripts begin.
 pub(super) const WARM: u64 = 40;
 /// When the scripts begin, in milliseconds.
 const BEGIN: u64 = 8_200;
 
 impl Sender {
-    /// At [`BEGIN`], with [`WARM`] units acknowledged after 100 ms each.
+    /// A sender at [`BEGIN`], with [`WARM`] units acknowledged after 100 ms each.
     pub(super) fn warm(change: impl FnOnce(&mut RecoveryConfig)) -> Self {
         Self::warm_after(change, |_| 100)
     }
@@ -47,7 +47,7 @@ impl Sender {
         self
     }
 
-    /// When anything is due next, in microseconds after [`BEGIN`].
+    /// The earliest deadline, in microseconds after [`BEGIN`].
     pub(super) fn next_us(&self) -> Option<u64> {
         self.recovery.next_timeout().map(|at| at.as_nanos().div_ceil(1000) - BEGIN * 1000)
     }
@@ -69,7 +69,7 @@ impl Sender {
 }
 
 #[test]
-fn a_packet_leaves_again_a_round_trip_and_the_margin_after_it_left() {
+fn a_packet_is_retransmitted_a_round_trip_and_the_margin_after_it_left() {
     let mut s = Sender::timed();
     s.push(&[SMALL]);
     s.after_us(50_000).push(&[SMALL]);
@@ -106,7 +106,7 @@ fn varying() -> Sender {
 }
 
 #[test]
-fn a_repetition_is_waited_for_less_where_answers_vary() {
+fn the_timeout_of_a_retransmission_is_shorter_where_round_trips_vary() {
     let mut s = varying();
     s.push(&[SMALL]);
     let (first, _) = s.repeat_next();
@@ -117,7 +117,7 @@ fn a_repetition_is_waited_for_less_where_answers_vary() {
 
 /// New data in a packet with a retransmission is waited for as long as any new data.
 #[test]
-fn what_leaves_with_a_repetition_is_waited_for_as_at_first() {
+fn new_data_beside_a_retransmission_has_the_timeout_of_new_data() {
     let mut s = varying();
     s.push(&[SMALL]);
     let us = s.next_us().expect("the first is due");
@@ -131,9 +131,9 @@ fn what_leaves_with_a_repetition_is_waited_for_as_at_first() {
     assert!((120_000..122_000).contains(&wait), "{wait}");
 }
 
-/// The answer to the first copy comes late, and long before the timer expires over the second.
+/// The ACK of the first transmission is late, but long before the timer of the second one expires.
 #[test]
-fn what_left_again_too_early_does_not_leave_once_more() {
+fn data_retransmitted_too_early_is_not_retransmitted_once_more() {
     let mut s = varying();
     s.push(&[SMALL]);
     let (us, _) = s.repeat_next();
@@ -146,9 +146,9 @@ fn what_left_again_too_early_does_not_leave_once_more() {
     assert_eq!(s.recovery.statistics().retransmitted.total(), 1);
 }
 
-/// Sooner than any before, but not sooner than the first transmission can be ruled out.
+/// The ACK is faster than any sample, but the first transmission may still be the acknowledged one.
 #[test]
-fn a_quick_answer_to_a_repetition_is_not_taken_for_a_slow_one() {
+fn a_quick_ack_to_a_retransmission_is_not_taken_for_a_slow_one() {
     let mut s = varying();
     s.push(&[SMALL]);
     let (first, _) = s.repeat_next();
@@ -159,7 +159,7 @@ fn a_quick_answer_to_a_repetition_is_not_taken_for_a_slow_one() {
 }
 
 #[test]
-fn without_an_answer_so_far_t3_is_the_timer() {
+fn without_an_ack_so_far_t3_is_the_timer() {
     let mut s = Sender::thin(TIMED);
     s.push(&[SMALL]);
     assert_eq!(s.expire(), 1000);
@@ -167,15 +167,15 @@ fn without_an_answer_so_far_t3_is_the_timer() {
 
 /// The margin after the first answer is half its time.
 #[test]
-fn the_first_answer_starts_it() {
+fn the_first_sample_starts_the_timer() {
     let mut s = Sender::measured(|config| config.thin = TIMED);
     s.at(200).push(&[SMALL]);
     assert_eq!(s.t3(), Some(360));
 }
 
-/// Nor do later packets, however many, declare units lost that the timer covers.
+/// Later packets, however many, do not declare units lost that the timer covers.
 #[test]
-fn what_arrives_out_of_order_is_not_sent_again() {
+fn data_that_arrives_out_of_order_is_not_retransmitted() {
     let mut s = Sender::warm(|config| {
         config.thin =
             ThinConfig { first_indication: true, test: crate::ThinTest::Packets(16), ..TIMED };
@@ -207,11 +207,10 @@ fn a_thick_stream_is_left_to_missing_reports() {
     assert_eq!(s.recovery.statistics().retransmitted.fast_retransmit, 1);
 }
 
-/// A sender that fills its window has later packets, and a queue, to think of.
-/// A packet is lost with units of a thin stream and of a thick one, and the latter becomes thin: its other packets
-/// are due at once.
+/// A packet with units of a thin and a thick stream expires, which makes the thick stream thin. Its other packets have
+/// then expired, too, but are declared lost by the next call.
 #[test]
-fn what_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
+fn data_that_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
     let mut s = Sender::warm(|config| {
         config.thin = TIMED;
         config.max_burst = None;
@@ -235,11 +234,11 @@ fn what_becomes_due_because_a_timer_expired_is_left_to_the_next_call() {
 fn a_full_window_is_left_to_t3_unless_the_path_is_silent() {
     let mut s = Sender::timed();
     (0..4).for_each(|_| s.push(&[FULL]));
-    assert!(s.is_thin() && !s.may_send_new(0));
+    assert!(s.is_thin() && !s.has_room_for_new(0));
     assert_eq!(s.repeat_next(), (4 * 101_500, vec![1]));
 }
 
-/// RTO.Min is a second: T3-rtx, armed by the last retransmission before the silence, backs off beside the probes.
+/// RTO.Min is a second: T3-rtx, armed by the last retransmission before the silence, backs off independently of the probes.
 #[test]
 fn in_a_silence_t3_backs_off_beside_the_probes() {
     let mut s = Sender::timed();
@@ -257,7 +256,7 @@ fn in_a_silence_t3_backs_off_beside_the_probes() {
     assert_eq!(s.repeat_next(), (1_551_500, vec![2]));
 }
 
-/// New data waits meanwhile, and all of it may be sent at the first ACK.
+/// New data waits during the silence, and all of it may be sent at the first ACK.
 #[test]
 fn in_a_silence_one_packet_is_in_flight() {
     let mut s = Sender::timed();
@@ -268,15 +267,15 @@ fn in_a_silence_one_packet_is_in_flight() {
         s.repeat_next();
     }
     assert_eq!(s.repeat_next(), (4 * 101_500 + 2_000, vec![1, 2, 3]));
-    assert!(!s.may_send_new(0));
+    assert!(!s.has_room_for_new(0));
     assert_eq!(s.repeat_next(), (5 * 101_500 + 2_000, vec![1, 2, 3]));
     s.after_us(520_000).ack_after_warm(3, &[]);
-    assert!(s.may_send_new(0));
+    assert!(s.has_room_for_new(0));
 }
 
 /// A round trip of 5 ms: a quarter of a second of silence would hold 38 repetitions.
 #[test]
-fn repetitions_over_a_short_path_are_up_to_40_ms_apart() {
+fn retransmissions_over_a_short_path_are_up_to_40_ms_apart() {
     let mut s = Sender::with(|config| config.thin = TIMED);
     for unit in 1..=WARM {
         s.at(200 * unit).push(&[SMALL]);
@@ -319,7 +318,7 @@ fn a_unit_is_due_when_the_latest_packet_with_it_is() {
     assert_eq!(s.repeat_next(), (181_500, vec![1, 2, 3]));
 }
 
-/// A closed window is no sign of loss.
+/// Probes of a closed window are not lost data.
 #[test]
 fn a_probe_of_a_closed_window_is_left_to_t3() {
     let mut s = Sender::timed();
@@ -329,7 +328,7 @@ fn a_probe_of_a_closed_window_is_left_to_t3() {
 }
 
 #[test]
-fn what_was_given_up_is_not_due() {
+fn abandoned_data_is_not_due() {
     let mut s = Sender::timed();
     s.push(&[SMALL]);
     s.after_us(50_000).abandon(WARM + 1);
@@ -433,7 +432,7 @@ fn an_abandoned_unit_that_was_sent_once_makes_a_sample() {
 
 /// The ACK may answer a FORWARD-TSN, unless that was sent just now or the unit is in a gap ack block.
 #[test]
-fn an_answer_to_what_was_skipped_makes_no_sample() {
+fn an_ack_to_skipped_units_makes_no_sample() {
     for (skipped_us, blocks, is_sample) in
         [(150_000, [(9, 9)], false), (380_000, [(9, 9)], true), (150_000, [(1, 1)], true)]
     {
@@ -458,16 +457,16 @@ fn an_answer_to_what_was_skipped_makes_no_sample() {
 
 /// Where only one packet may be in flight until something is acknowledged, the ACK of an abandoned unit is enough.
 #[test]
-fn the_ack_of_an_abandoned_unit_lets_new_data_leave() {
+fn the_ack_of_an_abandoned_unit_allows_new_data() {
     let mut s = Sender::timed();
     s.push(&[SMALL]);
     s.after_us(101_500).timers();
     s.abandon(WARM + 1);
     s.recovery.state.paths[0].gate.is_single_packet = true;
     s.push(&[SMALL]);
-    assert!(!s.may_send_new(0));
+    assert!(!s.has_room_for_new(0));
     s.after_us(200_000).ack_after_warm(1, &[]);
-    assert!(s.may_send_new(0));
+    assert!(s.has_room_for_new(0));
 }
 
 /// A timer that runs late shows that this host is busy: ACKs may have arrived.

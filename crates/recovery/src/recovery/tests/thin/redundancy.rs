@@ -53,7 +53,7 @@ fn a_packet_without_room_or_a_thick_stream_copies_nothing() {
 
 /// SCTP skips acknowledged units; a TCP segment is one contiguous run.
 #[test]
-fn what_was_acknowledged_is_not_copied() {
+fn acknowledged_data_is_not_copied() {
     for (is_contiguous, want) in [(false, vec![1, 2]), (true, vec![])] {
         let mut s = Sender::thin(ThinConfig { max_bundle_packets: 9, ..COPIES });
         (0..3).for_each(|_| s.push(&[SMALL]));
@@ -62,9 +62,9 @@ fn what_was_acknowledged_is_not_copied() {
     }
 }
 
-/// The receiver has units 1 and 2 at once and no duplicate: the first packet was lost.
+/// One SACK acknowledges units 1 and 2 without a duplicate report, so the first packet was lost.
 #[test]
-fn a_loss_that_a_copy_repaired_is_noticed_and_answered_once_per_window() {
+fn a_loss_that_a_copy_repaired_reduces_the_window_once_per_window() {
     let mut s = two_packets(COPIES);
     assert_eq!(s.at(90).push_with_copies(false), [2]);
     s.at(150).ack(2, &[]);
@@ -106,7 +106,7 @@ fn a_repaired_loss_reduces_a_window_that_is_larger_than_its_floor() {
     assert_eq!(repaired(ThinConfig { loss_hiding: true, ..COPIES }), 20_000);
 }
 
-/// Both arrived, and one delayed ACK covers both: its duplicate report shows that.
+/// Both packets arrived, which the duplicate report in one delayed ACK for both proves.
 #[test]
 fn a_reported_duplicate_shows_that_nothing_was_lost() {
     let mut s = two_packets(COPIES);
@@ -150,7 +150,7 @@ fn a_copied_unit_measures_the_round_trip_if_no_copy_can_have_arrived() {
     assert_eq!(s.timer(0).rtt().srtt(), Some(Duration::from_millis(100)));
 }
 
-/// A packet that was to carry a copy of unit 1, and nothing new after all.
+/// A packet opened for a copy of unit 1 and new data, of which there is none in the end.
 fn copied_into_nothing() -> Sender {
     let mut s = Sender::thin(COPIES);
     s.push(&[SMALL]);
@@ -173,7 +173,7 @@ fn copies_in_a_packet_without_anything_new_were_never_sent() {
 }
 
 #[test]
-fn copies_in_a_packet_that_does_not_leave_were_never_made() {
+fn copies_in_a_packet_that_is_not_sent_were_never_made() {
     let s = copied_into_nothing();
     let unit = s.recovery.outstanding().unit(BASE + 1).expect("it is outstanding");
     assert!(!unit.is_copied && unit.repeats().is_none());

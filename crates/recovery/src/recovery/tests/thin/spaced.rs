@@ -51,7 +51,7 @@ fn copies_follow_each_other() {
 }
 
 #[test]
-fn what_is_acknowledged_first_has_no_copy() {
+fn data_acknowledged_before_its_copy_is_due_is_not_copied() {
     let mut s = repeated(DOUBLED);
     s.after_us(102_000).ack_after_warm(1, &[]);
     assert_eq!(s.after_us(102_500).timers().copy_ready(), []);
@@ -63,7 +63,7 @@ fn without_the_switch_there_is_none() {
     assert_eq!(s.after_us(110_000).timers().copy_ready(), []);
 }
 
-/// The copy that was in the network first is known as ours: it is neither spurious nor the network's.
+/// The duplicate is attributed to our copy: it is neither a spurious retransmission nor a duplicate by the network.
 #[test]
 fn the_reports_of_both_are_explained() {
     let mut s = repeated(DOUBLED);
@@ -154,7 +154,7 @@ fn a_thick_stream_and_a_full_window_have_no_copies() {
     assert_eq!(s.after_us(102_500).timers().copy_ready(), []);
 }
 
-/// Longer round trips show the queue.
+/// RTTs above the minimum indicate a queue, which suppresses copies.
 #[test]
 fn a_queue_has_no_copies() {
     for (grown, want) in [(100, vec![1]), (130, vec![])] {
@@ -169,9 +169,9 @@ fn a_queue_has_no_copies() {
     }
 }
 
-/// 10 ms after the last message, and of no other.
+/// The last message has a copy 10 ms later; other messages have none.
 #[test]
-fn what_nothing_follows_has_a_copy() {
+fn data_that_no_new_data_follows_is_copied() {
     let after = Some(Duration::from_millis(10));
     let delayed_copies = DelayedCopyConfig { of_last_after: after, ..DelayedCopyConfig::OFF };
     let mut s = Sender::warm(|config| config.thin = ThinConfig { delayed_copies, ..DOUBLED });
@@ -185,7 +185,7 @@ fn what_nothing_follows_has_a_copy() {
     assert_eq!(s.after_us(30_000).timers().copy_ready(), []);
 }
 
-/// A unit that was sent at once and, as nothing followed, 10 ms later.
+/// A unit that was sent and, because no message followed, copied 10 ms later.
 fn last_copied(loss_hiding: bool) -> Sender {
     let after = Some(Duration::from_millis(10));
     let delayed_copies = DelayedCopyConfig { of_last_after: after, ..DelayedCopyConfig::OFF };
@@ -199,7 +199,7 @@ fn last_copied(loss_hiding: bool) -> Sender {
     s
 }
 
-/// The answer comes when one to the copy would: the original was lost.
+/// The ACK arrives at the time for the copy, so the original was lost.
 #[test]
 fn a_loss_that_the_copy_of_the_last_repaired_reduces_the_window() {
     for (loss_hiding, window) in [(false, 10_000), (true, 20_000)] {
@@ -210,7 +210,7 @@ fn a_loss_that_the_copy_of_the_last_repaired_reduces_the_window() {
 }
 
 #[test]
-fn an_answer_before_that_to_the_copy_or_with_a_duplicate_shows_that_nothing_was_lost() {
+fn an_ack_before_that_to_the_copy_or_with_a_duplicate_shows_that_nothing_was_lost() {
     let mut s = last_copied(false);
     s.after_us(100_000).ack_after_warm(1, &[]);
     s.after_us(110_000).report(41);
@@ -225,7 +225,7 @@ fn an_answer_before_that_to_the_copy_or_with_a_duplicate_shows_that_nothing_was_
 
 /// The window fell when the loss was found, and a late ACK of the copy does not reduce it again.
 #[test]
-fn a_loss_is_answered_once_whoever_found_it() {
+fn a_loss_reduces_the_window_once_however_it_was_detected() {
     let mut s = last_copied(false);
     assert_eq!(s.repeat_next(), (111_500, vec![1]));
     assert_eq!(s.cwnd(), 10_000);

@@ -86,7 +86,7 @@ fn m2_counts_the_age_of_the_oldest_and_only_while_thin() {
 
 /// A retransmission is younger than packets sent before it that are in flight.
 #[test]
-fn m2_counts_from_the_oldest_also_when_the_earliest_unit_is_sent_again() {
+fn m2_counts_from_the_oldest_also_when_the_earliest_unit_is_retransmitted() {
     let restarted = |change: fn(&mut RecoveryConfig)| {
         let mut s = Sender::measured(|config| {
             change(config);

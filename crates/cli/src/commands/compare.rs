@@ -1,0 +1,253 @@
+//! `rexmit compare`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rexmit::Instant;
+use rexmit::emulator::Seed;
+use rexmit_lab::connections::SocketsError;
+use rexmit_lab::measure::LatencyDistribution;
+use rexmit_lab::scenario::{MeasuredCost, RunOutcome, Traffic};
+use rexmit_perf::kernel::programs::{self, Carry, LEAST_LINE, Programs, ProgramsOutcome};
+use rexmit_study::comparison::{Compared, Comparison, FLOW, Limit, is_of_yours, labels};
+use rexmit_study::page::study::html;
+use rexmit_study::runner::all_cores;
+
+use super::study::{Cache, run_missing};
+use crate::commands::examples::examples;
+use crate::failure::{Failure, Kind, Outcome};
+use crate::names::unknown;
+use crate::output::Format;
+use crate::values;
+
+/// Compare your own programs with profiles, over the same lossy link, in virtual time.
+///
+/// A server and a client run unchanged inside a Linux kernel whose clock jumps to the next event (scripts/kernel-host builds
+/// it once): a minute takes seconds, and the same seed gives the same figures. Their link is emulated, with the server at
+/// 10.90.0.1 ($REXMIT_SERVER) and the client at 10.90.0.2 ($REXMIT_CLIENT). The profiles send the same messages over the same
+/// link in the simulator.
+///
+/// How messages are recognised: with `--carry lines` each message is a line of the client's standard input, delivered when the
+/// server prints it, and the first one comes a second after the client starts; with `--carry runs` the client is run once for each message, delivered when it ends with exit code 0; with
+/// `--carry stamps` both programs write a line `sent ID` or `received ID` (ID: a number) to the file $REXMIT_STAMPS when
+/// they send or receive a message.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit compare --server 'nc -l 7000' --client 'nc $REXMIT_SERVER 7000' --against tcp-interactive
+  rexmit compare ./mine --against interactive --fail-above p99=250ms      # ./mine server, ./mine client
+  rexmit compare --carry runs --server './http-server' --client 'curl -sf http://$REXMIT_SERVER:8000/' --traffic 'every 1s size 1'
+  rexmit compare ./mine --link 'delay 30ms loss gemodel 1% 30%' --fail-above p999=150% --json
+  rexmit compare ./mine --report compare.html"))]
+pub(crate) struct Arguments {
+    /// One program for both ends, run as `PROGRAM server` and `PROGRAM client`.
+    #[arg(conflicts_with_all = ["server", "client"], required_unless_present_all = ["server", "client"])]
+    program: Option<PathBuf>,
+    /// Command line of the server, for the shell.
+    #[arg(long, value_name = "COMMAND", requires = "client")]
+    server: Option<String>,
+    /// Command line of the client, for the shell.
+    #[arg(long, value_name = "COMMAND", requires = "server")]
+    client: Option<String>,
+    /// How messages are recognised.
+    #[arg(long, value_name = "WAY", value_enum, default_value_t = Way::Lines)]
+    carry: Way,
+    /// Profiles to compare with, also of other implementations; see `rexmit profiles`.
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "interactive")]
+    against: Vec<String>,
+    /// Both directions of the link as netem writes them.
+    #[arg(long, value_name = "PATH", default_value = "delay 50ms loss 5%")]
+    link: String,
+    /// The messages: a line has 16 bytes at least. With `--carry stamps` this is the traffic of the profiles only.
+    #[arg(long, value_name = "TRAFFIC", default_value = "every 51ms size 100")]
+    traffic: String,
+    /// How long messages are sent.
+    #[arg(long, value_name = "TIME", value_parser = values::interval, default_value = "60s")]
+    duration: Duration,
+    /// How long to wait for missing messages afterwards.
+    #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "10s")]
+    patience: Duration,
+    /// Runs of each; each has its own losses.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: u64,
+    /// The profiles deliver each message at once, not in order.
+    #[arg(long)]
+    unordered: bool,
+    /// End with exit code 1 if this figure of your programs is larger: p99=250ms, or p99=120% of that of the first profile.
+    /// A message that is not delivered is later than any.
+    #[arg(long, value_name = "FIGURE=MOST", value_parser = Limit::from_str)]
+    fail_above: Vec<Limit>,
+    /// File to write a report with the distributions to.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    cache: Cache,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Way {
+    /// A message is a line from the client's standard input to the server's standard output.
+    Lines,
+    /// The programs report their messages.
+    Stamps,
+    /// A message is a run of the client.
+    Runs,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let Arguments { link, traffic, against, seeds, format, .. } = arguments;
+    let is_ordered = !arguments.unordered;
+    if let Some(name) = against.iter().find(|name| !labels(is_ordered).any(|it| it == **name)) {
+        let kind = if is_ordered { "profile" } else { "profile for unordered messages" };
+        return Err(Failure::new(Kind::Usage, unknown(kind, name, labels(is_ordered))));
+    }
+    let programs = arguments.programs()?;
+    let comparison = Comparison {
+        title: format!("{} over {link}", arguments.name()),
+        about: format!("{traffic}, {:?}, {seeds} runs", arguments.duration),
+        link: link.clone(),
+        traffic: traffic.clone(),
+        duration: arguments.duration,
+        seeds: *seeds,
+        against: against.clone(),
+        is_ordered,
+    };
+    let study = comparison.study().map_err(|error| Failure::new(Kind::Usage, error))?;
+    let outcomes = run_programs(&programs, *seeds, format.json)?;
+    let store = arguments.cache.open()?;
+    let others: Vec<_> = study.plan().into_iter().filter(|it| !is_of_yours(it)).collect();
+    let finished = run_missing(&others, all_cores(), &store, format.json)?;
+    if let Some(failed) = finished.failed.values().next() {
+        return Err(Failure::new(Kind::Failed, &failed.why));
+    }
+    let page = study.page(|document| match is_of_yours(document) {
+        true => outcomes.get(usize::try_from(document.seed).ok()?.checked_sub(1)?).cloned(),
+        false => store.outcome(&document.key()).ok(),
+    });
+    if let Some(file) = &arguments.report {
+        let text = html(&page).map_err(std::io::Error::from)?;
+        std::fs::write(file, text).map_err(|error| {
+            let what = format!("{}: {error}; choose another file with --report", file.display());
+            Failure::new(Kind::File, what)
+        })?;
+    }
+    let compared = Compared::new(&page, &arguments.fail_above);
+    format.print(&compared, Compared::to_string)?;
+    if compared.is_kept() { Ok(()) } else { Err(Failure::exit(1)) }
+}
+
+impl Arguments {
+    fn name(&self) -> String {
+        match (&self.program, &self.client) {
+            (Some(program), _) => program.display().to_string(),
+            (None, client) => client.clone().unwrap_or_default(),
+        }
+    }
+
+    fn programs(&self) -> Result<Programs, Failure> {
+        let usage = |error: &dyn std::fmt::Display| Failure::new(Kind::Usage, error);
+        let traffic: Traffic = self.traffic.parse().map_err(|error| usage(&error))?;
+        // As in the simulator, the traffic of all runs is the same.
+        let source = traffic.source(&Seed::from_u64(1)).map_err(|error| usage(&error))?;
+        let within = source.map(|(at, bytes)| (at - Instant::ZERO, bytes));
+        let within = within.take_while(|(at, _)| *at < self.duration);
+        let messages: Vec<_> = within
+            .map(|(at, bytes)| (at.as_micros() as u64, u32::try_from(bytes).unwrap_or(u32::MAX)))
+            .collect();
+        let is_short = messages.iter().any(|(_, bytes)| *bytes < LEAST_LINE);
+        if self.carry == Way::Lines && is_short {
+            let what =
+                format!("--traffic: a message of --carry lines has {LEAST_LINE} bytes at least");
+            return Err(Failure::new(Kind::Usage, what));
+        }
+        if messages.is_empty() {
+            return Err(Failure::new(Kind::Usage, "--traffic: there is no message in --duration"));
+        }
+        let folder = std::env::current_dir()?;
+        let of = |given: &Option<String>, role| match (&self.program, given) {
+            (Some(program), _) => {
+                let program = program.display().to_string().replace('\'', r"'\''");
+                format!("exec '{program}' {role}")
+            }
+            (None, given) => given.clone().unwrap_or_default(),
+        };
+        Ok(Programs {
+            server: of(&self.server, "server"),
+            client: of(&self.client, "client"),
+            carry: match self.carry {
+                Way::Lines => Carry::Lines,
+                Way::Stamps => Carry::Stamps,
+                Way::Runs => Carry::Runs,
+            },
+            link: self.link.clone(),
+            messages,
+            patience: self.patience,
+            folder,
+            path: std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into()),
+        })
+    }
+}
+
+/// The results of the programs with the seeds 1, 2, 3, …
+fn run_programs(
+    programs: &Programs,
+    seeds: u64,
+    is_quiet: bool,
+) -> Result<Vec<RunOutcome>, Failure> {
+    let target = if is_quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let style = ProgressStyle::with_template("{bar:40}  {pos} of {len} runs, {elapsed} so far");
+    let bar = ProgressBar::with_draw_target(Some(seeds), target)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let mut outcomes = Vec::new();
+    for seed in 1..=seeds {
+        bar.set_position(seed - 1);
+        let outcome = programs::run(programs, seed)?;
+        if outcome.latencies.is_empty() {
+            return Err(Failure::new(Kind::Failed, nothing(&outcome)));
+        }
+        outcomes.push(measured(programs, &outcome));
+    }
+    bar.finish_and_clear();
+    Ok(outcomes)
+}
+
+fn nothing(outcome: &ProgramsOutcome) -> String {
+    let said = match outcome.errors.as_str() {
+        "" => "the programs printed no error",
+        said => said,
+    };
+    format!(
+        "none of {} messages was delivered; {} packets were sent: does the server pass them on unbuffered (see \
+         --carry)?\n{said}",
+        outcome.sent, outcome.packets
+    )
+}
+
+fn measured(programs: &Programs, outcome: &ProgramsOutcome) -> RunOutcome {
+    let mut latency = LatencyDistribution::new();
+    for &nanos in &outcome.latencies {
+        latency.record(Duration::from_nanos(nanos));
+    }
+    let sizes = programs.messages.iter().map(|(_, bytes)| u64::from(*bytes));
+    let cost = MeasuredCost {
+        messages: outcome.sent,
+        payload_bytes: sizes.sum(),
+        packets: outcome.packets,
+        wire_bytes: outcome.bytes,
+    };
+    RunOutcome::measured(FLOW, &latency, cost)
+}
+
+impl From<SocketsError> for Failure {
+    fn from(error: SocketsError) -> Self {
+        let why = match error {
+            SocketsError::NotPermitted(why) | SocketsError::Failed(why) => why,
+            SocketsError::NoKernel(what) => what.to_owned(),
+        };
+        Self::new(Kind::Failed, why)
+    }
+}

@@ -1,0 +1,299 @@
+//! Transmissions: units that are sent, retransmitted or copied, and the packets they are put in.
+
+use super::repeats::{EpisodeId, FirstSent, Repeat};
+use super::{
+    Fate, LastSent, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit,
+    UnitState,
+};
+use crate::plan::Due;
+use rexmit_core::Instant;
+use rexmit_core::trace::SendCause;
+
+/// A unit that is sent for the first time.
+#[derive(Clone, Copy, Debug)]
+pub struct NewUnit {
+    /// Its size in bytes as congestion control counts it: with header and padding.
+    pub bytes: u32,
+    /// Payload bytes, which count against the peer's receive window.
+    pub user_bytes: u32,
+    /// The group whose mechanisms apply to it.
+    pub group: u8,
+    /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx
+    /// retransmits it.
+    pub is_probe: bool,
+    /// When it must arrive; `None` for the deadline of its group, if that has one.
+    pub due: Option<Due>,
+}
+
+/// The path and place of a unit that is being sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    pub(crate) path: u8,
+    /// Whether the unit is the first of its packet.
+    pub(crate) starts_packet: bool,
+}
+
+/// A unit was retransmitted in a packet of its own.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retransmitted {
+    /// The transmission before this one.
+    pub(crate) before: Transmission,
+    /// Whether the unit was in flight, that is not declared lost.
+    pub(crate) was_in_flight: bool,
+    /// Whether the unit is the earliest one outstanding on its path and was last sent over that path.
+    pub(crate) is_earliest: bool,
+    pub(crate) moved: Option<Moved>,
+}
+
+/// A unit that is added to a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Carried {
+    pub(super) unit: u64,
+    pub(super) bytes: u32,
+    /// The group of the unit, below 32.
+    pub(super) group: u8,
+}
+
+impl<P> Unit<P> {
+    /// A new unit, in flight over `path` in `packet`.
+    #[inline]
+    pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
+        Self {
+            payload,
+            bytes: new.bytes,
+            user_bytes: new.user_bytes,
+            group: new.group,
+            path,
+            state: UnitState::InFlight,
+            last_sent: LastSent { path, cause: SendCause::New },
+            last_packet: packet,
+            transmissions: 1,
+            redundant: 0,
+            is_fast_retransmitted: false,
+            is_copied: false,
+            is_on_several_paths: false,
+            is_probe: new.is_probe,
+            repeats: None,
+        }
+    }
+
+    /// Records another transmission.
+    pub(super) const fn set_last(&mut self, last: Transmission) {
+        self.last_packet = last.packet;
+        self.last_sent = LastSent { path: last.path, cause: last.cause };
+    }
+}
+
+impl<P> Outstanding<P> {
+    /// Records that a new unit is sent. Returns its number, and whether nothing was outstanding on its path.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        new: NewUnit,
+        payload: P,
+    ) -> (u64, bool) {
+        let unit = self.next_unit();
+        let NewUnit { bytes, user_bytes, group, .. } = new;
+        let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
+        self.sent += 1;
+        self.bytes += u64::from(bytes);
+        self.user_bytes_in_flight += u64::from(user_bytes);
+        self.units.push_back(Unit::new(payload, new, place.path, packet));
+        let on_path = self.on_mut(place.path);
+        let was_idle = on_path.outstanding == 0;
+        if was_idle {
+            on_path.earliest = unit;
+        }
+        on_path.outstanding += 1;
+        on_path.user_bytes += u64::from(user_bytes);
+        self.check();
+        (unit, was_idle)
+    }
+
+    /// Uses up a number for a unit that is never sent: it is abandoned from the start.
+    pub(crate) fn skip(&mut self, payload: P) -> u64 {
+        let unit = self.next_unit();
+        let packet = self.packets.next_number();
+        let nothing = NewUnit { bytes: 0, user_bytes: 0, group: 0, is_probe: false, due: None };
+        let skipped = Unit::new(payload, nothing, 0, packet);
+        self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
+        unit
+    }
+
+    /// Adds a unit to the packet being built.
+    #[inline(always)] // With every unit: the call would cost as much again.
+    fn put(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        cause: SendCause,
+        carried: Carried,
+    ) -> PacketNumber {
+        if place.starts_packet {
+            self.packets.begin(now, place.path, cause, carried);
+        } else {
+            self.packets.add(carried);
+        }
+        self.newest_packet()
+    }
+
+    /// Records that an outstanding unit is retransmitted because of `cause`; `is_redundant`: as a redundant
+    /// copy. `None` if it is not outstanding.
+    pub(crate) fn retransmit(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        unit: u64,
+        cause: SendCause,
+        is_redundant: bool,
+    ) -> Option<Retransmitted> {
+        let u = self.unit(unit)?;
+        let &Unit { bytes, user_bytes, group, path: from, state, .. } = u;
+        let before = u.last();
+        match state {
+            UnitState::Lost(_) => self.leave_lost(unit),
+            UnitState::InFlight => _ = self.leave_flight(unit, Fate::Superseded),
+            UnitState::Acknowledged | UnitState::Abandoned => return None,
+        }
+        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
+        let path = place.path;
+        self.sent += 1;
+        self.user_bytes_in_flight += u64::from(user_bytes);
+        let moved = (from != path).then(|| self.move_between(unit, from, path));
+        let is_earliest = self.on(path).earliest == unit && before.path == path;
+        self.on_mut(before.path).user_bytes -= u64::from(user_bytes);
+        self.on_mut(path).user_bytes += u64::from(user_bytes);
+        let u = self.unit_mut(unit)?;
+        u.set_last(Transmission { packet, path, cause });
+        u.is_on_several_paths |= before.path != path;
+        u.state = UnitState::InFlight;
+        u.transmissions = u.transmissions.saturating_add(1);
+        u.redundant = u.redundant.saturating_add(u16::from(is_redundant));
+        // The probe timer repeats it if that is lost, too.
+        u.is_fast_retransmitted |= matches!(cause, SendCause::FastRetransmit | SendCause::Probe);
+        self.check();
+        let was_in_flight = state == UnitState::InFlight;
+        Some(Retransmitted { before, was_in_flight, is_earliest, moved })
+    }
+}
+
+/// Repeated transmissions.
+impl<P> Outstanding<P> {
+    /// Remembers that `unit`, which was last sent in `packet`, is retransmitted in `episode`. Beyond
+    /// [`LOG_CAPACITY`], or if it is too old, the oldest transmission of the lowest unit is forgotten; returns its
+    /// episode.
+    pub(crate) fn remember_repeat(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        packet: PacketNumber,
+        cause: SendCause,
+        episode: Option<EpisodeId>,
+    ) -> Option<EpisodeId> {
+        let forgotten = self.make_room(now);
+        let repeats = self.unit_mut(unit)?.repeats.get_or_insert_default();
+        repeats.on_retransmitted(now);
+        self.remember(unit, Repeat::new(now, packet, cause, episode));
+        forgotten
+    }
+
+    /// Remembers that a copy of `unit` is sent in `packet`, bundled with other units.
+    pub(crate) fn remember_bundled_copy(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        packet: PacketNumber,
+    ) -> Option<EpisodeId> {
+        let forgotten = self.make_room(now);
+        let copy = Repeat::new(now, packet, SendCause::Redundant, None);
+        self.remember(unit, Repeat { is_bundled: true, ..copy });
+        if let Some(u) = self.unit_mut(unit)
+            && !std::mem::replace(&mut u.is_copied, true)
+        {
+            u.repeats.get_or_insert_default().on_first_copy(packet, None);
+        }
+        forgotten
+    }
+
+    fn remember(&mut self, unit: u64, new: Repeat) {
+        let Some(index) = unit.checked_sub(self.first) else { return };
+        if let Some(u) = self.units.get_mut(index as usize) {
+            self.history.remember(unit, u.repeats.get_or_insert_default(), new);
+        }
+    }
+
+    fn make_room(&mut self, now: Instant) -> Option<EpisodeId> {
+        if self.history.has_room() && !self.history.is_stale(now) {
+            return None;
+        }
+        if let Some(episode) = self.history.forget_oldest_delivered() {
+            return episode;
+        }
+        // Each unit is passed over once, until a lower one is retransmitted.
+        let lowest = self.history.lowest_outstanding().max(self.first);
+        let skipped = usize::try_from(lowest - self.first).unwrap_or(usize::MAX);
+        let Self { units, history, .. } = self;
+        let units = (lowest..).zip(units.range_mut(skipped.min(units.len())..));
+        let mut repeats = units.filter_map(|(unit, u)| Some((unit, u.repeats.as_mut()?)));
+        repeats.find_map(|(unit, repeats)| history.forget_oldest_of(unit, repeats)).flatten()
+    }
+
+    /// Remembers that `unit` was sent as a redundant copy in a packet of its own, and once before, as
+    /// described by `first`.
+    pub(crate) fn on_copied_alone(&mut self, unit: u64, first: FirstSent) {
+        if let Some(u) = self.unit_mut(unit) {
+            u.is_copied = true;
+            let packet = u.last_packet;
+            u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
+        }
+    }
+
+    /// Called when the first transmission of `unit` is declared lost, so that its round trip can be measured
+    /// if it proves to have arrived.
+    pub(crate) fn measure_first_transmission(&mut self, unit: u64, path: u8, sent_at: Instant) {
+        if let Some(u) = self.unit_mut(unit) {
+            u.repeats.get_or_insert_default().on_first_lost(path, sent_at);
+        }
+    }
+}
+
+impl SentPackets {
+    /// Records that a packet is sent over `path`, with this unit first.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Instant, path: u8, cause: SendCause, carried: Carried) {
+        let Carried { unit, bytes, group } = carried;
+        self.packets.push_back(SentPacket {
+            sent_at: now,
+            path,
+            cause,
+            lowest: unit,
+            highest: unit,
+            units: 1,
+            bytes,
+            fate: Fate::InFlight,
+            in_flight: 1,
+            groups: 1 << group,
+        });
+        *self.groups.of_mut(group) += 1;
+        let flight = &mut self.flights[usize::from(path)];
+        flight.packets += 1;
+        flight.bytes += u64::from(bytes);
+    }
+
+    /// Adds a unit to the newest packet.
+    pub(super) fn add(&mut self, carried: Carried) {
+        let Carried { unit, bytes, group } = carried;
+        let Some(packet) = self.packets.back_mut() else { return };
+        if packet.groups & (1 << group) == 0 {
+            packet.groups |= 1 << group;
+            *self.groups.of_mut(group) += 1;
+        }
+        packet.lowest = packet.lowest.min(unit);
+        packet.highest = packet.highest.max(unit);
+        packet.units += 1;
+        packet.in_flight += 1;
+        packet.bytes += bytes;
+        self.flights[usize::from(packet.path)].bytes += u64::from(bytes);
+    }
+}
