@@ -103,10 +103,8 @@ struct PathProbe {
     silent: Option<Instant>,
     /// Probes of the silent path so far.
     silent_probes: u16,
-    /// ACKs that came before a probe was needed, and were not yet reported to [`Unanswered`].
-    answers: u16,
-    /// The longest round trip of a late ACK that was not yet reported to [`Unanswered`].
-    late: Option<Duration>,
+    /// ACKs in time and late ones that were not yet reported to [`Unanswered`].
+    unreported: Report,
     /// When the latest packet was sent.
     last_sent_at: Instant,
     /// The timer does not expire before this time, because its last expiry came late or most connections are
@@ -149,8 +147,7 @@ impl Default for PathProbe {
             round_began_at: Instant::ZERO,
             silent: None,
             silent_probes: 0,
-            answers: 0,
-            late: None,
+            unreported: Report::default(),
             last_sent_at: Instant::ZERO,
             not_before: Instant::ZERO,
             put_off_at: Instant::FAR_FUTURE,
@@ -458,12 +455,13 @@ impl ProbeTimer {
     #[inline]
     pub(crate) fn report(&mut self, now: Instant, unanswered: &mut Unanswered, share: &mut Share) {
         let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
-        let (mut answers, mut late) = (0, None);
+        let mut report = Report { is_unanswered, ..Report::default() };
         for probe in self.paths.iter_mut() {
-            answers += u32::from(std::mem::take(&mut probe.answers));
-            late = late.max(probe.late.take());
+            let Report { answers, late, .. } = std::mem::take(&mut probe.unreported);
+            report.answers = report.answers.saturating_add(answers);
+            report.late = report.late.max(late);
         }
-        unanswered.update(now, share, Report { is_unanswered, answers, late });
+        unanswered.update(now, share, report);
     }
 
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
@@ -603,7 +601,7 @@ impl ProbeTimer {
             && !probe.samples.are_delayed()
         {
             probe.samples.on_sample(rtt);
-            probe.late = probe.late.max(Some(rtt));
+            probe.unreported.late = probe.unreported.late.max(Some(rtt));
         }
     }
 
@@ -611,8 +609,8 @@ impl ProbeTimer {
     #[inline]
     pub(crate) fn learn(&mut self, now: Instant, path: u8, has_acked: bool, echo: Option<Echo>) {
         if let Some(probe) = self.paths.get_mut(path) {
-            probe.answers =
-                probe.answers.saturating_add((has_acked && !probe.is_unanswered()).into());
+            let in_time = u32::from(has_acked && !probe.is_unanswered());
+            probe.unreported.answers = probe.unreported.answers.saturating_add(in_time);
             probe.learn(now, has_acked, echo);
         }
     }
@@ -687,7 +685,7 @@ impl PathProbe {
             self.samples.on_sample(now - newest);
         }
         if is_late {
-            self.late = self.late.max(Some(now - newest));
+            self.unreported.late = self.unreported.late.max(Some(now - newest));
         }
         let is_delayed = match echo {
             // A retransmission may be what was acknowledged: the receiver answers a duplicate at once.

@@ -42,7 +42,7 @@ impl Endpoint {
         let host = HostAddresses::open()?;
         let is_settled = self.shared.with(|state, now| state.follow(now, &host.usable()));
         let following = tokio::spawn(follow(Arc::downgrade(&self.shared), host, is_settled));
-        self.shared.lock().following = Some(Following::new(following.abort_handle()));
+        self.shared.lock().life.following = Some(Following::new(following.abort_handle()));
         Ok(())
     }
 

@@ -58,9 +58,6 @@ pub(crate) struct State {
     /// When the endpoint is to get entropy again.
     entropy_at: Instant,
     pub(super) counts: Counts,
-    /// Follows the addresses of the host, if asked to.
-    #[cfg(all(feature = "netlink", target_os = "linux"))]
-    pub(super) following: Option<crate::netlink::Following>,
 }
 
 /// The state of the endpoint's life: its handles, and whether it is closing.
@@ -69,6 +66,9 @@ pub(super) struct Life {
     pub(super) handles: usize,
     /// Whether new associations are refused.
     pub(super) is_closing: bool,
+    /// Follows the addresses of the host, if asked to.
+    #[cfg(all(feature = "netlink", target_os = "linux"))]
+    pub(super) following: Option<crate::netlink::Following>,
 }
 
 /// Associations that peers begin.
@@ -108,14 +108,17 @@ impl State {
             open: 0,
             incoming: Incoming { is_allowed: accepts, waiting: VecDeque::new() },
             refusals: Refusals::default(),
-            life: Life { handles: 1, is_closing: false },
+            life: Life {
+                handles: 1,
+                is_closing: false,
+                #[cfg(all(feature = "netlink", target_os = "linux"))]
+                following: None,
+            },
             time_limits: TimeLimits::default(),
             next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),
             entropy_at: Instant::ZERO,
             counts: Counts::default(),
-            #[cfg(all(feature = "netlink", target_os = "linux"))]
-            following: None,
         }
     }
 

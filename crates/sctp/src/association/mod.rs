@@ -749,34 +749,20 @@ impl Association {
         Some((self.asconf.as_deref_mut()?, addressing))
     }
 
-    /// Changes an address of this host, as the application requests.
+    /// Changes addresses of this host, as the application requests. Returns whether no further call is needed.
     pub(crate) fn change_own_address(
         &mut self,
         cx: &mut Context<'_>,
-        change: OwnAddress,
-    ) -> Result<(), AddressError> {
-        let (changes, mut addressing) = self.changes_of_ours()?;
-        changes.change_own(cx, &mut addressing, change)
-    }
-
-    /// Requests the changes that lead to these addresses of this host. Returns whether no further call is needed.
-    pub(crate) fn follow_addresses(
-        &mut self,
-        cx: &mut Context<'_>,
-        wanted: &[IpAddr],
+        change: OwnAddress<'_>,
     ) -> Result<bool, AddressError> {
-        let (changes, mut addressing) = self.changes_of_ours()?;
-        changes.follow(cx, &mut addressing, wanted)
-    }
-
-    fn changes_of_ours(&mut self) -> Result<(&mut AddressChanges, Addressing<'_>), AddressError> {
         if !matches!(self.state, State::Established) {
             return Err(AddressError::NotEstablished);
         } else if !self.peer.changes_addresses() {
             return Err(AddressError::NotSupported);
         }
         self.begin_changes();
-        self.changes().ok_or(AddressError::NotSupported)
+        let (changes, mut addressing) = self.changes().ok_or(AddressError::NotSupported)?;
+        changes.change_own(cx, &mut addressing, change)
     }
 
     fn on_t4(&mut self, cx: &mut Context<'_>) {

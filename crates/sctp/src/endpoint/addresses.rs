@@ -25,7 +25,7 @@ impl Endpoint {
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
-            association.change_own_address(cx, OwnAddress::Add(address))
+            association.change_own_address(cx, OwnAddress::Add(address)).map(drop)
         })
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
@@ -43,7 +43,7 @@ impl Endpoint {
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
-            association.change_own_address(cx, OwnAddress::Delete(address))
+            association.change_own_address(cx, OwnAddress::Delete(address)).map(drop)
         })
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
@@ -60,7 +60,7 @@ impl Endpoint {
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
-            association.change_own_address(cx, OwnAddress::Prefer(address))
+            association.change_own_address(cx, OwnAddress::Prefer(address)).map(drop)
         })
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
@@ -81,7 +81,7 @@ impl Endpoint {
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
-            association.change_own_address(cx, OwnAddress::MoveTo(address))
+            association.change_own_address(cx, OwnAddress::MoveTo(address)).map(drop)
         })
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
@@ -101,8 +101,10 @@ impl Endpoint {
         addresses: &[IpAddr],
     ) -> Result<bool, AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
-        self.call(now, index, |association, cx| association.follow_addresses(cx, addresses))
-            .unwrap_or(Err(AddressError::UnknownAssociation))
+        self.call(now, index, |association, cx| {
+            association.change_own_address(cx, OwnAddress::Follow(addresses))
+        })
+        .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
     /// Sets the addresses that new associations list, in place of

@@ -23,13 +23,14 @@ use crate::wire::{AsconfAck, Cause, PacketWriter, kind};
 pub(in crate::association) struct NeverAsked;
 
 impl AddressChanges {
-    /// Changes an address of this host, as the application requests: queues the ASCONF.
+    /// Changes addresses of this host, as the application requests: queues the ASCONF. Returns whether no further call
+    /// is needed.
     pub(in crate::association) fn change_own(
         &mut self,
         cx: &mut Context<'_>,
         addressing: &mut Addressing<'_>,
-        change: OwnAddress,
-    ) -> Result<(), AddressError> {
+        change: OwnAddress<'_>,
+    ) -> Result<bool, AddressError> {
         // A move overtakes what waits.
         let overtakes = matches!(change, OwnAddress::MoveTo(_));
         if self.asking.is_refused {
@@ -42,14 +43,16 @@ impl AddressChanges {
             OwnAddress::Delete(address) => self.delete(cx, addressing, address),
             OwnAddress::Prefer(address) => self.prefer(addressing.primary_route(), address),
             OwnAddress::MoveTo(address) => self.move_to(cx, addressing, address),
-        }
+            OwnAddress::Follow(wanted) => return self.follow(cx, addressing, wanted),
+        }?;
+        Ok(true)
     }
 
     /// Requests the changes that lead to the addresses `wanted`. Addresses that the peer cannot use are left out; without
     /// any other nothing changes. Returns whether no further call is needed.
     ///
     /// Moves if none of the present addresses stays: its ASCONF is sent from the new address.
-    pub(in crate::association) fn follow(
+    fn follow(
         &mut self,
         cx: &mut Context<'_>,
         addressing: &mut Addressing<'_>,
