@@ -17,6 +17,7 @@ const SUBCOMMANDS: [&str; 26] = [
     "emulate",
     "proxy",
     "study",
+    "compare",
     "study list",
     "study show",
     "study run",
