@@ -208,6 +208,24 @@ impl World {
         [after[0] - before[0], after[1] - before[1]]
     }
 
+    /// The server sends a message to each client at once, and each packet costs the clients' host so much. Data packets
+    /// of the server.
+    fn burst_of_server(&mut self, cost: Duration) -> u64 {
+        let before = self.data_packets();
+        (self.hosts[0].cost, self.hosts[1].cost) = (cost, NONE);
+        self.returned = 0;
+        for id in self.associations[1].clone() {
+            let server = &mut self.hosts[1].endpoints[0].0;
+            server.send(self.now, id, OutboundMessage::new(0, vec![7; 100])).expect("connected");
+        }
+        self.drain(1, 0);
+        while self.returned < CLIENTS {
+            self.step();
+        }
+        self.idle();
+        self.data_packets()[1] - before[1]
+    }
+
     /// One message of each client, several times, while no other sends.
     fn calm(&mut self) {
         for _ in 0..10 {
@@ -246,4 +264,20 @@ fn a_server_whose_clients_are_late_puts_probes_off() {
     world.calm();
     let [_, server] = world.burst([COST, NONE]);
     assert!(server <= 1050, "{server} packets of the server for 1000");
+}
+
+/// One endpoint sends on a thousand connections. Over cold paths, and over paths on which 0.1 ms is usual, ACKs come after
+/// up to 20 ms, or after up to 120 ms; `rfc9260` sends each message once. The late ACKs of the first connections extend
+/// the wait of the others.
+#[test]
+fn one_endpoint_with_a_thousand_late_connections_takes_nothing_for_lost() {
+    for (cost_us, is_warm) in [(20, false), (20, true), (120, true)] {
+        let mut world = World::new("interactive");
+        world.connect();
+        if is_warm {
+            world.calm();
+        }
+        let packets = world.burst_of_server(Duration::from_micros(cost_us));
+        assert!(packets <= 1050, "{packets} for 1000, {cost_us} us, warm: {is_warm}");
+    }
 }

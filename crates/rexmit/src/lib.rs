@@ -126,6 +126,7 @@
 //! | `udp`, a default | [`Endpoint`]: SCTP in UDP | Linux; compiles for macOS, Windows and FreeBSD, where it has not run |
 //! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
 //! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
+//! | `netlink` | [`Endpoint::follow_addresses`]: associations follow the addresses of their host | Linux |
 //! | `tun` | [`tun`]: TUN devices and network namespaces | Linux |
 //! | `tcp` | [`tcp`]: TCP over TUN devices; includes `tun` | Linux |
 //! | `proxy` | [`proxy`]; includes `tcp` | Linux |
@@ -139,6 +140,7 @@
         target_os = "linux",
         feature = "dtls",
         feature = "emulator",
+        feature = "netlink",
         feature = "proxy",
         feature = "raw",
         feature = "udp"
@@ -164,6 +166,8 @@ pub mod event;
 mod limits;
 #[cfg(feature = "udp")]
 mod log;
+#[cfg(all(feature = "netlink", target_os = "linux"))]
+mod netlink;
 #[cfg(all(feature = "proxy", target_os = "linux"))]
 pub mod proxy;
 #[cfg(feature = "udp")]

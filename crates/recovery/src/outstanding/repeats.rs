@@ -11,6 +11,9 @@ use super::PacketNumber;
 
 /// The most repeated transmissions remembered, over all units of an association.
 pub const LOG_CAPACITY: usize = 1024;
+/// From this age on, a transmission of a delivered unit is forgotten when another one is to be remembered: a duplicate
+/// of it is not to be expected any more. Where losses are real, no duplicate is ever reported.
+const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// The number of a recovery episode: the episodes of a path in their order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -232,6 +235,11 @@ impl Repeats {
         Some(repeat.episode)
     }
 
+    /// When the oldest transmission was sent that was not reported.
+    fn oldest(&self) -> Option<Instant> {
+        self.list.iter().find(|repeat| !repeat.is_reported).map(|repeat| repeat.sent_at)
+    }
+
     fn has_open(&self) -> bool {
         self.list.iter().any(|repeat| !repeat.is_reported)
     }
@@ -253,6 +261,12 @@ impl History {
     /// Whether there is room for one more transmission.
     pub(super) const fn has_room(&self) -> bool {
         self.remembered < LOG_CAPACITY
+    }
+
+    /// Whether the oldest transmission of the lowest delivered unit is too old for a duplicate report.
+    pub(super) fn is_stale(&self, now: Instant) -> bool {
+        let oldest = self.delivered.first_key_value().and_then(|(_, repeats)| repeats.oldest());
+        oldest.is_some_and(|sent_at| now - sent_at >= MAX_AGE)
     }
 
     /// The number below which no outstanding unit has a recorded transmission that can be forgotten.

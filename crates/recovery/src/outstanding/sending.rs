@@ -190,7 +190,8 @@ impl<P> Outstanding<P> {
 /// Repeated transmissions.
 impl<P> Outstanding<P> {
     /// Remembers that `unit`, which was last sent in `packet`, is retransmitted in `episode`. Beyond
-    /// [`LOG_CAPACITY`] the oldest transmission of the lowest unit is forgotten; returns its episode.
+    /// [`LOG_CAPACITY`], or if it is too old, the oldest transmission of the lowest unit is forgotten; returns its
+    /// episode.
     pub(crate) fn remember_repeat(
         &mut self,
         now: Instant,
@@ -199,7 +200,7 @@ impl<P> Outstanding<P> {
         cause: SendCause,
         episode: Option<EpisodeId>,
     ) -> Option<EpisodeId> {
-        let forgotten = self.make_room();
+        let forgotten = self.make_room(now);
         let repeats = self.unit_mut(unit)?.repeats.get_or_insert_default();
         repeats.on_retransmitted(now);
         self.remember(unit, Repeat::new(now, packet, cause, episode));
@@ -213,7 +214,7 @@ impl<P> Outstanding<P> {
         unit: u64,
         packet: PacketNumber,
     ) -> Option<EpisodeId> {
-        let forgotten = self.make_room();
+        let forgotten = self.make_room(now);
         let copy = Repeat::new(now, packet, SendCause::Redundant, None);
         self.remember(unit, Repeat { is_bundled: true, ..copy });
         if let Some(u) = self.unit_mut(unit)
@@ -231,8 +232,8 @@ impl<P> Outstanding<P> {
         }
     }
 
-    fn make_room(&mut self) -> Option<EpisodeId> {
-        if self.history.has_room() {
+    fn make_room(&mut self, now: Instant) -> Option<EpisodeId> {
+        if self.history.has_room() && !self.history.is_stale(now) {
             return None;
         }
         if let Some(episode) = self.history.forget_oldest_delivered() {

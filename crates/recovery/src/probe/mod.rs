@@ -30,6 +30,7 @@ use rexmit_core::Instant;
 pub use config::ProbeConfig;
 pub(crate) use rtt_samples::Round;
 use rtt_samples::RttSamples;
+use unanswered::Report;
 pub use unanswered::{Share, Unanswered};
 
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
@@ -48,10 +49,8 @@ const STEADY_ROUNDS: u32 = 8;
 /// path, a silence may only mean that the peer's host is busy.
 const LEAST_PACE: Duration = Duration::from_millis(5);
 const MOST_PACE: Duration = Duration::from_millis(40);
-/// How long probes are put off at a time while most connections of the endpoint are unanswered;
-/// [`MOST_PUT_OFF`] is the limit in all.
+/// How long probes are put off at a time while most connections of the endpoint are unanswered.
 const PUT_OFF: Duration = Duration::from_millis(10);
-const MOST_PUT_OFF: Duration = Duration::from_millis(100);
 /// The timeout is doubled at most this many times.
 const MOST_DOUBLINGS: u32 = 16;
 /// A unit that was transmitted this many times is left to T3-rtx: it may never arrive, for example because it
@@ -109,8 +108,8 @@ struct PathProbe {
     silent: Option<Instant>,
     /// Probes of the silent path so far.
     silent_probes: u16,
-    /// ACKs that came before a probe was needed, and were not yet reported to [`Unanswered`].
-    answers: u16,
+    /// ACKs in time and late ones that were not yet reported to [`Unanswered`].
+    unreported: Report,
     /// When the latest packet was sent.
     last_sent_at: Instant,
     /// The timer does not expire before this time, because its last expiry came late or most connections are
@@ -154,7 +153,7 @@ impl Default for PathProbe {
             round_began_at: Instant::ZERO,
             silent: None,
             silent_probes: 0,
-            answers: 0,
+            unreported: Report::default(),
             last_sent_at: Instant::ZERO,
             not_before: Instant::ZERO,
             put_off_at: Instant::FAR_FUTURE,
@@ -457,14 +456,15 @@ impl ProbeTimer {
         true
     }
 
-    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are unanswered.
-    pub(crate) fn put_off(&mut self, now: Instant, path: u8) -> bool {
+    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are unanswered:
+    /// by `longest` in all.
+    pub(crate) fn put_off(&mut self, now: Instant, path: u8, longest: Duration) -> bool {
         let Some(probe) = self.paths.get_mut(path) else { return false };
         if probe.deadline > now || probe.silent.is_some() {
             return false;
         }
         probe.put_off_at = probe.put_off_at.min(probe.deadline);
-        let end = probe.put_off_at + MOST_PUT_OFF;
+        let end = probe.put_off_at + longest;
         probe.not_before = end.min(now + PUT_OFF).max(probe.not_before);
         now < end
     }
@@ -473,9 +473,13 @@ impl ProbeTimer {
     #[inline]
     pub(crate) fn report(&mut self, now: Instant, unanswered: &mut Unanswered, share: &mut Share) {
         let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
-        let answers = self.paths.iter_mut().map(|probe| std::mem::take(&mut probe.answers));
-        let answers = answers.map(u32::from).sum();
-        unanswered.update(now, share, (is_unanswered, answers));
+        let mut report = Report { is_unanswered, ..Report::default() };
+        for probe in self.paths.iter_mut() {
+            let Report { answers, late, .. } = std::mem::take(&mut probe.unreported);
+            report.answers = report.answers.saturating_add(answers);
+            report.late = report.late.max(late);
+        }
+        unanswered.update(now, share, report);
     }
 
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
@@ -641,6 +645,7 @@ impl ProbeTimer {
             && !probe.samples.are_delayed()
         {
             probe.samples.on_sample(rtt);
+            probe.unreported.late = probe.unreported.late.max(Some(rtt));
         }
     }
 
@@ -648,8 +653,8 @@ impl ProbeTimer {
     #[inline]
     pub(crate) fn learn(&mut self, now: Instant, path: u8, has_acked: bool, echo: Option<Echo>) {
         if let Some(probe) = self.paths.get_mut(path) {
-            probe.answers =
-                probe.answers.saturating_add((has_acked && !probe.is_unanswered()).into());
+            let in_time = u32::from(has_acked && !probe.is_unanswered());
+            probe.unreported.answers = probe.unreported.answers.saturating_add(in_time);
             probe.learn(now, has_acked, echo);
         }
     }
@@ -699,6 +704,7 @@ impl PathProbe {
     }
 
     fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<Echo>) {
+        let is_late = self.is_unanswered();
         if has_acked {
             self.last_ack_at = now;
             self.silent = None;
@@ -724,6 +730,9 @@ impl PathProbe {
         let is_alone = Some(newest) == ack.newest;
         if is_alone {
             self.samples.on_sample(now - newest);
+        }
+        if is_late {
+            self.unreported.late = self.unreported.late.max(Some(now - newest));
         }
         let is_delayed = match echo {
             // A retransmission may be what was acknowledged: the receiver answers a duplicate at once.

@@ -1,10 +1,11 @@
 //! The ACKs of all connections of an endpoint, seen together: losses are independent, late ACKs are not.
 //!
 //! A packet is unanswered when its probe timer has expired and nothing was acknowledged since. Where losses are the
-//! reason, most connections still have their answers in time. Where most are unanswered at once, the peers or this host have
+//! reason, most connections still have their answers in time. Where many are unanswered at once, the peers or this host have
 //! no time to answer, or a link that all share is down: a probe would only be one more packet to be processed, or be
 //! lost. The connections that are unanswered first probe for all; the others put their probes off, for
-//! [`PUT_OFF`](super::PUT_OFF) at a time and [`MOST_PUT_OFF`](super::MOST_PUT_OFF) at most. Silent paths put nothing off.
+//! [`PUT_OFF`](super::PUT_OFF) at a time and [`LEAST_IN_ALL`] in all, or for twice the longest round trip that a late
+//! ACK showed lately on any of them, if that is longer. Silent paths put nothing off.
 
 use std::time::Duration;
 
@@ -14,6 +15,10 @@ use rexmit_core::Instant;
 const LEAST_CONNECTIONS: usize = 8;
 /// An ACK counts for one to two periods.
 const PERIOD: Duration = Duration::from_millis(50);
+/// How long probes are put off in all, if no ACK was so late.
+const LEAST_IN_ALL: Duration = Duration::from_millis(100);
+/// How long a late ACK counts.
+const LATE_FOR: Duration = Duration::from_secs(1);
 
 /// The unanswered connections of an endpoint, and the answers that came in time lately.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +27,19 @@ pub struct Unanswered {
     /// Answers in time in the period that began last, and in the one before.
     answers: [usize; 2],
     began_at: Instant,
+    /// The longest round trip of a late ACK, and when it came.
+    late: Option<(Duration, Instant)>,
+}
+
+/// What a connection reports to an [`Unanswered`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Report {
+    /// Whether it is unanswered.
+    pub(crate) is_unanswered: bool,
+    /// How often it was answered in time since the last report.
+    pub(crate) answers: u32,
+    /// The longest round trip since then of an ACK that came when a probe was due, if it is certain.
+    pub(crate) late: Option<Duration>,
 }
 
 /// The contribution of a connection to an [`Unanswered`]: whether it is one of the unanswered connections. It
@@ -30,7 +48,8 @@ pub struct Unanswered {
 pub struct Share(bool);
 
 impl Unanswered {
-    /// Whether more connections are unanswered than were answered in time lately.
+    /// Whether more than half as many connections are unanswered as were answered in time lately. Losses alone are the
+    /// reason for that only if a third of all packets or ACKs is lost.
     #[must_use]
     pub fn is_common(&self, now: Instant) -> bool {
         let recent = match (now - self.began_at).as_nanos() / PERIOD.as_nanos() {
@@ -38,16 +57,23 @@ impl Unanswered {
             1 => self.answers[0],
             _ => 0,
         };
-        self.connections >= LEAST_CONNECTIONS && self.connections > recent
+        self.connections >= LEAST_CONNECTIONS && 2 * self.connections > recent
     }
 
-    /// Enters whether a connection is unanswered, and how often it was answered in time since the last call.
-    pub(crate) fn update(
-        &mut self,
-        now: Instant,
-        share: &mut Share,
-        (is_unanswered, answers): (bool, u32),
-    ) {
+    /// How long a probe may be put off in all.
+    pub(crate) fn longest(&self, now: Instant) -> Duration {
+        let recent = self.late.filter(|(_, at)| now - *at < LATE_FOR);
+        recent.map_or(LEAST_IN_ALL, |(rtt, _)| LEAST_IN_ALL.max(2 * rtt))
+    }
+
+    /// Enters the report of a connection.
+    pub(crate) fn update(&mut self, now: Instant, share: &mut Share, report: Report) {
+        let Report { is_unanswered, answers, late } = report;
+        if let Some(rtt) = late
+            && self.late.is_none_or(|(longest, at)| longest <= rtt || now - at >= LATE_FOR)
+        {
+            self.late = Some((rtt, now));
+        }
         if share.0 != is_unanswered {
             share.0 = is_unanswered;
             let connections = self.connections;
@@ -79,27 +105,27 @@ mod tests {
         answers: u32,
     ) -> Share {
         let mut share = Share::default();
-        unanswered.update(now, &mut share, (is_unanswered, answers));
+        unanswered.update(now, &mut share, Report { is_unanswered, answers, late: None });
         share
     }
 
     #[test]
-    fn most_of_at_least_eight_connections_have_to_be_unanswered() {
+    fn a_third_of_at_least_eight_connections_has_to_be_unanswered() {
         let mut unanswered = Unanswered::default();
         let mut shares: Vec<_> = (0..7).map(|_| enter(&mut unanswered, AT(1), true, 0)).collect();
         assert!(!unanswered.is_common(AT(1)), "seven");
         shares.push(enter(&mut unanswered, AT(1), true, 0));
         assert!(unanswered.is_common(AT(1)));
-        enter(&mut unanswered, AT(1), false, 8);
-        assert!(!unanswered.is_common(AT(1)), "as many were answered");
+        enter(&mut unanswered, AT(1), false, 16);
+        assert!(!unanswered.is_common(AT(1)), "twice as many were answered");
         shares.push(enter(&mut unanswered, AT(1), true, 0));
         assert!(unanswered.is_common(AT(1)));
         for share in &mut shares {
-            unanswered.update(AT(2), share, (true, 0));
+            unanswered.update(AT(2), share, Report { is_unanswered: true, ..Report::default() });
         }
         assert_eq!(unanswered.connections, 9, "each counts once");
         for share in &mut shares {
-            unanswered.update(AT(3), share, (false, 0));
+            unanswered.update(AT(3), share, Report::default());
         }
         assert_eq!(unanswered.connections, 0);
     }
@@ -108,13 +134,30 @@ mod tests {
     fn acks_count_for_one_to_two_periods() {
         let mut unanswered = Unanswered::default();
         (0..8).for_each(|_| _ = enter(&mut unanswered, AT(1000), true, 0));
-        enter(&mut unanswered, AT(1000), false, 5);
-        enter(&mut unanswered, AT(1060), false, 5);
-        assert!(!unanswered.is_common(AT(1109)), "five and five");
-        assert!(unanswered.is_common(AT(1110)), "five");
-        enter(&mut unanswered, AT(1500), false, 7);
+        enter(&mut unanswered, AT(1000), false, 10);
+        enter(&mut unanswered, AT(1060), false, 10);
+        assert!(!unanswered.is_common(AT(1109)), "ten and ten");
+        assert!(unanswered.is_common(AT(1110)), "ten");
+        enter(&mut unanswered, AT(1500), false, 15);
         assert!(unanswered.is_common(AT(1500)), "those before are long past");
         enter(&mut unanswered, AT(1501), false, 1);
         assert!(!unanswered.is_common(AT(1501)));
+    }
+
+    #[test]
+    fn a_late_ack_extends_the_wait_of_all_for_a_second() {
+        let mut unanswered = Unanswered::default();
+        let mut late_by = |now: u64, ms: u64| {
+            let late = Some(Duration::from_millis(ms));
+            unanswered.update(AT(now), &mut Share::default(), Report { late, ..Report::default() });
+            unanswered.longest(AT(now)).as_millis()
+        };
+        assert_eq!(late_by(10, 30), 100, "the least");
+        assert_eq!(late_by(20, 90), 180);
+        assert_eq!(late_by(30, 80), 180, "the longest counts");
+        assert_eq!(late_by(900, 90), 180, "and again");
+        assert_eq!(late_by(1899, 60), 180);
+        assert_eq!(late_by(1900, 60), 120, "the longest was a second ago");
+        assert_eq!(unanswered.longest(AT(2900)).as_millis(), 100);
     }
 }

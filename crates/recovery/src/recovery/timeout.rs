@@ -111,7 +111,7 @@ impl Unanswered {
             return;
         }
         for path in recovery.state.paths.numbers() {
-            if recovery.probe.put_off(now, path) {
+            if recovery.probe.put_off(now, path, self.longest(now)) {
                 recovery.probe.renew(path, &recovery.state);
             }
         }

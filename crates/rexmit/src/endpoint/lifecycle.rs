@@ -278,7 +278,7 @@ impl State {
     }
 
     /// The ids of all associations, in a fixed order.
-    fn association_ids(&self) -> Vec<AssociationId> {
+    pub(super) fn association_ids(&self) -> Vec<AssociationId> {
         let mut ids: Vec<_> = self.associations.keys().copied().collect();
         ids.sort_unstable();
         ids

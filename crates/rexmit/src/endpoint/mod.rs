@@ -21,6 +21,8 @@
 #[cfg(feature = "dtls")]
 mod encrypted;
 mod entry;
+#[cfg(all(feature = "netlink", target_os = "linux"))]
+mod following;
 #[cfg(feature = "dtls")]
 mod handshakes;
 mod lifecycle;

@@ -66,6 +66,9 @@ pub(super) struct Life {
     pub(super) handles: usize,
     /// Whether new associations are refused.
     pub(super) is_closing: bool,
+    /// Follows the addresses of the host, if asked to.
+    #[cfg(all(feature = "netlink", target_os = "linux"))]
+    pub(super) following: Option<crate::netlink::Following>,
 }
 
 /// Associations that peers begin.
@@ -105,7 +108,12 @@ impl State {
             open: 0,
             incoming: Incoming { is_allowed: accepts, waiting: VecDeque::new() },
             refusals: Refusals::default(),
-            life: Life { handles: 1, is_closing: false },
+            life: Life {
+                handles: 1,
+                is_closing: false,
+                #[cfg(all(feature = "netlink", target_os = "linux"))]
+                following: None,
+            },
             time_limits: TimeLimits::default(),
             next_turn: NextTurn::new(alarm),
             wakes: Wakes::default(),

@@ -749,12 +749,12 @@ impl Association {
         Some((self.asconf.as_deref_mut()?, addressing))
     }
 
-    /// Changes an address of this host, as the application requests.
+    /// Changes addresses of this host, as the application requests. Returns whether no further call is needed.
     pub(crate) fn change_own_address(
         &mut self,
         cx: &mut Context<'_>,
-        change: OwnAddress,
-    ) -> Result<(), AddressError> {
+        change: OwnAddress<'_>,
+    ) -> Result<bool, AddressError> {
         if !matches!(self.state, State::Established) {
             return Err(AddressError::NotEstablished);
         } else if !self.peer.changes_addresses() {

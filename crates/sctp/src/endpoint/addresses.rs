@@ -25,7 +25,7 @@ impl Endpoint {
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
-            association.change_own_address(cx, OwnAddress::Add(address))
+            association.change_own_address(cx, OwnAddress::Add(address)).map(drop)
         })
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
@@ -43,7 +43,7 @@ impl Endpoint {
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
-            association.change_own_address(cx, OwnAddress::Delete(address))
+            association.change_own_address(cx, OwnAddress::Delete(address)).map(drop)
         })
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
@@ -60,7 +60,7 @@ impl Endpoint {
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
-            association.change_own_address(cx, OwnAddress::Prefer(address))
+            association.change_own_address(cx, OwnAddress::Prefer(address)).map(drop)
         })
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
@@ -81,7 +81,28 @@ impl Endpoint {
     ) -> Result<(), AddressError> {
         let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
         self.call(now, index, |association, cx| {
-            association.change_own_address(cx, OwnAddress::MoveTo(address))
+            association.change_own_address(cx, OwnAddress::MoveTo(address)).map(drop)
+        })
+        .unwrap_or(Err(AddressError::UnknownAssociation))
+    }
+
+    /// Adds the local addresses of `addresses` that the association lacks, and deletes those that are not in it. Those
+    /// that the peer cannot use, because of their scope, are left out; if no other is left, nothing is changed.
+    ///
+    /// Returns whether the association needs no further call with the same addresses. `false` if it needs one after
+    /// the peer has answered what is in progress; [`Event::AddressChanged`](crate::Event::AddressChanged) reports that.
+    ///
+    /// # Errors
+    /// See [`AddressError`]; with [`TooManyChanges`](AddressError::TooManyChanges) some changes may have begun.
+    pub fn follow_addresses(
+        &mut self,
+        now: Instant,
+        id: AssociationId,
+        addresses: &[IpAddr],
+    ) -> Result<bool, AddressError> {
+        let index = self.index_of(id).ok_or(AddressError::UnknownAssociation)?;
+        self.call(now, index, |association, cx| {
+            association.change_own_address(cx, OwnAddress::Follow(addresses))
         })
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }

@@ -104,20 +104,6 @@ impl Endpoint {
         })
     }
 
-    /// The association that a cookie of ours is for: the one that it has begun or that gave it its tag,
-    /// or the one whose peer the INIT came from.
-    fn find_of_cookie(&self, cookie: &StateCookie) -> Option<u32> {
-        let port = cookie.identity.remote_port;
-        let has_begun = |&index: &u32| {
-            self.table.get(index).is_some_and(|slot| {
-                slot.association.identity().remote_port == port
-                    && slot.association.peer_addresses().any(|ip| cookie.may_come_from(ip))
-            })
-        };
-        let by_tag = self.lookup.by_tag(cookie.identity.local_tag).filter(has_begun);
-        by_tag.or_else(|| self.find_existing(cookie.address, port, &cookie.peer.addresses))
-    }
-
     /// Processes an INIT for an existing association (RFC 9260 §5.2.1, §5.2.2, §9.2).
     fn on_init_again(
         &mut self,
@@ -304,7 +290,7 @@ impl Endpoint {
             self.around.statistics.cookies_refused += 1;
             return;
         }
-        let existing = self.find_of_cookie(&cookie);
+        let existing = find_of_cookie(self, &cookie);
         if !self.is_authentic(existing, &cookie, auth.map(|auth| (auth, covered))) {
             self.around.statistics.unauthenticated += 1;
             return;
@@ -480,4 +466,18 @@ pub(super) const fn answer_ports(packet: &Packet<'_>) -> Header {
         destination_port: packet.header.source_port,
         verification_tag: 0,
     }
+}
+
+/// The association that a cookie of ours is for: the one that it has begun or that gave it its tag,
+/// or the one whose peer the INIT came from.
+fn find_of_cookie(endpoint: &Endpoint, cookie: &StateCookie) -> Option<u32> {
+    let port = cookie.identity.remote_port;
+    let has_begun = |&index: &u32| {
+        endpoint.table.get(index).is_some_and(|slot| {
+            slot.association.identity().remote_port == port
+                && slot.association.peer_addresses().any(|ip| cookie.may_come_from(ip))
+        })
+    };
+    let by_tag = endpoint.lookup.by_tag(cookie.identity.local_tag).filter(has_begun);
+    by_tag.or_else(|| endpoint.find_existing(cookie.address, port, &cookie.peer.addresses))
 }

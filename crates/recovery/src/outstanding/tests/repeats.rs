@@ -210,6 +210,25 @@ fn memory_of_first_transmissions_is_bounded() {
     assert_eq!(o.round_trip(FIRST), None, "forgotten");
 }
 
+/// A thin stream for a long time: a retransmission per second, none of which was spurious. Found by a soak, in which
+/// each association remembered all of them.
+#[test]
+fn retransmissions_of_a_minute_ago_are_forgotten() {
+    let mut o = on_paths(1);
+    let last = FIRST + 500;
+    for unit in FIRST..=last {
+        let now = AT(1000 * (unit - FIRST));
+        o.send(now, alone(0), new_unit(100, 0), unit);
+        o.remember_repeat(now, unit, PacketNumber(unit), SendCause::Probe, None);
+        o.acknowledge(unit);
+        o.deliver_first();
+    }
+    o.check_invariants();
+    assert_eq!(o.history.remembered(), 60);
+    assert!(o.history().remembers(last - 59) && !o.history().remembers(last - 60));
+    assert!(o.on_duplicate_report(last - 59).is_some());
+}
+
 /// The ACK arrives sooner than the shortest RTT, so it is for the previous transmission.
 #[test]
 fn an_ack_sooner_than_a_round_trip_is_for_the_transmission_before() {

@@ -59,7 +59,7 @@ impl Addressing<'_> {
 
 /// An address change requested by the application.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum OwnAddress {
+pub(crate) enum OwnAddress<'a> {
     /// An address was added; unspecified: the address that the packet will come from.
     Add(IpAddr),
     /// An address was deleted: nothing is sent from it any more.
@@ -68,6 +68,8 @@ pub(crate) enum OwnAddress {
     Prefer(IpAddr),
     /// The host is there now, and nowhere else; unspecified: wherever the packet will come from.
     MoveTo(IpAddr),
+    /// The host has these addresses now.
+    Follow(&'a [IpAddr]),
 }
 
 impl AddressChanges {

@@ -23,13 +23,14 @@ use crate::wire::{AsconfAck, Cause, PacketWriter, kind};
 pub(in crate::association) struct NeverAsked;
 
 impl AddressChanges {
-    /// Changes an address of this host, as the application requests: queues the ASCONF.
+    /// Changes addresses of this host, as the application requests: queues the ASCONF. Returns whether no further call
+    /// is needed.
     pub(in crate::association) fn change_own(
         &mut self,
         cx: &mut Context<'_>,
         addressing: &mut Addressing<'_>,
-        change: OwnAddress,
-    ) -> Result<(), AddressError> {
+        change: OwnAddress<'_>,
+    ) -> Result<bool, AddressError> {
         // A move overtakes what waits.
         let overtakes = matches!(change, OwnAddress::MoveTo(_));
         if self.asking.is_refused {
@@ -42,7 +43,42 @@ impl AddressChanges {
             OwnAddress::Delete(address) => self.delete(cx, addressing, address),
             OwnAddress::Prefer(address) => self.prefer(addressing.primary_route(), address),
             OwnAddress::MoveTo(address) => self.move_to(cx, addressing, address),
+            OwnAddress::Follow(wanted) => return self.follow(cx, addressing, wanted),
+        }?;
+        Ok(true)
+    }
+
+    /// Requests the changes that lead to the addresses `wanted`. Addresses that the peer cannot use are left out; without
+    /// any other nothing changes. Returns whether no further call is needed.
+    ///
+    /// Moves if none of the present addresses stays: its ASCONF is sent from the new address.
+    fn follow(
+        &mut self,
+        cx: &mut Context<'_>,
+        addressing: &mut Addressing<'_>,
+        wanted: &[IpAddr],
+    ) -> Result<bool, AddressError> {
+        let Route { local, remote } = addressing.primary_route();
+        let in_scope = |address: &&IpAddr| is_in_scope(**address, remote.ip());
+        let wanted: Vec<IpAddr> = wanted.iter().filter(in_scope).copied().collect();
+        let Some(&first) = wanted.first() else { return Ok(true) };
+        if self.own.is_empty() && self.adding.is_empty() && !local.ip().is_unspecified() {
+            self.own.push(local.ip());
         }
+        let is_kept = |address: &IpAddr| wanted.contains(address);
+        if !self.own.iter().chain(&self.adding).any(is_kept) {
+            self.change_own(cx, addressing, OwnAddress::MoveTo(first))?;
+        }
+        for address in self.own.clone().into_iter().filter(|own| !is_kept(own)) {
+            self.change_own(cx, addressing, OwnAddress::Delete(address))?;
+        }
+        for &address in &wanted {
+            if !self.own.contains(&address) && !self.adding.contains(&address) {
+                self.change_own(cx, addressing, OwnAddress::Add(address))?;
+            }
+        }
+        // One that is gone again before the peer acknowledged it can be deleted only afterwards.
+        Ok(self.adding.iter().all(is_kept))
     }
 
     fn add(&mut self, primary: Route, address: IpAddr) -> Result<(), AddressError> {

@@ -1,0 +1,88 @@
+//! An endpoint that follows the addresses of its host (RFC 5061).
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use rexmit_core::Instant;
+use rexmit_sctp::{AddressError, MAX_ADDRESSES};
+
+use super::Endpoint;
+use super::protocol::Protocol;
+use super::state::{Shared, State};
+use crate::limits::within;
+use crate::netlink::{Following, HostAddresses};
+
+/// When changes are requested again that had to wait for others.
+const RETRY: Duration = Duration::from_millis(500);
+
+impl Endpoint {
+    /// Follows the addresses of this host from now on: new associations list them, and when one is added or removed,
+    /// established associations report that to their peers (RFC 5061), use it, or go on without it.
+    /// [`Event::AddressChanged`](crate::Event::AddressChanged) reports each change.
+    ///
+    /// At most [`MAX_ADDRESSES`] addresses are used, the first that the kernel reports, without those of loopback and of
+    /// a single link (fe80::/10), and those that mean another host to the peer. An address stays while its interface is
+    /// down: then another path takes over, as after any failure.
+    ///
+    /// Established associations change only if both sides have
+    /// [`dynamic_addresses`](crate::AssociationConfig::dynamic_addresses). Reads rtnetlink(7) in the network namespace of
+    /// the calling thread.
+    ///
+    /// # Errors
+    /// `Unsupported` if the endpoint is encrypted or bound to one address, or an error of the system.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with its I/O and time drivers enabled.
+    pub fn follow_addresses(&self) -> io::Result<()> {
+        if let Some(reason) = self.cannot_follow() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
+        let host = HostAddresses::open()?;
+        let is_settled = self.shared.with(|state, now| state.follow(now, &host.usable()));
+        let following = tokio::spawn(follow(Arc::downgrade(&self.shared), host, is_settled));
+        self.shared.lock().life.following = Some(Following::new(following.abort_handle()));
+        Ok(())
+    }
+
+    fn cannot_follow(&self) -> Option<&'static str> {
+        let state = self.shared.lock();
+        if !matches!(state.sctp, Protocol::Unencrypted(_)) {
+            return Some("an association over DTLS has one address");
+        }
+        let is_one = !state.local_addr.ip().is_unspecified();
+        is_one.then_some("the endpoint is bound to one address, not to a wildcard")
+    }
+}
+
+/// Ends with the endpoint, or with the kernel's reports.
+async fn follow(shared: Weak<Shared>, mut host: HostAddresses, mut is_settled: bool) {
+    loop {
+        let limit = (!is_settled).then_some(RETRY);
+        if let Some(Err(_)) = within(limit, host.changed()).await {
+            return;
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        is_settled = shared.with(|state, now| state.follow(now, &host.usable()));
+    }
+}
+
+impl State {
+    /// Has all associations use these addresses of the host. Returns whether no further call is needed.
+    fn follow(&mut self, now: Instant, host: &[IpAddr]) -> bool {
+        let host = &host[..host.len().min(MAX_ADDRESSES)];
+        // No more than there may be.
+        let _ = self.sctp.set_addresses(host.to_vec());
+        let mut is_settled = true;
+        for id in self.association_ids() {
+            is_settled &= match self.sctp.follow_addresses(now, id, host) {
+                Ok(is_settled) => is_settled,
+                // One that is being set up may have listed addresses that are gone.
+                Err(AddressError::TooManyChanges { .. } | AddressError::NotEstablished) => false,
+                Err(_) => true,
+            };
+        }
+        is_settled
+    }
+}
