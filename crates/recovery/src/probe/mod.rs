@@ -99,10 +99,7 @@ struct PathProbe {
     /// When data was last acknowledged, or when data was sent with nothing else in flight, whichever is
     /// later; far in the future before either.
     last_ack_at: Instant,
-    /// Rounds of probes since the last ACK of a first transmission, and when the latest began. A round lasts
-    /// one timeout, however many packets it retransmits.
-    unanswered: u32,
-    round_began_at: Instant,
+    rounds: Rounds,
     /// When the path is probed next as a whole, because the last ACK is too long ago; `None` while it is not
     /// silent.
     silent: Option<Instant>,
@@ -127,6 +124,15 @@ struct PathProbe {
     setup_rtt: Option<Duration>,
 }
 
+/// Rounds of probes since the last ACK of a first transmission. A round lasts one timeout, however many packets it
+/// retransmits.
+#[derive(Clone, Copy, Debug)]
+struct Rounds {
+    unanswered: u32,
+    /// When the latest began.
+    began_at: Instant,
+}
+
 /// The packets of a path that the current ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckedPackets {
@@ -149,8 +155,7 @@ impl Default for PathProbe {
             waiting: Vec::new(),
             deadline: Instant::FAR_FUTURE,
             last_ack_at: Instant::FAR_FUTURE,
-            unanswered: 0,
-            round_began_at: Instant::ZERO,
+            rounds: Rounds { unanswered: 0, began_at: Instant::ZERO },
             silent: None,
             silent_probes: 0,
             unreported: Report::default(),
@@ -255,8 +260,8 @@ impl ProbeTimer {
             return None;
         }
         let steady = if state.yields(path, group) { 0 } else { STEADY_ROUNDS };
-        let doublings = probe.unanswered.saturating_sub(steady).min(MOST_DOUBLINGS);
-        let pace = match probe.unanswered {
+        let doublings = probe.rounds.unanswered.saturating_sub(steady).min(MOST_DOUBLINGS);
+        let pace = match probe.rounds.unanswered {
             0 => Duration::ZERO,
             rounds => MOST_PACE.min(LEAST_PACE * (1 << rounds.min(STEADY_ROUNDS))),
         };
@@ -551,10 +556,10 @@ impl ProbeTimer {
         let group = state.group_of_earliest(path);
         let timeout = self.timeout(state, path, group, Round::Again).unwrap_or_default();
         if let Some(probe) = self.paths.get_mut(path)
-            && (probe.unanswered == 0 || now >= probe.round_began_at + timeout)
+            && (probe.rounds.unanswered == 0 || now >= probe.rounds.began_at + timeout)
         {
-            probe.unanswered += 1;
-            probe.round_began_at = now;
+            probe.rounds.unanswered += 1;
+            probe.rounds.began_at = now;
             probe.put_off_at = Instant::FAR_FUTURE;
         }
     }
@@ -679,14 +684,15 @@ impl PathProbe {
     /// Called when data is sent with nothing else outstanding on the path.
     const fn begin(&mut self, now: Instant) {
         self.last_ack_at = now;
-        self.unanswered = 0;
+        self.rounds.unanswered = 0;
         self.silent = None;
         self.put_off_at = Instant::FAR_FUTURE;
     }
 
     /// Whether a probe was due since the last ACK. Not for a silent path, whose connection may have ended.
     fn is_unanswered(&self) -> bool {
-        self.silent.is_none() && (self.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
+        self.silent.is_none()
+            && (self.rounds.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
     }
 
     /// Records that the timer expired over `packet`, or over copies of its units.
@@ -712,7 +718,7 @@ impl PathProbe {
         }
         // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
         if self.ack.has_first || self.ack.certain.is_some() {
-            self.unanswered = 0;
+            self.rounds.unanswered = 0;
         }
         let ack = std::mem::take(&mut self.ack);
         if ack.packets == 0 {
