@@ -45,7 +45,7 @@ pub struct HostPlan {
 /// Identifies a socket of a host.
 pub type SocketId = u32;
 
-/// What the kernel counts of the SCTP of a host.
+/// The kernel's counters of the SCTP of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SctpCounters {
     /// Expiries of T3-rtx.
@@ -80,7 +80,7 @@ pub trait KernelHost: Send {
     /// Aborts the connection.
     fn abort(&mut self, id: SocketId);
 
-    /// What the kernel has counted so far; `None` of a host with another protocol.
+    /// The kernel's present counters; `None` for a host with another protocol.
     fn sctp_counters(&self) -> Option<SctpCounters>;
 }
 

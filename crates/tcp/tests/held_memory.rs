@@ -29,7 +29,7 @@ fn established() -> Script {
     s
 }
 
-/// Discards packets and events of the endpoint.
+/// Discards the segments and events of the endpoint.
 fn discard(s: &mut Script) {
     while s.poll_packet().is_some() {}
     while s.endpoint.poll_event().is_some() {}

@@ -60,7 +60,7 @@ impl<P> KernelMachine<P> {
         Self { host, protocol: PhantomData }
     }
 
-    /// What the kernel has counted so far; `None` of a host with another protocol.
+    /// The kernel's present counters; `None` for a host with another protocol.
     #[must_use]
     pub fn sctp_counters(&self) -> Option<SctpCounters> {
         self.host.sctp_counters()

@@ -104,7 +104,7 @@ pub(super) fn flow(
     }
 }
 
-/// What the kernel has counted at the senders.
+/// The kernel's counters of the senders.
 fn kernel_counters(together: &Together<'_>, network: &Network<Host>) -> SctpCounters {
     let mut sum = SctpCounters::default();
     for Placed { pair, .. } in together {

@@ -1,4 +1,4 @@
-//! Whether the peer receives what is sent to an address: a check of ICE can be sent with somebody else's address as its
+//! Whether the peer receives packets at an address: a check of ICE can be sent with a third party's address as its
 //! source, by a peer that has the credentials. An ICE-lite agent sends no checks of its own, so until DTLS has shown that
 //! the peer is there, it sends no more than a multiple of the bytes received from there (as RFC 9000 §8.1, with another
 //! factor).
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 /// the DTLS library pads to 1200. With less, the handshake would begin a round trip later.
 const AMPLIFICATION_LIMIT: usize = 14;
 
-/// What was exchanged with the address that data is sent to.
+/// The packets exchanged with the address that data is sent to.
 #[derive(Default)]
 pub(super) struct Reachability {
     /// The last address from which DTLS authenticated the peer.
@@ -26,14 +26,14 @@ impl Reachability {
         if self.shown == Some(source) {
             return;
         }
-        // Of several addresses, only the last one is counted for: nothing is owed to the others.
+        // Of several addresses, only the last one is counted; the counts of the others are dropped.
         if self.address != Some(source) {
             *self = Self { shown: self.shown, address: Some(source), received: 0, sent: 0 };
         }
         self.received += bytes;
     }
 
-    /// Called when the peer has sent from `source` what only somebody can who receives what is sent there.
+    /// Called when the peer has sent a packet from `source` that proves that it receives packets at that address.
     pub(super) const fn on_shown(&mut self, source: SocketAddr) {
         self.shown = Some(source);
     }

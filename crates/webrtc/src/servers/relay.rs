@@ -263,7 +263,7 @@ mod tests {
     struct Served {
         relay: Relay,
         now: Instant,
-        /// What the relay has sent beside requests.
+        /// The packets that the relay has sent, requests excluded.
         sent: Vec<Vec<u8>>,
     }
 
