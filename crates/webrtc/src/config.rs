@@ -8,6 +8,8 @@ use rexmit_core::config;
 use rexmit_dtls::{Identity, SESSION_OVERHEAD_BYTES, SessionSettings};
 use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig};
 
+use crate::{Candidate, CandidateKind};
+
 /// The largest DTLS datagram in bytes, without UDP and IP headers: the value of RFC 8831 §5 without path MTU
 /// discovery.
 pub const MAX_DATAGRAM_BYTES: usize = 1200;
@@ -92,6 +94,10 @@ pub struct Settings {
     pub(crate) config: Arc<AgentConfig>,
     pub(crate) sessions: SessionSettings,
     pub(crate) endpoint: EndpointConfig,
+    /// Of this side.
+    pub(crate) candidates: Arc<[Candidate]>,
+    /// Whether nothing is sent but by TURN servers.
+    pub(crate) is_relay_only: bool,
 }
 
 impl Settings {
@@ -121,6 +127,15 @@ impl Settings {
             config.handshake_retransmit_after,
             config.setup_timeout,
         );
-        Ok(Self { config: Arc::new(config), sessions, endpoint })
+        let addresses = config.addresses.iter().enumerate();
+        let candidates = addresses.map(|(n, &address)| Candidate::host(n, address)).collect();
+        Ok(Self { config: Arc::new(config), sessions, endpoint, candidates, is_relay_only: false })
+    }
+
+    /// The addresses of this side at TURN servers. An ICE-lite agent has none (RFC 8445 §2.5).
+    pub(crate) fn relayed(&self) -> Vec<SocketAddr> {
+        let is_full = self.config.ice == IceMode::Full;
+        let relayed = |it: &&Candidate| is_full && it.kind == CandidateKind::Relayed;
+        self.candidates.iter().filter(relayed).map(|it| it.address).collect()
     }
 }

@@ -23,6 +23,12 @@ pub enum OfferError {
     /// The agent does not wait for an answer.
     #[error("there is no offer that waits for an answer")]
     NotWaiting,
+    /// The connection has not begun, or has ended.
+    #[error("there is no connection: it has not begun, or it has ended")]
+    NoConnection,
+    /// A later description is of another connection.
+    #[error("fingerprints, DTLS role or SCTP port are not those of the connection: make a new one")]
+    OtherConnection,
     /// A limit of the server was reached.
     #[error("the limit of {limit} {what} is reached: try again later")]
     Busy {

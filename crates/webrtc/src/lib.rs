@@ -13,10 +13,11 @@
 //! - **Nothing is sent to a peer without its consent** (RFC 7675), which expires
 //!   [`AgentConfig::consent_timeout`] after its last check or answer.
 //! - No datagram can make it panic, or use more memory than its limits allow: [`AgentConfig`],
-//!   [`MAX_DESCRIPTION_BYTES`], [`MAX_CANDIDATES`], [`MAX_FINGERPRINTS`], [`MAX_PEER_ADDRESSES`].
+//!   [`MAX_DESCRIPTION_BYTES`], [`MAX_CANDIDATES`], [`MAX_FINGERPRINTS`], [`MAX_PEER_ADDRESSES`],
+//!   [`MAX_RELAYED_HOSTS`].
 //!
 //! # What is not supported
-//! - Audio and video; candidates from STUN and TURN servers; ICE over TCP; ICE restarts.
+//! - Audio and video; ICE over TCP, and TURN over TCP or TLS.
 //! - Priorities of channels, which are sent to the peer but do not change the order of sending.
 
 mod agent;
@@ -33,6 +34,7 @@ mod peers;
 mod sdp;
 #[cfg(feature = "tokio")]
 mod server;
+mod servers;
 
 pub use agent::Agent;
 pub use channel::{ChannelConfig, ChannelId};
@@ -48,6 +50,7 @@ pub use sdp::{
 };
 #[cfg(feature = "tokio")]
 pub use server::{BindError, Connection, Sender, Server};
+pub use servers::{GATHER_TIMEOUT, IceServer, MAX_ICE_SERVERS, MAX_RELAYED_HOSTS};
 
 /// The code of the README is compiled.
 #[cfg(all(doctest, feature = "tokio"))]

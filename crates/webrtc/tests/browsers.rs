@@ -74,12 +74,33 @@ async fn serve(mut connection: Connection) -> CloseReason {
             Event::Message { channel, message } if message.as_text() == Some("close") => {
                 connection.close_channel(channel);
             }
+            Event::ChannelOpened { channel, config, .. } if config.label == "signalling" => {
+                control = Some(channel);
+            }
+            Event::Message { channel, message } if control == Some(channel) => {
+                if let Some(reply) = signal(&connection, message.as_text().unwrap()) {
+                    connection.send(channel, Message::text(reply)).await.unwrap();
+                }
+            }
+            Event::IceRestarted => {
+                connection.send(control.unwrap(), Message::text("restarted")).await.unwrap();
+            }
             Event::Message { channel, message } => {
                 connection.send(channel, message).await.unwrap();
             }
             Event::Closed(reason) => return reason,
             _ => {}
         }
+    }
+}
+
+/// The reply to a message on the channel for signalling.
+fn signal(connection: &Connection, text: &str) -> Option<String> {
+    match text.split_once(' ').unwrap_or((text, "")) {
+        ("offer", offer) => Some(format!("answer {}", connection.answer_again(offer).unwrap())),
+        ("restart", _) => Some(format!("offer {}", connection.restart_ice().unwrap())),
+        ("answer", answer) => connection.accept(answer).map(|()| None).unwrap(),
+        _ => panic!("{text}"),
     }
 }
 
@@ -134,6 +155,9 @@ async fn run(kind: Kind, count: usize) {
     assert!(found["echoes"] == 100 && found["again"] == true, "{found}");
     // The page is the DTLS server, whose streams are odd (RFC 8832 §6).
     assert_eq!(found["ids"], json!(vec![1; 100]));
+
+    let found = &next_result(&mut site, &mut ends).await["restarts"];
+    assert_eq!(*found, json!({ "inOrder": true, "count": 500, "different": 3 }));
 
     let found = &next_result(&mut site, &mut ends).await["stay"];
     assert_eq!(found["stays"], true);

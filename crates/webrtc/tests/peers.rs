@@ -329,3 +329,45 @@ fn a_forged_source_takes_nothing_from_its_owner() {
         assert_eq!(net.events.iter().filter(is_message).count(), 20, "gone: {is_gone}");
     }
 }
+
+/// A peer sends one check with another host's address as its source, and nothing more. The bytes sent there are bounded by
+/// those received from there, until DTLS has shown that the peer is there; so is the data of a connection that is directed
+/// elsewhere.
+#[test]
+fn an_address_where_the_peer_is_not_gets_at_most_14_times_what_came_from_there() {
+    let most = |received: usize| 14 * received;
+    for is_established in [false, true] {
+        let mut net = Net::new(serve());
+        let id = net.join(1).unwrap();
+        if is_established {
+            net.run_for(Duration::from_secs(1));
+            assert_eq!(net.connected(), 1);
+        }
+        // The next check of the peer, from elsewhere.
+        let mut check = Vec::new();
+        while check.first().is_none_or(|&first| first > 3) {
+            net.now += DELAY;
+            net.clients[0].agent.handle_timeout(net.now);
+            net.clients[0].agent.poll_transmit(net.now, &mut check);
+        }
+        net.clients.clear();
+        let victim = address("203.0.113.77:53");
+        net.server.handle_input(net.now, Route { local: address(SERVER), remote: victim }, &check);
+        let (mut sent, mut packet) = (0, Vec::new());
+        for n in 0..600 {
+            if is_established && n < 100 {
+                let now = net.now;
+                net.server.call(id, |agent| {
+                    let channel = agent.open(now, ChannelConfig::new("x".repeat(500)));
+                    assert!(channel.is_ok());
+                });
+            }
+            while let Some(route) = net.server.poll_transmit(net.now, &mut packet) {
+                sent += if route.remote == victim { packet.len() } else { 0 };
+            }
+            net.now += DELAY * 2;
+            net.server.handle_timeout(net.now);
+        }
+        assert!((1..=most(check.len())).contains(&sent), "{sent} of {}", check.len());
+    }
+}

@@ -61,39 +61,42 @@ func gather(connection *webrtc.PeerConnection, description webrtc.SessionDescrip
 	return connection.LocalDescription().SDP, nil
 }
 
-func connect(connection *webrtc.PeerConnection, site, role string) error {
+// connect returns the path at which ICE can be restarted.
+func connect(connection *webrtc.PeerConnection, site, role string) (string, error) {
 	if role == "offerer" {
 		offer, err := connection.CreateOffer(nil)
 		if err != nil {
-			return err
+			return "", err
 		}
 		local, err := gather(connection, offer)
 		if err != nil {
-			return err
+			return "", err
 		}
-		answer, _, err := request("POST", site+"/offer", local)
+		answer, header, err := request("POST", site+"/offer", local)
 		if err != nil {
-			return err
+			return "", err
 		}
-		return connection.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer})
+		remote := webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer}
+		return header.Get("Location"), connection.SetRemoteDescription(remote)
 	}
 	offer, header, err := request("GET", site+"/offer", "")
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := connection.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer}); err != nil {
-		return err
+		return "", err
 	}
 	answer, err := connection.CreateAnswer(nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	local, err := gather(connection, answer)
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, _, err = request("POST", site+header.Get("Location"), local)
-	return err
+	location := header.Get("Location")
+	_, _, err = request("POST", site+location, local)
+	return strings.Replace(location, "answer", "restart", 1), err
 }
 
 // channel is a data channel and what happens to it.
@@ -174,6 +177,50 @@ func (it channel) kinds() (bool, error) {
 	return true, nil
 }
 
+// restart restarts ICE, by this side or by the server at url, and waits until the server has a new pair.
+func restart(connection *webrtc.PeerConnection, restarts channel, role, url string) error {
+	if role == "offerer" {
+		offer, err := connection.CreateOffer(&webrtc.OfferOptions{ICERestart: true})
+		if err != nil {
+			return err
+		}
+		local, err := gather(connection, offer)
+		if err != nil {
+			return err
+		}
+		answer, _, err := request("POST", url, local)
+		if err != nil {
+			return err
+		}
+		remote := webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer}
+		if err := connection.SetRemoteDescription(remote); err != nil {
+			return err
+		}
+	} else {
+		offer, _, err := request("GET", url, "")
+		if err != nil {
+			return err
+		}
+		remote := webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer}
+		if err := connection.SetRemoteDescription(remote); err != nil {
+			return err
+		}
+		answer, err := connection.CreateAnswer(nil)
+		if err != nil {
+			return err
+		}
+		local, err := gather(connection, answer)
+		if err != nil {
+			return err
+		}
+		if _, _, err := request("POST", url+"/answer", local); err != nil {
+			return err
+		}
+	}
+	_, err := await("restarted", restarts.messages)
+	return err
+}
+
 func run(site, role string, count int) (map[string]bool, error) {
 	connection, err := webrtc.NewPeerConnection(webrtc.Configuration{})
 	if err != nil {
@@ -187,10 +234,15 @@ func run(site, role string, count int) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := connect(connection, site, role); err != nil {
+	restarts, err := open(connection, "restarts", true)
+	if err != nil {
 		return nil, err
 	}
-	for _, it := range []channel{ordered, unordered} {
+	location, err := connect(connection, site, role)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range []channel{ordered, unordered, restarts} {
 		if _, err := await("open", it.opened); err != nil {
 			return nil, err
 		}
@@ -199,11 +251,16 @@ func run(site, role string, count int) (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
+	restarted := make(chan error, 1)
+	go func() { restarted <- restart(connection, restarts, role, site+location) }()
 	second, err := unordered.exchange(count)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]bool{"ordered": slices.IsSorted(first)}
+	if err := <-restarted; err != nil {
+		return nil, err
+	}
+	found := map[string]bool{"ordered": slices.IsSorted(first), "restart": true}
 	slices.Sort(second)
 	found["unordered"] = len(slices.Compact(second)) == count
 	if found["kinds"], err = ordered.kinds(); err != nil {

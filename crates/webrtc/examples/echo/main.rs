@@ -8,12 +8,14 @@
 //! that would rather answer gets an offer by `GET /offer`, and POSTs its answer to the `Location` of that response.
 //! With `--delay` or `--loss` there is an emulated link in between, with as much of them each way.
 //!
-//! A message `close` has its channel closed by the server.
+//! A message `close` has its channel closed by the server. ICE is restarted at `/restart/N`, with the number `N` of the
+//! `Location`: POST of an offer returns the answer, GET an offer, and POST to `/restart/N/answer` takes its answer. A
+//! message `restarted` follows on channels with the label `restarts`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -25,10 +27,12 @@ use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit::path::{Delay, Loss, PathConfig};
 use rexmit_dtls::Identity;
 use rexmit_sctp::AssociationConfig;
-use rexmit_webrtc::{AgentConfig, Connection, Event, OfferError, ServeConfig, Server};
+use rexmit_webrtc::{
+    AgentConfig, Connection, Event, Message, OfferError, Sender, ServeConfig, Server,
+};
 
-/// Offers that wait for their answers, at most.
-const MAX_OFFERS: usize = 64;
+/// Offers that wait for their answers, and connections that can restart ICE, at most.
+const MAX_KEPT: usize = 64;
 
 struct Options {
     http: SocketAddr,
@@ -75,8 +79,33 @@ impl Options {
 #[derive(Clone)]
 struct Site {
     server: Arc<Server>,
-    /// Connections that wait for the answer to their offer.
-    offered: Arc<Mutex<(u64, BTreeMap<u64, Connection>)>>,
+    kept: Arc<Mutex<Kept>>,
+}
+
+/// The last connections, by number.
+#[derive(Default)]
+struct Kept {
+    last: u64,
+    /// Those that wait for the answer to their offer.
+    offered: BTreeMap<u64, Connection>,
+    senders: BTreeMap<u64, Sender>,
+}
+
+impl Kept {
+    fn add(&mut self, sender: Sender) -> u64 {
+        self.last += 1;
+        self.senders.insert(self.last, sender);
+        if self.senders.len() > MAX_KEPT {
+            self.senders.pop_first();
+        }
+        self.last
+    }
+}
+
+impl Site {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("no panic before")
+    }
 }
 
 #[tokio::main]
@@ -100,11 +129,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         *behind
     });
     let server = Arc::new(Server::bind(udp, ServeConfig::new(agent)).await?);
-    let site = Site { server, offered: Arc::default() };
+    let site = Site { server, kept: Arc::default() };
     let router = Router::new()
         .route("/", get(|| async { Html(include_str!("page.html")) }))
         .route("/offer", post(on_offer).get(on_wish))
         .route("/answer/{number}", post(on_answer))
+        .route("/restart/{number}", post(on_restart).get(on_restart_wish))
+        .route("/restart/{number}/answer", post(on_restart_answer))
         .with_state(site);
     let listener = tokio::net::TcpListener::bind(options.http).await?;
     println!("open http://{}/", listener.local_addr()?);
@@ -125,8 +156,10 @@ const SDP: [(header::HeaderName, &str); 1] = [(header::CONTENT_TYPE, "applicatio
 async fn on_offer(State(site): State<Site>, offer: String) -> Response {
     match site.server.answer(&offer) {
         Ok((answer, connection)) => {
+            let number = site.kept().add(connection.sender());
             tokio::spawn(echo(connection));
-            (StatusCode::CREATED, SDP, answer).into_response()
+            let location = [(header::LOCATION, format!("/restart/{number}"))];
+            (StatusCode::CREATED, SDP, location, answer).into_response()
         }
         Err(error) => refusal(&error),
     }
@@ -135,12 +168,11 @@ async fn on_offer(State(site): State<Site>, offer: String) -> Response {
 async fn on_wish(State(site): State<Site>) -> Response {
     match site.server.offer() {
         Ok((offer, connection)) => {
-            let mut offered = site.offered.lock().expect("no panic before");
-            let (last, waiting) = &mut *offered;
-            *last += 1;
-            waiting.insert(*last, connection);
-            if waiting.len() > MAX_OFFERS {
-                waiting.pop_first();
+            let mut kept = site.kept();
+            let last = kept.add(connection.sender());
+            kept.offered.insert(last, connection);
+            if kept.offered.len() > MAX_KEPT {
+                kept.offered.pop_first();
             }
             let location = [(header::LOCATION, format!("/answer/{last}"))];
             (SDP, location, offer).into_response()
@@ -150,7 +182,7 @@ async fn on_wish(State(site): State<Site>) -> Response {
 }
 
 async fn on_answer(State(site): State<Site>, Path(number): Path<u64>, answer: String) -> Response {
-    let connection = site.offered.lock().expect("no panic before").1.remove(&number);
+    let connection = site.kept().offered.remove(&number);
     let Some(connection) = connection else { return StatusCode::NOT_FOUND.into_response() };
     match connection.accept(&answer) {
         Ok(()) => {
@@ -161,14 +193,53 @@ async fn on_answer(State(site): State<Site>, Path(number): Path<u64>, answer: St
     }
 }
 
+/// Restarts ICE of the connection `number` by `act`.
+fn restart(
+    site: &Site,
+    number: u64,
+    act: impl Fn(&Sender) -> Result<String, OfferError>,
+) -> Response {
+    let sender = site.kept().senders.get(&number).cloned();
+    match sender.map(|sender| act(&sender)) {
+        Some(Ok(description)) => (SDP, description).into_response(),
+        Some(Err(error)) => refusal(&error),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+async fn on_restart(State(site): State<Site>, Path(number): Path<u64>, offer: String) -> Response {
+    restart(&site, number, |sender| sender.answer_again(&offer))
+}
+
+async fn on_restart_wish(State(site): State<Site>, Path(number): Path<u64>) -> Response {
+    restart(&site, number, Sender::restart_ice)
+}
+
+async fn on_restart_answer(
+    State(site): State<Site>,
+    Path(number): Path<u64>,
+    answer: String,
+) -> Response {
+    restart(&site, number, |sender| sender.accept(&answer).map(|()| String::new()))
+}
+
 async fn echo(mut connection: Connection) {
+    let mut channels = BTreeSet::new();
     while let Some(event) = connection.event().await {
+        // Sending fails only if the channel was closed meanwhile.
         match event {
+            Event::ChannelOpened { channel, config, .. } if config.label == "restarts" => {
+                channels.insert(channel);
+            }
+            Event::IceRestarted => {
+                for &channel in &channels {
+                    let _ = connection.send(channel, Message::text("restarted")).await;
+                }
+            }
             Event::Message { channel, message } if message.as_text() == Some("close") => {
                 connection.close_channel(channel);
             }
             Event::Message { channel, message } => {
-                // Fails only if the channel was closed meanwhile.
                 let _ = connection.send(channel, message).await;
             }
             Event::Closed(reason) => println!("{reason}"),

@@ -1,29 +1,25 @@
 //! The agent as a [`Machine`], for its driver.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-
 use rexmit_core::{Instant, Machine, Route};
 
 use super::{Agent, State};
-use crate::Event;
+use crate::{Event, IceMode};
 
 /// First bytes of STUN and of DTLS (RFC 7983 §7, RFC 9443 §3).
 const STUN: std::ops::RangeInclusive<u8> = 0..=3;
 const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
 
-/// A route to `remote` from whatever address of this host.
-const fn route_to(remote: SocketAddr) -> Route {
-    let ip = if remote.is_ipv4() {
-        IpAddr::V4(Ipv4Addr::UNSPECIFIED)
-    } else {
-        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
-    };
-    Route { local: SocketAddr::new(ip, 0), remote }
-}
-
 /// Whether a datagram is of STUN.
 pub(crate) fn is_stun(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| STUN.contains(first))
+}
+
+impl Agent {
+    /// A full agent has had an answer from there to a check of its own.
+    fn may_send(&mut self, route: Route, bytes: usize) -> bool {
+        let is_lite = self.settings.config.ice == IceMode::Lite;
+        !is_lite || self.reachability.may_send(route.remote, bytes)
+    }
 }
 
 impl Machine for Agent {
@@ -35,13 +31,15 @@ impl Machine for Agent {
             return;
         }
         if is_stun(datagram) {
-            if !self.ice.handle_input(now, route.remote, datagram) {
+            if !self.ice.handle_input(now, route, datagram) {
                 return;
             }
+            self.reachability.on_received(route.remote, datagram.len());
         } else if datagram.first().is_some_and(|first| DTLS.contains(first))
             && self.ice.is_source(route.remote)
         {
-            self.call_session(now, Some((route.remote, datagram)));
+            self.reachability.on_received(route.remote, datagram.len());
+            self.call_session(now, Some((route, datagram)));
         } else {
             return;
         }
@@ -68,18 +66,24 @@ impl Machine for Agent {
     fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         self.now = now;
         packet.clear();
-        if let Some((remote, datagram)) = self.ice.poll_transmit().filter(|_| !self.is_closed()) {
+        if let Some((route, datagram)) = self.ice.poll_transmit().filter(|_| !self.is_closed()) {
+            self.may_send(route, datagram.len());
             *packet = datagram;
-            return Some(route_to(remote));
+            return Some(route);
         }
-        if self.outgoing.is_empty() && !self.is_closed() {
-            self.seal_one(now);
-            // A transmission makes room in the send buffer.
-            self.advance(now);
+        loop {
+            if self.outgoing.is_empty() && !self.is_closed() {
+                self.seal_one(now);
+                // A transmission makes room in the send buffer.
+                self.advance(now);
+            }
+            let (route, mut datagram) = self.outgoing.pop_front()?;
+            // A datagram beyond the limit counts as lost: DTLS or SCTP retransmits it.
+            if self.may_send(route, datagram.len()) {
+                std::mem::swap(packet, &mut datagram);
+                return Some(route);
+            }
         }
-        let (remote, mut datagram) = self.outgoing.pop_front()?;
-        std::mem::swap(packet, &mut datagram);
-        Some(route_to(remote))
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -2,26 +2,30 @@
 
 mod description;
 mod machine;
+mod reachability;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use rexmit_core::{Instant, Rng, Seed};
-use rexmit_dtls::{HandshakeError, Session, SessionOutput, Trust, Version};
+use rexmit_core::{Instant, Route, Seed};
+use rexmit_dtls::{Fingerprint, HandshakeError, Session, SessionOutput, Trust, Version};
 use rexmit_sctp::AssociationStatistics;
 
 pub(crate) use machine::is_stun;
+use reachability::Reachability;
 
 use crate::association::{Association, close_reason};
 use crate::channels::Channels;
-use crate::ice::{Credentials, Ice};
+use crate::ice::{Ice, Role};
 use crate::{
-    ChannelConfig, ChannelId, CloseReason, Message, OpenError, SendError, Settings, Stage,
+    ChannelConfig, ChannelId, CloseReason, Event, Message, OpenError, SendError, Settings, Stage,
 };
 
 /// The peer's description, as far as it is needed later.
 struct Peer {
-    trust: Trust,
+    fingerprints: Vec<Fingerprint>,
+    /// The name of the section for data channels (RFC 5888).
+    mid: String,
     sctp_port: u16,
     max_message_bytes: usize,
     /// Whether this side is the DTLS client.
@@ -84,15 +88,15 @@ enum State {
 /// ```
 pub struct Agent {
     settings: Settings,
-    credentials: Credentials,
     ice: Ice,
+    reachability: Reachability,
     peer: Option<Peer>,
     session: Option<Session>,
     association: Association,
     channels: Channels,
     state: State,
     /// Datagrams of DTLS, and where they are sent.
-    outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
+    outgoing: VecDeque<(Route, Vec<u8>)>,
     /// A packet of SCTP before it is encrypted.
     packet: Vec<u8>,
     /// When it was called last.
@@ -100,12 +104,14 @@ pub struct Agent {
     /// When the DTLS handshake began.
     handshake_at: Instant,
     session_number: u64,
+    /// The number of descriptions so far.
+    version: u64,
 }
 
 impl std::fmt::Debug for Agent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Agent")
-            .field("ufrag", &self.credentials.ufrag)
+            .field("ufrag", &self.ice.credentials().ufrag)
             .field("channels", &self.channels.len())
             .finish_non_exhaustive()
     }
@@ -113,11 +119,12 @@ impl std::fmt::Debug for Agent {
 
 impl Agent {
     fn new(now: Instant, settings: Settings, seed: &Seed, is_controlling: bool) -> Self {
-        let mut rng: Rng = seed.split("ICE").rng();
-        let credentials = Credentials::new(&mut rng);
+        let mode = settings.config.ice;
+        let (relayed, is_relay_only) = (settings.relayed(), settings.is_relay_only);
+        let role = Role { mode, is_controlling, relayed, is_relay_only };
         Self {
-            ice: Ice::new(&credentials, settings.config.ice, is_controlling, &mut rng),
-            credentials,
+            ice: Ice::new(role, seed.split("ICE").rng()),
+            reachability: Reachability::default(),
             peer: None,
             session: None,
             association: Association::new(&settings.endpoint, &seed.split("SCTP")),
@@ -128,7 +135,8 @@ impl Agent {
             now,
             handshake_at: now,
             // RFC 8829 §5.2.1: positive, of 63 bits.
-            session_number: rng.u64() >> 1,
+            session_number: seed.split("session").rng().u64() >> 1,
+            version: 0,
             settings,
         }
     }
@@ -213,8 +221,14 @@ impl Agent {
 
     /// The address that data is sent to; `None` until ICE has found it.
     #[must_use]
-    pub const fn remote(&self) -> Option<SocketAddr> {
-        self.ice.nominated()
+    pub fn remote(&self) -> Option<SocketAddr> {
+        self.ice.nominated().map(|route| route.remote)
+    }
+
+    /// Whether data is sent by a TURN server of this side.
+    #[must_use]
+    pub fn is_relayed(&self) -> bool {
+        self.ice.nominated().is_some_and(|route| !route.local.ip().is_unspecified())
     }
 
     /// The addresses from which the peer has sent authenticated checks.
@@ -241,9 +255,14 @@ impl Agent {
         self.channels.dropped
     }
 
-    /// The user name fragment by which the peer's checks name this agent.
-    pub(crate) fn ufrag(&self) -> &str {
-        &self.credentials.ufrag
+    /// The user name fragments by which the peer's checks name this agent.
+    pub(crate) fn ufrags(&self) -> impl Iterator<Item = &str> {
+        self.ice.ufrags()
+    }
+
+    /// Changes when user name fragments change, or addresses of the peer are removed.
+    pub(crate) const fn ice_revision(&self) -> u32 {
+        self.ice.revision()
     }
 
     /// Ends the connection, and notifies the peer if possible.
@@ -254,10 +273,10 @@ impl Agent {
         self.state = State::Ending(reason);
         self.association.abort(now);
         self.seal_all(now);
-        if let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination()) {
+        if let (Some(session), Some(route)) = (&mut self.session, self.ice.destination()) {
             session.close(now, |output| {
                 if let SessionOutput::Transmit(datagram) = output {
-                    self.outgoing.push_back((remote, datagram.to_vec()));
+                    self.outgoing.push_back((route, datagram.to_vec()));
                 }
             });
         }
@@ -269,7 +288,7 @@ impl Agent {
     }
 
     fn seal_one(&mut self, now: Instant) -> bool {
-        let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination()) else {
+        let (Some(session), Some(route)) = (&mut self.session, self.ice.destination()) else {
             return false;
         };
         if !session.is_secured() || !self.association.poll_transmit(now, &mut self.packet) {
@@ -277,7 +296,7 @@ impl Agent {
         }
         session.seal(now, &self.packet, |output| {
             if let SessionOutput::Transmit(datagram) = output {
-                self.outgoing.push_back((remote, datagram.to_vec()));
+                self.outgoing.push_back((route, datagram.to_vec()));
             }
         });
         true
@@ -289,6 +308,9 @@ impl Agent {
         if self.is_closed() {
             return;
         }
+        if self.ice.take_restarted() {
+            self.channels.events.push_back(Event::IceRestarted);
+        }
         self.begin_handshake(now);
         self.poll_association(now);
         self.channels.flush(now, &mut self.association);
@@ -298,24 +320,28 @@ impl Agent {
     fn begin_handshake(&mut self, now: Instant) {
         if let (None, Some(peer), Some(_)) = (&self.session, &self.peer, self.ice.destination()) {
             self.handshake_at = now;
-            let (sessions, trust) = (&self.settings.sessions, peer.trust.clone());
+            let (sessions, trust) =
+                (&self.settings.sessions, Trust::only(peer.fingerprints.iter().copied()));
             self.session = Some(Session::new(now, sessions, peer.is_client, trust));
             self.call_session(now, None);
         }
     }
 
     /// Passes a datagram, or the time, to the DTLS session.
-    fn call_session(&mut self, now: Instant, datagram: Option<(SocketAddr, &[u8])>) {
+    fn call_session(&mut self, now: Instant, datagram: Option<(Route, &[u8])>) {
         let source = datagram.map(|(source, _)| source);
-        let (Some(session), Some(remote)) = (&mut self.session, self.ice.destination().or(source))
+        let (Some(session), Some(route)) = (&mut self.session, self.ice.destination().or(source))
         else {
             return;
         };
-        let (mut is_secured, mut ended) = (false, None);
+        let (mut is_secured, mut is_authentic, mut ended) = (false, false, None);
         let (outgoing, association) = (&mut self.outgoing, &mut self.association);
         let sink = |output: SessionOutput<'_>| match output {
-            SessionOutput::Transmit(datagram) => outgoing.push_back((remote, datagram.to_vec())),
-            SessionOutput::Packet(packet) => association.handle_input(now, packet),
+            SessionOutput::Transmit(datagram) => outgoing.push_back((route, datagram.to_vec())),
+            SessionOutput::Packet(packet) => {
+                is_authentic = true;
+                association.handle_input(now, packet);
+            }
             SessionOutput::Secured(_) => is_secured = true,
             SessionOutput::Ended(error) => ended = Some(error),
             _ => {}
@@ -323,6 +349,9 @@ impl Agent {
         match datagram {
             Some((_, datagram)) => session.handle_input(now, datagram, sink),
             None => session.handle_timeout(now, sink),
+        }
+        if let Some(source) = source.filter(|_| is_authentic || is_secured) {
+            self.reachability.on_shown(source.remote);
         }
         if is_secured && let Some(peer) = &self.peer {
             let round_trip = self.ice.round_trip().unwrap_or(now - self.handshake_at);

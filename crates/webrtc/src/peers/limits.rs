@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, config};
 
-use crate::{AgentConfig, IceMode};
+use crate::{AgentConfig, IceMode, IceServer};
 
 config! {
     /// The configuration of a server: that of its agents, and limits on their number.
@@ -18,6 +18,14 @@ config! {
         pub max_setups: usize,
         /// The most offers answered per second, and in a burst; further ones are refused. Default 200.
         pub offers_per_second: u32,
+        /// STUN and TURN servers, [`MAX_ICE_SERVERS`](crate::MAX_ICE_SERVERS) at most, for hosts that peers cannot
+        /// reach directly; [`Peers::is_gathering`](crate::Peers::is_gathering) is true until they have answered.
+        /// With any, agents are full ones, because an ICE-lite agent has none of these addresses (RFC 8445 §2.5).
+        /// Default none.
+        pub servers: Vec<IceServer>,
+        /// Whether peers are reached by TURN servers only, which hides the addresses of this host from them. Default
+        /// no.
+        pub relay_only: bool,
     }
 }
 
@@ -31,6 +39,8 @@ impl ServeConfig {
             max_peers: 10_000,
             max_setups: 1000,
             offers_per_second: 200,
+            servers: Vec::new(),
+            relay_only: false,
         }
     }
 }

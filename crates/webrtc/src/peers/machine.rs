@@ -5,6 +5,7 @@ use rexmit_core::{Instant, Machine, Route};
 use super::{PeerId, Peers};
 use crate::agent::is_stun;
 use crate::ice::local_ufrag;
+use crate::servers::Received;
 use crate::{Event, IceMode};
 
 /// Peers that have asked one address, with which a response from there is tried: behind one NAT several hosts have the
@@ -31,20 +32,8 @@ impl Peers {
         }
     }
 
-    /// Called when a check was sent: its response will come from there.
-    fn on_check(&mut self, index: u32, route: Route) {
-        if let Some((_, peer)) = self.table.get_mut(index)
-            && self.asked.insert((route.remote, index))
-        {
-            peer.asked.push(route.remote);
-        }
-    }
-}
-
-impl Machine for Peers {
-    type Event = (PeerId, Event);
-
-    fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+    /// A datagram that is no server's.
+    fn dispatch(&mut self, now: Instant, route: Route, datagram: &[u8]) {
         if !is_stun(datagram) {
             let owners = self.by_address.get(&route.remote).map_or(0, Vec::len);
             self.statistics.discarded += u64::from(owners == 0);
@@ -65,19 +54,7 @@ impl Machine for Peers {
         }
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
-        while let Some(index) = self.table.pop_due(now) {
-            if let Some((_, peer)) = self.table.get_mut(index) {
-                if peer.agent.poll_timeout().is_some_and(|at| at <= now) {
-                    peer.agent.handle_timeout(now);
-                }
-                self.update(index);
-                self.activate(index);
-            }
-        }
-    }
-
-    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+    fn poll_transmit_of_peers(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
         while let Some(index) = self.table.first_ready() {
             let (_, peer) = self.table.get_mut(index)?;
             let route = peer.agent.poll_transmit(now, packet);
@@ -99,6 +76,54 @@ impl Machine for Peers {
         None
     }
 
+    /// Called when a check was sent: its response will come from there.
+    fn on_check(&mut self, index: u32, route: Route) {
+        if let Some((_, peer)) = self.table.get_mut(index)
+            && self.asked.insert((route.remote, index))
+        {
+            peer.asked.push(route.remote);
+        }
+    }
+}
+
+impl Machine for Peers {
+    type Event = (PeerId, Event);
+
+    fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        match self.servers.handle_input(now, route.remote, datagram) {
+            Received::Direct => self.dispatch(now, route, datagram),
+            Received::Relayed(route, datagram) => self.dispatch(now, route, &datagram),
+            Received::Consumed => self.update_candidates(),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.servers.handle_timeout(now);
+        self.update_candidates();
+        while let Some(index) = self.table.pop_due(now) {
+            if let Some((_, peer)) = self.table.get_mut(index) {
+                if peer.agent.poll_timeout().is_some_and(|at| at <= now) {
+                    peer.agent.handle_timeout(now);
+                }
+                self.update(index);
+                self.activate(index);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, packet: &mut Vec<u8>) -> Option<Route> {
+        loop {
+            if let Some(route) = self.servers.poll_transmit(now, packet) {
+                return Some(route);
+            }
+            let route = self.poll_transmit_of_peers(now, packet)?;
+            // A relayed datagram is sent to the server, in a message of TURN.
+            if !self.servers.send(now, route, packet) {
+                return Some(route);
+            }
+        }
+    }
+
     fn poll_event(&mut self) -> Option<(PeerId, Event)> {
         loop {
             let &key = self.active.front()?;
@@ -111,6 +136,6 @@ impl Machine for Peers {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.table.next_deadline()
+        [self.table.next_deadline(), self.servers.poll_timeout()].into_iter().flatten().min()
     }
 }

@@ -11,7 +11,8 @@ use rexmit_core::table::{Key, Table, Timed};
 use rexmit_core::{Instant, Machine as _, Seed};
 use rexmit_sctp::ConfigError;
 
-use crate::{Agent, Description, Event, OfferError, Settings};
+use crate::servers::Servers;
+use crate::{Agent, Candidate, CandidateKind, Description, Event, IceMode, OfferError, Settings};
 
 use limits::Allowance;
 pub use limits::ServeConfig;
@@ -42,6 +43,10 @@ struct Peer {
     is_setting_up: bool,
     /// Whether the peer is in `Peers::active`.
     is_active: bool,
+    /// Of the agent's user name fragments and addresses that are entered.
+    ice_revision: u32,
+    /// User name fragments in `Peers::by_ufrag`.
+    ufrags: Vec<String>,
     /// Addresses in `Peers::by_address`.
     addresses: Vec<SocketAddr>,
     /// Addresses in `Peers::asked`.
@@ -64,6 +69,7 @@ pub struct Peers {
     seed: Seed,
     table: Table<Peer>,
     by_ufrag: BTreeMap<String, u32>,
+    servers: Servers,
     /// Addresses at which peers have shown themselves, [`MAX_OWNERS`] peers at most at each.
     by_address: BTreeMap<SocketAddr, Vec<u32>>,
     /// Addresses to which checks were sent, and whose: a response has no user name.
@@ -86,9 +92,18 @@ impl Peers {
     ///
     /// # Errors
     /// If a value of the association's configuration is out of range.
-    pub fn new(config: ServeConfig, seed: &Seed) -> Result<Self, ConfigError> {
+    pub fn new(mut config: ServeConfig, seed: &Seed) -> Result<Self, ConfigError> {
+        if config.relay_only || !config.servers.is_empty() {
+            config.agent.ice = IceMode::Full;
+        }
+        let mut settings = Settings::new(config.agent.clone())?;
+        settings.is_relay_only = config.relay_only;
+        if config.relay_only {
+            settings.candidates = Vec::new().into();
+        }
         Ok(Self {
-            settings: Settings::new(config.agent.clone())?,
+            servers: Servers::new(&config.servers, seed.split("servers").rng()),
+            settings,
             offers: Allowance::new(config.offers_per_second),
             config,
             seed: seed.split("peers"),
@@ -100,6 +115,20 @@ impl Peers {
             active: VecDeque::new(),
             statistics: ServeStatistics::default(),
         })
+    }
+
+    /// Whether STUN and TURN servers have yet to answer; false [`GATHER_TIMEOUT`](crate::GATHER_TIMEOUT) after the first
+    /// call at the latest. Descriptions that are made before lack the addresses of these servers.
+    #[must_use]
+    pub fn is_gathering(&self) -> bool {
+        self.servers.is_gathering()
+    }
+
+    /// The candidates of this side for new descriptions: the addresses of the configuration, and those that servers
+    /// have assigned.
+    #[must_use]
+    pub fn candidates(&self) -> &[Candidate] {
+        &self.settings.candidates
     }
 
     /// Answers a peer's offer.
@@ -232,14 +261,16 @@ impl Peers {
         self.statistics.peers += 1;
         self.setups += 1;
         let index = self.table.next_key().index();
-        self.by_ufrag.insert(agent.ufrag().to_owned(), index);
         let key = self.table.insert(Peer {
             agent,
             is_setting_up: true,
             is_active: false,
+            ice_revision: 0,
+            ufrags: Vec::new(),
             addresses: Vec::new(),
             asked: Vec::new(),
         });
+        self.enter_ufrags(index);
         self.update(index);
         self.activate(index);
         PeerId(key)
@@ -248,6 +279,12 @@ impl Peers {
     /// Enters what changed in a call of the peer `index`.
     fn update(&mut self, index: u32) {
         let Some(peer) = self.table.update(index) else { return };
+        if peer.ice_revision != peer.agent.ice_revision() {
+            peer.ice_revision = peer.agent.ice_revision();
+            self.withdraw(index);
+            self.enter_ufrags(index);
+        }
+        let Some((_, peer)) = self.table.get_mut(index) else { return };
         if peer.is_setting_up && !peer.agent.is_setting_up() {
             peer.is_setting_up = false;
             self.setups -= 1;
@@ -262,6 +299,24 @@ impl Peers {
         }
     }
 
+    /// Enters the addresses that servers have assigned.
+    fn update_candidates(&mut self) {
+        if self.servers.take_changed() {
+            let hosts = self.config.agent.addresses.iter();
+            let hosts = hosts.map(|&address| (CandidateKind::Host, address));
+            let assigned = self
+                .servers
+                .candidates()
+                .filter(|(_, address)| !self.config.agent.addresses.contains(address));
+            let is_relay_only = self.config.relay_only;
+            let all = hosts.chain(assigned).enumerate();
+            let all =
+                all.filter(|(_, (kind, _))| !is_relay_only || *kind == CandidateKind::Relayed);
+            let candidates = all.map(|(n, (kind, address))| Candidate::own(kind, n, address));
+            self.settings.candidates = candidates.collect();
+        }
+    }
+
     /// Marks the peer `index` as one that may have events.
     fn activate(&mut self, index: u32) {
         if let Some((key, peer)) = self.table.get_mut(index)
@@ -272,11 +327,21 @@ impl Peers {
         }
     }
 
-    fn remove(&mut self, index: u32) {
-        let Some(peer) = self.table.remove(index) else { return };
-        self.setups -= usize::from(peer.is_setting_up);
-        self.by_ufrag.remove(peer.agent.ufrag());
-        for address in peer.addresses {
+    /// Enters the user name fragments of the peer `index`.
+    fn enter_ufrags(&mut self, index: u32) {
+        if let Some((_, peer)) = self.table.get_mut(index) {
+            peer.ufrags = peer.agent.ufrags().map(str::to_owned).collect();
+            self.by_ufrag.extend(peer.ufrags.iter().map(|ufrag| (ufrag.clone(), index)));
+        }
+    }
+
+    /// Removes all that is entered of the peer `index`.
+    fn withdraw(&mut self, index: u32) {
+        let Some((_, peer)) = self.table.get_mut(index) else { return };
+        for ufrag in std::mem::take(&mut peer.ufrags) {
+            self.by_ufrag.remove(&ufrag);
+        }
+        for address in std::mem::take(&mut peer.addresses) {
             if let Entry::Occupied(mut owners) = self.by_address.entry(address) {
                 owners.get_mut().retain(|&owner| owner != index);
                 if owners.get().is_empty() {
@@ -284,8 +349,14 @@ impl Peers {
                 }
             }
         }
-        for address in peer.asked {
+        for address in std::mem::take(&mut peer.asked) {
             self.asked.remove(&(address, index));
         }
+    }
+
+    fn remove(&mut self, index: u32) {
+        self.withdraw(index);
+        let Some(peer) = self.table.remove(index) else { return };
+        self.setups -= usize::from(peer.is_setting_up);
     }
 }

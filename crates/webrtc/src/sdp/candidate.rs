@@ -51,15 +51,26 @@ pub(super) const fn is_ice_char(byte: u8) -> bool {
 }
 
 impl Candidate {
-    /// A host candidate of ours, the `index`th.
+    /// A host candidate of ours, the `index`th of our candidates.
     pub(crate) fn host(index: usize, address: SocketAddr) -> Self {
-        // RFC 8445 §5.1.2.1: type preference 126, component 1.
+        Self::own(CandidateKind::Host, index, address)
+    }
+
+    /// A candidate of ours, the `index`th of all.
+    pub(crate) fn own(kind: CandidateKind, index: usize, address: SocketAddr) -> Self {
+        // RFC 8445 §5.1.2.2; component 1.
+        let type_preference: u32 = match kind {
+            CandidateKind::Host => 126,
+            CandidateKind::PeerReflexive => 110,
+            CandidateKind::ServerReflexive => 100,
+            CandidateKind::Relayed => 0,
+        };
         let local_preference = 65_535 - index.min(65_535) as u32;
         Self {
             foundation: (index + 1).to_string(),
-            priority: 126 << 24 | local_preference << 8 | 255,
+            priority: type_preference << 24 | local_preference << 8 | 255,
             address,
-            kind: CandidateKind::Host,
+            kind,
         }
     }
 
@@ -98,7 +109,13 @@ impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { foundation, priority, address, kind } = self;
         let (ip, port, kind) = (address.ip(), address.port(), kind.name());
-        write!(f, "candidate:{foundation} 1 udp {priority} {ip} {port} typ {kind}")
+        write!(f, "candidate:{foundation} 1 udp {priority} {ip} {port} typ {kind}")?;
+        match (self.kind, ip) {
+            (CandidateKind::Host, _) => Ok(()),
+            // RFC 8839 §5.1: required, and hidden.
+            (_, IpAddr::V4(_)) => write!(f, " raddr 0.0.0.0 rport 9"),
+            (_, IpAddr::V6(_)) => write!(f, " raddr :: rport 9"),
+        }
     }
 }
 

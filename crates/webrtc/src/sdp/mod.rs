@@ -65,6 +65,8 @@ impl Setup {
 pub struct Description {
     /// The session's number, in `o=`.
     pub session: u64,
+    /// The number of this description in the session, in `o=`: one more for each that differs.
+    pub version: u64,
     /// The name of the section, which an answer repeats (RFC 5888).
     pub mid: String,
     /// ICE user name fragment (RFC 8839 §5.4).
@@ -91,7 +93,7 @@ impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = |f: &mut fmt::Formatter<'_>, line: fmt::Arguments<'_>| write!(f, "{line}\r\n");
         line(f, format_args!("v=0"))?;
-        line(f, format_args!("o=- {} 1 IN IP4 127.0.0.1", self.session))?;
+        line(f, format_args!("o=- {} {} IN IP4 127.0.0.1", self.session, self.version))?;
         line(f, format_args!("s=-"))?;
         line(f, format_args!("t=0 0"))?;
         if self.is_lite {

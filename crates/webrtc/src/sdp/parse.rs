@@ -31,6 +31,7 @@ struct Attributes {
 #[derive(Default)]
 struct Parser {
     session_number: u64,
+    version: u64,
     is_lite: bool,
     session: Attributes,
     section: Option<Attributes>,
@@ -108,7 +109,8 @@ impl Parser {
             return Err(malformed);
         };
         self.session_number = read("o", session)?;
-        read::<u64>("o", version).map(drop)
+        self.version = read("o", version)?;
+        Ok(())
     }
 
     fn on_section(&mut self, value: &str) -> Result<(), SdpFault> {
@@ -193,6 +195,7 @@ impl Parser {
         }
         Ok(Description {
             session: self.session_number,
+            version: self.version,
             mid: self.mid.ok_or(missing("mid"))?,
             ufrag: ufrag.ok_or(missing("ice-ufrag"))?,
             password: password.ok_or(missing("ice-pwd"))?,
@@ -286,7 +289,7 @@ mod tests {
     #[test]
     fn an_offer_of_chromium_is_read() {
         let offer = parse(&offer()).unwrap();
-        assert_eq!(offer.session, 4_611_732_000_000_000_000);
+        assert_eq!((offer.session, offer.version), (4_611_732_000_000_000_000, 2));
         assert_eq!((&offer.mid[..], &offer.ufrag[..]), ("0", "uFrg"));
         assert_eq!(offer.password, "passwordpasswordpasswor");
         assert_eq!(offer.fingerprints, [FINGERPRINT.parse().unwrap()]);

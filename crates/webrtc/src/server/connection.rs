@@ -29,7 +29,7 @@ pub struct Connection {
     sender: Sender,
 }
 
-/// Sends on a connection, also from other tasks than the one that reads its events.
+/// Sends on a connection, and restarts ICE, also from other tasks than the one that reads its events.
 #[derive(Clone)]
 pub struct Sender {
     shared: Arc<Shared>,
@@ -82,6 +82,35 @@ impl Sender {
         let sent = self.call(|agent, now| agent.send(now, channel, message));
         sent.unwrap_or(Err(SendError::NoSuchChannel))
     }
+
+    /// Applies the answer to an offer, the first one or one of [`restart_ice`](Self::restart_ice).
+    ///
+    /// # Errors
+    /// If it cannot be parsed, or does not fit the offer.
+    pub fn accept(&self, answer: &str) -> Result<(), OfferError> {
+        let answer = answer.parse()?;
+        let accepted = self.call(|agent, now| agent.accept(now, &answer));
+        accepted.unwrap_or(Err(OfferError::NotWaiting))
+    }
+
+    /// Restarts ICE, and returns the offer: see [`Agent::restart_ice`].
+    ///
+    /// # Errors
+    /// If there is no connection.
+    pub fn restart_ice(&self) -> Result<String, OfferError> {
+        let offer = self.call(|agent, now| agent.restart_ice(now));
+        Ok(offer.unwrap_or(Err(OfferError::NoConnection))?.to_string())
+    }
+
+    /// Answers an offer of the peer for this connection, an ICE restart: see [`Agent::answer_again`].
+    ///
+    /// # Errors
+    /// If it cannot be parsed, or is not for this connection.
+    pub fn answer_again(&self, offer: &str) -> Result<String, OfferError> {
+        let offer = offer.parse()?;
+        let answer = self.call(|agent, now| agent.answer_again(now, &offer));
+        Ok(answer.unwrap_or(Err(OfferError::NoConnection))?.to_string())
+    }
 }
 
 impl Connection {
@@ -89,14 +118,28 @@ impl Connection {
         Self { sender: Sender { shared, id, waiters } }
     }
 
-    /// Applies the answer to an offer.
+    /// See [`Sender::accept`].
     ///
     /// # Errors
-    /// If it cannot be parsed, or does not fit the offer.
+    /// If the answer cannot be parsed, or does not fit the offer.
     pub fn accept(&self, answer: &str) -> Result<(), OfferError> {
-        let answer = answer.parse()?;
-        let accepted = self.sender.call(|agent, now| agent.accept(now, &answer));
-        accepted.unwrap_or(Err(OfferError::NotWaiting))
+        self.sender.accept(answer)
+    }
+
+    /// See [`Agent::restart_ice`].
+    ///
+    /// # Errors
+    /// If there is no connection.
+    pub fn restart_ice(&self) -> Result<String, OfferError> {
+        self.sender.restart_ice()
+    }
+
+    /// See [`Agent::answer_again`].
+    ///
+    /// # Errors
+    /// If the offer cannot be parsed, or is not for this connection.
+    pub fn answer_again(&self, offer: &str) -> Result<String, OfferError> {
+        self.sender.answer_again(offer)
     }
 
     /// Adds an address at which the peer may be reached (trickle ICE, RFC 8838).
@@ -180,6 +223,12 @@ impl Connection {
     /// Closes the connection. [`Event::Closed`] is reported once it is closed.
     pub fn close(&self) {
         self.sender.call(Agent::close);
+    }
+
+    /// Whether data is sent by a TURN server: see [`Agent::is_relayed`].
+    #[must_use]
+    pub fn is_relayed(&self) -> bool {
+        self.sender.call(|agent, _| agent.is_relayed()).unwrap_or(false)
     }
 
     /// Counters of the association; `None` while there is none.

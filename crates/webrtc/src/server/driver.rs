@@ -87,6 +87,9 @@ async fn transmit(shared: &Shared, socket: &UdpSocket, batch: &mut Vec<(SocketAd
 /// Wakes the calls that may have what they wait for.
 fn wake(shared: &Shared) {
     let mut inner = shared.lock();
+    if !inner.peers.is_gathering() {
+        shared.gathered.notify_waiters();
+    }
     while let Some(id) = inner.peers.poll_active() {
         if let Some(waiters) = inner.waiters.get(&id) {
             waiters.event.notify_one();

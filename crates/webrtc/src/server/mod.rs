@@ -14,7 +14,7 @@ use thiserror::Error;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 
-use crate::{Description, OfferError, PeerId, Peers, ServeConfig, ServeStatistics};
+use crate::{Candidate, Description, OfferError, PeerId, Peers, ServeConfig, ServeStatistics};
 
 use connection::Waiters;
 pub use connection::{Connection, Sender};
@@ -45,6 +45,8 @@ struct Shared {
     inner: Mutex<Inner>,
     /// There may be something to transmit, or another deadline.
     changed: Notify,
+    /// All STUN and TURN servers have answered, or their time is up.
+    gathered: Notify,
     origin: std::time::Instant,
 }
 
@@ -108,7 +110,7 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Binds a UDP socket, and runs it as a task of the current runtime. Its ICE candidates are
     /// [`AgentConfig::addresses`](crate::AgentConfig::addresses), or the address of the socket if the list is
-    /// empty.
+    /// empty, and those that [`ServeConfig::servers`] assign, for which it waits.
     ///
     /// # Errors
     /// See [`BindError`].
@@ -116,10 +118,31 @@ impl Server {
     /// # Panics
     /// Outside of a tokio runtime.
     pub async fn bind(address: SocketAddr, config: ServeConfig) -> Result<Self, BindError> {
-        Self::with_socket(UdpSocket::bind(address).await?, config)
+        let server = Self::with_socket(UdpSocket::bind(address).await?, config)?;
+        server.gathered().await;
+        Ok(server)
     }
 
-    /// As [`bind`](Self::bind), with a socket that the application has bound.
+    /// Returns when the STUN and TURN servers have answered, or after [`GATHER_TIMEOUT`](crate::GATHER_TIMEOUT).
+    pub async fn gathered(&self) {
+        loop {
+            let gathered = self.shared.gathered.notified();
+            tokio::pin!(gathered);
+            gathered.as_mut().enable();
+            if !self.shared.lock().peers.is_gathering() {
+                return;
+            }
+            gathered.await;
+        }
+    }
+
+    /// The addresses in new descriptions: see [`Peers::candidates`].
+    #[must_use]
+    pub fn candidates(&self) -> Vec<Candidate> {
+        self.shared.lock().peers.candidates().to_vec()
+    }
+
+    /// As [`bind`](Self::bind), with a socket that the application has bound, and without waiting for servers.
     ///
     /// # Errors
     /// See [`BindError`].
@@ -142,6 +165,7 @@ impl Server {
         let shared = Arc::new(Shared {
             inner: Mutex::new(inner),
             changed: Notify::new(),
+            gathered: Notify::new(),
             origin: std::time::Instant::now(),
         });
         tokio::spawn(driver::run(Arc::clone(&shared), socket));

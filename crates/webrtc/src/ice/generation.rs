@@ -1,14 +1,15 @@
-//! ICE (RFC 8445) of one peer, by the crate `is`: with bounded state, and with consent (RFC 7675).
+//! One generation of ICE (RFC 8445) of one peer, that is, what has one pair of credentials, by the crate `is`: with
+//! bounded state, and with consent (RFC 7675).
 //!
 //! There is one socket, whose own address does not matter to ICE: a placeholder address per IP version stands
-//! for it.
+//! for it. A relayed candidate is a second local address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use is::stun::{StunMessage, StunPacket};
 use is::{Candidate, IceAgent, IceAgentEvent, IceCreds, Protocol};
-use rexmit_core::{Instant, Rng};
+use rexmit_core::{Instant, Rng, Route};
 
 use crate::config::IceMode;
 use crate::sdp::Description;
@@ -32,14 +33,26 @@ const fn local_for(remote: SocketAddr) -> SocketAddr {
     if remote.is_ipv4() { LOCAL_V4 } else { LOCAL_V6 }
 }
 
+/// The route to `remote` from the local address `source` of ICE: a relayed one, or whatever address of this host.
+fn route(source: SocketAddr, remote: SocketAddr) -> Route {
+    let unspecified: IpAddr =
+        if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let is_relayed = source != local_for(remote);
+    Route { local: if is_relayed { source } else { SocketAddr::new(unspecified, 0) }, remote }
+}
+
 /// The credentials with which both sides authenticate their checks.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
     pub(crate) ufrag: String,
     pub(crate) password: String,
 }
 
 impl Credentials {
+    pub(crate) fn of(description: &Description) -> Self {
+        Self { ufrag: description.ufrag.clone(), password: description.password.clone() }
+    }
+
     pub(crate) fn new(rng: &mut Rng) -> Self {
         const ICE_CHARS: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -63,14 +76,29 @@ fn parse(datagram: &[u8]) -> Option<StunMessage<'_>> {
     StunMessage::parse(datagram).ok()
 }
 
-/// The ICE agent of one peer.
-pub(crate) struct Ice {
+/// What does not change in an ICE restart (RFC 8445 §9).
+#[derive(Clone)]
+pub(crate) struct Role {
+    pub(crate) mode: IceMode,
+    pub(crate) is_controlling: bool,
+    /// The addresses of this side at TURN servers.
+    pub(crate) relayed: Vec<SocketAddr>,
+    /// Whether nothing is sent or received but by these.
+    pub(crate) is_relay_only: bool,
+}
+
+/// The ICE agent of one peer, with one pair of credentials.
+pub(crate) struct Generation {
     agent: IceAgent,
+    credentials: Credentials,
     origin: std::time::Instant,
     is_lite: bool,
-    has_remote: bool,
-    /// The peer's address, once a pair is nominated.
-    nominated: Option<SocketAddr>,
+    relayed: Vec<SocketAddr>,
+    is_relay_only: bool,
+    /// The peer's credentials.
+    remote: Option<Credentials>,
+    /// The way to the peer, once a pair is nominated.
+    nominated: Option<Route>,
     /// The addresses from which the peer has sent authenticated STUN messages.
     sources: Vec<SocketAddr>,
     /// Our addresses as the peer sees them, beyond NATs.
@@ -80,14 +108,11 @@ pub(crate) struct Ice {
     timeout: Option<Instant>,
 }
 
-impl Ice {
+impl Generation {
     #[expect(clippy::disallowed_methods, reason = "an origin, of which only differences are used")]
-    pub(crate) fn new(
-        credentials: &Credentials,
-        mode: IceMode,
-        is_controlling: bool,
-        rng: &mut Rng,
-    ) -> Self {
+    pub(crate) fn new(role: &Role, rng: &mut Rng) -> Self {
+        let &Role { mode, is_controlling, ref relayed, is_relay_only } = role;
+        let credentials = Credentials::new(rng);
         let Credentials { ufrag, password } = credentials.clone();
         let mut agent = IceAgent::new(IceCreds { ufrag, pass: password });
         let is_lite = mode == IceMode::Lite;
@@ -95,16 +120,24 @@ impl Ice {
         agent.set_ice_lite(is_lite);
         // A lite agent is the controlled one (RFC 8445 §6.1.1).
         agent.set_controlling(is_controlling && !is_lite);
-        for local in [LOCAL_V4, LOCAL_V6] {
+        for local in [LOCAL_V4, LOCAL_V6].into_iter().filter(|_| !is_relay_only) {
             let candidate = Candidate::host(local, "udp").expect("an address of one host");
             agent.add_local_candidate(candidate);
+        }
+        for &address in relayed {
+            if let Ok(candidate) = Candidate::relayed(address, local_for(address), "udp") {
+                agent.add_local_candidate(candidate);
+            }
         }
         let origin = std::time::Instant::now();
         Self {
             agent,
+            credentials,
             origin,
             is_lite,
-            has_remote: false,
+            relayed: relayed.clone(),
+            is_relay_only,
+            remote: None,
             nominated: None,
             sources: Vec::new(),
             mapped: Vec::new(),
@@ -113,10 +146,25 @@ impl Ice {
         }
     }
 
+    /// The credentials of this side.
+    pub(crate) const fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    /// Those of the peer, which are not known before its description.
+    pub(crate) const fn remote(&self) -> Option<&Credentials> {
+        self.remote.as_ref()
+    }
+
+    pub(crate) const fn has_remote(&self) -> bool {
+        self.remote.is_some()
+    }
+
     pub(crate) fn set_remote(&mut self, now: Instant, remote: &Description) {
-        self.has_remote = true;
-        let credentials = IceCreds { ufrag: remote.ufrag.clone(), pass: remote.password.clone() };
-        self.agent.set_remote_credentials(credentials);
+        let credentials = Credentials::of(remote);
+        let Credentials { ufrag, password } = credentials.clone();
+        self.remote = Some(credentials);
+        self.agent.set_remote_credentials(IceCreds { ufrag, pass: password });
         if remote.is_lite && !self.is_lite {
             self.agent.set_controlling(true);
         }
@@ -144,14 +192,10 @@ impl Ice {
     }
 
     /// Handles a STUN message. Returns whether it is the peer's.
-    pub(crate) fn handle_input(
-        &mut self,
-        now: Instant,
-        source: SocketAddr,
-        datagram: &[u8],
-    ) -> bool {
+    pub(crate) fn handle_input(&mut self, now: Instant, route: Route, datagram: &[u8]) -> bool {
+        let source = route.remote;
         let is_new = !self.sources.contains(&source);
-        let Some(message) = parse(datagram).filter(|_| self.has_remote) else { return false };
+        let Some(message) = parse(datagram).filter(|_| self.has_remote()) else { return false };
         let is_response = message.is_successful_binding_response();
         if is_new && self.sources.len() >= MAX_PEER_ADDRESSES {
             return false;
@@ -161,8 +205,12 @@ impl Ice {
         if is_new_mapped && self.mapped.len() >= MAX_MAPPED {
             return false;
         }
-        let packet =
-            StunPacket { proto: Protocol::Udp, source, destination: local_for(source), message };
+        let is_relayed = self.relayed.contains(&route.local);
+        if self.is_relay_only && !is_relayed {
+            return false;
+        }
+        let destination = if is_relayed { route.local } else { local_for(source) };
+        let packet = StunPacket { proto: Protocol::Udp, source, destination, message };
         if !self.agent.handle_packet(self.at(now), packet) {
             return false;
         }
@@ -174,7 +222,7 @@ impl Ice {
         }
         self.handle_timeout(now);
         // Consent is of one address (RFC 7675 §5.1): checks from elsewhere must not keep data flowing there.
-        let is_there = self.nominated.is_none_or(|nominated| nominated == source);
+        let is_there = self.nominated.is_none_or(|nominated| nominated.remote == source);
         if is_response || self.is_lite && is_there {
             self.consent_at = Some(now);
         }
@@ -182,13 +230,13 @@ impl Ice {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        if !self.has_remote {
+        if !self.has_remote() {
             return;
         }
         self.agent.handle_timeout(self.at(now));
         while let Some(event) = self.agent.poll_event() {
-            if let IceAgentEvent::NominatedSend { destination, .. } = event {
-                self.nominated = Some(destination);
+            if let IceAgentEvent::NominatedSend { source, destination, .. } = event {
+                self.nominated = Some(route(source, destination));
             }
         }
         self.schedule();
@@ -199,10 +247,10 @@ impl Ice {
         self.timeout = at.map(|at| Instant::ZERO + at.saturating_duration_since(self.origin));
     }
 
-    pub(crate) fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+    pub(crate) fn poll_transmit(&mut self) -> Option<(Route, Vec<u8>)> {
         let transmit = self.agent.poll_transmit()?;
         let datagram: Vec<u8> = transmit.contents.into();
-        Some((transmit.destination, datagram))
+        Some((route(transmit.source, transmit.destination), datagram))
     }
 
     pub(crate) const fn poll_timeout(&self) -> Option<Instant> {
@@ -211,19 +259,14 @@ impl Ice {
 
     /// Where the handshake may be sent already: a browser nominates a pair to a lite agent only with its second check, a
     /// round trip after the one that shows where it is.
-    pub(crate) fn destination(&self) -> Option<SocketAddr> {
-        let shown = self.sources.last().copied().filter(|_| self.is_lite);
-        self.nominated.or(shown)
+    pub(crate) fn destination(&self) -> Option<Route> {
+        let shown = self.sources.last().filter(|_| self.is_lite);
+        self.nominated.or(shown.map(|&remote| route(local_for(remote), remote)))
     }
 
-    /// The address to which data is sent; `None` before a pair is nominated.
-    pub(crate) const fn nominated(&self) -> Option<SocketAddr> {
+    /// The way that data is sent; `None` before a pair is nominated.
+    pub(crate) const fn nominated(&self) -> Option<Route> {
         self.nominated
-    }
-
-    /// Whether the peer has sent an authenticated check from there; other datagrams are dropped.
-    pub(crate) fn is_source(&self, address: SocketAddr) -> bool {
-        self.sources.contains(&address)
     }
 
     /// The addresses from which the peer has sent authenticated STUN messages.
@@ -252,12 +295,19 @@ mod tests {
     const PEER: &str = "198.51.100.1:4000";
 
     /// A full agent, and its peer's password.
-    fn checking() -> (Ice, String) {
+    fn checking() -> (Generation, String) {
         let mut rng = Seed::from_u64(1).rng();
-        let [own, peers] = [(); 2].map(|()| Credentials::new(&mut rng));
-        let mut ice = Ice::new(&own, IceMode::Full, true, &mut rng);
+        let peers = Credentials::new(&mut rng);
+        let role = Role {
+            mode: IceMode::Full,
+            is_controlling: true,
+            relayed: Vec::new(),
+            is_relay_only: false,
+        };
+        let mut ice = Generation::new(&role, &mut rng);
         let remote = Description {
             session: 1,
+            version: 1,
             mid: "0".to_owned(),
             ufrag: peers.ufrag,
             password: peers.password.clone(),
@@ -278,7 +328,7 @@ mod tests {
         let (_, check) = ice.poll_transmit().expect("a check");
         let number = parse(&check).expect("STUN").trans_id();
         let hmac = |key: &[u8], parts: &[&[u8]]| DefaultSha1HmacProvider.sha1_hmac(key, parts);
-        let source = PEER.parse().unwrap();
+        let route = route(LOCAL_V4, PEER.parse().unwrap());
         let mut accepted = 0;
         for n in 0..100 {
             let mapped = SocketAddr::new([203, 0, 113, n].into(), 9);
@@ -286,7 +336,7 @@ mod tests {
             let reply = StunMessage::binding_reply(number, mapped);
             let len = reply.to_bytes(Some(password.as_bytes()), &mut response, hmac).unwrap();
             let now = Instant::from_millis(2);
-            accepted += usize::from(ice.handle_input(now, source, &response[..len]));
+            accepted += usize::from(ice.handle_input(now, route, &response[..len]));
         }
         assert_eq!((accepted, ice.mapped.len()), (MAX_MAPPED, MAX_MAPPED));
     }

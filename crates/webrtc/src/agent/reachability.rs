@@ -1,0 +1,73 @@
+//! Whether the peer receives what is sent to an address: a check of ICE can be sent with somebody else's address as its
+//! source, by a peer that has the credentials. An ICE-lite agent sends no checks of its own, so until DTLS has shown that
+//! the peer is there, it sends no more than a multiple of the bytes received from there (as RFC 9000 §8.1, with another
+//! factor).
+
+use std::net::SocketAddr;
+
+/// Bytes that may be sent for each byte received: the smallest check has 96, and is answered by 64 and a ClientHello, which
+/// the DTLS library pads to 1200. With less, the handshake would begin a round trip later.
+const AMPLIFICATION_LIMIT: usize = 14;
+
+/// What was exchanged with the address that data is sent to.
+#[derive(Default)]
+pub(super) struct Reachability {
+    /// The last address from which DTLS authenticated the peer.
+    shown: Option<SocketAddr>,
+    /// The address that is counted for.
+    address: Option<SocketAddr>,
+    received: usize,
+    sent: usize,
+}
+
+impl Reachability {
+    /// Counts a datagram from one of the peer's addresses.
+    pub(super) fn on_received(&mut self, source: SocketAddr, bytes: usize) {
+        if self.shown == Some(source) {
+            return;
+        }
+        // Of several addresses, only the last one is counted for: nothing is owed to the others.
+        if self.address != Some(source) {
+            *self = Self { shown: self.shown, address: Some(source), received: 0, sent: 0 };
+        }
+        self.received += bytes;
+    }
+
+    /// Called when the peer has sent from `source` what only somebody can who receives what is sent there.
+    pub(super) const fn on_shown(&mut self, source: SocketAddr) {
+        self.shown = Some(source);
+    }
+
+    /// Counts a datagram that is to be sent; returns whether it may be.
+    pub(super) fn may_send(&mut self, destination: SocketAddr, bytes: usize) -> bool {
+        if self.shown == Some(destination) {
+            return true;
+        }
+        let is_within = self.address == Some(destination)
+            && self.sent + bytes <= AMPLIFICATION_LIMIT * self.received;
+        self.sent += if is_within { bytes } else { 0 };
+        is_within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_gets_a_multiple_of_what_came_from_there_until_the_peer_has_shown_itself() {
+        let [one, two]: [SocketAddr; 2] =
+            ["192.0.2.1:9", "192.0.2.2:9"].map(|it| it.parse().unwrap());
+        let mut it = Reachability::default();
+        assert!(!it.may_send(one, 1));
+        it.on_received(one, 100);
+        assert!(it.may_send(one, 1399) && !it.may_send(one, 2) && it.may_send(one, 1));
+        it.on_received(one, 1);
+        assert!(it.may_send(one, 14) && !it.may_send(one, 1));
+        it.on_shown(one);
+        assert!(it.may_send(one, 100_000));
+        // Elsewhere, it begins anew.
+        it.on_received(two, 10);
+        assert!(it.may_send(two, 140) && !it.may_send(two, 1) && it.may_send(one, 100_000));
+    }
+}
