@@ -85,15 +85,21 @@ pub(crate) struct ProbeTimer {
     paths: PerPath<PathProbe>,
 }
 
-/// The probe timer of a path.
-#[derive(Debug)]
-struct PathProbe {
-    samples: RttSamples,
+/// The packets that the timer of a path covers.
+#[derive(Debug, Default)]
+struct Covered {
     /// The packets that the timer covers, by [`Round`]. All packets of a round have the same timeout, so that
     /// the first in each queue expires first.
     queues: [Queue; 2],
     /// Packets whose timer has expired, and whose retransmission waits for the ACK of a later one, at most until then.
     waiting: Vec<(Instant, PacketNumber, Round)>,
+}
+
+/// The probe timer of a path.
+#[derive(Debug)]
+struct PathProbe {
+    samples: RttSamples,
+    covered: Covered,
     /// When the timer of the earliest packet expires; far in the future if it is not armed.
     deadline: Instant,
     /// When data was last acknowledged, or when data was sent with nothing else in flight, whichever is
@@ -151,8 +157,7 @@ impl Default for PathProbe {
     fn default() -> Self {
         Self {
             samples: RttSamples::default(),
-            queues: <[Queue; 2]>::default(),
-            waiting: Vec::new(),
+            covered: Covered::default(),
             deadline: Instant::FAR_FUTURE,
             last_ack_at: Instant::FAR_FUTURE,
             rounds: Rounds { unanswered: 0, began_at: Instant::ZERO },
@@ -180,7 +185,8 @@ impl ProbeTimer {
     /// covered by the timer.
     pub(crate) fn renew_path(&mut self, now: Instant, path: u8) {
         if let Some(probe) = self.paths.get_mut(path) {
-            *probe = PathProbe { queues: std::mem::take(&mut probe.queues), ..Default::default() };
+            *probe =
+                PathProbe { covered: std::mem::take(&mut probe.covered), ..Default::default() };
             probe.begin(now);
         }
     }
@@ -188,8 +194,8 @@ impl ProbeTimer {
     /// Disarms all timers, when nothing is in flight any more.
     pub(crate) fn clear(&mut self) {
         for probe in self.paths.iter_mut() {
-            probe.queues.iter_mut().for_each(VecDeque::clear);
-            probe.waiting.clear();
+            probe.covered.queues.iter_mut().for_each(VecDeque::clear);
+            probe.covered.waiting.clear();
             probe.deadline = Instant::FAR_FUTURE;
             probe.begin(Instant::FAR_FUTURE);
         }
@@ -391,7 +397,7 @@ impl ProbeTimer {
         let round = round_of(state, number);
         let probe = self.paths.get_or_insert_with(path, PathProbe::default);
         probe.last_ack_at = probe.last_ack_at.min(now);
-        probe.queues[round as usize].push_back((now, number));
+        probe.covered.queues[round as usize].push_back((now, number));
     }
 
     /// Called when a redundant copy of `unit` is sent in another packet: the timer of the packet it was in
@@ -400,7 +406,7 @@ impl ProbeTimer {
         let packet = unit.last().packet;
         let round = round_of(state, packet);
         let Some(probe) = self.paths.get_mut(unit.path) else { return };
-        let queue = &mut probe.queues[round as usize];
+        let queue = &mut probe.covered.queues[round as usize];
         if queue.back() != Some(&(now, packet)) {
             queue.push_back((now, packet));
         }
@@ -427,7 +433,7 @@ impl ProbeTimer {
         let mut deadline = Instant::FAR_FUTURE;
         for round in Round::BOTH {
             let Some(probe) = self.paths.get_mut(path) else { return };
-            let queue = &mut probe.queues[round as usize];
+            let queue = &mut probe.covered.queues[round as usize];
             while queue.front().is_some_and(|&(_, it)| groups_in_flight(state, path, it).is_none())
             {
                 queue.pop_front();
@@ -435,8 +441,9 @@ impl ProbeTimer {
             deadline = deadline.min(self.first_due(path, round, state));
         }
         if let Some(probe) = self.paths.get_mut(path) {
-            probe.waiting.retain(|&(_, it, _)| groups_in_flight(state, path, it).is_some());
-            deadline = probe.waiting.iter().fold(deadline, |first, &(at, ..)| first.min(at));
+            probe.covered.waiting.retain(|&(_, it, _)| groups_in_flight(state, path, it).is_some());
+            deadline =
+                probe.covered.waiting.iter().fold(deadline, |first, &(at, ..)| first.min(at));
         }
         let silent = self.paths.get(path).and_then(|probe| probe.silent);
         let silent = silent.filter(|_| state.outstanding.on(path).outstanding > 0);
@@ -489,8 +496,11 @@ impl ProbeTimer {
 
     fn first_due<P>(&self, path: u8, round: Round, state: &State<P>) -> Instant {
         let mut deadline = Instant::FAR_FUTURE;
-        let queue =
-            self.paths.get(path).into_iter().flat_map(|probe| &probe.queues[round as usize]);
+        let queue = self
+            .paths
+            .get(path)
+            .into_iter()
+            .flat_map(|probe| &probe.covered.queues[round as usize]);
         for &(at, packet) in queue.take(MAX_LOOK_AHEAD) {
             let Some(groups) = groups_in_flight(state, path, packet) else { continue };
             let timeout = self.timeout_of(state, path, groups, round);
@@ -515,21 +525,23 @@ impl ProbeTimer {
             return due;
         }
         if let Some(probe) = self.paths.get_mut(path) {
-            let waited =
-                probe.waiting.extract_if(.., |(until, _, of)| *until <= now && *of == round);
+            let waited = probe
+                .covered
+                .waiting
+                .extract_if(.., |(until, _, of)| *until <= now && *of == round);
             due.extend(waited.map(|(_, packet, _)| (now, packet)));
         }
         let mut index = 0;
         while index < MAX_LOOK_AHEAD
             && let Some(probe) = self.paths.get(path)
-            && let Some(&(at, packet)) = probe.queues[round as usize].get(index)
+            && let Some(&(at, packet)) = probe.covered.queues[round as usize].get(index)
         {
             let groups = groups_in_flight(state, path, packet);
             let timeout = groups.and_then(|groups| self.timeout_of(state, path, groups, round));
             let is_due = timeout.is_some_and(|timeout| at + timeout <= now);
             if groups.is_none() || is_due {
                 let Some(probe) = self.paths.get_mut(path) else { break };
-                probe.queues[round as usize].remove(index);
+                probe.covered.queues[round as usize].remove(index);
                 if is_due {
                     due.push((at, packet));
                     probe.note_expired(state, at, packet, round);
@@ -546,7 +558,7 @@ impl ProbeTimer {
     /// Puts the expiry of `packet` off until then, or until a later packet is acknowledged.
     pub(crate) fn wait(&mut self, path: u8, packet: PacketNumber, round: Round, until: Instant) {
         if let Some(probe) = self.paths.get_mut(path) {
-            probe.waiting.push((until, packet, round));
+            probe.covered.waiting.push((until, packet, round));
         }
     }
 
@@ -724,7 +736,7 @@ impl PathProbe {
         if ack.packets == 0 {
             return;
         }
-        for (until, ..) in &mut self.waiting {
+        for (until, ..) in &mut self.covered.waiting {
             *until = now;
         }
         self.samples.on_ack_outcome(false);
