@@ -4,7 +4,7 @@ SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny semver package setup install-c clean
+.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -75,9 +75,6 @@ lint: ## format, clippy, lock files, each feature of the library alone, and the 
 
 deny: ## dependencies of both workspaces: licences, sources, vulnerabilities (installs cargo-deny if it is missing)
 	@scripts/deny
-
-semver: ## changes of the API since the last version (installs cargo-semver-checks if it is missing; SINCE=commit)
-	@scripts/semver $(SINCE)
 
 package: ## the crates that are published, as they would be
 	$(CARGO) package --quiet --allow-dirty $(PUBLISHED:%=-p %) $(PACKAGE_FLAGS)

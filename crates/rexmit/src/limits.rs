@@ -16,7 +16,7 @@ rexmit_core::config! {
         /// The limit of [`Endpoint::shutdown`](crate::Endpoint::shutdown),
         /// [`Association::shutdown`](crate::Association::shutdown) and
         /// [`Stack::shutdown`](crate::tcp::Stack::shutdown): without progress for this time, that is, if no peer has
-        /// acknowledged anything, associations and connections are aborted, and what is not acknowledged is lost.
+        /// acknowledged anything, associations and connections are aborted, and unacknowledged data is lost.
         /// Default 5 s. An association whose last handle is dropped has no such limit.
         pub shutdown: Option<Duration>,
     }

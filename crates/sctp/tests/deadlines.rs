@@ -168,6 +168,47 @@ fn with_time_for_a_retransmission_only_that_has_copies() {
     assert!(packets < 1.25, "{packets} packets");
 }
 
+/// The latencies, in ascending order, of bursts of one to five messages, one after the other, every 120 ms; and the packets for each.
+fn send_bursts(message: &OutboundMessage) -> (Vec<Duration>, f64) {
+    let mut world = World::new(AssociationConfig::interactive());
+    world.loss = 0.05;
+    let mut rng = Seed::from_u64(7).rng();
+    let mut packets = 0.0;
+    for _ in 0..5000 {
+        let burst = 1 + rng.below(5);
+        for _ in 1..burst {
+            packets += world.send(1, rng.below(3), message);
+        }
+        packets += world.send(1, 120, message);
+    }
+    world.run_until(world.now + MS(2000));
+    let mut latencies = std::mem::take(&mut world.latencies);
+    latencies.sort_unstable();
+    assert_eq!(latencies.len(), world.begun.len());
+    (latencies, packets / world.begun.len() as f64)
+}
+
+/// Without time for a retransmission, copies are bundled within a burst, and a burst has few packets of copies. No
+/// percentile is worse than without a deadline, also where a message waits for those before it.
+#[test]
+fn bursts_meet_their_deadline_and_are_never_slower_than_without() {
+    for unordered in [true, false] {
+        let message = message().unordered(unordered);
+        let (plain, _) = send_bursts(&message);
+        let deadline = Deadline::new(MS(150), 0.999);
+        let (planned, packets) = send_bursts(&message.clone().deadline(Some(deadline)));
+        for q in [0.5, 0.9, 0.99, 0.999] {
+            let [plain, planned] =
+                [&plain, &planned].map(|sorted| sorted[(q * (sorted.len() - 1) as f64) as usize]);
+            assert!(planned <= plain, "{planned:?} over {plain:?} at {q}, unordered: {unordered}");
+        }
+        let late = planned.iter().filter(|&&latency| latency > MS(150)).count();
+        // Of 15,000, 15 are expected at most, with a deviation of 3.9.
+        assert!(late <= 27, "{late} late of {}, unordered: {unordered}", planned.len());
+        assert!(packets < 2.0, "{packets} packets, unordered: {unordered}");
+    }
+}
+
 #[test]
 fn without_loss_and_without_a_deadline_nothing_is_copied() {
     for message in [message(), within(100, 0.999)] {
@@ -196,6 +237,24 @@ fn losses_that_begin_are_met_after_fifty_messages() {
     }
     // Of 2000, 20 are expected, with a deviation of 4.5; without copies it would be 100.
     assert!(late <= 42, "{late} late");
+}
+
+/// Ten seconds, 200 messages, after the losses have ended, at most 20 % more packets are sent than needed.
+#[test]
+fn losses_that_end_are_not_paid_for_after_ten_seconds() {
+    let (mut before, mut after) = (0.0, 0.0);
+    for seed in 0..10 {
+        let mut world = World::new(AssociationConfig::interactive());
+        world.rng = Seed::from_u64(seed).rng();
+        world.loss = 0.05;
+        world.send(1500, 50, &within(110, 0.999));
+        before += world.send(500, 50, &within(110, 0.999)) / 10.0;
+        world.loss = 0.0;
+        world.send(200, 50, &within(110, 0.999));
+        after += world.send(200, 50, &within(110, 0.999)) / 10.0;
+    }
+    assert!(before > 1.4, "{before} packets with losses");
+    assert!(after < 1.2, "{after} packets without");
 }
 
 #[test]

@@ -146,7 +146,7 @@ impl FromStr for Limit {
 /// The results.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Compared {
-    /// What was compared.
+    /// The title of the comparison.
     pub title: String,
     /// A row for each, the user's programs first.
     pub rows: Vec<ComparedRow>,

@@ -21,6 +21,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::LossModel;
+
 /// Copies sent and neither acknowledged nor known to be lost, at most.
 const MAX_UNRESOLVED: u32 = 6;
 /// Instants of decisions at most, and bits of a state for each.
@@ -103,6 +105,29 @@ pub struct PlanCost {
 #[must_use]
 pub fn least_cost(messages: &Messages, deadline: &Deadline, prices: &Prices) -> Option<PlanCost> {
     Some(least(messages, deadline, prices)?.outlay)
+}
+
+/// The least share of messages that are late at any cost, if a packet takes `delay`: without end, copies are sent until the deadline less
+/// the delay. Of independent losses none is left; a burst of losses that lasts until then takes them all.
+///
+/// ```
+/// use std::time::Duration;
+/// use rexmit_lab::bound::{LossModel, least_late};
+/// let ms = Duration::from_millis;
+/// let bursts = LossModel::Bursts { share: 0.05, mean_bad: ms(30) };
+/// assert_eq!(least_late(bursts, ms(50), ms(110)), 0.05 * f64::exp(-2.0));
+/// assert_eq!(least_late(LossModel::Uniform(0.05), ms(50), ms(110)), 0.0);
+/// assert_eq!(least_late(bursts, ms(50), ms(49)), 1.0);
+/// ```
+#[must_use]
+pub fn least_late(losses: LossModel, delay: Duration, within: Duration) -> f64 {
+    match (within.checked_sub(delay), losses) {
+        (None, _) => 1.0,
+        (Some(_), LossModel::Uniform(share)) => share.floor(),
+        (Some(left), LossModel::Bursts { share, mean_bad }) => {
+            share * (-left.as_secs_f64() / mean_bad.as_secs_f64()).exp()
+        }
+    }
 }
 
 /// The least cost, and the plans that have it.

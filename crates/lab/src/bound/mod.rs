@@ -22,7 +22,8 @@
 //! may be spurious, or bundles copies with other packets.
 
 //!
-//! [`least_cost`] computes the least packets or bytes for which a deadline is met with a probability;
+//! [`least_cost`] computes the least packets or bytes for which a deadline is met with a probability, and [`least_late`] which probability
+//! is possible at any cost;
 //! [`least_packets`] computes the minimum number of packets if acknowledgements can also be lost;
 //! [`Bound::in_order`] the latency of ordered delivery.
 
@@ -34,7 +35,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use deadline::{Deadline, Messages, PlanCost, Prices, least_cost};
+pub use deadline::{Deadline, Messages, PlanCost, Prices, least_cost, least_late};
 pub use packets::least_packets;
 
 /// A model of packet loss.

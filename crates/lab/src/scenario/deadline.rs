@@ -1,5 +1,6 @@
 //! How well a flow meets its deadline (`recovery.thin.deadline`), and its cost compared with the least possible one.
 
+use rexmit_netsim::path::BurstLoss;
 use rexmit_sctp::recovery::Deadline as Asked;
 
 use super::outcome::Unit;
@@ -7,7 +8,7 @@ use super::problem::Problems;
 use super::sheet::Sheet;
 use super::spec::{Scenario, ThinFlow, TransportKind};
 use super::traffic::Traffic;
-use crate::bound::{Deadline, Messages, Prices, least_cost};
+use crate::bound::{Deadline, LossModel, Messages, Prices, least_cost, least_late};
 use crate::measure::LatencyDistribution;
 
 /// Of a DATA chunk.
@@ -41,6 +42,20 @@ impl ThinFlow {
             sack_loss: backward.loss.uniform,
         };
         Some((messages, traffic.bytes))
+    }
+
+    /// The least possible share of late messages, of any sender; `None` where the model does not apply.
+    fn least_late(&self, scenario: &Scenario, asked: Asked) -> Option<f64> {
+        let [forward, _] = &scenario.network.paths();
+        let losses = match forward.loss.burst {
+            None => LossModel::Uniform(forward.loss.uniform),
+            Some(BurstLoss::Time { mean_loss: share, mean_bad }) => {
+                LossModel::Bursts { share, mean_bad }
+            }
+            Some(_) => return None,
+        };
+        let is_known = forward.loss.packets.is_empty();
+        is_known.then(|| least_late(losses, forward.delay.mean, asked.within()))
     }
 
     /// The least packets and bytes per message for its deadline; `None` where the model does not apply.
@@ -79,7 +94,11 @@ pub(super) fn tell(
     let about = "share of messages that miss the deadline, over the share that may";
     let over = share.map(|share| share / (1.0 - asked.probability()));
     sheet.quantity("deadline.late_ratio", Unit::Ratio, about, over);
+    let about = "the least share of messages that miss the deadline, of any sender and at any cost";
+    let least_late = flow.least_late(scenario, asked);
+    sheet.quantity("bound.deadline.late_share", Unit::Share, about, least_late);
     let least = flow.least(scenario, asked);
+    let mut cheaper: Option<f64> = None;
     for (index, name, about) in [
         (0, "packets_per_message", "packets per message"),
         (1, "wire_bytes_per_payload_byte", "bytes of IP packets per byte of the messages"),
@@ -91,5 +110,8 @@ pub(super) fn tell(
         let over = measured.zip(least).map(|(measured, least)| measured / least);
         let words = format!("{about}, over {words}");
         sheet.quantity(&format!("over_bound.deadline.{name}"), Unit::Ratio, &words, over);
+        cheaper = over.map(|over| cheaper.map_or(over, |cheaper| cheaper.min(over)));
     }
+    let about = "packets over their least, or bytes over theirs: the smaller of both";
+    sheet.quantity("over_bound.deadline.cost", Unit::Ratio, about, cheaper);
 }

@@ -4,7 +4,7 @@ use super::outcome::{RunOutcome, Unit};
 use super::sheet::Sheet;
 use crate::measure::LatencyDistribution;
 
-/// What the messages of a flow cost, in both directions.
+/// The cost of a flow's messages, in both directions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MeasuredCost {
     /// Messages that were sent.

@@ -53,7 +53,7 @@ pub struct Programs {
     pub path: String,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramsOutcome {
     /// The messages that were sent.

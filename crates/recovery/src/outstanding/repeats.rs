@@ -40,7 +40,7 @@ pub(crate) struct Repeat {
     pub(crate) packet: PacketNumber,
     pub(super) sent_at: Instant,
     pub(crate) cause: SendCause,
-    pub(super) is_bundled: bool,
+    pub(crate) is_bundled: bool,
     /// The recovery episode that it belongs to, unless that is forgotten.
     pub(crate) episode: Option<EpisodeId>,
     /// The reordering threshold that would have waited for the unit; zero before that is known.
@@ -136,6 +136,11 @@ impl Repeats {
         if let Some(copy) = &mut self.first_copy {
             copy.alone = None;
         }
+    }
+
+    /// Whether the receiver reported a duplicate of the unit, after its first redundant copy if there is one.
+    pub(crate) const fn is_reported(&self) -> bool {
+        self.is_reported
     }
 
     /// The number of bundled copies since the unit was last sent in a packet of its own, and when the latest

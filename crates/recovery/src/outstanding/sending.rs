@@ -21,6 +21,8 @@ pub struct NewUnit {
     /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx
     /// retransmits it.
     pub is_probe: bool,
+    /// Whether data sent later waits for it at the receiver.
+    pub is_ordered: bool,
     /// When it must arrive; `None` for the deadline of its group, if that has one.
     pub due: Option<Due>,
 }
@@ -115,7 +117,14 @@ impl<P> Outstanding<P> {
     pub(crate) fn skip(&mut self, payload: P) -> u64 {
         let unit = self.next_unit();
         let packet = self.packets.next_number();
-        let nothing = NewUnit { bytes: 0, user_bytes: 0, group: 0, is_probe: false, due: None };
+        let nothing = NewUnit {
+            bytes: 0,
+            user_bytes: 0,
+            group: 0,
+            is_probe: false,
+            is_ordered: false,
+            due: None,
+        };
         let skipped = Unit::new(payload, nothing, 0, packet);
         self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
         unit

@@ -1,61 +1,189 @@
-//! The share of packets that are lost, recently and for longer.
+//! The share of packets that are lost, and how long losses last.
+//!
+//! The share is the mean over all packets since it changed last, up to [`MEMORY`]. Two CUSUM tests (Page 1954) find a change: each
+//! adds the logarithm of how much more likely an outcome is at the share that it looks for, is zero at least, and at its limit the
+//! share is that of the packets since the test was zero.
+//!
+//! Losses come in bursts if a packet is lost more often when one shortly before was lost: at a time t after that, with probability
+//! r(t) = p + (1 − p)·exp(−t/τ). That is the model of Gilbert and Elliott with a state that loses all packets, and one that loses none.
 
-/// A new packet weighs one part in this many in the recent share, and in the long one.
-const RECENT: f64 = 32.0;
-const LONG: f64 = 192.0;
-/// The first packets weigh more, as if so many had been sent before the first one, of which [`AT_FIRST`] were lost.
-const HEAD_START: u32 = 12;
-const AT_FIRST: f64 = 0.03;
+use std::time::Duration;
+
+use rexmit_core::Instant;
+
+/// The share is the mean over as many packets.
+const MEMORY: f64 = 8192.0;
+/// The share begins as if so many packets had been sent, with this share of losses.
+const AT_FIRST: (f64, f64) = (12.0, 0.03);
 /// With more than this, copies do not help.
 const MOST: f64 = 0.5;
+/// The test for a rise compares with this share at least, so that a loss after a long time without shows a rise at once.
+const LEAST_BEFORE: f64 = 0.0005;
+/// It looks for so many times the share, and for [`LEAST_RISEN`] at least.
+const RISE: f64 = 3.0;
+const LEAST_RISEN: f64 = 0.05;
+const RISE_LIMIT: f64 = 6.5;
+/// A share below this is next to nothing: then one loss or two show a rise.
+const NEXT_TO_NOTHING: f64 = 0.002;
+const RISE_LIMIT_FROM_NOTHING: f64 = 3.5;
+/// After a rise the share counts as if so many packets without loss had been sent besides.
+const BESIDE_RISE: f64 = 20.0;
+/// The test for a fall looks for the share divided by this.
+const FALL: f64 = 8.0;
+/// A false alarm is rare, and the next loss after it is a rise.
+const FALL_LIMIT: f64 = 7.0;
+/// After a fall the share counts as if this part of a packet had been lost.
+const BESIDE_FALL: f64 = 0.1;
+/// The share exceeds the mean by this part of its standard error.
+const CAUTION: f64 = 0.3;
+/// Pairs of packets are counted by the time between them: up to 1, 2, 4, … milliseconds.
+const BINS: usize = 11;
+/// A pair counts for the bursts of the latest so many losses.
+const PAIRS: f64 = 256.0;
 
-/// Losses of packets with new data.
-#[derive(Clone, Copy, Debug)]
+/// The fate of a packet, as far as it is known: the probability that it was lost.
+pub(super) type Fate = f64;
+
+/// Packets with new data, and their losses.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Losses {
-    recent: f64,
-    long: f64,
-    /// Packets sent, up to [`LONG`].
-    sent: u32,
+    share: f64,
+    packets: f64,
+    rise: Cusum,
+    fall: Cusum,
+    bins: [Pairs; BINS],
+    last: Option<(Instant, Fate)>,
+}
+
+/// A test for a change of the share, and what was sent and lost since its sum was zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Cusum {
+    sum: f64,
+    packets: f64,
+    lost: f64,
+}
+
+/// Pairs of packets of which the first was lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Pairs {
+    count: f64,
+    both_lost: f64,
+    /// The sum of the times between them, in seconds.
+    apart: f64,
 }
 
 impl Default for Losses {
     fn default() -> Self {
-        Self { recent: AT_FIRST, long: AT_FIRST, sent: HEAD_START }
+        let (packets, share) = AT_FIRST;
+        let (rise, fall) = (Cusum::default(), Cusum::default());
+        Self { share, packets, rise, fall, bins: [Pairs::default(); BINS], last: None }
+    }
+}
+
+impl Cusum {
+    fn add(&mut self, fate: Fate, before: f64, after: f64) {
+        let if_lost = (after / before).ln();
+        let if_not = ((1.0 - after) / (1.0 - before)).ln();
+        self.sum += fate * if_lost + (1.0 - fate) * if_not;
+        if self.sum <= 0.0 {
+            *self = Self::default();
+            return;
+        }
+        self.packets += 1.0;
+        self.lost += fate;
     }
 }
 
 impl Losses {
-    /// The weights of a packet in both shares.
-    fn weights(&self) -> [f64; 2] {
-        [RECENT, LONG].map(|most| 1.0 / most.min(self.sent.into()))
+    /// The fate of the first transmission of a unit that was sent at `sent_at` is known. Of units that were sent together, in one
+    /// packet or not, the first one counts.
+    pub(super) fn on_fate(&mut self, sent_at: Instant, fate: Fate) {
+        if self.last.is_some_and(|(last, _)| last == sent_at) {
+            return;
+        }
+        self.packets = (self.packets + 1.0).min(MEMORY);
+        self.share += (fate - self.share) / self.packets;
+        self.find_change(fate);
+        if let Some((before, fate_before)) = self.last.replace((sent_at, fate)) {
+            self.on_pair(sent_at - before, fate_before, fate);
+        }
     }
 
-    /// A packet with new data is sent.
-    pub(super) fn on_sent(&mut self) {
-        self.sent = (self.sent + 1).min(LONG as u32);
-        let [recent, long] = self.weights();
-        self.recent -= self.recent * recent;
-        self.long -= self.long * long;
+    /// Of two packets sent so far `apart`, each was lost with this probability.
+    pub(super) fn on_pair(&mut self, apart: Duration, first: Fate, second: Fate) {
+        if first <= 0.0 {
+            return;
+        }
+        let millis = apart.as_millis().max(1).ilog2() as usize;
+        let Some(pairs) = self.bins.get_mut(millis) else { return };
+        pairs.count += first;
+        pairs.both_lost += first * second;
+        pairs.apart += first * apart.as_secs_f64();
+        if pairs.count > PAIRS {
+            let Pairs { count, both_lost, apart } = *pairs;
+            *pairs = Pairs { count: count / 2.0, both_lost: both_lost / 2.0, apart: apart / 2.0 };
+        }
     }
 
-    /// One of them was lost.
-    pub(super) fn on_lost(&mut self) {
-        let [recent, long] = self.weights();
-        self.recent = (self.recent + recent).min(1.0);
-        self.long = (self.long + long).min(1.0);
+    fn find_change(&mut self, fate: Fate) {
+        let before = self.share.clamp(LEAST_BEFORE, MOST);
+        let risen = (RISE * before).clamp(LEAST_RISEN, 0.75);
+        self.rise.add(fate, before, risen);
+        let is_from_nothing = before < NEXT_TO_NOTHING;
+        let limit = if is_from_nothing { RISE_LIMIT_FROM_NOTHING } else { RISE_LIMIT };
+        if self.rise.sum >= limit {
+            let packets = self.rise.packets + BESIDE_RISE;
+            let share = self.rise.lost / packets;
+            if share > self.share {
+                self.restart(share, packets);
+            }
+            self.rise = Cusum::default();
+            return;
+        }
+        self.fall.add(fate, before, before / FALL);
+        if self.fall.sum >= FALL_LIMIT {
+            let packets = self.fall.packets;
+            self.restart((self.fall.lost + BESIDE_FALL) / packets, packets);
+        }
     }
 
-    /// One that was taken for lost had arrived.
-    pub(super) fn on_not_lost(&mut self) {
-        let [recent, long] = self.weights();
-        self.recent = (self.recent - recent).max(0.0);
-        self.long = (self.long - long).max(0.0);
+    fn restart(&mut self, share: f64, packets: f64) {
+        (self.share, self.packets) = (share, packets.min(MEMORY));
+        (self.rise, self.fall) = (Cusum::default(), Cusum::default());
     }
 
-    /// The probability that the next packet is lost: the larger share, so that a rise shows soon, and a lucky while
-    /// does not count for much.
+    /// The probability that the next packet is lost.
     pub(super) fn share(&self) -> f64 {
-        self.recent.max(self.long).min(MOST)
+        let error = (self.share * (1.0 - self.share) / self.packets).sqrt();
+        (self.share + CAUTION * error).min(MOST)
+    }
+
+    /// How likely a packet is lost if one `apart` before was: r.
+    pub(super) fn share_after_loss(&self, apart: Duration) -> f64 {
+        let p = self.share();
+        let tau = self.burst();
+        if tau <= 0.0 { p } else { p + (1.0 - p) * (-apart.as_secs_f64() / tau).exp() }
+    }
+
+    /// How long bursts last: τ, in seconds; zero if losses are independent, as far as is known.
+    fn burst(&self) -> f64 {
+        let p = self.share.min(MOST);
+        let of = |pairs: &Pairs| {
+            let expected = pairs.count * p;
+            let is_more = pairs.both_lost > expected + 4.0 * expected.sqrt() + 3.0;
+            let beyond = (pairs.both_lost / pairs.count - p) / (1.0 - p);
+            let apart = pairs.apart / pairs.count;
+            is_more.then(|| (pairs.count, apart / -beyond.min(0.99).ln()))
+        };
+        let known = self.bins.iter().filter_map(of);
+        let (weight, sum) = known
+            .fold((0.0, 0.0), |(weight, sum), (count, tau)| (weight + count, sum + count * tau));
+        if weight > 0.0 { sum / weight } else { 0.0 }
+    }
+
+    /// Whether losses come in bursts.
+    pub(super) fn are_bursty(&self) -> bool {
+        self.burst() > 0.0
     }
 }
 
@@ -65,62 +193,87 @@ mod tests {
 
     use super::*;
 
-    /// The share after so many packets, of which one in `every` is lost.
-    fn send(losses: &mut Losses, packets: u32, every: u32) -> f64 {
-        for n in 0..packets {
-            losses.on_sent();
-            if n % every == every - 1 {
-                losses.on_lost();
-            }
+    const EVERY: Duration = Duration::from_millis(50);
+
+    /// Sends so many packets, 50 ms apart, of which the share `loss` is lost.
+    fn send(losses: &mut Losses, packets: u32, loss: f64, seed: u64) {
+        let mut rng = Seed::from_u64(seed).rng();
+        for _ in 0..packets {
+            let at = losses.last.map_or(Instant::ZERO, |(at, _)| at + EVERY);
+            losses.on_fate(at, f64::from(u8::from(rng.chance(loss))));
         }
-        losses.share()
+    }
+
+    /// The mean over twenty seeds.
+    fn mean(of: impl Fn(u64) -> f64) -> f64 {
+        (0..20).map(of).sum::<f64>() / 20.0
     }
 
     #[test]
-    fn a_rise_shows_within_fifty_packets_and_a_fall_within_some_hundred() {
-        let mut losses = Losses::default();
-        assert!(send(&mut losses, 2000, u32::MAX) < 1e-4);
-        let risen = send(&mut losses, 50, 20);
-        assert!((0.03..0.08).contains(&risen), "{risen}");
-        send(&mut losses, 1000, 20);
-        let fallen = send(&mut losses, 400, u32::MAX);
-        assert!(fallen < 0.01, "{fallen}");
+    fn a_rise_shows_within_fifty_packets() {
+        let risen = mean(|seed| {
+            let mut losses = Losses::default();
+            send(&mut losses, 2000, 0.0, seed);
+            assert!(losses.share() < 0.001, "{losses:?}");
+            send(&mut losses, 50, 0.05, seed);
+            losses.share()
+        });
+        assert!((0.03..0.1).contains(&risen), "{risen}");
     }
 
-    /// It is above the true share, because the larger of two is taken, but not by much.
+    /// 200 packets are ten seconds at 50 ms.
+    #[test]
+    fn a_fall_shows_within_two_hundred_packets() {
+        for seed in 0..20 {
+            let mut losses = Losses::default();
+            send(&mut losses, 2000, 0.05, seed);
+            send(&mut losses, 200, 0.0, seed);
+            assert!(losses.share() < 0.01, "seed {seed}: {losses:?}");
+        }
+    }
+
     #[test]
     fn is_near_the_true_share() {
         for share in [0.01, 0.05, 0.1] {
-            let mut rng = Seed::from_u64(1).rng();
-            let (mut losses, mut sum) = (Losses::default(), 0.0);
-            const SENT: u32 = 100_000;
-            for _ in 0..SENT {
-                losses.on_sent();
-                if rng.chance(share) {
-                    losses.on_lost();
-                }
-                sum += losses.share();
-            }
-            let mean = sum / f64::from(SENT);
-            assert!((share..1.5 * share).contains(&mean), "{mean} at {share}");
+            let found = mean(|seed| {
+                let mut losses = Losses::default();
+                send(&mut losses, 20_000, share, seed);
+                losses.share()
+            });
+            assert!((0.95 * share..1.2 * share).contains(&found), "{found} at {share}");
         }
     }
 
     #[test]
-    fn what_had_arrived_does_not_count() {
+    fn more_than_half_is_not_believed() {
         let mut losses = Losses::default();
-        for _ in 0..1000 {
-            losses.on_sent();
-            losses.on_lost();
-            losses.on_not_lost();
-        }
-        assert!(losses.share() < 1e-4);
-        losses.on_not_lost();
-        assert!(losses.share() >= 0.0);
-        for _ in 0..1000 {
-            losses.on_sent();
-            losses.on_lost();
-        }
+        send(&mut losses, 1000, 1.0, 0);
         assert_eq!(losses.share(), MOST);
+    }
+
+    /// Packets every 10 ms, and bursts of 30 ms.
+    #[test]
+    fn bursts_are_measured_and_independent_losses_are_none() {
+        let mut rng = Seed::from_u64(1).rng();
+        let (mut bursty, mut independent) = (Losses::default(), Losses::default());
+        let (mut is_bad, share) = (false, 0.05);
+        let apart = Duration::from_millis(10);
+        // Of the time that a state lasts in the mean, the share after which it has ended.
+        let tau = 0.030 * (1.0 - share);
+        let stays = (-0.010_f64 / tau).exp();
+        let mut now = Instant::ZERO;
+        for _ in 0..50_000 {
+            now += apart;
+            is_bad = if rng.chance(stays) { is_bad } else { rng.chance(share) };
+            bursty.on_fate(now, f64::from(u8::from(is_bad)));
+            independent.on_fate(now, f64::from(u8::from(rng.chance(share))));
+        }
+        assert!(!independent.are_bursty());
+        assert_eq!(independent.share_after_loss(apart), independent.share());
+        let found = bursty.burst();
+        assert!((0.7 * tau..1.4 * tau).contains(&found), "{found} for {tau}");
+        let soon = bursty.share_after_loss(apart);
+        assert!((0.55..0.85).contains(&soon), "{soon}");
+        assert!(bursty.share_after_loss(Duration::from_secs(1)) < 0.1);
     }
 }

@@ -2,13 +2,23 @@
 //! application asks for, at the least cost.
 //!
 //! Of the share p of packets that are lost, n transmissions leave pⁿ: a unit that may be late with probability ε needs n
-//! of them, the least with pⁿ ≤ ε, or one fewer by lot, so that the mean is ε. The cheapest are taken:
+//! of them, the least with pⁿ ≤ ε, or one fewer by lot, so that the mean is ε. If losses come in bursts, a transmission soon after a lost
+//! one is lost more often (`losses`): n are needed that are as far apart as the deadline allows. The cheapest are taken:
 //!
 //! 1. Retransmissions by the probe timer, while the deadline leaves a round trip for them: they are sent only if no ACK has
-//!    come. Copies that are still missing are sent together with the last one.
+//!    come. Copies that are still missing are sent together with the last one. If the deadline leaves time for it, a retransmission
+//!    waits for the ACK of the next message, which shows whether only an ACK was lost.
 //! 2. Copies bundled with later messages that are sent in time: they cost bytes, but no packets.
-//! 3. Copies in packets of their own, spread over the time that the deadline leaves, so that a burst of losses does not
-//!    take all; those that are not sent yet are spared when the ACK comes.
+//! 3. Copies in packets of their own, spread over the time that the deadline leaves. Each is sent when it is due if no copy was bundled
+//!    instead, and with it all others that are due soon: a burst of messages has one packet of copies.
+//!
+//! Of an ordered stream, a late message makes those late that wait for it: ε is divided by how many are in flight.
+//!
+//! # The fate of the first transmission
+//! The share of losses is that of first transmissions. If no ACK came before a second transmission could be acknowledged, the first one
+//! or its ACK is lost. An ACK that comes when that of the second is due distinguishes them: it reports a duplicate, or not. If
+//! that is missing, too, the first transmission counts as lost with the share that was lost of those where it was not. (A count of units
+//! acknowledged without a duplicate report would be too high, because these reports are lost, too.)
 //!
 //! `lab::bound::least_cost` has what is possible. The planner owns the units that have deadlines, the share of losses, and the time
 //! between messages; it answers with numbers and times. Copies are those of `redundancy`, within the budget
@@ -16,6 +26,7 @@
 
 mod config;
 mod losses;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
@@ -26,13 +37,18 @@ use rexmit_core::Instant;
 
 pub use config::Deadline;
 use losses::Losses;
+use schedule::{Schedule, Wanted};
 
-/// Transmissions of a unit in time at most.
-const MOST_TRANSMISSIONS: u8 = 8;
 /// The time between messages is the longest of the last so many.
 const INTERVALS: usize = 8;
 /// A deadline is reported as infeasible if at best so many times as many messages are late as may be.
 const TOLERANCE: f64 = 1.25;
+/// Plans aim at this part of the units that may be late: the share of losses is an estimate.
+const AIM: f64 = 0.8;
+/// A new unit weighs so much in the mean number of units in flight.
+const BESIDE_WEIGHT: f64 = 1.0 / 64.0;
+/// Units whose first transmission or its ACK was lost, at most, of which the latest show which it was.
+const SILENT: f64 = 256.0;
 
 /// When a unit must arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,6 +62,10 @@ pub struct Due {
 /// The round trip of a path, as the probe timer knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RoundTrip {
+    /// There are few samples.
+    pub(crate) is_cold: bool,
+    /// No ACK comes sooner.
+    pub(crate) least: Duration,
     /// The mean.
     pub(crate) mean: Duration,
     /// After how long without an ACK a packet is retransmitted; longer than any deadline if it is not.
@@ -72,6 +92,17 @@ pub(crate) struct Copies {
     pub(crate) count: u8,
     /// The time before each of them.
     pub(crate) spacing: Duration,
+    /// How much earlier each may be sent, in a packet with other copies.
+    pub(crate) early: Duration,
+}
+
+/// A new unit with a deadline.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct NewPlanned {
+    pub(crate) unit: u64,
+    pub(crate) due: Due,
+    /// Later data waits for it at the receiver.
+    pub(crate) is_ordered: bool,
 }
 
 /// A unit with a deadline.
@@ -79,13 +110,42 @@ pub(crate) struct Copies {
 struct Planned {
     unit: u64,
     due: Due,
+    is_ordered: bool,
     /// The transmissions that it is to have in time, and those that it had.
     needed: u8,
     made: u8,
-    /// It was retransmitted because no ACK came.
-    is_retransmitted: bool,
-    /// Copies are bundled with later messages.
-    is_bundled: bool,
+    /// The first transmission, the second, and the last one.
+    sent_at: Instant,
+    again_at: Option<Instant>,
+    last_at: Instant,
+    /// The least time between two copies, bundled or not; `None` if the unit has no copies before a
+    /// retransmission.
+    copies_apart: Option<Duration>,
+    outcome: Outcome,
+}
+
+/// The known fate of a unit's first transmission.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Outcome {
+    /// The unit is not acknowledged.
+    Awaited,
+    /// The unit is acknowledged, and this is the probability that its first transmission was lost.
+    Known(f64),
+    /// The second transmission followed too soon to tell.
+    Unknown,
+}
+
+impl Planned {
+    /// Copies that are still to be sent, unless it is acknowledged before.
+    const fn missing(&self) -> u8 {
+        self.needed.saturating_sub(self.made)
+    }
+
+    fn on_repeated(&mut self, now: Instant) {
+        self.made = self.made.saturating_add(1);
+        self.again_at.get_or_insert(now);
+        self.last_at = now;
+    }
 }
 
 /// The planner of an association, which takes no memory until a unit has a deadline.
@@ -98,9 +158,14 @@ struct Plans {
     /// Ascending; those that are acknowledged in order are dropped.
     units: VecDeque<Planned>,
     losses: Losses,
+    /// First transmissions without an ACK of which it is known, of the latest ones, and those of them that were lost.
+    silent: f64,
+    silent_lost: f64,
     /// When the last unit with a deadline was sent, and the times between the last of them.
     last_sent_at: Option<Instant>,
     intervals: VecDeque<Duration>,
+    /// The mean number of units in flight when one is sent.
+    beside: f64,
     /// The remainder of the lot that decides between n and n - 1 transmissions.
     carry: f64,
     /// The last deadline could not be met.
@@ -116,38 +181,37 @@ impl Planner {
         self.0.as_ref().is_some_and(|plans| !plans.units.is_empty())
     }
 
-    /// A packet with new data is sent.
-    pub(crate) fn on_first_sent(&mut self) {
-        self.0.iter_mut().for_each(|plans| plans.losses.on_sent());
-    }
-
-    /// `unit` is declared lost; `is_first_transmission`: it was sent once.
-    pub(crate) fn on_lost(&mut self, unit: u64, is_first_transmission: bool) {
-        self.0.iter_mut().for_each(|plans| plans.on_lost(unit, is_first_transmission));
-    }
-
-    /// A copy of a packet with new data arrived instead of it.
-    pub(crate) fn on_repaired(&mut self) {
-        self.0.iter_mut().for_each(|plans| plans.losses.on_lost());
-    }
-
-    /// A packet that was declared lost had arrived.
-    pub(crate) fn on_spurious(&mut self) {
-        self.0.iter_mut().for_each(|plans| plans.losses.on_not_lost());
-    }
-
     /// A copy of `unit` is sent.
-    pub(crate) fn on_copied(&mut self, unit: u64) {
+    pub(crate) fn on_copied(&mut self, now: Instant, unit: u64) {
         if let Some(planned) = self.0.as_mut().and_then(|plans| plans.planned_mut(unit)) {
-            planned.made = planned.made.saturating_add(1);
+            planned.on_repeated(now);
         }
+    }
+
+    /// `unit` is acknowledged for the first time; `is_reported`: a duplicate of it, too. Returns when it was sent if it was sent again, and the
+    /// ACK came before that could be answered.
+    pub(crate) fn on_acked(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        is_reported: bool,
+        rtt: Option<RoundTrip>,
+    ) -> Option<Instant> {
+        self.0.as_mut()?.on_acked(now, unit, is_reported, rtt)
     }
 
     /// Everything up to `cumulative` is acknowledged.
     pub(crate) fn on_cumulative(&mut self, cumulative: u64) {
         let Some(plans) = &mut self.0 else { return };
-        while plans.units.front().is_some_and(|first| first.unit <= cumulative) {
-            plans.units.pop_front();
+        while plans.units.front().is_some_and(|first| first.unit <= cumulative)
+            && let Some(first) = plans.units.pop_front()
+        {
+            match first.outcome {
+                // It was abandoned, and may have been lost.
+                Outcome::Awaited => plans.losses.on_fate(first.sent_at, plans.lost_if_silent()),
+                Outcome::Known(fate) => plans.losses.on_fate(first.sent_at, fate),
+                Outcome::Unknown => {}
+            }
         }
     }
 
@@ -162,16 +226,16 @@ impl Planner {
         self.0.as_mut()?.achievable.take()
     }
 
-    /// `unit`, the newest, is sent for the first time. Returns the copies that follow it in packets of their own.
+    /// `new`, the newest unit, is sent for the first time. Returns the copies that follow it in packets of their own, if none are
+    /// bundled with later units.
     pub(crate) fn on_new(
         &mut self,
         now: Instant,
-        unit: u64,
-        due: Due,
+        new: NewPlanned,
         rtt: Option<RoundTrip>,
         budget: Budget,
     ) -> Copies {
-        self.0.get_or_insert_default().on_new(now, unit, due, rtt, budget)
+        self.0.get_or_insert_default().on_new(now, new, rtt, budget)
     }
 
     /// `unit` is retransmitted because no ACK came. Returns the copies that follow; `None` if it has no deadline.
@@ -184,9 +248,20 @@ impl Planner {
         self.0.as_mut()?.on_retransmitted(now, unit, rtt)
     }
 
+    /// Until when the retransmission of `unit`, whose ACK is late, waits for the ACK of a later one; `None` if it does not.
+    pub(crate) fn waits_until(
+        &self,
+        now: Instant,
+        unit: u64,
+        rtt: Option<RoundTrip>,
+    ) -> Option<Instant> {
+        self.0.as_ref()?.waits_until(now, unit, rtt?)
+    }
+
     /// Whether copies are to be bundled with a new message.
     pub(crate) fn is_bundling(&self) -> bool {
-        let is_missing = |planned: &Planned| planned.is_bundled && planned.made < planned.needed;
+        let is_missing =
+            |planned: &Planned| planned.copies_apart.is_some() && planned.missing() > 0;
         self.0.as_ref().is_some_and(|plans| plans.units.iter().any(is_missing))
     }
 
@@ -194,9 +269,15 @@ impl Planner {
     pub(crate) fn wants_bundled(&self, now: Instant, unit: u64, rtt: Option<RoundTrip>) -> bool {
         let planned = self.0.as_ref().and_then(|plans| plans.planned(unit));
         planned.is_some_and(|planned| {
-            let is_missing = planned.is_bundled && planned.made < planned.needed;
-            is_missing && slack(now, planned.due, rtt).is_some()
+            let apart = planned.copies_apart.filter(|_| planned.missing() > 0);
+            apart.is_some_and(|apart| now - planned.last_at >= apart)
+                && slack(now, planned.due, rtt).is_some()
         })
+    }
+
+    /// The copies of `unit` that are still to be sent; `None` if it has no deadline.
+    pub(crate) fn missing(&self, unit: u64) -> Option<u8> {
+        Some(self.0.as_ref()?.planned(unit)?.missing())
     }
 }
 
@@ -212,43 +293,94 @@ impl Plans {
         self.units.get_mut(place)
     }
 
-    fn on_lost(&mut self, unit: u64, is_first_transmission: bool) {
-        let is_first = self.planned(unit).is_some_and(|planned| !planned.is_retransmitted);
-        if is_first || is_first_transmission {
-            self.losses.on_lost();
+    fn on_acked(
+        &mut self,
+        now: Instant,
+        unit: u64,
+        is_reported: bool,
+        rtt: Option<RoundTrip>,
+    ) -> Option<Instant> {
+        let of_silent = self.lost_if_silent();
+        let &Planned { sent_at, again_at, .. } = self.planned(unit)?;
+        let is_of_first = |rtt: RoundTrip, again: Instant| now - again < rtt.least;
+        let is_in_time = |rtt: RoundTrip, again: Instant| now - again <= rtt.timeout;
+        let outcome = match (again_at, rtt) {
+            (None, _) => Outcome::Known(0.0),
+            (Some(again), Some(rtt)) if again - sent_at < rtt.timeout - rtt.least => {
+                Outcome::Unknown
+            }
+            (Some(again), Some(rtt)) if is_of_first(rtt, again) => Outcome::Known(0.0),
+            (Some(again), Some(rtt)) if is_in_time(rtt, again) => {
+                let is_lost = f64::from(u8::from(!is_reported));
+                self.note_silent(is_lost);
+                Outcome::Known(is_lost)
+            }
+            // A duplicate may be one of two copies.
+            (Some(_), _) => Outcome::Known(of_silent),
+        };
+        if let Some(planned) = self.planned_mut(unit) {
+            planned.outcome = outcome;
         }
+        again_at.zip(rtt).and_then(|(again, rtt)| is_of_first(rtt, again).then_some(sent_at))
+    }
+
+    /// Whether a unit was lost that had no ACK of its own.
+    fn note_silent(&mut self, is_lost: f64) {
+        self.silent += 1.0;
+        self.silent_lost += is_lost;
+        if self.silent > SILENT {
+            (self.silent, self.silent_lost) = (self.silent / 2.0, self.silent_lost / 2.0);
+        }
+    }
+
+    /// The probability that a unit without an ACK was lost: a half as long as nothing is known.
+    fn lost_if_silent(&self) -> f64 {
+        (self.silent_lost + 1.0) / (self.silent + 2.0)
     }
 
     fn on_new(
         &mut self,
         now: Instant,
-        unit: u64,
-        due: Due,
+        new: NewPlanned,
         rtt: Option<RoundTrip>,
         budget: Budget,
     ) -> Copies {
+        let NewPlanned { unit, due, is_ordered } = new;
         self.note_interval(now);
         let slack = slack(now, due, rtt);
-        let rounds = slack.zip(rtt).map_or(0, |(slack, rtt)| rounds_in(slack, rtt));
-        let bundles = slack.map_or(0, |slack| self.bundles_in(slack));
-        let (p, late) = (self.losses.share(), due.deadline.late());
-        let wanted = Wanted::of(p, late);
+        let late = due.deadline.late();
+        let late_of_stream = if is_ordered { late / (1.0 + self.beside) } else { late };
+        let losses = self.losses;
+        let schedule = slack.zip(rtt).map(|(slack, rtt)| Schedule::of(slack, rtt, &losses));
+        let wanted = schedule.map_or(Wanted::ONE, |schedule| schedule.wanted(AIM * late_of_stream));
         let needed = self.draw(&wanted);
-        let chances = Chances { p, rounds, bundles, is_late: slack.is_none() };
-        if rtt.is_some() {
-            self.judge(chances.least_late(&wanted, budget), late);
+        if rtt.is_some_and(|rtt| !rtt.is_cold) {
+            let bundles = slack.map_or(0, |slack| self.bundles_in(slack));
+            let least = schedule
+                .map_or(1.0, |schedule| schedule.least_late(&wanted, f64::from(bundles), budget));
+            self.judge(least * late / late_of_stream, late);
         }
-        let is_bundled = rounds == 0 && bundles > 0;
+        let copies = match schedule {
+            Some(schedule) if schedule.rounds == 0 => {
+                Copies::over(slack, needed - 1, self.losses.are_bursty())
+            }
+            _ => Copies::default(),
+        };
+        let is_copied = schedule.is_some_and(|schedule| schedule.rounds == 0);
+        let apart = if self.losses.are_bursty() { copies.spacing } else { Duration::ZERO };
         self.units.push_back(Planned {
             unit,
             due,
+            is_ordered,
             needed,
             made: 1,
-            is_retransmitted: false,
-            is_bundled,
+            sent_at: now,
+            again_at: None,
+            last_at: now,
+            copies_apart: is_copied.then_some(apart),
+            outcome: Outcome::Awaited,
         });
-        let missing = needed.saturating_sub(1).saturating_sub(bundles);
-        Copies::over(slack, if rounds == 0 { missing } else { 0 })
+        copies
     }
 
     fn on_retransmitted(
@@ -257,16 +389,33 @@ impl Plans {
         unit: u64,
         rtt: Option<RoundTrip>,
     ) -> Option<Copies> {
+        let are_bursty = self.losses.are_bursty();
         let planned = self.planned_mut(unit)?;
-        planned.made = planned.made.saturating_add(1);
-        planned.is_retransmitted = true;
+        planned.on_repeated(now);
         let slack = slack(now, planned.due, rtt);
         let has_round = slack.zip(rtt).is_some_and(|(slack, rtt)| rounds_in(slack, rtt) > 0);
-        let missing = planned.needed.saturating_sub(planned.made);
-        Some(Copies::over(slack, if has_round { 0 } else { missing }))
+        let missing = if has_round { 0 } else { planned.missing() };
+        Some(Copies::over(slack, missing, are_bursty))
+    }
+
+    /// The retransmission of an unordered unit waits if as many rounds fit into the time after that as before.
+    fn waits_until(&self, now: Instant, unit: u64, rtt: RoundTrip) -> Option<Instant> {
+        let planned = self.planned(unit).filter(|planned| !planned.is_ordered)?;
+        let slack = slack(now, planned.due, Some(rtt))?;
+        let spare = slack - rtt.timeout * rounds_in(slack, rtt).into();
+        let place = self.units.partition_point(|other| other.unit <= unit);
+        let mut later = self.units.iter().skip(place);
+        let next = match later.find(|other| other.sent_at > planned.last_at) {
+            Some(acked) if acked.outcome != Outcome::Awaited => return None,
+            Some(other) => other.sent_at,
+            None => self.last_sent_at? + self.longest_interval()?,
+        };
+        let until = next + rtt.timeout;
+        (until > now && until <= now + spare).then_some(until)
     }
 
     fn note_interval(&mut self, now: Instant) {
+        self.beside += (self.units.len() as f64 - self.beside) * BESIDE_WEIGHT;
         if let Some(last) = self.last_sent_at.replace(now) {
             if self.intervals.len() == INTERVALS {
                 self.intervals.pop_front();
@@ -275,10 +424,13 @@ impl Plans {
         }
     }
 
+    fn longest_interval(&self) -> Option<Duration> {
+        self.intervals.iter().max().copied().filter(|_| self.intervals.len() == INTERVALS)
+    }
+
     /// Later messages that are expected to be sent within `slack`.
     fn bundles_in(&self, slack: Duration) -> u8 {
-        let longest = self.intervals.iter().max().filter(|_| self.intervals.len() == INTERVALS);
-        longest.map_or(0, |&longest| times(slack, longest))
+        self.longest_interval().map_or(0, |longest| times(slack, longest))
     }
 
     /// The transmissions of the next unit: one more or less by lot, so that their mean is what is wanted.
@@ -299,80 +451,17 @@ impl Plans {
     }
 }
 
-/// The transmissions that leave what may be late.
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Wanted {
-    transmissions: u8,
-    /// Of the units, the share that has one more.
-    share_of_one_more: f64,
-}
-
-impl Wanted {
-    /// If `p` is lost, and `late` may be late.
-    fn of(p: f64, late: f64) -> Self {
-        let (mut transmissions, mut left) = (1, p);
-        while left * p > late && transmissions < MOST_TRANSMISSIONS - 1 {
-            (transmissions, left) = (transmissions + 1, left * p);
-        }
-        let more = (left - late) / (left - left * p);
-        let share_of_one_more = if left > late { more.min(1.0) } else { 0.0 };
-        Self { transmissions, share_of_one_more }
-    }
-
-    fn mean(self) -> f64 {
-        f64::from(self.transmissions) + self.share_of_one_more
-    }
-}
-
-/// The chances of a unit.
-struct Chances {
-    p: f64,
-    rounds: u8,
-    bundles: u8,
-    /// It would be late if it were sent now and not lost.
-    is_late: bool,
-}
-
-impl Chances {
-    /// The probability of being late that is wanted, or the least that the budget allows.
-    fn least_late(&self, wanted: &Wanted, budget: Budget) -> f64 {
-        if self.is_late {
-            return 1.0;
-        }
-        let Budget { packets, bytes } = budget;
-        // Retransmissions are no copies, and copies beside them are needed for as many units as are lost.
-        let (sure, weight) = if self.rounds > 0 {
-            (1.0 + f64::from(self.rounds), self.p.max(f64::MIN_POSITIVE))
-        } else {
-            (1.0, 1.0)
-        };
-        let bundled = if self.rounds > 0 { 0.0 } else { f64::from(self.bundles) };
-        let missing = (wanted.mean() - sure).max(0.0);
-        let alone = (missing - bundled).max(0.0).min(packets / weight);
-        let copies = (missing.min(bundled) + alone).min(bytes / weight);
-        if copies >= missing - 1e-9 {
-            return mixed(self.p, wanted);
-        }
-        self.p.powf(sure + copies)
-    }
-}
-
-/// The probability of loss that remains after the planned transmissions.
-fn mixed(p: f64, wanted: &Wanted) -> f64 {
-    let left = p.powi(wanted.transmissions.into());
-    left * (1.0 - wanted.share_of_one_more * (1.0 - p))
-}
-
 impl Copies {
-    /// So many copies, spread over most of `slack`, as timers are late; none without one.
-    fn over(slack: Option<Duration>, count: u8) -> Self {
+    /// So many copies, spread over most of `slack`, as timers are late; none without one. In bursts, none is sent early.
+    fn over(slack: Option<Duration>, count: u8, are_bursty: bool) -> Self {
         let Some(slack) = slack.filter(|_| count > 0) else { return Self::default() };
-        Self { count, spacing: slack * 15 / 16 / u32::from(count) }
+        let spacing = slack * 15 / 16 / u32::from(count);
+        let early = if are_bursty { Duration::ZERO } else { spacing / 2 };
+        Self { count, spacing, early }
     }
 }
 
-/// The time until a packet must be sent to be in time; `None` if it is over, or the round trip is not known: while all
-/// units have copies, nothing measures it.
+/// The time until a packet must be sent to be in time; `None` if it is over, or the round trip is not known.
 fn slack(now: Instant, due: Due, rtt: Option<RoundTrip>) -> Option<Duration> {
     let latest = now + rtt?.one_way();
     (latest <= due.at).then(|| due.at - latest)

@@ -2,8 +2,12 @@ use super::*;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const UNLIMITED: Budget = Budget { packets: f64::INFINITY, bytes: f64::INFINITY };
-const RTT: RoundTrip =
-    RoundTrip { mean: Duration::from_millis(100), timeout: Duration::from_micros(101_500) };
+const RTT: RoundTrip = RoundTrip {
+    is_cold: false,
+    least: Duration::from_millis(99),
+    mean: Duration::from_millis(100),
+    timeout: Duration::from_micros(101_500),
+};
 
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
@@ -14,20 +18,27 @@ fn due(now_ms: u64, within_ms: u64, probability: f64) -> Due {
     Due { at: at(now_ms) + deadline.within(), deadline }
 }
 
+fn new(unit: u64, due: Due) -> NewPlanned {
+    NewPlanned { unit, due, is_ordered: false }
+}
+
 fn plans(planner: &Planner) -> &Plans {
     planner.0.as_deref().expect("a unit had a deadline")
 }
 
 /// A planner that has seen one packet in `every` lost.
-fn after_losses(every: u32) -> Planner {
+fn after_losses(every: u64) -> Planner {
     let mut planner = Planner(Some(Box::default()));
-    for n in 0..5000 {
-        planner.on_first_sent();
-        if n % every == 0 {
-            planner.on_lost(0, true);
-        }
+    let losses = &mut planner.0.as_mut().expect("it is new").losses;
+    for n in 0..8000 {
+        losses.on_fate(at(1000 * n), f64::from(u8::from(n % every == 0)));
     }
     planner
+}
+
+/// The plan for copies that are sent at once, if `late` may be late.
+fn wanted(planner: &Planner, late: f64) -> Wanted {
+    Schedule::of(MS(60), RTT, &plans(planner).losses).wanted(AIM * late)
 }
 
 /// The mean copies that follow messages every `interval_ms`, none of which is acknowledged before the next.
@@ -36,36 +47,39 @@ fn mean_copies(planner: &mut Planner, interval_ms: u64, within_ms: u64, probabil
     let copies = (1..=MESSAGES).map(|unit| {
         let now_ms = 1000 + unit * interval_ms;
         let due = due(now_ms, within_ms, probability);
-        let copies = planner.on_new(at(now_ms), unit, due, Some(RTT), UNLIMITED);
-        planner.on_cumulative(unit);
+        let copies = planner.on_new(at(now_ms), new(unit, due), Some(RTT), UNLIMITED);
+        planner.clear();
         f64::from(copies.count)
     });
     copies.sum::<f64>() / MESSAGES as f64
 }
 
-/// By hand: at 5 %, a mean of 1 % is left by two transmissions of 84.2 % and one of the others.
+/// By hand: pⁿ, and of two numbers the lot whose mean is what may be late.
 #[test]
 fn what_is_wanted_leaves_in_the_mean_what_may_be_late() {
-    for (p, late, expected) in [
-        (0.05, 0.01, 1.0 + 0.04 / 0.0475),
-        (0.05, 0.001, 2.0 + 0.0015 / 0.002_375),
-        (0.01, 0.01, 1.0),
-        (0.001, 0.01, 1.0),
-        (0.1, 1e-4, 4.0),
-    ] {
-        let wanted = Wanted::of(p, late);
-        assert!((wanted.mean() - expected).abs() < 1e-9, "{wanted:?} at {p} and {late}");
-        let left = mixed(p, &wanted);
+    for (every, late) in [(20, 0.01), (20, 0.001), (100, 0.01), (1000, 0.01), (10, 1e-4)] {
+        let planner = after_losses(every);
+        let p = plans(&planner).losses.share();
+        let found = Schedule::of(MS(60), RTT, &plans(&planner).losses).wanted(late);
+        let n: f64 = f64::from(found.transmissions);
+        let left = p.powf(n) * (1.0 - found.share_of_one_more * (1.0 - p));
         assert!(left <= late + 1e-12, "{left} at {p} and {late}");
+        let is_least = (p.powf(n) > late || found.share_of_one_more == 0.0)
+            && (n == 1.0 || p.powf(n - 1.0) > late);
+        assert!(
+            is_least && (found.late - left).abs() < 1e-12 || p <= late,
+            "{found:?} at {p} and {late}"
+        );
     }
-    assert_eq!(Wanted::of(0.5, 1e-6).mean(), f64::from(MOST_TRANSMISSIONS));
+    let planner = after_losses(2);
+    let found = Schedule::of(MS(60), RTT, &plans(&planner).losses).wanted(1e-6);
+    assert_eq!(found.mean(), f64::from(schedule::MOST_TRANSMISSIONS));
 }
 
 #[test]
 fn without_time_for_an_ack_copies_follow_at_once() {
     let mut planner = after_losses(20);
-    let p = plans(&planner).losses.share();
-    let expected = Wanted::of(p, 0.01).mean() - 1.0;
+    let expected = wanted(&planner, 0.01).mean() - 1.0;
     for within in [60, 110, 150] {
         let mean = mean_copies(&mut planner, 250, within, 0.99);
         assert!((mean - expected).abs() < 0.01, "{mean} and {expected} within {within} ms");
@@ -75,7 +89,7 @@ fn without_time_for_an_ack_copies_follow_at_once() {
 #[test]
 fn copies_are_spread_over_the_time_that_the_deadline_leaves() {
     let mut planner = after_losses(10);
-    let copies = planner.on_new(at(0), 1, due(0, 110, 0.99999), Some(RTT), UNLIMITED);
+    let copies = planner.on_new(at(0), new(1, due(0, 110, 0.99999)), Some(RTT), UNLIMITED);
     assert!(copies.count >= 3, "{copies:?}");
     let last = copies.spacing * copies.count.into();
     // 110 ms less a delay of 50 ms, and what the timeout allows for jitter.
@@ -87,7 +101,7 @@ fn with_time_for_a_round_trip_the_last_retransmission_has_the_copies() {
     for (within, rounds) in [(160, 1), (210, 1), (260, 2)] {
         let mut planner = after_losses(10);
         let due = due(0, within, 0.99999);
-        let copies = planner.on_new(at(0), 1, due, Some(RTT), UNLIMITED);
+        let copies = planner.on_new(at(0), new(1, due), Some(RTT), UNLIMITED);
         assert_eq!(copies.count, 0, "{within} ms");
         let needed = plans(&planner).units[0].needed;
         let counts = (1..=rounds).map(|round| {
@@ -105,23 +119,83 @@ fn with_time_for_a_round_trip_the_last_retransmission_has_the_copies() {
 }
 
 #[test]
-fn later_messages_carry_copies_if_they_come_often_enough() {
+fn later_messages_carry_copies_until_there_are_enough() {
     let mut planner = after_losses(20);
-    let alone = mean_copies(&mut planner, 16, 60, 0.999);
-    assert!(alone > 1.0, "8 ms are not enough for one: {alone}");
-    // The first ones come before the interval is known.
-    let mut planner = after_losses(20);
-    assert!(mean_copies(&mut planner, 16, 110, 0.999) < 0.02);
-    let due = due(17_016, 110, 0.9999);
-    planner.on_new(at(17_016), 5000, due, Some(RTT), UNLIMITED);
-    let needed = plans(&planner).units[0].needed;
-    for _ in 1..needed {
-        assert!(planner.is_bundling());
-        assert!(planner.wants_bundled(at(17_036), 5000, Some(RTT)));
-        assert!(!planner.wants_bundled(at(17_096), 5000, Some(RTT)), "it would be late");
-        planner.on_copied(5000);
+    planner.on_new(at(0), new(1, due(0, 110, 0.9999)), Some(RTT), UNLIMITED);
+    let missing = planner.missing(1).expect("it has a deadline");
+    assert!(missing >= 2);
+    for left in (0..missing).rev() {
+        assert!(planner.is_bundling() && planner.wants_bundled(at(1), 1, Some(RTT)));
+        assert!(!planner.wants_bundled(at(80), 1, Some(RTT)), "it would be late");
+        planner.on_copied(at(1), 1);
+        assert_eq!(planner.missing(1), Some(left));
     }
-    assert!(!planner.is_bundling() && !planner.wants_bundled(at(17_036), 5000, Some(RTT)));
+    assert!(!planner.is_bundling() && !planner.wants_bundled(at(1), 1, Some(RTT)));
+    // With time for a retransmission, nothing is copied before that.
+    planner.on_new(at(2), new(2, due(2, 210, 0.9999)), Some(RTT), UNLIMITED);
+    assert!(!planner.wants_bundled(at(3), 2, Some(RTT)));
+}
+
+/// At a time when the next message's ACK would come in time, the retransmission waits for it; not if a round is lost by that, nor if
+/// that ACK has come.
+#[test]
+fn a_retransmission_waits_for_the_ack_of_the_next_message() {
+    let mut planner = after_losses(20);
+    let send = |planner: &mut Planner, unit, ms, within| {
+        planner.on_new(at(ms), new(unit, due(ms, within, 0.999)), Some(RTT), UNLIMITED);
+    };
+    send(&mut planner, 1, 0, 210);
+    send(&mut planner, 2, 50, 210);
+    assert_eq!(planner.waits_until(at(102), 1, Some(RTT)), Some(at(50) + RTT.timeout));
+    assert_eq!(planner.waits_until(at(152), 1, Some(RTT)), None, "it was due");
+    planner.on_acked(at(150), 2, false, Some(RTT));
+    assert_eq!(planner.waits_until(at(150), 1, Some(RTT)), None, "it has come");
+    send(&mut planner, 3, 1000, 160);
+    send(&mut planner, 4, 1050, 160);
+    assert_eq!(planner.waits_until(at(1102), 3, Some(RTT)), None, "the deadline is too near");
+    let ordered = NewPlanned { is_ordered: true, ..new(5, due(2000, 210, 0.999)) };
+    planner.on_new(at(2000), ordered, Some(RTT), UNLIMITED);
+    send(&mut planner, 6, 2050, 210);
+    assert_eq!(planner.waits_until(at(2102), 5, Some(RTT)), None, "others wait for it");
+}
+
+/// Losses in one round trip of a stream, so that all messages after one wait for it.
+#[test]
+fn units_in_order_have_more_copies_the_more_wait_for_them() {
+    let mean = |is_ordered| {
+        let mut planner = after_losses(20);
+        let copies = (0..100).map(|unit| {
+            let (now, due) = (at(10 * unit), due(10 * unit, 110, 0.99));
+            planner.on_acked(now, unit.saturating_sub(10), false, Some(RTT));
+            planner.on_cumulative(unit.saturating_sub(10));
+            let new = NewPlanned { unit, due, is_ordered };
+            f64::from(planner.on_new(now, new, Some(RTT), UNLIMITED).count)
+        });
+        copies.sum::<f64>() / 100.0
+    };
+    // Ten are in flight: a tenth of one in a hundred may be late.
+    assert!(mean(true) > mean(false) + 0.3);
+}
+
+/// An ACK that comes when that of the copy is due shows whether the original was lost; others count in proportion.
+#[test]
+fn the_fate_of_the_original_is_known_from_the_ack_of_its_copy() {
+    let fate = |acked_at, is_reported| {
+        let mut planner = after_losses(20);
+        planner.on_new(at(0), new(1, due(0, 110, 0.99)), Some(RTT), UNLIMITED);
+        planner.on_copied(at(20), 1);
+        planner.on_acked(at(acked_at), 1, is_reported, Some(RTT));
+        plans(&planner).units[0].outcome
+    };
+    assert_eq!(fate(100, false), Outcome::Known(0.0), "too soon for the copy");
+    assert_eq!(fate(120, false), Outcome::Known(1.0));
+    assert_eq!(fate(120, true), Outcome::Known(0.0));
+    let mut planner = after_losses(20);
+    planner.on_new(at(0), new(1, due(0, 110, 0.99)), Some(RTT), UNLIMITED);
+    planner.on_copied(at(1), 1);
+    planner.on_acked(at(100), 1, false, Some(RTT));
+    assert_eq!(plans(&planner).units[0].outcome, Outcome::Unknown, "it may be of either");
+    assert_eq!(fate(150, false), Outcome::Known(0.5), "nothing is known of others");
 }
 
 #[test]
@@ -131,14 +205,15 @@ fn a_deadline_that_cannot_be_met_is_reported_once() {
     let mut send = |within, percent| {
         let packets = if percent == 0 { f64::INFINITY } else { f64::from(percent) / 100.0 };
         let (due, budget) = (due(0, within, 0.999), Budget { packets, ..UNLIMITED });
-        planner.on_new(at(0), 1, due, Some(RTT), budget);
+        planner.on_new(at(0), new(1, due), Some(RTT), budget);
         planner.clear();
         planner.take_infeasible()
     };
     assert_eq!(send(40, 0), Some(0.0), "shorter than the delay");
     assert_eq!(send(40, 0), None);
     assert_eq!(send(60, 0), None);
-    assert_eq!(send(60, 50), Some(1.0 - p.powf(1.5)), "half a copy for each message");
+    let found = send(60, 50).expect("half a copy for each message is not enough");
+    assert!((found - (1.0 - p.powf(1.5))).abs() < 1e-9, "{found}");
     assert_eq!(send(60, 300), None);
     assert_eq!(send(160, 5), None, "retransmissions are no copies");
 }
@@ -147,7 +222,7 @@ fn a_deadline_that_cannot_be_met_is_reported_once() {
 fn units_are_forgotten_when_they_are_acknowledged() {
     let mut planner = Planner::default();
     for unit in 1..=100 {
-        planner.on_new(at(unit), unit, due(unit, 60, 0.9), None, UNLIMITED);
+        planner.on_new(at(unit), new(unit, due(unit, 60, 0.9)), None, UNLIMITED);
     }
     planner.on_cumulative(90);
     assert_eq!(plans(&planner).units.len(), 10);

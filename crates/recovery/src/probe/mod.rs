@@ -61,6 +61,9 @@ pub(crate) const MOST_TRANSMISSIONS: u16 = 16;
 const MIN_SILENT_TIMEOUTS: u32 = 4;
 /// A timer that expires this late shows that this host is too busy to process ACKs that have arrived.
 const LATE: Duration = Duration::from_millis(2);
+/// Before there are enough samples, a plan takes a round trip to be longer than the first ones by this part: copies are sent in time
+/// where the timer has a wide margin.
+const COLD_PLAN_MARGIN: u32 = 16;
 /// The least time between probes of a silent path.
 const SILENT_PACE: Duration = Duration::from_millis(100);
 /// After this time without an ACK (an outage of ten seconds that began after the last ACK), probes of a
@@ -90,6 +93,8 @@ struct PathProbe {
     /// The packets that the timer covers, by [`Round`]. All packets of a round have the same timeout, so that
     /// the first in each queue expires first.
     queues: [Queue; 2],
+    /// Packets whose timer has expired, and whose retransmission waits for the ACK of a later one, at most until then.
+    waiting: Vec<(Instant, PacketNumber, Round)>,
     /// When the timer of the earliest packet expires; far in the future if it is not armed.
     deadline: Instant,
     /// When data was last acknowledged, or when data was sent with nothing else in flight, whichever is
@@ -142,6 +147,7 @@ impl Default for PathProbe {
         Self {
             samples: RttSamples::default(),
             queues: <[Queue; 2]>::default(),
+            waiting: Vec::new(),
             deadline: Instant::FAR_FUTURE,
             last_ack_at: Instant::FAR_FUTURE,
             unanswered: 0,
@@ -179,6 +185,7 @@ impl ProbeTimer {
     pub(crate) fn clear(&mut self) {
         for probe in self.paths.iter_mut() {
             probe.queues.iter_mut().for_each(VecDeque::clear);
+            probe.waiting.clear();
             probe.deadline = Instant::FAR_FUTURE;
             probe.begin(Instant::FAR_FUTURE);
         }
@@ -190,11 +197,18 @@ impl ProbeTimer {
         self.paths.get(path).map_or(Instant::FAR_FUTURE, |probe| probe.deadline)
     }
 
-    /// The round trip of `path` for units of `group`; `None` while there are few samples, or the timer is not for them.
+    /// The round trip of `path` for units of `group`, before the first samples that of the handshake; `None` while nothing is
+    /// known, or the timer is not for them.
     pub(crate) fn round_trip<P>(&self, state: &State<P>, path: u8, group: u8) -> Option<RoundTrip> {
-        let timeout = self.timeout(state, path, group, Round::First)?;
-        let samples = &self.paths.get(path).filter(|probe| !probe.samples.is_cold())?.samples;
-        Some(RoundTrip { mean: samples.mean(), timeout })
+        let timeout = self.timeout(state, path, group, Round::First);
+        let probe = self.paths.get(path)?;
+        if let Some(at_first) = probe.setup_rtt.filter(|_| probe.samples.is_empty()) {
+            let timeout = at_first + at_first / COLD_PLAN_MARGIN;
+            return Some(RoundTrip { is_cold: true, least: at_first / 2, mean: at_first, timeout });
+        }
+        let (is_cold, mean) = (probe.samples.is_cold(), probe.samples.mean());
+        let timeout = if is_cold { mean + mean / COLD_PLAN_MARGIN } else { timeout? };
+        Some(RoundTrip { is_cold, least: probe.rtt_lower_bound()?, mean, timeout })
     }
 
     /// The shortest round trip of `path` that is remembered.
@@ -416,6 +430,10 @@ impl ProbeTimer {
             }
             deadline = deadline.min(self.first_due(path, round, state));
         }
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.waiting.retain(|&(_, it, _)| groups_in_flight(state, path, it).is_some());
+            deadline = probe.waiting.iter().fold(deadline, |first, &(at, ..)| first.min(at));
+        }
         let silent = self.paths.get(path).and_then(|probe| probe.silent);
         let silent = silent.filter(|_| state.outstanding.on(path).outstanding > 0);
         let silent = silent.or_else(|| self.silent_from(path, state));
@@ -487,6 +505,11 @@ impl ProbeTimer {
         if self.paths.get(path).is_some_and(|probe| now < probe.not_before) {
             return due;
         }
+        if let Some(probe) = self.paths.get_mut(path) {
+            let waited =
+                probe.waiting.extract_if(.., |(until, _, of)| *until <= now && *of == round);
+            due.extend(waited.map(|(_, packet, _)| (now, packet)));
+        }
         let mut index = 0;
         while index < MAX_LOOK_AHEAD
             && let Some(probe) = self.paths.get(path)
@@ -511,6 +534,13 @@ impl ProbeTimer {
         due
     }
 
+    /// Puts the expiry of `packet` off until then, or until a later packet is acknowledged.
+    pub(crate) fn wait(&mut self, path: u8, packet: PacketNumber, round: Round, until: Instant) {
+        if let Some(probe) = self.paths.get_mut(path) {
+            probe.waiting.push((until, packet, round));
+        }
+    }
+
     /// Called when the probe timer retransmits something. If this begins a round of probes, counts it as
     /// unanswered; further retransmissions within the timeout belong to the same round.
     pub(crate) fn count_round<P>(&mut self, now: Instant, path: u8, state: &State<P>) {
@@ -528,8 +558,15 @@ impl ProbeTimer {
 
 /// ACKs.
 impl ProbeTimer {
-    /// Called when a unit is acknowledged for the first time.
-    pub(crate) fn on_acked<P>(&mut self, now: Instant, acked: &AckedUnit, state: &mut State<P>) {
+    /// Called when a unit is acknowledged for the first time. `before_copies`: when it was sent, if the ACK came before its copies
+    /// could be answered.
+    pub(crate) fn on_acked<P>(
+        &mut self,
+        now: Instant,
+        acked: &AckedUnit,
+        before_copies: Option<Instant>,
+        state: &mut State<P>,
+    ) {
         let path = acked.last.path;
         if state.groups.probed() & (1 << acked.group) == 0 {
             return;
@@ -548,6 +585,7 @@ impl ProbeTimer {
             probe.samples.on_first_awaited(false);
         }
         let certain = match (is_first, acked.is_copied) {
+            _ if before_copies.is_some() => before_copies,
             (true, false) => acked.sent_at,
             (true, true) => None,
             // It was acknowledged sooner than anything is: that was the transmission before.
@@ -589,6 +627,12 @@ impl ProbeTimer {
         let Some(sent) = sent else { return true };
         let shortest = self.paths.get(path).and_then(PathProbe::rtt_lower_bound);
         shortest.is_some_and(|shortest| now - sent < shortest)
+    }
+
+    /// Called when the ACK reports duplicates: it answers one of them, and may be much later than those of what it acknowledges,
+    /// which were lost. It is no sample.
+    pub(crate) fn on_answer_to_duplicate(&mut self, path: u8) {
+        self.paths.get_mut(path).into_iter().for_each(|probe| probe.ack.certain = None);
     }
 
     /// Called when a packet was retransmitted although its ACK was on the way; `rtt` is what it took.
@@ -667,6 +711,9 @@ impl PathProbe {
         let ack = std::mem::take(&mut self.ack);
         if ack.packets == 0 {
             return;
+        }
+        for (until, ..) in &mut self.waiting {
+            *until = now;
         }
         self.samples.on_ack_outcome(false);
         // A receiver that delays ACKs does so for every second packet (RFC 9260 §6.2): others were lost.

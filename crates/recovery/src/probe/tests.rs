@@ -59,7 +59,7 @@ impl Probing {
     fn ack(&mut self, now: Instant, units: &[u64]) {
         for &unit in units {
             let acked = self.state.outstanding.acknowledge(unit).expect("it is outstanding");
-            self.probe.on_acked(now, &acked, &mut self.state);
+            self.probe.on_acked(now, &acked, None, &mut self.state);
         }
         self.probe.learn(now, 0, true, None);
         self.probe.renew(0, &self.state);
@@ -328,7 +328,7 @@ fn a_copied_unit_makes_a_sample_only_where_no_copy_can_have_arrived() {
         let second = p.send(AT(40), SMALL);
         p.state.outstanding.remember_bundled_copy(AT(40), first, PacketNumber(1));
         let acked = p.state.outstanding.acknowledge(first).expect("it is outstanding");
-        p.probe.on_acked(AT(140), &acked, &mut p.state);
+        p.probe.on_acked(AT(140), &acked, None, &mut p.state);
         if is_certain {
             p.probe.on_copied_acked(0, acked.sent_at);
         }

@@ -190,6 +190,8 @@ pub(super) struct Acknowledging<'a, 't, 's, P> {
     copied: SmallVec<[AckedCopied; 2]>,
     /// Units that are reported later than units above them: they were reordered.
     late: Vec<LateUnit>,
+    /// Whether a duplicate is reported of what was sent alone: the ACK answers that, and not what it acknowledges.
+    pub(super) answers_duplicate: bool,
     /// Whether an ACK of the earliest unit restarts T3-rtx.
     pub(super) may_restart_t3: bool,
     pub(super) outcome: AckOutcome,
@@ -244,6 +246,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             reneged: Vec::new(),
             copied: SmallVec::new(),
             late: Vec::new(),
+            answers_duplicate: false,
             may_restart_t3: true,
             outcome: AckOutcome::default(),
         }
@@ -306,7 +309,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     /// Acknowledges `unit`, and counts it if that is new. `skipped_at`: when a FORWARD-TSN asked the peer to
     /// skip it.
     fn take_unit(&mut self, unit: u64, skipped_at: Option<Instant>) {
-        let LossRecovery { state, loss, probe, spurious, .. } = &mut *self.recovery;
+        let LossRecovery { state, loss, probe, spurious, plan, .. } = &mut *self.recovery;
         let Some(acked) = state.outstanding.acknowledge(unit) else {
             return self.take_abandoned(unit, skipped_at);
         };
@@ -320,10 +323,18 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
                 loss.tolerance.on_not_lost(acked.last.path);
             }
         }
+        let mut before_copies = None;
+        if plan.is_any() {
+            let repeats = state.outstanding.repeats_mut(unit);
+            let is_reported = repeats.is_some_and(|repeats| repeats.is_reported());
+            let rtt = probe.round_trip(state, acked.last.path, acked.group);
+            before_copies = plan.on_acked(self.now, unit, is_reported, rtt);
+            before_copies = before_copies.filter(|_| !acked.is_on_several_paths);
+        }
+        probe.on_acked(self.now, &acked, before_copies, state);
         if acked.is_copied {
             self.copied.extend(AckedCopied::of(&acked, state));
         }
-        probe.on_acked(self.now, &acked, state);
         self.late.extend(loss.on_acked(self.now, &acked, &self.range, state));
 
         self.range.highest_newly_acked = self.range.highest_newly_acked.max(Some(unit));
@@ -395,13 +406,15 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         for path in self.recovery.state.paths.numbers() {
             delayed |= u64::from(self.note_ack_delay(path)) << path;
         }
-        let LossRecovery { state, probe, .. } = &mut *self.recovery;
+        let LossRecovery { state, probe, plan, .. } = &mut *self.recovery;
         // The ACK of an earlier unit may have been lost, unless the receiver is known to delay ACKs.
         let lowest = self.range.lowest_newly_acked.filter(|_| delayed != 0);
         let highest = self.range.highest_newly_acked;
-        for unit in
-            lowest.into_iter().chain(highest).filter(|_| self.outcome.has_acked_retransmitted)
-        {
+        // Copies are answered, too: then only an ACK of one unit is certain to be of that one.
+        let is_ambiguous =
+            plan.is_any() && (self.answers_duplicate || self.outcome.newly_acked != 1);
+        let may_measure = self.outcome.has_acked_retransmitted && !is_ambiguous;
+        for unit in lowest.into_iter().chain(highest).filter(|_| may_measure) {
             if let Some(repeats) = state.outstanding.repeats_mut(unit) {
                 repeats.on_acked(self.now);
             }
@@ -416,6 +429,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         }
         for (path, ack) in (0..).zip(&self.paths) {
             let is_alive = ack.bytes > 0 || ack.has_passed_abandoned;
+            if self.answers_duplicate && plan.is_any() {
+                probe.on_answer_to_duplicate(path);
+            }
             probe.learn(self.now, path, is_alive, echo);
         }
         for path in self.recovery.state.paths.numbers() {
@@ -552,9 +568,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
 
     fn on_repaired(&mut self, acked: &AckedCopied) {
         let AckedCopied { unit, first, .. } = *acked;
-        let LossRecovery { state, loss, spurious, plan, .. } = &mut *self.recovery;
+        let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         state.statistics.packets_repaired += 1;
-        plan.on_repaired();
         let (packet, cause) = (first.packet.0, SendCause::Redundant);
         self.tracer.emit(|| TraceEvent::PacketLost { packet, cause });
         if state.groups.config(first.group).loss_hiding {

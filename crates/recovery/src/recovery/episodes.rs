@@ -20,6 +20,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             }
             return;
         };
+        self.answers_duplicate |= !explained.is_bundled;
         if explained.cause == SendCause::Redundant {
             return state.outstanding.history().settle_delivered(unit);
         }
@@ -41,7 +42,6 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         if let Some((path, rtt)) = round_trip {
             self.recovery.on_round_trip(self.now, path, rtt, self.tracer);
         }
-        self.recovery.plan.on_spurious();
         let packet = explained.packet.0;
         self.tracer.emit(|| TraceEvent::PacketSpurious { packet });
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;

@@ -17,9 +17,6 @@ impl<P> LossRecovery<P> {
         let lost = self.state.outstanding.lose(unit, cause)?;
         // With a probe the receiver refused it; the network lost nothing.
         self.state.count_lost(&lost, cause != SendCause::WindowProbe);
-        if lost.packet.is_some() && cause != SendCause::WindowProbe {
-            self.plan.on_lost(unit, lost.is_first_transmission);
-        }
         if let Some(packet) = lost.packet {
             tracer.emit(|| TraceEvent::PacketLost { packet: packet.0, cause });
         }

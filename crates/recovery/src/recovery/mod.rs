@@ -69,7 +69,7 @@ pub struct PathFigures {
 /// How a round trip was measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RttSource {
-    /// Measured by a HEARTBEAT or a handshake packet, which is answered without delay.
+    /// Measured by a HEARTBEAT, or by the handshake of SCTP, which is answered without delay.
     Heartbeat,
     /// By TCP's handshake, which is answered at once, while data may be answered after the ACK delay; or by a timestamp
     /// (RFC 7323), and the sample may be too long, because a later ACK may have replaced a lost one. It is used for the

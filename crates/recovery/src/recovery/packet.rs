@@ -8,7 +8,7 @@ use super::LossRecovery;
 use super::permission::Permission;
 use crate::TimerRestart;
 use crate::outstanding::{FirstSent, NewUnit, PacketNumber, Placement, Unit};
-use crate::plan::Due;
+use crate::plan::{Due, NewPlanned};
 use crate::redundancy::{BundleRoom, Copies, Redundancy};
 
 /// At most this many units are searched for one of the same thin stream; bulk data may lie between.
@@ -352,13 +352,14 @@ impl OpenPacket {
     /// Plans the copies of a new unit, if it has a deadline and its stream is thin.
     fn plan_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, new: (u64, NewUnit)) {
         let LossRecovery { state, probe, redundancy, plan, .. } = recovery;
-        let (unit, NewUnit { group, due, .. }) = new;
+        let (unit, NewUnit { group, due, is_ordered, .. }) = new;
         let config = state.groups.config(group);
         let of_group =
             config.deadline.map(|deadline| Due { at: now + deadline.within(), deadline });
         let Some(due) = due.or(of_group).filter(|_| state.is_thin(group)) else { return };
         let rtt = probe.round_trip(state, self.path, group);
-        let copies = plan.on_new(now, unit, due, rtt, config.copy_budget.shares());
+        let new = NewPlanned { unit, due, is_ordered };
+        let copies = plan.on_new(now, new, rtt, config.copy_budget.shares());
         redundancy.plan_for_deadline(now, unit, copies, state);
     }
 
@@ -454,7 +455,7 @@ impl OpenPacket {
         let left = recovery.redundancy.take_copy(self.path, unit)?;
         self.repeat(recovery, now, unit, SendCause::Redundant)?;
         let LossRecovery { state, redundancy, plan, .. } = recovery;
-        plan.on_copied(unit);
+        plan.on_copied(now, unit);
         if is_first {
             state.outstanding.on_copied_alone(unit, first);
         }
@@ -626,7 +627,7 @@ impl OpenPacket {
         let number = recovery.state.outstanding.newest_packet();
         for unit in self.copied {
             let LossRecovery { state, probe, redundancy, spurious, plan, .. } = &mut *recovery;
-            plan.on_copied(unit);
+            plan.on_copied(now, unit);
             let forgotten = state.outstanding.remember_bundled_copy(now, unit, number);
             spurious.on_forgotten(forgotten);
             state.statistics.retransmitted.count(SendCause::Redundant);
@@ -647,12 +648,11 @@ impl OpenPacket {
     /// it by the probe timer.
     fn count_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant) {
         let Content { new, new_bytes, new_group, is_needed, .. } = self.content;
-        let LossRecovery { state, probe, redundancy, plan, .. } = recovery;
+        let LossRecovery { state, probe, redundancy, .. } = recovery;
         if !state.groups.has_mechanisms() {
             return;
         }
         if new > 0 {
-            plan.on_first_sent();
             state.note_first_sent(self.path);
             redundancy.on_first_sent(self.path, new_group, new_bytes, state);
             let next = state.outstanding.next_unit();

@@ -173,8 +173,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
 
     /// Called when the probe timer of `path` expired, or a delayed copy is due.
     fn expire_probe(&mut self, path: u8) {
-        let LossRecovery { state, probe, redundancy, .. } = &mut *self.recovery;
-        state.statistics.copies_denied += redundancy.ready_copies(self.now, path, state);
+        let LossRecovery { state, probe, redundancy, plan, .. } = &mut *self.recovery;
+        state.statistics.copies_denied += redundancy.ready_copies(self.now, path, state, plan);
         if probe.probes_silent(self.now, path, state) {
             self.probe_silent(path);
         }
@@ -182,7 +182,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         for round in Round::BOTH {
             let LossRecovery { state, probe, .. } = &mut *self.recovery;
             for (at, packet) in probe.take_expired(self.now, path, round, state) {
-                lost += self.lose_expired(packet, at);
+                if !self.waits_for_later_ack(path, packet, round) {
+                    lost += self.lose_expired(packet, at);
+                }
             }
         }
         if lost > 0 {
@@ -219,6 +221,23 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         state.paths[path].gate.is_single_packet = true;
         state.retransmit_now(path);
         state.settle_gates();
+    }
+
+    /// Puts the expiry of `packet` off if its retransmission may wait for the ACK of a later packet. Returns whether it may.
+    fn waits_for_later_ack(&mut self, path: u8, packet: PacketNumber, round: Round) -> bool {
+        let LossRecovery { state, probe, plan, .. } = &mut *self.recovery;
+        if !plan.is_any() {
+            return false;
+        }
+        let until = |number| {
+            let unit = state.outstanding.unit(number)?;
+            plan.waits_until(self.now, number, probe.round_trip(state, path, unit.group()))
+        };
+        let units = state.outstanding.in_flight_in(packet);
+        let all: Option<Vec<Instant>> = units.into_iter().map(until).collect();
+        let Some(until) = all.and_then(|all| all.into_iter().min()) else { return false };
+        probe.wait(path, packet, round, until);
+        true
     }
 
     /// Declares the data in flight in `packet`, sent at `at`, lost, unless enough copies were sent since.

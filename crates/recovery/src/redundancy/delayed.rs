@@ -70,6 +70,8 @@ pub(super) struct Planned {
     /// Copies that are to follow, and the time between two.
     pub(super) left: u8,
     pub(super) spacing: Duration,
+    /// How much earlier it may be sent beside another copy.
+    pub(super) early: Duration,
 }
 
 /// The delayed copies of a path.
@@ -115,5 +117,11 @@ impl DelayedCopies {
     pub(super) fn take_due(&mut self, now: Instant) -> Option<Planned> {
         let is_due = self.planned.front().is_some_and(|planned| planned.at <= now);
         if is_due { self.planned.pop_front() } else { None }
+    }
+
+    /// A planned copy that may be sent beside others now.
+    pub(super) fn take_early(&mut self, now: Instant) -> Option<Planned> {
+        let is_early = |planned: &Planned| planned.at - planned.early <= now;
+        self.planned.remove(self.planned.iter().position(is_early)?)
     }
 }

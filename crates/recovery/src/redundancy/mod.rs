@@ -242,7 +242,11 @@ impl Redundancy {
         let copies = copies.saturating_sub(standing);
         if copies > 0 && state.is_thin(u.group()) {
             let spacing = state.groups.config(u.group()).delayed_copies.interval;
-            self.plan_copy(now, (unit, u), CopyPlan { count: copies, spacing });
+            self.plan_copy(
+                now,
+                (unit, u),
+                CopyPlan { count: copies, spacing, early: Duration::ZERO },
+            );
         }
     }
 
@@ -261,9 +265,9 @@ impl Redundancy {
 
     fn plan_copy<P>(&mut self, now: Instant, (unit, u): (u64, &Unit<P>), copies: CopyPlan) {
         let delayed = self.delayed.get_or_insert_with(u.path, DelayedCopies::default);
-        let CopyPlan { count, spacing } = copies;
+        let CopyPlan { count, spacing, early } = copies;
         let (at, packet, left) = (now + spacing, u.last().packet, count - 1);
-        delayed.plan(Planned { at, unit, packet, left, spacing });
+        delayed.plan(Planned { at, unit, packet, left, spacing, early });
     }
 
     /// Called when a packet with these new units is sent over `path`: plans their copy in case no new data
@@ -286,7 +290,13 @@ impl Redundancy {
 
     /// Makes the copies of `path` that are due ready to be sent, if their units are still in flight as they
     /// were. Returns how many the budget denied.
-    pub(crate) fn ready_copies<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> u64 {
+    pub(crate) fn ready_copies<P>(
+        &mut self,
+        now: Instant,
+        path: u8,
+        state: &State<P>,
+        plan: &Planner,
+    ) -> u64 {
         let Some(delayed) = self.delayed.get(path) else { return 0 };
         let is_denied =
             |it: &&Planned| is_awaited(path, it, state) && !self.is_paid(it, false, state);
@@ -298,16 +308,51 @@ impl Redundancy {
             let packet = known.map_or(PacketNumber(0), |known| known.last().packet);
             denied += self.ready_copy(
                 path,
-                Planned { at: now, unit, packet, left: 0, spacing: Duration::ZERO },
+                Planned {
+                    at: now,
+                    unit,
+                    packet,
+                    left: 0,
+                    spacing: Duration::ZERO,
+                    early: Duration::ZERO,
+                },
                 state,
             );
         }
         while let Some(planned) =
             self.delayed.get_mut(path).and_then(|delayed| delayed.take_due(now))
         {
-            denied += self.ready_copy(path, planned, state);
+            denied += self.ready_unless_bundled(now, path, planned, state, plan);
+        }
+        while self.has_ready(path)
+            && let Some(planned) =
+                self.delayed.get_mut(path).and_then(|delayed| delayed.take_early(now))
+        {
+            denied += self.ready_unless_bundled(now, path, planned, state, plan);
         }
         denied
+    }
+
+    /// Makes one copy ready, unless copies bundled with new data have replaced it.
+    fn ready_unless_bundled<P>(
+        &mut self,
+        now: Instant,
+        path: u8,
+        planned: Planned,
+        state: &State<P>,
+        plan: &Planner,
+    ) -> u64 {
+        let missing = plan.missing(planned.unit).unwrap_or(u8::MAX);
+        if missing > planned.left {
+            return self.ready_copy(path, planned, state);
+        } else if missing > 0
+            && let Some(u) = state.outstanding.unit(planned.unit)
+            && is_awaited(path, &planned, state)
+        {
+            let Planned { spacing, early, .. } = planned;
+            self.plan_copy(now, (planned.unit, u), CopyPlan { count: missing, spacing, early });
+        }
+        0
     }
 
     /// Makes one copy ready. Returns how many the budget denied, 0 or 1.
@@ -360,7 +405,8 @@ impl Redundancy {
         let ready = &mut self.delayed.get_mut(path)?.ready;
         let place = ready.iter().position(|planned| planned.unit == unit)?;
         let planned = ready.remove(place)?;
-        Some(CopyPlan { count: planned.left, spacing: planned.spacing })
+        let Planned { left, spacing, early, .. } = planned;
+        Some(CopyPlan { count: left, spacing, early })
     }
 
     /// That copy is sent, and these are to follow.

@@ -49,7 +49,14 @@ impl State<()> {
 
     pub(crate) fn send_of(&mut self, now: Instant, (path, group): (u8, u8), bytes: u32) -> u64 {
         let place = Placement { path, starts_packet: true };
-        let new = NewUnit { bytes, user_bytes: bytes - 16, group, is_probe: false, due: None };
+        let new = NewUnit {
+            bytes,
+            user_bytes: bytes - 16,
+            group,
+            is_probe: false,
+            is_ordered: false,
+            due: None,
+        };
         self.statistics.packets += 1;
         self.outstanding.send(now, place, new, ()).0
     }

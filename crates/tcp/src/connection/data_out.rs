@@ -103,7 +103,14 @@ impl Outbound {
     pub(super) fn send_piece(&mut self, now: Instant, piece: Piece, packet: &mut OpenPacket) {
         let bytes = piece.len + u32::from(piece.has_fin);
         let is_probe = piece.end() > self.window.end;
-        let new = NewUnit { bytes, user_bytes: bytes, group: GROUP, is_probe, due: None };
+        let new = NewUnit {
+            bytes,
+            user_bytes: bytes,
+            group: GROUP,
+            is_probe,
+            is_ordered: true,
+            due: None,
+        };
         let (unit, _) = packet.put_new(&mut self.recovery, now, new, piece);
         if is_probe {
             self.on_probe_sent(now, unit);

@@ -27,9 +27,9 @@ use crate::listening::is_anybody_listening;
 
 /// Packets that wait in the kernel until they are read, at most.
 const QUEUE_PACKETS: u32 = 10_000;
-/// How long a client may connect before the first message is due.
+/// The time before the first message in which a client connects.
 const LEAD: Duration = Duration::from_secs(1);
-/// How long a server may take until it listens; some never do.
+/// The time limit for a server to listen; some never do.
 const UNTIL_LISTENING: Duration = Duration::from_secs(3);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(1);
@@ -230,7 +230,7 @@ impl Ends<'_> {
             thread::spawn(move || {
                 let is_done = client.0.wait().is_ok_and(|status| status.success());
                 let what = if is_done { What::Received(id as u64) } else { What::Failed };
-                // Nobody listens once the run is over.
+                // The receiving end is closed once the run is over.
                 let _ = seen.send(Seen { what, at: now() });
             });
         }
@@ -266,7 +266,7 @@ impl<'a> Measured<'a> {
     fn add(&mut self, seen: &Seen) {
         let What::Received(id) = seen.what else { return };
         let Ok(id) = usize::try_from(id) else { return };
-        // What the programs made up themselves does not count, nor does the same once more.
+        // Data that the programs generate themselves is not counted, nor are repetitions.
         let (Some(latency @ None), Some(message)) =
             (self.latencies.get_mut(id), self.messages.get(id))
         else {
@@ -344,7 +344,7 @@ fn each_line(from: impl Read, meaning: impl Fn(&str) -> Option<What>, seen: &Sen
         }
         let at = now();
         if let Some(what) = meaning(&String::from_utf8_lossy(&line)) {
-            // Nobody listens once the run is over.
+            // The receiving end is closed once the run is over.
             let _ = seen.send(Seen { what, at });
         }
     }
@@ -363,7 +363,7 @@ impl Stamps {
             rustix::fs::Mode::from_raw_mode(0o600),
             0,
         )?;
-        // Opened for both, it never ends and waits for nobody.
+        // Opened for reading and writing, it never ends, and opening it does not block.
         let pipe =
             OpenOptions::new().read(true).write(true).custom_flags(libc::O_CLOEXEC).open(&path)?;
         let seen = seen.clone();

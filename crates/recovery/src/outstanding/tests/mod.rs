@@ -21,7 +21,14 @@ fn on_paths(paths: u8) -> Outstanding<u64> {
 }
 
 const fn new_unit(bytes: u32, group: u8) -> NewUnit {
-    NewUnit { bytes, user_bytes: bytes - OVERHEAD, group, is_probe: false, due: None }
+    NewUnit {
+        bytes,
+        user_bytes: bytes - OVERHEAD,
+        group,
+        is_probe: false,
+        is_ordered: false,
+        due: None,
+    }
 }
 
 const fn alone(path: u8) -> Placement {

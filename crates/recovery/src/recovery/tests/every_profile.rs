@@ -124,7 +124,14 @@ impl Run {
                         continue;
                     }
                     let is_probe = self.rng.chance(0.05);
-                    let new = NewUnit { bytes, user_bytes: bytes - 16, group, is_probe, due: None };
+                    let new = NewUnit {
+                        bytes,
+                        user_bytes: bytes - 16,
+                        group,
+                        is_probe,
+                        is_ordered: false,
+                        due: None,
+                    };
                     let (unit, _) = packet.put_new(&mut s.recovery, now, new, ());
                     units.push(unit);
                     room -= bytes;

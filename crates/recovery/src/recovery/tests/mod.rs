@@ -395,7 +395,7 @@ impl Sender {
 }
 
 fn new_unit(bytes: u32, group: u8) -> NewUnit {
-    NewUnit { bytes, user_bytes: bytes - 16, group, is_probe: false, due: None }
+    NewUnit { bytes, user_bytes: bytes - 16, group, is_probe: false, is_ordered: false, due: None }
 }
 
 fn ack_of(cumulative: u64, blocks: &[(u64, u64)]) -> TestAck {

@@ -64,7 +64,7 @@ impl Copying {
 
     /// Sends due copies, and returns the number that the budget denied.
     fn ready(&mut self, now: Instant) -> u64 {
-        self.redundancy.ready_copies(now, 0, &self.state)
+        self.redundancy.ready_copies(now, 0, &self.state, &Planner::default())
     }
 
     /// Sends the first due copy in a packet of its own.

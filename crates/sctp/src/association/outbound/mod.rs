@@ -315,6 +315,7 @@ impl Outbound {
             user_bytes: user_bytes as u32,
             group: self.thin_streams.group_of(fragment.stream),
             is_probe: user_bytes as u64 > rwnd,
+            is_ordered: !fragment.unordered,
             due: fragment.due,
         };
         let (tsn, wants_ack) = packet.put_new(&mut self.recovery, now, new, fragment);
