@@ -32,7 +32,7 @@ impl Drop for Coturn {
 
 impl Coturn {
     /// `None` if it is not installed.
-    fn start() -> Option<Self> {
+    async fn start() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let process = Command::new("turnserver")
@@ -59,7 +59,7 @@ impl Coturn {
             if TcpListener::bind(address).is_err() {
                 return Some(coturn);
             }
-            std::thread::sleep(Duration::from_millis(50));
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
         panic!("coturn did not start");
     }
@@ -118,7 +118,7 @@ async fn exchange(from: &Connection, to: &mut Connection) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_go_by_a_turn_server_and_across_an_ice_restart() {
-    let Some(coturn) = Coturn::start() else { return };
+    let Some(coturn) = Coturn::start().await else { return };
     let relayed = bind(config().servers(vec![coturn.turn(PASSWORD)]).relay_only(true)).await;
     assert_eq!(kinds(&relayed), [CandidateKind::Relayed]);
     // The server's STUN answer is this socket's own address: no candidate of its own.
@@ -150,7 +150,7 @@ async fn messages_go_by_a_turn_server_and_across_an_ice_restart() {
 /// Behind an emulated NAT: the STUN server sees another address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stun_server_shows_the_address_beyond_a_nat() {
-    let Some(coturn) = Coturn::start() else { return };
+    let Some(coturn) = Coturn::start().await else { return };
     // Addresses of the socket itself are configured wrongly, as they are behind a NAT.
     let mut behind = config().servers(vec![IceServer::Stun(coturn.address)]);
     behind.agent.addresses = vec!["192.0.2.7:9".parse().unwrap()];
@@ -171,7 +171,7 @@ async fn a_stun_server_shows_the_address_beyond_a_nat() {
 /// Wrong credentials, and a server that is not there: binding ends, and the other candidates are used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_refuses_or_is_silent_does_not_prevent_others() {
-    let Some(coturn) = Coturn::start() else { return };
+    let Some(coturn) = Coturn::start().await else { return };
     let refused = bind(config().servers(vec![coturn.turn("wrong")])).await;
     assert_eq!(kinds(&refused), [CandidateKind::Host]);
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -155,7 +155,7 @@ impl Ice {
     fn on_generations(&mut self) {
         self.revision += 1;
         let mut sources: Vec<SocketAddr> = Vec::new();
-        for &address in self.generations().flat_map(|it| it.sources()) {
+        for &address in self.generations().flat_map(Generation::sources) {
             if !sources.contains(&address) {
                 sources.push(address);
             }

@@ -98,7 +98,7 @@ impl Sender {
     /// # Errors
     /// If there is no connection.
     pub fn restart_ice(&self) -> Result<String, OfferError> {
-        let offer = self.call(|agent, now| agent.restart_ice(now));
+        let offer = self.call(Agent::restart_ice);
         Ok(offer.unwrap_or(Err(OfferError::NoConnection))?.to_string())
     }
 

@@ -169,7 +169,7 @@ impl Relay {
         // A few rounds suffice: each one reports what the one before has caused.
         for _ in 0..MAX_ROUNDS {
             while let Some(event) = self.client.poll_event() {
-                self.on_event(now, event);
+                self.on_event(now, &event);
             }
             while let Some(transmit) = self.client.poll_transmit(at(now)) {
                 self.ready.push_back(transmit.data.to_vec());
@@ -201,8 +201,8 @@ impl Relay {
         };
     }
 
-    fn on_event(&mut self, now: Instant, event: TurnEvent) {
-        match event {
+    fn on_event(&mut self, now: Instant, event: &TurnEvent) {
+        match *event {
             TurnEvent::AllocationCreateFailed(_) => self.has_failed = true,
             TurnEvent::PermissionCreated(_, ip) => {
                 let granted = self.permissions.insert(ip, Permission::Granted);
