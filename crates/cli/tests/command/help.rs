@@ -2,7 +2,7 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 26] = [
+const SUBCOMMANDS: [&str; 27] = [
     "advise",
     "demo",
     "listen",
