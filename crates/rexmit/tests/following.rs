@@ -6,7 +6,7 @@ mod common;
 
 use std::net::{IpAddr, SocketAddr};
 
-use common::{client_config, netns, patiently, server_config};
+use common::{client_config, in_time, netns, server_config};
 use rexmit::tun::NetNamespace;
 use rexmit::{AddressChange, Association, Endpoint, Event, PathState, TimeLimits};
 
@@ -43,7 +43,7 @@ fn bound_in(namespace: &NetNamespace, bind: impl FnOnce() -> Endpoint + Send) ->
 async fn answered(association: &Association) -> AddressChange {
     loop {
         if let Event::AddressChanged { change, refused } =
-            patiently(association.event()).await.unwrap()
+            in_time(association.event()).await.unwrap()
         {
             assert_eq!(refused, None, "{change:?}");
             return change;
@@ -54,9 +54,9 @@ async fn answered(association: &Association) -> AddressChange {
 /// A message there and back.
 async fn exchange(ours: &Association, theirs: &Association) {
     ours.stream(0).send("there").await.unwrap();
-    assert_eq!(patiently(theirs.recv()).await.unwrap().payload, "there");
+    assert_eq!(in_time(theirs.recv()).await.unwrap().payload, "there");
     theirs.stream(0).send("and back").await.unwrap();
-    assert_eq!(patiently(ours.recv()).await.unwrap().payload, "and back");
+    assert_eq!(in_time(ours.recv()).await.unwrap().payload, "and back");
 }
 
 /// The local addresses of the paths that work.
@@ -75,7 +75,7 @@ async fn follow_on(bind: fn(IpAddr) -> Endpoint, hosts: [NetNamespace; 2]) {
     });
     let remote = SocketAddr::new(ip(SERVER), server.local_addr().port());
     let connecting = client.connect(remote, server.port());
-    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     exchange(&ours, &theirs).await;
 
@@ -97,10 +97,10 @@ async fn follow_on(bind: fn(IpAddr) -> Endpoint, hosts: [NetNamespace; 2]) {
     assert_eq!(active(&ours), [ip(FIRST)]);
 
     // A new association lists what there is now.
-    patiently(ours.shutdown()).await;
+    in_time(ours.shutdown()).await;
     drop((ours, theirs));
     let connecting = client.connect(remote, server.port());
-    let (ours, theirs) = patiently(async { tokio::join!(connecting, server.accept()) }).await;
+    let (ours, theirs) = in_time(async { tokio::join!(connecting, server.accept()) }).await;
     let (ours, theirs) = (ours.expect("connected"), theirs.expect("accepted"));
     exchange(&ours, &theirs).await;
     assert_eq!(active(&ours), [ip(FIRST)]);
