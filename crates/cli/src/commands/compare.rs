@@ -8,8 +8,10 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rexmit::Instant;
 use rexmit::emulator::Seed;
+use rexmit::path::PathConfig;
 use rexmit_lab::connections::SocketsError;
 use rexmit_lab::measure::LatencyDistribution;
+use rexmit_lab::rivals::{ARE_BUILT, HOW_TO_BUILD};
 use rexmit_lab::scenario::{MeasuredCost, RunOutcome, Traffic};
 use rexmit_perf::kernel::programs::{self, Carry, LEAST_LINE, Programs, ProgramsOutcome};
 use rexmit_study::comparison::{Compared, Comparison, FLOW, Limit, is_of_yours, labels};
@@ -22,6 +24,11 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::names::unknown;
 use crate::output::Format;
 use crate::values;
+
+/// The most messages of a run.
+const MAX_MESSAGES: usize = 1_000_000;
+/// The largest message.
+const MAX_BYTES: u32 = 1 << 20;
 
 /// Compare your own programs with profiles, over the same lossy link, in virtual time.
 ///
@@ -103,7 +110,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let is_ordered = !arguments.unordered;
     if let Some(name) = against.iter().find(|name| !labels(is_ordered).any(|it| it == **name)) {
         let kind = if is_ordered { "profile" } else { "profile for unordered messages" };
-        return Err(Failure::new(Kind::Usage, unknown(kind, name, labels(is_ordered))));
+        let known = unknown(kind, name, labels(is_ordered));
+        let more = if ARE_BUILT { "" } else { "; other implementations: " };
+        let how = if ARE_BUILT { "" } else { HOW_TO_BUILD };
+        return Err(Failure::new(Kind::Usage, format!("--against: {known}{more}{how}")));
     }
     let programs = arguments.programs()?;
     let comparison = Comparison {
@@ -117,17 +127,19 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         is_ordered,
     };
     let study = comparison.study().map_err(|error| Failure::new(Kind::Usage, error))?;
-    let outcomes = run_programs(&programs, *seeds, format.json)?;
     let store = arguments.cache.open()?;
     let others: Vec<_> = study.plan().into_iter().filter(|it| !is_of_yours(it)).collect();
     let finished = run_missing(&others, all_cores(), &store, format.json)?;
     if let Some(failed) = finished.failed.values().next() {
         return Err(Failure::new(Kind::Failed, &failed.why));
     }
+    let outcomes = run_programs(&programs, *seeds, format.json)?;
     let page = study.page(|document| match is_of_yours(document) {
         true => outcomes.get(usize::try_from(document.seed).ok()?.checked_sub(1)?).cloned(),
         false => store.outcome(&document.key()).ok(),
     });
+    let compared = Compared::new(&page, &arguments.fail_above);
+    format.print(&compared, Compared::to_string)?;
     if let Some(file) = &arguments.report {
         let text = html(&page).map_err(std::io::Error::from)?;
         std::fs::write(file, text).map_err(|error| {
@@ -135,8 +147,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             Failure::new(Kind::File, what)
         })?;
     }
-    let compared = Compared::new(&page, &arguments.fail_above);
-    format.print(&compared, Compared::to_string)?;
     if compared.is_kept() { Ok(()) } else { Err(Failure::exit(1)) }
 }
 
@@ -150,14 +160,22 @@ impl Arguments {
 
     fn programs(&self) -> Result<Programs, Failure> {
         let usage = |error: &dyn std::fmt::Display| Failure::new(Kind::Usage, error);
-        let traffic: Traffic = self.traffic.parse().map_err(|error| usage(&error))?;
+        let of = |option, error: &dyn std::fmt::Display| usage(&format!("{option}: {error}"));
+        let _: PathConfig = self.link.parse().map_err(|error| of("--link", &error))?;
+        let traffic: Traffic = self.traffic.parse().map_err(|error| of("--traffic", &error))?;
         // As in the simulator, the traffic of all runs is the same.
         let source = traffic.source(&Seed::from_u64(1)).map_err(|error| usage(&error))?;
         let within = source.map(|(at, bytes)| (at - Instant::ZERO, bytes));
         let within = within.take_while(|(at, _)| *at < self.duration);
         let messages: Vec<_> = within
+            .take(MAX_MESSAGES + 1)
             .map(|(at, bytes)| (at.as_micros() as u64, u32::try_from(bytes).unwrap_or(u32::MAX)))
             .collect();
+        let is_large = messages.iter().any(|(_, bytes)| *bytes > MAX_BYTES);
+        if messages.len() > MAX_MESSAGES || is_large {
+            let what = format!("--traffic: at most {MAX_MESSAGES} messages of {MAX_BYTES} bytes");
+            return Err(Failure::new(Kind::Usage, what));
+        }
         let is_short = messages.iter().any(|(_, bytes)| *bytes < LEAST_LINE);
         if self.carry == Way::Lines && is_short {
             let what =
@@ -206,8 +224,9 @@ fn run_programs(
     for seed in 1..=seeds {
         bar.set_position(seed - 1);
         let outcome = programs::run(programs, seed)?;
-        if outcome.latencies.is_empty() {
-            return Err(Failure::new(Kind::Failed, nothing(&outcome)));
+        let is_broken = programs.carry != Carry::Runs && outcome.failed.is_some();
+        if outcome.latencies.is_empty() || is_broken {
+            return Err(Failure::new(Kind::Failed, explained(programs.carry, &outcome)));
         }
         outcomes.push(measured(programs, &outcome));
     }
@@ -215,16 +234,22 @@ fn run_programs(
     Ok(outcomes)
 }
 
-fn nothing(outcome: &ProgramsOutcome) -> String {
-    let said = match outcome.errors.as_str() {
-        "" => "the programs printed no error",
-        said => said,
+/// Why a run is no measurement.
+fn explained(carry: Carry, outcome: &ProgramsOutcome) -> String {
+    let ProgramsOutcome { sent, packets, failed, errors, .. } = outcome;
+    let what = match (failed, carry) {
+        (Some(failed), _) => failed.clone(),
+        (None, Carry::Lines) => format!(
+            "none of {sent} messages was delivered, and {packets} packets were sent: does the client read its standard \
+             input, and the server print each line at once?"
+        ),
+        (None, Carry::Runs) => format!("none of {sent} runs of the client ended with exit code 0"),
+        (None, Carry::Stamps) => format!(
+            "{sent} lines `sent ID` were written to $REXMIT_STAMPS, none with a line `received ID`"
+        ),
     };
-    format!(
-        "none of {} messages was delivered; {} packets were sent: does the server pass them on unbuffered (see \
-         --carry)?\n{said}",
-        outcome.sent, outcome.packets
-    )
+    let said = if errors.is_empty() { "the programs printed no error" } else { errors };
+    format!("{what}\n{said}")
 }
 
 fn measured(programs: &Programs, outcome: &ProgramsOutcome) -> RunOutcome {
@@ -232,7 +257,9 @@ fn measured(programs: &Programs, outcome: &ProgramsOutcome) -> RunOutcome {
     for &nanos in &outcome.latencies {
         latency.record(Duration::from_nanos(nanos));
     }
-    let sizes = programs.messages.iter().map(|(_, bytes)| u64::from(*bytes));
+    // The sizes of messages that programs report are not known.
+    let sizes = programs.messages.iter().filter(|_| programs.carry != Carry::Stamps);
+    let sizes = sizes.map(|(_, bytes)| u64::from(*bytes));
     let cost = MeasuredCost {
         messages: outcome.sent,
         payload_bytes: sizes.sum(),

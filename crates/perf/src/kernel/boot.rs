@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rexmit::clock;
@@ -66,11 +67,14 @@ fn boot(kernel: &Path, shared: &Path, order: &Order) -> io::Result<String> {
     fs::write(shared.join(ORDER), serde_json::to_vec(order)?)?;
     symlink(std::env::current_exe()?, shared.join("init"))?;
     let mut child = command(kernel, shared, order.seed)?.spawn()?;
+    let running = Running { group: group(&child), shared: shared.to_owned() };
+    all_running().push(running);
     let mut printed = Vec::new();
     if let Some(stdout) = &mut child.stdout {
         read(stdout, &mut printed)?;
     }
     end(&mut child);
+    all_running().retain(|running| running.shared != shared);
     Ok(String::from_utf8_lossy(&printed).into_owned())
 }
 
@@ -126,11 +130,37 @@ fn read(stdout: &mut ChildStdout, kept: &mut Vec<u8>) -> io::Result<()> {
 
 /// Ends the kernel and its processes, if they still run.
 fn end(child: &mut Child) {
-    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
-        // They may all have ended.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    kill(group(child));
     let _ = child.wait();
+}
+
+fn group(child: &Child) -> Option<Pid> {
+    Pid::from_raw(child.id().cast_signed())
+}
+
+fn kill(group: Option<Pid>) {
+    // They may all have ended.
+    let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+}
+
+/// A kernel that runs, and the directory that it shares.
+struct Running {
+    group: Option<Pid>,
+    shared: PathBuf,
+}
+
+fn all_running() -> MutexGuard<'static, Vec<Running>> {
+    static ALL: Mutex<Vec<Running>> = Mutex::new(Vec::new());
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends all kernels that run, and removes their directories: for a program that ends at a signal.
+pub fn end_all() {
+    for Running { group, shared } in all_running().drain(..) {
+        kill(group);
+        // The end of a process takes a moment, in which it may still write.
+        let _ = (0..10).any(|_| fs::remove_dir_all(&shared).is_ok());
+    }
 }
 
 fn described(printed: &str) -> String {

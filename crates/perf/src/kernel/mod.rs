@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use rexmit_lab::scenario::{RunOutcome, Scenario};
 use serde::{Deserialize, Serialize};
 
-pub use boot::run;
+pub use boot::{end_all, run};
 pub use inside::serve;
 
 use self::programs::{Programs, ProgramsOutcome};

@@ -64,6 +64,8 @@ pub struct ProgramsOutcome {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// How a program ended that should have gone on, or ended without success.
+    pub failed: Option<String>,
     /// The end of what the programs printed to their standard error output.
     pub errors: String,
 }

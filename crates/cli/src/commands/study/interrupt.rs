@@ -20,6 +20,7 @@ pub(super) fn watch(bar: &Bar) -> io::Result<()> {
             // The receiver is gone only if the process ends.
             let _ = ready.send(());
             signals?.stop().await;
+            rexmit_perf::kernel::end_all();
             bar.clear();
             let message = "interrupted: finished runs are kept; repeat the command to continue";
             Err::<(), _>(Failure::new(Kind::Interrupted, message))

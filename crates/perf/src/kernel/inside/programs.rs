@@ -7,9 +7,9 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -20,7 +20,6 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::Timespec;
 
-use super::super::SHARED;
 use super::super::programs::{CLIENT, Carry, Programs, ProgramsOutcome, SERVER, STAMPS};
 use super::now;
 use crate::listening::is_anybody_listening;
@@ -72,12 +71,15 @@ pub(super) fn run(plan: &Programs, seed: u64) -> io::Result<ProgramsOutcome> {
     let devices = (device(&near, CLIENT)?, device(&far, SERVER)?);
     let emulator =
         TunEmulator::start(&link, devices.0, devices.1).map_err(|error| other(&error))?;
-    let ends = Ends { plan, near, far };
-    let mut outcome = ends.measure()?;
+    let said = [Said::new()?, Said::new()?];
+    let ends = Ends { plan, near, far, said: &said };
+    let mut outcome = ends.measure().map_err(|error| {
+        io::Error::other(format!("{error} {}", errors(&said)).trim_end().to_owned())
+    })?;
     let EmulatorStatistics { forward, backward, .. } = emulator.stop()?;
     outcome.packets = forward.path.offered + backward.path.offered;
     outcome.bytes = forward.path.offered_bytes + backward.path.offered_bytes;
-    outcome.errors = errors();
+    outcome.errors = errors(&said);
     Ok(outcome)
 }
 
@@ -85,6 +87,8 @@ struct Ends<'a> {
     plan: &'a Programs,
     near: NetNamespace,
     far: NetNamespace,
+    /// What the server and the client print to their standard error output.
+    said: &'a [Said; 2],
 }
 
 impl Ends<'_> {
@@ -94,18 +98,23 @@ impl Ends<'_> {
             Carry::Stamps => Some(Stamps::new(&seen)?),
             Carry::Lines | Carry::Runs => None,
         };
-        let mut server = self.command(&self.far, &self.plan.server, "server", stamps.as_ref())?;
+        let mut server =
+            self.command(&self.far, &self.plan.server, &self.said[0], stamps.as_ref())?;
         let mut server = Program::start(server.stdin(Stdio::null()).stdout(Stdio::piped()))?;
         let output = server.0.stdout.take();
         let carry = self.plan.carry;
         let from_server = seen.clone();
         thread::spawn(move || read_output(output, carry, &from_server));
         self.wait_until_it_listens(&mut server)?;
-        match carry {
+        let mut outcome = match carry {
             Carry::Lines => self.lines(&receiver),
             Carry::Stamps => self.stamps(stamps.as_ref(), &receiver),
             Carry::Runs => self.runs(&seen, &receiver),
+        }?;
+        if let Some(status) = server.0.try_wait()?.filter(|status| !status.success()) {
+            outcome.failed = Some(format!("the server ended: {status}"));
         }
+        Ok(outcome)
     }
 
     /// A program of the shell in a namespace.
@@ -113,10 +122,9 @@ impl Ends<'_> {
         &self,
         namespace: &NetNamespace,
         line: &str,
-        name: &str,
+        said: &Said,
         stamps: Option<&Stamps>,
     ) -> io::Result<Command> {
-        let errors = OpenOptions::new().create(true).append(true).open(error_file(name))?;
         let mut command = namespace.command("/bin/sh");
         command.arg("-c").arg(line).current_dir(&self.plan.folder).env_clear();
         command.env("PATH", &self.plan.path).env("HOME", "/run").env("TMPDIR", "/run");
@@ -124,7 +132,7 @@ impl Ends<'_> {
         if let Some(stamps) = stamps {
             command.env(STAMPS, &stamps.0);
         }
-        command.stderr(errors).process_group(0);
+        command.stderr(said.writer.try_clone()?).process_group(0);
         Ok(command)
     }
 
@@ -135,10 +143,7 @@ impl Ends<'_> {
                 return Ok(());
             }
             if let Some(status) = server.0.try_wait()? {
-                let said = errors();
-                return Err(io::Error::other(format!(
-                    "the server ended at once ({status}): {said}"
-                )));
+                return Err(io::Error::other(format!("the server ended at once ({status}):")));
             }
             wait_until(now() + LOOK)?;
         }
@@ -146,7 +151,7 @@ impl Ends<'_> {
     }
 
     fn client(&self, stamps: Option<&Stamps>) -> io::Result<Command> {
-        self.command(&self.near, &self.plan.client, "client", stamps)
+        self.command(&self.near, &self.plan.client, &self.said[1], stamps)
     }
 
     /// Writes each message as a line to the client, and waits for those that the server prints.
@@ -167,7 +172,7 @@ impl Ends<'_> {
         {
             measured.add(&one);
         }
-        Ok(measured.outcome())
+        Ok(ProgramsOutcome { failed: client.failed()?, ..measured.outcome() })
     }
 
     /// Runs the client until it ends, or until its time is over.
@@ -178,7 +183,8 @@ impl Ends<'_> {
     ) -> io::Result<ProgramsOutcome> {
         let mut client =
             Program::start(self.client(stamps)?.stdin(Stdio::null()).stdout(Stdio::null()))?;
-        let end = now() + self.length() + self.plan.patience;
+        let last = now() + self.length();
+        let end = last + self.plan.patience;
         // Its end is not the end of the last message.
         let mut ended = None;
         while now() < end && ended.is_none_or(|ended| now() < ended + self.plan.patience) {
@@ -192,9 +198,10 @@ impl Ends<'_> {
         let mut received = HashMap::new();
         for Seen { what, at } in receiver.try_iter() {
             match what {
-                What::Sent(id) => drop(sent.entry(id).or_insert(at)),
+                // What is sent later may be on its way when the run ends.
+                What::Sent(id) if at <= last => drop(sent.entry(id).or_insert(at)),
                 What::Received(id) => drop(received.entry(id).or_insert(at)),
-                What::Failed => {}
+                What::Sent(_) | What::Failed => {}
             }
         }
         outcome.sent = sent.len() as u64;
@@ -202,6 +209,7 @@ impl Ends<'_> {
             |(id, at): (&u64, &Duration)| Some(nanos(received.get(id)?.saturating_sub(*at)));
         outcome.latencies = sent.iter().filter_map(latency).collect();
         outcome.latencies.sort_unstable();
+        outcome.failed = client.failed()?;
         Ok(outcome)
     }
 
@@ -389,6 +397,12 @@ impl Program {
     fn start(command: &mut Command) -> io::Result<Self> {
         command.spawn().map(Self)
     }
+
+    /// How the client ended, if it did by itself and not with success.
+    fn failed(&mut self) -> io::Result<Option<String>> {
+        let status = self.0.try_wait()?.filter(|status| !status.success());
+        Ok(status.map(|status| format!("the client ended: {status}")))
+    }
 }
 
 impl Drop for Program {
@@ -401,18 +415,39 @@ impl Drop for Program {
     }
 }
 
-fn error_file(name: &str) -> std::path::PathBuf {
-    Path::new(SHARED).join(format!("{name}.err"))
+/// The end of what a program prints to its standard error output.
+struct Said {
+    writer: OwnedFd,
+    tail: Arc<Mutex<Vec<u8>>>,
 }
 
-/// The end of what the programs have said.
-fn errors() -> String {
-    let of = |name: &str| {
-        let mut said = Vec::new();
-        File::open(error_file(name)).and_then(|mut file| file.read_to_end(&mut said)).ok()?;
-        let said = String::from_utf8_lossy(&said[said.len().saturating_sub(ERROR_BYTES)..]);
-        let said = said.trim();
-        (!said.is_empty()).then(|| format!("{name}: {said}"))
+impl Said {
+    fn new() -> io::Result<Self> {
+        let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let said = Self { writer, tail: Arc::default() };
+        let tail = Arc::clone(&said.tail);
+        thread::spawn(move || {
+            let (mut reader, mut bytes) = (File::from(reader), [0; 4096]);
+            while let Ok(read @ 1..) = reader.read(&mut bytes) {
+                let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+                tail.extend_from_slice(&bytes[..read]);
+                let excess = tail.len().saturating_sub(ERROR_BYTES);
+                tail.drain(..excess);
+            }
+        });
+        Ok(said)
+    }
+}
+
+/// The end of what the programs have said, without characters that a terminal obeys.
+fn errors(said: &[Said; 2]) -> String {
+    let of = |(name, said): (&str, &Said)| {
+        // What was written has been read: the reader runs as soon as this thread waits.
+        let tail = said.tail.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&tail);
+        let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+        let text: String = text.trim().chars().map(plain).collect();
+        (!text.is_empty()).then(|| format!("{name}: {text}"))
     };
-    ["server", "client"].into_iter().filter_map(of).collect::<Vec<_>>().join("\n")
+    ["server", "client"].into_iter().zip(said).filter_map(of).collect::<Vec<_>>().join("\n")
 }
