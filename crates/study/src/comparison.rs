@@ -169,7 +169,7 @@ pub struct ComparedRow {
 pub struct Check {
     /// The figure.
     pub figure: &'static str,
-    /// The value of the user's programs; `None` if so many messages were not delivered that there is none.
+    /// The value of the user's programs; `None` if too many messages were not delivered.
     pub value_ms: Option<f64>,
     /// The largest value that passes.
     pub most_ms: f64,

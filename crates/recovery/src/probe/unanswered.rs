@@ -17,7 +17,7 @@ const LEAST_CONNECTIONS: usize = 8;
 const PERIOD: Duration = Duration::from_millis(50);
 /// How long probes are put off in all, if no ACK was so late.
 const LEAST_IN_ALL: Duration = Duration::from_millis(100);
-/// How long a late ACK counts.
+/// The time for which a late ACK counts.
 const LATE_FOR: Duration = Duration::from_secs(1);
 
 /// The unanswered connections of an endpoint, and the answers that came in time lately.
@@ -31,7 +31,7 @@ pub struct Unanswered {
     late: Option<(Duration, Instant)>,
 }
 
-/// What a connection reports to an [`Unanswered`].
+/// The report of one connection to an [`Unanswered`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Report {
     /// Whether it is unanswered.
@@ -60,7 +60,7 @@ impl Unanswered {
         self.connections >= LEAST_CONNECTIONS && 2 * self.connections > recent
     }
 
-    /// How long a probe may be put off in all.
+    /// The longest time by which a probe may be put off.
     pub(crate) fn longest(&self, now: Instant) -> Duration {
         let recent = self.late.filter(|(_, at)| now - *at < LATE_FOR);
         recent.map_or(LEAST_IN_ALL, |(rtt, _)| LEAST_IN_ALL.max(2 * rtt))

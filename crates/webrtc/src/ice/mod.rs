@@ -91,7 +91,7 @@ impl Ice {
     }
 
     /// Draws new credentials, for which the peer's are set next. The active pair is used until there is a new one, or
-    /// until `until` if there is none. An earlier restart without a pair is replaced.
+    /// until `until` if there is no pair. An earlier restart without a pair is replaced.
     pub(crate) fn restart(&mut self, until: Instant) {
         let generation = Generation::new(&self.role, &mut self.rng);
         self.next = Some(Temporary { generation, until });

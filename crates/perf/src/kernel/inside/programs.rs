@@ -87,7 +87,7 @@ struct Ends<'a> {
     plan: &'a Programs,
     near: NetNamespace,
     far: NetNamespace,
-    /// What the server and the client print to their standard error output.
+    /// The standard error output of the server and of the client.
     said: &'a [Said; 2],
 }
 
@@ -198,7 +198,7 @@ impl Ends<'_> {
         let mut received = HashMap::new();
         for Seen { what, at } in receiver.try_iter() {
             match what {
-                // What is sent later may be on its way when the run ends.
+                // Later messages may be on their way when the run ends.
                 What::Sent(id) if at <= last => drop(sent.entry(id).or_insert(at)),
                 What::Received(id) => drop(received.entry(id).or_insert(at)),
                 What::Sent(_) | What::Failed => {}
@@ -442,7 +442,7 @@ impl Said {
 /// The end of what the programs have said, without characters that a terminal obeys.
 fn errors(said: &[Said; 2]) -> String {
     let of = |(name, said): (&str, &Said)| {
-        // What was written has been read: the reader runs as soon as this thread waits.
+        // The reader has read everything: it runs as soon as this thread waits.
         let tail = said.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&tail);
         let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
