@@ -30,8 +30,6 @@ pub(crate) struct LossDetector {
     /// The deadline of the timer (of RACK, or of Early Fast Retransmit) of each path that ever had one; far
     /// in the future if it is not armed.
     timers: Box<[Instant]>,
-    /// Whether Early Fast Retransmit is on.
-    is_early: bool,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
@@ -58,8 +56,9 @@ pub(crate) struct LateUnit {
 impl LossDetector {
     pub(crate) fn new(detection: LossDetection, threshold: u8) -> Self {
         let (kind, reordering) = match detection {
-            LossDetection::MissingReports { reordering, .. } => {
-                (Kind::MissingReports(Box::default()), reordering)
+            LossDetection::MissingReports { reordering, early_retransmit } => {
+                let counts = MissingReports { is_early: early_retransmit, ..Default::default() };
+                (Kind::MissingReports(counts.into()), reordering)
             }
             LossDetection::Scoreboard { reordering } => {
                 (Kind::Scoreboard(Scoreboard::default()), reordering)
@@ -68,13 +67,7 @@ impl LossDetector {
             LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
         };
         let tolerance = Tolerance::new(threshold, reordering.percentile());
-        Self {
-            kind,
-            timers: Box::default(),
-            is_early: detection.is_early(),
-            duplicates: DuplicateAcks::default(),
-            tolerance,
-        }
+        Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
     /// Adds a path; `paths` is their number, the new one included.
@@ -364,14 +357,14 @@ impl LossDetector {
     }
 
     /// Whether the timer is that of Early Fast Retransmit.
-    pub(crate) const fn is_early(&self) -> bool {
-        self.is_early
+    pub(crate) fn is_early(&self) -> bool {
+        matches!(&self.kind, Kind::MissingReports(counts) if counts.is_early)
     }
 
     /// Recomputes when the timer of Early Fast Retransmit expires, if that is on.
     #[inline]
     pub(crate) fn renew<P>(&mut self, path: u8, state: &State<P>) {
-        if self.is_early {
+        if self.is_early() {
             self.arm(path, early_deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
         }
     }
@@ -424,6 +417,8 @@ struct MissingReports {
     overtaken: BTreeMap<u64, Overtaken>,
     /// State of each path, for SFR; empty with one path.
     paths: Box<[OfPath]>,
+    /// Whether Early Fast Retransmit is on.
+    is_early: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -541,7 +536,7 @@ impl MissingReports {
             (true, true) if is_last_report(state) => u64::MAX,
             (true, true) => 0,
         };
-        let Self { overtaken, paths } = self;
+        let Self { overtaken, paths, .. } = self;
         report(overtaken, bound, keeps, |number| {
             let unit = state.outstanding.unit(number)?;
             let path = unit.path;

@@ -29,7 +29,7 @@ use rexmit_core::Instant;
 
 pub use config::ProbeConfig;
 pub(crate) use rtt_samples::Round;
-use rtt_samples::RttSamples;
+use rtt_samples::{Micros, RttSamples};
 use unanswered::Report;
 pub use unanswered::{Share, Unanswered};
 
@@ -127,7 +127,7 @@ struct PathProbe {
     ack: AckedPackets,
     /// The time from the latest transmission of the handshake's packet to its answer: the only one that certainly comes
     /// at once if the receiver delays ACKs.
-    setup_rtt: Option<Duration>,
+    setup_rtt: Option<Micros>,
 }
 
 /// Rounds of probes since the last ACK of a first transmission. A round lasts one timeout, however many packets it
@@ -201,6 +201,14 @@ impl ProbeTimer {
         }
     }
 
+    /// Releases memory that is not in use.
+    pub(crate) fn release_memory(&mut self) {
+        for probe in self.paths.iter_mut() {
+            probe.covered.queues.iter_mut().for_each(VecDeque::shrink_to_fit);
+            probe.covered.waiting.shrink_to_fit();
+        }
+    }
+
     /// When the timer of `path` expires; far in the future if it does not run.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
@@ -212,7 +220,7 @@ impl ProbeTimer {
     pub(crate) fn round_trip<P>(&self, state: &State<P>, path: u8, group: u8) -> Option<RoundTrip> {
         let timeout = self.timeout(state, path, group, Round::First);
         let probe = self.paths.get(path)?;
-        if let Some(at_first) = probe.setup_rtt.filter(|_| probe.samples.is_empty()) {
+        if let Some(at_first) = probe.setup_rtt().filter(|_| probe.samples.is_empty()) {
             let timeout = at_first + at_first / COLD_PLAN_MARGIN;
             return Some(RoundTrip { is_cold: true, least: at_first / 2, mean: at_first, timeout });
         }
@@ -249,7 +257,7 @@ impl ProbeTimer {
     /// apart from the samples, which are made of data alone: data is answered only after the delay of delayed ACKs.
     pub(crate) fn on_setup_rtt(&mut self, path: u8, rtt: Duration) {
         if let Some(probe) = self.paths.get_mut(path) {
-            probe.setup_rtt = Some(rtt);
+            probe.setup_rtt = Some(rtt.into());
         }
     }
 }
@@ -662,7 +670,7 @@ impl ProbeTimer {
             && !probe.samples.are_delayed()
         {
             probe.samples.on_sample(rtt);
-            probe.unreported.late = probe.unreported.late.max(Some(rtt));
+            probe.unreported.late = probe.unreported.late.max(Some(rtt.into()));
         }
     }
 
@@ -750,7 +758,7 @@ impl PathProbe {
             self.samples.on_sample(now - newest);
         }
         if is_late {
-            self.unreported.late = self.unreported.late.max(Some(now - newest));
+            self.unreported.late = self.unreported.late.max(Some((now - newest).into()));
         }
         let is_delayed = match echo {
             // A retransmission may be what was acknowledged: the receiver answers a duplicate at once.
@@ -767,8 +775,12 @@ impl PathProbe {
     /// The timeout of a transmission of `round`. Before the first sample it is that of a new TCP connection (RFC 6298
     /// §2.2), with room for a delayed ACK; the handshake's RTT alone does not show whether ACKs are delayed.
     fn timeout(&self, timer: &ProbeConfig, round: Round) -> Option<Duration> {
-        let by_setup = || self.setup_rtt.map(|rtt| (3 * rtt).max(rtt + DELAYED_ACK) + TIMER_TICK);
+        let by_setup = || self.setup_rtt().map(|rtt| (3 * rtt).max(rtt + DELAYED_ACK) + TIMER_TICK);
         self.samples.timeout(timer, round).or_else(by_setup)
+    }
+
+    fn setup_rtt(&self) -> Option<Duration> {
+        self.setup_rtt.map(Duration::from)
     }
 
     /// The mean round trip as far as it is known; zero if it is not.
@@ -776,14 +788,14 @@ impl PathProbe {
         self.samples
             .shortest()
             .and(Some(self.samples.mean()))
-            .or(self.setup_rtt)
+            .or(self.setup_rtt())
             .unwrap_or_default()
     }
 
     /// A lower bound of the round trip time. If all samples may contain the ACK delay, it is taken from that
     /// of the handshake.
     fn rtt_lower_bound(&self) -> Option<Duration> {
-        let at_once = self.setup_rtt.map_or(Duration::MAX, |rtt| rtt - rtt / 4);
+        let at_once = self.setup_rtt().map_or(Duration::MAX, |rtt| rtt - rtt / 4);
         self.samples.rtt_lower_bound().map(|shortest| shortest.min(at_once))
     }
 }

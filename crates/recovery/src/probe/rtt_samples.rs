@@ -21,6 +21,7 @@
 //! longer would cost more than the spurious retransmissions. If the receiver delays ACKs, most are missed.
 //! From [`DELAYED_SHARE`] on the receiver is assumed to delay ACKs, and any ACK of a packet makes a sample.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::config::ProbeConfig;
@@ -97,6 +98,23 @@ pub(crate) struct RttSamples {
     awaited: u32,
     /// The smoothed share of first transmissions that were not acknowledged in time, in 65,536ths.
     repeated: u32,
+}
+
+/// A round-trip time in four bytes: whole microseconds, from one to 71 minutes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Micros(NonZeroU32);
+
+impl From<Duration> for Micros {
+    fn from(rtt: Duration) -> Self {
+        let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+        Self(NonZeroU32::new(micros).unwrap_or(NonZeroU32::MIN))
+    }
+}
+
+impl From<Micros> for Duration {
+    fn from(rtt: Micros) -> Self {
+        Self::from_micros(rtt.0.get().into())
+    }
 }
 
 impl RttSamples {

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
+use super::rtt_samples::Micros;
+
 /// With fewer connections unanswered, none puts its probes off.
 const LEAST_CONNECTIONS: usize = 8;
 /// An ACK counts for one to two periods.
@@ -39,7 +41,7 @@ pub(crate) struct Report {
     /// How often it was answered in time since the last report.
     pub(crate) answers: u32,
     /// The longest round trip since then of an ACK that came when a probe was due, if it is certain.
-    pub(crate) late: Option<Duration>,
+    pub(crate) late: Option<Micros>,
 }
 
 /// The contribution of a connection to an [`Unanswered`]: whether it is one of the unanswered connections. It
@@ -69,7 +71,7 @@ impl Unanswered {
     /// Enters the report of a connection.
     pub(crate) fn update(&mut self, now: Instant, share: &mut Share, report: Report) {
         let Report { is_unanswered, answers, late } = report;
-        if let Some(rtt) = late
+        if let Some(rtt) = late.map(Duration::from)
             && self.late.is_none_or(|(longest, at)| longest <= rtt || now - at >= LATE_FOR)
         {
             self.late = Some((rtt, now));
@@ -149,7 +151,11 @@ mod tests {
         let mut unanswered = Unanswered::default();
         let mut late_by = |now: u64, ms: u64| {
             let late = Some(Duration::from_millis(ms));
-            unanswered.update(AT(now), &mut Share::default(), Report { late, ..Report::default() });
+            unanswered.update(
+                AT(now),
+                &mut Share::default(),
+                Report { late: late.map(Micros::from), ..Report::default() },
+            );
             unanswered.longest(AT(now)).as_millis()
         };
         assert_eq!(late_by(10, 30), 100, "the least");

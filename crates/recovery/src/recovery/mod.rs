@@ -312,6 +312,7 @@ impl<P> LossRecovery<P> {
         self.state.outstanding.release_memory();
         if self.state.outstanding.is_empty() {
             self.loss.release_memory();
+            self.probe.release_memory();
         }
     }
 }

@@ -19,15 +19,22 @@ pub(super) struct Handshake {
     /// The options negotiated by the SYNs, once the peer's has arrived.
     pub(super) agreed: Option<Negotiated>,
     sent_at: Instant,
-    /// When it was sent last.
-    last_sent_at: Instant,
+    /// When it was sent last, in microseconds after the first time.
+    last_sent_us: u32,
     /// The number of retransmissions.
-    repeats: u32,
-    /// Whether the SYN-ACK was a SYN cookie, which this connection did not send.
-    is_cookie: bool,
-    /// Whether the SYN-ACK was sent again for a retransmitted SYN, so that its RTT sample is ambiguous
-    /// (Karn).
-    is_ambiguous: bool,
+    repeats: u16,
+    sending: Sending,
+}
+
+/// How our SYN, or SYN-ACK, was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sending {
+    /// Once, or again when its timer expired.
+    ByTimer,
+    /// Again for a retransmitted SYN, so that its RTT sample is ambiguous (Karn).
+    ForSyn,
+    /// As a SYN cookie, not by this connection.
+    AsCookie,
 }
 
 /// Retransmissions of the SYN before RTO.Initial, which is usually a second, has passed: with a probe timer the first
@@ -42,22 +49,23 @@ impl Handshake {
             is_passive: false,
             agreed: None,
             sent_at: now,
-            last_sent_at: now,
+            last_sent_us: 0,
             repeats: 0,
-            is_cookie: false,
-            is_ambiguous: false,
+            sending: Sending::ByTimer,
         }
     }
 
     /// Marks the connection as opened by the peer's SYN; `is_cookie` if our SYN-ACK was a SYN cookie.
     pub(super) const fn begin_passive(&mut self, is_cookie: bool) {
         self.is_passive = true;
-        self.is_cookie = is_cookie;
+        if is_cookie {
+            self.sending = Sending::AsCookie;
+        }
     }
 
     /// How old, in milliseconds, the oldest echo may be that can come now.
     pub(super) fn oldest_echo(&self, now: Instant) -> u32 {
-        if self.is_cookie { COOKIE_ECHO_MS } else { (now - self.sent_at).as_millis() as u32 }
+        if self.is_cookie() { COOKIE_ECHO_MS } else { (now - self.sent_at).as_millis() as u32 }
     }
 
     /// Called when the SYN or SYN-ACK is sent. An answer to a retransmitted SYN does not restart the timer.
@@ -67,22 +75,26 @@ impl Handshake {
         config: &ConnectionConfig,
         timers: &mut TimerTable<TIMERS>,
     ) {
-        self.last_sent_at = now;
         if !timers.is_armed(Timer::Syn) {
             if self.repeats == 0 {
                 self.sent_at = now;
             }
             timers.arm(Timer::Syn, now + self.rto(config));
-        } else {
-            self.is_ambiguous = true;
+        } else if !self.is_cookie() {
+            self.sending = Sending::ForSyn;
         }
+        self.last_sent_us = u32::try_from((now - self.sent_at).as_micros()).unwrap_or(u32::MAX);
+    }
+
+    fn is_cookie(&self) -> bool {
+        self.sending == Sending::AsCookie
     }
 
     /// Called when the timer expires (RFC 6298 §5.5, §5.6). Returns whether the SYN or SYN-ACK is to be
     /// retransmitted.
     pub(super) fn on_timeout(&mut self, config: &ConnectionConfig) -> bool {
-        self.repeats += 1;
-        self.repeats <= config.max_syn_retransmits + early_retransmits(config)
+        self.repeats = self.repeats.saturating_add(1);
+        u32::from(self.repeats) <= config.max_syn_retransmits + early_retransmits(config)
     }
 
     fn rto(&self, config: &ConnectionConfig) -> Duration {
@@ -90,7 +102,7 @@ impl Handshake {
         let first = rto.initial / (1 << early_retransmits(config));
         match self.repeats {
             0 => first,
-            repeats => first.saturating_mul(1 << repeats.min(31)).min(rto.max),
+            repeats => first.saturating_mul(1 << u32::from(repeats).min(31)).min(rto.max),
         }
     }
 
@@ -101,12 +113,13 @@ impl Handshake {
 
     /// The time from the latest transmission to an answer that arrives now; `None` for a SYN cookie.
     pub(super) fn answered_after(&self, now: Instant) -> Option<Duration> {
-        (!self.is_cookie).then(|| now - self.last_sent_at)
+        let last = self.sent_at + Duration::from_micros(self.last_sent_us.into());
+        (!self.is_cookie()).then(|| now - last)
     }
 
     /// The round-trip time of an acknowledgement that arrives now, if it was sent once.
     pub(super) fn round_trip(&self, now: Instant) -> Option<Duration> {
-        let is_measured = !self.was_repeated() && !self.is_cookie && !self.is_ambiguous;
+        let is_measured = !self.was_repeated() && self.sending == Sending::ByTimer;
         is_measured.then(|| now - self.sent_at)
     }
 }
