@@ -37,7 +37,11 @@ pub(crate) struct LossDetector {
 /// The algorithm for ACKs with gap ack blocks.
 #[derive(Debug)]
 enum Kind {
-    MissingReports(Box<MissingReports>),
+    /// With Early Fast Retransmit, or without.
+    MissingReports {
+        counts: Box<MissingReports>,
+        is_early: bool,
+    },
     Scoreboard(Scoreboard),
     /// RACK, with a state per path.
     Rack(Vec<Rack>),
@@ -57,8 +61,8 @@ impl LossDetector {
     pub(crate) fn new(detection: LossDetection, threshold: u8) -> Self {
         let (kind, reordering) = match detection {
             LossDetection::MissingReports { reordering, early_retransmit } => {
-                let counts = MissingReports { is_early: early_retransmit, ..Default::default() };
-                (Kind::MissingReports(counts.into()), reordering)
+                let counts = Box::default();
+                (Kind::MissingReports { counts, is_early: early_retransmit }, reordering)
             }
             LossDetection::Scoreboard { reordering } => {
                 (Kind::Scoreboard(Scoreboard::default()), reordering)
@@ -73,7 +77,7 @@ impl LossDetector {
     /// Adds a path; `paths` is their number, the new one included.
     pub(crate) fn add_path(&mut self, paths: usize) {
         match &mut self.kind {
-            Kind::MissingReports(missing) => missing.add_path(paths),
+            Kind::MissingReports { counts: missing, .. } => missing.add_path(paths),
             Kind::Rack(paths) => {
                 paths.reserve_exact(1); // One path is the rule.
                 paths.push(Rack::default());
@@ -94,7 +98,7 @@ impl LossDetector {
     /// Another path takes the place of `path`.
     pub(crate) fn replace_path(&mut self, path: u8) {
         self.renew_path(path);
-        if let Kind::MissingReports(missing) = &mut self.kind {
+        if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             missing.replace_path(path);
         }
     }
@@ -118,7 +122,7 @@ impl LossDetector {
 
     /// Releases memory that is not in use, with nothing outstanding.
     pub(crate) fn release_memory(&mut self) {
-        if let Kind::MissingReports(missing) = &mut self.kind {
+        if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             missing.overtaken.clear();
         }
     }
@@ -148,14 +152,14 @@ impl LossDetector {
 impl LossDetector {
     /// Called before an acknowledgement is processed.
     pub(crate) fn begin_ack(&mut self) {
-        if let Kind::MissingReports(missing) = &mut self.kind {
+        if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             missing.paths.iter_mut().for_each(|path| path.highest_newly_acked = 0);
         }
     }
 
     /// Called when `unit` is abandoned.
     pub(crate) fn on_abandoned(&mut self, unit: u64) {
-        if let Kind::MissingReports(missing) = &mut self.kind {
+        if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             missing.forget(unit);
         }
     }
@@ -163,7 +167,7 @@ impl LossDetector {
     /// Called when `unit` is declared lost, or retransmitted while it is in flight. An adaptive threshold
     /// goes on counting reports of it.
     pub(crate) fn on_declared_lost(&mut self, unit: u64) {
-        let Kind::MissingReports(missing) = &mut self.kind else { return };
+        let Kind::MissingReports { counts: missing, .. } = &mut self.kind else { return };
         if !self.tolerance.is_adaptive() {
             missing.forget(unit);
         } else if let Some(known) = missing.overtaken.get_mut(&unit) {
@@ -174,7 +178,7 @@ impl LossDetector {
     /// Counts missing reports of `unit` from now on: it is in flight below acknowledged data, and was
     /// reported missing `reports` times.
     pub(crate) fn count_reports_of(&mut self, unit: u64, reports: u16) {
-        if let Kind::MissingReports(missing) = &mut self.kind {
+        if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             missing.count_reports_of(unit, reports);
         }
     }
@@ -214,7 +218,9 @@ impl LossDetector {
         let is_late = acked.unit < range.highest_before;
         let (mut reports, mut is_by_scoreboard) = (None, false);
         match &mut self.kind {
-            Kind::MissingReports(missing) => reports = missing.on_acked(acked.unit, path),
+            Kind::MissingReports { counts: missing, .. } => {
+                reports = missing.on_acked(acked.unit, path);
+            }
             Kind::Scoreboard(_) => is_by_scoreboard = true,
             Kind::Rack(paths) => {
                 if let Some(sent_at) = acked.sent_at {
@@ -252,7 +258,7 @@ impl LossDetector {
 
     /// Called when every unit up to `cumulative` is acknowledged.
     pub(crate) fn on_advanced(&mut self, cumulative: u64) {
-        if let Kind::MissingReports(missing) = &mut self.kind {
+        if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             while missing.overtaken.first_key_value().is_some_and(|(&unit, _)| unit <= cumulative) {
                 missing.overtaken.pop_first();
             }
@@ -310,7 +316,7 @@ impl LossDetector {
     ) -> Verdict {
         let tolerance = &mut self.tolerance;
         let verdict = match &mut self.kind {
-            Kind::MissingReports(missing) => {
+            Kind::MissingReports { counts: missing, .. } => {
                 missing.count_overtaken(range, &state.outstanding);
                 let lost = missing.count(range, state, probe, tolerance);
                 for &unit in reneged {
@@ -357,8 +363,8 @@ impl LossDetector {
     }
 
     /// Whether the timer is that of Early Fast Retransmit.
-    pub(crate) fn is_early(&self) -> bool {
-        matches!(&self.kind, Kind::MissingReports(counts) if counts.is_early)
+    pub(crate) const fn is_early(&self) -> bool {
+        matches!(self.kind, Kind::MissingReports { is_early: true, .. })
     }
 
     /// Recomputes when the timer of Early Fast Retransmit expires, if that is on.
@@ -387,7 +393,7 @@ impl LossDetector {
     /// The threshold that would have waited for `unit` so far; zero if nothing above has arrived.
     pub(crate) fn needed_so_far<P>(&self, unit: u64, state: &State<P>) -> u16 {
         let above = match &self.kind {
-            Kind::MissingReports(missing) => {
+            Kind::MissingReports { counts: missing, .. } => {
                 missing.overtaken.get(&unit).map_or(0, Overtaken::in_all)
             }
             _ => state.outstanding.acknowledged_above(unit),
@@ -417,8 +423,6 @@ struct MissingReports {
     overtaken: BTreeMap<u64, Overtaken>,
     /// State of each path, for SFR; empty with one path.
     paths: Box<[OfPath]>,
-    /// Whether Early Fast Retransmit is on.
-    is_early: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -536,7 +540,7 @@ impl MissingReports {
             (true, true) if is_last_report(state) => u64::MAX,
             (true, true) => 0,
         };
-        let Self { overtaken, paths, .. } = self;
+        let Self { overtaken, paths } = self;
         report(overtaken, bound, keeps, |number| {
             let unit = state.outstanding.unit(number)?;
             let path = unit.path;
