@@ -315,7 +315,7 @@ impl AssociationConfig {
         bound("max_packet_bytes", self.max_packet_bytes, MIN_PACKET_BYTES, MAX_PACKET_BYTES)?;
         self.path_mtu.as_ref().map_or(Ok(()), PathMtuConfig::validate)?;
         self.streams.validate()?;
-        bound("messages.max_bytes", self.messages.max_bytes, 1, self.buffers.receive_bytes)?;
+        bound("max_message_bytes", self.messages.max_bytes, 1, self.buffers.receive_bytes)?;
         self.buffers.validate()?;
         self.sack.validate()?;
         self.multihoming.validate()?;

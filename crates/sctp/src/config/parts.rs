@@ -35,8 +35,8 @@ impl Default for StreamConfig {
 
 impl StreamConfig {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        bound("streams.outbound", self.outbound.into(), 1, 65_535)?;
-        bound("streams.max_inbound", self.max_inbound.into(), 1, 65_535)
+        bound("outbound_streams", self.outbound.into(), 1, 65_535)?;
+        bound("max_inbound_streams", self.max_inbound.into(), 1, 65_535)
     }
 }
 
@@ -101,10 +101,10 @@ impl Default for BufferConfig {
 
 impl BufferConfig {
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        bound("buffers.receive_bytes", self.receive_bytes, MIN_RECEIVE_BUFFER_BYTES, 1 << 30)?;
-        bound("buffers.send_bytes", self.send_bytes, 1, 1 << 30)?;
-        bound("buffers.max_held_chunks", self.max_held_chunks, 16, 1 << 24)?;
-        bound("buffers.max_gap_ranges", self.max_gap_ranges, 1, 16_384)
+        bound("receive_buffer_bytes", self.receive_bytes, MIN_RECEIVE_BUFFER_BYTES, 1 << 30)?;
+        bound("send_buffer_bytes", self.send_bytes, 1, 1 << 30)?;
+        bound("max_held_chunks", self.max_held_chunks, 16, 1 << 24)?;
+        bound("max_gap_ranges", self.max_gap_ranges, 1, 16_384)
     }
 }
 
