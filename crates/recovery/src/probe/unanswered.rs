@@ -4,7 +4,7 @@
 //! reason, most connections still have their answers in time. Where many are unanswered at once, the peers or this host have
 //! no time to answer, or a link that all share is down: a probe would only be one more packet to be processed, or be
 //! lost. The connections that are unanswered first probe for all; the others put their probes off, for
-//! [`PUT_OFF`](super::PUT_OFF) at a time and [`LEAST_IN_ALL`] in all, or for twice the longest round trip that a late
+//! [`PUT_OFF`](super::expiry::PUT_OFF) at a time and [`LEAST_IN_ALL`] in all, or for twice the longest round trip that a late
 //! ACK showed lately on any of them, if that is longer. Silent paths put nothing off.
 
 use std::time::Duration;
