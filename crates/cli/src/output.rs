@@ -1,11 +1,14 @@
 //! Results on standard output.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::Args;
+use rexmit_study::page::StudyPage;
+use rexmit_study::page::study::html;
 use serde::Serialize;
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Kind, Outcome};
 
 /// The output option of every subcommand with a result.
 #[derive(Clone, Copy, Debug, Args)]
@@ -19,6 +22,26 @@ impl Format {
     /// Prints `value` as JSON if `--json` is given, else the text that `text` returns.
     pub(crate) fn print<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) -> Outcome {
         if self.json { json_line(value) } else { print(&text(value)) }
+    }
+}
+
+/// The option for a page with figures.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Report {
+    /// File to write a report with the distributions to.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+impl Report {
+    /// Writes the page, if the option is given. To be called last: the results are printed even if this fails.
+    pub(crate) fn write(&self, page: &StudyPage) -> Outcome {
+        let Some(file) = &self.report else { return Ok(()) };
+        let text = html(page).map_err(io::Error::from)?;
+        std::fs::write(file, text).map_err(|error| {
+            let what = format!("{}: {error}; choose another file with --report", file.display());
+            Failure::new(Kind::File, what)
+        })
     }
 }
 

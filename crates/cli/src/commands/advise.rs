@@ -8,13 +8,12 @@ use rexmit_lab::traffic::Sender;
 use rexmit_study::advice::{
     Advice, DEFAULT_MAX_COST, DEFAULT_SEEDS, PathGiven, Question, QuestionError,
 };
-use rexmit_study::page::study::html;
 use rexmit_study::runner::all_cores;
 
 use super::study::{Cache, run_missing};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::output::Format;
+use crate::output::{Format, Report};
 use crate::values;
 
 /// Say which profile to choose for captured traffic: what it gains, and what it costs.
@@ -58,9 +57,8 @@ pub(crate) struct Arguments {
     /// Bytes that a recommended profile may send, as a multiple of those of rfc9260.
     #[arg(long, value_name = "FACTOR", default_value_t = DEFAULT_MAX_COST)]
     max_cost: f64,
-    /// File to write a report with the distributions to.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    report: Report,
     #[command(flatten)]
     cache: Cache,
     #[command(flatten)]
@@ -90,14 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         return Err(Failure::new(Kind::Failed, &failed.why));
     }
     let page = study.page(|document| store.outcome(&document.key()).ok());
-    if let Some(file) = &arguments.report {
-        let text = html(&page).map_err(std::io::Error::from)?;
-        std::fs::write(file, text).map_err(|error| {
-            let what = format!("{}: {error}; choose another file with --report", file.display());
-            Failure::new(Kind::File, what)
-        })?;
-    }
-    arguments.format.print(&Advice::new(&page, arguments.max_cost), Advice::to_string)
+    arguments.format.print(&Advice::new(&page, arguments.max_cost), Advice::to_string)?;
+    arguments.report.write(&page)
 }
 
 impl From<QuestionError> for Failure {

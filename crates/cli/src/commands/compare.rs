@@ -15,14 +15,13 @@ use rexmit_lab::rivals::{ARE_BUILT, HOW_TO_BUILD};
 use rexmit_lab::scenario::{MeasuredCost, RunOutcome, Traffic};
 use rexmit_perf::kernel::programs::{self, Carry, LEAST_LINE, Programs, ProgramsOutcome};
 use rexmit_study::comparison::{Compared, Comparison, FLOW, Limit, is_of_yours, labels};
-use rexmit_study::page::study::html;
 use rexmit_study::runner::all_cores;
 
 use super::study::{Cache, run_missing};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::names::unknown;
-use crate::output::Format;
+use crate::output::{Format, Report};
 use crate::values;
 
 /// The most messages of a run.
@@ -86,9 +85,8 @@ pub(crate) struct Arguments {
     /// A message that is not delivered is later than any.
     #[arg(long, value_name = "FIGURE=MOST", value_parser = Limit::from_str)]
     fail_above: Vec<Limit>,
-    /// File to write a report with the distributions to.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    report: Report,
     #[command(flatten)]
     cache: Cache,
     #[command(flatten)]
@@ -140,13 +138,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     });
     let compared = Compared::new(&page, &arguments.fail_above);
     format.print(&compared, Compared::to_string)?;
-    if let Some(file) = &arguments.report {
-        let text = html(&page).map_err(std::io::Error::from)?;
-        std::fs::write(file, text).map_err(|error| {
-            let what = format!("{}: {error}; choose another file with --report", file.display());
-            Failure::new(Kind::File, what)
-        })?;
-    }
+    arguments.report.write(&page)?;
     if compared.is_kept() { Ok(()) } else { Err(Failure::exit(1)) }
 }
 
