@@ -411,7 +411,7 @@ impl LossDetector {
 
 /// With more overtaken units than this, an adaptive threshold acts as a fixed one, and reports of units
 /// already declared lost are not counted. Every ACK visits each counted unit, so a receiver could otherwise
-/// make each ACK cost as much as the window (docs/security.md).
+/// have every unit of the window visited by each ACK (docs/security.md).
 const MAX_WEIGHED: usize = 256;
 
 /// Counts how often each overtaken unit was reported missing: a unit in flight below an acknowledged one.

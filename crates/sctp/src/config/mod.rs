@@ -44,7 +44,7 @@ config! {
         pub max_associations: usize,
         /// Lifetime of a state cookie (Valid.Cookie.Life, 60 s).
         pub cookie_lifetime: Duration,
-        /// How long a secret signs cookies; cookies of the previous secret are still accepted (RFC 9260
+        /// The time for which a secret signs cookies; cookies of the previous secret are still accepted (RFC 9260
         /// §5.1.3). Default one hour.
         pub cookie_secret_lifetime: Duration,
         /// Our addresses. INIT and INIT ACK list those whose scope is no smaller than that of the peer's

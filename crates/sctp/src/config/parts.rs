@@ -125,8 +125,8 @@ config! {
         /// [`CloseReason::Unreachable`](crate::CloseReason::Unreachable), if nothing was received from it for
         /// this long while data is sent to it. The time runs from the first DATA chunk after the peer's last
         /// packet, and at least two consecutive timeouts must have expired. Default 15 s for `interactive`,
-        /// `interactive_redundant` and `mixed`; `None` for the others, which leaves it to
-        /// `association_max_retrans` (RFC 9260 §8.1), that is, minutes.
+        /// `interactive_redundant` and `mixed`; `None` for the others: then
+        /// `association_max_retrans` decides (RFC 9260 §8.1), after minutes.
         pub dead_after: Option<Duration>,
     }
 }

@@ -150,7 +150,7 @@ fn a_copied_unit_measures_the_round_trip_if_no_copy_can_have_arrived() {
     assert_eq!(s.timer(0).rtt().srtt(), Some(Duration::from_millis(100)));
 }
 
-/// A packet opened for a copy of unit 1 and new data, of which there is none in the end.
+/// A packet opened for a copy of unit 1 and new data; no new data comes.
 fn copied_into_nothing() -> Sender {
     let mut s = Sender::thin(COPIES);
     s.push(&[SMALL]);
