@@ -9,7 +9,6 @@ use serde::Serialize;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The inputs of the thin test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThinInputs {
     /// Packets in flight: neither acknowledged nor declared lost.
@@ -174,7 +173,6 @@ impl Groups {
         Ok(group)
     }
 
-    /// Sets the mechanisms of `group`.
     pub(crate) fn set(&mut self, group: u8, thin: ThinConfig, statistics: &RecoveryStatistics) {
         *self.group_mut(group) = Group::own(thin);
         self.refresh(statistics);
@@ -196,7 +194,6 @@ impl Groups {
         self.most_when_thin = most_stated.max().unwrap_or(0).max(most);
     }
 
-    /// The mechanisms of `group`.
     #[inline]
     pub(crate) fn config(&self, group: u8) -> &ThinConfig {
         match usize::from(group).checked_sub(1) {
@@ -212,36 +209,30 @@ impl Groups {
         }
     }
 
-    /// The number of groups.
     pub(crate) fn count(&self) -> u8 {
         self.others.len() as u8 + 1
     }
 
-    /// Whether there is only one.
     #[inline]
     pub(crate) const fn is_one(&self) -> bool {
         self.others.is_empty()
     }
 
-    /// The groups that have a probe timer, one bit each.
     #[inline]
     pub(crate) const fn probed(&self) -> u32 {
         self.probed
     }
 
-    /// Whether some group backs off by queueing delay.
     #[inline]
     pub(crate) const fn yields(&self) -> bool {
         self.yields
     }
 
-    /// Whether some group has a mechanism.
     #[inline]
     pub(crate) const fn has_mechanisms(&self) -> bool {
         self.has_mechanisms
     }
 
-    /// Whether some group has delayed copies.
     pub(crate) fn has_delayed_copies(&self) -> bool {
         let has_copies = |group: u8| self.config(group).delayed_copies.is_any();
         self.has_mechanisms && (0..self.count()).any(has_copies)

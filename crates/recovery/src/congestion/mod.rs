@@ -31,7 +31,6 @@ enum Control {
     Copa(Box<Paced<Copa>>),
 }
 
-/// An algorithm whose packets are paced.
 #[derive(Clone, Debug)]
 struct Paced<A> {
     algorithm: A,
@@ -123,7 +122,6 @@ impl CongestionWindow {
         window.last_sent = Some(now);
     }
 
-    /// Called when a packet of `bytes` was sent.
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
         let of = (self.window.cwnd, self.window.packet);
         if let Some(pacer) = self.pacer_mut() {
@@ -153,7 +151,6 @@ impl CongestionWindow {
         self.pacer().and_then(Pacer::held_until)
     }
 
-    /// Called when something sent on this path was acknowledged.
     pub(crate) fn on_acked(&mut self, acked: Acked) {
         let (window, algorithm) = self.parts();
         algorithm.on_acked(window, &acked);
@@ -167,7 +164,6 @@ impl CongestionWindow {
         }
     }
 
-    /// Called when a packet was declared lost.
     pub(crate) fn on_packet_lost(&mut self) {
         self.parts().1.on_packet_lost();
     }
@@ -179,7 +175,6 @@ impl CongestionWindow {
         algorithm.on_loss(window, flight_size);
     }
 
-    /// Called when the retransmission timer expired.
     pub(crate) fn on_timeout(&mut self, timed_out: TimedOut) {
         let (window, algorithm) = self.parts();
         algorithm.on_timeout(window, timed_out);
@@ -219,7 +214,6 @@ impl CongestionWindow {
         self.window.share = share;
     }
 
-    /// The initial window, in bytes.
     pub(crate) const fn initial(&self) -> u64 {
         self.window.initial
     }
@@ -262,7 +256,6 @@ impl CongestionWindow {
 /// The inputs that an ACK gives to the window of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
-    /// When the ACK arrived.
     pub(crate) now: Instant,
     /// Bytes newly acknowledged that were sent on the path.
     pub(crate) bytes: u64,
@@ -280,7 +273,6 @@ pub(crate) struct Acked {
     pub(crate) rtt: Option<Duration>,
 }
 
-/// A packet about to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     now: Instant,
@@ -305,24 +297,18 @@ struct Window {
     ssthresh: u64,
     /// PMDCS or SMSS: the largest unit that fits a packet of this path.
     packet: u64,
-    /// The initial window.
     initial: u64,
     /// The path's share of the association's rate, if the windows of its paths are coupled.
     share: Option<RateShare>,
     last_sent: Option<Instant>,
 }
 
-/// The rules of one algorithm.
 trait Algorithm {
-    /// Called before a packet is sent.
     fn on_send(&mut self, window: &mut Window, sending: Sending);
-    /// Called when something sent on this path was acknowledged.
     fn on_acked(&mut self, window: &mut Window, acked: &Acked);
-    /// Called when a loss was detected by acknowledgements, with `flight_size` bytes outstanding.
     fn on_loss(&mut self, window: &mut Window, flight_size: u64);
     /// Called when a packet was declared lost; a recovery may have several.
     fn on_packet_lost(&mut self) {}
-    /// Called when the retransmission timer expired.
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
 }
 

@@ -18,7 +18,6 @@ const BURST_PACKETS: u64 = 10;
 /// a second.
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// The pacer of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
     /// The factor of the pacing rate over window per round trip.
@@ -62,7 +61,6 @@ impl Pacer {
         });
     }
 
-    /// Ends the wait if it is over at `now`.
     pub(super) fn release(&mut self, now: Instant) {
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;

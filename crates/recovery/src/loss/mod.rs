@@ -43,7 +43,6 @@ enum Kind {
         is_early: bool,
     },
     Scoreboard(Scoreboard),
-    /// RACK, with a state per path.
     Rack(Vec<Rack>),
     /// Duplicate ACKs are counted; no unit is looked at.
     DuplicateAcks,
@@ -108,12 +107,10 @@ impl LossDetector {
         matches!(self.kind, Kind::Rack(_))
     }
 
-    /// Whether losses are detected by a scoreboard.
     pub(crate) const fn is_by_scoreboard(&self) -> bool {
         matches!(self.kind, Kind::Scoreboard(_))
     }
 
-    /// Forgets every unit.
     pub(crate) fn clear(&mut self) {
         self.release_memory();
         self.duplicates.clear();
@@ -157,7 +154,6 @@ impl LossDetector {
         }
     }
 
-    /// Called when `unit` is abandoned.
     pub(crate) fn on_abandoned(&mut self, unit: u64) {
         if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             missing.forget(unit);
@@ -190,7 +186,6 @@ impl LossDetector {
         }
     }
 
-    /// Called when `unit` is retransmitted in a recovery.
     pub(crate) fn on_retransmitted(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_retransmitted(unit);
@@ -451,7 +446,6 @@ impl Overtaken {
 }
 
 impl MissingReports {
-    /// Adds a path; `paths` is their number, the new one included.
     fn add_path(&mut self, paths: usize) {
         if paths > 1 {
             let mut list = std::mem::take(&mut self.paths).into_vec();
@@ -460,7 +454,6 @@ impl MissingReports {
         }
     }
 
-    /// Another path takes the place of `path`.
     fn replace_path(&mut self, path: u8) {
         self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::default());
     }
@@ -599,7 +592,6 @@ fn report(
 pub(crate) struct AckRange {
     pub(crate) cumulative: u64,
     pub(crate) has_advanced: bool,
-    /// The highest unit that was acknowledged before.
     pub(crate) highest_before: u64,
     pub(crate) highest_in_blocks: u64,
     pub(crate) highest_newly_acked: Option<u64>,
@@ -643,7 +635,6 @@ impl DuplicateAcks {
         self.count
     }
 
-    /// Called when a recovery begins.
     pub(crate) const fn on_recovery(&mut self) {
         self.partial = Some(0);
     }

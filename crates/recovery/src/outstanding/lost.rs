@@ -17,7 +17,6 @@ pub(crate) struct LostUnit {
     pub(crate) group: u8,
     /// The packet that is lost with it.
     pub(crate) packet: Option<PacketNumber>,
-    /// When its last transmission was sent, unless that packet is forgotten.
     pub(crate) sent_at: Option<Instant>,
     pub(crate) is_first_transmission: bool,
     pub(crate) is_copied: bool,
@@ -85,14 +84,12 @@ impl<P> Outstanding<P> {
 }
 
 impl PathUnits {
-    /// The first unit from `from` on that waits to be retransmitted over the path.
     pub(crate) fn lost_from(&self, from: u64) -> Option<u64> {
         self.lost.range(from..).next().copied()
     }
 }
 
 impl<P> Unit<P> {
-    /// The unit, if it was abandoned.
     pub(crate) fn abandoned(&self) -> Option<KnownAbandoned> {
         if self.state != UnitState::Abandoned {
             return None;
@@ -266,7 +263,6 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.units.shrink_to_fit();
         self.acknowledged.release_memory();
@@ -291,7 +287,6 @@ impl SentPackets {
         }
     }
 
-    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.packets.shrink_to_fit();
     }

@@ -90,7 +90,6 @@ pub enum UnitState {
     Abandoned,
 }
 
-/// A transmission of a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub(crate) packet: PacketNumber,
@@ -128,7 +127,6 @@ pub struct Unit<P> {
     /// Whether the unit was retransmitted as lost, which makes it ineligible for another fast retransmit (RFC
     /// 9260 §7.2.4 rule 5).
     pub(crate) is_fast_retransmitted: bool,
-    /// Whether a redundant copy of it was sent.
     pub(crate) is_copied: bool,
     is_on_several_paths: bool,
     /// Whether the unit probes a closed receive window: only T3-rtx retransmits it.
@@ -168,13 +166,11 @@ impl<P> Unit<P> {
         Transmission { packet: self.last_packet, path, cause }
     }
 
-    /// Whether it is in flight.
     #[inline]
     pub(crate) fn is_in_flight(&self) -> bool {
         self.state == UnitState::InFlight
     }
 
-    /// Whether it is in flight in `packet`.
     pub(crate) fn is_in_flight_in(&self, packet: PacketNumber) -> bool {
         self.last_packet == packet && self.is_in_flight()
     }
@@ -195,13 +191,11 @@ impl<P> Unit<P> {
         self.is_in_flight() && !self.is_fast_retransmitted
     }
 
-    /// The repeated transmissions that are remembered.
     pub(crate) fn repeats(&self) -> Option<&Repeats> {
         self.repeats.as_deref()
     }
 }
 
-/// The units of a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathUnits {
     /// Units that wait to be retransmitted over this path.
@@ -217,19 +211,16 @@ pub(crate) struct PathUnits {
 }
 
 impl PathUnits {
-    /// Whether anything waits to be retransmitted over the path.
     #[inline]
     pub(crate) fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// The first unit that waits to be retransmitted over the path.
     #[inline]
     pub(crate) fn first_lost(&self) -> Option<u64> {
         self.lost.first().copied()
     }
 
-    /// Whether a unit that was last sent over the path is declared lost, and waits for any path.
     #[inline]
     pub(crate) const fn is_awaiting(&self) -> bool {
         self.awaiting > 0
@@ -256,21 +247,15 @@ pub(crate) enum Fate {
 /// One packet that was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct SentPacket {
-    /// When it was sent.
     pub(crate) sent_at: Instant,
-    /// The index of its path.
     pub(crate) path: u8,
     /// Why its first unit was sent.
     pub(crate) cause: SendCause,
-    /// The lowest unit in it.
     pub(crate) lowest: u64,
-    /// The highest unit in it.
     pub(crate) highest: u64,
-    /// How many units it carries.
     pub(crate) units: u16,
     /// The bytes of its units, as congestion control counts them.
     pub(crate) bytes: u32,
-    /// The fate of the packet.
     pub(crate) fate: Fate,
     /// How many of its units are in flight in it.
     in_flight: u16,
@@ -344,13 +329,11 @@ impl GroupFlights {
 }
 
 impl SentPackets {
-    /// Adds a path; its index is the number of paths so far.
     fn add_path(&mut self) {
         self.flights.reserve_exact(1); // One path is the rule.
         self.flights.push(Flight::default());
     }
 
-    /// Data in flight on `path`.
     #[inline]
     pub(crate) fn flight(&self, path: u8) -> Flight {
         self.flights[usize::from(path)]
@@ -370,7 +353,6 @@ impl SentPackets {
         self.packets.get(usize::try_from(number.0.checked_sub(self.first)?).ok()?)
     }
 
-    /// When the packet `number` was sent, unless it is forgotten.
     pub(crate) fn sent_at(&self, number: PacketNumber) -> Option<Instant> {
         self.packet(number).map(|packet| packet.sent_at)
     }
@@ -379,7 +361,6 @@ impl SentPackets {
         self.packets.get_mut(usize::try_from(number.0.checked_sub(self.first)?).ok()?)
     }
 
-    /// The number of the next packet.
     pub(crate) fn next_number(&self) -> PacketNumber {
         PacketNumber(self.first + self.packets.len() as u64)
     }
@@ -406,7 +387,6 @@ impl SentPackets {
         (true, sent_at)
     }
 
-    /// Forgets the oldest packets with a known fate.
     fn forget_ended(&mut self) {
         while self.packets.front().is_some_and(|packet| packet.fate != Fate::InFlight) {
             self.packets.pop_front();
@@ -470,7 +450,6 @@ impl<P> Outstanding<P> {
         self.paths.push(PathUnits::default());
     }
 
-    /// The units of `path`.
     #[inline]
     pub(crate) fn on(&self, path: u8) -> &PathUnits {
         &self.paths[usize::from(path)]
@@ -558,12 +537,10 @@ impl<P> Outstanding<P> {
         self.dropped <= self.sent
     }
 
-    /// The packets that are remembered.
     pub(crate) const fn packets(&self) -> &SentPackets {
         &self.packets
     }
 
-    /// Units acknowledged above the cumulative point.
     pub(crate) const fn acknowledged(&self) -> &RangeSet {
         &self.acknowledged
     }
@@ -586,7 +563,6 @@ impl<P> Outstanding<P> {
 
 /// Transitions.
 impl<P> Outstanding<P> {
-    /// The packet that was begun last.
     pub(crate) fn newest_packet(&self) -> PacketNumber {
         PacketNumber(self.packets.next_number().0.saturating_sub(1))
     }
@@ -715,7 +691,6 @@ impl<P> Outstanding<P> {
         Some(explained)
     }
 
-    /// The history of `unit`.
     pub(crate) fn repeats_mut(&mut self, unit: u64) -> Option<&mut Repeats> {
         match unit.checked_sub(self.first) {
             Some(index) => self.units.get_mut(usize::try_from(index).ok()?)?.repeats.as_deref_mut(),
@@ -723,7 +698,6 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// The history of repeated transmissions.
     pub(crate) const fn history(&mut self) -> &mut History {
         &mut self.history
     }

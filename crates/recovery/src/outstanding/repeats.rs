@@ -118,7 +118,6 @@ impl Repeats {
         });
     }
 
-    /// Called when a later transmission is declared lost.
     pub(super) fn on_later_lost(&mut self) {
         if let Some(first) = &mut self.first {
             first.is_lost_once = false;
@@ -190,7 +189,6 @@ impl Repeats {
         }
     }
 
-    /// The first transmission, if round trips are to be measured by it.
     pub(crate) const fn first(&self) -> Option<FirstTransmission> {
         self.first
     }
@@ -235,7 +233,6 @@ impl Repeats {
         Some(repeat.episode)
     }
 
-    /// When the oldest transmission was sent that was not reported.
     fn oldest(&self) -> Option<Instant> {
         self.list.iter().find(|repeat| !repeat.is_reported).map(|repeat| repeat.sent_at)
     }
@@ -258,7 +255,6 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Whether there is room for one more transmission.
     pub(super) const fn has_room(&self) -> bool {
         self.remembered < LOG_CAPACITY
     }
@@ -269,7 +265,6 @@ impl History {
         oldest.is_some_and(|sent_at| now - sent_at >= MAX_AGE)
     }
 
-    /// The number below which no outstanding unit has a recorded transmission that can be forgotten.
     pub(super) const fn lowest_outstanding(&self) -> u64 {
         self.lowest_outstanding
     }
@@ -356,7 +351,6 @@ impl History {
         *self = Self { forgotten_through: cumulative, ..Self::default() };
     }
 
-    /// Transmissions remembered of delivered units.
     #[cfg(any(test, debug_assertions))]
     pub(super) fn remembered_of_delivered(&self) -> usize {
         self.delivered.values().map(|repeats| repeats.open()).sum()

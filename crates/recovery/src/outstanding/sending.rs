@@ -47,7 +47,6 @@ pub(crate) struct Retransmitted {
     pub(crate) moved: Option<Moved>,
 }
 
-/// A unit that is added to a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) unit: u64,
@@ -57,7 +56,6 @@ pub(super) struct Carried {
 }
 
 impl<P> Unit<P> {
-    /// A new unit, in flight over `path` in `packet`.
     #[inline]
     pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
         Self {
@@ -79,7 +77,6 @@ impl<P> Unit<P> {
         }
     }
 
-    /// Records another transmission.
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
         self.last_sent = LastSent { path: last.path, cause: last.cause };
@@ -268,7 +265,6 @@ impl<P> Outstanding<P> {
 }
 
 impl SentPackets {
-    /// Records that a packet is sent over `path`, with this unit first.
     #[inline]
     pub(super) fn begin(&mut self, now: Instant, path: u8, cause: SendCause, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
@@ -290,7 +286,6 @@ impl SentPackets {
         flight.bytes += u64::from(bytes);
     }
 
-    /// Adds a unit to the newest packet.
     pub(super) fn add(&mut self, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
         let Some(packet) = self.packets.back_mut() else { return };

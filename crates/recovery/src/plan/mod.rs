@@ -66,7 +66,6 @@ pub(crate) struct RoundTrip {
     pub(crate) is_cold: bool,
     /// No ACK comes sooner.
     pub(crate) least: Duration,
-    /// The mean.
     pub(crate) mean: Duration,
     /// After how long without an ACK a packet is retransmitted; longer than any deadline if it is not.
     pub(crate) timeout: Duration,
@@ -79,7 +78,6 @@ impl RoundTrip {
     }
 }
 
-/// The budget of redundant copies, as shares of new data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Budget {
     pub(crate) packets: f64,
@@ -152,7 +150,6 @@ impl Planned {
 #[derive(Debug, Default)]
 pub(crate) struct Planner(Option<Box<Plans>>);
 
-/// The plans of an association.
 #[derive(Debug, Default)]
 struct Plans {
     /// Ascending; those that are acknowledged in order are dropped.
@@ -176,12 +173,10 @@ struct Plans {
 
 /// Events, and the decisions that follow.
 impl Planner {
-    /// Whether some unit has a deadline.
     pub(crate) fn is_any(&self) -> bool {
         self.0.as_ref().is_some_and(|plans| !plans.units.is_empty())
     }
 
-    /// A copy of `unit` is sent.
     pub(crate) fn on_copied(&mut self, now: Instant, unit: u64) {
         if let Some(planned) = self.0.as_mut().and_then(|plans| plans.planned_mut(unit)) {
             planned.on_repeated(now);
@@ -215,7 +210,6 @@ impl Planner {
         }
     }
 
-    /// Nothing is outstanding any more.
     pub(crate) fn clear(&mut self) {
         self.0.iter_mut().for_each(|plans| plans.units.clear());
     }
@@ -258,7 +252,6 @@ impl Planner {
         self.0.as_ref()?.waits_until(now, unit, rtt?)
     }
 
-    /// Whether copies are to be bundled with a new message.
     pub(crate) fn is_bundling(&self) -> bool {
         let is_missing =
             |planned: &Planned| planned.copies_apart.is_some() && planned.missing() > 0;
@@ -281,7 +274,6 @@ impl Planner {
     }
 }
 
-/// Plans.
 impl Plans {
     fn planned(&self, unit: u64) -> Option<&Planned> {
         let place = self.units.binary_search_by_key(&unit, |planned| planned.unit).ok()?;
@@ -467,7 +459,6 @@ fn slack(now: Instant, due: Due, rtt: Option<RoundTrip>) -> Option<Duration> {
     (latest <= due.at).then(|| due.at - latest)
 }
 
-/// Retransmissions by the probe timer within `slack`.
 fn rounds_in(slack: Duration, rtt: RoundTrip) -> u8 {
     times(slack, rtt.timeout)
 }

@@ -76,7 +76,6 @@ const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 /// Packets that were in flight, in the order in which they, or redundant copies of their units, were sent.
 type Queue = VecDeque<(Instant, PacketNumber)>;
 
-/// The probe timers of an association: one for each path, once a stream has one.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeTimer {
     paths: PerPath<PathProbe>,
@@ -92,7 +91,6 @@ struct Covered {
     waiting: Vec<(Instant, PacketNumber, Round)>,
 }
 
-/// The probe timer of a path.
 #[derive(Debug)]
 struct PathProbe {
     samples: RttSamples,
@@ -146,7 +144,6 @@ struct AckedPackets {
     newest: Option<Instant>,
     /// When the newest and the oldest of those were sent whose first transmission was acknowledged for certain.
     certain: Option<(Instant, Instant)>,
-    /// Whether a first transmission was acknowledged.
     has_first: bool,
 }
 
@@ -173,7 +170,6 @@ impl Default for PathProbe {
 
 /// Paths.
 impl ProbeTimer {
-    /// Creates the probe state of `path`, because a stream uses the probe timer.
     pub(crate) fn enable(&mut self, path: u8) {
         self.paths.get_or_insert_with(path, PathProbe::default);
     }
@@ -206,7 +202,6 @@ impl ProbeTimer {
         }
     }
 
-    /// When the timer of `path` expires; far in the future if it does not run.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
         self.paths.get(path).map_or(Instant::FAR_FUTURE, |probe| probe.deadline)
@@ -525,7 +520,6 @@ impl ProbeTimer {
         }
     }
 
-    /// Called when a unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
     pub(crate) fn on_abandoned_acked(&mut self, path: u8, sent_at: Instant) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.ack.packets += 1;

@@ -182,7 +182,6 @@ pub(super) struct Acknowledging<'a, 't, 's, P> {
     pub(super) now: Instant,
     pub(super) tracer: &'t mut Tracer<'s>,
     pub(super) range: AckRange,
-    /// Whether the association was in fast recovery before.
     was_recovering: bool,
     pub(super) paths: SmallVec<[PathAck; 2]>,
     reneged: Vec<u64>,
@@ -268,7 +267,6 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.paths.extend(state.paths.numbers().map(path_ack));
     }
 
-    /// The cumulative point advances.
     fn advance(&mut self, skipped: &Skipped, mut on_delivered: impl FnMut(Unit<P>)) {
         loop {
             let first = self.recovery.state.outstanding.cumulative() + 1;
@@ -652,7 +650,6 @@ impl<P> LossRecovery<P> {
         tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });
     }
 
-    /// Restarts T3-rtx of `path`.
     pub(super) fn arm_t3(&mut self, now: Instant, path: u8) {
         let least = self.probe.least_t3(&self.state, path);
         self.state.arm_t3(now, path, least);

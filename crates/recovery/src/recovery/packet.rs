@@ -398,7 +398,6 @@ impl Next {
     }
 }
 
-/// Repeating units.
 impl OpenPacket {
     #[inline(never)]
     fn retransmit<P>(
@@ -619,7 +618,6 @@ impl OpenPacket {
         }
     }
 
-    /// Copies that are bundled with new data.
     fn end_copies<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, tracer: &mut Tracer<'_>) {
         if self.copied.is_empty() {
             return;
@@ -680,7 +678,6 @@ fn sent_event<P>(recovery: &LossRecovery<P>, number: PacketNumber) -> TraceEvent
     TraceEvent::PacketSent { packet: number.0, path: packet.path, units, bytes, runs }
 }
 
-/// Ascending numbers as runs.
 fn runs_of(units: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for unit in units {

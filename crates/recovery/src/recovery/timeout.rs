@@ -171,7 +171,6 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         }
     }
 
-    /// Called when the probe timer of `path` expired, or a delayed copy is due.
     fn expire_probe(&mut self, path: u8) {
         let LossRecovery { state, probe, redundancy, plan, .. } = &mut *self.recovery;
         state.statistics.copies_denied += redundancy.ready_copies(self.now, path, state, plan);
