@@ -119,7 +119,8 @@ impl<P> State<P> {
     /// Whether there is one group, and it cannot be thin. A fast test, for bulk transfers.
     #[inline]
     pub(crate) fn is_surely_thick(&self) -> bool {
-        self.groups.is_one_thick(self.outstanding.packets().packets_of(0))
+        self.groups.is_one()
+            && self.groups.is_surely_thick(self.outstanding.packets().packets_of(0))
     }
 
     /// The group of the earliest unit outstanding on `path`, whose mechanisms apply to T3-rtx.

@@ -27,20 +27,7 @@ enum Control {
     Rfc9260(Rfc9260),
     NewReno(NewReno),
     Cubic(Cubic),
-    PacedCubic(Box<Paced<Cubic>>),
-    Copa(Box<Paced<Copa>>),
-}
-
-#[derive(Clone, Debug)]
-struct Paced<A> {
-    algorithm: A,
-    pacer: Pacer,
-}
-
-impl<A: Default> Paced<A> {
-    fn new(gain: f64) -> Box<Self> {
-        Box::new(Self { algorithm: A::default(), pacer: Pacer::new(gain) })
-    }
+    Copa(Box<Copa>),
 }
 
 /// The cwnd and ssthresh of one path, the algorithm that changes them, and its pacer.
@@ -48,6 +35,8 @@ impl<A: Default> Paced<A> {
 pub struct CongestionWindow {
     window: Window,
     control: Control,
+    /// Of the algorithms whose packets are paced.
+    pacer: Option<Box<Pacer>>,
 }
 
 impl CongestionWindow {
@@ -69,9 +58,15 @@ impl CongestionWindow {
             control: match config.congestion {
                 CongestionControl::Rfc9260 => Control::Rfc9260(Rfc9260::default()),
                 CongestionControl::NewReno => Control::NewReno(NewReno::default()),
-                CongestionControl::Cubic => Control::Cubic(Cubic::default()),
-                CongestionControl::PacedCubic => Control::PacedCubic(Paced::new(CUBIC_GAIN)),
-                CongestionControl::Copa => Control::Copa(Paced::new(COPA_GAIN)),
+                CongestionControl::Cubic | CongestionControl::PacedCubic => {
+                    Control::Cubic(Cubic::default())
+                }
+                CongestionControl::Copa => Control::Copa(Box::default()),
+            },
+            pacer: match config.congestion {
+                CongestionControl::PacedCubic => Some(Box::new(Pacer::new(CUBIC_GAIN))),
+                CongestionControl::Copa => Some(Box::new(Pacer::new(COPA_GAIN))),
+                _ => None,
             },
         }
     }
@@ -108,7 +103,7 @@ impl CongestionWindow {
     pub(crate) const fn has_room(&self, flight: u64) -> bool {
         match self.control {
             Control::Rfc9260(_) => flight < self.window.cwnd,
-            Control::NewReno(_) | Control::Cubic(_) | Control::PacedCubic(_) | Control::Copa(_) => {
+            Control::NewReno(_) | Control::Cubic(_) | Control::Copa(_) => {
                 flight == 0 || self.window.has_room_for_packet(flight)
             }
         }
@@ -123,16 +118,15 @@ impl CongestionWindow {
     }
 
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
-        let of = (self.window.cwnd, self.window.packet);
-        if let Some(pacer) = self.pacer_mut() {
-            pacer.on_sent(now, bytes, of);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(now, bytes, self.window.cwnd, self.window.packet);
         }
     }
 
     /// Lets packets be sent that have waited for the pacer long enough at `now`.
     #[inline]
     pub(crate) fn release(&mut self, now: Instant) {
-        if let Some(pacer) = self.pacer_mut() {
+        if let Some(pacer) = &mut self.pacer {
             pacer.release(now);
         }
     }
@@ -142,23 +136,23 @@ impl CongestionWindow {
     #[inline]
     pub(crate) fn is_paced(&self, may_overdraw: bool) -> bool {
         let beyond = if may_overdraw { self.window.packet } else { 0 };
-        self.pacer().is_some_and(|pacer| pacer.is_held(beyond))
+        self.pacer.as_ref().is_some_and(|pacer| pacer.is_held(beyond))
     }
 
     /// When packets that wait for the pacer may be sent; `None` if none wait.
     #[inline]
     pub(crate) fn paced_until(&self) -> Option<Instant> {
-        self.pacer().and_then(Pacer::held_until)
+        self.pacer.as_ref()?.held_until()
     }
 
     pub(crate) fn on_acked(&mut self, acked: Acked) {
         let (window, algorithm) = self.parts();
         algorithm.on_acked(window, &acked);
         let rtt = match &self.control {
-            Control::Copa(copa) => copa.algorithm.rtt_standing(),
+            Control::Copa(copa) => copa.rtt_standing(),
             _ => acked.srtt,
         };
-        if let Some(pacer) = self.pacer_mut() {
+        if let Some(pacer) = &mut self.pacer {
             pacer.set_rtt(rtt);
             pacer.release(acked.now);
         }
@@ -200,12 +194,9 @@ impl CongestionWindow {
     pub(crate) fn undo(&mut self, before: &Self, least: u64) {
         self.window.cwnd = self.window.cwnd.max(least);
         self.window.ssthresh = before.window.cwnd;
-        match (&mut self.control, &before.control) {
-            (Control::Cubic(now), Control::Cubic(before)) => now.on_undone(before),
-            (Control::PacedCubic(now), Control::PacedCubic(before)) => {
-                now.algorithm.on_undone(&before.algorithm);
-            }
-            _ => {}
+        if let (Control::Cubic(now), Control::Cubic(before)) = (&mut self.control, &before.control)
+        {
+            now.on_undone(before);
         }
     }
 
@@ -228,28 +219,9 @@ impl CongestionWindow {
             Control::Rfc9260(algorithm) => algorithm,
             Control::NewReno(algorithm) => algorithm,
             Control::Cubic(algorithm) => algorithm,
-            Control::PacedCubic(paced) => &mut paced.algorithm,
-            Control::Copa(paced) => &mut paced.algorithm,
+            Control::Copa(algorithm) => &mut **algorithm,
         };
         (&mut self.window, algorithm)
-    }
-
-    #[inline]
-    const fn pacer(&self) -> Option<&Pacer> {
-        match &self.control {
-            Control::Rfc9260(_) | Control::NewReno(_) | Control::Cubic(_) => None,
-            Control::PacedCubic(paced) => Some(&paced.pacer),
-            Control::Copa(paced) => Some(&paced.pacer),
-        }
-    }
-
-    #[inline]
-    const fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-        match &mut self.control {
-            Control::Rfc9260(_) | Control::NewReno(_) | Control::Cubic(_) => None,
-            Control::PacedCubic(paced) => Some(&mut paced.pacer),
-            Control::Copa(paced) => Some(&mut paced.pacer),
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! are lost; the sender declares them lost and reduces the window.
 
 use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
+use crate::paths::PerPath;
 use crate::probe::ProbeTimer;
 use crate::state::State;
 use crate::{LossDetection, Reordering};
@@ -29,7 +30,7 @@ pub(crate) struct LossDetector {
     kind: Kind,
     /// The deadline of the timer (of RACK, or of Early Fast Retransmit) of each path that ever had one; far
     /// in the future if it is not armed.
-    timers: Box<[Instant]>,
+    timers: PerPath<Instant>,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
@@ -70,7 +71,7 @@ impl LossDetector {
             LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
         };
         let tolerance = Tolerance::new(threshold, reordering.percentile());
-        Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
+        Self { kind, timers: PerPath::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
     /// Adds a path; `paths` is their number, the new one included.
@@ -114,7 +115,7 @@ impl LossDetector {
     pub(crate) fn clear(&mut self) {
         self.release_memory();
         self.duplicates.clear();
-        self.timers.fill(Instant::FAR_FUTURE);
+        self.timers.iter_mut().for_each(|at| *at = Instant::FAR_FUTURE);
     }
 
     /// Releases memory that is not in use, with nothing outstanding.
@@ -127,21 +128,15 @@ impl LossDetector {
     /// When a timer of `path` expires; far in the future if none runs.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
-        self.timers.get(usize::from(path)).copied().unwrap_or(Instant::FAR_FUTURE)
+        self.timers.get(path).copied().unwrap_or(Instant::FAR_FUTURE)
     }
 
     fn arm(&mut self, path: u8, deadline: Instant) {
-        let index = usize::from(path);
-        if index >= self.timers.len() {
-            let mut timers = std::mem::take(&mut self.timers).into_vec();
-            timers.resize(index + 1, Instant::FAR_FUTURE);
-            self.timers = timers.into_boxed_slice();
-        }
-        self.timers[index] = deadline;
+        *self.timers.get_or_insert_with(path, || deadline) = deadline;
     }
 
     pub(crate) fn stop_timer(&mut self, path: u8) {
-        self.timers.get_mut(usize::from(path)).into_iter().for_each(|at| *at = Instant::FAR_FUTURE);
+        self.timers.get_mut(path).into_iter().for_each(|at| *at = Instant::FAR_FUTURE);
     }
 }
 

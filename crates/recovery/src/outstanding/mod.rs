@@ -97,13 +97,6 @@ pub(crate) struct Transmission {
     pub(crate) cause: SendCause,
 }
 
-/// How a unit was last sent.
-#[derive(Clone, Copy, Debug)]
-struct LastSent {
-    path: u8,
-    cause: SendCause,
-}
-
 /// A unit that was sent and is not cumulatively acknowledged.
 #[derive(Clone, Debug)]
 pub struct Unit<P> {
@@ -118,7 +111,8 @@ pub struct Unit<P> {
     state: UnitState,
     /// The last transmission, in parts so that a unit with an SCTP fragment stays within 128 bytes, the size
     /// that the compiler moves without a call.
-    last_sent: LastSent,
+    last_path: u8,
+    last_cause: SendCause,
     last_packet: PacketNumber,
     /// How often it was sent, redundant copies in packets of their own included.
     pub(crate) transmissions: u16,
@@ -162,8 +156,7 @@ impl<P> Unit<P> {
 
     /// The last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
-        let LastSent { path, cause } = self.last_sent;
-        Transmission { packet: self.last_packet, path, cause }
+        Transmission { packet: self.last_packet, path: self.last_path, cause: self.last_cause }
     }
 
     #[inline]
@@ -272,28 +265,18 @@ pub struct Flight {
     pub bytes: u64,
 }
 
-/// The packets sent, with the fate of each.
+/// The packets of one association, oldest first, with the fate of each, and data in flight on each path.
 ///
 /// Packets are counted whatever their content, because the thin test uses packets in flight, not chunks or
 /// bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of this unit:
 /// acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten
 /// once nothing older is in flight.
-///
-/// The packets of one association, oldest first, and data in flight on each path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentPackets {
     first: u64,
     packets: VecDeque<SentPacket>,
     flights: Vec<Flight>,
     groups: GroupFlights,
-}
-
-/// A unit that stops or begins to count as in flight: the path and the packet of its last transmission.
-#[derive(Clone, Copy, Debug)]
-struct Departed {
-    bytes: u32,
-    path: u8,
-    packet: PacketNumber,
 }
 
 /// Packets in flight that carry a unit of a group.
@@ -365,13 +348,18 @@ impl SentPackets {
         PacketNumber(self.first + self.packets.len() as u64)
     }
 
-    /// Called when a unit leaves the flight. If it is the last unit of its packet in flight, the packet meets
+    /// Called when a unit of `bytes` leaves the flight of `path`. If it is the last unit of its packet in flight, the packet meets
     /// `fate`. Returns whether it did, and when the packet was sent, unless that is forgotten.
     #[inline(always)] // With every unit: the call would cost as much again.
-    fn on_departed(&mut self, departed: &Departed, fate: Fate) -> (bool, Option<Instant>) {
-        let flight = &mut self.flights[usize::from(departed.path)];
-        flight.bytes -= u64::from(departed.bytes);
-        let Some(packet) = self.packet_mut(departed.packet) else { return (false, None) };
+    fn on_departed(
+        &mut self,
+        path: u8,
+        bytes: u32,
+        packet: PacketNumber,
+        fate: Fate,
+    ) -> (bool, Option<Instant>) {
+        self.flights[usize::from(path)].bytes -= u64::from(bytes);
+        let Some(packet) = self.packet_mut(packet) else { return (false, None) };
         let sent_at = Some(packet.sent_at);
         if packet.fate != Fate::InFlight {
             return (false, sent_at); // The unit had left it, and returned.
@@ -592,8 +580,8 @@ impl<P> Outstanding<P> {
         u.state = UnitState::Acknowledged;
         if acked.was_in_flight {
             self.user_bytes_in_flight -= u64::from(user_bytes);
-            let departed = Departed { bytes, path, packet: last.packet };
-            let (is_ended, sent_at) = self.packets.on_departed(&departed, Fate::Acknowledged);
+            let fate = Fate::Acknowledged;
+            let (is_ended, sent_at) = self.packets.on_departed(path, bytes, last.packet, fate);
             acked.packet = is_ended.then_some(last.packet);
             acked.sent_at = sent_at;
         } else {
@@ -656,7 +644,7 @@ impl<P> Outstanding<P> {
         for run in known.iter() {
             still.insert_range(*run.start(), *run.end(), |from, to| reneged.extend(from..=to));
         }
-        reneged.iter().for_each(|&unit| _ = self.renege(unit));
+        reneged.iter().for_each(|&unit| self.renege(unit));
         reneged
     }
 

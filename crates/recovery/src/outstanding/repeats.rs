@@ -255,10 +255,6 @@ pub(crate) struct History {
 }
 
 impl History {
-    pub(super) const fn has_room(&self) -> bool {
-        self.remembered < LOG_CAPACITY
-    }
-
     /// Whether the oldest transmission of the lowest delivered unit is too old for a duplicate report.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         let oldest = self.delivered.first_key_value().and_then(|(_, repeats)| repeats.oldest());
@@ -356,7 +352,6 @@ impl History {
         self.delivered.values().map(|repeats| repeats.open()).sum()
     }
 
-    #[cfg(any(test, debug_assertions))]
     pub(super) const fn remembered(&self) -> usize {
         self.remembered
     }

@@ -1,9 +1,8 @@
 //! Transmissions: units that are sent, retransmitted or copied, and the packets they are put in.
 
-use super::repeats::{EpisodeId, FirstSent, Repeat};
+use super::repeats::{EpisodeId, FirstSent, LOG_CAPACITY, Repeat};
 use super::{
-    Fate, LastSent, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit,
-    UnitState,
+    Fate, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit, UnitState,
 };
 use crate::plan::Due;
 use rexmit_core::Instant;
@@ -65,7 +64,8 @@ impl<P> Unit<P> {
             group: new.group,
             path,
             state: UnitState::InFlight,
-            last_sent: LastSent { path, cause: SendCause::New },
+            last_path: path,
+            last_cause: SendCause::New,
             last_packet: packet,
             transmissions: 1,
             redundant: 0,
@@ -79,7 +79,7 @@ impl<P> Unit<P> {
 
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
-        self.last_sent = LastSent { path: last.path, cause: last.cause };
+        (self.last_path, self.last_cause) = (last.path, last.cause);
     }
 }
 
@@ -230,7 +230,7 @@ impl<P> Outstanding<P> {
     }
 
     fn make_room(&mut self, now: Instant) -> Option<EpisodeId> {
-        if self.history.has_room() && !self.history.is_stale(now) {
+        if self.history.remembered() < LOG_CAPACITY && !self.history.is_stale(now) {
             return None;
         }
         if let Some(episode) = self.history.forget_oldest_delivered() {

@@ -7,7 +7,6 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::LossRecovery;
-use crate::RecoveryConfig;
 use crate::RetransmissionDestination;
 use crate::congestion::TimedOut;
 use crate::loss::expired_early;
@@ -139,10 +138,6 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         tracer: &'t mut Tracer<'s>,
     ) -> Self {
         Self { recovery, now, tracer }
-    }
-
-    fn config(&self) -> Arc<RecoveryConfig> {
-        Arc::clone(&self.recovery.state.config)
     }
 
     /// Handles the expiry of all timers but T3-rtx.
@@ -322,7 +317,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// Called when T3-rtx of `path` expires: the timeout doubles, the window collapses, and everything in
     /// flight on the path is declared lost (E1, E2; E3 follows when the packet is sent).
     pub(super) fn expire_t3(&mut self, path: u8, kind: TimeoutKind) -> bool {
-        let config = self.config();
+        let config = Arc::clone(&self.recovery.state.config);
         let LossRecovery { state, loss, .. } = &mut *self.recovery;
         state.statistics.timeouts += 1;
         // A fast recovery that outlived the timeout would freeze the window.
