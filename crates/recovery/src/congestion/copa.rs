@@ -57,7 +57,6 @@ const AFTER_OVERLOAD: f64 = 0.7;
 
 mod delays;
 
-/// State of the algorithm.
 #[derive(Clone, Debug)]
 pub(super) struct Copa {
     delays: Delays,
@@ -71,7 +70,6 @@ pub(super) struct Copa {
     round: Round,
     mode: Mode,
     drain: Option<Drain>,
-    /// When the last drain ended.
     drained_at: Instant,
     /// When a packet was lost while the queue was long.
     overflowed_at: Option<Instant>,
@@ -82,7 +80,6 @@ pub(super) struct Copa {
     usage: Usage,
 }
 
-/// What determines the window.
 #[derive(Clone, Debug)]
 enum Mode {
     /// The delay.

@@ -21,16 +21,13 @@ const LONG_QUEUE: Duration = Duration::from_millis(50);
 /// An RTT within this fraction (1/n) of the minimum counts as the minimum again.
 const LEAST_TOLERANCE: u32 = 64;
 
-/// The delays of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     /// The least of the last half round trip, of ten seconds, and the largest of four round trips.
     standing: Recent,
     least: Recent,
     largest: Recent,
-    /// The least round trip of the last half one.
     pub(super) rtt_standing: Option<Duration>,
-    /// The least of ten seconds.
     pub(super) rtt_least: Duration,
     /// When the queue was nearly empty last.
     pub(super) nearly_empty_at: Instant,

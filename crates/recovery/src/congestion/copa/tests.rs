@@ -313,7 +313,8 @@ fn a_short_queue_after_a_drain_is_no_sign_of_others() {
     for _ in 0..60 {
         ack(&mut window, 20_900);
     }
-    let is_competitive = matches!(&window.control, super::super::Control::Copa(paced) if paced.algorithm.is_competitive());
+    let is_competitive =
+        matches!(&window.control, super::super::Control::Copa(copa) if copa.is_competitive());
     assert!(!is_competitive, "the queue is short");
 }
 
