@@ -50,7 +50,7 @@ struct EmbeddedGroup<'a> {
     point: &'a [Coordinate],
     x: Vec<f64>,
     y: Vec<f64>,
-    /// Empty if no point has one.
+    /// The confidence interval of each point; empty if no point has one.
     intervals: Vec<Option<(f64, f64)>>,
 }
 
