@@ -2,12 +2,14 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 27] = [
+const SUBCOMMANDS: [&str; 29] = [
     "advise",
     "demo",
     "listen",
     "connect",
     "identity",
+    "lab",
+    "lab serve",
     "perf",
     "perf recv",
     "perf send",

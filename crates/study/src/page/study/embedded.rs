@@ -11,7 +11,7 @@ use crate::{
 
 /// The input of the scripts of a page.
 #[derive(Serialize)]
-pub(super) struct Embedded<'a> {
+pub(crate) struct Embedded<'a> {
     study: &'a StudyHead,
     axes: &'a [AxisHead],
     quantities: &'a [Described],
@@ -55,7 +55,7 @@ struct EmbeddedGroup<'a> {
 }
 
 impl<'a> Embedded<'a> {
-    pub(super) fn new(page: &'a StudyPage) -> Self {
+    pub(crate) fn new(page: &'a StudyPage) -> Self {
         Self {
             study: &page.study,
             axes: &page.axes,
