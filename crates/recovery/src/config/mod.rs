@@ -4,18 +4,24 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
-    ProbeConfig, RetransmissionDestination, RtoConfig, SpuriousConfig, ThinTest, TimerRestart,
+use crate::{Deadline, RtoConfig, TimerRestart};
+pub use choices::{
+    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinTest,
 };
+pub use copies::{CopyBudget, DelayedCopyConfig};
 pub use fields::FIELDS;
+pub use probe::ProbeConfig;
 pub use profiles::{PROFILES, TCP_PROFILES};
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU32};
 use std::time::Duration;
 
+mod choices;
+mod copies;
 mod fields;
+mod probe;
 mod profiles;
 
 config! {

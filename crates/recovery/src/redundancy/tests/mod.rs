@@ -8,6 +8,7 @@ use super::*;
 use crate::SendCause;
 use crate::plan::Planner;
 use crate::state::tests::{AT, FULL, MS, SMALL};
+use crate::{CopyBudget, DelayedCopyConfig};
 use crate::{ProbeConfig, ThinConfig, ThinTest};
 
 const BUNDLED: ThinConfig =

@@ -1,5 +1,4 @@
-//! The settings of mechanisms: which detector, which window, which path. They are apart from the mechanisms,
-//! which read the configuration.
+//! The settings that are one of several: which detector, which window, which path.
 
 use rexmit_core::config;
 use serde::{Deserialize, Serialize};
