@@ -10,7 +10,8 @@ use serde_json::Value;
 /// The arrows: each crate and what it may import.
 const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-core", &[]),
-    ("rexmit-recovery", &["rexmit-core"]),
+    ("rexmit-congestion", &["rexmit-core"]),
+    ("rexmit-recovery", &["rexmit-core", "rexmit-congestion"]),
     ("rexmit-sctp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-tcp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-dtls", &["rexmit-core", "rexmit-sctp"]),

@@ -34,7 +34,6 @@ const LINES: &[(&str, usize)] = &[("recovery", 14_140)];
 /// The rooms of `recovery`, and the names under which their values are called.
 const ROOMS: &[(&str, &[&str])] = &[
     ("config", &["config"]),
-    ("congestion", &["window"]),
     ("fast_recovery", &["fast_recovery"]),
     ("loss", &["loss", "tolerance", "duplicates"]),
     ("outstanding", &["outstanding", "packets"]),

@@ -3,7 +3,7 @@
 //! This crate decides which data is lost and when it is retransmitted; it knows no wire format, no socket and no clock. A
 //! protocol numbers what it sends in *units* (SCTP: a DATA chunk, numbered by its unwrapped TSN; TCP: a segment's
 //! worth of the stream, numbered in the order of first sending). It asks [`LossRecovery`] what goes into the next
-//! packet, and hands it acknowledgements and time.
+//! packet, and hands it acknowledgements and time. How much may be in flight on a path says the crate `rexmit-congestion`.
 //!
 //! | module | owns |
 //! |---|---|
@@ -11,7 +11,6 @@
 //! | `outstanding` | every unit and packet that is outstanding, and their state |
 //! | `paths` | each path's window, timer and reachability; which one data takes |
 //! | `rtt` | the round-trip time, the timeout made from it, and T3-rtx |
-//! | `congestion` | the congestion window and its algorithms |
 //! | `fast_recovery` | the current fast recovery |
 //! | `loss` | loss detection: missing reports, scoreboard, duplicate acknowledgements, RACK |
 //! | `probe` | the probe timer of thin streams |
@@ -23,7 +22,6 @@
 //! | `config` | the mechanisms as values, and the named profiles |
 
 mod config;
-mod congestion;
 mod fast_recovery;
 mod loss;
 mod outstanding;
@@ -41,12 +39,10 @@ mod thin;
 use rexmit_core::trace::SendCause;
 
 pub use config::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, FIELDS, InvalidRecovery,
-    LossDetection, PROFILES, ProbeConfig, RecoveryConfig, Reordering, RetransmissionDestination,
-    SctpConfig, SpuriousConfig, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig,
-    ThinTest,
+    CmtConfig, CopyBudget, Coupling, DelayedCopyConfig, FIELDS, InvalidRecovery, LossDetection,
+    PROFILES, ProbeConfig, RecoveryConfig, Reordering, RetransmissionDestination, SctpConfig,
+    SpuriousConfig, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest,
 };
-pub use congestion::CongestionWindow;
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
 pub use paths::{Path, PathState, Paths, Reach};
 pub use plan::{Deadline, Due};
@@ -56,6 +52,7 @@ pub use recovery::{
     RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
 };
 pub use redundancy::BundleRoom;
+pub use rexmit_congestion::{CongestionControl, CongestionWindow};
 pub use rtt::{Echo, RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
