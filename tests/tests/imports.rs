@@ -11,7 +11,8 @@ use serde_json::Value;
 const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-core", &[]),
     ("rexmit-congestion", &["rexmit-core"]),
-    ("rexmit-recovery", &["rexmit-core", "rexmit-congestion"]),
+    ("rexmit-deadline", &["rexmit-core"]),
+    ("rexmit-recovery", &["rexmit-core", "rexmit-congestion", "rexmit-deadline"]),
     ("rexmit-sctp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-tcp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-dtls", &["rexmit-core", "rexmit-sctp"]),

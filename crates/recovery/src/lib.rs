@@ -3,7 +3,8 @@
 //! This crate decides which data is lost and when it is retransmitted; it knows no wire format, no socket and no clock. A
 //! protocol numbers what it sends in *units* (SCTP: a DATA chunk, numbered by its unwrapped TSN; TCP: a segment's
 //! worth of the stream, numbered in the order of first sending). It asks [`LossRecovery`] what goes into the next
-//! packet, and hands it acknowledgements and time. How much may be in flight on a path says the crate `rexmit-congestion`.
+//! packet, and hands it acknowledgements and time. How much may be in flight on a path says the crate `rexmit-congestion`,
+//! and how often data with a deadline is sent `rexmit-deadline`.
 //!
 //! | module | owns |
 //! |---|---|
@@ -14,7 +15,6 @@
 //! | `fast_recovery` | the current fast recovery |
 //! | `loss` | loss detection: missing reports, scoreboard, duplicate acknowledgements, RACK |
 //! | `probe` | the probe timer of thin streams |
-//! | `plan` | units with deadlines: how often each is sent, and when |
 //! | `redundancy` | redundant copies, bundled or delayed, and their budget |
 //! | `spurious` | detection of spurious retransmissions, and undo |
 //! | `thin` | whether a stream is thin, and what is done while it is |
@@ -26,7 +26,6 @@ mod fast_recovery;
 mod loss;
 mod outstanding;
 mod paths;
-mod plan;
 mod probe;
 mod recovery;
 mod redundancy;
@@ -45,7 +44,6 @@ pub use config::{
 };
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
 pub use paths::{Path, PathState, Paths, Reach};
-pub use plan::{Deadline, Due};
 pub use probe::{Share, Unanswered};
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
@@ -53,6 +51,7 @@ pub use recovery::{
 };
 pub use redundancy::BundleRoom;
 pub use rexmit_congestion::{CongestionControl, CongestionWindow};
+pub use rexmit_deadline::{Deadline, Due};
 pub use rtt::{Echo, RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};

@@ -5,9 +5,9 @@ use super::{
     Fate, LastSent, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit,
     UnitState,
 };
-use crate::plan::Due;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
+use rexmit_deadline::Due;
 
 /// A unit that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
