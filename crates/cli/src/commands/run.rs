@@ -173,7 +173,7 @@ fn library() -> Result<PathBuf, Failure> {
 /// The value of LD_PRELOAD: the library, then the libraries named before.
 fn preloads(library: &Path) -> Result<OsString, Failure> {
     let mut all = library.as_os_str().to_owned();
-    // ld.so would take it for several, some of them perhaps relative to the folder of the program's user.
+    // ld.so splits the value at spaces and colons, and could then load a library relative to the current directory.
     if all.as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
         let message = format!(
             "{}: LD_PRELOAD takes no path with a space or colon: put the library elsewhere, and name it by \

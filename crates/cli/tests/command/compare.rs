@@ -1,4 +1,5 @@
-//! `rexmit compare`: programs inside a kernel. Where `scripts/kernel-host` has built none, only what is said then is tested.
+//! `rexmit compare`: programs inside a kernel. If `scripts/kernel-host` has built none, only the error message is
+//! tested.
 
 use serde_json::Value;
 
