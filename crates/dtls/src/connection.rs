@@ -13,7 +13,8 @@ use crate::{Encryption, Fingerprint};
 
 /// A deadline beyond this means none: the library reports one ten years away if it has no timer.
 pub(crate) const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
-/// The shortest time between retransmissions, acknowledgements of an incomplete flight, and looks at a connection.
+/// The shortest time between retransmissions, between acknowledgements of an incomplete flight, and between checks of a
+/// connection.
 pub(crate) const LEAST: Duration = Duration::from_millis(1);
 /// Retransmissions of a flight; the limit of the whole handshake comes first.
 pub(crate) const FLIGHT_RETRIES: usize = 6;
