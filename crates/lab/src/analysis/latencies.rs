@@ -73,7 +73,7 @@ impl Latencies {
             let number = &mut by_number[unit.retransmissions().min(LAST)];
             number.0 += 1;
             let since = |end: Duration| end.saturating_sub(data.packets[unit.sent[0].packet].time);
-            // The first transmission of what is late was not captured.
+            // The first transmission of late data was not captured.
             if !unit.is_late && !unit.is_abandoned {
                 if let Some(acked) = unit.acked {
                     ack.record_weighted(since(acked), bytes);

@@ -76,7 +76,7 @@ fn offset(first: &[CapturedFrame], second: &[CapturedFrame]) -> Option<(i128, bo
     Some((i128::midpoint(shortest.0, shortest.1), is_client_first))
 }
 
-/// A hash of what is the same in both files.
+/// A hash of the parts of a packet that are the same in both files.
 fn seen(frame: &CapturedFrame) -> u64 {
     let mut hasher = FxHasher::default();
     frame.packet.hash(&mut hasher);

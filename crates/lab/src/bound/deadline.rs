@@ -7,10 +7,10 @@
 //! A copy is useful if it is sent until the deadline less D. It costs a packet, or is bundled with a later message. Copies
 //! that do not depend on anything new are best sent at once: what they cost is the same, and their SACKs come
 //! earlier. So there are decisions when the message is sent, when a SACK is due, and, of bundled copies, when a later
-//! message is sent: at the sums of multiples of T and of RTT. What the sender knows of the copies so far is which of them wait for their
-//! SACK, and how many had none although it was due: each of these is lost with probability q = p / (p + (1−p)·a), until a
-//! SACK of a later message shows that all or not all are. [`least_cost`] finds the best decision in each of these states, backwards from the
-//! deadline (dynamic programming).
+//! message is sent: at the sums of multiples of T and of RTT. The sender's knowledge of the copies so far: which of
+//! them wait for their SACK, and how many got none although it was due. Each of the latter is lost with probability q =
+//! p / (p + (1−p)·a), until the SACK of a later message shows whether all of them are. [`least_cost`] finds the best
+//! decision in each of these states, backwards from the deadline (dynamic programming).
 //!
 //! After the deadline there is no hurry: the sender waits for the SACK of a later message, and pays only for
 //! messages that are lost, 1 / (1−p) packets each.
@@ -410,7 +410,7 @@ mod tests {
         );
     }
 
-    /// Two rounds: `least_packets` without what it sends after the deadline.
+    /// Two rounds: The result is that of `least_packets`, without its packets after the deadline.
     #[test]
     fn with_time_for_one_ack_it_is_the_least_number_of_packets() {
         for (p, a, late) in [(0.05_f64, 0.05_f64, 1e-3), (0.05, 0.0, 1e-3), (0.02, 0.1, 1e-4)] {

@@ -74,7 +74,7 @@ pub(super) fn least_bytes(messages: &Messages, bytes: usize, deadline: &Deadline
     Some((f64::from(chunk + HEADER_BYTES) + more) / bytes as f64)
 }
 
-/// Adds the share of messages that miss the deadline of `flow`, and what it costs to meet it, if it has one.
+/// Adds the share of messages that miss the deadline of `flow`, if it has one, and the cost of meeting it.
 pub(super) fn tell(
     sheet: &mut Sheet,
     scenario: &Scenario,

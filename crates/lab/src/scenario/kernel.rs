@@ -177,7 +177,7 @@ impl Pace<'_> {
         while network.now() < end {
             let next = network.next_at().map_or(end, |at| at.min(end));
             let now = kernel.wait(next, &mut ready)?.min(end);
-            // First the network's own events: what the kernel has sent, it has sent at this time.
+            // The network's own events come first: packets of the kernel count as sent at the present time.
             network.run_until(now, |_, _| {}).map_err(livelock)?;
             for host in ready.iter().filter_map(|&number| hosts.get(number)) {
                 network.machine_mut(*host);
