@@ -49,7 +49,7 @@ pub(super) struct Namespace {
     events: VecDeque<(SocketId, ConnectionEvent)>,
     /// Whether the device may have packets.
     has_packets: bool,
-    /// For one packet, or what is read of a socket at once.
+    /// A buffer for one packet, or for one read from a socket.
     buffer: Vec<u8>,
 }
 
