@@ -294,7 +294,8 @@ fn peel_off(name: SocketName, has_flags: bool, to: (Address, Address)) -> Outcom
     raw::copy_out(&made.to_ne_bytes(), to.0.add(4)).inspect_err(|_| raw::close(made))
 }
 
-/// `sctp_connectx`: a `sctp_getaddrs_old` with the length of the addresses and where they are.
+/// `sctp_connectx`: `at` points to a `struct sctp_getaddrs_old`, which has the length of the addresses and a pointer to
+/// them.
 fn connectx(fd: c_int, name: SocketName, at: Address) -> Outcome<()> {
     let mut bytes = [0; 16];
     raw::copy_in(at, &mut bytes)?;

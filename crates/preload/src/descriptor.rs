@@ -76,8 +76,8 @@ pub(crate) fn fragment_bytes(name: SocketName) -> Outcome<usize> {
     Ok(u32::from_ne_bytes(value) as usize)
 }
 
-/// Runs `act`, which does not wait, while no other thread of this process receives on the socket: to read a message
-/// takes two calls of the kernel.
+/// Runs `act`, which does not wait, while no other thread of this process receives on the socket, because reading a
+/// message takes two system calls.
 pub(crate) fn receiving<T>(name: SocketName, act: impl FnOnce() -> T) -> T {
     let owner = &RECEIVING[entry(name.socket)];
     let thread = raw::thread();
