@@ -238,8 +238,8 @@ impl ByteReader {
         }
     }
 
-    /// Nothing is read any more. What the peer sends on this stream all the same is for `recv`: it would delay the
-    /// messages of all streams for as long as the reader exists.
+    /// Ends reading. Messages that the peer still sends on this stream are returned by `recv` from now on: unread, they
+    /// would delay the messages of all streams for as long as the reader exists.
     fn end_with(&mut self, end: Result<(), (io::ErrorKind, &'static str)>) {
         self.end = Some(end);
         self.stream.association().remove_reader(self.stream.number());

@@ -68,10 +68,10 @@ impl Delivery {
         Self { reliability: Reliability::Timed(lifetime), ..self }
     }
 
-    /// The peer should have the message `within` this time, with `probability`: copies of it are sent where that needs
-    /// them, within the budget of the profile (`thin.copy_budget`, which has no limit in `interactive`). One that is late is
-    /// still delivered, unless it has a [`lifetime`](Self::lifetime), too.
-    /// [`Event::Infeasible`](crate::Event::Infeasible) reports that it cannot be.
+    /// Sets a deadline: the message should arrive `within` this time with this `probability`. If that requires copies
+    /// of it, they are sent, within the budget of the profile (`thin.copy_budget`, which has no limit in
+    /// `interactive`). A late message is still delivered, unless it has a [`lifetime`](Self::lifetime), too.
+    /// [`Event::Infeasible`](crate::Event::Infeasible) reports that deadlines cannot be met with this probability.
     ///
     /// ```
     /// use rexmit::Delivery;

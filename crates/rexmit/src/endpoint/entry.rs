@@ -52,8 +52,8 @@ impl Recipients {
         self.head.take()
     }
 
-    /// The message, if it is for the reader of `stream`, or without one for everybody else; it stays the next one
-    /// otherwise.
+    /// Returns the message if it is for this recipient: the reader of `stream` or, with `None`, `recv`. Otherwise it
+    /// stays the next message.
     pub(crate) fn take_if_for(
         &mut self,
         stream: Option<u16>,

@@ -97,7 +97,7 @@ pub(super) async fn relay(
         () = stopped(stopping) => EndReason::Stopped,
     };
     match ending {
-        // The kernel is to deliver what it still has.
+        // The kernel still delivers the data in its buffers.
         EndReason::Finished => drop(SockRef::from(&service).set_linger(None)),
         // As without a proxy, data that one side sent before its end still reaches the other, as far as that has room.
         EndReason::ResetByService => to_client.flush(&service, stream),

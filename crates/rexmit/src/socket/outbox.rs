@@ -80,12 +80,12 @@ impl Outbox {
         self.is_blocked = false;
     }
 
-    /// Sends the batches that nothing can be added to any more, as far as the socket takes them.
+    /// Sends the complete batches, until the socket is full.
     pub(crate) fn flush_complete(&mut self, socket: &Socket) {
         self.flush_down_to(1, socket);
     }
 
-    /// Sends everything, as far as the socket takes it.
+    /// Sends all batches, until the socket is full.
     pub(crate) fn flush(&mut self, socket: &Socket) {
         self.flush_down_to(0, socket);
     }
@@ -293,7 +293,7 @@ mod tests {
         assert!(outbox.unbatched.is_empty());
     }
 
-    /// Two INITs from UDP port 0 once switched batches off for everybody.
+    /// In an earlier version, two INITs from UDP port 0 disabled batches for all destinations.
     #[tokio::test]
     async fn an_error_of_one_destination_changes_nothing_for_others() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -44,7 +44,7 @@ pub(crate) trait Served: Send + Sized + 'static {
         inbox: &mut Self::Inbox,
     ) -> Poll<io::Result<()>>;
 
-    /// Hands what was received to the protocol.
+    /// Passes received packets to the protocol.
     fn handle_received(
         &mut self,
         now: Instant,

@@ -20,7 +20,7 @@ impl<S: Served> Shared<S> {
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 
-    /// Takes a turn: does `act`, sends what it made due, wakes up whom it concerns.
+    /// Takes a turn: runs `act`, sends the packets that are due after it, and wakes the tasks concerned.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut S, Instant) -> R) -> R {
         self.take_turn(|state, now| {
             let result = act(state, now);

@@ -62,7 +62,7 @@ fn package(program: &str) -> &'static str {
     }
 }
 
-/// A command as one types it.
+/// A command line as text for a shell.
 pub(super) fn shell(arguments: &[String]) -> String {
     arguments.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,7 @@ use super::error::SetupError;
 use super::host;
 use super::rules::{Found, Rules};
 
-/// The tables that have rules of ours.
+/// The tables that contain our rules.
 const TABLES: [&str; 2] = ["nat", "filter"];
 
 fn iptables(listen: SocketAddr, words: &str) -> Vec<String> {
