@@ -128,7 +128,7 @@ fn init_with_a_parameter_of_wrong_length_is_aborted() {
     }
 }
 
-/// RFC 9260 §3.3.2: an INIT without a tag is answered by nothing, whatever else is wrong.
+/// RFC 9260 §3.3.2: an INIT without a tag is never answered, whatever else is wrong with it.
 #[test]
 fn init_without_a_tag_is_not_aborted_for_a_parameter() {
     let mut s = Script::server();

@@ -64,8 +64,8 @@ fn cookie_from_a_stranger_is_discarded() {
     expect_refused(&mut s);
 }
 
-/// RFC 9260 §5.1.2 C, §5.4 (2): a cookie may come from another address of the INIT; what is
-/// answered goes to the address that is confirmed, the one that got INIT ACK.
+/// RFC 9260 §5.1.2 C, §5.4 (2): a cookie may come from another address of the INIT; answers go to the confirmed
+/// address, to which INIT ACK was sent.
 #[test]
 fn cookie_from_another_address_of_the_peer_is_good() {
     let mut s = Script::server();
@@ -143,8 +143,8 @@ fn secrets_change_and_old_ones_are_forgotten() {
     s.expect_silence();
 }
 
-/// RFC 9260 §5.2.4 (3), case E: the cookie of the association itself is good for ever, for COOKIE
-/// ACK may have been lost.
+/// RFC 9260 §5.2.4 (3), case E: the cookie of the association itself never expires, because COOKIE ACK may have been
+/// lost.
 #[test]
 fn old_cookie_of_the_association_itself_is_acknowledged() {
     let mut s = Script::with(|_, association| association.failure.heartbeat_interval = None);

@@ -130,8 +130,7 @@ fn encapsulation_port_belongs_to_an_address() {
     expect_way(&mut s, address(2, 9899));
 }
 
-/// RFC 9260 §5.4, §6.4: what comes from an address that is not confirmed is answered to one that
-/// is.
+/// RFC 9260 §5.4, §6.4: a packet from an unconfirmed address is answered to a confirmed one.
 #[test]
 fn nothing_but_heartbeat_ack_goes_to_an_unconfirmed_address() {
     let mut s = Script::server();

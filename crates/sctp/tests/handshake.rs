@@ -10,8 +10,8 @@ use rexmit_sctp::{CloseReason, Event, FailReason, OutboundMessage, SendError};
 /// The times at which T1 expires, with RTO.Initial 1 s and RTO.Max 60 s.
 const T1_EXPIRIES_MS: [u64; 8] = [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000];
 
-/// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the tag 0 in front and a
-/// tag of ours inside, and names the extensions with what authenticates them, nothing else.
+/// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the verification tag 0 and our Initiate
+/// Tag, and lists the extensions and their authentication, nothing else.
 #[test]
 fn init_tells_what_the_configuration_says() {
     let mut s = Script::client();
@@ -105,8 +105,7 @@ fn answer_to_a_repeated_init_is_no_measurement() {
     assert_eq!(s.statistics().paths[0].srtt, None);
 }
 
-/// RFC 9260 §5.1 C: DATA may follow COOKIE ECHO in its packet, and nothing else may leave until
-/// COOKIE ACK returns.
+/// RFC 9260 §5.1 C: DATA may follow COOKIE ECHO in its packet, and nothing else may be sent until COOKIE ACK returns.
 #[test]
 fn data_travel_with_cookie_echo_and_then_wait_for_cookie_ack() {
     let mut s = Script::client();
@@ -142,8 +141,8 @@ fn while_cookie_echoed_sack_counts_and_data_do_not() {
     assert_eq!(s.receive().unwrap(), "now");
 }
 
-/// RFC 9260 §5.1 B: INIT ACK bears the peer's tag, goes to where INIT came from, and has another
-/// tag and a cookie. Nothing is kept.
+/// RFC 9260 §5.1 B: INIT ACK has the peer's tag, is sent to the source of the INIT, and contains a tag of ours and a
+/// cookie. No state is kept.
 #[test]
 fn init_is_answered_to_its_source_and_forgotten() {
     let mut s = Script::server();
@@ -185,7 +184,7 @@ fn first_data_are_acknowledged_at_once() {
     expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1));
 }
 
-/// RFC 9260 §5.1.1: min(OS, MIS) streams each way; what was meant for others never leaves.
+/// RFC 9260 §5.1.1: min(OS, MIS) streams each way; messages for other streams are never sent.
 #[test]
 fn streams_are_the_lesser_of_what_both_want() {
     let mut s = Script::client();

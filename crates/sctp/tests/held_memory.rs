@@ -48,7 +48,7 @@ impl Sender {
         Self { next: 0, ssn: [0; 10] }
     }
 
-    /// A chunk on `stream`; the TSN and, where a message ends, the SSN go on.
+    /// Sends a chunk on `stream`; increments the TSN and, at the end of a message, the SSN.
     fn send(&mut self, s: &mut Script, stream: u16, flags: Flags, payload: &[u8]) {
         let Flags { unordered, beginning, ending } = flags;
         let ssn = self.ssn[usize::from(stream)];

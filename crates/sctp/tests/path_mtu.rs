@@ -194,7 +194,7 @@ fn reports_that_cannot_be_true_are_refused() {
         s.too_big(1400, quote);
         assert_eq!(s.refused(), refused, "{quote:?}");
     }
-    // Below the base, not below what was sent, and nothing at all.
+    // MTUs below the base size, not below the size that was sent, and zero.
     for (refused, mtu) in (5..).zip([0, 68, 576, BASE + 24, JUMBO + 28, 65_535, usize::MAX]) {
         s.too_big(mtu, QUOTE);
         assert_eq!(s.refused(), refused, "{mtu}");

@@ -429,7 +429,7 @@ fn late_cookie_with_an_old_tag_of_ours_is_discarded() {
     s.expect_silence();
 }
 
-/// RFC 9260 §5.2.4: X X 0 0 is not in the table: a cookie of before the association.
+/// RFC 9260 §5.2.4: X X 0 0 is not in the table: a cookie made before the association.
 #[test]
 fn cookie_without_tie_tags_does_not_restart() {
     let mut s = Script::server();
@@ -462,7 +462,7 @@ fn own_cookie_in_cookie_echoed_establishes() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §5.2.4 (D): M M in ESTABLISHED: COOKIE ACK was lost. What comes with it is taken.
+/// RFC 9260 §5.2.4 (D): M M in ESTABLISHED: COOKIE ACK was lost. Chunks bundled with the cookie are processed.
 #[test]
 fn repeated_cookie_is_acknowledged_again() {
     let mut s = Script::server();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kit::*;
 use rexmit_sctp::{CloseReason, Event, OutboundMessage, SendError};
 
-/// Nothing of ours has been received, or nothing of the peer's.
+/// The Cumulative TSN Ack before any data, of either side.
 const NOTHING: u32 = tsn(0).wrapping_sub(1);
 
 /// When T2-shutdown expires again and again, with an RTO of 1 s that doubles up to 60 s.
@@ -40,8 +40,8 @@ fn expect_no_more_messages(s: &mut Script) {
     assert_eq!(s.try_send(OutboundMessage::new(0, "late")), Err(SendError::Closing));
 }
 
-/// RFC 9260 §9.2: with nothing outstanding SHUTDOWN leaves at once, SHUTDOWN ACK is completed, and
-/// no record is left.
+/// RFC 9260 §9.2: with nothing outstanding SHUTDOWN is sent at once, SHUTDOWN ACK is answered by SHUTDOWN COMPLETE, and
+/// no state remains.
 #[test]
 fn idle_association_is_shut_down_at_once() {
     let mut s = shutdown_sent();

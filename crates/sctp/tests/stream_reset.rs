@@ -233,8 +233,8 @@ fn streams_of_the_peer_begin_at_zero_after_its_reset() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// RFC 6525 §5.2.2 E2–E5: what is still on the way is waited for ("In progress"), later data of
-/// the streams wait with it, and the end is told.
+/// RFC 6525 §5.2.2 E2–E5: the reset waits for data in flight ("In progress"), later data of the streams waits, too, and
+/// the result is reported.
 #[test]
 fn reset_waits_for_data_on_the_way() {
     let mut s = without_heartbeats();

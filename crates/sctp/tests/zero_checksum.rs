@@ -75,7 +75,8 @@ fn a_packet_without_a_checksum_that_was_not_agreed_on_is_dropped() {
     assert!(Packet::parse(&answer).is_ok());
 }
 
-/// RFC 9653 §5.2: a peer that did not say so, or by another method, gets a checksum.
+/// RFC 9653 §5.2: a peer that has not announced zero checksums, or only with another error detection method, gets a
+/// checksum.
 #[test]
 fn a_peer_that_has_not_said_so_gets_checksums() {
     for method in [None, Some(2)] {

@@ -98,8 +98,8 @@ pub(super) fn nearest_of(remote: IpAddr, choices: &[IpAddr], routes: &[Route]) -
     nearest(remote, choices.iter().copied(), uses)
 }
 
-/// The local address from which `remote` is reached, beside `routes`, the first of which is the
-/// primary one. `None` without one of its family.
+/// The local address for a new route to `remote`, given the existing `routes`, the first of which is the primary one;
+/// `None` if there is none of the same family.
 ///
 /// With addresses of our own, the one that has most in common with `remote`; otherwise that of the
 /// primary route, or whichever the driver chooses.

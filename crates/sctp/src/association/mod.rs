@@ -101,7 +101,7 @@ pub(crate) struct Incoming {
     pub(crate) bytes: usize,
 }
 
-/// Whether the chunks that follow in the packet are looked at.
+/// Whether the following chunks of the packet are processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Continue,

@@ -67,7 +67,7 @@ pub(crate) struct Peer {
     tag: u32,
     /// The peer's initial TSN, once the tag is known.
     initial_tsn: u32,
-    /// When the newest cookie of ours was made that came back for this association.
+    /// The creation time of the newest cookie that was used for this association.
     newest_cookie: Instant,
     /// Whether both sides support RFC 5061 and RFC 4895.
     changes_addresses: bool,

@@ -34,7 +34,7 @@ pub(super) struct StreamReset {
     answers: Vec<Answer>,
     /// Answers to be sent, at most [`MAX_OWED_ANSWERS`].
     owed: Vec<Answer>,
-    /// The last request of the peer that became a request of ours, which answers it.
+    /// The sequence number of the peer's last request to reset our streams, which our own request answers.
     taken_up: Option<u32>,
     /// The peer's request that cannot be performed yet, because earlier DATA is missing.
     deferred: Option<Box<Deferred>>,

@@ -300,8 +300,8 @@ config! {
         /// probe timer waits for the copy, too. A longer one survives longer bursts of loss. Default 1 ms.
         pub delay: Duration,
         /// The budget: packets that carry nothing but a copy, in percent of the packets of both directions with the
-        /// DATA that they acknowledge and with first SACKs. Copies beside DATA are not limited, and zero leaves only
-        /// those. Default 50: a copy for each message that is acknowledged alone.
+        /// DATA that they acknowledge and with first SACKs. Copies bundled with DATA are not limited; with zero there
+        /// are only those. Default 50: a copy for each message that is acknowledged alone.
         pub packets_percent: u8,
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct StateCookie {
     pub(super) peer: PeerParameters,
 }
 
-/// Signs cookies of one endpoint and takes them back.
+/// Signs and verifies the cookies of one endpoint.
 #[derive(Debug)]
 pub(super) struct CookieSigner {
     secrets: Secrets,

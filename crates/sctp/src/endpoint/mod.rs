@@ -249,9 +249,8 @@ impl Endpoint {
     }
 
     /// Singles out an outgoing stream: whether it is thin depends on its own packets in flight only, and
-    /// `thin` are its mechanisms. With `None`, what it sends from now on counts as the association's again.
-    /// At most [`MAX_GROUPS`](crate::recovery::MAX_GROUPS)` - 1` streams can be singled out in the life of an
-    /// association.
+    /// `thin` are its mechanisms. With `None`, chunks that it sends from now on count as the association's again. At
+    /// most [`MAX_GROUPS`](crate::recovery::MAX_GROUPS)` - 1` streams can be singled out in the life of an association.
     ///
     /// # Errors
     /// See [`ThinError`].

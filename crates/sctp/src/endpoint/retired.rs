@@ -4,10 +4,10 @@
 //! that did not remember its own tag would then begin an ended association again, with the same tag and TSNs,
 //! and deliver the data sent with the cookie again. RFC 9260 relies on the cookie's lifetime (§5.1.3).
 //!
-//! The peer's tag is remembered, too: if both sides sent INIT, one of two cookies stays unused (§5.2.4 C). It
-//! has another tag of ours, but the peer's TSNs, whose data was delivered. Since a peer draws a new tag for
-//! each association, a cookie is refused if its peer's tag belongs to an association that ended after the
-//! cookie was made.
+//! The peer's tag is remembered, too: if both sides sent INIT, one of two cookies stays unused (§5.2.4 C). Our tag in
+//! it was never used, but its peer's tag and TSNs are those of data that was delivered. Since a peer draws a new tag
+//! for each association, a cookie is refused if its peer's tag belongs to an association that ended after the cookie
+//! was made.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -131,7 +131,7 @@ impl Endpoint {
             });
         }
         // In COOKIE-WAIT an answer goes only to where the application has connected to
-        // (RFC 9260 §5.2.1 rules 1 and 2); in other states this is the INIT's own way.
+        // (RFC 9260 §5.2.1 rules 1 and 2); in other states the answer takes the route of the INIT.
         let is_from_known = is_known(route.remote.ip());
         let route = if is_from_known { route } else { association.primary_route() };
         let existing = if association.state().is_setting_up() {
@@ -468,8 +468,8 @@ pub(super) const fn answer_ports(packet: &Packet<'_>) -> Header {
     }
 }
 
-/// The association that a cookie of ours is for: the one that it has begun or that gave it its tag,
-/// or the one whose peer the INIT came from.
+/// The association that a cookie of ours concerns: that with our tag in the cookie if its peer sent the INIT, otherwise
+/// one whose peer has the port and an address of the INIT.
 fn find_of_cookie(endpoint: &Endpoint, cookie: &StateCookie) -> Option<u32> {
     let port = cookie.identity.remote_port;
     let has_begun = |&index: &u32| {

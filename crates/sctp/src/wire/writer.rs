@@ -346,7 +346,7 @@ impl<'b> PacketWriter<'b> {
 
     /// Appends the chunk that `chunk` writes, padded; appends nothing if it does not fit.
     fn append(&mut self, chunk: impl FnOnce(&mut Sink<'_>)) -> bool {
-        // So bounded, a list in a chunk leaves out entries that would break its 16-bit length.
+        // With this bound, a list in a chunk leaves out entries that would exceed the 16-bit length.
         let end = self.limit.min(self.buffer.len() + usize::from(u16::MAX));
         let is_written = Sink::new(self.buffer, end).whole(chunk);
         // Within the limit: that is a multiple of four.

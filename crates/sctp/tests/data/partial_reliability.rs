@@ -180,7 +180,7 @@ fn a_lost_forward_tsn_is_repeated() {
     assert!(s.endpoint.is_idle());
 }
 
-/// RFC 3758 §3.5 C5: the timer runs though a SACK without news has come and nothing is in flight.
+/// RFC 3758 §3.5 C5: the timer keeps running although a SACK without news has arrived and nothing is in flight.
 #[test]
 fn a_sack_without_news_does_not_stop_the_timer_of_a_forward_tsn() {
     let mut s = Script::with_round_trip(100);
@@ -263,7 +263,8 @@ fn a_message_cut_short_is_skipped_though_its_forward_tsn_is_lost() {
     assert_eq!(s.receive().expect("in order"), "last");
 }
 
-/// RFC 3758 §3.5 A3: all fragments, and the rest that never left; its number is passed as well.
+/// RFC 3758 §3.5 A3: all fragments are abandoned, and the rest that was never sent; the FORWARD-TSN covers the TSN used
+/// up for it.
 #[test]
 fn a_message_of_several_chunks_is_given_up_as_a_whole() {
     let mut s = client();

@@ -108,8 +108,8 @@ fn what_is_dropped_is_answered_without_the_usual_delay() {
     }
 }
 
-/// RFC 9260 §6.2: a full receiver takes what it misses below what it has; nothing that it
-/// acknowledged is dropped for it.
+/// RFC 9260 §6.2: a full receiver accepts missing chunks below the highest TSN received, and drops nothing that it has
+/// acknowledged.
 #[test]
 fn a_full_receiver_takes_what_closes_a_gap() {
     let mut s = small();

@@ -53,7 +53,7 @@ fn an_acknowledgement_clears_the_errors() {
     s.peer_acknowledges(tsn(1));
 }
 
-/// RFC 9260 §6.3.1 C2, C3: the RTO is made from what was measured.
+/// RFC 9260 §6.3.1 C2, C3: the RTO is computed from the RTT samples.
 #[test]
 fn the_rto_follows_the_measured_round_trips() {
     // SRTT 900; RTTVAR 450, with the second sample 337.5: 900 + 4 · 337.5 = 2250.
@@ -90,7 +90,7 @@ fn the_backoff_stays_until_a_chunk_sent_once_is_acknowledged() {
     assert_eq!(s.take_data(), [3], "no new sample: still two seconds");
 }
 
-/// RFC 9260 §6.3.3 E1, E3, §7.2.3: one packet, then one more for what is acknowledged.
+/// RFC 9260 §6.3.3 E1, E3, §7.2.3: one packet is sent, and further ones when it is acknowledged.
 #[test]
 fn after_a_timeout_one_packet_is_in_flight_until_it_is_acknowledged() {
     let mut s = Script::established_client();
@@ -113,7 +113,7 @@ fn after_a_timeout_one_packet_is_in_flight_until_it_is_acknowledged() {
     assert_eq!((s.take_data(), s.take_data()), (vec![3], vec![4]));
 }
 
-/// RFC 9260 §6.3.3 E3: as many of the earliest as fit, in one packet.
+/// RFC 9260 §6.3.3 E3: as many of the earliest chunks as fit are retransmitted in one packet.
 #[test]
 fn small_chunks_that_timed_out_share_a_packet() {
     let mut s = Script::established_client();

@@ -91,7 +91,7 @@ fn what_the_receiver_reneged_on_is_sent_again() {
     assert_eq!(s.statistics().send_buffered_bytes, 0);
 }
 
-/// RFC 9260 §6.2: what the peer received twice was repeated spuriously, and is counted.
+/// RFC 9260 §6.2: a chunk reported as a duplicate was retransmitted spuriously, and is counted.
 #[test]
 fn a_reported_duplicate_tells_a_spurious_retransmission() {
     let mut s = Script::established_client();

@@ -48,7 +48,7 @@ fn the_window_is_filled_and_exceeded_by_one_packet() {
     s.expect_silence();
 }
 
-/// RFC 9260 §6.1 C: what is marked for retransmission leaves before anything new.
+/// RFC 9260 §6.1 C: chunks marked for retransmission are sent before new ones.
 #[test]
 fn what_timed_out_leaves_before_what_is_new() {
     let mut s = Script::established_client();
@@ -63,7 +63,7 @@ fn what_timed_out_leaves_before_what_is_new() {
     assert_eq!(s.take_data(), [2]);
 }
 
-/// RFC 9260 §6.1 C: also where there is room beside a retransmission for something new only.
+/// RFC 9260 §6.1 C: also if the room after a retransmission suffices for a new chunk only.
 #[test]
 fn new_data_do_not_overtake_what_waits_to_be_sent_again() {
     let mut s = Script::established_client();
@@ -202,7 +202,7 @@ fn data_sent_with_a_cookie_echo_are_repeated_with_it_and_then_on_their_own() {
     expect_packet!(s, [CookieEcho(_), Data(data)] if data.tsn == tsn(0));
     s.at(1_100).peer_sends([CookieAck]);
     expect_event!(s, Event::Connected { .. });
-    // The DATA were lost; the RTO was doubled when they left with the second COOKIE ECHO.
+    // The DATA were lost; the RTO was doubled when they were sent with the second COOKIE ECHO.
     s.at(3_000);
     assert_eq!(s.take_data(), [0]);
     s.at(3_100).peer_acknowledges(tsn(0));

@@ -139,7 +139,7 @@ fn asconfs_of_one_packet_are_answered_in_one() {
     assert_eq!(s.statistics().paths.len(), 3);
 }
 
-/// §5.1.1 C4: no answer before the association is established, nor after the last word.
+/// §5.1.1 C4: ASCONF is not answered before the association is established, nor after SHUTDOWN ACK was sent.
 #[test]
 fn asconf_is_taken_only_in_states_that_allow_it() {
     let mut s = Dynamic::server();

@@ -72,7 +72,7 @@ fn asconf_with_a_wrong_mac_is_dropped() {
     s.take_probe();
 }
 
-/// RFC 4895 §6.3: a hash function that was not offered is reported; what it covers is dropped.
+/// RFC 4895 §6.3: a hash function that was not offered is reported; the chunks that the AUTH covers are dropped.
 #[test]
 fn an_unsupported_hash_function_is_reported() {
     let mut s = Dynamic::server();

@@ -8,7 +8,7 @@ use crate::kit::*;
 use crate::peer::{Dynamic, Keys};
 use crate::{ANY, ip};
 
-/// A client whose addresses 192.0.2.1 and 192.0.2.11 the peer was told.
+/// A client whose INIT listed the addresses 192.0.2.1 and 192.0.2.11.
 fn two_addresses() -> Dynamic {
     let mut s = Dynamic::client_with(Keys::default(), |endpoint, _| {
         endpoint.addresses = vec![ip(1), ip(11)];
@@ -129,8 +129,8 @@ fn one_asconf_is_under_way_at_a_time() {
     while s.poll_packet().is_some() {}
 }
 
-/// §5.3 F4: nothing leaves any more from an address that is deleted, and what was under way from it
-/// leaves from another at once.
+/// §5.3 F4: nothing is sent from a deleted address any more, and data in flight from it is retransmitted from another
+/// at once.
 #[test]
 fn a_deleted_address_is_left_at_once() {
     let mut s = two_addresses();
@@ -169,8 +169,7 @@ fn abort_to_an_address_that_is_being_deleted_is_ignored() {
     assert!(matches!(s.events()[..], [Event::Closed(_)]));
 }
 
-/// §5.3.2: this host is somewhere else. Nothing but the ASCONF leaves until that is acknowledged; then
-/// everything does, at once.
+/// §5.3.2: this host has moved. Only the ASCONF is sent until it is acknowledged; then all data is sent at once.
 #[test]
 fn a_host_that_moves_keeps_its_association() {
     let mut s = Dynamic::client();
@@ -196,7 +195,8 @@ fn a_host_that_moves_keeps_its_association() {
     assert_eq!(s.events().len(), 3);
 }
 
-/// A host that told its addresses names one of them, so that peers find the association by it.
+/// A host that has listed its addresses sets one of them as the Address Parameter, by which the peer finds the
+/// association.
 #[test]
 fn a_host_that_told_its_addresses_names_one_of_them() {
     let mut s = two_addresses();

@@ -64,7 +64,7 @@ impl Script {
     }
 }
 
-/// The stream goes on behind the messages skipped, and what still arrives of them is discarded.
+/// The stream continues after the skipped messages; fragments of these that arrive later are discarded.
 #[test]
 fn a_stream_goes_on_behind_skipped_messages() {
     let mut s = server();

@@ -68,7 +68,7 @@ fn incomplete_messages_may_take_twice_the_buffer() {
     assert_eq!(s.receive().expect("the first message").len(), LEN + 3);
 }
 
-/// Beyond that nothing would ever be complete, so the largest is dropped, and the application is told.
+/// Beyond twice the buffer no message could be completed, so the largest is dropped, and the application is informed.
 #[test]
 fn of_messages_that_fill_twice_the_buffer_the_largest_is_dropped() {
     const LEN: usize = 1000;

@@ -106,7 +106,7 @@ fn weighted_fair_queueing_gives_every_stream_its_weight() {
     assert!(third.abs_diff(4 * first) <= 5 * FULL, "{first} {second} {third}");
 }
 
-/// A stream that was idle gets its share from now on, not what it has missed.
+/// A stream that was idle gets its share from now on, without compensation for the idle time.
 #[test]
 fn an_idle_stream_saves_nothing() {
     let mut s = client_of(Scheduling::FairBandwidth);

@@ -16,7 +16,7 @@ fn route(local: &str, remote: &str) -> Route {
     Route { local: SocketAddr::new(ip(local), 9899), remote: SocketAddr::new(ip(remote), 9899) }
 }
 
-/// An endpoint with these addresses, reached over `way` by a peer that tells `reported`; its paths.
+/// The paths of an endpoint with the addresses `own`, reached over `way` by a peer that lists `reported`.
 fn ways(own: &[&str], way: Route, reported: &[&str]) -> Vec<(IpAddr, IpAddr)> {
     let mut s = Script::with(|config, _| config.addresses = own.iter().map(|a| ip(a)).collect());
     s.peer.route = way;
@@ -55,7 +55,7 @@ fn each_own_address_has_a_path() {
     let expected = [("10.1.0.1", "10.9.0.2"), ("10.2.0.1", "10.9.0.2")];
     let expected = expected.map(|(local, remote)| (ip(local), ip(remote)));
     assert_eq!(ways(&own, route("10.1.0.1", "10.9.0.2"), &[]), expected);
-    // A driver that does not tell its address leaves the choice to us.
+    // If the driver does not report a local address, the endpoint chooses one.
     assert_eq!(ways(&own, route("0.0.0.0", "10.9.0.2"), &[]), expected);
 }
 
@@ -94,7 +94,7 @@ fn addresses_in(init: &wire::Init<'_>) -> usize {
     init.params().flatten().filter(is_address).count()
 }
 
-/// RFC 6951 §5.1: an address that has not been heard from is sent to at the port of the first.
+/// RFC 6951 §5.1: packets to an address from which none was received go to the port of the first address.
 #[test]
 fn encapsulation_port_of_a_new_address_is_that_of_the_first() {
     let mut s = Script::server();

@@ -29,7 +29,7 @@ fn as_many_are_probed_at_a_time_as_configured() {
     expect_event!(s, Event::PathStatus { path: 1, state: PathState::Active, .. });
 }
 
-/// RFC 9260 §5.4: the answer confirms the path whose nonce it bears, and measures it.
+/// RFC 9260 §5.4: the answer confirms the path whose nonce it contains, and is an RTT sample of it.
 #[test]
 fn an_answer_confirms_the_address() {
     let mut s = Script::server();
@@ -110,7 +110,7 @@ fn address_that_never_answers_is_probed_more_rarely_and_does_no_harm() {
             _ => probes.push(sent.at_ms()),
         }
     }
-    // The sixth leaves at once, the seventh and eighth after HB.interval and a timeout, about.
+    // The sixth is sent at once, the seventh and eighth after about HB.interval and a timeout each.
     assert_eq!(probes[0], 31_000);
     assert!((63_000 + 60_000..63_000 + 120_000).contains(&probes[1]), "{probes:?}");
     assert!((60_000 + 60_000..60_000 + 120_000).contains(&(probes[2] - probes[1])), "{probes:?}");

@@ -19,7 +19,7 @@ const ONE_WAY: Duration = Duration::from_micros(367_500);
 /// The interval between packets towards the receiver: 50 of them in a round trip.
 const SPACING: Duration = Duration::from_millis(15);
 
-/// Packets on their way, by when they arrive and in the order in which they left.
+/// Packets in flight, by time of arrival and order of transmission.
 #[derive(Default)]
 struct Way {
     packets: BTreeMap<(Instant, u64), Vec<u8>>,

@@ -16,7 +16,7 @@ use rexmit_sctp::recovery::{RecoveryConfig, SpuriousEvents};
 const FULL: usize = 1204;
 const PMDCS: u64 = 1220;
 
-/// The `n`th TSN, from 1, which is two below the wrap; `tsn(0)` is what the peer acknowledges before.
+/// The `n`th TSN, from 1, which is two below the wrap; `tsn(0)` is the cumulative TSN before the first.
 const fn tsn(n: u32) -> u32 {
     kit::tsn(n).wrapping_sub(1)
 }
@@ -51,7 +51,7 @@ impl Script {
         self.peer_writes(|p| p.sack(cumulative, PEER_RWND, blocks.iter().copied(), duplicates));
     }
 
-    /// The same at `ms`, and what is transmitted then.
+    /// The same at `ms`; returns the chunks that are transmitted then.
     #[track_caller]
     fn sacked_at(&mut self, ms: u64, cumulative: u32, blocks: &[(u16, u16)]) -> Vec<u32> {
         self.at(ms).peer_sacks(cumulative, blocks, &[]);

@@ -61,8 +61,8 @@ fn the_standard_sends_it_again_each_time() {
     assert_eq!(s.missing_reports(), 3);
 }
 
-/// A chunk is lost though the threshold is higher than what can still be reported: when the last
-/// of the others is acknowledged, and not by a timeout.
+/// A chunk is declared lost when all later ones are acknowledged, although fewer missing reports than the threshold are
+/// possible then; no timeout is needed.
 #[test]
 fn a_loss_at_the_end_is_repeated_with_the_last_report() {
     let (mut s, last) = Script::grown("rr");

@@ -20,7 +20,7 @@ use kit::*;
 use rexmit_sctp::AssociationConfig;
 use rexmit_sctp::recovery::{ThinConfig, ThinSctpConfig};
 
-/// The `n`th TSN, from 1; `tsn(0)` is what the peer acknowledges before the first.
+/// The `n`th TSN, from 1; `tsn(0)` is the cumulative TSN before the first.
 const fn tsn(n: u32) -> u32 {
     kit::tsn(n).wrapping_sub(1)
 }
@@ -45,7 +45,7 @@ impl Script {
         script
     }
 
-    /// Sends a message of a few bytes, which leaves at once as the chunk `n`, alone.
+    /// Sends a message of a few bytes, which must be transmitted at once as chunk `n`, alone in its packet.
     #[track_caller]
     fn send_alone(&mut self, n: u32) {
         self.send(b"payload");

@@ -12,7 +12,7 @@ struct Outage {
     rtt: u64,
     /// The begin and the end of the outage.
     lasts: (u64, u64),
-    /// TSNs that arrived, and what the peer acknowledges when.
+    /// TSNs that arrived, and the SACKs in flight with their times.
     arrived: std::collections::BTreeSet<u32>,
     acks: std::collections::VecDeque<(u64, u32)>,
     /// When DATA was sent during the outage.

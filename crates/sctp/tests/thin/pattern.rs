@@ -78,7 +78,7 @@ fn lksctp_with(thin: ThinConfig) -> RecoveryConfig {
     RecoveryConfig::profile("lksctp").expect("a profile").with_thin(thin)
 }
 
-/// The third SACK with a gap comes 340 ms after the chunk left; RTO.Min is 1 s.
+/// The third SACK with a gap arrives 340 ms after the chunk was sent; RTO.Min is 1 s.
 #[test]
 fn without_mechanisms() {
     assert_table(
@@ -185,8 +185,8 @@ fn with_copies_alone() {
     );
 }
 
-/// The timer runs from when the chunk left: 212 ms. The SACK at 260 ms, of what was transmitted before that
-/// timeout, counts as a report all the same (RFC 9260 §7.2.4).
+/// The timer runs from the transmission of the chunk: 212 ms. The SACK at 260 ms, for data sent before that timeout,
+/// still counts as a missing report (RFC 9260 §7.2.4).
 #[test]
 fn with_all_four_and_copies() {
     assert_table(

@@ -105,7 +105,7 @@ fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
     assert_eq!(s.statistics().paths[0].rto.as_millis(), 500);
 }
 
-/// Nor is what is acknowledged with something later: its own SACK may have been lost.
+/// A chunk that is acknowledged together with a later one gives no sample either: its own SACK may have been lost.
 #[test]
 fn what_is_acknowledged_with_a_later_chunk_measures_nothing() {
     let mut s = Script::thin(m1().ack_delay_samples(true));

@@ -38,7 +38,7 @@ impl AuthOffer {
         self.kind
     }
 
-    /// Whether it wants chunks to be authenticated beside those that change addresses.
+    /// Whether the peer requires authentication of other chunks than ASCONF and ASCONF-ACK.
     pub(super) const fn covers_all(&self) -> bool {
         self.covers_all
     }

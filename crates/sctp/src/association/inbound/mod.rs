@@ -140,7 +140,8 @@ impl Inbound {
         self.streams = streams;
     }
 
-    /// The SACKs of thin streams are sent twice to a peer that `wants_ack_copies`, as the configuration says.
+    /// Called when the handshake has shown whether the peer `wants_ack_copies`: enables second copies of SACKs if the
+    /// configuration allows them.
     pub(super) fn on_ack_copies_known(&mut self, wants_ack_copies: bool) {
         let config = self.config.sack.ack_copies;
         let is_on = match config.send {
@@ -165,7 +166,7 @@ impl Inbound {
         leftover + self.reassembly.held_bytes() + held_back
     }
 
-    /// Whether as many chunks and messages are held as may be.
+    /// Whether the limit of held chunks and messages is reached.
     fn is_full(&self) -> bool {
         let held_back = self.held_back.as_ref().map_or(0, |held| held.len());
         let leftover = self.leftover.as_ref().map_or(0, |leftover| leftover.messages.len());

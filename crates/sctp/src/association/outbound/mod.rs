@@ -658,8 +658,8 @@ impl Outbound {
         self.watch_window(cx.now, standing);
     }
 
-    /// Called when the peer has performed a reset of streams, before which the last TSN was `last`: a
-    /// FORWARD-TSN names none of their SSNs from before.
+    /// Called when the peer has performed a reset of streams, before which the last TSN was `last`: a FORWARD-TSN lists
+    /// no SSN assigned before it.
     pub(super) const fn on_streams_reset(&mut self, last: u64) {
         self.forward.on_streams_reset(last);
     }

@@ -20,8 +20,8 @@ impl Paths {
         self.errors = 0;
     }
 
-    /// Called when the peer has answered over `path`; `is_certain` if what it answers was sent over no other
-    /// path.
+    /// Called when the peer has answered over `path`; `is_certain` if the acknowledged data was sent over this path
+    /// only.
     pub(in crate::association) fn on_answered(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,10 +1,10 @@
 //! The paths of an association: the routes between addresses of ours and of the peer
 //! (RFC 9260 §5.1.2, §6.4). One path is the special case in which the list has one entry.
 //!
-//! A path is an address of the peer with the address of ours from which it is reached. Each address
-//! of the peer has one, and each of ours that would have none gets one, too: two hosts with two
-//! addresses each have two paths, and so has a host with two addresses to one with a single
-//! address. Both ends form the same pairs where the networks distinguish the addresses.
+//! A path is an address of the peer with the address of ours from which it is reached. Each address of the peer has a
+//! path, and a local address that no path uses gets an additional one: two hosts with two addresses each have two
+//! paths, and so do a host with two addresses and one with a single address. Both ends form the same pairs where the
+//! networks distinguish the addresses.
 //!
 //! The state of each, and the path of data, are kept in loss recovery,
 //! under the same index.

@@ -229,7 +229,7 @@ impl Paths {
         self.entries.iter().position(is_due).map(|index| index as u8)
     }
 
-    /// Writes the HEARTBEATs that are due on `path`, into a packet that takes it.
+    /// Writes the HEARTBEATs that are due on `path` into a packet for this path.
     pub(in crate::association) fn write_heartbeats(
         &mut self,
         cx: &mut Context<'_>,

@@ -48,8 +48,8 @@ impl Messages {
         }
     }
 
-    /// Fails if nothing more may be put aside beside `aside` pieces. Messages ready to be read do not count
-    /// here: that the application is slow must not fail an association.
+    /// Fails if `aside` pieces are put aside and no further one may be. Messages ready to be read do not count here:
+    /// that the application is slow must not fail an association.
     pub(super) fn admit_aside(&self, aside: usize) -> Result<(), ReassemblyError> {
         self.admit(aside + self.delivery.waiting_messages())
     }
@@ -61,7 +61,7 @@ impl Messages {
         Err(ReassemblyError::TooManyHeldChunks)
     }
 
-    /// A message of one piece, beside `aside` pieces.
+    /// Processes a message of one piece, while `aside` pieces are put aside.
     pub(super) fn on_whole_message(
         &mut self,
         piece: &Piece<'_>,

@@ -8,8 +8,8 @@ use rexmit_core::Instant;
 use super::{Fragment, Queued};
 use crate::message::{MessageId, OutboundMessage};
 
-/// Messages that are cut in part at one time, at most: a peer may hold few incomplete ones, as few as the least
-/// `max_held_chunks` that an association of ours can have.
+/// The most messages that are cut in part at one time. A peer may hold few incomplete messages; this number is the
+/// least `max_held_chunks` that our own configuration allows.
 const MOST_BEGUN: usize = 12;
 
 /// When the lifetime of a message ends that was sent in part.
