@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Messages that all take as long, but for one in `slow_every`; one in `lost_every` is lost.
+    /// Messages of equal latency, except that one in `slow_every` is slow, and one in `lost_every` is lost.
     fn outcome(slow_every: u64, lost_every: u64) -> RunOutcome {
         let mut latency = LatencyDistribution::new();
         for n in 1..=1000 {
