@@ -33,7 +33,7 @@ const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> b
     (window == 0 && seq == rcv_nxt) || (len == 0 && seq == rcv_nxt + window)
 }
 
-/// Why a segment is not looked at, or not further.
+/// Why a segment, or the rest of it, is not processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Refusal {
     /// The segment has no timestamps, although they were negotiated (RFC 7323 §3.2).

@@ -2,7 +2,7 @@
 
 use crate::wire::{Flags, HEADER_LEN, Header, Segment};
 
-/// Whether more of the segment is looked at.
+/// Whether the rest of the segment is processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
     Continue,

@@ -17,7 +17,7 @@ pub(super) enum PeerFin {
     Ahead(u64),
     /// The FIN and all data before it have arrived.
     Taken,
-    /// The application was told of the end of the data.
+    /// The application has read the end of the data.
     Told,
 }
 

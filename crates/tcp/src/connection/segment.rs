@@ -36,7 +36,7 @@ impl Connection {
 pub(super) struct SegmentRoom {
     /// Payload of a retransmission.
     pub(super) retransmission: u32,
-    /// Payload of new data, beside the reports that go with it.
+    /// Payload of new data, given the SACK blocks that are sent with it.
     pub(super) new: u32,
     /// Whether small segments wait for outstanding data.
     pub(super) nagle: bool,

@@ -82,7 +82,7 @@ impl Connection {
 
     fn write_piece(&mut self, cx: &Context<'_>, piece: Piece, packet: &mut Vec<u8>) {
         let fin = if piece.has_fin { Flags::FIN } else { Flags::default() };
-        // The end of what the application gave so far.
+        // Whether the segment ends with the last byte written by the application so far.
         let is_end = piece.len > 0 && piece.start + u64::from(piece.len) == self.out.buffer.end();
         let push = if is_end { Flags::PSH } else { Flags::default() };
         let mut header = self.header(cx, piece.start, Flags::ACK.and(fin).and(push));

@@ -43,7 +43,7 @@ impl FourTuple {
         self.remote.0.is_ipv6()
     }
 
-    /// The way of its packets, directly over IP.
+    /// The route of its packets, directly over IP.
     pub(super) fn route(&self) -> Route {
         Route { local: (self.local.0, 0).into(), remote: (self.remote.0, 0).into() }
     }

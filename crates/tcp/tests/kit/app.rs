@@ -41,7 +41,7 @@ impl Script {
         self.endpoint.finish(self.run.now, self.id());
     }
 
-    /// The application leaves.
+    /// The application closes the connection.
     pub fn close(&mut self) {
         self.endpoint.close(self.run.now, self.id());
     }

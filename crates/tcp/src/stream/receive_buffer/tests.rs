@@ -134,7 +134,7 @@ fn tells_duplicates_beside_and_beyond_the_gap() {
     assert_eq!(put(&mut buffer, 5, 12).duplicate, run(5, 10));
     assert_eq!(put(&mut buffer, 22, 40).duplicate, run(22, 30));
     assert_eq!(put(&mut buffer, 45, 50).duplicate, None);
-    // The run around a duplicate is told next (RFC 2883 §4).
+    // The run around a duplicate is reported next (RFC 2883 §4).
     assert_eq!(put(&mut buffer, 24, 26).duplicate, run(24, 26));
     assert_eq!(blocks(&buffer, 4), [(20, 40), (45, 50)]);
 }
