@@ -10,7 +10,7 @@ use rexmit_sctp::{
     InboundMessage, MessageId, OutboundMessage,
 };
 
-/// SCTP knows neither address: packets go through DTLS, wherever the peer is.
+/// Placeholder addresses: packets are sent through DTLS, which knows the peer's address.
 const ROUTE: Route = Route {
     local: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9),
     remote: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 9),
