@@ -22,7 +22,7 @@ config! {
         pub outbound: u16,
         /// Incoming streams to accept. Default 2048.
         pub max_inbound: u16,
-        /// The stream scheduler, that is, the order in which streams send. Default round robin.
+        /// The stream scheduler: the order in which streams send. Default round robin.
         pub scheduling: Scheduling,
     }
 }

@@ -18,7 +18,7 @@ use crate::wire::{
     Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params, RawChunk, kind,
 };
 
-/// The most that a cookie's life is extended at the peer's wish (RFC 9260 §3.3.2.1.3).
+/// The most by which a cookie's lifetime is extended if the peer requests it (RFC 9260 §3.3.2.1.3).
 pub(super) const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
 
 /// The reaction of an existing association to an INIT.
@@ -246,7 +246,7 @@ impl Endpoint {
         }
     }
 
-    /// An ABORT to a sender without an association, under the tag that it chose.
+    /// Sends ABORT, under the tag that it chose, to a sender without an association.
     fn send_abort(
         &mut self,
         route: Route,
@@ -459,7 +459,7 @@ impl Endpoint {
     }
 }
 
-/// The ports of an answer to `packet`.
+/// The ports of an answer to `packet`: its ports exchanged.
 pub(super) const fn answer_ports(packet: &Packet<'_>) -> Header {
     Header {
         source_port: packet.header.destination_port,

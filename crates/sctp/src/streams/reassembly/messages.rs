@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::delivery::{Complete, Delivery};
 use super::piece::{DroppedMessage, Piece, ReassemblyError, ReassemblyLimits};
 
-/// The largest buffer that is reserved ahead for a message of which only the beginning is known.
+/// The largest buffer that is reserved for a message when its first piece arrives.
 const MOST_RESERVED_BYTES: usize = 64 * 1024;
 
 /// A message whose beginning, and possibly further pieces without a gap, has arrived.
@@ -29,7 +29,7 @@ pub(super) struct Messages {
     pub(super) may_abandon: bool,
     /// Payload bytes of incomplete messages.
     pub(super) incomplete_bytes: usize,
-    /// The size of the latest message of several pieces: a guess at that of the next.
+    /// The size of the latest message of several pieces: the estimate for the next.
     pub(super) latest_bytes: usize,
     pub(super) delivery: Delivery,
     /// The message that the last piece made too large.
@@ -148,7 +148,7 @@ impl Messages {
         })
     }
 
-    /// Whether the message of `piece`, were it complete, would have to wait for another.
+    /// Whether the message of `piece`, if it were complete, would have to wait for another.
     pub(super) fn must_wait(&self, piece: &Piece<'_>) -> bool {
         !piece.unordered && !self.delivery.is_expected(piece.stream, piece.mid)
     }
