@@ -96,7 +96,7 @@ async fn bytes_arrive_both_ways_at_once_and_in_order() {
     assert!(at_theirs == back && at_ours == there, "what arrived is something else");
 }
 
-/// The reader is so slow that everything takes several times the limit.
+/// The reader is so slow that the transfer takes several times the limit.
 #[tokio::test]
 async fn shutdown_of_a_stack_goes_on_while_data_is_acknowledged() {
     const LIMIT: Duration = Duration::from_secs(2);

@@ -14,7 +14,7 @@ use rexmit_core::Seed;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 
-/// A link with about three packets in flight.
+/// A link with a delay such that about three packets are in flight.
 const LINK: &str = "delay 20ms loss 5%";
 const INTERVAL: Duration = Duration::from_millis(14);
 const MESSAGES: usize = 300;

@@ -85,9 +85,9 @@ impl Stream {
     }
 
     /// The stream of bytes that the peer writes on its stream of this number. Until it has ended or the reader is
-    /// dropped, [`Association::recv`] returns no messages of this stream. Make the reader before the peer can write,
-    /// because it misses messages that were received before. Messages are handed out in the order of their
-    /// arrival: a message that is not read delays those behind it, also of other streams.
+    /// dropped, [`Association::recv`] returns no messages of this stream. Create the reader before the peer can write,
+    /// because it misses messages received earlier. Messages are delivered in the order of their arrival: an unread
+    /// message delays all later ones, including those of other streams.
     ///
     /// ```
     /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
@@ -110,7 +110,7 @@ impl ByteWriter {
         Self { stream, most: MESSAGE_BYTES, sending: None, has_ended: false }
     }
 
-    /// Hands a message to the association, or keeps it until there is room.
+    /// Passes a message to the association, or keeps it until there is room.
     fn send(&mut self, message: OutboundMessage) -> Result<(), SendError> {
         let association = self.stream.association();
         match association.try_send(message.clone()) {

@@ -26,7 +26,7 @@ pub struct Delivery {
     /// How long delivery of the message is attempted. Default [`Reliability::Full`]: until the association
     /// ends.
     pub reliability: Reliability,
-    /// When the peer should have it, and with which probability. Default that of its stream or association, if any.
+    /// When the message should arrive, and with which probability. Default: that of its stream or association, if any.
     pub deadline: Option<Deadline>,
     /// Payload protocol identifier, which the peer's application receives with the message (RFC 9260 §3.3.1).
     /// Default 0: not specified.
@@ -104,7 +104,7 @@ impl Delivery {
         Self { immediate, ..self }
     }
 
-    /// A message for `stream` that is delivered like this.
+    /// A message for `stream` with this delivery.
     pub(super) fn message(self, stream: u16, payload: impl Into<Bytes>) -> OutboundMessage {
         OutboundMessage::new(stream, payload)
             .unordered(!self.ordered)

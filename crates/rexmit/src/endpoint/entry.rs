@@ -29,7 +29,7 @@ pub(crate) struct Entry {
 pub(crate) struct Recipients {
     /// The stream of each reader.
     readers: Vec<u16>,
-    /// The next message, if it was received for another recipient than the one that asked.
+    /// The next message, if the task that received it was not its recipient.
     head: Option<InboundMessage>,
 }
 

@@ -35,7 +35,7 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TrySendError {
-    /// The send buffer has no room for it now: [`send`](crate::Association::send) waits for some.
+    /// The send buffer has no room for the message now: [`send`](crate::Association::send) waits for room.
     #[error("the send buffer is full: send() waits for room")]
     Full,
     /// The message cannot be sent.
@@ -99,7 +99,7 @@ pub enum ConnectError {
         /// The peer's address.
         remote: SocketAddr,
     },
-    /// The DTLS handshake failed; `source` says which side refused, and why.
+    /// The DTLS handshake failed; `source` says which side refused, and the reason.
     #[cfg(feature = "dtls")]
     #[error("no encrypted connection with {remote}: {source}")]
     Handshake {

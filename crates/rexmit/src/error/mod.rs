@@ -22,7 +22,7 @@ pub enum BindError {
         /// The address given.
         address: SocketAddr,
     },
-    /// No interface of this machine has it.
+    /// No interface of this machine has the address.
     #[error("{} is not an address of this machine: `ip address` lists those that are", address.ip())]
     NotLocal {
         /// The address given.

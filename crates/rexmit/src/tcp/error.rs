@@ -46,7 +46,7 @@ pub enum ListenError {
     /// The protocol refused to listen.
     #[error("cannot listen on port {port}: {source}")]
     Refused {
-        /// The port that was asked for.
+        /// The requested port.
         port: u16,
         /// Why.
         source: rexmit_tcp::ListenError,
@@ -86,7 +86,7 @@ pub enum ConnectError {
     NoAnswer {
         /// The peer's address.
         remote: SocketAddr,
-        /// The time for which it was tried.
+        /// The time for which the connection was attempted.
         waited: Duration,
     },
     /// The peer refused the connection with an RST.

@@ -119,7 +119,7 @@ impl TunError {
         }
     }
 
-    /// Whether a permission or the driver is missing, which no other configuration would change.
+    /// Whether a permission or the driver is missing, so that no other configuration would succeed.
     #[must_use]
     pub fn is_not_permitted(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};

@@ -25,7 +25,7 @@ pub(crate) struct Site {
     pub(crate) theirs: [IpAddr; 2],
     /// The stack's.
     pub(crate) ours: [IpAddr; 2],
-    /// The link between them, to be kept.
+    /// The emulated link, which ends when this is dropped.
     pub(crate) link: Option<Link>,
 }
 
@@ -123,14 +123,14 @@ impl Site {
     }
 }
 
-/// The kernel's side runs in threads, as its calls block.
+/// Runs the kernel's side in a thread, because its calls block.
 pub(crate) fn in_thread<T: Send + 'static>(
     task: impl FnOnce() -> T + Send + 'static,
 ) -> tokio::task::JoinHandle<T> {
     tokio::task::spawn_blocking(task)
 }
 
-/// Sets time limits, so that a failing test ends.
+/// Sets time limits on the socket, so that a failing test ends.
 pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
     let patience = Some(Duration::from_secs(60));
     stream.set_read_timeout(patience).expect("a socket");
