@@ -62,7 +62,7 @@ pub enum AnalysisError {
         "{0} has no data of TCP or SCTP: only these have ACKs, and SCTP must not be encrypted (--unencrypted)"
     )]
     Nothing(String),
-    /// The two files have nothing in common.
+    /// The two files have no packet in common.
     #[error(
         "{0} and {1} have no packets of both directions in common: they must be captured at the same time at both ends, without address translation in between"
     )]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::scenario;
 
-/// A scenario with `value` at `path`, which has dots.
+/// A scenario with `value` at `path`, whose parts are separated by dots.
 fn with(path: &str, value: Value) -> Value {
     let mut document = json!({
         "duration": "1min",
