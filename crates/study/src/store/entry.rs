@@ -136,7 +136,7 @@ impl Entry<BufReader<File>> {
     }
 }
 
-/// The messages of a run, read one after the other.
+/// The messages of a run, read one at a time.
 pub struct MessageRows(Entry<BufReader<File>>);
 
 impl Iterator for MessageRows {
