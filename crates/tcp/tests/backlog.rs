@@ -11,7 +11,7 @@ fn cookie_server() -> Script {
     Script::with(|config, _| config.syn_backlog = 0)
 }
 
-/// The peer's SYN with `options`; takes the SYN-ACK and its cookie.
+/// The peer sends a SYN with `options`; returns the cookie in the SYN-ACK.
 #[track_caller]
 fn take_cookie(s: &mut Script, options: Options) -> Sent {
     s.peer.options = options;

@@ -19,7 +19,7 @@ fn waiting() -> Script {
     waiting_with(|_, _| (), |_| ())
 }
 
-/// The application finishes, then the peer.
+/// The application finishes first, then the peer.
 #[track_caller]
 fn wait(s: &mut Script) {
     s.finish();
@@ -33,7 +33,7 @@ fn wait(s: &mut Script) {
     assert_eq!((s.endpoint.connection_count(), s.endpoint.time_wait_count()), (0, 1));
 }
 
-/// Timestamps of the peer, agreed on in its SYN.
+/// Timestamps of the peer, negotiated in its SYN.
 fn stamped(peer: &mut Peer) {
     let stamps = Timestamps { value: 1000, echo_reply: 0 };
     peer.options.timestamps = Some(stamps);

@@ -26,7 +26,7 @@ pub(super) enum Known {
 }
 
 impl Retransmitted {
-    /// Called when `piece`, which is `unit`, is retransmitted. Beyond [`LOG_CAPACITY`] pieces, the lowest is
+    /// Called when `piece`, the range of `unit`, is retransmitted. Beyond [`LOG_CAPACITY`] pieces, the lowest is
     /// forgotten.
     pub(super) fn add(&mut self, piece: Piece, unit: u64) {
         let (_, times) = self.pieces.entry((piece.start, unit)).or_insert((piece, 0));
@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(reported(&mut sent, 1000, 1300), (vec![], Known::Never));
     }
 
-    /// A part of retransmitted data is not a copy by the network, and not a whole unit either.
+    /// A part of a retransmitted unit is reported: neither did the network duplicate it, nor was the whole unit
+    /// received twice.
     #[test]
     fn a_part_of_a_unit_proves_nothing() {
         let mut sent = Retransmitted::default();

@@ -23,13 +23,13 @@ pub(super) struct TimestampState {
     first_sent: u32,
 }
 
-/// TSval: milliseconds, from an origin that is the connection's own (RFC 7323 §5.4).
+/// TSval: milliseconds since an origin that differs for each connection (RFC 7323 §5.4).
 pub(crate) fn timestamp_clock(now: Instant, offset: u32) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(offset)
 }
 
 impl TimestampState {
-    /// The peer's SYN carried `recent`; ours carried, or could have carried, `first_sent`.
+    /// The state after the SYNs: the peer's SYN carried `recent`; ours carried, or could have carried, `first_sent`.
     pub(super) const fn new(now: Instant, recent: u32, first_sent: u32) -> Self {
         Self { recent, recent_since: now, first_sent }
     }
@@ -39,8 +39,7 @@ impl TimestampState {
         self.recent
     }
 
-    /// Whether a segment with this TSval is older than one that was taken (PAWS, RFC 7323 §5.3
-    /// R1).
+    /// Whether a segment with this TSval is older than an accepted one (PAWS, RFC 7323 §5.3 R1).
     pub(super) fn is_old(&self, now: Instant, value: u32) -> bool {
         Serial(value).is_before(Serial(self.recent)) && now - self.recent_since <= RECENT_IS_VALID
     }

@@ -7,7 +7,7 @@ use rexmit_core::Seed;
 
 use super::four_tuple::SecretKey;
 
-/// Counters, each shared by the peers that fall on it (TABLE_LENGTH).
+/// The number of counters; the peers are distributed over them (TABLE_LENGTH).
 const COUNTERS: usize = 1024;
 
 /// The generator of ephemeral ports.
@@ -34,7 +34,7 @@ impl EphemeralPorts {
         }
     }
 
-    /// The next port of `local` towards `remote` that `is_free`; none if no port is.
+    /// The next port of `local` towards `remote` for which `is_free` holds; `None` if there is none.
     pub(super) fn choose(
         &mut self,
         local: IpAddr,

@@ -17,7 +17,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends an answer without a connection if it `may`, unless there were too many of late.
+    /// Sends an answer without a connection if it `may`, and the limit of answers per second is not reached.
     pub(super) fn answer(&mut self, may: bool, reply: Reply) -> bool {
         let is_sent = may && self.reply(reply);
         self.around.statistics.stray_answers_suppressed += u64::from(!is_sent);

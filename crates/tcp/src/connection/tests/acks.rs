@@ -56,7 +56,7 @@ fn nothing_is_reported_to_a_peer_that_did_not_ask() {
     s.peer(". 1001:2001(1000) ack 1").expect(". 1:1(0) ack 1");
 }
 
-/// RFC 5681 §4.2: it counts them, also if a driver hands over several segments at once.
+/// RFC 5681 §4.2: the peer counts duplicate ACKs, also if a driver passes several segments at once.
 #[test]
 fn a_peer_without_sack_hears_of_every_segment_beyond_a_gap() {
     let mut s = Script::established_with(plain(), "S 0:0(0) <mss 1000>");

@@ -8,7 +8,7 @@ use super::*;
 /// connections share.
 const MAX_IDLE_BYTES: u64 = 2048;
 
-/// Sends `len` bytes from `a` to `b` over a link that takes no time.
+/// Sends `len` bytes from `a` to `b` over a link without delay.
 fn stream(pair: &mut Pair, len: usize, packet: &mut Vec<u8>, into: &mut [u8]) {
     let bytes = [7; 20_000];
     let Pair { now, a, b, .. } = pair;

@@ -7,7 +7,7 @@ fn stream(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 % 251) as u8).collect()
 }
 
-/// Both send `len` bytes and finish; what arrives must be what was sent.
+/// Both ends send `len` bytes and finish; the received bytes must equal the sent ones.
 fn exchange(pair: &mut Pair, len: usize, fate: impl FnMut(&mut Rng, &[u8]) -> Fate) {
     let bytes = stream(len);
     let (mut from_a, mut from_b) = (0, 0);

@@ -16,7 +16,7 @@ fn recovery(s: &Script) -> RecoveryStatistics {
     s.end.connection.statistics().recovery
 }
 
-/// 100 bytes at 0 ms, 50 at 20 ms with the former.
+/// 100 bytes are sent at 0 ms, and 50 more at 20 ms with a copy of the former.
 fn two(thin: ThinConfig) -> Script {
     let mut s = with(thin, SYN);
     s.send(100).expect("P. 1:101(100) ack 1");

@@ -34,7 +34,7 @@ fn take(s: &mut Script) -> Vec<u64> {
     segments
 }
 
-/// Ten segments are sent at 0 ms; the first is overtaken by `positions`, with one ACK each, and arrives.
+/// Ten segments are sent at 0 ms; the first is overtaken by `positions` others, each with an ACK, before it arrives.
 /// Returns whether it was retransmitted.
 fn delay(s: &mut Script, first: u64, positions: u64) -> bool {
     s.send(10_000);
@@ -67,7 +67,7 @@ fn dsack_tells_a_spurious_fast_retransmit_and_the_threshold_follows() {
     assert!(take(&mut s).is_empty());
 }
 
-/// RFC 3708 §3 A.4: nothing of 2001:3001 was retransmitted.
+/// RFC 3708 §3 A.4: no part of 2001:3001 was retransmitted.
 #[test]
 fn a_dsack_of_what_left_once_tells_a_network_that_duplicates() {
     let mut s = with_recovery(profile("tcp-rr"), false);
@@ -77,8 +77,8 @@ fn a_dsack_of_what_left_once_tells_a_network_that_duplicates() {
     assert_eq!((events(&s).total(), events(&s).unexplained_duplicates), (0, 1));
 }
 
-/// RFC 3522: the echo of 0 ms is older than the retransmission of 1000 ms. RFC 4015 §3.1 step 8:
-/// nothing more is sent again.
+/// RFC 3522: the echo of 0 ms is older than the retransmission of 1000 ms. RFC 4015 §3.1 step 8: nothing else is
+/// retransmitted.
 #[test]
 fn an_old_echo_tells_a_spurious_timeout_at_once() {
     for (echo, is_told) in [(0, true), (1000, false)] {

@@ -1,5 +1,5 @@
-//! The mechanisms for thin streams (Petlund 2008; M1 and M2 of Petlund 2009): each acts at exactly its
-//! time, and does not when its switch is off or the stream is thick.
+//! The mechanisms for thin streams (Petlund 2008; M1 and M2 of Petlund 2009): each acts exactly at its time, and not at
+//! all if it is disabled or the stream is not thin.
 
 use rexmit_recovery::{ThinConfig, ThinTcpConfig};
 
@@ -13,7 +13,7 @@ const FIRST: ThinConfig = ThinConfig::OFF.first_indication(true);
 const RTO_MIN: ThinConfig = ThinConfig::OFF.rto_min(Some(Duration::from_millis(200)));
 const BY_AGE: ThinConfig = ThinConfig::OFF.restart_by_age(true);
 
-/// Nothing waits for Nagle's algorithm.
+/// A connection without Nagle's algorithm.
 pub(super) fn with(thin: ThinConfig, syn: &str) -> Script {
     let mut config = ConnectionConfig { nagle: false, ..plain() };
     config.recovery.thin = thin;
@@ -36,7 +36,7 @@ fn send_much(s: &mut Script) {
     }
 }
 
-/// A round trip of 50 ms is measured, before 100 ms.
+/// Measures a round trip of 50 ms, before 100 ms.
 fn measure(s: &mut Script) {
     s.send(100).expect("P. 1:101(100) ack 1");
     s.at(50).peer(". 1:1(0) ack 101").at(100);

@@ -4,7 +4,7 @@ use super::script::*;
 use super::*;
 use crate::event::CloseReason;
 
-/// 1000 bytes were taken, and the window is closed; 500 more wait.
+/// 1000 bytes were accepted by the peer, whose window is now closed; 500 more wait.
 fn closed() -> Script {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");

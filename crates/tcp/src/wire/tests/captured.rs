@@ -12,7 +12,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(digit).collect()
 }
 
-/// The same with the checksum that the kernel left to the device.
+/// The segment with a correct checksum, which the kernel had left to the device.
 fn sealed(hex: &str) -> Vec<u8> {
     let mut bytes = bytes(hex);
     seal(LOOPBACK, &mut bytes);
