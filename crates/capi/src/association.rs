@@ -13,10 +13,10 @@ use crate::message::{gather, rexmit_buffer, rexmit_delivery, rexmit_message};
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, Outcome, deref, slice, store};
 
-/// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of
-/// the same host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or
-/// REXMIT_EVENT_CLOSED reports the result; if one side does not trust the other, the text of the latter says
-/// which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` to give up earlier.
+/// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
+/// host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
+/// the result; if one side does not trust the other, the text of REXMIT_EVENT_CLOSED says which. The only time limit is
+/// Max.Init.Retransmits: call `rexmit_abort` to stop earlier.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -282,7 +282,7 @@ pub unsafe extern "C" fn rexmit_set_stream_thin(
     }
 }
 
-/// Ends `rexmit_set_stream_thin`: what the stream sends from now on counts as the association's again.
+/// Ends `rexmit_set_stream_thin`: chunks that the stream sends from now on count as the association's again.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
