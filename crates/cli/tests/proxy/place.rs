@@ -11,7 +11,7 @@ use rexmit::tun::{NetNamespace, Tun, TunConfig};
 
 use crate::netns;
 
-/// The host's address, to which clients connect, and the clients'.
+/// The host's address, to which clients connect, and the clients' address.
 pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 1);
 pub(crate) const CLIENTS: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 2);
 /// Where clients connect to.
@@ -90,7 +90,7 @@ impl Place {
         self.clients.run(connect).expect("the namespace").map(impatient)
     }
 
-    /// The command `rexmit proxy` on the host, to which arguments are added.
+    /// The command `rexmit proxy` on the host; the caller adds arguments.
     pub(crate) fn rexmit(&self, words: &str) -> Command {
         let mut command = self.host.command(env!("CARGO_BIN_EXE_rexmit"));
         command.args(["proxy", "--listen", &format!("{HOST}:{PORT}")]);
@@ -98,7 +98,7 @@ impl Place {
         command
     }
 
-    /// A proxy that has made its setup and listens.
+    /// Starts a proxy, and waits until it has made its setup and listens.
     pub(crate) fn proxy(&self, upstream: SocketAddr, words: &str) -> Running {
         let words = format!("--upstream {upstream} --setup {words}");
         let mut running = Running::start(&mut self.rexmit(&words));
@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-/// Whether this kernel translates addresses.
+/// Whether this kernel can translate addresses.
 fn may_have_rules(host: &NetNamespace) -> bool {
     let chain = "add table ip try ; add chain ip try try { type nat hook prerouting priority dstnat ; } ; \
                  add rule ip try try ct status dnat accept ; delete table ip try";
@@ -126,7 +126,7 @@ fn may_have_rules(host: &NetNamespace) -> bool {
     output.status.success()
 }
 
-/// Sets time limits, so that a failing test ends.
+/// Sets time limits on the socket, so that a failing test ends.
 pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(TIME_LIMIT)).expect("a socket");
     stream.set_write_timeout(Some(TIME_LIMIT)).expect("a socket");
