@@ -21,7 +21,7 @@ use rexmit::tcp::{Stack, StackConfig, TcpListener, TcpStream};
 use rexmit::tun::{AsyncTun, Tun, TunConfig};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
-/// The most bytes of a request or header line, and the most lines.
+/// The most bytes of a request line or of a header line, and of all lines together.
 const MAX_HEAD_BYTES: u64 = 16 * 1024;
 
 #[tokio::main]

@@ -46,8 +46,8 @@ enum Kind {
 pub(crate) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
-    /// The most packets of a batch, as the system reported when the socket was created. Of `state` it is not read
-    /// again, because there it drops to one permanently after an error of any destination.
+    /// The most packets of a batch, as the system reported when the socket was created. The value in `state` is not
+    /// used, because it drops to one permanently after an error of any destination.
     max_segments: usize,
     kind: Kind,
     local: SocketAddr,
