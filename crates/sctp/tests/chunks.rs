@@ -1,5 +1,5 @@
-//! Chunks: unknown, broken, in order, and side by side (RFC 9260 §3.2, §6.10). That our own packets
-//! keep the rules of bundling is checked in every script; see `kit/sent.rs`.
+//! Unknown, malformed and bundled chunks, and their order (RFC 9260 §3.2, §6.10). Every script checks that our own
+//! packets follow the rules of bundling; see `kit/sent.rs`.
 
 mod kit;
 
@@ -80,7 +80,7 @@ fn reports_of_unknown_chunks_are_limited() {
     s.expect_silence();
 }
 
-/// RFC 9260 §6.10: chunks count in their order, and a partial one is dropped with what follows.
+/// RFC 9260 §6.10: chunks are processed in order; a partial one is dropped with all that follow it.
 #[test]
 fn partial_chunk_is_dropped_and_those_before_it_count() {
     let mut s = Script::established_server();
@@ -98,7 +98,7 @@ fn partial_chunk_is_dropped_and_those_before_it_count() {
     expect_packet!(s, [HeartbeatAck(b"second")]);
 }
 
-/// RFC 9260 §3.2: a chunk length below four fits nothing: the packet ends there.
+/// RFC 9260 §3.2: a chunk length below four is impossible: the rest of the packet is dropped.
 #[test]
 fn chunk_without_a_length_ends_the_packet() {
     for length in 0..4 {
@@ -114,7 +114,7 @@ fn chunk_without_a_length_ends_the_packet() {
     }
 }
 
-/// RFC 9260 §3.2: padding is ignored, whatever it is, counted or not.
+/// RFC 9260 §3.2: the content of padding is ignored, whether the chunk's length includes the padding or not.
 #[test]
 fn padding_is_ignored() {
     let mut s = Script::established_server();
@@ -136,7 +136,7 @@ fn padding_is_ignored() {
     expect_packet!(s, [ShutdownAck]);
 }
 
-/// RFC 9260 §3.2: flags that have no meaning are ignored.
+/// RFC 9260 §3.2: undefined flags are ignored.
 #[test]
 fn reserved_flags_are_ignored() {
     let mut s = Script::established_server();
@@ -203,8 +203,7 @@ fn errors_of_the_peer_are_told_to_the_application() {
     assert_eq!(s.events(), [Event::PeerError(1), Event::PeerError(6)]);
 }
 
-/// RFC 9260 §6.10: DATA and control chunks of one packet count in their order: DATA in front of
-/// SHUTDOWN arrive.
+/// RFC 9260 §6.10: the chunks of a packet are processed in order: DATA before SHUTDOWN is received.
 #[test]
 fn data_in_front_of_shutdown_arrive() {
     let mut s = Script::established_server();

@@ -1,5 +1,5 @@
-//! The normal establishment of an association (RFC 9260 §5.1), its timers (§4), and what of INIT
-//! and INIT ACK is refused (§3.3.2, §3.3.3).
+//! The normal establishment of an association (RFC 9260 §5.1), its timers (§4), and which INIT and INIT ACK are refused
+//! (§3.3.2, §3.3.3).
 
 mod kit;
 
@@ -48,7 +48,7 @@ fn each_association_has_a_tag_of_its_own() {
     assert_ne!(s.peer.endpoint_tag, first);
 }
 
-/// RFC 9260 §4 (2), §5.1.6: the same INIT again on T1-init, Max.Init.Retransmits times.
+/// RFC 9260 §4 (2), §5.1.6: T1-init retransmits the same INIT, Max.Init.Retransmits times.
 #[test]
 fn init_is_repeated_eight_times_then_the_application_is_told() {
     let mut s = Script::client();
@@ -80,8 +80,8 @@ fn cookie_echo_is_repeated_eight_times_then_the_application_is_told() {
     expect_event!(s, Event::Closed(CloseReason::ConnectTimedOut));
 }
 
-/// RFC 9260 §5.1 C, §5.1.4, §6.3.1 C2: INIT ACK stops T1-init, is answered at once, and measures
-/// the path: 400 ms make an RTO of 400 + 4 · 200 ms.
+/// RFC 9260 §5.1 C, §5.1.4, §6.3.1 C2: INIT ACK stops T1-init, is answered at once, and gives an RTT sample: with 400
+/// ms the RTO is 400 + 4 · 200 ms.
 #[test]
 fn init_ack_measures_the_path_for_t1_cookie() {
     let mut s = Script::client();
@@ -92,7 +92,7 @@ fn init_ack_measures_the_path_for_t1_cookie() {
     expect_packet!(s, [CookieEcho(COOKIE)]);
 }
 
-/// RFC 9260 §6.3.1 C5 (Karn): the answer to a repeated INIT measures nothing.
+/// RFC 9260 §6.3.1 C5 (Karn): the answer to a retransmitted INIT gives no sample.
 #[test]
 fn answer_to_a_repeated_init_is_no_measurement() {
     let mut s = Script::client();
@@ -124,7 +124,7 @@ fn data_travel_with_cookie_echo_and_then_wait_for_cookie_ack() {
     expect_packet!(s, [Data(d)] if d.tsn == tsn(1) && d.payload == b"late");
 }
 
-/// RFC 9260 §6: a SACK in COOKIE-ECHOED is taken, DATA are not.
+/// RFC 9260 §6: in COOKIE-ECHOED a SACK is processed, and DATA is not accepted.
 #[test]
 fn while_cookie_echoed_sack_counts_and_data_do_not() {
     let mut s = Script::client();
@@ -159,8 +159,8 @@ fn init_is_answered_to_its_source_and_forgotten() {
     assert_eq!((s.endpoint.association_count(), s.endpoint.poll_timeout()), (0, None));
 }
 
-/// RFC 9260 §5.1.5 (6), (7), §5.1: COOKIE ACK is first in its packet, and the DATA that came with
-/// the cookie are acknowledged with it.
+/// RFC 9260 §5.1.5 (6), (7), §5.1: COOKIE ACK is first in its packet, which also acknowledges the DATA bundled with the
+/// cookie.
 #[test]
 fn data_with_cookie_echo_are_acknowledged_with_cookie_ack() {
     let mut s = Script::server();
@@ -172,7 +172,7 @@ fn data_with_cookie_echo_are_acknowledged_with_cookie_ack() {
     assert_eq!(s.receive().unwrap(), "early");
 }
 
-/// RFC 9260 §5.1: the first DATA are acknowledged at once, the next packet is not.
+/// RFC 9260 §5.1: the first DATA is acknowledged at once, the next packet is not.
 #[test]
 fn first_data_are_acknowledged_at_once() {
     let mut s = Script::established_server();
@@ -333,7 +333,7 @@ fn abort_in_answer_to_init_ends_the_attempt() {
     s.expect_silence_until(100_000);
 }
 
-/// RFC 9260 §8.5.1 A, B: no peer's tag is known, so none can be reflected: a sender that knows only the
+/// RFC 9260 §8.5.1 A, B: while the peer's tag is unknown, no ABORT can reflect it: a sender that knows only the
 /// addresses cannot end an attempt.
 #[test]
 fn abort_under_tag_zero_does_not_end_the_attempt() {
@@ -345,7 +345,7 @@ fn abort_under_tag_zero_does_not_end_the_attempt() {
     s.at(1_000).take_init();
 }
 
-/// RFC 9260 §9.1, §8.5.1 B: before the peer's tag is known an abort cannot be sent.
+/// RFC 9260 §9.1, §8.5.1 B: no ABORT can be sent before the peer's tag is known.
 #[test]
 fn giving_up_is_told_to_the_peer_once_its_tag_is_known() {
     let mut s = Script::client();

@@ -7,7 +7,7 @@ use rexmit_sctp::{CloseReason, Event};
 
 const STRAY_TAG: u32 = 0xB10E;
 
-/// A stray packet with these chunks gets no answer.
+/// Asserts that a packet out of the blue with these chunks gets no answer.
 #[track_caller]
 fn expect_no_answer<'c>(chunks: impl IntoIterator<Item = Chunk<'c>>) {
     let mut s = Script::server();
@@ -47,7 +47,7 @@ fn stray_to_or_from_many_hosts_is_discarded() {
     }
 }
 
-/// RFC 9260 §8.4 (2), §9.1: an ABORT is never answered, wherever it stands.
+/// RFC 9260 §8.4 (2), §9.1: a packet that contains an ABORT at any place is never answered.
 #[test]
 fn stray_abort_is_discarded() {
     let mut s = Script::server();
@@ -61,7 +61,7 @@ fn stray_abort_is_discarded() {
     s.expect_silence();
 }
 
-/// RFC 9260 §8.4 (4): a COOKIE ECHO out of the blue is processed as a cookie.
+/// RFC 9260 §8.4 (4): a COOKIE ECHO out of the blue is processed, and discarded if its cookie is invalid.
 #[test]
 fn stray_cookie_echo_is_discarded_if_the_cookie_is_not_ours() {
     expect_no_answer([CookieEcho(b"not a cookie of this endpoint, but long enough for one")]);
@@ -76,7 +76,7 @@ fn stray_shutdown_ack_is_completed() {
     expect_packet!(s, tag STRAY_TAG, [ShutdownComplete { t_bit: true }]);
 }
 
-/// RFC 9260 §8.4 (6), (7): what may be left over from an association that ended is discarded.
+/// RFC 9260 §8.4 (6), (7): chunks that may be left over from an ended association are discarded.
 #[test]
 fn stray_leftovers_are_discarded() {
     for t_bit in [false, true] {
@@ -116,7 +116,7 @@ fn any_other_stray_is_aborted() {
     assert_eq!(s.endpoint.endpoint_statistics().out_of_the_blue, 8);
 }
 
-/// RFC 9260 §8.5.1 A: under the tag 0 nothing but INIT is even looked at.
+/// RFC 9260 §8.5.1 A: with tag 0, only INIT is processed.
 #[test]
 fn tag_zero_is_for_init_alone() {
     let mut s = Script::server();
@@ -147,7 +147,7 @@ fn damaged_and_misdirected_packets_are_discarded() {
     assert_eq!(s.endpoint.endpoint_statistics().misdirected, 1);
 }
 
-/// RFC 9260 §8.5: what comes from a peer under a wrong tag is discarded.
+/// RFC 9260 §8.5: packets of a peer with a wrong tag are discarded.
 #[test]
 fn packet_under_a_wrong_tag_is_discarded() {
     let mut s = Script::established_server();
@@ -209,7 +209,7 @@ fn shutdown_complete_is_taken_under_our_tag_or_reflected_under_the_peers() {
     }
 }
 
-/// RFC 9260 §8.5.1 B, C: under a reflected tag only ABORT and SHUTDOWN COMPLETE are looked at.
+/// RFC 9260 §8.5.1 B, C: with a reflected tag, only ABORT and SHUTDOWN COMPLETE are processed.
 #[test]
 fn reflected_tag_is_good_for_no_other_chunk() {
     let mut s = Script::established_server();
@@ -235,8 +235,8 @@ fn unexpected_shutdown_complete_is_ignored() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §8.5.1 E, §9.2: in COOKIE-WAIT and COOKIE-ECHOED SHUTDOWN ACK is out of the blue: answered
-/// under its tag, and T1 runs on.
+/// RFC 9260 §8.5.1 E, §9.2: in COOKIE-WAIT and COOKIE-ECHOED, SHUTDOWN ACK is out of the blue: it is answered under its
+/// tag, and T1 keeps running.
 #[test]
 fn shutdown_ack_during_the_setup_is_a_stray() {
     let mut s = Script::client();

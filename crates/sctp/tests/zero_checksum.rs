@@ -22,7 +22,7 @@ fn server(zero_checksum: bool, params: impl FnOnce(&mut ParamsWriter<'_, '_>)) -
     Raw(s)
 }
 
-/// A script whose packets the kit does not read: they may have no checksum.
+/// A script whose packets the kit does not parse: they may have no checksum.
 struct Raw(Script);
 
 impl Script {
@@ -34,7 +34,7 @@ impl Script {
 }
 
 impl Raw {
-    /// Delivers a packet without a checksum; returns whether it was answered, and by a packet without.
+    /// Delivers a packet without a checksum. Returns whether it was answered, and whether the answer has no checksum.
     fn deliver_without(&mut self, chunk: Chunk<'_>) -> Option<bool> {
         let tag = self.0.peer.endpoint_tag;
         let mut bytes = self.0.peer_packet(tag, |p| p.chunk(&chunk));
@@ -91,7 +91,7 @@ fn a_peer_that_has_not_said_so_gets_checksums() {
     }
 }
 
-/// RFC 9653 §5.2: INIT, COOKIE ECHO, and packets that belong to no association.
+/// RFC 9653 §5.2: INIT, COOKIE ECHO, and packets that belong to no association have checksums.
 #[test]
 fn packets_of_the_setup_keep_their_checksum() {
     let mut s = Script::client_with(|_, association| association.extensions.zero_checksum = true);

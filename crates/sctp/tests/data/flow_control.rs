@@ -1,4 +1,4 @@
-//! The peer's window, and how it is probed when it is closed (RFC 9260 §6.1 A).
+//! The peer's window, and the probes while it is closed (RFC 9260 §6.1 A).
 
 use rexmit_sctp::{CloseReason, Event, PathState, Reliability};
 use std::time::Duration;
@@ -73,7 +73,7 @@ fn unanswered_probes_count_as_errors() {
     assert!(matches!(events.last(), Some(Event::Closed(CloseReason::Unreachable))), "{events:?}");
 }
 
-/// RFC 9260 §6.1 A: a refused probe is retransmitted as soon as the window opens, and the rest too.
+/// RFC 9260 §6.1 A: a refused probe is retransmitted as soon as the window opens, with the data after it.
 #[test]
 fn a_refused_probe_leaves_again_when_the_window_opens() {
     let mut s = closed();
@@ -89,7 +89,7 @@ fn a_refused_probe_leaves_again_when_the_window_opens() {
     assert_eq!(s.statistics().recovery.packets_lost, 0, "the network lost nothing");
 }
 
-/// A window update that was sent before the probe arrived says nothing about the probe.
+/// A window update that was sent before the probe arrived does not answer the probe.
 #[test]
 fn a_window_update_that_crosses_the_probe_does_not_repeat_it() {
     let mut s = Script::with_round_trip(100);
@@ -125,7 +125,7 @@ fn further_sacks_do_not_repeat_the_probe_again() {
     s.expect_silence();
 }
 
-/// Once the window is open, the loss of the former probe is an ordinary loss.
+/// Once the window is open, the loss of the retransmitted probe is an ordinary loss.
 #[test]
 fn a_loss_after_the_window_opened_is_congestion() {
     let mut s = closed();
@@ -157,7 +157,7 @@ fn nothing_is_probed_while_something_is_outstanding() {
     assert_eq!(s.take_data(), [3]);
 }
 
-/// A window that closes again is probed after an RTO, not at once.
+/// A window that closes a second time is probed after an RTO, not at once.
 #[test]
 fn a_probe_that_was_not_needed_does_not_leave_early_next_time() {
     let mut s = closed();
@@ -170,7 +170,7 @@ fn a_probe_that_was_not_needed_does_not_leave_early_next_time() {
     assert_eq!(s.take_data(), [2]);
 }
 
-/// The message that served as window probe has expired, so the next message restarts the timer.
+/// The message that served as window probe has expired; the next message restarts the timer.
 #[test]
 fn an_expired_probe_leaves_no_timer_behind() {
     let mut s = Script::established_client();
@@ -204,8 +204,7 @@ fn a_message_waits_for_a_window_that_holds_it() {
     expect_packet!(s, [Data(data)] if data.payload.len() == 1_000);
 }
 
-/// A peer with a small buffer is sent chunks that it can take, not probes of a window that will
-/// never be large enough.
+/// A peer with a small buffer gets chunks that fit its window, not probes of a window that will never be large enough.
 #[test]
 fn chunks_are_no_larger_than_the_peers_whole_window() {
     let mut s = Script::client_with(|_, association| association.max_packet_bytes = 9_000);

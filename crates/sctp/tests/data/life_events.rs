@@ -1,4 +1,4 @@
-//! Events of messages: no accepted message disappears without an event.
+//! Events of messages: every accepted message ends with an event.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn client() -> Script {
     Script::established_client_with(|_, association| reporting(association))
 }
 
-/// The failed messages in the events, which must all fail as the association ends.
+/// The failed messages in the events; all must have failed because the association ended.
 fn failures(events: &[Event]) -> Vec<(MessageId, usize, bool)> {
     let failure = |event: &Event| match event {
         Event::MessageFailed { id, reason: FailReason::AssociationEnded, was_begun, message } => {
@@ -75,7 +75,7 @@ fn success_is_reported_only_when_asked_for() {
     assert_eq!(s.events(), []);
 }
 
-/// One message of each kind: acknowledged in part, begun, and never begun.
+/// Sends one message of each kind: partly acknowledged, partly sent, and unsent.
 fn outstanding() -> (Script, Vec<(MessageId, usize, bool)>) {
     let mut s = client();
     let whole = s.send(b"whole");
@@ -105,7 +105,7 @@ fn an_abort_gives_everything_back() {
     assert_eq!(events.len(), messages.len() + 1);
 }
 
-/// In the order in which they were accepted, whether they had to be cut or not.
+/// Failed messages are returned in the order in which they were accepted, fragmented or not.
 #[test]
 fn messages_are_given_back_in_their_order() {
     let mut s = client();
@@ -158,7 +158,7 @@ fn a_restart_of_the_peer_gives_everything_back() {
     s.peer_acknowledges(tsn(0));
 }
 
-/// Back-pressure: full, then room again when half of it is acknowledged.
+/// Back-pressure: the buffer is full; room is reported when half of it was acknowledged.
 #[test]
 fn a_full_buffer_is_told_and_so_is_room_again() {
     let mut s = Script::established_client_with(|_, association| {

@@ -34,8 +34,7 @@ fn the_window_shrinks_by_what_is_held_and_grows_by_what_is_read() {
     assert_eq!(s.chunk(2), (2, 6_192));
 }
 
-/// RFC 9260 §6.2, RFC 1122 §4.2.3.3: a window of less than a packet closes, and opens no wider than
-/// it was offered before.
+/// RFC 9260 §6.2, RFC 1122 §4.2.3.3: a window of less than a packet is only reduced, never increased.
 #[test]
 fn a_silly_window_is_not_offered() {
     let mut s = small();
@@ -77,8 +76,7 @@ fn the_rest_of_a_message_is_taken_though_little_is_left() {
     expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 4_096);
 }
 
-/// RFC 9260 §6.2: new data are dropped while the buffer is full, and the SACK leaves at once and
-/// does not cover them.
+/// RFC 9260 §6.2: new data is dropped while the buffer is full; a SACK that does not cover it is sent at once.
 #[test]
 fn a_full_receiver_drops_new_data_and_says_so_at_once() {
     let mut s = small();
@@ -124,7 +122,7 @@ fn a_full_receiver_takes_what_closes_a_gap() {
     expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 8_192);
 }
 
-/// RFC 9260 §6.2: the window update leaves when a quarter of the buffer is free, once.
+/// RFC 9260 §6.2: the window update is sent when a quarter of the buffer is free, once.
 #[test]
 fn a_closed_window_that_opens_by_a_quarter_is_told() {
     let mut s = small();

@@ -9,7 +9,7 @@ fn without_heartbeats() -> Script {
     Script::established_client_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
-/// RFC 9260 §6.3.3 E2, §8.1, §8.2: the life of a message that is never acknowledged.
+/// RFC 9260 §6.3.3 E2, §8.1, §8.2: all transmissions of a message that is never acknowledged.
 #[test]
 fn an_unanswered_chunk_is_repeated_at_these_times_until_the_peer_is_given_up() {
     let mut s = without_heartbeats();

@@ -16,7 +16,7 @@ fn a_chunk_carries_what_the_application_gave() {
     expect_packet!(s, [Data(data)] if data == want);
 }
 
-/// RFC 9260 §6.1, §1.6: TSNs go on after the wrap, and so do acknowledgements.
+/// RFC 9260 §6.1, §1.6: TSNs and acknowledgements continue after the wrap.
 #[test]
 fn tsns_wrap() {
     let mut s = Script::established_client();
@@ -29,7 +29,7 @@ fn tsns_wrap() {
     s.expect_silence_until(5_000);
 }
 
-/// RFC 9260 §6.1 B: nothing new with cwnd bytes in flight; the last packet may exceed it.
+/// RFC 9260 §6.1 B: nothing new is sent with cwnd bytes in flight; the last packet may exceed the window.
 #[test]
 fn the_window_is_filled_and_exceeded_by_one_packet() {
     let mut s = Script::established_client();
@@ -109,7 +109,7 @@ fn small_messages_share_a_packet_up_to_its_size() {
     assert_eq!(s.take_data(), [4]);
 }
 
-/// RFC 9260 §6.1: an acknowledgement that waits travels with the next DATA.
+/// RFC 9260 §6.1: a delayed SACK is bundled with the next DATA.
 #[test]
 fn a_delayed_sack_travels_with_data() {
     let mut s = Script::established_client();
@@ -136,7 +136,7 @@ fn a_delayed_sack_that_does_not_fit_beside_data_stays_delayed() {
     expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1));
 }
 
-/// The same for DATA that are retransmitted.
+/// The same for retransmitted DATA.
 #[test]
 fn a_delayed_sack_that_does_not_fit_beside_a_retransmission_stays_delayed() {
     let mut s = Script::established_client();
@@ -151,7 +151,7 @@ fn a_delayed_sack_that_does_not_fit_beside_a_retransmission_stays_delayed() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// RFC 9260 §6.1, I bit: where the application asks for it, on the last chunk.
+/// RFC 9260 §6.1, I bit: set on the last chunk of a message if the application requests it.
 #[test]
 fn the_application_may_ask_for_an_immediate_sack() {
     let mut s = Script::established_client();
@@ -161,7 +161,7 @@ fn the_application_may_ask_for_an_immediate_sack() {
     expect_packet!(s, [Data(d)] if d.flags.immediate && d.flags.ending);
 }
 
-/// RFC 9260 §6.1, I bit: in SHUTDOWN-PENDING, on the last chunk there is.
+/// RFC 9260 §6.1, I bit: set on the last chunk in SHUTDOWN-PENDING.
 #[test]
 fn the_last_chunk_before_a_shutdown_asks_for_an_immediate_sack() {
     let mut s = Script::established_client();
@@ -190,7 +190,7 @@ fn data_leave_with_the_cookie_echo_and_not_before() {
     expect_packet!(s, [Data(data)] if data.tsn == tsn(1) && data.payload == b"later");
 }
 
-/// RFC 9260 §5.1, §6.3.3: T1-cookie repeats both; T3-rtx takes over when it is established.
+/// RFC 9260 §5.1, §6.3.3: T1-cookie retransmits both; T3-rtx takes over when the association is established.
 #[test]
 fn data_sent_with_a_cookie_echo_are_repeated_with_it_and_then_on_their_own() {
     let mut s = Script::client();
@@ -222,7 +222,7 @@ fn a_sack_for_a_tsn_never_sent_ends_the_association() {
     assert!(matches!(s.events()[..], [Event::MessageFailed { .. }, Event::Closed(_)]));
 }
 
-/// The same with gap blocks is no reason to abort: they are ignored.
+/// Gap blocks for TSNs never sent do not abort the association: they are ignored.
 #[test]
 fn gap_blocks_for_tsns_never_sent_are_ignored() {
     let mut s = Script::established_client();

@@ -11,8 +11,8 @@ fn states(s: &Dynamic) -> Vec<PathState> {
     s.statistics().paths.iter().map(|path| path.state).collect()
 }
 
-/// §5.3 F1, F14: the address is acknowledged at once, and probed, and gets no data before it has
-/// answered, and then only as the primary path.
+/// §5.3 F1, F14: the added address is acknowledged and probed at once. It gets no data before it has answered, and then
+/// only as the primary path.
 #[test]
 fn an_address_is_added_and_probed() {
     let mut s = Dynamic::server();
@@ -32,8 +32,8 @@ fn an_address_is_added_and_probed() {
     expect_packet_to!(s.s, 3, [Data(_)]);
 }
 
-/// §5.3 F13, §5.4: data in flight to a deleted address is retransmitted to another at once, one packet of it whatever
-/// the window. Nothing is sent to the deleted address any more.
+/// §5.3 F13, §5.4: data in flight to a deleted address is retransmitted to another address at once: one packet of it,
+/// whatever the window. Nothing more is sent to the deleted address.
 #[test]
 fn what_was_under_way_to_a_deleted_address_leaves_to_another_at_once() {
     let mut s = Dynamic::server();
@@ -63,8 +63,8 @@ fn what_was_under_way_to_a_deleted_address_leaves_to_another_at_once() {
     assert_eq!(s.statistics().paths.len(), 2);
 }
 
-/// §5.3.2: a phone in another network. Its ASCONF comes from an unknown address, and the answer
-/// goes there; data follow as soon as it has answered a HEARTBEAT.
+/// §5.3.2: a phone has moved to another network. Its ASCONF arrives from an unknown address and is answered there; data
+/// follows once that address has answered a HEARTBEAT.
 #[test]
 fn a_peer_moves_to_another_network() {
     let mut s = Dynamic::server();
@@ -101,7 +101,7 @@ fn a_peer_moves_to_and_fro() {
     assert_eq!(s.statistics().paths.len(), 2);
 }
 
-/// §5.2 E2: a repeated ASCONF is not performed again, but answered again, to where it came from.
+/// §5.2 E2: a repeated ASCONF is answered again, to its source, but not performed again.
 #[test]
 fn a_repeated_asconf_gets_the_same_answer() {
     let mut s = Dynamic::server();

@@ -68,8 +68,8 @@ fn an_address_is_used_once_it_is_acknowledged() {
     assert_eq!(s.live(), [(ip(1), PathState::Active), (ip(11), PathState::Unconfirmed)]);
 }
 
-/// §5.1 B1–B5: at the retransmission timeout, which doubles, and with the same serial number; it stops
-/// with the answer.
+/// §5.1 B1–B5: an ASCONF is retransmitted at the retransmission timeout, which doubles, with the same serial number,
+/// until it is answered.
 #[test]
 fn asconf_is_repeated_at_these_times() {
     let mut s = Dynamic::client();
@@ -88,7 +88,7 @@ fn asconf_is_repeated_at_these_times() {
     assert_eq!(s.take_asconf().serial, tsn(1));
 }
 
-/// §5.1 B2: Association.Max.Retrans times, then the peer is unreachable.
+/// §5.1 B2: after Association.Max.Retrans retransmissions the peer is unreachable.
 #[test]
 fn asconf_that_is_never_answered_ends_the_association() {
     let mut s = Dynamic::client_with(Keys::default(), |_, a| a.failure.association_max_retrans = 2);
@@ -103,7 +103,7 @@ fn asconf_that_is_never_answered_ends_the_association() {
     assert!(s.events().contains(&Event::Closed(CloseReason::Unreachable)));
 }
 
-/// §5.1 B4: over another path, if there is one.
+/// §5.1 B4: an ASCONF is retransmitted over another path, if there is one.
 #[test]
 fn asconf_is_repeated_over_another_path() {
     let mut s = two_addresses();
@@ -195,7 +195,7 @@ fn a_host_that_moves_keeps_its_association() {
     assert_eq!(s.events().len(), 3);
 }
 
-/// A host that has listed its addresses sets one of them as the Address Parameter, by which the peer finds the
+/// A host that has listed its addresses puts one of them into the Address Parameter, by which the peer finds the
 /// association.
 #[test]
 fn a_host_that_told_its_addresses_names_one_of_them() {
@@ -258,7 +258,7 @@ fn a_move_that_is_refused_is_taken_back() {
     while s.poll_packet().is_some() {}
 }
 
-/// §5.1 A7: requests before the first refusal were performed, those after it not.
+/// §5.1 A7: requests before the first refused one were performed, later ones were not.
 #[test]
 fn a_refusal_refuses_what_follows() {
     let mut s = Dynamic::client();
@@ -297,7 +297,7 @@ fn an_answer_to_what_was_never_asked_ends_the_association() {
     assert!(matches!(s.events()[..], [Event::Closed(CloseReason::Aborted { .. })]));
 }
 
-/// §5.1 A9: a peer that does not know ASCONF after all is not asked again.
+/// §5.1 A9: if the peer turns out not to know ASCONF, no further ones are sent.
 #[test]
 fn a_peer_that_does_not_know_asconf_is_not_asked_again() {
     let mut s = Dynamic::client();

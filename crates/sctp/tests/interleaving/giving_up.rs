@@ -35,7 +35,7 @@ fn an_abandoned_message_is_skipped_by_its_mid() {
     }
 }
 
-/// The rest of a message that has begun expires with others behind it in line.
+/// The rest of a message that has begun expires, although other messages are queued behind it.
 #[test]
 fn messages_that_have_begun_expire_each_at_its_time() {
     let mut s = client_with(|_| ());

@@ -1,4 +1,4 @@
-//! A packet that the endpoint sent, and what holds for each of them.
+//! A packet sent by the endpoint, and the rules that every such packet follows.
 
 use std::fmt;
 

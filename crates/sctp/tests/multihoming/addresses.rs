@@ -1,4 +1,4 @@
-//! Addresses that are reported and accepted, and the paths made of them (RFC 9260 §5.1.2).
+//! Addresses that are reported and accepted, and the paths between them (RFC 9260 §5.1.2).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn ways(own: &[&str], way: Route, reported: &[&str]) -> Vec<(IpAddr, IpAddr)> {
     paths.iter().map(|path| (path.local.ip(), path.remote.ip())).collect()
 }
 
-/// Two hosts in two networks have two paths, none of them across networks.
+/// Two hosts in two networks have two paths, one within each network.
 #[test]
 fn each_network_is_a_path() {
     let own = ["10.1.0.1", "10.2.0.1"];
@@ -47,8 +47,7 @@ fn each_network_is_a_path() {
     assert_eq!(reversed, [expected[1], expected[0]]);
 }
 
-/// An address of ours that no path would take gets one, so that a peer with one address is
-/// reached two ways.
+/// A local address that no path would use gets a path, so that a peer with one address has two.
 #[test]
 fn each_own_address_has_a_path() {
     let own = ["10.1.0.1", "10.2.0.1"];
@@ -59,7 +58,7 @@ fn each_own_address_has_a_path() {
     assert_eq!(ways(&own, route("0.0.0.0", "10.9.0.2"), &[]), expected);
 }
 
-/// A peer on the open network is not sent to private addresses, those of a host or of a link.
+/// Nothing is sent from the open network to private, loopback or link-local addresses of a peer.
 #[test]
 fn addresses_out_of_scope_are_not_taken() {
     let reported = ["10.0.0.1", "127.0.0.1", "169.254.0.1", "fe80::1", "::1", "198.51.100.1"];
@@ -71,7 +70,7 @@ fn addresses_out_of_scope_are_not_taken() {
     assert_eq!(remotes, [ip("10.0.0.8"), ip("10.0.0.1"), ip("198.51.100.1")]);
 }
 
-/// Nor are our private addresses reported to it.
+/// Our private addresses are not reported to a peer on the open network either.
 #[test]
 fn own_addresses_out_of_scope_are_not_told() {
     let own = ["10.0.0.1", "127.0.0.1", "192.0.2.1", "198.51.100.1", "fd00::1", "2001:db8::1"];
@@ -118,7 +117,7 @@ fn encapsulation_port_is_learned_by_path() {
     assert_eq!(s.next_packet().route.remote, address(2, 9899));
 }
 
-/// The limit `MAX_ADDRESSES` of ways to connect over.
+/// The limit `MAX_ADDRESSES` also applies to the routes of a connect.
 #[test]
 fn ways_to_connect_over_are_limited() {
     let mut s = Script::server();

@@ -13,7 +13,7 @@ fn two_paths(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     })
 }
 
-/// Paths take turns, and each takes what its own window holds.
+/// Paths send in turn, each as much as its own window allows.
 #[test]
 fn paths_take_turns() {
     let mut s = two_paths(|_| ());
@@ -32,7 +32,7 @@ fn paths_take_turns() {
     assert_eq!(s.statistics().recovery.retransmitted.total(), 0);
 }
 
-/// RFC 9260 §6.2.1: what waits to be retransmitted needs the peer's window before anything new.
+/// RFC 9260 §6.2.1: data that waits to be retransmitted has precedence over new data in the peer's window.
 #[test]
 fn what_is_lost_keeps_its_part_of_the_window() {
     let mut s = two_paths(|association| {
@@ -109,7 +109,7 @@ fn gap_does_not_hurry_an_acknowledgement() {
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 0);
 }
 
-/// DAC: the number of packets that the peer's SACK reports is used.
+/// DAC: missing reports are counted by the number of packets that the peer's SACK reports.
 #[test]
 fn reports_count_by_the_packets_that_a_sack_answers() {
     let mut s = two_paths(|_| ());

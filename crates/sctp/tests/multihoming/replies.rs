@@ -3,7 +3,7 @@
 use crate::kit::*;
 use crate::two_paths;
 
-/// RFC 9260 §6.4: a SACK goes to where its DATA came from.
+/// RFC 9260 §6.4: a SACK is sent to the source of its DATA.
 #[test]
 fn sack_goes_to_where_the_data_came_from() {
     let mut s = two_paths();
@@ -15,7 +15,7 @@ fn sack_goes_to_where_the_data_came_from() {
     }
 }
 
-/// RFC 9260 §6.4: it does not travel with DATA that go elsewhere; it does with those that do not.
+/// RFC 9260 §6.4: a SACK is not bundled with DATA for another path; with DATA for its own path it is.
 #[test]
 fn sack_travels_only_with_data_of_its_path() {
     let mut s = two_paths();

@@ -1,4 +1,4 @@
-//! Setting up over several ways, and restarting (RFC 9260 §5.1, §5.2, §5.4 rule 1).
+//! Setting up an association over several paths, and restarting it (RFC 9260 §5.1, §5.2, §5.4 rule 1).
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn init_is_repeated_over_another_way() {
     }
 }
 
-/// RFC 9260 §6.4: COOKIE ECHO goes to where INIT ACK came from, and so do data from then on.
+/// RFC 9260 §6.4: COOKIE ECHO is sent to the source of the INIT ACK, and so is data from then on.
 #[test]
 fn the_way_that_answers_is_the_primary_path() {
     let mut s = client();
@@ -44,7 +44,7 @@ fn the_way_that_answers_is_the_primary_path() {
     expect_packet_to!(s, 3, [Data(_)]);
 }
 
-/// COOKIE ECHO with its DATA is repeated over another way.
+/// COOKIE ECHO and its DATA are retransmitted over another path.
 #[test]
 fn cookie_echo_is_repeated_over_another_way() {
     let mut s = client();
@@ -57,8 +57,8 @@ fn cookie_echo_is_repeated_over_another_way() {
     expect_event!(s, Event::Connected { peer, .. } if peer == address(3, 9899));
 }
 
-/// RFC 9260 §5.2.2: a restart with an address that is not known is refused, and it is named; with
-/// fewer addresses it is not.
+/// RFC 9260 §5.2.2: a restart that adds an unknown address is refused, and the ABORT lists that address; one with fewer
+/// addresses is accepted.
 #[test]
 fn restart_with_another_address_is_refused() {
     let mut s = crate::two_paths();

@@ -35,7 +35,7 @@ fn a_copy_that_was_needed_is_not_reported_and_nothing_is_undone() {
     assert_eq!((s.spurious_events(), s.ssthresh()), (SpuriousEvents::default(), 4 * PMDCS));
 }
 
-/// The SACK with the report was lost: the episode stays undecided, and does not affect later ones.
+/// The SACK with the duplicate report was lost: the episode stays undecided, and does not affect later ones.
 #[test]
 fn a_lost_report_leaves_the_event_undecided() {
     let mut s = repeated();
@@ -48,7 +48,7 @@ fn a_lost_report_leaves_the_event_undecided() {
     assert_eq!(s.spurious_events().total(), 1);
 }
 
-/// RFC 3708 §3 A.4: chunk 2 was sent only once.
+/// RFC 3708 §3 A.4: chunk 2 is reported as a duplicate, but was sent only once.
 #[test]
 fn a_duplicate_that_nobody_sent_makes_the_sender_doubt() {
     let mut s = repeated();
@@ -84,7 +84,7 @@ fn a_sudden_delay_is_told_and_the_window_and_the_timer_recover() {
     assert_eq!(s.statistics().paths[0].rto.as_millis(), 3_300);
 }
 
-/// Redundant copies of a stream explain its duplicate reports.
+/// Redundant copies of a stream may be the reason for its duplicate reports.
 #[test]
 fn copies_on_purpose_do_not_prove_anything() {
     let mut s = Script::with_profile("rr");

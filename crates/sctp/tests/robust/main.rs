@@ -1,5 +1,5 @@
 //! Packet scripts of the mechanisms that distinguish reordering and delay from loss (RR-SCTP §4, RFC 3708, 4015, 5682,
-//! 8985), in exact virtual time. The peer is any RFC 9260 receiver.
+//! 8985), in exact virtual time. The peer is an unmodified RFC 9260 receiver.
 
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -12,7 +12,7 @@ mod threshold;
 use kit::*;
 use rexmit_sctp::recovery::{RecoveryConfig, SpuriousEvents};
 
-/// The payload of a DATA chunk that fills a packet of the default size, and the chunk: PMDCS.
+/// The payload of a DATA chunk that fills a packet of the default size, and the size of that chunk (PMDCS).
 const FULL: usize = 1204;
 const PMDCS: u64 = 1220;
 
@@ -58,7 +58,7 @@ impl Script {
         self.take_all()
     }
 
-    /// Everything that is sent now: chunks by number, from 1.
+    /// Reads all chunks that are sent now, by number from 1.
     #[track_caller]
     fn take_all(&mut self) -> Vec<u32> {
         let mut numbers = Vec::new();

@@ -88,7 +88,7 @@ fn a_thick_stream_copies_nothing() {
     assert_eq!(s.take_data(), [6, 7], "three in flight");
 }
 
-/// RFC 7496: zero retransmissions is one copy.
+/// RFC 7496: with zero retransmissions, the chunk is sent only once.
 #[test]
 fn what_is_not_to_be_sent_again_is_not_copied() {
     let mut s = Script::thin(COPIES);

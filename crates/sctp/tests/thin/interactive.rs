@@ -44,8 +44,8 @@ fn a_redundant_repetition_leaves_twice() {
     assert_eq!(counted.timeouts, 0);
 }
 
-/// RFC 7496 §3.1 limits retransmissions; redundant copies are not counted. What may not be sent
-/// again has no copies either.
+/// RFC 7496 §3.1 limits retransmissions; redundant copies are not counted. A chunk that may not be retransmitted has no
+/// copies either.
 #[test]
 fn copies_do_not_use_up_the_limit_of_retransmissions() {
     let data_and_end = |name, limit| {
@@ -71,8 +71,8 @@ fn copies_do_not_use_up_the_limit_of_retransmissions() {
     assert_eq!(data_and_end(redundant, 2), [300, 460, 461, 621, 781]);
 }
 
-/// Data in flight is bundled with new data, and retransmitted only when the probe timer of the latest packet with it
-/// expires; data of which only one newer packet has a copy gets its second copy in a packet of its own.
+/// Data in flight is bundled with new data, and retransmitted only when the probe timer of the latest packet that
+/// contains it expires. Data that only one newer packet contains gets its second copy in a packet of its own.
 #[test]
 fn what_newer_packets_carry_waits_for_these() {
     let mut s = Script::with_profile("interactive-redundant");
@@ -85,7 +85,7 @@ fn what_newer_packets_carry_waits_for_these() {
     assert_eq!(s.wait_for_packet().at_ms(), 399 + 160);
 }
 
-/// Data that is sent when a copy is due shares its packet.
+/// New data that is sent when a copy is due shares the packet with the copy.
 #[test]
 fn new_data_take_a_copy_that_is_due_along() {
     let mut s = Script::with_profile("interactive-redundant");
@@ -98,8 +98,8 @@ fn new_data_take_a_copy_that_is_due_along() {
     assert_eq!(s.take_data(), [1], "and as a copy of what was repeated");
 }
 
-/// A silent peer over a cold path is probed after a time that doubles up to a second; T3-rtx doubles independently, and ends the
-/// association in time.
+/// A silent peer over a path without a recent RTT sample is probed at intervals that double up to a second; T3-rtx
+/// doubles independently, and ends the association in time.
 #[test]
 fn a_dead_peer_is_given_up() {
     let mut s = Script::with_profile("interactive");
@@ -118,7 +118,7 @@ fn a_dead_peer_is_given_up() {
     assert!((200_000..300_000).contains(&s.now_ms()), "{}", s.now_ms());
 }
 
-/// The chunk that probes a closed window is repeated by T3-rtx alone, which backs off.
+/// A chunk that probes a closed window is retransmitted only by T3-rtx, which backs off.
 #[test]
 fn a_closed_window_is_probed_with_backoff() {
     let mut s = Script::with_profile("interactive");

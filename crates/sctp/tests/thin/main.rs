@@ -1,6 +1,6 @@
-//! Packet scripts of the mechanisms for thin streams (Petlund 2009 §5, §8), in exact virtual time:
-//! when each retransmits, and that it does not when its switch is off or the stream is thick. The
-//! peer is any RFC 9260 receiver.
+//! Packet scripts of the mechanisms for thin streams (Petlund 2009 §5, §8), in exact virtual time: when each
+//! retransmits, and that it does not if it is disabled or the stream is not thin. The peer is an unmodified RFC 9260
+//! receiver.
 
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -58,13 +58,13 @@ impl Script {
         self.peer_writes(|p| p.sack(cumulative, PEER_RWND, blocks, duplicates));
     }
 
-    /// Takes a packet that has nothing but DATA; returns the number of each, from 1. TSNs ascend.
+    /// Reads a packet that contains only DATA; returns the number of each chunk, from 1. TSNs ascend.
     #[track_caller]
     fn take_data(&mut self) -> Vec<u32> {
         self.take_flagged_data().0
     }
 
-    /// The same, and whether each has the I bit.
+    /// The same, with whether each chunk has the I bit.
     #[track_caller]
     fn take_flagged_data(&mut self) -> (Vec<u32>, Vec<bool>) {
         let sent = self.next_packet();

@@ -1,4 +1,4 @@
-//! M1 to M4, each alone, over the wire.
+//! M1 to M4 of Petlund 2009, each alone, on the wire.
 
 use rexmit_sctp::recovery::{LossDetection, Reordering};
 
@@ -34,8 +34,9 @@ fn m2_counts_the_age_of_the_chunk_that_is_left() {
     }
 }
 
-/// RTO 1 s: 1, 2, … 7 s, then doubled each time up to 60 s. The six timeouts that did not double are no
-/// errors, so that a thin stream outlives an outage as any other; ten that did end the association.
+/// With an RTO of 1 s, retransmissions follow after 1, 2, … 7 s, and then at intervals that double up to 60 s. The six
+/// timeouts that did not double are no errors, so that a thin stream survives an outage as long as any other; ten that
+/// did double end the association.
 #[test]
 fn m3_repeats_in_equal_steps_up_to_its_bound_and_gives_the_peer_up_as_ever() {
     let mut s = Script::established_client_with(|_, association| {
@@ -71,7 +72,7 @@ fn m4_repeats_at_the_first_report_and_only_while_thin() {
     }
 }
 
-/// One association that is thin, thick and thin again.
+/// One association is thin, then not thin, and thin again.
 #[test]
 fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
     let mut s = Script::thin(m1().first_indication(true));

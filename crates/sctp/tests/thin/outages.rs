@@ -6,7 +6,7 @@ use rexmit_sctp::recovery::RecoveryConfig;
 
 use super::*;
 
-/// A message every 50 ms before, during and after an outage of a path with one round-trip time.
+/// A message every 50 ms before, during and after an outage, over a path with this round-trip time.
 struct Outage {
     script: Script,
     rtt: u64,

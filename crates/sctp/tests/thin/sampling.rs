@@ -1,4 +1,4 @@
-//! Round-trip times where Karn's rule forbids a sample.
+//! RTT samples in cases where Karn's rule forbids one.
 
 use rexmit_sctp::PathState;
 
@@ -8,7 +8,7 @@ fn sampled() -> ThinConfig {
     m1().with_sctp(ThinSctpConfig::OFF.heartbeat_samples(true))
 }
 
-/// Chunk 1 is repeated at 450 ms; its acknowledgement at 600 ms may be of either copy.
+/// Chunk 1 is retransmitted at 450 ms; its acknowledgement at 600 ms may be for either transmission.
 fn ambiguous(thin: ThinConfig) -> Script {
     let mut s = Script::thin(thin);
     s.at(200).send_alone(1);
@@ -94,7 +94,7 @@ fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
     }
 }
 
-/// The first SACK is lost: the one that reports the duplicate may answer the second transmission.
+/// The first SACK is lost: the one that reports the duplicate may be for the second transmission.
 #[test]
 fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
     let mut s = Script::thin(m1().ack_delay_samples(true));
@@ -124,7 +124,7 @@ fn srtt_ms(s: &Script) -> u128 {
 }
 
 /// A receiver that delays SACKs acknowledges two chunks with one. The timeout of a thin stream runs from the first of
-/// them, so its RTT, 250 ms, is the sample, and not the 100 ms of the second, once most SACKs are such.
+/// them, so its RTT of 250 ms is the sample, and not the 100 ms of the second, once most SACKs acknowledge two.
 #[test]
 fn the_ack_delay_of_a_receiver_is_in_the_timeout() {
     // The first SACKs are not enough to learn from: 250 − 150 · (7/8)³⁷ ms is the estimate after 37 samples.
