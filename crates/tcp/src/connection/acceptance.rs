@@ -26,8 +26,8 @@ const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     }
 }
 
-/// Whether the control bits of an unacceptable segment are processed if its acknowledgement, RST or urgent pointer is
-/// valid: so for an empty segment with a closed window, and for one right after data that fills the window.
+/// Whether an unacceptable segment is still processed for its acknowledgement, RST or urgent pointer: with a closed
+/// window a segment at its edge, otherwise an empty segment right after data that fills the window.
 const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     (window == 0 && seq == rcv_nxt) || (len == 0 && seq == rcv_nxt + window)
 }
