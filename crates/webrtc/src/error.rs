@@ -17,7 +17,7 @@ pub enum OfferError {
     /// The DTLS role in `a=setup` is not allowed: an offer must have `actpass`, and an answer must not.
     #[error("`a=setup` is `{0}`, which the {1} of a connection must not say")]
     Setup(&'static str, &'static str),
-    /// Both sides are ICE-lite agents, so none sends checks.
+    /// Both sides are ICE-lite agents, so neither sends checks.
     #[error("both sides are ICE-lite agents, of which neither connects")]
     BothLite,
     /// The agent does not wait for an answer.

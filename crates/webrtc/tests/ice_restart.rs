@@ -14,7 +14,7 @@ use rexmit_webrtc::{
 
 const MODES: [IceMode; 2] = [IceMode::Full, IceMode::Lite];
 
-/// As it arrives on the other side.
+/// The description as it arrives on the other side.
 fn sent(description: &Description) -> Description {
     description.to_string().parse().unwrap()
 }

@@ -43,9 +43,9 @@ pub enum BindError {
 /// State that the server, its connections and its driver share.
 struct Shared {
     inner: Mutex<Inner>,
-    /// There may be something to transmit, or another deadline.
+    /// Notified when there may be something to transmit, or another deadline.
     changed: Notify,
-    /// All STUN and TURN servers have answered, or their time is up.
+    /// Notified when all STUN and TURN servers have answered, or the time limit is over.
     gathered: Notify,
     origin: std::time::Instant,
 }
