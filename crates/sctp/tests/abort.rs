@@ -30,7 +30,7 @@ fn abort_of_the_application_drops_everything() {
 
 /// The limit of an abort reason (400 bytes).
 #[test]
-fn words_of_an_abort_are_limited() {
+fn the_reason_of_an_abort_is_limited() {
     let mut s = Script::established_server();
     s.abort(&[b'x'; 5_000]);
     expect_packet!(s, [Abort { causes, .. }] if {
@@ -70,7 +70,7 @@ fn abort_of_the_peer_needs_no_cause() {
 
 /// RFC 9260 §9.1: messages received before an ABORT can still be read; then the association is removed.
 #[test]
-fn messages_of_before_an_abort_can_be_read() {
+fn messages_received_before_an_abort_can_be_read() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"before"))]);
     expect_packet!(s, [Sack(_)]);
@@ -84,7 +84,7 @@ fn messages_of_before_an_abort_can_be_read() {
 
 /// RFC 9260 §3.3.7, §6.10: chunks after an ABORT are not processed.
 #[test]
-fn chunks_behind_an_abort_are_not_looked_at() {
+fn chunks_after_an_abort_are_not_processed() {
     let mut s = Script::established_server();
     s.peer_writes(|p| {
         p.abort(false, |_| ());

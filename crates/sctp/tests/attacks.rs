@@ -103,7 +103,7 @@ fn restart_from_another_udp_port_does_not_get_the_association() {
 
 /// The Tie-Tags in the cookie of an INIT ACK are zero without an association; their encryption hides that.
 #[test]
-fn init_ack_does_not_tell_whether_an_association_exists() {
+fn init_ack_does_not_reveal_whether_an_association_exists() {
     let mut s = Script::established_server();
     let mut answers = Vec::new();
     for (port, udp_port) in [(PEER_PORT, 9899), (PEER_PORT, 666), (PEER_PORT + 1, 9899)] {
@@ -135,7 +135,7 @@ const fn s_tag(n: u32) -> u32 {
 
 /// An INIT that lists the address of a victim is answered as if the victim had no association.
 #[test]
-fn naming_the_address_of_a_victim_tells_nothing() {
+fn listing_the_address_of_a_victim_reveals_nothing() {
     let mut s = Script::established_server();
     let victim = s.peer.route.remote;
     for named in [victim.ip(), address(77, 0).ip()] {
@@ -213,7 +213,7 @@ fn camping_on_an_address_does_not_stop_a_connect() {
 
 /// An attacker sends a copy of a packet from a third party's port. The third party gets a few HEARTBEATs, and no data.
 #[test]
-fn data_do_not_go_to_a_port_that_somebody_else_named() {
+fn data_is_not_sent_to_a_port_used_by_an_attacker() {
     let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     s.peer.route.remote = address(2, 53);
     s.peer_sends([CookieAck]);

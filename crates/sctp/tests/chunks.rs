@@ -46,7 +46,7 @@ fn reserved_chunk_types_end_the_packet() {
 
 /// RFC 3758 §3.3, RFC 6525 §5.1.1: chunks of extensions that were not negotiated are unknown.
 #[test]
-fn chunks_of_extensions_that_are_off_are_unknown() {
+fn chunks_of_disabled_extensions_are_unknown() {
     let mut s = Script::established_server_with(|_, association| {
         association.extensions.partial_reliability = false;
         association.extensions.stream_reset = false;
@@ -178,7 +178,7 @@ fn chunk_of_a_wrong_length_is_dropped_alone() {
 
 /// RFC 9260 §6.10: INIT ACK is alone in its packet; chunks bundled with it are not processed.
 #[test]
-fn chunks_behind_init_ack_are_not_looked_at() {
+fn chunks_after_init_ack_are_not_processed() {
     let mut s = Script::client();
     s.take_init();
     s.peer_writes(|p| {
@@ -191,7 +191,7 @@ fn chunks_behind_init_ack_are_not_looked_at() {
 
 /// RFC 9260 §3.3.10, §11.2.6: causes of an ERROR reach the application by their codes.
 #[test]
-fn errors_of_the_peer_are_told_to_the_application() {
+fn errors_of_the_peer_are_reported_to_the_application() {
     let mut s = Script::established_server();
     s.peer_writes(|p| {
         p.error(|causes| {
@@ -205,7 +205,7 @@ fn errors_of_the_peer_are_told_to_the_application() {
 
 /// RFC 9260 §6.10: the chunks of a packet are processed in order: DATA before SHUTDOWN is received.
 #[test]
-fn data_in_front_of_shutdown_arrive() {
+fn data_before_shutdown_is_received() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"last")), Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
     assert_eq!(s.receive().unwrap(), "last");
@@ -218,7 +218,7 @@ fn data_in_front_of_shutdown_arrive() {
 
 /// Fourteen thousand unknown chunks fit into a packet; chunks after the limit of 1024 are dropped.
 #[test]
-fn chunks_of_unknown_types_are_passed_over_up_to_a_limit() {
+fn chunks_of_unknown_types_are_skipped_up_to_a_limit() {
     for (count, is_answered) in [(1024, true), (1025, false)] {
         let mut s = Script::established_server();
         s.peer_writes(|p| {

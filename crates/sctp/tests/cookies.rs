@@ -67,7 +67,7 @@ fn cookie_from_a_stranger_is_discarded() {
 /// RFC 9260 §5.1.2 C, §5.4 (2): a cookie may come from another address of the INIT; answers go to the confirmed
 /// address, to which INIT ACK was sent.
 #[test]
-fn cookie_from_another_address_of_the_peer_is_good() {
+fn cookie_from_another_address_of_the_peer_is_accepted() {
     let mut s = Script::server();
     let other = address(3, 9899);
     s.peer_writes_under(0, |p| {
@@ -86,7 +86,7 @@ fn cookie_from_another_address_of_the_peer_is_good() {
 
 /// RFC 9260 §5.1.5 (4): good for its lifetime (Valid.Cookie.Life, 60 s), to the millisecond.
 #[test]
-fn cookie_is_good_for_sixty_seconds() {
+fn cookie_is_valid_for_sixty_seconds() {
     let mut s = Script::server();
     let cookie = s.peer_begins();
     s.at(60_000).peer_sends([CookieEcho(&cookie)]);
@@ -108,7 +108,7 @@ fn stale_cookie_is_reported() {
 
 /// RFC 9260 §3.3.2.1.3: a longer lifetime is granted if the peer requests it, up to 10 s more.
 #[test]
-fn cookie_lives_longer_if_asked_for() {
+fn cookie_lifetime_is_extended_on_request() {
     for (wish_ms, granted_ms) in [(5_000, 5_000), (1_000_000, 10_000)] {
         let mut s = Script::server();
         let cookie = peer_begins_with_preservative(&mut s, wish_ms);
@@ -246,7 +246,7 @@ fn stale_cookie_of_a_restart_is_reported() {
 /// RFC 9260 §5.2.6 (3): after a stale cookie the setup begins again, with a Cookie Preservative of the round-trip time
 /// plus a second. T1 and its count begin again.
 #[test]
-fn client_asks_for_a_longer_life_after_a_stale_cookie() {
+fn client_requests_a_longer_cookie_lifetime_after_a_stale_cookie() {
     let mut s = Script::client();
     s.take_init();
     s.at(100).peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
@@ -302,7 +302,7 @@ fn client_gives_up_after_three_more_stale_cookies() {
 
 /// RFC 9260 §5.2.6: data sent with the stale cookie is retransmitted with the next one.
 #[test]
-fn data_of_a_stale_cookie_are_sent_again() {
+fn data_sent_with_a_stale_cookie_is_retransmitted() {
     let mut s = Script::client();
     s.send(b"early");
     s.take_init();
@@ -340,7 +340,7 @@ fn report_of_a_stale_cookie_is_otherwise_discarded() {
 
 /// RFC 9260 §5.1 B, §12.2.4.1: any number of INITs uses neither memory nor timers.
 #[test]
-fn ten_thousand_inits_leave_nothing_behind() {
+fn ten_thousand_inits_leave_no_state() {
     let mut s = Script::server();
     let flood = |s: &mut Script| {
         for n in 1..=10_000 {

@@ -105,7 +105,7 @@ fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
 type Packet = Box<dyn FnMut(&mut Script, u32) -> Vec<u8>>;
 
 /// Packets that belong to no association.
-fn of_strangers() -> Vec<(&'static str, Packet)> {
+fn of_unknown_senders() -> Vec<(&'static str, Packet)> {
     let unknown = |count: usize| {
         move |s: &mut Script, _| {
             s.peer_packet(0, |p| {
@@ -221,7 +221,7 @@ fn row(name: &str, (time, bytes): (Duration, usize), benign: Duration) -> Option
 fn packets_cost_at_most_twenty_times_a_benign_one() {
     println!("| packet | bytes | µs | a benign one | ratio |\n|---|---|---|---|---|");
     let mut above = Vec::new();
-    for (name, packet) in of_strangers() {
+    for (name, packet) in of_unknown_senders() {
         let measured = cost(&mut Script::server(), packet);
         above.extend(row(name, measured, of_size(measured.1)));
     }

@@ -36,7 +36,7 @@ fn encapsulation_port_follows_the_peer_once_it_is_validated() {
 
 /// RFC 6951 §5.4: a port of 0 stands for no encapsulation, and is learned as well.
 #[test]
-fn peer_may_give_up_the_encapsulation() {
+fn peer_may_stop_the_encapsulation() {
     let mut s = Script::established_client();
     s.peer.route.remote = address(2, 0);
     s.peer_sends([Heartbeat(b"")]);

@@ -293,7 +293,7 @@ fn a_killed_peer_is_reported_within_the_configured_time() {
 
 /// Any packet of the peer, with or without a SACK, proves that it is alive.
 #[test]
-fn any_packet_of_the_peer_shows_that_it_is_there() {
+fn any_packet_of_the_peer_shows_that_it_is_alive() {
     let mut s = Script::established_server_with(|_, association| {
         association.failure.heartbeat_interval = None;
         association.failure.dead_after = Some(Duration::from_secs(10));

@@ -13,7 +13,7 @@ const T1_EXPIRIES_MS: [u64; 8] = [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 1
 /// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the verification tag 0 and our Initiate
 /// Tag, and lists the extensions and their authentication, nothing else.
 #[test]
-fn init_tells_what_the_configuration_says() {
+fn init_has_the_configured_values() {
     let mut s = Script::client();
     expect_packet!(s, tag 0, [Init(init)] if {
         let params: Vec<_> = init.params().flatten().map(|param| param.decode().unwrap()).collect();
@@ -50,7 +50,7 @@ fn each_association_has_a_tag_of_its_own() {
 
 /// RFC 9260 §4 (2), §5.1.6: T1-init retransmits the same INIT, Max.Init.Retransmits times.
 #[test]
-fn init_is_repeated_eight_times_then_the_application_is_told() {
+fn init_is_retransmitted_eight_times_then_the_failure_is_reported() {
     let mut s = Script::client();
     let init = s.take_init();
     for ms in T1_EXPIRIES_MS {
@@ -65,7 +65,7 @@ fn init_is_repeated_eight_times_then_the_application_is_told() {
 
 /// RFC 9260 §4 (3), §5.1.4: the same for COOKIE ECHO on T1-cookie.
 #[test]
-fn cookie_echo_is_repeated_eight_times_then_the_application_is_told() {
+fn cookie_echo_is_retransmitted_eight_times_then_the_failure_is_reported() {
     let mut s = Script::client();
     s.take_init();
     s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
@@ -94,7 +94,7 @@ fn init_ack_measures_the_path_for_t1_cookie() {
 
 /// RFC 9260 §6.3.1 C5 (Karn): the answer to a retransmitted INIT gives no sample.
 #[test]
-fn answer_to_a_repeated_init_is_no_measurement() {
+fn answer_to_a_retransmitted_init_gives_no_sample() {
     let mut s = Script::client();
     s.take_init();
     s.at(1_000).take_init();
@@ -107,7 +107,7 @@ fn answer_to_a_repeated_init_is_no_measurement() {
 
 /// RFC 9260 §5.1 C: DATA may follow COOKIE ECHO in its packet, and nothing else may be sent until COOKIE ACK returns.
 #[test]
-fn data_travel_with_cookie_echo_and_then_wait_for_cookie_ack() {
+fn data_is_bundled_with_cookie_echo_and_then_waits_for_cookie_ack() {
     let mut s = Script::client();
     s.send(b"early");
     s.take_init();
@@ -186,7 +186,7 @@ fn first_data_are_acknowledged_at_once() {
 
 /// RFC 9260 §5.1.1: min(OS, MIS) streams each way; messages for other streams are never sent.
 #[test]
-fn streams_are_the_lesser_of_what_both_want() {
+fn streams_are_the_smaller_number_of_both_sides() {
     let mut s = Script::client();
     let lost = s.try_send(OutboundMessage::new(12, "lost")).unwrap();
     s.try_send(OutboundMessage::new(2, "kept")).unwrap();
@@ -300,7 +300,7 @@ fn init_with_impossible_values_is_answered_with_abort() {
 
 /// RFC 9260 §8.5.1 A, §6.10: an INIT that is bundled or has a tag other than 0 is discarded.
 #[test]
-fn init_beside_other_chunks_or_under_a_tag_is_discarded() {
+fn init_with_other_chunks_or_a_tag_is_discarded() {
     let mut s = Script::server();
     let init = peer_init(PEER_TAG);
     s.peer_writes_under(0, |p| {
@@ -347,7 +347,7 @@ fn abort_under_tag_zero_does_not_end_the_attempt() {
 
 /// RFC 9260 §9.1, §8.5.1 B: no ABORT can be sent before the peer's tag is known.
 #[test]
-fn giving_up_is_told_to_the_peer_once_its_tag_is_known() {
+fn a_failed_setup_is_reported_to_the_peer_once_its_tag_is_known() {
     let mut s = Script::client();
     s.take_init();
     s.shutdown();

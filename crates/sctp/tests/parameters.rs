@@ -105,7 +105,7 @@ fn unknown_parameters_of_init_ack_are_reported_with_cookie_echo() {
 
 /// RFC 9260 §3.2.1: parameters after an unknown one that ends the reading are ignored, here the cookie.
 #[test]
-fn cookie_behind_a_parameter_that_stops_the_reading_is_missing() {
+fn cookie_after_a_parameter_that_stops_the_reading_is_missing() {
     let mut s = Script::client();
     s.take_init();
     s.peer_writes(|p| {
@@ -277,7 +277,7 @@ fn supported_address_types_and_ecn_are_not_reported() {
 
 /// RFC 9260 §5.1.2, §3.3.2.1: own addresses are reported only if the application names them.
 #[test]
-fn own_addresses_are_told_if_configured() {
+fn own_addresses_are_listed_if_configured() {
     let own: [IpAddr; 2] = [address(1, 0).ip(), "2001:db8::1".parse().unwrap()];
     let reported = |init: &wire::Init<'_>| -> Vec<IpAddr> {
         let address = |param: wire::RawParam<'_>| match param.decode() {

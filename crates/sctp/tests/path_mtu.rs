@@ -145,7 +145,7 @@ fn lost_probes_cost_neither_window_nor_errors() {
 
 /// The error state ends when the base size is confirmed later (RFC 8899 §5.2).
 #[test]
-fn without_an_answer_to_base_probes_nothing_larger_is_tried() {
+fn without_an_answer_to_base_probes_no_larger_size_is_probed() {
     let mut s = Script::discovering();
     assert_eq!(s.probe_of_transfer().0, BASE);
     for lost in 1..=3 {

@@ -69,7 +69,7 @@ fn restart_resets_congestion_control_and_timers() {
 
 /// RFC 9260 §5.2.4 (A), §5.3.1: the previous tags are invalid.
 #[test]
-fn restart_makes_the_old_tags_strangers() {
+fn restart_invalidates_the_old_tags() {
     let mut s = Script::established_server();
     let old = s.peer.endpoint_tag;
     let cookie = peer_begins_again(&mut s);
@@ -83,7 +83,7 @@ fn restart_makes_the_old_tags_strangers() {
 
 /// RFC 9260 §5.2.4 (A): data received before the restart is delivered before later data.
 #[test]
-fn messages_of_before_a_restart_can_be_read_first() {
+fn messages_received_before_a_restart_can_be_read_first() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"before"))]);
     expect_packet!(s, [Sack(_)]);
@@ -95,7 +95,7 @@ fn messages_of_before_a_restart_can_be_read_first() {
 
 /// RFC 9260 §5.2.4 (A) in SHUTDOWN-PENDING, SHUTDOWN-SENT and SHUTDOWN-RECEIVED.
 #[test]
-fn restart_ends_a_shutdown_that_is_under_way() {
+fn restart_ends_a_shutdown_in_progress() {
     let pending = |s: &mut Script| {
         s.send(b"outstanding");
         expect_packet!(s, [Data(_)]);
@@ -282,7 +282,7 @@ fn collision_in_cookie_wait_establishes() {
 /// RFC 9260 §5.2.4 (B): M X. The peer has chosen another tag since its INIT ACK: the one in the cookie is used,
 /// T1-cookie stops, and the data of our COOKIE ECHO is retransmitted.
 #[test]
-fn collision_in_cookie_echoed_takes_the_new_tag_of_the_peer() {
+fn collision_in_cookie_echoed_uses_the_new_tag_of_the_peer() {
     let mut s = Script::client();
     s.send(b"early");
     s.take_init();
@@ -300,7 +300,7 @@ fn collision_in_cookie_echoed_takes_the_new_tag_of_the_peer() {
 
 /// RFC 9260 §5.2.4 (B): the collision occurs just when T1-init has expired: the pending INIT is not sent.
 #[test]
-fn collision_takes_back_an_init_that_was_about_to_leave() {
+fn collision_cancels_an_init_that_was_about_to_be_sent() {
     let mut s = Script::client();
     s.take_init();
     let cookie = s.peer_begins();
@@ -383,7 +383,7 @@ fn late_collision_with_new_tsns_is_a_restart() {
 
 /// The cookie from before the crash arrives a second time, after the newer one, and is discarded (RFC 9260 §5.2.4 C).
 #[test]
-fn late_cookie_of_an_earlier_life_is_discarded() {
+fn late_cookie_from_before_a_restart_is_discarded() {
     let (mut s, [first, second]) = established_with_the_first_of_two_lives();
     s.peer_sends([CookieEcho(&second)]);
     expect_packet!(s, [CookieAck]);
@@ -510,7 +510,7 @@ fn unexpected_cookie_ack_is_discarded() {
 /// RFC 9260 §5.2.4 (A): an address that the restarted peer no longer lists is released: an INIT from there begins
 /// another association.
 #[test]
-fn restart_with_fewer_addresses_lets_the_others_go() {
+fn restart_with_fewer_addresses_releases_the_others() {
     let mut s = Script::server();
     let other = address(3, 9899);
     s.peer_writes_under(0, |p| {

@@ -74,7 +74,7 @@ fn shutdown_waits_for_outstanding_data() {
 
 /// RFC 9260 §9.2: SHUTDOWN acknowledges all received data; no SACK follows it.
 #[test]
-fn shutdown_takes_the_place_of_a_delayed_sack() {
+fn shutdown_replaces_a_delayed_sack() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"first"))]);
     expect_packet!(s, [Sack(_)]);
@@ -151,7 +151,7 @@ fn data_while_shutdown_is_sent_are_acknowledged_by_shutdown() {
 
 /// RFC 9260 §9.2: gaps and duplicates are reported by a SACK in addition to SHUTDOWN.
 #[test]
-fn gaps_while_shutdown_is_sent_are_told_in_a_sack() {
+fn gaps_while_shutdown_is_sent_are_reported_in_a_sack() {
     let mut s = shutdown_sent();
     s.peer_sends([Data(data(1, b"second"))]);
     expect_packet!(s, [Sack(sack), Shutdown { cumulative_tsn_ack: NOTHING }]
@@ -165,7 +165,7 @@ fn gaps_while_shutdown_is_sent_are_told_in_a_sack() {
 
 /// RFC 9260 §9.2: a packet of the peer restarts T2-shutdown and clears its count.
 #[test]
-fn packet_while_shutdown_is_sent_gives_the_peer_time() {
+fn packet_while_shutdown_is_sent_restarts_t2() {
     let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
     s.shutdown();
     expect_packet!(s, [Shutdown { .. }]);
@@ -233,7 +233,7 @@ fn shutdown_of_the_peer_waits_for_our_data() {
 
 /// RFC 9260 §9.2: the same, with more queued data than the window allows at once.
 #[test]
-fn queued_data_leave_after_the_shutdown_of_the_peer() {
+fn queued_data_is_sent_after_the_shutdown_of_the_peer() {
     let mut s = Script::established_server();
     let full = vec![0; 1200];
     for _ in 0..8 {
@@ -348,7 +348,7 @@ fn repeated_shutdown_is_acknowledged_again() {
 
 /// RFC 9260 §8.4 (5), §9.2: our SHUTDOWN COMPLETE was lost, and we have forgotten the peer.
 #[test]
-fn lost_shutdown_complete_is_made_good_as_a_stray() {
+fn lost_shutdown_complete_is_sent_again_out_of_the_blue() {
     let mut s = shutdown_sent();
     s.peer_sends([ShutdownAck]);
     expect_packet!(s, [ShutdownComplete { t_bit: false }]);
@@ -359,7 +359,7 @@ fn lost_shutdown_complete_is_made_good_as_a_stray() {
 
 /// The same while the application has not read the last event or message yet.
 #[test]
-fn lost_shutdown_complete_is_made_good_though_messages_are_unread() {
+fn lost_shutdown_complete_is_sent_again_though_messages_are_unread() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"unread"))]);
     expect_packet!(s, [Sack(_)]);

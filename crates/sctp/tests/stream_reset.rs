@@ -160,7 +160,7 @@ fn request_in_progress_is_repeated_without_counting_errors() {
 
 /// RFC 6525 §5.1.1: only one request at a time, and only for streams that can be reset.
 #[test]
-fn reset_is_refused_where_it_makes_no_sense() {
+fn invalid_resets_are_refused() {
     let mut s = without_heartbeats();
     let id = s.id();
     let now = rexmit_core::Instant::ZERO;
@@ -235,7 +235,7 @@ fn streams_of_the_peer_begin_at_zero_after_its_reset() {
 /// RFC 6525 §5.2.2 E2–E5: the reset waits for data in flight ("In progress"), later data of the streams waits, too, and
 /// the result is reported.
 #[test]
-fn reset_waits_for_data_on_the_way() {
+fn reset_waits_for_data_in_flight() {
     let mut s = without_heartbeats();
     peer_asks(&mut s, [reset_by_peer(0, tsn(1), &[0])]);
     expect_re_config(&mut s, &[answer(0, InProgress)]);
@@ -335,7 +335,7 @@ fn request_for_missing_streams_is_an_error() {
 /// RFC 6525 §5.2.3 F1, §5.1.2 A4: if the peer asks us to reset our streams, our own request is the answer; if it
 /// repeats its request, ours is sent again.
 #[test]
-fn reset_that_the_peer_asks_for_is_requested_by_us() {
+fn reset_requested_by_the_peer_is_answered_by_our_request() {
     let mut s = without_heartbeats();
     let request = [our_request(0, tsn(0), BEFORE_FIRST, &[0, 2])];
     peer_asks(&mut s, [asked_by_peer(0, &[0, 2])]);
@@ -355,7 +355,7 @@ fn reset_that_the_peer_asks_for_is_requested_by_us() {
 /// RFC 6525 §5.2.3: a request for streams that our own pending request already resets gets "Nothing to do"; any other
 /// waits until ours is answered.
 #[test]
-fn request_to_reset_meets_a_request_of_ours() {
+fn request_to_reset_while_our_own_is_pending() {
     let mut s = without_heartbeats();
     s.reset(&[0, 1]);
     expect_re_config(&mut s, &[our_request(0, BEFORE_FIRST, BEFORE_FIRST, &[0, 1])]);

@@ -49,7 +49,7 @@ impl Raw {
 }
 
 #[test]
-fn what_both_agreed_on_has_no_checksum() {
+fn negotiated_packets_have_no_checksum() {
     let mut s = server(true, accepts);
     assert_eq!(s.deliver_without(Chunk::Heartbeat(b"there?")), Some(true));
     assert_eq!(s.refused(), 0);
@@ -78,7 +78,7 @@ fn a_packet_without_a_checksum_that_was_not_agreed_on_is_dropped() {
 /// RFC 9653 §5.2: a peer that has not announced zero checksums, or only with another error detection method, gets a
 /// checksum.
 #[test]
-fn a_peer_that_has_not_said_so_gets_checksums() {
+fn a_peer_that_has_not_announced_zero_checksums_gets_checksums() {
     for method in [None, Some(2)] {
         let mut s = server(true, |params| {
             if let Some(method) = method {

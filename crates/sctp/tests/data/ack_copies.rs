@@ -49,7 +49,7 @@ fn sacks_of_a_message(mut s: Script) -> u32 {
 }
 
 #[test]
-fn a_peer_that_asks_gets_copies_and_others_if_all_do() {
+fn a_peer_that_requests_copies_gets_them_and_others_if_configured() {
     for (send, without, with) in
         [(AckCopies::Off, 1, 1), (AckCopies::OnRequest, 1, 2), (AckCopies::Always, 2, 2)]
     {
@@ -60,7 +60,7 @@ fn a_peer_that_asks_gets_copies_and_others_if_all_do() {
 
 /// The INIT ACK also requests copies.
 #[test]
-fn a_client_asks_and_hears_the_server_ask() {
+fn a_client_requests_copies_and_sees_the_request_of_the_server() {
     let mut s = Script::client_with(|_, association| {
         *association = AssociationConfig::rfc9260()
             .sack_delay(Duration::ZERO)
@@ -117,7 +117,7 @@ fn a_copy_reports_what_has_arrived_and_no_duplicates_again() {
 
 /// With traffic in both directions, DATA carries the copy without another packet.
 #[test]
-fn the_copy_travels_with_data() {
+fn the_copy_is_bundled_with_data() {
     for percent in [0, 50] {
         let mut s = server(config().packets_percent(percent), asks);
         s.at(1000).peer_sends([Data(data(0, b"question"))]);

@@ -59,7 +59,7 @@ impl Script {
 
 /// RFC 3758 §4.1 TR3: a message that expires before it was sent gets no TSN.
 #[test]
-fn a_message_that_expires_before_it_leaves_takes_no_tsn() {
+fn a_message_that_expires_before_it_is_sent_gets_no_tsn() {
     let mut s = client();
     s.send_len(FULL);
     assert_eq!(s.take_data(), [0]);
@@ -126,7 +126,7 @@ fn a_message_is_repeated_as_often_as_it_may_be() {
 
 /// RFC 7496 §3.1 in a fast retransmit; RFC 3758 §3.5 F2: FORWARD-TSN and new DATA share a packet.
 #[test]
-fn a_message_judged_lost_by_reports_is_skipped_in_a_packet_with_new_data() {
+fn a_message_declared_lost_by_reports_is_skipped_in_a_packet_with_new_data() {
     let mut s = client();
     let id = s.send_with(retransmissions(0), 10);
     assert_eq!(s.take_data(), [0]);
@@ -147,7 +147,7 @@ fn a_message_judged_lost_by_reports_is_skipped_in_a_packet_with_new_data() {
 
 /// RFC 3758 §3.5 C4: each stream is listed once, with its highest SSN; unordered messages are not listed.
 #[test]
-fn a_forward_tsn_names_the_highest_ssn_of_each_ordered_stream() {
+fn a_forward_tsn_lists_the_highest_ssn_of_each_ordered_stream() {
     let mut s = client();
     for (stream, unordered) in [(0, false), (5, false), (0, false), (7, true), (5, false)] {
         let message =
@@ -182,7 +182,7 @@ fn a_lost_forward_tsn_is_repeated() {
 /// RFC 3758 §3.5 C5: the timer keeps running although a SACK that acknowledges nothing new has arrived and nothing is
 /// in flight.
 #[test]
-fn a_sack_without_news_does_not_stop_the_timer_of_a_forward_tsn() {
+fn a_sack_that_acknowledges_nothing_new_does_not_stop_the_timer_of_a_forward_tsn() {
     let mut s = Script::with_round_trip(100);
     s.send_with(retransmissions(0), 10);
     assert_eq!(s.take_data(), [0]);
@@ -234,7 +234,7 @@ fn a_forward_tsn_that_is_behind_is_acknowledged_and_changes_nothing() {
 
 /// RFC 3758 §3.6: the receiver advances its cumulative TSN, and delivers the messages that waited.
 #[test]
-fn a_forward_tsn_lets_the_receiver_go_on() {
+fn a_forward_tsn_advances_the_receiver() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(1, b"one")), Data(data(3, b"three"))]);
     expect_packet!(s, [Sack(_)]);
@@ -266,7 +266,7 @@ fn a_message_cut_short_is_skipped_though_its_forward_tsn_is_lost() {
 /// RFC 3758 §3.5 A3: all fragments are abandoned, including the unsent rest, and the FORWARD-TSN covers the TSN used up
 /// for that.
 #[test]
-fn a_message_of_several_chunks_is_given_up_as_a_whole() {
+fn a_message_of_several_chunks_is_abandoned_as_a_whole() {
     let mut s = client();
     let id = s.send_with(retransmissions(0), 8 * FULL);
     for n in 0..4 {
@@ -285,7 +285,7 @@ fn a_message_of_several_chunks_is_given_up_as_a_whole() {
 
 /// RFC 3758 §4.1 TR4: the rest of an expired message is not sent.
 #[test]
-fn the_rest_of_an_expired_message_does_not_leave() {
+fn the_rest_of_an_expired_message_is_not_sent() {
     let mut s = client();
     let id = s.send_with(timed(500), 8 * FULL);
     for n in 0..4 {
@@ -320,7 +320,7 @@ fn the_rest_of_an_expired_message_is_skipped_though_nothing_is_outstanding() {
 
 /// A failed message is not reported as acknowledged afterwards, even if parts of it had arrived.
 #[test]
-fn a_message_that_was_given_up_is_not_reported_as_acknowledged() {
+fn an_abandoned_message_is_not_reported_as_acknowledged() {
     let mut s = client();
     let id = s.send_with(retransmissions(0), 3 * FULL);
     for n in 0..3 {
@@ -336,7 +336,7 @@ fn a_message_that_was_given_up_is_not_reported_as_acknowledged() {
 
 /// RFC 3758 §3.3: to a peer that does not support FORWARD-TSN, everything is retransmitted.
 #[test]
-fn without_the_peers_support_nothing_that_left_is_given_up() {
+fn without_the_peers_support_no_sent_message_is_abandoned() {
     let mut s = Script::client_with(|_, association| quiet(association));
     s.take_init();
     s.peer_writes(|p| {
@@ -376,7 +376,7 @@ fn switched_off_a_forward_tsn_is_an_unknown_chunk() {
 
 /// RFC 9260 §8.1: a peer that acknowledges FORWARD-TSNs is alive, even if it acknowledges no data.
 #[test]
-fn a_peer_that_goes_on_when_told_is_alive() {
+fn a_peer_that_acknowledges_forward_tsns_is_alive() {
     let mut s = client();
     for n in 0..30 {
         s.send_with(retransmissions(0), 10);
@@ -394,7 +394,7 @@ fn a_peer_that_goes_on_when_told_is_alive() {
 
 /// The limit also applies to data bundled with a retransmission.
 #[test]
-fn a_message_at_its_limit_is_not_taken_along() {
+fn a_message_at_its_limit_is_not_bundled() {
     let mut s = Script::established_client_with(|_, association| {
         quiet(association);
         association.recovery = RecoveryConfig::profile("lksctp").expect("a profile");
@@ -414,7 +414,7 @@ fn a_message_at_its_limit_is_not_taken_along() {
 
 /// RFC 3758 §3.5 C4: if not all streams fit, the FORWARD-TSN skips as many TSNs as it can.
 #[test]
-fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
+fn a_forward_tsn_that_does_not_fit_skips_as_much_as_it_can() {
     let mut s = Script::client_with(|_, association| {
         quiet(association);
         association.streams.outbound = 200;

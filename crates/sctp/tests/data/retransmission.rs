@@ -11,7 +11,7 @@ fn without_heartbeats() -> Script {
 
 /// RFC 9260 §6.3.3 E2, §8.1, §8.2: all transmissions of a message that is never acknowledged.
 #[test]
-fn an_unanswered_chunk_is_repeated_at_these_times_until_the_peer_is_given_up() {
+fn an_unanswered_chunk_is_retransmitted_at_these_times_until_the_peer_is_unreachable() {
     let mut s = without_heartbeats();
     let id = s.send(b"hello?");
     assert_eq!(s.take_data(), [0]);
@@ -129,7 +129,7 @@ fn small_chunks_that_timed_out_share_a_packet() {
 
 /// Petlund 2009 §3: lksctp bundles outstanding chunks with a retransmission; the standard does not.
 #[test]
-fn the_profile_lksctp_takes_outstanding_chunks_along() {
+fn the_profile_lksctp_bundles_outstanding_chunks() {
     for (profile, repeated) in [("lksctp", vec![0, 4]), ("rfc9260", vec![0])] {
         let mut s = Script::established_client_with(|_, association| {
             association.recovery =

@@ -45,7 +45,7 @@ fn every_second_packet_is_acknowledged_at_once_not_every_second_chunk() {
 
 /// The SACK delay starts with the first unacknowledged packet.
 #[test]
-fn a_sack_that_left_restarts_the_count() {
+fn a_sent_sack_restarts_the_count() {
     let mut s = begun();
     for n in 1..10 {
         s.at(u64::from(n) * 150).peer_sends([Data(data(n, b"m"))]);
@@ -181,7 +181,7 @@ fn a_chunk_without_user_data_ends_the_association() {
 
 /// RFC 9260 §6: DATA is dropped without an answer in states that do not accept it.
 #[test]
-fn data_are_not_taken_before_and_after_the_association_is_open() {
+fn data_is_not_accepted_before_and_after_the_association_is_open() {
     let mut s = Script::client();
     s.take_init();
     s.peer_sends([Data(data(0, b"early"))]);
@@ -201,7 +201,7 @@ fn data_are_not_taken_before_and_after_the_association_is_open() {
 
 /// RFC 9260 §6, §9.2: DATA is accepted in SHUTDOWN-PENDING and SHUTDOWN-SENT.
 #[test]
-fn data_are_taken_until_the_peer_shuts_down_too() {
+fn data_is_accepted_until_the_peer_shuts_down_too() {
     let mut s = begun();
     s.send(b"outstanding");
     expect_packet!(s, [Data(_)]);

@@ -68,7 +68,7 @@ fn a_stale_sack_is_dropped() {
 
 /// RFC 9260 §6.2.1 D ii: the window is reduced by the data in flight, on both sides of the wrap.
 #[test]
-fn the_window_counts_less_what_is_still_outstanding() {
+fn the_window_is_reduced_by_outstanding_data() {
     let mut s = four_in_flight();
     s.at(100).peer_sacks(tsn(1), 3_000, &[]);
     s.send_len(593);
@@ -79,7 +79,7 @@ fn the_window_counts_less_what_is_still_outstanding() {
 
 /// RFC 9260 §6.2.1 D iii, §6.3.2 R4: chunks that the receiver has reneged on are retransmitted.
 #[test]
-fn what_the_receiver_reneged_on_is_sent_again() {
+fn reneged_chunks_are_retransmitted() {
     let mut s = four_in_flight();
     s.at(100).peer_sacks(NONE, PEER_RWND, &[(2, 4)]);
     s.at(200).peer_acknowledges(tsn(0)); // without 1, 2 and 3
@@ -93,7 +93,7 @@ fn what_the_receiver_reneged_on_is_sent_again() {
 
 /// RFC 9260 §6.2: a chunk reported as a duplicate was retransmitted spuriously, and is counted.
 #[test]
-fn a_reported_duplicate_tells_a_spurious_retransmission() {
+fn a_reported_duplicate_shows_a_spurious_retransmission() {
     let mut s = Script::established_client();
     s.send(b"slow");
     assert_eq!(s.take_data(), [0]);

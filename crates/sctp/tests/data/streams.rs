@@ -174,7 +174,7 @@ fn fragments_that_contradict_each_other_end_the_association() {
 
 /// RFC 9260 §6.6: a message with an SSN that was already delivered is not delivered, and ends the association.
 #[test]
-fn an_ssn_that_comes_again_under_a_new_tsn_ends_the_association() {
+fn an_ssn_repeated_with_a_new_tsn_ends_the_association() {
     let mut s = Script::established_server();
     s.peer_sends([Data(chunk(0, 0, 0, WHOLE))]);
     s.take_sack();

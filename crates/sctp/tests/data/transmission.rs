@@ -7,7 +7,7 @@ use crate::{FULL, NONE};
 
 /// RFC 9260 §3.3.1, §6.1.
 #[test]
-fn a_chunk_carries_what_the_application_gave() {
+fn a_chunk_carries_the_parameters_of_its_message() {
     let mut s = Script::established_client();
     let message = OutboundMessage::new(7, "hello").ppid(51);
     s.try_send(message).expect("it is accepted");
@@ -50,7 +50,7 @@ fn the_window_is_filled_and_exceeded_by_one_packet() {
 
 /// RFC 9260 §6.1 C: chunks marked for retransmission are sent before new ones.
 #[test]
-fn what_timed_out_leaves_before_what_is_new() {
+fn timed_out_data_is_sent_before_new_data() {
     let mut s = Script::established_client();
     s.send_len(FULL);
     assert_eq!(s.take_data(), [0]);
@@ -65,7 +65,7 @@ fn what_timed_out_leaves_before_what_is_new() {
 
 /// RFC 9260 §6.1 C: also if the room after a retransmission suffices for a new chunk only.
 #[test]
-fn new_data_do_not_overtake_what_waits_to_be_sent_again() {
+fn new_data_does_not_overtake_pending_retransmissions() {
     let mut s = Script::established_client();
     for n in 0..3 {
         s.send_len(1_000);
@@ -111,7 +111,7 @@ fn small_messages_share_a_packet_up_to_its_size() {
 
 /// RFC 9260 §6.1: a delayed SACK is bundled with the next DATA.
 #[test]
-fn a_delayed_sack_travels_with_data() {
+fn a_delayed_sack_is_bundled_with_data() {
     let mut s = Script::established_client();
     s.peer_sends([Data(data(0, b"first"))]);
     expect_packet!(s, [Sack(_)]);
@@ -153,7 +153,7 @@ fn a_delayed_sack_that_does_not_fit_beside_a_retransmission_stays_delayed() {
 
 /// RFC 9260 §6.1, I bit: set on the last chunk of a message if the application requests it.
 #[test]
-fn the_application_may_ask_for_an_immediate_sack() {
+fn the_application_may_request_an_immediate_sack() {
     let mut s = Script::established_client();
     let message = crate::message(FULL + 1).immediate(true);
     s.try_send(message).expect("it is accepted");
@@ -163,7 +163,7 @@ fn the_application_may_ask_for_an_immediate_sack() {
 
 /// RFC 9260 §6.1, I bit: set on the last chunk in SHUTDOWN-PENDING.
 #[test]
-fn the_last_chunk_before_a_shutdown_asks_for_an_immediate_sack() {
+fn the_last_chunk_before_a_shutdown_requests_an_immediate_sack() {
     let mut s = Script::established_client();
     s.send(b"one");
     s.send(b"two");
@@ -175,7 +175,7 @@ fn the_last_chunk_before_a_shutdown_asks_for_an_immediate_sack() {
 
 /// RFC 9260 §6: during the handshake DATA is sent only with COOKIE ECHO.
 #[test]
-fn data_leave_with_the_cookie_echo_and_not_before() {
+fn data_is_sent_with_the_cookie_echo_and_not_before() {
     let mut s = Script::client();
     s.send(b"early");
     s.take_init();

@@ -35,7 +35,7 @@ fn an_address_is_added_and_probed() {
 /// §5.3 F13, §5.4: data in flight to a deleted address is retransmitted to another address at once: one packet of it,
 /// whatever the window. Nothing more is sent to the deleted address.
 #[test]
-fn what_was_under_way_to_a_deleted_address_leaves_to_another_at_once() {
+fn data_in_flight_to_a_deleted_address_is_retransmitted_to_another_at_once() {
     let mut s = Dynamic::server();
     s.peer_asks(0, &[Add(ip(3))]);
     s.take_answer(0, 2);
@@ -141,7 +141,7 @@ fn asconfs_of_one_packet_are_answered_in_one() {
 
 /// §5.1.1 C4: ASCONF is not answered before the association is established, nor after SHUTDOWN ACK was sent.
 #[test]
-fn asconf_is_taken_only_in_states_that_allow_it() {
+fn asconf_is_processed_only_in_states_that_allow_it() {
     let mut s = Dynamic::server();
     s.send(b"not acknowledged");
     expect_packet_to!(s.s, 2, [Data(_)]);

@@ -23,7 +23,7 @@ fn the_hash_function_is_the_one_that_the_peer_likes_best() {
 
 /// §6.3: any hash function that we offered is accepted.
 #[test]
-fn either_hash_function_that_was_offered_is_taken() {
+fn either_hash_function_that_was_offered_is_accepted() {
     let keys = Keys { hmacs: vec![1], hmac: 1, ..Keys::default() };
     let mut s = Dynamic::server_with(keys, |_, _| ());
     s.keys.hmac = 3;
@@ -107,7 +107,7 @@ fn chunks_that_must_be_authenticated_are_dropped_without() {
 
 /// §6.3: an AUTH before COOKIE ECHO is verified for the association that the cookie would create.
 #[test]
-fn cookie_echo_is_taken_only_from_who_has_the_key() {
+fn cookie_echo_is_accepted_only_with_the_key() {
     let mut keys = Keys { shared: (5, b"we two".to_vec()), ..Keys::default() };
     let mut s = Script::with(|_, association| {
         association.authentication.chunks = vec![kind::COOKIE_ECHO];
@@ -154,7 +154,7 @@ fn cookie_echo_is_taken_only_from_who_has_the_key() {
 
 /// §6.1, §6.2: keys are added and removed; AUTH names the key in use.
 #[test]
-fn shared_keys_are_changed_on_the_way() {
+fn shared_keys_are_changed_during_the_association() {
     let mut s = Dynamic::server();
     let (now, id) = (Instant::ZERO, s.id());
     assert_eq!(s.endpoint.use_shared_key(now, id, 9), Err(KeyError::NoSuchKey));

@@ -271,7 +271,7 @@ fn without_an_offer_asconf_is_unknown() {
 
 /// Refused ASCONFs do not delay other pending work.
 #[test]
-fn refused_asconfs_leave_no_timer_behind() {
+fn refused_asconfs_stop_their_timer() {
     let mut s = Dynamic::server();
     s.peer_asks(7, &[Add(ip(3))]);
     s.expect_no_change();

@@ -115,7 +115,7 @@ fn asconf_is_repeated_over_another_path() {
 
 /// §5.1.1 C1: one ASCONF at a time; requests that wait meanwhile are sent together.
 #[test]
-fn one_asconf_is_under_way_at_a_time() {
+fn one_asconf_is_in_progress_at_a_time() {
     let mut s = Dynamic::client();
     s.add(11).unwrap();
     let first = s.take_asconf();
@@ -132,7 +132,7 @@ fn one_asconf_is_under_way_at_a_time() {
 /// §5.3 F4: nothing is sent from a deleted address any more, and data in flight from it is retransmitted from another
 /// at once.
 #[test]
-fn a_deleted_address_is_left_at_once() {
+fn a_deleted_address_is_no_longer_used_at_once() {
     let mut s = two_addresses();
     s.send(b"one");
     assert!(matches!(s.take_from(1).chunks()[..], [Data(_)]));
@@ -198,7 +198,7 @@ fn a_host_that_moves_keeps_its_association() {
 /// A host that has listed its addresses puts one of them into the Address Parameter, by which the peer finds the
 /// association.
 #[test]
-fn a_host_that_told_its_addresses_names_one_of_them() {
+fn a_host_that_listed_its_addresses_sends_one_of_them_in_asconf() {
     let mut s = two_addresses();
     s.move_to(ip(77)).unwrap();
     let asked = s.take_asconf();
@@ -214,7 +214,7 @@ fn a_host_that_told_its_addresses_names_one_of_them() {
 /// The unspecified address in an ASCONF stands for the source of its packet, for hosts that do not know their address or
 /// are behind a NAT.
 #[test]
-fn a_host_moves_to_wherever_it_is() {
+fn a_host_moves_to_an_address_that_it_does_not_know() {
     let mut s = Dynamic::client();
     s.move_to(ANY).unwrap();
     let asked = s.take_asconf();
@@ -235,7 +235,7 @@ fn a_host_moves_to_wherever_it_is() {
 
 /// §5.3 F10: if refused, the address change is undone.
 #[test]
-fn a_move_that_is_refused_is_taken_back() {
+fn a_refused_change_of_address_is_undone() {
     let mut s = two_addresses();
     s.move_to(ip(77)).unwrap();
     let asked = s.take_asconf();
@@ -260,7 +260,7 @@ fn a_move_that_is_refused_is_taken_back() {
 
 /// §5.1 A7: requests before the first refused one were performed, later ones were not.
 #[test]
-fn a_refusal_refuses_what_follows() {
+fn a_refusal_refuses_all_later_requests() {
     let mut s = Dynamic::client();
     for host in [11, 12, 13] {
         s.add(host).unwrap();
@@ -283,7 +283,7 @@ fn a_refusal_refuses_what_follows() {
 
 /// §5.3 F0, §4.3.4: a response to a request that was never sent ends the association; an old one is ignored.
 #[test]
-fn an_answer_to_what_was_never_asked_ends_the_association() {
+fn an_answer_without_a_request_ends_the_association() {
     let mut s = Dynamic::client();
     s.add(11).unwrap();
     let asked = s.take_asconf();
@@ -299,7 +299,7 @@ fn an_answer_to_what_was_never_asked_ends_the_association() {
 
 /// §5.1 A9: if the peer turns out not to know ASCONF, no further ones are sent.
 #[test]
-fn a_peer_that_does_not_know_asconf_is_not_asked_again() {
+fn a_peer_that_does_not_know_asconf_gets_no_second_one() {
     let mut s = Dynamic::client();
     s.add(11).unwrap();
     s.take_asconf();
@@ -313,7 +313,7 @@ fn a_peer_that_does_not_know_asconf_is_not_asked_again() {
 }
 
 #[test]
-fn calls_that_make_no_sense_are_refused() {
+fn invalid_calls_are_refused() {
     let mut s = two_addresses();
     assert_eq!(s.add(1), Err(AddressError::AlreadyThere));
     assert_eq!(s.delete(12), Err(AddressError::NoSuchAddress));

@@ -66,7 +66,7 @@ impl Script {
 
 /// The stream continues after the skipped messages; fragments of these that arrive later are discarded.
 #[test]
-fn a_stream_goes_on_behind_skipped_messages() {
+fn a_stream_continues_after_skipped_messages() {
     let mut s = server();
     let second = wire::IData { mid: 1, ..whole(4, 1, b"second") };
     s.peer_sends([IData(fragment(0, 1, 0, b"begun")), IData(second)]);

@@ -103,7 +103,7 @@ fn of_messages_that_fill_twice_the_buffer_the_largest_is_dropped() {
 /// If a window beyond the buffer were advertised while a TSN is missing, there could be no room for the chunk that
 /// closes the gap (random plan 677).
 #[test]
-fn a_gap_keeps_the_second_half_of_the_buffer_for_itself() {
+fn while_a_tsn_is_missing_the_second_half_of_the_buffer_is_reserved_for_it() {
     const LEN: usize = 1000;
     let mut s = server_with(|association| {
         association.buffers.receive_bytes = 8 * LEN;

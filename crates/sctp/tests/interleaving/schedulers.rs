@@ -110,7 +110,7 @@ fn weighted_fair_queueing_gives_every_stream_its_weight() {
 
 /// A stream that was idle gets its share from now on, without compensation for the idle time.
 #[test]
-fn an_idle_stream_saves_nothing() {
+fn an_idle_stream_is_not_compensated() {
     let mut s = client_of(Scheduling::FairBandwidth);
     s.send_on(1, 40 * FULL);
     let mut sent = 0;

@@ -40,7 +40,7 @@ fn large_messages_of_two_streams_are_interleaved() {
 
 /// A large message delays a small one by one chunk.
 #[test]
-fn a_small_message_goes_between_the_chunks_of_a_large_one() {
+fn a_small_message_is_sent_between_the_chunks_of_a_large_one() {
     let mut s = client();
     s.send_on(1, 100 * FULL);
     assert_eq!(s.take_packets().concat(), [(1, 0, 0), (1, 0, 1), (1, 0, 2), (1, 0, 3)]);
@@ -73,7 +73,7 @@ fn ordered_and_unordered_messages_are_numbered_apart() {
 
 /// RFC 8260 §2.2.1: for a peer without support there is only DATA, and one message is sent after the other.
 #[test]
-fn a_peer_without_i_data_gets_whole_messages_one_after_the_other() {
+fn a_peer_without_i_data_gets_one_message_after_the_other() {
     let mut s = Script::established_client_with(|_, association| {
         association.extensions.interleaving = true;
     });

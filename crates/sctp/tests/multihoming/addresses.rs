@@ -60,7 +60,7 @@ fn each_own_address_has_a_path() {
 
 /// Nothing is sent from the open network to private, loopback or link-local addresses of a peer.
 #[test]
-fn addresses_out_of_scope_are_not_taken() {
+fn addresses_out_of_scope_are_not_accepted() {
     let reported = ["10.0.0.1", "127.0.0.1", "169.254.0.1", "fe80::1", "::1", "198.51.100.1"];
     let taken = ways(&[], route("192.0.2.1", "192.0.2.2"), &reported);
     let remotes: Vec<_> = taken.iter().map(|(_, remote)| *remote).collect();
@@ -72,7 +72,7 @@ fn addresses_out_of_scope_are_not_taken() {
 
 /// Our private addresses are not reported to a peer on the open network either.
 #[test]
-fn own_addresses_out_of_scope_are_not_told() {
+fn own_addresses_out_of_scope_are_not_listed() {
     let own = ["10.0.0.1", "127.0.0.1", "192.0.2.1", "198.51.100.1", "fd00::1", "2001:db8::1"];
     for (peer, count) in [("192.0.2.2", 3), ("10.0.0.2", 5), ("127.0.0.2", 6)] {
         let mut s =
@@ -119,7 +119,7 @@ fn encapsulation_port_is_learned_by_path() {
 
 /// The limit `MAX_ADDRESSES` also applies to the routes of a connect.
 #[test]
-fn ways_to_connect_over_are_limited() {
+fn routes_to_connect_over_are_limited() {
     let mut s = Script::server();
     let route = s.peer.route;
     let mut connect = |count| {

@@ -7,7 +7,7 @@ use crate::{states, two_paths, two_paths_with};
 
 /// RFC 9260 §6.4: timed-out data goes to the other address, new data to the primary one.
 #[test]
-fn what_timed_out_is_repeated_over_the_other_path() {
+fn timed_out_data_is_retransmitted_over_the_other_path() {
     let mut s = two_paths();
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(d)] if d.tsn == tsn(0));
@@ -44,7 +44,7 @@ fn errors_of_the_first_path_stay_when_the_other_was_answered() {
 
 /// RFC 9260 §7.2.4, §6.4: a fast retransmission is sent over the path of the original transmission.
 #[test]
-fn fast_retransmission_takes_the_same_path() {
+fn fast_retransmission_uses_the_same_path() {
     let mut s = two_paths();
     for _ in 0..4 {
         s.send(&[0; 1_000]);
@@ -59,7 +59,7 @@ fn fast_retransmission_takes_the_same_path() {
 
 /// The alternative configuration: timed-out data is retransmitted over the same path until that is inactive.
 #[test]
-fn what_timed_out_may_stay_with_its_path() {
+fn timed_out_data_may_stay_on_its_path() {
     let same = rexmit_sctp::recovery::RetransmissionDestination::Same;
     let mut s = two_paths_with(|association| {
         association.recovery.sctp.retransmission_destination = same;
@@ -76,7 +76,7 @@ fn what_timed_out_may_stay_with_its_path() {
 /// RFC 9260 §8.2, §6.4.1: after more than Path.Max.Retrans (5) errors the path is inactive, and new data is sent over
 /// the other one.
 #[test]
-fn data_leave_a_path_that_has_become_inactive() {
+fn new_data_is_not_sent_over_an_inactive_path() {
     let mut s = two_paths();
     let mut ms = 0;
     for n in 0..6 {
@@ -165,7 +165,7 @@ fn unanswered_heartbeats_of_another_path_do_not_end_the_association() {
 /// RFC 7829 §4.1: with every path inactive, data is sent over the one with the fewest errors; the association ends by
 /// its own error counter (RFC 9260 §8.1).
 #[test]
-fn data_go_on_while_every_path_is_inactive() {
+fn data_is_still_sent_while_every_path_is_inactive() {
     let mut s = two_paths_with(|association| association.failure.path_max_retrans = 0);
     s.send(b"anybody");
     // The timeout of each path doubles for itself.

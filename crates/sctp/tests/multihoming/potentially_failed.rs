@@ -37,7 +37,7 @@ fn one_timeout_moves_new_data_to_the_other_path() {
 
 /// RFC 7829 §3.2 rule 12: the state is not reported, but the change of the data path is.
 #[test]
-fn the_state_need_not_be_told() {
+fn reports_of_the_state_can_be_disabled() {
     let mut s = two_paths(|association| association.multihoming.report_potentially_failed = false);
     fail_once(&mut s);
     expect_event!(s, Event::DataPathChanged { path: 1, .. });
@@ -48,7 +48,7 @@ fn the_state_need_not_be_told() {
 /// RFC 7829 §3.2 rules 5, 6, 8: HEARTBEATs are sent once per timeout, which doubles each time, until the path is
 /// inactive.
 #[test]
-fn the_path_is_asked_with_every_timeout_until_it_is_inactive() {
+fn the_path_is_probed_with_every_timeout_until_it_is_inactive() {
     let mut s = two_paths(|association| association.failure.path_max_retrans = 3);
     fail_once(&mut s);
     for ms in [3_000, 7_000] {
@@ -128,7 +128,7 @@ fn without_an_active_path_the_fewest_errors_decide() {
 
 /// RFC 7829 §3.2 rule 5: without heartbeats the path is not probed.
 #[test]
-fn without_heartbeats_the_path_is_not_asked() {
+fn without_heartbeats_the_path_is_not_probed() {
     let mut s = two_paths(|association| association.failure.heartbeat_interval = None);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);

@@ -53,7 +53,7 @@ fn info_parameter(info: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
+fn one_heartbeat_is_sent_per_timeout_and_an_unanswered_one_is_no_error() {
     let mut s = ambiguous(sampled());
     expect_packet!(s, [Heartbeat(_)]);
     // Each is repeated once, so the timeout doubles, and the heartbeat waits for as long.
@@ -96,7 +96,7 @@ fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
 
 /// The first SACK is lost: the one that reports the duplicate may be for the second transmission.
 #[test]
-fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
+fn a_chunk_acknowledged_with_its_duplicate_gives_no_sample() {
     let mut s = Script::thin(m1().ack_delay_samples(true));
     s.at(200).send_alone(1);
     s.at(450);
@@ -107,7 +107,7 @@ fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
 
 /// A chunk that is acknowledged together with a later one gives no sample either: its own SACK may have been lost.
 #[test]
-fn what_is_acknowledged_with_a_later_chunk_measures_nothing() {
+fn a_chunk_acknowledged_with_a_later_one_gives_no_sample() {
     let mut s = Script::thin(m1().ack_delay_samples(true));
     s.at(200).send_alone(1);
     s.at(440).send_alone(2);
@@ -142,7 +142,7 @@ fn the_ack_delay_of_a_receiver_is_in_the_timeout() {
 
 /// One SACK in four is lost: the next one acknowledges two chunks, but the receiver does not delay SACKs.
 #[test]
-fn a_lost_sack_is_not_taken_for_ack_delay() {
+fn a_lost_sack_is_not_mistaken_for_ack_delay() {
     let mut s = Script::thin(ThinConfig::OFF.ack_delay_samples(true));
     for round in 0..40 {
         let start = 1000 + 600 * round;

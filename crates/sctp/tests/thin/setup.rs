@@ -18,7 +18,7 @@ impl Script {
 /// The INIT is retransmitted after one and a half round trips, which doubles while it is less than RTO.Initial; then
 /// after RTO.Initial.
 #[test]
-fn init_is_repeated_after_one_and_a_half_of_a_known_round_trip() {
+fn init_is_retransmitted_after_one_and_a_half_of_a_known_round_trip() {
     let table = [
         (None, [0, 1000, 3000, 7000, 15_000, 31_000]),
         (Some(100), [0, 150, 450, 1050, 2050, 4050]),
@@ -52,7 +52,7 @@ impl Script {
 /// A setup with a known round-trip time waits for a restarting server as long as one without: nine transmissions are
 /// timed by the RTO, after the few earlier ones.
 #[test]
-fn a_known_round_trip_does_not_have_the_setup_given_up_sooner() {
+fn a_known_round_trip_does_not_end_the_setup_sooner() {
     let (packets, ms) = (9, 1000 * (1 + 2 + 4 + 8 + 16 + 32 + 3 * 60));
     let table = [(None, 0, 0), (Some(1), 7, 1270), (Some(20), 6, 1890), (Some(100), 3, 1050)];
     for (rtt, early, early_ms) in table {
@@ -74,7 +74,7 @@ fn a_known_round_trip_does_not_have_the_setup_given_up_sooner() {
 }
 
 #[test]
-fn cookie_echo_goes_by_the_round_trip_of_init_and_takes_data_along_again() {
+fn cookie_echo_is_timed_by_the_round_trip_of_init_and_bundles_data_again() {
     for (setup_by_rtt, repeated_at) in [(true, 250), (false, 1100)] {
         let mut s = Script::knowing(None, setup_by_rtt);
         s.send(b"first");
@@ -106,7 +106,7 @@ fn a_repeated_setup_leaves_no_backoff_behind() {
 
 /// The setup of the second association with a peer uses the RTT measured by the first one.
 #[test]
-fn the_endpoint_remembers_how_far_a_peer_is_away() {
+fn the_endpoint_remembers_the_round_trip_time_of_a_peer() {
     for setup_by_rtt in [true, false] {
         let mut s = Script::knowing(None, setup_by_rtt);
         s.take_init();
@@ -125,7 +125,7 @@ fn the_endpoint_remembers_how_far_a_peer_is_away() {
 
 /// The peer has set up the association, so that without the HEARTBEAT the first ACK of data would be the first sample.
 #[test]
-fn a_server_measures_with_a_heartbeat_beside_its_cookie_ack() {
+fn a_server_measures_with_a_heartbeat_after_its_cookie_ack() {
     for (heartbeat_samples, chunks) in [(true, 2), (false, 1)] {
         let mut s = Script::with(|endpoint, association| {
             endpoint.accept = true;

@@ -48,7 +48,7 @@ fn each_stream_is_treated_as_it_is() {
 
 /// A stream with its own mechanisms does not use those of the association.
 #[test]
-fn a_stream_may_be_the_one_without_mechanisms() {
+fn a_single_stream_may_be_without_mechanisms() {
     let mut s = Script::thin(ThinConfig::M1_TO_M4);
     s.single_out(THIN, Some(ThinConfig::OFF)).expect("there is room");
     s.at(200).send_on(THIN, 1);
@@ -82,7 +82,7 @@ fn streams_that_do_not_exist_or_are_too_many_are_refused() {
 
 /// With `by_stream`, each used stream is thin or not on its own.
 #[test]
-fn streams_are_singled_out_by_use_where_the_profile_says_so() {
+fn streams_are_singled_out_by_use_with_by_stream() {
     let by_stream = ThinConfig::OFF.with_sctp(ThinSctpConfig::OFF.by_stream(true));
     let mut s = Script::measured(|association| {
         association.recovery.thin = by_stream;
