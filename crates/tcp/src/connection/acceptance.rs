@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn control_is_looked_at_in_a_closed_window_and_behind_a_full_one() {
+    fn control_bits_are_processed_in_a_closed_window_and_after_a_full_one() {
         assert!(may_look_at_control(100, 1, 100, 0) && !may_look_at_control(101, 1, 100, 0));
         assert!(may_look_at_control(105, 0, 100, 5) && !may_look_at_control(105, 1, 100, 5));
     }

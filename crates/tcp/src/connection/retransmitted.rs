@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_is_forgotten_is_not_taken_for_a_copy_by_the_network() {
+    fn memory_is_bounded_and_forgotten_ranges_are_not_mistaken_for_copies_by_the_network() {
         let mut sent = Retransmitted::default();
         for unit in 0..2 * LOG_CAPACITY as u64 {
             sent.add(piece(100 * unit), unit);

@@ -76,7 +76,7 @@ mod tests {
     const DAY: Duration = Duration::from_secs(24 * 3600);
 
     #[test]
-    fn old_is_told_across_the_wrap_until_24_days_have_passed() {
+    fn old_timestamps_are_recognized_across_the_wrap_for_24_days() {
         let state = TimestampState::new(Instant::ZERO, 5, 0);
         assert!(state.is_old(Instant::ZERO, 4));
         assert!(state.is_old(Instant::ZERO, u32::MAX));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_of_what_was_never_sent_is_no_sample() {
+    fn an_echo_of_a_timestamp_never_sent_gives_no_sample() {
         let state = TimestampState::new(Instant::ZERO, 0, u32::MAX - 9);
         assert_eq!(state.round_trip(90, 40), Some(Duration::from_millis(50)));
         assert_eq!(state.round_trip(90, u32::MAX - 9), Some(Duration::from_millis(100)));

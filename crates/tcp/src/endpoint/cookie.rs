@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_of_options_comes_back() {
+    fn every_combination_of_options_is_restored_from_a_cookie() {
         let stamps = Timestamps { value: 9, echo_reply: 0 };
         for case in 0..64 {
             let options = Options {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_that_keeps_options_is_never_ahead_and_hardly_behind() {
+    fn a_timestamp_that_encodes_options_is_never_ahead_and_hardly_behind() {
         for clock in (0..200).chain(u32::MAX - 100..=u32::MAX) {
             for case in 0..32u8 {
                 let window_scale = Some(case & 15).filter(|&shift| shift != 15);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn is_good_until_the_end_of_the_next_period() {
+    fn a_cookie_is_valid_until_the_end_of_the_next_period() {
         let made = Instant::from_millis(63_000);
         for (ms, is_good) in [(63_000, true), (64_000, true), (127_999, true), (128_000, false)] {
             let mut cookies = cookies();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn makes_one_connection_and_is_not_looked_at_unless_some_were_made() {
+    fn a_cookie_creates_one_connection_and_is_checked_only_after_some_were_sent() {
         let mut cookies = cookies();
         let ack = ack(&mut cookies, Instant::ZERO, &syn(Options::default()));
         let opened = cookies.open(Instant::ZERO, &tuple(1), &ack, None).expect("ours");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_accepted_ones_are_remembered_than_the_limit_nor_longer_than_they_are_good() {
+    fn accepted_cookies_are_remembered_up_to_a_limit_and_while_they_are_valid() {
         let mut accepted = Accepted::default();
         for mark in 0..=MAX_ACCEPTED as u64 {
             accepted.remember(Instant::ZERO, mark);

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn every_port_comes_once_before_any_comes_twice() {
+    fn every_port_is_used_once_before_any_is_used_twice() {
         let mut ports = EphemeralPorts::new(&Seed::from_u64(1), (60_000, 60_099));
         let mut chosen: Vec<u16> =
             (0..100).filter_map(|_| ports.choose(LOCAL, remote(80), |_| true)).collect();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_free_port_is_found_and_none_is_told() {
+    fn the_only_free_port_is_found_and_none_is_reported() {
         for range in [(1, 65_535), (65_535, 65_535), (65_000, 65_535)] {
             let mut ports = EphemeralPorts::new(&Seed::from_u64(1), range);
             assert_eq!(ports.choose(LOCAL, remote(80), |port| port == 65_535), Some(65_535));

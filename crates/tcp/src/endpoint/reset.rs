@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_acknowledgment_as_its_sequence_number() {
+    fn a_reset_uses_the_acknowledgment_as_its_sequence_number() {
         for flags in [Flags::ACK, Flags::ACK.and(Flags::SYN), Flags::ACK.and(Flags::FIN)] {
             let reset = reset_for(&segment(flags, b"x")).expect("an answer");
             assert_eq!((reset.source_port, reset.destination_port), (2, 1));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledges_what_bore_no_acknowledgment() {
+    fn a_reset_acknowledges_a_segment_without_ack() {
         let lengths: [(Flags, &[u8], u32); 4] = [
             (Flags::SYN, b"", 0),
             (Flags::SYN, b"ab", 2),

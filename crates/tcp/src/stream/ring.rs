@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_used_is_not_moved() {
+    fn a_half_full_ring_is_not_shrunk() {
         let mut ring = Ring::default();
         ring.grow_to(1000, 1000, std::iter::empty());
         ring.shrink_to(500, once((0, 500)));

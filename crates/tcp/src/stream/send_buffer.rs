@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_what_was_released() {
+    fn release_memory_frees_an_empty_buffer() {
         let mut buffer = SendBuffer::new(0);
         buffer.push(&[1; 5000], 10_000);
         buffer.acknowledge_to(5000);

@@ -100,7 +100,7 @@ fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
 }
 
 #[test]
-fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
+fn a_redundant_retransmission_is_sent_twice_and_timed_from_the_second() {
     let mut s = lost_and_doubled();
     s.at(521).expect("P. 101:201(100) ack 1");
     s.at(522).expect("P. 101:201(100) ack 1");
@@ -111,7 +111,7 @@ fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
 }
 
 #[test]
-fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
+fn a_copy_of_acknowledged_data_is_not_sent() {
     for (ack, copies) in [(". 1:1(0) ack 201", 0), (". 1:1(0) ack 101", 1)] {
         let mut s = with_profile("tcp-interactive-redundant");
         s.send(100).expect("P. 101:201(100) ack 1");
@@ -125,7 +125,7 @@ fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
 }
 
 #[test]
-fn each_duplicate_report_is_told_from_the_others() {
+fn each_duplicate_report_is_evaluated_separately() {
     // The segment of 200 ms was lost, and both copies arrived.
     let mut s = lost_and_doubled();
     s.at(460).peer(". 1:1(0) ack 201").at(461).peer(". 1:1(0) ack 201 <sack 101:201>");
@@ -177,7 +177,7 @@ fn copies_of_segments_that_follow_each_other_share_one_if_they_fit() {
 }
 
 #[test]
-fn only_what_is_not_acknowledged_of_a_segment_is_copied() {
+fn only_the_unacknowledged_part_of_a_segment_is_copied() {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).expect("P. 101:201(100) ack 1");
     s.at(360).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 141");
@@ -365,7 +365,7 @@ fn lost_acknowledgements_are_not_waited_for() {
 /// The ACK of a duplicated retransmission is not delayed, so it arrives earlier than any ACK before. It must not count
 /// as a late ACK of the original.
 #[test]
-fn an_early_answer_to_a_repetition_is_not_taken_for_a_late_one_to_the_original() {
+fn an_early_ack_of_a_retransmission_is_not_mistaken_for_a_late_one_of_the_original() {
     for timestamps in [false, true] {
         let mut delayed = Delayed::of("tcp-interactive-redundant", (250, 40), timestamps);
         delayed.send(20, |_, _| Fate::Deliver);

@@ -33,7 +33,7 @@ fn exchange(pair: &mut Pair, len: usize, fate: impl FnMut(&mut Rng, &[u8]) -> Fa
 }
 
 #[test]
-fn both_ends_are_told_that_they_are_connected() {
+fn the_connection_is_reported_at_both_ends() {
     let pair = Pair::established(config(), config());
     for (end, incoming) in [(&pair.a, false), (&pair.b, true)] {
         assert!(matches!(end.events[..], [Event::Connected { incoming: i, .. }] if i == incoming));

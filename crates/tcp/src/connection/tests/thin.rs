@@ -58,7 +58,7 @@ fn six_timeouts_in_a_row_do_not_double_and_those_beyond_do() {
 }
 
 #[test]
-fn a_timeout_over_a_thick_stream_doubles_and_the_next_over_what_is_left_does_not() {
+fn a_timeout_doubles_while_the_stream_is_not_thin_and_not_once_it_is() {
     let mut s = with(LINEAR, SYN);
     send_much(&mut s);
     for at in [1000, 3000, 5000, 7000] {
@@ -158,7 +158,7 @@ fn the_timeout_stays_while_segments_are_large() {
 }
 
 #[test]
-fn nothing_waits_longer_than_a_timeout_since_it_left() {
+fn no_packet_waits_longer_than_a_timeout_since_it_was_sent() {
     for (thin, count, at) in [(BY_AGE, 1, 1110), (BY_AGE, 5, 1160), (ThinConfig::OFF, 1, 1160)] {
         let mut s = with(thin, SYN);
         measure(&mut s);
@@ -171,7 +171,7 @@ fn nothing_waits_longer_than_a_timeout_since_it_left() {
 }
 
 #[test]
-fn small_segments_do_not_wait_while_thin_if_the_profile_says_so() {
+fn small_segments_do_not_wait_while_thin_with_no_delay() {
     let no_delay = ThinConfig::OFF.with_tcp(ThinTcpConfig::OFF.no_delay(true));
     let mut config = plain();
     assert!(config.nagle);
@@ -198,7 +198,7 @@ fn the_mechanisms_are_switched_while_the_connection_is_up() {
 }
 
 #[test]
-fn statistics_tell_whether_the_connection_is_thin_and_which_timeout_applies() {
+fn statistics_show_whether_the_connection_is_thin_and_which_timeout_applies() {
     let mut s = with(RTO_MIN, SYN);
     measure(&mut s);
     send_small(&mut s, 101, 4);

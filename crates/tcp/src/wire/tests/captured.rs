@@ -50,7 +50,7 @@ fn data_with_timestamps() {
 }
 
 #[test]
-fn an_acknowledgement_whose_checksum_the_kernel_has_made() {
+fn an_acknowledgement_with_a_checksum_computed_by_the_kernel() {
     let bytes = bytes("d048b115ee25e8b6417e846480100040112a00000101080ae5ecec346fff0712");
     let segment = parsed(LOOPBACK, &bytes);
     assert_eq!(segment.header.flags, Flags::ACK);

@@ -26,7 +26,7 @@ fn agrees_with_the_definition_at_every_length() {
 }
 
 #[test]
-fn carries_of_the_largest_words_come_back_in() {
+fn carries_of_the_largest_words_are_added() {
     for len in [1, 2, 3, 4, 31, 32, 33, 65_535] {
         let bytes = vec![0xFF; len];
         assert_eq!(Sum::default().with(&bytes).finish(), slow(&bytes), "{len}");
