@@ -18,7 +18,7 @@ pub struct Report {
     pub counts: Counts,
     /// Whether the association ended by the shutdown procedure (RFC 9260 §9.2) on this side.
     pub is_graceful: bool,
-    /// Counts that this implementation alone has, with their names.
+    /// Additional counters of this implementation, with their names.
     pub own: Vec<(&'static str, u64)>,
     /// From the start of the handshake to the end of the association.
     pub elapsed: Duration,
