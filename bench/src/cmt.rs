@@ -128,7 +128,7 @@ pub fn run(buffer_kib: u32, seed: u64) -> Run {
     }
 }
 
-/// The same in ns-2, or why not.
+/// The same run in ns-2, or the reason why it failed.
 fn run_ns2(buffer_kib: u32) -> Result<Run, String> {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("simulators/cmt.tcl");
     let arguments = [buffer_kib.to_string(), VIRTUAL_SECONDS.to_string(), NS2_QUEUE.to_string()];

@@ -24,7 +24,7 @@ const PING_PONGS: u32 = 20_000;
 /// The traffic of an association before it became idle.
 #[derive(Clone, Copy)]
 pub enum Past {
-    /// It was only established.
+    /// The association was established, and no message was sent.
     None,
     /// One message each way.
     Message,

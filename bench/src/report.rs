@@ -14,7 +14,7 @@ pub enum Target {
     AtMost(f64),
     /// Within this relative difference of 1: both should be equal.
     Within(f64),
-    /// It is only told.
+    /// No target: the ratio is only reported.
     None,
 }
 

@@ -43,7 +43,7 @@ struct Hello {
     port: u16,
     changes: Vec<(u16, u8)>,
     cut: Option<u16>,
-    /// Other bytes take its place.
+    /// Bytes that replace it.
     other: Option<Vec<u8>>,
 }
 

@@ -34,7 +34,7 @@ pub enum End {
     Acknowledged,
     /// It failed; `true` if a part of it was sent.
     Failed(FailReason, bool),
-    /// Its sender is no more.
+    /// Its sender does not exist any more.
     Vanished,
 }
 
@@ -43,9 +43,9 @@ pub enum End {
 pub struct Sent {
     /// The sender.
     pub from: Side,
-    /// How its sender names it.
+    /// The id that its sender uses.
     pub id: MessageId,
-    /// As it was given.
+    /// The message as passed to the endpoint.
     pub message: OutboundMessage,
     /// When it was accepted.
     pub at: Instant,

@@ -34,13 +34,13 @@ pub enum Op {
     Send(Burst),
     /// Stops reading until [`Op::Resume`].
     Pause,
-    /// Reads again.
+    /// Resumes reading.
     Resume,
     /// Resets outgoing streams; an empty list means all.
     Reset(Vec<u16>),
     /// Ends the association gracefully.
     Shutdown,
-    /// Ends it at once.
+    /// Aborts the association.
     Abort,
     /// The endpoint loses its state and restarts.
     Restart,
@@ -55,7 +55,7 @@ pub enum Op {
     },
 }
 
-/// Messages sent in one go.
+/// Messages sent at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
     /// How many.
@@ -64,11 +64,11 @@ pub struct Burst {
     pub stream: u16,
     /// Their length in bytes.
     pub len: usize,
-    /// Whether they need no order.
+    /// Whether they are sent unordered.
     pub unordered: bool,
     /// Whether they request an immediate acknowledgement.
     pub immediate: bool,
-    /// When they are given up.
+    /// How long their delivery is attempted.
     pub reliability: Reliability,
 }
 
@@ -90,7 +90,7 @@ pub struct Step {
     pub host: usize,
     /// Which pair of addresses.
     pub pair: usize,
-    /// What.
+    /// The operation.
     pub op: Op,
 }
 
@@ -307,7 +307,7 @@ fn thin_steps(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
     (0..count).map(step).collect()
 }
 
-/// Any switches.
+/// Draws any combination of mechanisms.
 fn draw_thin(rng: &mut Rng) -> ThinConfig {
     let ms = Duration::from_millis;
     let thin = ThinConfig::OFF

@@ -65,7 +65,7 @@ struct Known {
     was_restarted: bool,
     /// Whether it ended while the other side had no association.
     has_ended_unknown: bool,
-    /// The close reasons, as reported.
+    /// The state of each path, as reported by events.
     path_states: BTreeMap<u8, PathState>,
 }
 
@@ -88,7 +88,7 @@ impl Known {
     }
 }
 
-/// Both applications.
+/// The applications at both hosts.
 struct Applications<'a> {
     plan: &'a Plan,
     hosts: [HostId; 2],

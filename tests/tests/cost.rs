@@ -1,5 +1,5 @@
-//! The cost of an association: memory while idle, work per event independent of their number, and allocations in steady
-//! operation. Counted, never timed.
+//! The cost of an association: memory while idle, work per event independent of the number of associations, and
+//! allocations in steady operation. Counted, never timed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ use rexmit_sctp::{
 const MESSAGE_BYTES: usize = 60_000;
 const CONNECT: u64 = 0;
 const RTO: Duration = Duration::from_secs(1);
-/// IPv4 and UDP.
+/// Bytes of the IPv4 and UDP headers.
 const BELOW: usize = 28;
 /// The base size, as an IP packet.
 const BASE: usize = 1232 + BELOW;
@@ -32,7 +32,7 @@ struct Sent {
     at: Instant,
     wire_bytes: usize,
     has_data: bool,
-    /// The first of its TSNs.
+    /// The first TSN in the packet.
     tsn: Option<u32>,
     is_probe: bool,
     /// It was larger than the MTU.

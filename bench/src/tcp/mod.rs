@@ -53,7 +53,7 @@ trait Stack: Sized {
     fn send(&mut self, now: Instant, bytes: &[u8]) -> usize;
     /// Passes all received data to `check`.
     fn receive(&mut self, now: Instant, check: &mut impl FnMut(&[u8]));
-    /// Takes all packets in.
+    /// Processes all packets in `way`.
     fn take(&mut self, now: Instant, way: &mut Way);
     /// Writes packets, until there are [`BURST`].
     fn give(&mut self, now: Instant, way: &mut Way);

@@ -59,7 +59,7 @@ impl TxToken for NoRoom {
     }
 }
 
-/// Either way out.
+/// A buffer for an outgoing packet, in either direction.
 enum Out<'a> {
     Room(Room<'a>),
     NoRoom(NoRoom),

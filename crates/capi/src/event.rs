@@ -226,7 +226,7 @@ pub union rexmit_event_data {
     pub closed: rexmit_closed_event,
     /// The data of REXMIT_EVENT_MESSAGE_DROPPED.
     pub dropped: rexmit_dropped_event,
-    /// Room for events to come.
+    /// Reserved for the data of later events.
     pub reserved: [u64; 16],
 }
 

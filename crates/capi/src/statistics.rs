@@ -1,4 +1,4 @@
-//! Counters, as C reads them.
+//! Counters in the form that C reads.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ fn connected(mode: IceMode, seed: u64) -> (Pair, ChannelId) {
     (pair, channel)
 }
 
-/// The client restarts, or the server.
+/// Restarts ICE: at the client, or at the server.
 fn restart(pair: &mut Pair, is_by_client: bool) {
     let now = pair.now;
     let (asking, asked) = if is_by_client {

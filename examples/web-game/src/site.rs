@@ -64,7 +64,7 @@ pub(crate) struct Site {
     pub(crate) clear: Servers,
     /// Behind the emulated link.
     pub(crate) lossy: Option<Servers>,
-    /// Behind it, too.
+    /// Servers of other implementations, also behind the link.
     pub(crate) rivals: Vec<Rival>,
     /// Receives the page's measurements.
     pub(crate) results: mpsc::Sender<Value>,

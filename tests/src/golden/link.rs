@@ -82,7 +82,7 @@ pub(super) fn schedule(kind: Kind, rng: &mut Rng, duration: Duration) -> Schedul
     schedule
 }
 
-/// Nothing passes.
+/// The path, on which all packets are lost.
 fn dark(path: PathConfig) -> PathConfig {
     PathConfig { loss: Loss { uniform: 1.0, ..Loss::default() }, ..path }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// A name imported into a module by `use`.
 #[derive(Debug)]
 pub(crate) struct Import {
-    /// As which name; `*` for all.
+    /// The name under which it is imported; `*` for all names.
     pub(crate) name: String,
     /// The path, as it is written.
     pub(crate) path: Vec<String>,

@@ -104,7 +104,7 @@ struct Queues {
     events: VecDeque<Event>,
 }
 
-/// Memory that is used again.
+/// Buffers that are reused.
 #[derive(Default)]
 struct Buffers {
     /// A packet of SCTP before it is encrypted.

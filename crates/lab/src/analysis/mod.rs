@@ -113,7 +113,7 @@ fn frames(path: &Path) -> Result<Vec<CapturedFrame>, TraceError> {
 #[derive(Default)]
 struct Analyser {
     assigned: Connections,
-    /// In the order of `assigned`; UDP has none.
+    /// The connections, in the order of the numbers that `assigned` gives them; UDP has none.
     connections: Vec<Found>,
     near: [Option<u32>; 2],
 }
@@ -140,7 +140,8 @@ impl Analyser {
         }
     }
 
-    /// Flows are numbered as in a [`Trace`](rexmit_netsim::traffic::trace::Trace): those with payload.
+    /// The figures of each direction with data. Flows are numbered as in a
+    /// [`Trace`](rexmit_netsim::traffic::trace::Trace), where only those with payload have a number.
     fn finish(self) -> Vec<DirectionAnalysis> {
         let mut directions = Vec::new();
         let mut flow = 0;

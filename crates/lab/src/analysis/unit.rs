@@ -35,7 +35,7 @@ impl Cause {
         matches!(self, Self::Bundled | Self::Copy)
     }
 
-    /// As in JSON.
+    /// The name of the cause in JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -83,9 +83,9 @@ class Stream:
         ordered : bool
             Whether it is delivered in the order of the stream, or as soon as it is complete.
         lifetime : float, optional
-            Seconds from the return of this call after which the message is given up (event `MessageFailed`).
+            Seconds from the return of this call after which the message is abandoned (event `MessageFailed`).
         max_retransmissions : int, optional
-            Retransmissions of a part of it after which the message is given up; not together with `lifetime`.
+            The number of retransmissions of a chunk after which the message is abandoned; not together with `lifetime`.
         ppid : int
             Payload protocol identifier for the peer's application, 32 bits.
         immediate : bool

@@ -69,7 +69,7 @@ async fn follow(shared: Weak<Shared>, mut host: HostAddresses, mut is_settled: b
 }
 
 impl State {
-    /// Has all associations use these addresses of the host. Returns whether no further call is needed.
+    /// Makes all associations use these addresses of the host. Returns whether no further call is needed.
     fn follow(&mut self, now: Instant, host: &[IpAddr]) -> bool {
         let host = &host[..host.len().min(MAX_ADDRESSES)];
         // The host reports no more addresses than are allowed.

@@ -13,7 +13,7 @@ pub(super) struct Verdicts {
 }
 
 impl Verdicts {
-    /// Those of `docs/studies.md`.
+    /// Reads the verdicts in `docs/studies.md`.
     pub(super) fn read() -> Self {
         Self::of(PAGE)
     }

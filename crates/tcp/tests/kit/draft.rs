@@ -37,7 +37,7 @@ pub fn ack(seq: u32, ack: u32) -> Draft {
     draft(Flags::ACK, seq, ack)
 }
 
-/// The same with data.
+/// The same, with data.
 pub fn data(seq: u32, ack: u32, payload: &[u8]) -> Draft {
     Draft { payload: payload.to_vec(), ..self::ack(seq, ack) }
 }
@@ -137,7 +137,7 @@ impl Sent {
         self.at.as_nanos() / 1_000_000
     }
 
-    /// As a script would write it.
+    /// The segment as a script would write it, with numbers counted from the SYNs.
     pub fn relative(&self, own: u32, other: u32) -> Draft {
         let has_ack = self.header.flags.has(Flags::ACK);
         Draft {

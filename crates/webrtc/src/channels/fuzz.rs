@@ -36,7 +36,7 @@ struct Draft {
     protocol: Vec<u8>,
     /// A byte to be replaced: its offset, and the new value.
     damage: Option<(u8, u8)>,
-    /// This many bytes remain.
+    /// The number of bytes to which the message is truncated.
     cut: Option<u8>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) use generation::{Credentials, Role, local_ufrag};
 /// pair later than this side.
 const FORMER_LIMIT: Duration = Duration::from_secs(5);
 
-/// A generation with an end.
+/// A generation that ends at a given time.
 struct Temporary {
     generation: Generation,
     until: Instant,

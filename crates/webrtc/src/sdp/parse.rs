@@ -12,7 +12,7 @@ use super::{
 
 /// The types of lines (RFC 8866 §5) other than `v`, `o`, `s`, `m` and `a`; their content is ignored.
 const OTHER_TYPES: &[u8] = b"iuepcbtrzk";
-/// Bytes of a `mid` at most.
+/// The most bytes of a `mid`.
 const MAX_MID_BYTES: usize = 64;
 /// The most bytes of the peer's user name fragment. RFC 8839 §5.4 allows 256, but a check has both fragments
 /// in a USERNAME, of which the ICE library writes at most 128 bytes. Usual ones have 4 to 32.

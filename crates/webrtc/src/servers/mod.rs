@@ -51,11 +51,11 @@ impl fmt::Debug for IceServer {
 
 /// A received datagram, after the servers have handled it.
 pub(crate) enum Received {
-    /// Its source is no server.
+    /// It does not come from a server.
     Direct,
     /// A server has relayed it.
     Relayed(Route, Vec<u8>),
-    /// It was a server's own.
+    /// It was an answer to the server's client, and is handled.
     Consumed,
 }
 

@@ -14,7 +14,7 @@ use crate::udp::Udp;
 /// that no socket buffer overflows by accident.
 const QUEUE_LIMIT: usize = 64 * 1024;
 
-/// The longest wait in one go.
+/// The longest single wait.
 const TIME_LIMIT: Duration = Duration::from_millis(50);
 
 /// The most packets processed before the stack may answer.

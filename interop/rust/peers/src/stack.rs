@@ -30,7 +30,7 @@ pub trait Stack {
     /// Processes a packet from the network.
     fn handle_input(&mut self, now: Instant, remote: SocketAddr, packet: &[u8]);
 
-    /// Lets what is due happen.
+    /// Handles the timers that are due.
     fn handle_timeout(&mut self, now: Instant);
 
     /// When `handle_timeout` is next due.

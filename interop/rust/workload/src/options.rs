@@ -25,7 +25,7 @@ pub enum Mode {
     Receive,
 }
 
-/// The task of one peer.
+/// The options of one peer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Client or server.
@@ -83,7 +83,7 @@ pub enum Paths {
     Standard,
     /// One path at a time, and another one when it is potentially failed (RFC 7829).
     PotentiallyFailed,
-    /// All at once.
+    /// All paths at once.
     Concurrent,
 }
 

@@ -1,4 +1,4 @@
-//! The one line a peer prints.
+//! The report of a peer: one line of output.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub struct Report {
     pub implementation: &'static str,
     /// Client or server.
     pub role: Role,
-    /// Messages handed to the transport.
+    /// Messages passed to the transport.
     pub sent: u32,
     /// Received messages.
     pub counts: Counts,

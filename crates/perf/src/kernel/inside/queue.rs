@@ -16,7 +16,7 @@ use rustix::time::{
 
 /// The most events read at once.
 const EVENTS: usize = 256;
-/// Marks the timer among the hosts.
+/// The token of the timer, which differs from those of all hosts.
 const TIMER: u64 = u64::MAX;
 
 /// The queue.

@@ -10,7 +10,7 @@ use rexmit_perf::execute;
 use rexmit_study::page::StudyPage;
 use rexmit_study::{RunDocument, Study};
 
-/// What becomes of a question.
+/// The outcome of a question.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// All runs are done.
