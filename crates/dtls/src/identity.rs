@@ -104,7 +104,7 @@ impl Identity {
     /// [`certificate_pem`](Self::certificate_pem) and [`private_key_pem`](Self::private_key_pem).
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If the system provides no random numbers.
     pub fn generate() -> Result<Self, IdentityError> {
         let mut entropy = [0; 32];
         let random = dimpl::crypto::rust_crypto::default_provider().secure_random;

@@ -51,7 +51,7 @@ pub enum NetemError {
         expected: &'static str,
     },
     /// An option that may be given only once was repeated.
-    #[error("`{option}` is given twice; a path has one")]
+    #[error("`{option}` is given twice, but may be given only once")]
     Twice {
         /// The option.
         option: &'static str,
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn refuses_an_option_that_would_replace_another() {
         let parse = |text: &str| text.parse::<PathConfig>().map_err(|error| error.to_string());
-        let twice = |option| Err(format!("`{option}` is given twice; a path has one"));
+        let twice = |option| Err(format!("`{option}` is given twice, but may be given only once"));
         assert_eq!(parse("loss burst 5% 3 loss burst 0.02% 3s"), twice("loss burst"));
         assert_eq!(parse("loss burst 5% 3 loss gemodel 1% 10%"), twice("loss burst"));
         assert_eq!(parse("loss 5% delay 1ms loss random 3%"), twice("loss random"));

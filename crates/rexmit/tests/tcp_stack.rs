@@ -361,7 +361,7 @@ async fn impossible_stacks_ports_and_peers_are_named() {
     assert!(matches!(client.listen(0), Err(ListenError::Refused { .. })));
     let listener = client.listen(80).unwrap();
     let error = client.listen(80).unwrap_err().to_string();
-    assert_eq!(error, "cannot listen on port 80: the port is listened on already");
+    assert_eq!(error, "cannot listen on port 80: the port has a listener already");
     drop(listener);
     client.listen(80).unwrap();
     let foreign = Some("10.0.0.7:0".parse().unwrap());

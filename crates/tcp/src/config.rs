@@ -192,7 +192,7 @@ pub enum ConfigError {
         max: usize,
     },
     /// The first ephemeral port is 0 or above the last.
-    #[error("the ephemeral ports {0}-{1} are no range of ports")]
+    #[error("the ephemeral ports {0}-{1} are not a valid range")]
     EphemeralPorts(u16, u16),
     /// The delay of acknowledgements must not be above 500 ms (RFC 9293 §3.8.6.3).
     #[error("ack_delay is above 500 ms, which RFC 9293 §3.8.6.3 forbids")]

@@ -39,7 +39,7 @@ pub(crate) enum DcepError {
     Empty,
     #[error("the message type {0} is unknown")]
     MessageType(u8),
-    #[error("the message is cut short")]
+    #[error("the message is truncated")]
     Truncated,
     #[error("there are bytes after the message")]
     TrailingBytes,

@@ -12,7 +12,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum SendError {
     /// The association is shutting down, or has ended.
-    #[error("the association is closing and takes no more messages")]
+    #[error("the association is closing and accepts no more messages")]
     Closing,
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
@@ -136,7 +136,7 @@ pub enum ConnectError {
         cause: u16,
     },
     /// The association ended before it was established.
-    #[error("the association with SCTP port {port} of {remote} ended in its set-up: {reason}")]
+    #[error("the association with SCTP port {port} of {remote} ended during its setup: {reason}")]
     Ended {
         /// The peer's address.
         remote: SocketAddr,

@@ -41,7 +41,7 @@ pub enum EntryError {
     #[error("it cannot be read: {0}")]
     Unreadable(#[source] io::Error),
     /// It is the result of another run, or of another format.
-    #[error("it is not what it should be: {0}")]
+    #[error("it does not match its name or format: {0}")]
     Foreign(String),
 }
 
