@@ -136,15 +136,15 @@ impl Site {
         let (listener, address) = listen(kernel, address)?;
         let accepting = tokio::task::spawn_blocking(move || listener.accept());
         let ours = self.stack.connect(address).await?;
-        Ok((ours, impatient(accepting.await??.0)?))
+        Ok((ours, with_time_limit(accepting.await??.0)?))
     }
 }
 
 async fn kernel_to_kernel(near: &NetNamespace, far: &NetNamespace, len: usize) -> Result<f64> {
     let (listener, address) = listen(far, FAR)?;
     let connect = || std::net::TcpStream::connect(address);
-    let sender = impatient(near.run(connect)??)?;
-    let receiver = impatient(listener.accept()?.0)?;
+    let sender = with_time_limit(near.run(connect)??)?;
+    let receiver = with_time_limit(listener.accept()?.0)?;
     let start = clock::now();
     let receiving = tokio::task::spawn_blocking(move || receive(receiver));
     tokio::task::spawn_blocking(move || send(sender, len)).await??;
@@ -157,7 +157,7 @@ fn listen(kernel: &NetNamespace, address: [u8; 4]) -> Result<(TcpListener, Socke
     Ok((listener, address))
 }
 
-fn impatient(stream: std::net::TcpStream) -> Result<std::net::TcpStream> {
+fn with_time_limit(stream: std::net::TcpStream) -> Result<std::net::TcpStream> {
     stream.set_read_timeout(Some(TIME_LIMIT))?;
     stream.set_write_timeout(Some(TIME_LIMIT))?;
     Ok(stream)

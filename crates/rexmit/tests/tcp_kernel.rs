@@ -7,7 +7,7 @@ use std::net::{IpAddr, Shutdown};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use common::site::{Site, impatient, in_thread};
+use common::site::{Site, in_thread, with_time_limit};
 use rexmit::tcp::{CloseReason, ConnectError, ConnectionConfig, TcpStream};
 use rexmit_core::Seed;
 use sha2::{Digest, Sha256};
@@ -88,7 +88,7 @@ async fn we_connect(site: &Site, theirs: IpAddr) -> (TcpStream, std::net::TcpStr
     let (listener, address) = site.kernel_listener(theirs);
     let accepting = in_thread(move || listener.accept().unwrap().0);
     let ours = in_time(site.stack.connect(address)).await.unwrap();
-    (ours, impatient(in_time(accepting).await.unwrap()))
+    (ours, with_time_limit(in_time(accepting).await.unwrap()))
 }
 
 /// A connection initiated by the kernel.

@@ -14,7 +14,7 @@ use rexmit_webrtc::{
     ServeConfig, Server,
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 async fn coturn() -> Option<Coturn> {
     Coturn::start(Ipv4Addr::LOCALHOST.into()).await
@@ -51,7 +51,7 @@ async fn next<R>(connection: &mut Connection, fits: impl Fn(Event) -> Option<R>)
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.expect("an event")
+    tokio::time::timeout(TIME_LIMIT, wait).await.expect("an event")
 }
 
 /// Sends messages from `from` to `to`, and checks that they arrive in order.

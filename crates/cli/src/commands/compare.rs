@@ -75,7 +75,7 @@ pub(crate) struct Arguments {
     duration: Duration,
     /// How long to wait for missing messages afterwards.
     #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "10s")]
-    patience: Duration,
+    drain: Duration,
     /// Number of runs of each system, each with its own losses.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: u64,
@@ -196,7 +196,7 @@ impl Arguments {
             },
             link: self.link.clone(),
             messages,
-            patience: self.patience,
+            drain: self.drain,
             folder,
             path: std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into()),
         })

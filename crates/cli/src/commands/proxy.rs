@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     let Arguments { listen, place, profile, .. } = arguments;
-    let signals = Signals::patient()?;
+    let signals = Signals::graceful()?;
     let setup = place.plan(*listen)?;
     if config.upstream.ip() == setup.address() {
         let message = "--upstream is the proxy's own address: give that of the service";

@@ -15,7 +15,7 @@ use crate::server::{Answer, Server};
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// A limit that no page reaches, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(240);
+const TIME_LIMIT: Duration = Duration::from_secs(240);
 
 /// A browser with its own directory; both are removed when this value is dropped.
 struct Browser {
@@ -61,7 +61,7 @@ fn self_test(server: &Server, name: &str, fragment: &str, width: u32) -> Option<
         .spawn()
         .unwrap();
     let _browser = Browser { child, folder };
-    Some(found.recv_timeout(PATIENCE).expect("the script has posted what it found"))
+    Some(found.recv_timeout(TIME_LIMIT).expect("the script has posted what it found"))
 }
 
 /// Starts a relay to `server`, and returns its address, and what scripts post.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// A limit that no answer reaches, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// A server for one test; it ends when this value is dropped.
 pub(crate) struct Server {
@@ -33,7 +33,7 @@ impl Server {
     /// Sends a request, and returns the connection before reading anything.
     pub(crate) fn send(&self, head: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
         let length = body.len();
         write!(stream, "{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n").unwrap();
         stream.write_all(body).unwrap();

@@ -87,7 +87,7 @@ impl Place {
 
     pub(crate) fn try_connect(&self, to: SocketAddr) -> std::io::Result<TcpStream> {
         let connect = || TcpStream::connect_timeout(&to, TIME_LIMIT);
-        self.clients.run(connect).expect("the namespace").map(impatient)
+        self.clients.run(connect).expect("the namespace").map(with_time_limit)
     }
 
     /// The command `rexmit proxy` on the host; the caller adds arguments.
@@ -127,14 +127,14 @@ fn may_have_rules(host: &NetNamespace) -> bool {
 }
 
 /// Sets time limits on the socket, so that a failing test ends.
-pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
+pub(crate) fn with_time_limit(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(TIME_LIMIT)).expect("a socket");
     stream.set_write_timeout(Some(TIME_LIMIT)).expect("a socket");
     stream
 }
 
 pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
-    impatient(listener.accept().expect("a connection").0)
+    with_time_limit(listener.accept().expect("a connection").0)
 }
 
 pub(crate) fn rest(mut from: &TcpStream) -> std::io::Result<Vec<u8>> {

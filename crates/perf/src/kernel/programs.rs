@@ -46,7 +46,7 @@ pub struct Programs {
     /// time matters, as that of the end.
     pub messages: Vec<(u64, u32)>,
     /// How long to wait for missing messages after the last one is sent.
-    pub patience: Duration,
+    pub drain: Duration,
     /// The current directory of the programs, which is read-only for them.
     pub folder: PathBuf,
     /// The value of PATH.

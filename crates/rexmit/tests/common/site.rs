@@ -118,7 +118,7 @@ impl Site {
         let kernel = self.kernel.clone();
         in_thread(move || {
             let connect = || TcpStream::connect(to);
-            kernel.run(connect).expect("the namespace").map(impatient)
+            kernel.run(connect).expect("the namespace").map(with_time_limit)
         })
     }
 }
@@ -131,10 +131,10 @@ pub(crate) fn in_thread<T: Send + 'static>(
 }
 
 /// Sets time limits on the socket, so that a failing test ends.
-pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
-    let patience = Some(Duration::from_secs(60));
-    stream.set_read_timeout(patience).expect("a socket");
-    stream.set_write_timeout(patience).expect("a socket");
+pub(crate) fn with_time_limit(stream: TcpStream) -> TcpStream {
+    let limit = Some(Duration::from_secs(60));
+    stream.set_read_timeout(limit).expect("a socket");
+    stream.set_write_timeout(limit).expect("a socket");
     stream
 }
 

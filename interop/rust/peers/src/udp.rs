@@ -25,10 +25,10 @@ impl Udp {
         }
     }
 
-    /// Waits for a packet; `None` after the timeout `patience`.
-    pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<Option<(SocketAddr, &[u8])>> {
+    /// Waits for a packet; `None` after `timeout`.
+    pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<Option<(SocketAddr, &[u8])>> {
         self.socket.set_nonblocking(false)?;
-        self.socket.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
+        self.socket.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
         self.receive()
     }
 

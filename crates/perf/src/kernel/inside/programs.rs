@@ -184,10 +184,10 @@ impl Ends<'_> {
         let mut client =
             Program::start(self.client(stamps)?.stdin(Stdio::null()).stdout(Stdio::null()))?;
         let last = now() + self.length();
-        let end = last + self.plan.patience;
+        let end = last + self.plan.drain;
         // The client may end before the last message is delivered.
         let mut ended = None;
-        while now() < end && ended.is_none_or(|ended| now() < ended + self.plan.patience) {
+        while now() < end && ended.is_none_or(|ended| now() < ended + self.plan.drain) {
             if ended.is_none() && client.0.try_wait()?.is_some() {
                 ended = Some(now());
             }
@@ -253,7 +253,7 @@ impl Ends<'_> {
     }
 
     fn deadline(&self, start: Duration) -> Duration {
-        start + self.length() + self.plan.patience
+        start + self.length() + self.plan.drain
     }
 }
 
