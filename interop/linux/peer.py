@@ -254,9 +254,9 @@ def serve(chosen, kernel, wires, ends):
         watch(end, lambda wire=wire, end=end: wire.to_system(end.recv(65536)))
     if chosen.role == "client":
         open_wires()
-    code, patience = None, (chosen.timeout + 60) * 1000
+    code, timeout = None, (chosen.timeout + 60) * 1000
     while True:
-        ready = poll.poll(patience)
+        ready = poll.poll(timeout)
         if not ready:
             return code if code is not None else 1
         for descriptor, _ in ready:
@@ -285,7 +285,7 @@ def serve(chosen, kernel, wires, ends):
                     if chosen.role == "server" or code:
                         return code
                     poll.register(sys.stdin, select.POLLIN)
-                    patience = chosen.linger * 1000
+                    timeout = chosen.linger * 1000
 
 
 def main():

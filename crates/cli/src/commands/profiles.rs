@@ -92,7 +92,7 @@ fn fields(recovery: &RecoveryConfig) -> Vec<Field> {
     FIELDS.iter().map(|&(name, meaning)| Field { name, value: value(name), meaning }).collect()
 }
 
-/// A value as in files; what is not there is off.
+/// A value as in files; `off` if it is missing.
 fn text(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => "off".into(),
@@ -190,7 +190,7 @@ fn width<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
 mod tests {
     use super::*;
 
-    /// Every leaf of a configuration as JSON, with dots.
+    /// Every leaf of a configuration as JSON, with names joined by dots.
     fn leaves(prefix: &str, value: &Value, found: &mut Vec<String>) {
         let is_named = FIELDS.iter().any(|(name, _)| *name == prefix);
         match value {

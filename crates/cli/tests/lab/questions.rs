@@ -17,14 +17,14 @@ fn settings() -> Value {
     })
 }
 
-/// `settings` with one other value.
+/// `settings` with one value replaced.
 fn with(name: &str, value: Value) -> Value {
     let mut settings = settings();
     settings[name] = value;
     settings
 }
 
-/// A number as the page has it, with six digits.
+/// A number in the form of the page, with six digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap()
 }
@@ -123,7 +123,7 @@ fn other_sites_and_other_names_are_refused() {
     assert_eq!(server.ask(&form, body.as_bytes()).status, 415);
 }
 
-/// A question that takes long, and that is begun: its first line has been read.
+/// A question that takes long; returns when it runs, after its first line has been read.
 fn begin_long(server: &Server) -> TcpStream {
     let mut long = with("duration_s", json!(3000));
     long["seeds"] = json!(13);

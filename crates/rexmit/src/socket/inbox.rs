@@ -8,7 +8,7 @@ use rexmit_core::Route;
 
 use super::Socket;
 
-/// Batches that one system call may receive.
+/// The most batches that one system call receives.
 pub(super) const BUFFERS: usize = 8;
 /// Maximum size of a coalesced batch.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -26,7 +26,7 @@ impl Inbox {
         Self { memory, meta: [RecvMeta::default(); BUFFERS], received: 0 }
     }
 
-    /// Fills the buffers by `receive`, which returns how many it has filled. Returns whether all were.
+    /// Fills the buffers by `receive`, which returns the number of buffers filled. Returns whether all were.
     pub(super) fn fill(
         &mut self,
         receive: impl FnOnce(&mut [IoSliceMut<'_>], &mut [RecvMeta]) -> io::Result<usize>,
@@ -39,7 +39,7 @@ impl Inbox {
         Ok(self.received == BUFFERS)
     }
 
-    /// The SCTP packets received by `socket`, in order, each with its way.
+    /// The SCTP packets received by `socket`, in order, each with its route.
     pub(crate) fn packets<'a>(
         &'a self,
         socket: &'a Socket,
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(route.local, "192.0.2.2:4000".parse().unwrap());
     }
 
-    /// An answer to port 0 would be an error of every batch that it is in.
+    /// Otherwise an answer to port 0 would fail, with the whole batch that contains it.
     #[tokio::test]
     async fn datagrams_from_port_0_are_dropped() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();

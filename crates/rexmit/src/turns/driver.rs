@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::{Served, Shared};
 
-/// Receive calls in a row before other tasks get their turn.
+/// The most receive calls in a row before other tasks get their turn.
 const RECEIVES_PER_TURN: usize = 8;
 
 /// Serves the endpoint until it has ended. If it is dropped before, the endpoint ends, too.

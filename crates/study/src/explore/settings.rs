@@ -50,7 +50,7 @@ pub enum Rhythm {
     Every,
     /// At random intervals: a Poisson process.
     Poisson,
-    /// As the servers of an embedded trace sent them.
+    /// The messages that the servers of an embedded trace sent.
     Trace(String),
 }
 
@@ -93,12 +93,12 @@ pub enum SettingsError {
     /// A system that delivers in order only.
     #[error("{0} delivers messages in order only: choose ordered delivery, or leave it out")]
     Ordered(String),
-    /// More than the server computes for one question.
+    /// There are more messages than the server computes for one question.
     #[error(
         "{0} messages in all runs together, but there may be {MAX_MESSAGES}: choose a shorter duration, fewer runs, or fewer systems"
     )]
     Work(u64),
-    /// The laboratory refuses them.
+    /// The laboratory rejects the study of these settings.
     #[error("{0}")]
     Study(#[from] Mistakes),
 }
@@ -182,7 +182,7 @@ impl Settings {
         if chosen.is_empty() { Err(SettingsError::NoSystem) } else { Ok(chosen) }
     }
 
-    /// The number of messages of all runs together, counted no further than is needed to refuse it.
+    /// The number of messages of all runs together. Counting stops when the limit is exceeded.
     fn messages(&self) -> u64 {
         let end = Instant::from_millis(u64::from(self.duration_s) * 1000);
         let runs = self.systems.len() as u64 * u64::from(self.seeds);

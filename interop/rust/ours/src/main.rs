@@ -71,7 +71,7 @@ fn config(options: &Options) -> Result<EndpointConfig, String> {
         .association(Arc::new(association)))
 }
 
-/// Whether the peer has one address, and keeps it.
+/// Whether the peer has a single address that never changes.
 fn is_at_one(options: &Options) -> bool {
     options.more_locals.is_empty() && options.added.is_none()
 }
@@ -124,7 +124,7 @@ fn own_counts(exchange: &Exchange) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// Ends the process when its standard input ends.
+/// Ends the process at the end of its standard input.
 fn leave_with_the_input(code: i32) {
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
@@ -141,7 +141,7 @@ struct Exchange {
     gaps: Gaps,
     /// The counters, once it has ended.
     counted: AssociationStatistics,
-    /// Times that the peer reset its streams.
+    /// How often the peer has reset its streams.
     incoming_resets: u64,
 }
 
@@ -199,7 +199,7 @@ impl Exchange {
     }
 }
 
-/// A run in which the mechanisms never acted says nothing of them.
+/// Returns an error if the mechanisms under test never acted, because the run would not have tested them.
 fn check_mechanisms(options: &Options, counted: &AssociationStatistics) -> Result<(), String> {
     let Some(recovery) = options.profile.as_deref().and_then(RecoveryConfig::profile) else {
         return Ok(());
@@ -237,7 +237,7 @@ async fn send(
     Ok(())
 }
 
-/// A client receives until it has all, a server until the association has ended.
+/// Receives messages: a client until it has all, a server until the association has ended.
 async fn receive(
     (verifier, gaps): (&mut Verifier, &mut Gaps),
     association: &Association,
@@ -256,7 +256,7 @@ async fn receive(
     Ok(())
 }
 
-/// Takes what should not come any more, so that it is counted.
+/// Receives messages that should not arrive any more, so that they are counted.
 async fn drain(verifier: &mut Verifier, association: &Association) {
     while let Some(message) = association.recv().await {
         verifier.on_delivery(message.stream, &message.payload);

@@ -1,8 +1,8 @@
 //! The messages of two SCTP peers in an interoperability run, and the check of those received.
 //!
-//! Every message is a pure function of the seed, the direction and its number ([`Plan`]), so the
-//! receiver needs nothing from the sender to know what has to arrive. `interop/README.md` states
-//! the rules in words; the C and Go peers follow the same words.
+//! Every message is a pure function of the seed, the direction and its number ([`Plan`]), so the receiver knows the
+//! expected messages without help of the sender. `interop/README.md` describes the rules, which the C and Go peers
+//! implement, too.
 
 mod fault;
 mod options;

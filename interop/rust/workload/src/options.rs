@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use crate::{Direction, Fault, Plan};
 
-/// The side that opens the association, and closes it at the end.
+/// The side that initiates the association, and shuts it down at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Connects; shuts down when both directions are done.
+    /// Connects, and shuts the association down when both directions are done.
     Client,
     /// Is connected to; waits for the client's shutdown.
     Server,
 }
 
-/// Which directions carry messages, seen from this peer.
+/// The directions that carry messages, seen from this peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Both at the same time.
@@ -25,18 +25,18 @@ pub enum Mode {
     Receive,
 }
 
-/// The task of one peer.
+/// The options of one peer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Client or server.
     pub role: Role,
     /// The UDP address to bind.
     pub local: SocketAddr,
-    /// Further addresses of this peer, at the same port; rexmit and usrsctp alone take them.
+    /// Further addresses of this peer, with the same port; only rexmit and usrsctp have this option.
     pub more_locals: Vec<IpAddr>,
-    /// The UDP address to send to; a server answers to where packets come from instead.
+    /// The UDP address to send to. A server answers to the source of packets instead.
     pub remote: Option<SocketAddr>,
-    /// Messages in each direction that carries any.
+    /// The number of messages in each direction that carries any.
     pub messages: u32,
     /// The seed of both plans.
     pub seed: u64,
@@ -46,44 +46,44 @@ pub struct Options {
     pub sctp_port: u16,
     /// Streams in each direction.
     pub streams: u16,
-    /// After this time the peer gives up and reports what it has.
+    /// The time after which the peer stops and reports its results so far.
     pub timeout: Duration,
-    /// Time that a client stays after the association, to answer packets that arrive for it; it
-    /// leaves earlier when its standard input ends.
+    /// How long a client continues to answer packets after the association; it ends earlier at the end of its standard
+    /// input.
     pub linger: Duration,
     /// A deliberate fault in the sent messages.
     pub fault: Option<Fault>,
     /// Recovery profile by name; only rexmit has profiles.
     pub profile: Option<String>,
-    /// The time between two messages; rexmit and usrsctp alone take it.
+    /// The time between two messages; only rexmit and usrsctp have this option.
     pub every: Duration,
-    /// SCTP directly over IP; rexmit and usrsctp alone can.
+    /// SCTP directly over IP; only rexmit and usrsctp have this option.
     pub is_over_ip: bool,
-    /// RTO.Min and RTO.Initial, RTO.Max being four times as much; rexmit and usrsctp alone take it.
+    /// RTO.Min and RTO.Initial; RTO.Max is four times as long. Only rexmit and usrsctp have this option.
     pub rto_min: Option<Duration>,
-    /// Path.Max.Retrans; rexmit and usrsctp alone take it.
+    /// Path.Max.Retrans; only rexmit and usrsctp have this option.
     pub path_max_retrans: Option<u32>,
-    /// Use of several paths; only rexmit has it.
+    /// The use of several paths; only rexmit has this option.
     pub paths: Paths,
-    /// Partial reliability: retransmissions of a chunk at most; as what follows for rexmit, usrsctp and
-    /// Linux alone.
+    /// Partial reliability: the most retransmissions of a chunk. Only rexmit, usrsctp and Linux have this option and
+    /// the following ones.
     pub max_retransmissions: Option<u16>,
     /// All outgoing streams are reset after this many messages (0: never).
     pub reset_after: u32,
     /// Messages of different streams are interleaved (RFC 8260); rexmit, dcsctp, usrsctp and Linux alone.
     pub is_interleaved: bool,
-    /// An address that is added once the association is set up.
+    /// An address that is added once the association is established.
     pub added: Option<IpAddr>,
 }
 
 /// Use of several paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
-    /// One at a time, another when it is inactive (RFC 9260 §8.2).
+    /// One path at a time, and another one when it is inactive (RFC 9260 §8.2).
     Standard,
-    /// One at a time, another when it may have failed (RFC 7829).
+    /// One path at a time, and another one when it is potentially failed (RFC 7829).
     PotentiallyFailed,
-    /// All at once.
+    /// All paths at once.
     Concurrent,
 }
 
@@ -185,7 +185,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Reads this process's arguments; on a mistake prints what is wrong and exits with 2.
+    /// Reads this process's arguments; on an error prints it and exits with code 2.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::parse(std::env::args().skip(1)).unwrap_or_else(|wrong| {
@@ -204,14 +204,14 @@ impl Options {
         Ok(())
     }
 
-    /// The plan of what this peer sends (empty if it only receives).
+    /// The plan of the messages that this peer sends; empty if it only receives.
     #[must_use]
     pub fn outgoing(&self) -> Plan {
         let count = if self.mode == Mode::Receive { 0 } else { self.messages };
         Plan::new(self.seed, self.direction(), count, self.streams)
     }
 
-    /// The plan of what this peer has to receive (empty if it only sends).
+    /// The plan of the messages that this peer receives; empty if it only sends.
     #[must_use]
     pub fn incoming(&self) -> Plan {
         let count = if self.mode == Mode::Send { 0 } else { self.messages };

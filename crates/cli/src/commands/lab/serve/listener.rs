@@ -1,4 +1,4 @@
-//! Connections, at most a certain number at a time.
+//! Connections, with a limit of their number.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! What the server answers.
+//! The requests that the server answers.
 //!
 //! | request | body | answer |
 //! |---|---|---|
@@ -7,7 +7,7 @@
 //! | `POST /file` | settings, JSON | the file of the study, TOML |
 //! | `POST /settings` | such a file, TOML | its settings, JSON |
 //!
-//! A request that is not valid is answered by a text that says why.
+//! An invalid request is answered by a text with the reason.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ use super::guard;
 use super::queue::{Place, Queue};
 use super::work::{self, Ended};
 
-/// How long a request may take to arrive and to be accepted; runs are not part of it.
+/// How long a request may take to arrive and to be accepted, without the runs.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// Lines of an answer that wait for the reader.
+/// The most lines of an answer that wait for the reader.
 const LINES: usize = 16;
 
 /// The server's state.
@@ -134,7 +134,7 @@ async fn blocking<T: Send + 'static>(
     checked.unwrap_or_else(|error| Err((StatusCode::INTERNAL_SERVER_ERROR, error.to_string())))
 }
 
-/// Runs the study when it is its turn, and writes lines about it until nobody reads them.
+/// Runs the study when it is its turn, and writes lines about it as long as the reader is connected.
 async fn answer(study: Study, jobs: usize, place: Place, lines: mpsc::Sender<String>) {
     if place.waits() {
         let _ = lines.try_send("{\"waiting\":true}\n".to_owned());
