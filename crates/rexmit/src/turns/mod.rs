@@ -50,7 +50,7 @@ pub(crate) trait Served: Send + Sized + 'static {
         &mut self,
         now: Instant,
         device: &Self::Device,
-        received: io::Result<&Self::Inbox>,
+        received: io::Result<&mut Self::Inbox>,
     );
 
     /// Polls what else the driver waits for: the alarm, and a socket that refused packets, until it is
