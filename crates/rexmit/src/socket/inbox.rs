@@ -20,7 +20,7 @@ thread_local! {
     static OF_THREAD: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
 }
 
-/// Receive buffers. Memory that was never written to is not there.
+/// Receive buffers. The system allocates their memory when it is first written to.
 struct Buffers {
     memory: Vec<u8>,
     meta: [RecvMeta; BUFFERS],
