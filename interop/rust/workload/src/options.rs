@@ -57,7 +57,7 @@ pub struct Options {
     pub profile: Option<String>,
     /// The time between two messages; rexmit and usrsctp alone take it.
     pub every: Duration,
-    /// What is below SCTP, or TCP instead; rexmit, usrsctp and Linux alone know another than UDP.
+    /// The layer below SCTP, or TCP instead of SCTP; only rexmit, usrsctp and Linux have others than UDP.
     pub over: Over,
     /// RTO.Min and RTO.Initial, RTO.Max being four times as much; rexmit and usrsctp alone take it.
     pub rto_min: Option<Duration>,
