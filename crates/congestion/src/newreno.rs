@@ -1,6 +1,6 @@
 //! The window of TCP (RFC 5681).
 
-use super::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
+use crate::window::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
 
 /// The window of TCP: slow start and congestion avoidance (RFC 5681 §3.1), by bytes acknowledged.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! The window of SCTP (RFC 9260 §7.2), perhaps coupled to those of other paths.
 
-use super::{Acked, Algorithm, Sending, TimedOut, Window};
+use crate::window::{Acked, Algorithm, Sending, TimedOut, Window};
 
 /// The window of SCTP (RFC 9260 §7.2).
 #[derive(Clone, Debug, Default)]

@@ -1,4 +1,5 @@
 use super::RFC_9260;
+use crate::window::Usage;
 use crate::*;
 
 #[test]
