@@ -60,10 +60,11 @@ impl LossDetection {
     #[must_use]
     pub const fn percentile(self) -> Option<u8> {
         match self {
-            Self::MissingReports { reordering, .. } | Self::Scoreboard { reordering } => {
-                reordering.percentile()
+            Self::MissingReports { reordering: Reordering::Adaptive { percentile }, .. }
+            | Self::Scoreboard { reordering: Reordering::Adaptive { percentile } } => {
+                Some(percentile)
             }
-            Self::DuplicateAcks | Self::Rack => None,
+            _ => None,
         }
     }
 
@@ -78,15 +79,6 @@ impl LossDetection {
             }
             Self::Scoreboard { .. } => Self::Scoreboard { reordering },
             Self::DuplicateAcks | Self::Rack => self,
-        }
-    }
-}
-
-impl Reordering {
-    pub(crate) const fn percentile(self) -> Option<u8> {
-        match self {
-            Self::Fixed => None,
-            Self::Adaptive { percentile } => Some(percentile),
         }
     }
 }
