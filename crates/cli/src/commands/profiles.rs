@@ -255,7 +255,7 @@ mod tests {
             ("thin.rto_min", "200ms"),
             ("thin.restart_by_age", "on"),
             ("thin.ack_delay_samples", "on"),
-            ("thin.probe_timer.min_margin", "1.5ms"),
+            ("thin.probe_timer.min_margin", "1500us"),
             ("thin.probe_timer.late_per_mille", "10"),
             ("thin.probe_timer.silence", "250ms"),
             ("thin.queue_delay_limit", "25ms"),
