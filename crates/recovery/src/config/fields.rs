@@ -72,6 +72,7 @@ fn fields_of_sctp(sctp: &SctpConfig) -> Vec<Field> {
         retransmission_destination, "which of several paths a retransmission takes";
         potentially_failed_max_retrans,
             "errors after which a path gets no data while another is active";
+        lowest_tail, "new data takes the path with the lowest tail latency; idle paths are probed, once a second at most";
         cmt = fields_of_cmt, ;
         setup_by_rtt,
             "INIT and COOKIE ECHO are retransmitted after one and a half round trips, if known";
@@ -234,6 +235,7 @@ choices! {
     RetransmissionDestination {
         Same "the same" Alternate "another after a timeout" Elsewhere "another" Asap "as soon as possible"
         LossRate "lowest loss rate" Cwnd "largest window" Ssthresh "largest threshold" Csi "csi"
+        LeastCorrelated "least correlated"
     }
     RttSample { Newest "newest" Marked "marked" WithoutKarn "without Karn" }
     TimerRestart { OnResend "on resend" OnAdvance "on advance" }
@@ -353,6 +355,9 @@ mod tests {
             ("thin.copy_budget.bytes_percent", "200"),
         ];
         assert_eq!(differing("interactive", "interactive-redundant"), want(&redundant));
+        let multipath =
+            [("sctp.retransmission_destination", "least correlated"), ("sctp.lowest_tail", "on")];
+        assert_eq!(differing("interactive", "interactive-multipath"), want(&multipath));
     }
 
     #[test]

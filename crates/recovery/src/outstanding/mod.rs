@@ -16,6 +16,8 @@ pub(crate) use sending::Placement;
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::paths::Pair;
+
 mod lost;
 mod repeats;
 mod sending;
@@ -73,6 +75,8 @@ pub(crate) struct AckedUnit {
     pub(crate) is_first_transmission: bool,
     pub(crate) is_copied: bool,
     pub(crate) is_on_several_paths: bool,
+    /// The pair of paths for which its fate counts.
+    pub(crate) trial: Option<Pair>,
     /// Whether the unit was the earliest one outstanding on its path.
     pub(crate) was_earliest: bool,
 }
@@ -131,6 +135,8 @@ pub struct Unit<P> {
     /// Whether a redundant copy of it was sent.
     pub(crate) is_copied: bool,
     is_on_several_paths: bool,
+    /// The paths on which it, or a unit before it, was lost, and over which it was sent then.
+    trial: Option<Pair>,
     /// Whether the unit probes a closed receive window: only T3-rtx retransmits it.
     pub(crate) is_probe: bool,
     /// Set once it was declared lost or copied.
@@ -611,6 +617,7 @@ impl<P> Outstanding<P> {
             is_first_transmission: u.is_first_transmission(),
             is_copied: u.is_copied,
             is_on_several_paths: u.is_on_several_paths,
+            trial: u.trial,
             was_earliest: false,
         };
         u.state = UnitState::Acknowledged;

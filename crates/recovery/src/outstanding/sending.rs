@@ -5,6 +5,7 @@ use super::{
     Fate, LastSent, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit,
     UnitState,
 };
+use crate::paths::Pair;
 use crate::plan::Due;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
@@ -74,6 +75,7 @@ impl<P> Unit<P> {
             is_fast_retransmitted: false,
             is_copied: false,
             is_on_several_paths: false,
+            trial: None,
             is_probe: new.is_probe,
             repeats: None,
         }
@@ -176,6 +178,9 @@ impl<P> Outstanding<P> {
         let u = self.unit_mut(unit)?;
         u.set_last(Transmission { packet, path, cause });
         u.is_on_several_paths |= before.path != path;
+        if matches!(state, UnitState::Lost(_)) {
+            u.trial = Pair::new(before.path, path);
+        }
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
         u.redundant = u.redundant.saturating_add(u16::from(is_redundant));
@@ -256,6 +261,11 @@ impl<P> Outstanding<P> {
             let packet = u.last_packet;
             u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
         }
+    }
+
+    /// The fate of `unit`, which was just sent, counts for the pair `trial`.
+    pub(crate) fn set_trial(&mut self, unit: u64, trial: Pair) {
+        self.unit_mut(unit).into_iter().for_each(|u| u.trial = Some(trial));
     }
 
     /// Called when the first transmission of `unit` is declared lost, so that its round trip can be measured

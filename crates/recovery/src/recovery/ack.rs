@@ -168,6 +168,7 @@ impl<P> LossRecovery<P> {
                 step.detect_spurious_episodes(ack.has_new, ack.echo);
             }
             step.update_timers();
+            step.recovery.review_paths(now);
         }
         if ack.is_duplicate {
             step.count_duplicate();
@@ -330,6 +331,12 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let rtt = probe.round_trip(state, acked.last.path, acked.group);
             before_copies = plan.on_acked(self.now, unit, is_reported, rtt);
             before_copies = before_copies.filter(|_| !acked.is_on_several_paths);
+        }
+        if let Some(diversity) = state.paths.diversity_mut()
+            && acked.was_in_flight
+            && acked.packet.is_some()
+        {
+            diversity.on_arrived(acked.last.path, acked.trial);
         }
         probe.on_acked(self.now, &acked, before_copies, state);
         if acked.is_copied {

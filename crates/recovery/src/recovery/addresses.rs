@@ -74,6 +74,9 @@ impl<P> LossRecovery<P> {
         self.state.outstanding.add_path();
         self.state.fast_recovery.set_paths(self.state.paths.count().into());
         self.loss.add_path(self.state.paths.count().into());
+        if !self.state.paths.is_one() && self.state.config.sctp.compares_paths() {
+            self.state.paths.compare();
+        }
         if self.state.groups.probed() != 0 {
             self.probe.enable(self.state.paths.count() - 1);
         }
@@ -99,7 +102,7 @@ impl<P> LossRecovery<P> {
         let p = &mut self.state.paths[path];
         p.reach = Reach::UNCONFIRMED;
         p.counters = PathCounters::default();
-        p.multipath = Some(Box::default());
+        p.renew_multipath();
         path
     }
 
@@ -157,6 +160,9 @@ impl<P> LossRecovery<P> {
     fn renew_path(&mut self, now: Instant, path: u8, packet: u32) {
         let config = Arc::clone(&self.state.config);
         self.state.paths[path].renew(now, &config, packet);
+        if let Some(diversity) = self.state.paths.diversity_mut() {
+            diversity.renew_path(path);
+        }
         self.loss.renew_path(path);
         self.probe.renew_path(now, path);
         self.redundancy.renew_path(path);

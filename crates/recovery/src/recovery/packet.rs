@@ -327,6 +327,9 @@ impl OpenPacket {
             }
         }
         state.statistics.new_units += 1;
+        if let Some(trial) = state.paths.on_new(now, self.path) {
+            state.outstanding.set_trial(unit, trial);
+        }
         if was_idle {
             recovery.probe.on_first_outstanding(now, self.path);
         }

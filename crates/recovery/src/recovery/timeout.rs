@@ -84,6 +84,7 @@ impl<P> LossRecovery<P> {
     ) -> Option<Timeout> {
         let mut expiry = Expiry::new(self, now, tracer);
         expiry.expire_probes();
+        expiry.recovery.review_paths(now);
         let path = expiry.due_t3()?;
         let has_backed_off = expiry.expire_t3(path, kind);
         Some(Timeout { path, has_backed_off })

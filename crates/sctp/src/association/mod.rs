@@ -649,6 +649,7 @@ impl Association {
     #[inline]
     pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
         cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
+        self.paths.follow_measured(cx, &self.out.recovery);
     }
 
     /// The timers of the procedures.

@@ -140,9 +140,24 @@ impl Paths {
     ) {
         let path = recovery.paths().data_path();
         if path != before {
+            self.entries.iter_mut().for_each(|entry| entry.is_followed = false);
+            self.get_mut(path).is_followed = true;
             self.control = path;
             let address = self.get(path).route.remote;
             cx.event(Event::DataPathChanged { path, address });
+        }
+    }
+
+    /// Called after each call of the association: new data may take another path because of what was measured.
+    #[inline]
+    pub(in crate::association) fn follow_measured(
+        &mut self,
+        cx: &mut Context<'_>,
+        recovery: &Recovery,
+    ) {
+        if self.len() > 1 && self.config.recovery.sctp.lowest_tail {
+            let followed = self.entries.iter().position(|entry| entry.is_followed);
+            self.follow_data_path(cx, recovery, followed.unwrap_or_default() as u8);
         }
     }
 

@@ -38,6 +38,8 @@ pub(super) struct PathEntry {
     pub(super) route: Route,
     /// Whether the local address was chosen among our own, so that the driver must not replace it.
     is_local_chosen: bool,
+    /// Whether new data took it when the application was told of that path last.
+    is_followed: bool,
     /// Whether one of its addresses was deleted. A new path may take its place, and with it its number.
     is_removed: bool,
     heartbeat: Heartbeat,
@@ -51,6 +53,7 @@ impl PathEntry {
         Self {
             route,
             is_local_chosen: own.contains(&route.local.ip()),
+            is_followed: false,
             is_removed: false,
             heartbeat: Heartbeat::Off,
             sampling: Sampling::default(),

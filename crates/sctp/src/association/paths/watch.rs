@@ -11,6 +11,9 @@ use super::heartbeat::{Heartbeat, HeartbeatInfo, heartbeat_info, read_heartbeat_
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
 
+/// A path without new data is probed this often at most, to know its round trip and losses while data takes another.
+const IDLE_PROBE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The result of expired heartbeat timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::association) struct Watched {
@@ -255,9 +258,35 @@ impl Paths {
         }
     }
 
-    /// Called when new DATA was sent over `path`, which measures it.
-    pub(in crate::association) fn on_used(&mut self, now: Instant, path: u8) {
+    /// Called when new DATA was sent over `path`, which measures it. If the path of data is chosen by what is measured on
+    /// all, requests a HEARTBEAT on idle ones that are worth it, one in [`IDLE_PROBE_INTERVAL`] at most.
+    pub(in crate::association) fn on_used(
+        &mut self,
+        now: Instant,
+        path: u8,
+        recovery: &mut Recovery,
+    ) {
         self.get_mut(path).last_used = now;
+        if self.len() > 1 && self.is_watched && recovery.probes_idle_paths() {
+            (0..self.len()).for_each(|path| self.probe_if_idle(now, path, recovery));
+        }
+    }
+
+    fn probe_if_idle(&mut self, now: Instant, path: u8, recovery: &mut Recovery) {
+        let interval = recovery.paths()[path].timer().rto().max(IDLE_PROBE_INTERVAL);
+        let entry = self.get_mut(path);
+        let is_watched =
+            matches!(entry.heartbeat, Heartbeat::Resting { .. } | Heartbeat::Awaiting { .. });
+        let is_idle = is_watched && now - entry.last_used >= interval;
+        if !is_idle || entry.sampling.is_due() || entry.sampling.is_too_soon(now, interval) {
+            return;
+        }
+        if entry.sampling.take_unanswered() {
+            recovery.on_idle_probe(now, path, false);
+        }
+        if recovery.take_idle_probe(path) {
+            self.get_mut(path).sampling.ask();
+        }
     }
 
     /// Handles a HEARTBEAT ACK that arrived over `route`. Only the answer to a HEARTBEAT that was sent
@@ -288,6 +317,7 @@ impl Paths {
         }
         let (rtt, source) = (cx.now - sent_at, RttSource::Heartbeat);
         recovery.on_rtt_sample(cx.now, path, rtt, source, &mut cx.tracer());
+        recovery.on_idle_probe(cx.now, path, true);
         self.on_probed(cx, recovery, path);
         if !is_beside {
             self.rest(cx, recovery, path, None);
