@@ -170,7 +170,7 @@ fn the_death_of_a_path_costs_no_message_more_than_a_retransmission_over_the_othe
 /// that is not known, then retransmissions stay on the first path. Where the second loses nothing they take that.
 #[test]
 fn retransmissions_take_the_path_whose_losses_do_not_coincide() {
-    let cycle = |number: u64| 10_000 + number * 1_000;
+    let cycle = |number: u64| 10_000 + number * 1_300;
     let first = |at| (0, at, at + INTERVAL_MS / 2);
     let second = |at| (1, at + INTERVAL_MS / 2, at + 500);
     let run = |is_correlated: bool| {
@@ -181,17 +181,23 @@ fn retransmissions_take_the_path_whose_losses_do_not_coincide() {
         let plan = Plan {
             paths: [constant(), constant()],
             dark: (0..60).flat_map(both).flatten().collect(),
-            messages: 700,
+            messages: 900,
         };
         plan.run(2)
     };
     let (correlated, independent) = (run(true), run(false));
     let most = |seen: &Seen, from, until| seen.most_ms(cycle(from), cycle(until));
-    assert!(most(&independent, 0, 60) < REPAIRED_MS, "another path from the first loss on");
+    let cost = most(&independent, 0, 10);
+    assert!((165..REPAIRED_MS).contains(&cost), "{cost}: another path from the first loss on");
     let at_first = most(&correlated, 0, 10);
     assert!((REPAIRED_MS..REPAIRED_TWICE_MS).contains(&at_first), "{at_first}");
     assert!(most(&correlated, 40, 60) < REPAIRED_MS, "{}", most(&correlated, 40, 60));
-    assert!(correlated.moved.is_empty() && independent.moved.is_empty());
+    assert!(correlated.moved.is_empty(), "the second is worse");
+    assert!(
+        matches!(independent.moved[..], [(_, 1)]),
+        "{:?}: the second is better",
+        independent.moved
+    );
 }
 
 /// A percent of the packets while it works, and a small packet per second at most if it does not; without traffic none but
@@ -201,12 +207,12 @@ fn probes_of_an_idle_path_cost_a_percent_or_a_packet_a_second() {
     let plan = |messages, dark: &[_]| {
         Plan { paths: [constant(), constant()], dark: dark.to_vec(), messages }.run(3).packets[1]
     };
-    let of_protocol = 100 / 30 + 1;
+    let of_protocol = 2 * (100 / 30 + 1); // Those of the sender, and its answers to the receiver's.
     let probes = plan(1_100, &[]) - plan(100, &[]);
     assert!((9..=10 + of_protocol).contains(&probes), "{probes} in 100 s");
     let dead = (1, 10_000, 1_000_000);
     let probes = plan(1_100, &[dead]) - plan(100, &[dead]);
-    assert!((50..=100 + of_protocol).contains(&probes), "{probes} in 100 s");
+    assert!((90..=100 + of_protocol).contains(&probes), "{probes} in 100 s");
     assert!(plan(1, &[]) <= 4, "nothing is sent");
 }
 
@@ -226,6 +232,7 @@ fn new_data_does_not_flap_between_paths_that_are_alike() {
     };
     let run = |ms| Plan { paths: [slower(ms), constant()], dark: Vec::new(), messages: 600 }.run(4);
     assert_eq!(run(4).moved, [], "a tenth longer");
-    let [(at, 1)] = run(40).moved[..] else { panic!("far longer") };
+    let moved = run(40).moved;
+    let [(at, 1)] = moved[..] else { panic!("far longer: {moved:?}") };
     assert!(at < 15_000, "{at}");
 }

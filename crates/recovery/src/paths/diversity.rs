@@ -38,12 +38,12 @@ const PAIR_WINDOW: u16 = 64;
 const PATH_WINDOW: u16 = 256;
 /// The weight of what is assumed of a pair, in units.
 const PAIR_PRIOR: f64 = 8.0;
-/// The weight of what is assumed of a path, in packets, and the share of losses that is assumed.
-const PATH_PRIOR: (f64, f64) = (16.0, 0.01);
+/// The weight of what is assumed of a path, in packets: that it loses as much as all paths together.
+const PATH_PRIOR: f64 = 16.0;
+/// The share of losses that is assumed before anything is known.
+const FIRST_LOSS: f64 = 0.01;
 /// What is assumed of a path right after it has lost a packet.
 const STILL_FAILING: f64 = 0.5;
-/// Units of either pair without which a retransmission is not sent over the path of the loss.
-const ENOUGH_UNITS: u16 = 16;
 /// How many times less often the path of the loss loses a retransmission than another one does before it is preferred.
 const SAME_ADVANTAGE: f64 = 2.0;
 /// The share of messages that is the tail.
@@ -240,7 +240,16 @@ impl Diversity {
     /// The share of packets lost on `path`.
     fn loss(&self, path: u8) -> f64 {
         let record = self.records.get(usize::from(path)).copied().unwrap_or_default();
-        record.packets.share(PATH_PRIOR.0, PATH_PRIOR.1)
+        record.packets.share(PATH_PRIOR, self.usual_loss())
+    }
+
+    /// The share of packets lost on all paths.
+    fn usual_loss(&self) -> f64 {
+        let all = self.records.iter().fold(Outcomes::default(), |all, record| {
+            let Outcomes { sent, lost } = record.packets;
+            Outcomes { sent: all.sent + sent, lost: all.lost + lost }
+        });
+        all.share(PATH_PRIOR, FIRST_LOSS)
     }
 
     /// The share of units lost over `sent_over` of those that were lost over `lost_over` just before.
@@ -261,10 +270,8 @@ impl Diversity {
         let others = usable.filter(|&other| other != path).map(|other| (rank(&other), other));
         let ((is_suspect, loss), other) =
             others.min_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
-        let is_known = |to| self.counted(path, to).sent >= ENOUGH_UNITS;
-        let is_better = is_known(path)
-            && is_known(other)
-            && self.loss_after(path, path) * SAME_ADVANTAGE < loss;
+        // While little is known, the path of the loss is taken to fail still.
+        let is_better = self.loss_after(path, path) * SAME_ADVANTAGE < loss;
         let is_same = !self.is_suspect(path) && (is_suspect || is_better);
         Some(if is_same { path } else { other })
     }

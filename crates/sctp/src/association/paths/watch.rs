@@ -273,7 +273,9 @@ impl Paths {
     }
 
     fn probe_if_idle(&mut self, now: Instant, path: u8, recovery: &mut Recovery) {
-        let interval = recovery.paths()[path].timer().rto().max(IDLE_PROBE_INTERVAL);
+        // Not the RTO: it is backed off while the path does not answer.
+        let srtt = recovery.paths()[path].timer().rtt().srtt().unwrap_or_default();
+        let interval = IDLE_PROBE_INTERVAL.max(2 * srtt);
         let entry = self.get_mut(path);
         let is_watched =
             matches!(entry.heartbeat, Heartbeat::Resting { .. } | Heartbeat::Awaiting { .. });
