@@ -113,7 +113,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn lose(&mut self, unit: u64, cause: SendCause) -> Option<LostUnit> {
         let packet = self.leave_flight(unit, Fate::Lost(cause));
         let u = self.unit_mut(unit)?;
-        let (path, last, group, trial) = (u.path, u.last(), u.group, u.trial);
+        let (path, last, group, trial) = (u.path, u.last(), u.group, u.last_sent.trial);
         let (is_first_transmission, is_copied) = (u.is_first_transmission(), u.is_copied);
         u.state = UnitState::Lost(cause);
         if !is_first_transmission || is_copied {

@@ -107,6 +107,8 @@ pub(crate) struct Transmission {
 struct LastSent {
     path: u8,
     cause: SendCause,
+    /// The pair of paths for which the fate of the unit counts: the path of a loss, and that of the transmission after it.
+    trial: Option<Pair>,
 }
 
 /// A unit that was sent and is not cumulatively acknowledged.
@@ -135,8 +137,6 @@ pub struct Unit<P> {
     /// Whether a redundant copy of it was sent.
     pub(crate) is_copied: bool,
     is_on_several_paths: bool,
-    /// The paths on which it, or a unit before it, was lost, and over which it was sent then.
-    trial: Option<Pair>,
     /// Whether the unit probes a closed receive window: only T3-rtx retransmits it.
     pub(crate) is_probe: bool,
     /// Set once it was declared lost or copied.
@@ -170,7 +170,7 @@ impl<P> Unit<P> {
 
     /// The last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
-        let LastSent { path, cause } = self.last_sent;
+        let LastSent { path, cause, .. } = self.last_sent;
         Transmission { packet: self.last_packet, path, cause }
     }
 
@@ -617,7 +617,7 @@ impl<P> Outstanding<P> {
             is_first_transmission: u.is_first_transmission(),
             is_copied: u.is_copied,
             is_on_several_paths: u.is_on_several_paths,
-            trial: u.trial,
+            trial: u.last_sent.trial,
             was_earliest: false,
         };
         u.state = UnitState::Acknowledged;

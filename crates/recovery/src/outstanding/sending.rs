@@ -34,6 +34,8 @@ pub(crate) struct Placement {
     pub(crate) path: u8,
     /// Whether the unit is the first of its packet.
     pub(crate) starts_packet: bool,
+    /// The pair of paths for which the fate of a new unit counts.
+    pub(crate) trial: Option<Pair>,
 }
 
 /// A unit was retransmitted in a packet of its own.
@@ -60,7 +62,13 @@ pub(super) struct Carried {
 impl<P> Unit<P> {
     /// A new unit, in flight over `path` in `packet`.
     #[inline]
-    pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
+    pub(super) const fn new(
+        payload: P,
+        new: NewUnit,
+        place: Placement,
+        packet: PacketNumber,
+    ) -> Self {
+        let Placement { path, trial, .. } = place;
         Self {
             payload,
             bytes: new.bytes,
@@ -68,14 +76,13 @@ impl<P> Unit<P> {
             group: new.group,
             path,
             state: UnitState::InFlight,
-            last_sent: LastSent { path, cause: SendCause::New },
+            last_sent: LastSent { path, cause: SendCause::New, trial },
             last_packet: packet,
             transmissions: 1,
             redundant: 0,
             is_fast_retransmitted: false,
             is_copied: false,
             is_on_several_paths: false,
-            trial: None,
             is_probe: new.is_probe,
             repeats: None,
         }
@@ -84,7 +91,7 @@ impl<P> Unit<P> {
     /// Records another transmission.
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
-        self.last_sent = LastSent { path: last.path, cause: last.cause };
+        self.last_sent = LastSent { path: last.path, cause: last.cause, ..self.last_sent };
     }
 }
 
@@ -103,7 +110,7 @@ impl<P> Outstanding<P> {
         self.sent += 1;
         self.bytes += u64::from(bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
-        self.units.push_back(Unit::new(payload, new, place.path, packet));
+        self.units.push_back(Unit::new(payload, new, place, packet));
         let on_path = self.on_mut(place.path);
         let was_idle = on_path.outstanding == 0;
         if was_idle {
@@ -119,6 +126,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn skip(&mut self, payload: P) -> u64 {
         let unit = self.next_unit();
         let packet = self.packets.next_number();
+        let place = Placement { path: 0, starts_packet: false, trial: None };
         let nothing = NewUnit {
             bytes: 0,
             user_bytes: 0,
@@ -127,7 +135,7 @@ impl<P> Outstanding<P> {
             is_ordered: false,
             due: None,
         };
-        let skipped = Unit::new(payload, nothing, 0, packet);
+        let skipped = Unit::new(payload, nothing, place, packet);
         self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
         unit
     }
@@ -179,7 +187,7 @@ impl<P> Outstanding<P> {
         u.set_last(Transmission { packet, path, cause });
         u.is_on_several_paths |= before.path != path;
         if matches!(state, UnitState::Lost(_)) {
-            u.trial = Pair::new(before.path, path);
+            u.last_sent.trial = Pair::new(before.path, path);
         }
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
@@ -261,11 +269,6 @@ impl<P> Outstanding<P> {
             let packet = u.last_packet;
             u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
         }
-    }
-
-    /// The fate of `unit`, which was just sent, counts for the pair `trial`.
-    pub(crate) fn set_trial(&mut self, unit: u64, trial: Pair) {
-        self.unit_mut(unit).into_iter().for_each(|u| u.trial = Some(trial));
     }
 
     /// Called when the first transmission of `unit` is declared lost, so that its round trip can be measured

@@ -469,7 +469,7 @@ mod tests {
         assert!(!diversity.review(AT(1004), &known), "there is no better one");
         assert_eq!(diversity.away_from(1, 0..2), Some(0));
         // It works again, and is better; that has to last.
-        (0..100).for_each(|n| diversity.on_arrived(n % 2, None));
+        (0..400).for_each(|n| diversity.on_arrived((n % 2) as u8, None));
         assert!(!diversity.review(AT(2000), &known));
         assert!(diversity.review(AT(5000), &known));
     }

@@ -7,6 +7,7 @@ use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;
 
 use super::LossRecovery;
+use super::diversity::review_paths;
 use crate::congestion::Acked;
 use crate::loss::{AckRange, LateUnit};
 use crate::outstanding::{Runs, Unit};
@@ -168,7 +169,7 @@ impl<P> LossRecovery<P> {
                 step.detect_spurious_episodes(ack.has_new, ack.echo);
             }
             step.update_timers();
-            step.recovery.review_paths(now);
+            review_paths(step.recovery, now);
         }
         if ack.is_duplicate {
             step.count_duplicate();

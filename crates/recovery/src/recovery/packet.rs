@@ -309,7 +309,8 @@ impl OpenPacket {
     ) -> (u64, bool) {
         let state = &mut recovery.state;
         let wants_ack = state.wants_immediate_ack(new.group);
-        let place = self.place();
+        let trial = state.paths.on_new(now, self.path);
+        let place = Placement { trial, ..self.place() };
         let (unit, was_idle) = state.outstanding.send(now, place, new, payload);
         if place.starts_packet {
             self.on_started(recovery, now, new.bytes);
@@ -327,9 +328,6 @@ impl OpenPacket {
             }
         }
         state.statistics.new_units += 1;
-        if let Some(trial) = state.paths.on_new(now, self.path) {
-            state.outstanding.set_trial(unit, trial);
-        }
         if was_idle {
             recovery.probe.on_first_outstanding(now, self.path);
         }
@@ -369,7 +367,7 @@ impl OpenPacket {
     const fn place(&mut self) -> Placement {
         let starts_packet = self.content.units == 0;
         self.content.units += 1;
-        Placement { path: self.path, starts_packet }
+        Placement { path: self.path, starts_packet, trial: None }
     }
 
     /// Called when the first unit of the packet, of `bytes`, is written: the window of an idle path decays

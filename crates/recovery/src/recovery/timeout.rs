@@ -7,6 +7,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::LossRecovery;
+use super::diversity::review_paths;
 use crate::RecoveryConfig;
 use crate::RetransmissionDestination;
 use crate::congestion::TimedOut;
@@ -84,7 +85,7 @@ impl<P> LossRecovery<P> {
     ) -> Option<Timeout> {
         let mut expiry = Expiry::new(self, now, tracer);
         expiry.expire_probes();
-        expiry.recovery.review_paths(now);
+        review_paths(expiry.recovery, now);
         let path = expiry.due_t3()?;
         let has_backed_off = expiry.expire_t3(path, kind);
         Some(Timeout { path, has_backed_off })

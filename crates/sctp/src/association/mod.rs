@@ -47,7 +47,7 @@ use asconf::{AddressChanges, Addressing};
 use auth::{AuthError, must_be_authentic};
 use inbound::{DataError, Forwarding, Inbound, UserData};
 use outbound::{Outbound, Standing};
-use paths::{PathEntry, Paths};
+use paths::{PathEntry, Paths, follow_measured};
 use peer::Peer;
 use replies::{Replies, ReportedError};
 use reset::{Halves, StreamReset, max_streams};
@@ -649,7 +649,7 @@ impl Association {
     #[inline]
     pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
         cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
-        self.paths.follow_measured(cx, &self.out.recovery);
+        follow_measured(&mut self.paths, cx, &self.out.recovery);
     }
 
     /// The timers of the procedures.

@@ -288,9 +288,8 @@ impl Run {
             }
         }
         _ = self.s.recovery.wants_rtt_sample(false);
-        if self.s.recovery.probes_idle_paths() {
-            let is_answered = self.s.recovery.take_idle_probe(path) && self.rng.chance(0.5);
-            self.s.recovery.on_idle_probe(self.s.now, path, is_answered);
+        if self.s.recovery.take_idle_probe(path) && self.rng.chance(0.5) {
+            self.s.recovery.on_path_event(path, PathEvent::ProbeLost);
         }
     }
 

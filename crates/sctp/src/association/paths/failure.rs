@@ -148,19 +148,6 @@ impl Paths {
         }
     }
 
-    /// Called after each call of the association: new data may take another path because of what was measured.
-    #[inline]
-    pub(in crate::association) fn follow_measured(
-        &mut self,
-        cx: &mut Context<'_>,
-        recovery: &Recovery,
-    ) {
-        if self.len() > 1 && self.config.recovery.sctp.lowest_tail {
-            let followed = self.entries.iter().position(|entry| entry.is_followed);
-            self.follow_data_path(cx, recovery, followed.unwrap_or_default() as u8);
-        }
-    }
-
     /// The path of what belongs to none in particular: the setup, the shutdown, RE-CONFIG,
     /// FORWARD-TSN. That of new data, or while it does not answer another.
     pub(in crate::association) const fn control(&self) -> u8 {
@@ -176,5 +163,18 @@ impl Paths {
     /// is one.
     pub(in crate::association) fn turn_control(&mut self, recovery: &Recovery) {
         self.control = recovery.paths().alternate_to(self.control);
+    }
+}
+
+/// Called after each call of the association: new data may take another path because of measurements.
+#[inline]
+pub(in crate::association) fn follow_measured(
+    paths: &mut Paths,
+    cx: &mut Context<'_>,
+    recovery: &Recovery,
+) {
+    if paths.len() > 1 && paths.config.recovery.sctp.lowest_tail {
+        let followed = paths.entries.iter().position(|entry| entry.is_followed);
+        paths.follow_data_path(cx, recovery, followed.unwrap_or_default() as u8);
     }
 }

@@ -27,6 +27,7 @@ use super::addresses::{local_for, nearest_of, unspecified_like, unused_locals};
 use super::context::{Context, Recovery};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
 
+pub(super) use failure::follow_measured;
 use heartbeat::Heartbeat;
 use packet_size::PacketSizes;
 use port_probe::Transports;

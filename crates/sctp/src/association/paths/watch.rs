@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use rexmit_core::{Instant, Route};
-use rexmit_recovery::{PathState, RttSource, T3Event};
+use rexmit_recovery::{PathEvent, PathState, RttSource, T3Event};
 
-use super::Paths;
 use super::heartbeat::{Heartbeat, HeartbeatInfo, heartbeat_info, read_heartbeat_info};
+use super::{PathEntry, Paths};
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
 
@@ -25,6 +25,19 @@ pub(in crate::association) struct Watched {
 
 fn is_unconfirmed(recovery: &Recovery, path: u8) -> bool {
     recovery.paths()[path].reach().state() == PathState::Unconfirmed
+}
+
+impl PathEntry {
+    /// Whether neither new data nor a HEARTBEAT was sent over the path for `interval`.
+    fn may_be_probed(&self, now: Instant, interval: Duration) -> bool {
+        let is_watched =
+            matches!(self.heartbeat, Heartbeat::Resting { .. } | Heartbeat::Awaiting { .. });
+        let is_idle = now - self.last_used >= interval;
+        is_watched
+            && is_idle
+            && !self.sampling.is_due()
+            && !self.sampling.is_too_soon(now, interval)
+    }
 }
 
 impl Paths {
@@ -267,27 +280,20 @@ impl Paths {
         recovery: &mut Recovery,
     ) {
         self.get_mut(path).last_used = now;
-        if self.len() > 1 && self.is_watched && recovery.probes_idle_paths() {
-            (0..self.len()).for_each(|path| self.probe_if_idle(now, path, recovery));
-        }
-    }
-
-    fn probe_if_idle(&mut self, now: Instant, path: u8, recovery: &mut Recovery) {
-        // Not the RTO: it is backed off while the path does not answer.
-        let srtt = recovery.paths()[path].timer().rtt().srtt().unwrap_or_default();
-        let interval = IDLE_PROBE_INTERVAL.max(2 * srtt);
-        let entry = self.get_mut(path);
-        let is_watched =
-            matches!(entry.heartbeat, Heartbeat::Resting { .. } | Heartbeat::Awaiting { .. });
-        let is_idle = is_watched && now - entry.last_used >= interval;
-        if !is_idle || entry.sampling.is_due() || entry.sampling.is_too_soon(now, interval) {
+        if self.len() == 1 || !self.is_watched {
             return;
         }
-        if entry.sampling.take_unanswered() {
-            recovery.on_idle_probe(now, path, false);
-        }
-        if recovery.take_idle_probe(path) {
-            self.get_mut(path).sampling.ask();
+        for (path, entry) in (0..).zip(&mut self.entries) {
+            // Not the RTO: it is backed off while the path does not answer.
+            let srtt = recovery.paths()[path].timer().rtt().srtt().unwrap_or_default();
+            if entry.may_be_probed(now, IDLE_PROBE_INTERVAL.max(2 * srtt)) {
+                if entry.sampling.take_unanswered() {
+                    recovery.on_path_event(path, PathEvent::ProbeLost);
+                }
+                if recovery.take_idle_probe(path) {
+                    entry.sampling.ask();
+                }
+            }
         }
     }
 
@@ -319,7 +325,6 @@ impl Paths {
         }
         let (rtt, source) = (cx.now - sent_at, RttSource::Heartbeat);
         recovery.on_rtt_sample(cx.now, path, rtt, source, &mut cx.tracer());
-        recovery.on_idle_probe(cx.now, path, true);
         self.on_probed(cx, recovery, path);
         if !is_beside {
             self.rest(cx, recovery, path, None);
