@@ -9,6 +9,7 @@ mod emulate;
 mod examples;
 mod identity;
 mod kernel_init;
+mod lab;
 mod listen;
 mod man;
 mod networks;
@@ -37,6 +38,7 @@ pub(crate) enum Command {
     Run(run::Arguments),
     Study(study::Arguments),
     Advise(Box<advise::Arguments>),
+    Lab(lab::Arguments),
     Compare(Box<compare::Arguments>),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
@@ -59,6 +61,7 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Run(arguments) => run::run(&arguments),
         Command::Study(arguments) => study::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),

@@ -31,7 +31,7 @@ pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
             Ok((stream, _)) => {
                 let monitor = monitor.clone();
                 visitors.spawn(async move {
-                    // A visitor that goes away or says nothing is no concern of anybody.
+                    // Errors and timeouts of a visitor are ignored.
                     let _ = timeout(TIME_LIMIT, answer(stream, &monitor)).await;
                     drop(place);
                 });
