@@ -139,6 +139,8 @@ pub(crate) struct Diversity {
     /// The path that is better now, and since when.
     challenger: Option<(u8, Instant)>,
     reviewed_at: Instant,
+    /// The path that was preferred before a review, until the caller has learned of it.
+    left: Option<u8>,
 }
 
 /// What happened.
@@ -154,6 +156,7 @@ impl Diversity {
             preferred,
             challenger: None,
             reviewed_at: Instant::ZERO,
+            left: None,
         }
     }
 
@@ -224,6 +227,10 @@ impl Diversity {
     /// The path that new data is to take while it is active.
     pub(crate) const fn preferred(&self) -> u8 {
         self.preferred
+    }
+
+    pub(crate) const fn take_left_path(&mut self) -> Option<u8> {
+        self.left.take()
     }
 
     /// New data is to take `path`, as the application wishes, until another one is better.
@@ -316,6 +323,7 @@ impl Diversity {
         };
         let (_, since) = *self.challenger.filter(|(it, _)| *it == path).get_or_insert((path, now));
         if is_suspect || now - since >= HOLD {
+            self.left.get_or_insert(self.preferred);
             self.prefer(path);
             return true;
         }

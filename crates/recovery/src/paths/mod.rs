@@ -116,7 +116,7 @@ impl Paths {
 
     /// Chooses the path of new data again, after a path has changed its state.
     pub(crate) fn choose_data_path(&mut self) {
-        let preferred = self.diversity().map_or(self.primary, |diversity| diversity.preferred());
+        let preferred = self.diversity().map_or(self.primary, Diversity::preferred);
         self.data_path = destination::data_path(self.reaches(), preferred, self.data_path);
     }
 

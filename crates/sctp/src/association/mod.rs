@@ -47,7 +47,7 @@ use asconf::{AddressChanges, Addressing};
 use auth::{AuthError, must_be_authentic};
 use inbound::{DataError, Forwarding, Inbound, UserData};
 use outbound::{Outbound, Standing};
-use paths::{PathEntry, Paths, follow_measured};
+use paths::{PathEntry, Paths};
 use peer::Peer;
 use replies::{Replies, ReportedError};
 use reset::{Halves, StreamReset, max_streams};
@@ -644,12 +644,14 @@ impl Association {
         self.advance_shutdown(cx);
     }
 
-    /// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time. Called after
-    /// each call of the association.
+    /// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time; and to the application
+    /// that new data takes another path because of measurements. Called after each call of the association.
     #[inline]
     pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
         cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
-        follow_measured(&mut self.paths, cx, &self.out.recovery);
+        if let Some(before) = self.out.recovery.take_left_path() {
+            self.paths.follow_data_path(cx, &self.out.recovery, before);
+        }
     }
 
     /// The timers of the procedures.

@@ -139,8 +139,6 @@ impl Paths {
     ) {
         let path = recovery.paths().data_path();
         if path != before {
-            self.entries.iter_mut().for_each(|entry| entry.is_followed = false);
-            self.get_mut(path).is_followed = true;
             self.control = path;
             let address = self.get(path).route.remote;
             cx.event(Event::DataPathChanged { path, address });
@@ -162,18 +160,5 @@ impl Paths {
     /// is one.
     pub(in crate::association) fn turn_control(&mut self, recovery: &Recovery) {
         self.control = recovery.paths().alternate_to(self.control);
-    }
-}
-
-/// Called after each call of the association: new data may take another path because of measurements.
-#[inline]
-pub(in crate::association) fn follow_measured(
-    paths: &mut Paths,
-    cx: &mut Context<'_>,
-    recovery: &Recovery,
-) {
-    if paths.len() > 1 && paths.config.recovery.sctp.lowest_tail {
-        let followed = paths.entries.iter().position(|entry| entry.is_followed);
-        paths.follow_data_path(cx, recovery, followed.unwrap_or_default() as u8);
     }
 }

@@ -27,7 +27,6 @@ use super::addresses::{local_for, nearest_of, unspecified_like, unused_locals};
 use super::context::{Context, Recovery};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
 
-pub(super) use failure::follow_measured;
 use heartbeat::Heartbeat;
 use packet_size::PacketSizes;
 use port_probe::Transports;
@@ -39,8 +38,6 @@ pub(super) struct PathEntry {
     pub(super) route: Route,
     /// Whether the local address was chosen among our own, so that the driver must not replace it.
     is_local_chosen: bool,
-    /// Whether new data took it when the application was told of that path last.
-    is_followed: bool,
     /// Whether one of its addresses was deleted. A new path may take its place, and with it its number.
     is_removed: bool,
     heartbeat: Heartbeat,
@@ -54,7 +51,6 @@ impl PathEntry {
         Self {
             route,
             is_local_chosen: own.contains(&route.local.ip()),
-            is_followed: false,
             is_removed: false,
             heartbeat: Heartbeat::Off,
             sampling: Sampling::default(),
