@@ -166,7 +166,7 @@ fn the_death_of_a_path_costs_no_message_more_than_a_retransmission_over_the_othe
     assert!((20_200..20_400).contains(&first) && (50_200..50_400).contains(&second));
 }
 
-/// What the first path loses, the second would lose 100 ms later, while the first works again: with the first losses
+/// Data lost on the first path would be lost on the second 100 ms later, while the first works again: with the first losses
 /// that is not known, then retransmissions stay on the first path. Where the second loses nothing they take that.
 #[test]
 fn retransmissions_take_the_path_whose_losses_do_not_coincide() {

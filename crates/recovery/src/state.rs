@@ -422,12 +422,12 @@ impl<P> State<P> {
 
     /// Counts a unit that was declared lost; `is_loss` if the network lost it.
     pub(crate) fn count_lost(&mut self, lost: &LostUnit, is_loss: bool) {
-        if lost.packet.is_none() || !is_loss {
-            return;
-        }
+        let Some(number) = lost.packet.filter(|_| is_loss) else { return };
         self.count_lost_packet();
-        if let Some(diversity) = self.paths.diversity_mut() {
-            diversity.on_lost(lost.sent_over, lost.sent_at, lost.trial);
+        if let Some(diversity) = self.paths.diversity_mut()
+            && let Some(packet) = self.outstanding.packets().packet(number)
+        {
+            diversity.on_lost(packet.path, Some(packet.sent_at), packet.trial);
         }
         if lost.is_first_transmission {
             self.note_first_lost(lost.path);

@@ -126,10 +126,9 @@ config! {
         /// disables the state: a path works until Path.Max.Retrans (RFC 9260 §8.2).
         pub potentially_failed_max_retrans: Option<u32>,
         /// Whether new data takes the path with the lowest tail latency, of the round trips and losses measured on each,
-        /// instead of the primary one. Paths without new data are probed while a stream is thin and sends: with every hundredth unit, and once a second at
-        /// most. A
-        /// path that loses three packets in a row gets no new data; otherwise the data changes to a path that was better
-        /// by a sixth for three seconds.
+        /// instead of the primary one. Paths without new data are probed while a stream is thin and sends: with every
+        /// hundredth packet, and once a second at most. A path that loses three packets in a row gets no new data;
+        /// otherwise the data changes to a path that was better by a sixth for three seconds.
         pub lowest_tail: bool,
         /// Concurrent multipath transfer: whether all paths are used at once.
         pub cmt: CmtConfig,

@@ -6,8 +6,6 @@ use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 use smallvec::SmallVec;
 
-use crate::paths::Pair;
-
 /// A unit was declared lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LostUnit {
@@ -20,8 +18,6 @@ pub(crate) struct LostUnit {
     pub(crate) sent_at: Option<Instant>,
     pub(crate) is_first_transmission: bool,
     pub(crate) is_copied: bool,
-    /// The pair of paths for which its fate counts.
-    pub(crate) trial: Option<Pair>,
 }
 
 /// A unit is outstanding on another path than before.
@@ -86,7 +82,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn lose(&mut self, unit: u64, cause: SendCause) -> Option<LostUnit> {
         let packet = self.leave_flight(unit, Fate::Lost(cause));
         let u = self.unit_mut(unit)?;
-        let (path, last, group, trial) = (u.path, u.last(), u.group, u.trial);
+        let (path, last, group) = (u.path, u.last(), u.group);
         let (is_first_transmission, is_copied) = (u.is_first_transmission(), u.is_copied);
         u.state = UnitState::Lost(cause);
         if !is_first_transmission || is_copied {
@@ -104,7 +100,6 @@ impl<P> Outstanding<P> {
             sent_at: self.packets.sent_at(last.packet),
             is_first_transmission,
             is_copied,
-            trial,
         })
     }
 

@@ -75,8 +75,6 @@ pub(crate) struct AckedUnit {
     pub(crate) is_first_transmission: bool,
     pub(crate) is_copied: bool,
     pub(crate) is_on_several_paths: bool,
-    /// The pair of paths for which its fate counts.
-    pub(crate) trial: Option<Pair>,
     /// Whether the unit was the earliest one outstanding on its path.
     pub(crate) was_earliest: bool,
 }
@@ -117,8 +115,6 @@ pub struct Unit<P> {
     /// that the compiler moves without a call.
     last_path: u8,
     last_cause: SendCause,
-    /// The pair of paths for which the fate of the last transmission counts.
-    trial: Option<Pair>,
     last_packet: PacketNumber,
     /// How often it was sent, redundant copies in packets of their own included.
     pub(crate) transmissions: u16,
@@ -260,6 +256,8 @@ pub(crate) struct SentPacket {
     in_flight: u16,
     /// The groups of its units, one bit each.
     pub(crate) groups: u32,
+    /// The pair of paths for which its fate counts.
+    pub(crate) trial: Option<Pair>,
 }
 
 /// Data in flight on a path.
@@ -581,7 +579,6 @@ impl<P> Outstanding<P> {
             is_first_transmission: u.is_first_transmission(),
             is_copied: u.is_copied,
             is_on_several_paths: u.is_on_several_paths,
-            trial: u.trial,
             was_earliest: false,
         };
         u.state = UnitState::Acknowledged;

@@ -33,7 +33,7 @@ pub(crate) struct Placement {
     pub(crate) path: u8,
     /// Whether the unit is the first of its packet.
     pub(crate) starts_packet: bool,
-    /// The pair of paths for which the fate of a new unit counts.
+    /// The pair of paths for which the fate of a new packet counts.
     pub(crate) trial: Option<Pair>,
 }
 
@@ -59,13 +59,7 @@ pub(super) struct Carried {
 
 impl<P> Unit<P> {
     #[inline]
-    pub(super) const fn new(
-        payload: P,
-        new: NewUnit,
-        place: Placement,
-        packet: PacketNumber,
-    ) -> Self {
-        let Placement { path, trial, .. } = place;
+    pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
         Self {
             payload,
             bytes: new.bytes,
@@ -75,7 +69,6 @@ impl<P> Unit<P> {
             state: UnitState::InFlight,
             last_path: path,
             last_cause: SendCause::New,
-            trial,
             last_packet: packet,
             transmissions: 1,
             redundant: 0,
@@ -108,7 +101,7 @@ impl<P> Outstanding<P> {
         self.sent += 1;
         self.bytes += u64::from(bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
-        self.units.push_back(Unit::new(payload, new, place, packet));
+        self.units.push_back(Unit::new(payload, new, place.path, packet));
         let on_path = self.on_mut(place.path);
         let was_idle = on_path.outstanding == 0;
         if was_idle {
@@ -124,7 +117,6 @@ impl<P> Outstanding<P> {
     pub(crate) fn skip(&mut self, payload: P) -> u64 {
         let unit = self.next_unit();
         let packet = self.packets.next_number();
-        let place = Placement { path: 0, starts_packet: false, trial: None };
         let nothing = NewUnit {
             bytes: 0,
             user_bytes: 0,
@@ -133,7 +125,7 @@ impl<P> Outstanding<P> {
             is_ordered: false,
             due: None,
         };
-        let skipped = Unit::new(payload, nothing, place, packet);
+        let skipped = Unit::new(payload, nothing, 0, packet);
         self.units.push_back(Unit { state: UnitState::Abandoned, transmissions: 0, ..skipped });
         unit
     }
@@ -148,7 +140,7 @@ impl<P> Outstanding<P> {
         carried: Carried,
     ) -> PacketNumber {
         if place.starts_packet {
-            self.packets.begin(now, place.path, cause, carried);
+            self.packets.begin(now, place, cause, carried);
         } else {
             self.packets.add(carried);
         }
@@ -173,8 +165,10 @@ impl<P> Outstanding<P> {
             UnitState::InFlight => _ = self.leave_flight(unit, Fate::Superseded),
             UnitState::Acknowledged | UnitState::Abandoned => return None,
         }
-        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
         let path = place.path;
+        let trial = Pair::new(before.path, path).filter(|_| matches!(state, UnitState::Lost(_)));
+        let place = Placement { trial, ..place };
+        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
         self.sent += 1;
         self.user_bytes_in_flight += u64::from(user_bytes);
         let moved = (from != path).then(|| self.move_between(unit, from, path));
@@ -184,9 +178,6 @@ impl<P> Outstanding<P> {
         let u = self.unit_mut(unit)?;
         u.set_last(Transmission { packet, path, cause });
         u.is_on_several_paths |= before.path != path;
-        if matches!(state, UnitState::Lost(_)) {
-            u.trial = Pair::new(before.path, path);
-        }
         u.state = UnitState::InFlight;
         u.transmissions = u.transmissions.saturating_add(1);
         u.redundant = u.redundant.saturating_add(u16::from(is_redundant));
@@ -280,7 +271,14 @@ impl<P> Outstanding<P> {
 
 impl SentPackets {
     #[inline]
-    pub(super) fn begin(&mut self, now: Instant, path: u8, cause: SendCause, carried: Carried) {
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        cause: SendCause,
+        carried: Carried,
+    ) {
+        let Placement { path, trial, .. } = place;
         let Carried { unit, bytes, group } = carried;
         self.packets.push_back(SentPacket {
             sent_at: now,
@@ -293,6 +291,7 @@ impl SentPackets {
             fate: Fate::InFlight,
             in_flight: 1,
             groups: 1 << group,
+            trial,
         });
         *self.groups.of_mut(group) += 1;
         let flight = &mut self.flights[usize::from(path)];

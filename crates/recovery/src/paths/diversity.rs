@@ -1,11 +1,11 @@
-//! Paths chosen by what was measured on them: the one of new data by its tail latency, the one of a retransmission by
-//! how often it loses what another path has just lost.
+//! Paths chosen by measurements: that of new data by its tail latency, that of a retransmission by the loss rate of data
+//! which another path has just lost.
 //!
 //! # Correlation
-//! For each pair of paths the fates of units are counted that were lost over the first and then sent over the second:
-//! retransmissions and, for a pair of a path with itself, the first new unit that the path carries soon after a loss.
-//! The share of losses among them, P(lost on b | just lost on a), is what a retransmission is interested in. While
-//! little was counted it is assumed that another path loses independently and that the same path still fails.
+//! For each pair of paths the fates of packets are counted whose data was lost over the first and then sent over the
+//! second: retransmissions and, for a pair of a path with itself, the first packet with new data that the path carries
+//! soon after a loss. Their loss rate, P(lost on b | just lost on a), decides where a retransmission is sent. While few
+//! are counted, another path is assumed to lose independently, and the same path to fail still.
 //!
 //! # Tail
 //! The tail of a path is the mean latency of the slowest hundredth of its messages. A message that is lost once takes
@@ -13,13 +13,13 @@
 //! The shares of these are the share of losses on the path, and that times P(lost again).
 //!
 //! # Idle paths
-//! A path without new data is probed with every hundredth new unit, so that its round trip and losses stay known for a
-//! percent of the packets; as often as the protocol permits, once a second, while little is known or its last packet
-//! was lost.
+//! A path without new data is probed with every hundredth new packet, so that its round trip and losses stay known for a
+//! percent of the packets; once a second, the most that the protocol permits, while there are few samples or its last
+//! packet was lost.
 //!
 //! # No flapping
-//! New data changes to a path whose tail is shorter by a sixth at least for [`HOLD`] without interruption. It leaves a
-//! path at once that loses [`SUSPECT_LOSSES`] packets in a row: nothing shows then that the path works.
+//! New data changes to a path whose tail is shorter by a sixth at least for [`HOLD`] without interruption. It changes
+//! at once from a path that loses [`SUSPECT_LOSSES`] packets in a row: nothing shows then that the path works.
 
 use std::num::NonZeroU8;
 use std::time::Duration;
@@ -28,34 +28,35 @@ use rexmit_core::Instant;
 
 /// Paths of which something is counted; further ones are used as without measurements.
 pub(crate) const MAX_MEASURED: usize = 8;
-/// New units per probe of an idle path that works.
-const UNITS_PER_PROBE: u64 = 100;
+/// New packets per probe of an idle path that works.
+const PACKETS_PER_PROBE: u64 = 100;
 /// Packets in a row that are lost on a path before it gets no new data while there is another one.
 const SUSPECT_LOSSES: u8 = 3;
-/// Units after which the counts of a pair are halved.
+/// Packets after which the counts of a pair are halved.
 const PAIR_WINDOW: u16 = 64;
 /// The same for the packets of a path.
 const PATH_WINDOW: u16 = 256;
-/// The weight of what is assumed of a pair, in units.
+/// The weight of the loss rate assumed for a pair, in packets.
 const PAIR_PRIOR: f64 = 8.0;
-/// The weight of what is assumed of a path, in packets: that it loses as much as all paths together.
+/// The weight of the loss rate assumed for a path, in packets: the rate of all paths together.
 const PATH_PRIOR: f64 = 16.0;
-/// The share of losses that is assumed before anything is known.
+/// The loss rate assumed before the first packet.
 const FIRST_LOSS: f64 = 0.01;
-/// What is assumed of a path right after it has lost a packet.
+/// The loss rate assumed for a path right after it has lost a packet.
 const STILL_FAILING: f64 = 0.5;
-/// How many times less often the path of the loss loses a retransmission than another one does before it is preferred.
+/// The path of a loss is preferred for the retransmission if its loss rate after a loss is lower than another's by this
+/// factor.
 const SAME_ADVANTAGE: f64 = 2.0;
 /// The share of messages that is the tail.
 const TAIL: f64 = 0.01;
 /// A path is better if its tail is this part of that of the present path at most.
 const ADVANTAGE: f64 = 5.0 / 6.0;
-/// How long a path is better before it gets new data.
+/// The time for which a path is better before it gets new data.
 const HOLD: Duration = Duration::from_secs(3);
 /// Reviews of the tails are this far apart at least: they are the same within a few packets.
 const REVIEW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Two paths: the one on which a unit was lost, and the one over which it, or what follows it, is sent then.
+/// Two paths: the one on which data was lost, and the one over which it, or the next new data, is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair(NonZeroU8);
 
@@ -100,8 +101,8 @@ struct Record {
     lost_in_a_row: u8,
     /// When the last packet was sent that is known to be lost and that no new data has followed since.
     unfollowed: Option<Instant>,
-    /// How many new units had been sent at the last probe.
-    probed_at_unit: u64,
+    /// New packets sent up to the last probe.
+    probed_at: u64,
 }
 
 /// The latency of a path, as measured.
@@ -127,20 +128,18 @@ impl PathLatency {
 /// What each path is known for at a review: `None` for those that cannot be used, or of which too little was measured.
 pub(crate) type Latencies = [Option<PathLatency>; MAX_MEASURED];
 
-/// What is known of the paths of an association beside each other. Its size is constant.
+/// The measurements by which the paths of an association are compared. The size is constant.
 #[derive(Debug)]
 pub(crate) struct Diversity {
     records: [Record; MAX_MEASURED],
     pairs: [Outcomes; MAX_MEASURED * MAX_MEASURED],
-    /// New units sent so far.
-    new_units: u64,
+    /// Packets with new data sent so far.
+    new_packets: u64,
     /// The path that new data is to take.
     preferred: u8,
     /// The path that is better now, and since when.
     challenger: Option<(u8, Instant)>,
     reviewed_at: Instant,
-    /// The path that was preferred before a review, until the caller has learned of it.
-    left: Option<u8>,
 }
 
 /// What happened.
@@ -148,15 +147,14 @@ impl Diversity {
     pub(crate) const fn new(preferred: u8) -> Self {
         const NONE: Outcomes = Outcomes { sent: 0, lost: 0 };
         const UNKNOWN: Record =
-            Record { packets: NONE, lost_in_a_row: 0, unfollowed: None, probed_at_unit: 0 };
+            Record { packets: NONE, lost_in_a_row: 0, unfollowed: None, probed_at: 0 };
         Self {
             records: [UNKNOWN; MAX_MEASURED],
             pairs: [NONE; MAX_MEASURED * MAX_MEASURED],
-            new_units: 0,
+            new_packets: 0,
             preferred,
             challenger: None,
             reviewed_at: Instant::ZERO,
-            left: None,
         }
     }
 
@@ -164,7 +162,7 @@ impl Diversity {
         self.records.get_mut(usize::from(path))
     }
 
-    /// Forgets what is known of `path`, whose packets take another route from now on.
+    /// Forgets the measurements of `path`, whose packets take another route from now on.
     pub(crate) fn renew_path(&mut self, path: u8) {
         let Some(record) = self.record(path) else { return };
         *record = Record::default();
@@ -175,7 +173,7 @@ impl Diversity {
         }
     }
 
-    /// A packet over `path` was acknowledged, or a probe of it answered. `trial`: what its unit followed.
+    /// A packet over `path` was acknowledged, or a probe of it answered. `trial`: the pair that its fate counts for.
     pub(crate) fn on_arrived(&mut self, path: u8, trial: Option<Pair>) {
         if let Some(record) = self.record(path) {
             record.packets.note(false, PATH_WINDOW);
@@ -184,7 +182,7 @@ impl Diversity {
         self.note_trial(trial, false);
     }
 
-    /// A packet over `path`, sent at `sent_at`, was declared lost. `trial`: what its unit followed.
+    /// A packet over `path`, sent at `sent_at`, was declared lost. `trial`: the pair that its fate counts for.
     pub(crate) fn on_lost(&mut self, path: u8, sent_at: Option<Instant>, trial: Option<Pair>) {
         if let Some(record) = self.record(path) {
             record.packets.note(true, PATH_WINDOW);
@@ -200,10 +198,10 @@ impl Diversity {
         }
     }
 
-    /// A new unit is sent over `path`: the pair that its fate is counted for, if it follows a loss on this path that is
-    /// younger than `soon`.
+    /// A packet with new data is sent over `path`: the pair that its fate counts for, if it follows a loss on this path
+    /// that is younger than `soon`.
     pub(crate) fn on_new(&mut self, now: Instant, path: u8, soon: Duration) -> Option<Pair> {
-        self.new_units += 1;
+        self.new_packets += 1;
         let lost_at = self.record(path)?.unfollowed.take()?;
         if now - lost_at <= soon { Pair::new(path, path) } else { None }
     }
@@ -214,12 +212,12 @@ impl Diversity {
     /// Whether a probe of `path`, which is idle, is worth a packet now, given whether too little is known of it (`is_cold`).
     /// If so, it is counted as sent.
     pub(crate) fn take_probe(&mut self, path: u8, is_cold: bool) -> bool {
-        let units = self.new_units;
+        let sent = self.new_packets;
         let Some(record) = self.record(path) else { return false };
         let is_doubtful = is_cold || record.lost_in_a_row > 0;
-        let is_due = is_doubtful || units - record.probed_at_unit >= UNITS_PER_PROBE;
+        let is_due = is_doubtful || sent - record.probed_at >= PACKETS_PER_PROBE;
         if is_due {
-            record.probed_at_unit = units;
+            record.probed_at = sent;
         }
         is_due
     }
@@ -227,10 +225,6 @@ impl Diversity {
     /// The path that new data is to take while it is active.
     pub(crate) const fn preferred(&self) -> u8 {
         self.preferred
-    }
-
-    pub(crate) const fn take_left_path(&mut self) -> Option<u8> {
-        self.left.take()
     }
 
     /// New data is to take `path`, as the application wishes, until another one is better.
@@ -259,7 +253,7 @@ impl Diversity {
         all.share(PATH_PRIOR, FIRST_LOSS)
     }
 
-    /// The share of units lost over `sent_over` of those that were lost over `lost_over` just before.
+    /// The share of packets lost over `sent_over` of those whose data was lost over `lost_over` just before.
     pub(crate) fn loss_after(&self, lost_over: u8, sent_over: u8) -> f64 {
         let is_same = lost_over == sent_over;
         let prior = if is_same { STILL_FAILING } else { self.loss(sent_over) };
@@ -294,7 +288,7 @@ impl Diversity {
         let [timeout, next] = [own.timeout, other.timeout].map(|it| it.as_secs_f64());
         let repaired = timeout + other.one_way();
         let steps = [(1.0, own.one_way()), (once, repaired), (twice, repaired + next)];
-        // What a step adds, times the part of the tail that gets there.
+        // The latency that a step adds, times the part of the tail that gets there.
         let mut before = 0.0;
         Some(steps.iter().fold(0.0, |tail, &(share, latency)| {
             let added = (latency - std::mem::replace(&mut before, latency)) * share.min(TAIL);
@@ -323,7 +317,6 @@ impl Diversity {
         };
         let (_, since) = *self.challenger.filter(|(it, _)| *it == path).get_or_insert((path, now));
         if is_suspect || now - since >= HOLD {
-            self.left.get_or_insert(self.preferred);
             self.prefer(path);
             return true;
         }
@@ -415,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_works_is_probed_with_every_hundredth_unit_and_one_in_doubt_always() {
+    fn a_path_that_works_is_probed_with_every_hundredth_packet_and_one_in_doubt_always() {
         let mut diversity = Diversity::new(0);
         let probes = |diversity: &mut Diversity, is_cold| {
             let probe =

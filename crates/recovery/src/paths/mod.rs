@@ -127,7 +127,7 @@ impl Paths {
         multipath.diversity.get_or_insert_with(|| Box::new(Diversity::new(primary)));
     }
 
-    /// What is known of the paths beside each other, if any path is chosen by that.
+    /// The measurements by which paths are chosen, if any is.
     #[inline]
     pub(crate) fn diversity(&self) -> Option<&Diversity> {
         self.list[0].multipath.as_ref()?.diversity.as_deref()
@@ -139,8 +139,8 @@ impl Paths {
         self.list[0].multipath.as_mut()?.diversity.as_deref_mut()
     }
 
-    /// The pair of paths that the fate of new data over `path` counts for, if it follows a loss within two round trips:
-    /// it is sent when what was lost is retransmitted.
+    /// The pair of paths that the fate of a new packet over `path` counts for, if it follows a loss within two round trips:
+    /// about then a retransmission is sent.
     #[inline]
     pub(crate) fn on_new(&mut self, now: Instant, path: u8) -> Option<Pair> {
         self.diversity()?;
@@ -148,7 +148,7 @@ impl Paths {
         self.diversity_mut()?.on_new(now, path, 2 * srtt)
     }
 
-    /// The path on which the loss of what was sent over `path` shows least, as far as that was measured.
+    /// The path that loses the least of the data that was just lost over `path`.
     pub(crate) fn least_correlated(&self, path: u8) -> u8 {
         let active = self.numbers().filter(|&path| self.is_active(path));
         let chosen = self.diversity().and_then(|diversity| diversity.away_from(path, active));
@@ -243,7 +243,7 @@ pub(crate) struct MultipathState {
     pub(crate) earliest_first_sent: u64,
     /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
     timeouts: VecDeque<Instant>,
-    /// Of the first path: what is known of all beside each other. It is here so that one path needs no room for it.
+    /// Of the first path: the measurements by which paths are compared, here so that a single path needs no room for it.
     diversity: Option<Box<Diversity>>,
 }
 

@@ -331,11 +331,11 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             before_copies = plan.on_acked(self.now, unit, is_reported, rtt);
             before_copies = before_copies.filter(|_| !acked.is_on_several_paths);
         }
-        if let Some(diversity) = state.paths.diversity_mut()
-            && acked.was_in_flight
-            && acked.packet.is_some()
+        if let Some(packet) =
+            acked.packet.and_then(|number| state.outstanding.packets().packet(number))
+            && let Some(diversity) = state.paths.diversity_mut()
         {
-            diversity.on_arrived(acked.last.path, acked.trial);
+            diversity.on_arrived(packet.path, packet.trial);
         }
         probe.on_acked(self.now, &acked, before_copies, state);
         if acked.is_copied {

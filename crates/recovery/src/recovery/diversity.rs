@@ -18,12 +18,6 @@ impl<P> LossRecovery<P> {
         let is_cold = probe.round_trip(state, path, 0).is_none_or(|rtt| rtt.is_cold);
         state.paths.diversity_mut().is_some_and(|diversity| diversity.take_probe(path, is_cold))
     }
-
-    /// The path that new data has left because of measurements since the last call, if any.
-    #[inline]
-    pub fn take_left_path(&mut self) -> Option<u8> {
-        self.state.paths.diversity_mut()?.take_left_path()
-    }
 }
 
 /// Reviews which path new data takes, if that is due.

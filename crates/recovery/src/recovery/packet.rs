@@ -293,8 +293,10 @@ impl OpenPacket {
     ) -> (u64, bool) {
         let state = &mut recovery.state;
         let wants_ack = state.wants_immediate_ack(new.group);
-        let trial = state.paths.on_new(now, self.path);
-        let place = Placement { trial, ..self.place() };
+        let mut place = self.place();
+        if place.starts_packet {
+            place.trial = state.paths.on_new(now, self.path);
+        }
         let (unit, was_idle) = state.outstanding.send(now, place, new, payload);
         if place.starts_packet {
             self.on_started(recovery, now, new.bytes);

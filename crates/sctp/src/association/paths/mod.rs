@@ -74,6 +74,8 @@ pub(super) struct Paths {
     pub(super) reply: u8,
     /// The path of control chunks that belong to no particular path.
     control: u8,
+    /// The path of new data, as the application knows it.
+    followed: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     pub(super) errors: u32,
     /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
@@ -102,6 +104,7 @@ impl Paths {
             latest: 0,
             reply: 0,
             control: 0,
+            followed: 0,
             errors: 0,
             is_watched: false,
             transports: Transports::default(),
@@ -157,7 +160,6 @@ impl Paths {
 
     /// Removes `path`; another one exists.
     pub(super) fn end(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery, path: u8) {
-        let before = recovery.paths().data_path();
         self.remove(path);
         recovery.change_path(cx.now, path, PathChange::Removed, &mut cx.tracer());
         let data_path = recovery.paths().data_path();
@@ -167,7 +169,7 @@ impl Paths {
         if self.reply == path {
             self.reply = data_path;
         }
-        self.follow_data_path(cx, recovery, before);
+        self.follow_data_path(cx, recovery);
     }
 
     fn remove(&mut self, path: u8) {
