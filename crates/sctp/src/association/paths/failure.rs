@@ -136,8 +136,10 @@ impl Paths {
         recovery: &Recovery,
     ) {
         let path = recovery.paths().data_path();
-        if path != self.followed {
-            (self.control, self.followed) = (path, path);
+        if !self.get(path).is_followed {
+            self.entries.iter_mut().for_each(|entry| entry.is_followed = false);
+            self.get_mut(path).is_followed = true;
+            self.control = path;
             let address = self.get(path).route.remote;
             cx.event(Event::DataPathChanged { path, address });
         }

@@ -38,6 +38,8 @@ pub(super) struct PathEntry {
     pub(super) route: Route,
     /// Whether the local address was chosen among our own, so that the driver must not replace it.
     is_local_chosen: bool,
+    /// Whether the application knows it as the path of new data.
+    is_followed: bool,
     /// Whether one of its addresses was deleted. A new path may take its place, and with it its number.
     is_removed: bool,
     heartbeat: Heartbeat,
@@ -51,6 +53,7 @@ impl PathEntry {
         Self {
             route,
             is_local_chosen: own.contains(&route.local.ip()),
+            is_followed: false,
             is_removed: false,
             heartbeat: Heartbeat::Off,
             sampling: Sampling::default(),
@@ -74,8 +77,6 @@ pub(super) struct Paths {
     pub(super) reply: u8,
     /// The path of control chunks that belong to no particular path.
     control: u8,
-    /// The path of new data, as the application knows it.
-    followed: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     pub(super) errors: u32,
     /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
@@ -96,7 +97,8 @@ impl Paths {
                 .and_then(|_| local_for(route.remote.ip(), own, routes));
             PathEntry::new(Route { local: chosen.unwrap_or(route.local), ..route }, own)
         };
-        let entries: Vec<PathEntry> = routes.iter().map(entry).collect();
+        let mut entries: Vec<PathEntry> = routes.iter().map(entry).collect();
+        entries[0].is_followed = true;
         Self {
             sizes: PacketSizes::new(&config, routes),
             config,
@@ -104,7 +106,6 @@ impl Paths {
             latest: 0,
             reply: 0,
             control: 0,
-            followed: 0,
             errors: 0,
             is_watched: false,
             transports: Transports::default(),
