@@ -185,6 +185,9 @@ fn the_page_answers_sliders_and_keeps_its_settings_in_files_and_its_address() {
     assert_eq!(found["refused"]["table"], found["first"]["table"]);
     assert!(found["beyond"]["problem"].as_str().unwrap().contains("Loss is 99 %"), "{found}");
     assert_eq!(found["recovered"]["problem"], "");
+    assert_eq!(found["units"], json!(["unlimited", "kbit/s", "unlimited"]));
+    let explained = found["explained"].as_array().unwrap();
+    assert!(explained.contains(&json!("interactive")), "each profile has a line: {found}");
     assert_eq!(
         found["ordered"]["offered"],
         json!([false, true]),

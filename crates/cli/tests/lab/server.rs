@@ -40,7 +40,15 @@ impl Server {
         stream
     }
 
-    /// The answer to a request with these header lines.
+    /// The processor time that the server has used, in ticks.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // proc_pid_stat(5): fields 14 and 15, counted from the state (3) behind the name in parentheses.
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+    }
+
+    /// The answer to a request with these lines of its head.
     pub(crate) fn ask(&self, head: &str, body: &[u8]) -> Answer {
         Answer::read(&mut self.send(head, body))
     }
@@ -81,7 +89,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn read(stream: &mut TcpStream) -> Self {
+    pub(crate) fn read(stream: &mut impl Read) -> Self {
         let mut bytes = Vec::new();
         // A server that refuses a large body may reset the connection after its answer.
         if let Err(error) = stream.read_to_end(&mut bytes) {

@@ -237,6 +237,11 @@ fn profile(
     })
 }
 
+/// The profiles of both protocols, with a line on each.
+pub fn profiles() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROFILES.iter().chain(TCP_PROFILES).copied()
+}
+
 /// An SCTP endpoint with this configuration and, if there are several, these addresses.
 pub(super) fn sctp(
     config: AssociationConfig,

@@ -154,7 +154,7 @@ impl Endpoint {
         sctp.set_trace(log::sink(None));
         let is_raw = socket.is_raw();
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
-        tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
+        tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::default()).run());
         Ok(Self { shared, port, is_raw, told_addresses, association })
     }
 

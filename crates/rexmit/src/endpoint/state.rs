@@ -336,9 +336,17 @@ impl Served for State {
         socket.poll_receive(cx, inbox)
     }
 
-    fn handle_received(&mut self, now: Instant, socket: &Socket, received: io::Result<&Inbox>) {
+    fn handle_received(
+        &mut self,
+        now: Instant,
+        socket: &Socket,
+        received: io::Result<&mut Inbox>,
+    ) {
         match received {
-            Ok(inbox) => self.handle_packets(now, socket, inbox),
+            Ok(inbox) => {
+                self.handle_packets(now, socket, inbox);
+                inbox.release();
+            }
             Err(_) => self.counts.receive_failures += 1,
         }
     }

@@ -269,7 +269,7 @@ impl Served for StackState {
         &mut self,
         now: Instant,
         _device: &dyn PacketDevice,
-        received: io::Result<&Batch>,
+        received: io::Result<&mut Batch>,
     ) {
         let Ok(batch) = received else {
             self.counts.receive_failures += 1;

@@ -48,7 +48,7 @@ pub(crate) trait Served: Send + Sized + 'static {
         &mut self,
         now: Instant,
         device: &Self::Device,
-        received: io::Result<&Self::Inbox>,
+        received: io::Result<&mut Self::Inbox>,
     );
 
     /// Polls the other sources of work for the driver: the alarm, and whether a full socket is writable again.

@@ -192,11 +192,13 @@ mod tests {
 
     #[test]
     fn long_captures_are_cut_to_what_a_study_may_have() {
-        let question = question(&trace(40_000, 16));
-        assert!(question.messages.len() > 15_000);
+        let question = question(&trace(80_000, 7));
+        assert!((60_000..80_000).contains(&question.messages.len()));
         assert!(question.study().unwrap().text.len() <= MAX_BYTES);
         let question = self::question(&trace(2000, 1000));
         assert_eq!(question.messages.len(), 600, "ten minutes");
+        // Ten minutes at 62.5 messages per second are not cut.
+        assert_eq!(self::question(&trace(40_000, 16)).messages.len(), 37_500);
     }
 
     #[test]

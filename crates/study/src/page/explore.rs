@@ -4,6 +4,7 @@
 
 use rexmit_lab::load::BUNDLED;
 use rexmit_lab::rivals::{ARE_BUILT, HOW_TO_BUILD};
+use rexmit_lab::scenario::profiles;
 use serde::Serialize;
 
 use super::study::Embedded;
@@ -37,6 +38,8 @@ struct OfferedTrace {
 #[derive(Serialize)]
 struct OfferedSystem {
     name: &'static str,
+    /// What the profile does; `None`: another implementation.
+    about: Option<&'static str>,
     is_ordered_only: bool,
     is_rival: bool,
 }
@@ -49,6 +52,7 @@ pub fn html() -> Result<String, serde_json::Error> {
     let traces = BUNDLED.iter().map(|it| OfferedTrace { name: it.name, about: it.about });
     let systems = systems().map(|it| OfferedSystem {
         name: it.label,
+        about: profiles().find(|(name, _)| *name == it.label).map(|(_, about)| about),
         is_ordered_only: it.is_ordered_only(),
         is_rival: it.is_rival(),
     });

@@ -35,10 +35,12 @@ impl Machine for Agent {
                 return;
             }
             self.reachability.on_received(route.remote, datagram.len());
+            self.on_check(now);
         } else if datagram.first().is_some_and(|first| DTLS.contains(first))
             && self.ice.is_source(route.remote)
         {
             self.reachability.on_received(route.remote, datagram.len());
+            self.hello.on_answer();
             self.call_session(now, Some((route, datagram)));
         } else {
             return;

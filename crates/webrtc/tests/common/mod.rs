@@ -57,6 +57,8 @@ pub(crate) struct Pair {
     pub(crate) client: Host,
     pub(crate) server: Host,
     pub(crate) loss: f64,
+    /// The next datagram that this matches is lost.
+    pub(crate) lost: Option<fn(&[u8]) -> bool>,
     rng: Rng,
     flying: Vec<Flying>,
 }
@@ -81,6 +83,7 @@ impl Pair {
             client: host(client, CLIENT),
             server: host(server, SERVER),
             loss: 0.0,
+            lost: None,
             rng: seed.split("network").rng(),
             flying: Vec::new(),
         }
@@ -98,7 +101,8 @@ impl Pair {
             loop {
                 while let Some(route) = host.agent.poll_transmit(self.now, &mut packet) {
                     let route = Route { local: route.remote, remote: host.address };
-                    if !self.rng.chance(self.loss) {
+                    let is_lost = self.lost.take_if(|lost| lost(&packet)).is_some();
+                    if !is_lost && !self.rng.chance(self.loss) {
                         let datagram = packet.clone();
                         self.flying.push(Flying { at: self.now + DELAY, route, datagram });
                     }

@@ -1,4 +1,6 @@
-//! rexmit as a peer: one association over its async API.
+//! rexmit as a peer: one association over its async API, or one TCP connection (`tcp`).
+
+mod tcp;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,7 +13,7 @@ use rexmit::{
     EndpointConfig, Event, OutboundMessage, Reliability, TimeLimits,
 };
 use tokio::time::timeout;
-use workload::{LARGEST_MESSAGE, Options, PPID, Paths, Report, Role, Sender, Verifier};
+use workload::{LARGEST_MESSAGE, Options, Over, PPID, Paths, Report, Role, Sender, Verifier};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
@@ -20,6 +22,10 @@ async fn main() {
         eprintln!("{error}");
         std::process::exit(2);
     };
+    if options.over == Over::Tcp {
+        let (report, _stack) = tcp::run(&options).await.unwrap_or_else(|error| refuse(error));
+        return finish(&options, &report).await;
+    }
     let config = config(&options).unwrap_or_else(|error| refuse(error));
     let endpoint = bind(&options, config).unwrap_or_else(|error| refuse(error.to_string()));
     let mut exchange = Exchange {
@@ -43,10 +49,15 @@ async fn main() {
         elapsed: started.elapsed(),
         error: outcome.unwrap_or_else(|_| Err("timeout".into())).err(),
     };
+    finish(&options, &report).await;
+}
+
+/// Prints the report and ends the process; a client's lingers.
+async fn finish(options: &Options, report: &Report) {
     println!("{report}");
     if options.role == Role::Client && report.is_graceful {
         leave_with_the_input(report.exit_code());
-        // The endpoint goes on answering SHUTDOWN ACK (RFC 9260 §8.4).
+        // The endpoint goes on answering SHUTDOWN ACK (RFC 9260 §8.4), the stack repeating its FIN.
         tokio::time::sleep(options.linger).await;
     }
     std::process::exit(report.exit_code());
@@ -96,7 +107,7 @@ fn change(association: &mut AssociationConfig, options: &Options) {
 fn bind(options: &Options, config: EndpointConfig) -> Result<Endpoint, BindError> {
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let ip = if is_at_one(options) { options.local.ip() } else { any };
-    let endpoint = if options.is_over_ip {
+    let endpoint = if options.over == Over::Ip {
         Endpoint::bind_raw(ip, config)?
     } else {
         Endpoint::bind_unencrypted(SocketAddr::new(ip, options.local.port()), config)?

@@ -13,7 +13,7 @@ mod splitmix;
 mod verifier;
 
 pub use fault::{Fault, FaultKind};
-pub use options::{Mode, Options, Paths, Role, USAGE};
+pub use options::{Mode, Options, Over, Paths, Role, USAGE};
 pub use plan::{Direction, LARGEST_MESSAGE, Message, PPID, Plan};
 pub use report::Report;
 pub use sender::{Outgoing, Sender};

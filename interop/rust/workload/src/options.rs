@@ -57,9 +57,9 @@ pub struct Options {
     pub profile: Option<String>,
     /// The time between two messages; only rexmit and usrsctp have this option.
     pub every: Duration,
-    /// SCTP directly over IP; only rexmit and usrsctp have this option.
-    pub is_over_ip: bool,
-    /// RTO.Min and RTO.Initial; RTO.Max is four times as long. Only rexmit and usrsctp have this option.
+    /// The layer below SCTP, or TCP instead of SCTP; only rexmit, usrsctp and Linux have others than UDP.
+    pub over: Over,
+    /// RTO.Min and RTO.Initial, RTO.Max being four times as much; rexmit and usrsctp alone take it.
     pub rto_min: Option<Duration>,
     /// Path.Max.Retrans; only rexmit and usrsctp have this option.
     pub path_max_retrans: Option<u32>,
@@ -74,6 +74,17 @@ pub struct Options {
     pub is_interleaved: bool,
     /// An address that is added once the association is established.
     pub added: Option<IpAddr>,
+}
+
+/// What carries the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// SCTP over UDP (RFC 6951).
+    Udp,
+    /// SCTP directly over IP.
+    Ip,
+    /// TCP; its IP packets are the payloads of UDP datagrams. Rexmit and Linux alone.
+    Tcp,
 }
 
 /// Use of several paths.
@@ -101,7 +112,7 @@ pub const USAGE: &str =
   --fault F       send with a fault: lose:N, duplicate:N, swap:N, corrupt:N, misplace:N
   --profile P     what is done about loss (rexmit alone)
   --every MS      between two messages (rexmit and usrsctp alone, as --local more than once) (0)
-  --over O        udp, or ip (rexmit and usrsctp alone) (udp)
+  --over O        udp, ip (rexmit, usrsctp and Linux), or tcp in UDP instead of SCTP (rexmit and Linux) (udp)
   --rto-min MS    RTO.Min and RTO.Initial, RTO.Max four times as much (the same)
   --path-max-retrans N  Path.Max.Retrans (the same)
   --max-retransmissions N  of a chunk, after which its message is abandoned (rexmit, usrsctp and Linux)
@@ -134,7 +145,7 @@ impl Options {
             fault: None,
             profile: None,
             every: Duration::ZERO,
-            is_over_ip: false,
+            over: Over::Udp,
             rto_min: None,
             path_max_retrans: None,
             paths: Paths::Standard,
@@ -162,7 +173,7 @@ impl Options {
                 "--fault" => options.fault = Some(value.parse()?),
                 "--profile" => options.profile = Some(value),
                 "--every" => options.every = Duration::from_millis(number(&name, &value)?),
-                "--over" => options.is_over_ip = parse_over(&value)?,
+                "--over" => options.over = parse_over(&value)?,
                 "--rto-min" => {
                     options.rto_min = Some(Duration::from_millis(number(&name, &value)?));
                 }
@@ -247,11 +258,12 @@ fn parse_mode(value: &str) -> Result<Mode, String> {
     }
 }
 
-fn parse_over(value: &str) -> Result<bool, String> {
+fn parse_over(value: &str) -> Result<Over, String> {
     match value {
-        "ip" => Ok(true),
-        "udp" => Ok(false),
-        _ => Err(format!("--over is udp or ip, not '{value}'")),
+        "udp" => Ok(Over::Udp),
+        "ip" => Ok(Over::Ip),
+        "tcp" => Ok(Over::Tcp),
+        _ => Err(format!("--over is udp, ip or tcp, not '{value}'")),
     }
 }
 
@@ -299,7 +311,7 @@ mod tests {
             ("--role server --local here", "cannot be 'here'"),
             ("--role server --local 127.0.0.1:1 --streams 0", "out of range"),
             ("--role server --local 127.0.0.1:1 --fault x:1", "no fault"),
-            ("--role server --local 127.0.0.1:1 --over air", "udp or ip"),
+            ("--role server --local 127.0.0.1:1 --over air", "udp, ip or tcp"),
             ("--role server --local 127.0.0.1:1 --paths all", "standard, pf or cmt"),
             ("--colour red", "not known"),
         ] {

@@ -16,7 +16,7 @@ use rexmit_study::page::explore;
 use rexmit_study::runner::all_cores;
 use tokio::net::TcpListener;
 
-use self::listener::Limited;
+use self::listener::{Limited, Limits};
 use self::site::Site;
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
@@ -61,8 +61,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             Failure::new(Kind::Address, what)
         })?;
         output::print(&format!("http://{}/\n", listener.local_addr()?))?;
+        let listener = Limited::new(listener, Limits::default());
         tokio::select! {
-            result = axum::serve(Limited::new(listener), site.router()).into_future() => Ok(result?),
+            result = axum::serve(listener, site.router()).into_future() => Ok(result?),
             () = signals.stop() => Ok(()),
         }
     })

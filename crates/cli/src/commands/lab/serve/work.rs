@@ -21,9 +21,9 @@ pub(super) enum Ended {
     Left,
 }
 
-/// Runs all of `study` with `jobs` threads. After each run, `watch` gets the number of finished runs, and returns
-/// whether the reader still waits; once it returns false, no further run begins. Runs in progress are finished; their
-/// length is limited (`explore::MAX_MESSAGES`).
+/// Runs all of `study` with `jobs` threads. `watch` is told how many runs are done after each, and answers whether somebody
+/// still waits; once it answers no, no further run begins. A run that has begun ends: its length has a limit
+/// (`explore::MAX_MESSAGES`, `MAX_PAYLOAD_BYTES`).
 pub(super) fn run(study: &Study, jobs: usize, watch: impl Fn(usize) -> bool + Sync) -> Ended {
     let documents = study.plan();
     let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(!watch(0)));
