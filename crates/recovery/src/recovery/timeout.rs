@@ -112,7 +112,7 @@ impl Unanswered {
             return;
         }
         for path in recovery.state.paths.numbers() {
-            if recovery.probe.put_off(now, path, self.longest(now)) {
+            if recovery.probe.put_off(now, path, self.at_a_time(), self.longest(now)) {
                 recovery.probe.renew(path, &recovery.state);
             }
         }
