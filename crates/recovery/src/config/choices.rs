@@ -168,12 +168,15 @@ pub enum RetransmissionDestination {
     /// threshold, then with the fewest timeouts within 30 s, then with the longest
     /// time since the last one; then one at random.
     Csi,
+    /// The active path that loses least of what was just lost over the path of the first transmission, as measured for
+    /// each pair of paths; another one while little was measured. Redundant copies in packets of their own take it, too.
+    LeastCorrelated,
 }
 
 impl RetransmissionDestination {
     /// Whether the path is chosen when the packet is sent, and not when the loss is detected.
     pub(crate) const fn is_chosen_late(self) -> bool {
-        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere)
+        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere | Self::LeastCorrelated)
     }
 }
 

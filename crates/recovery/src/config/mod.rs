@@ -141,6 +141,11 @@ config! {
         /// failed, and gets no data while another path is active (RFC 7829 §3.2, which recommends 0). `None`
         /// disables the state: a path works until Path.Max.Retrans (RFC 9260 §8.2).
         pub potentially_failed_max_retrans: Option<u32>,
+        /// Whether new data takes the path with the lowest tail latency, of the round trips and losses measured on each,
+        /// instead of the primary one. Paths without new data are probed while a stream is thin and sends: with every
+        /// hundredth packet, and once a second at most. A path that loses three packets in a row gets no new data;
+        /// otherwise the data changes to a path that was better by a sixth for three seconds.
+        pub lowest_tail: bool,
         /// Concurrent multipath transfer: whether all paths are used at once.
         pub cmt: CmtConfig,
         /// Whether INIT and COOKIE ECHO are retransmitted after one and a half round trips, doubling up to
@@ -149,6 +154,14 @@ config! {
         /// the handshake is not given up sooner. If the path has become longer, some retransmissions are
         /// spurious.
         pub setup_by_rtt: bool,
+    }
+}
+
+impl SctpConfig {
+    /// Whether any path is chosen by what is measured on all of them.
+    pub(crate) fn compares_paths(&self) -> bool {
+        let destination = self.retransmission_destination;
+        self.lowest_tail || destination == RetransmissionDestination::LeastCorrelated
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) use sending::Placement;
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::paths::Pair;
+
 mod lost;
 mod repeats;
 mod sending;
@@ -260,6 +262,8 @@ pub(crate) struct SentPacket {
     in_flight: u16,
     /// The groups of its units, one bit each.
     pub(crate) groups: u32,
+    /// The pair of paths for which its fate counts.
+    pub(crate) trial: Option<Pair>,
 }
 
 /// Data in flight on a path.

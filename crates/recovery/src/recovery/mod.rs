@@ -7,6 +7,7 @@
 
 mod ack;
 mod addresses;
+mod diversity;
 mod duplicate_acks;
 mod episodes;
 mod losses;
