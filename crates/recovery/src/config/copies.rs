@@ -4,8 +4,9 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use rexmit_core::{config, words};
-use rexmit_deadline::Budget;
 use serde::{Deserialize, Serialize};
+
+use crate::plan::Budget;
 
 config! {
     const

@@ -3,11 +3,11 @@
 //! [`LossDetector`] owns the counts of the algorithms. It reads the sender's state and returns the units that
 //! are lost; the sender declares them lost and reduces the window.
 
+use crate::LossDetection;
 use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
 use crate::paths::PerPath;
 use crate::probe::ProbeTimer;
 use crate::state::State;
-use crate::{LossDetection, Reordering};
 use early::early_deadline;
 pub(crate) use early::expired_early;
 use rack::Rack;
@@ -59,18 +59,15 @@ pub(crate) struct LateUnit {
 
 impl LossDetector {
     pub(crate) fn new(detection: LossDetection, threshold: u8) -> Self {
-        let (kind, reordering) = match detection {
-            LossDetection::MissingReports { reordering, early_retransmit } => {
-                let counts = Box::default();
-                (Kind::MissingReports { counts, is_early: early_retransmit }, reordering)
+        let kind = match detection {
+            LossDetection::MissingReports { early_retransmit: is_early, .. } => {
+                Kind::MissingReports { counts: Box::default(), is_early }
             }
-            LossDetection::Scoreboard { reordering } => {
-                (Kind::Scoreboard(Scoreboard::default()), reordering)
-            }
-            LossDetection::DuplicateAcks => (Kind::DuplicateAcks, Reordering::Fixed),
-            LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
+            LossDetection::Scoreboard { .. } => Kind::Scoreboard(Scoreboard::default()),
+            LossDetection::DuplicateAcks => Kind::DuplicateAcks,
+            LossDetection::Rack => Kind::Rack(Vec::new()),
         };
-        let tolerance = Tolerance::new(threshold, reordering.percentile());
+        let tolerance = Tolerance::new(threshold, detection.percentile());
         Self { kind, timers: PerPath::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
@@ -218,12 +215,10 @@ impl LossDetector {
                     let is_only = paths.len() == 1;
                     let rack = &mut paths[usize::from(path)];
                     // Over another path what was sent later may well arrive first.
-                    let is_late = is_late && (is_only || rack.has_newer(acked.last.packet));
                     let packet = acked.last.packet;
+                    let is_late = is_late && (is_only || rack.has_newer(packet));
                     rack.on_arrived(now, packet, sent_at, is_ambiguous);
-                    if is_late && !is_ambiguous {
-                        rack.on_reordering();
-                    }
+                    rack.has_seen_reordering |= is_late && !is_ambiguous;
                 }
                 return None;
             }

@@ -23,8 +23,8 @@ pub(crate) struct Rack {
     /// `RACK.min_RTT`: the minimum of the current period and of the one before, and when the current one
     /// began.
     min_rtt: Option<(Duration, Duration, Instant)>,
-    /// `RACK.reordering_seen`.
-    has_seen_reordering: bool,
+    /// `RACK.reordering_seen` (step 3): a unit that was sent once arrived below an acknowledged one.
+    pub(super) has_seen_reordering: bool,
     /// `RACK.dsack_round`: duplicate reports are ignored until this unit is acknowledged.
     round: Option<u64>,
     /// `RACK.reo_wnd_mult` minus one.
@@ -68,11 +68,6 @@ impl Rack {
 
     fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.map(|(current, before, _)| current.min(before))
-    }
-
-    /// Step 3: called when a unit that was sent once arrived below an acknowledged one.
-    pub(crate) const fn on_reordering(&mut self) {
-        self.has_seen_reordering = true;
     }
 
     /// Step 4: called when an ACK reports a duplicate, with units up to `highest` sent. Widens the window
@@ -180,7 +175,7 @@ mod tests {
         let mut rack = rack();
         assert_eq!(rack.limit(SRTT, false), Some((PacketNumber(1), MS(100))));
         assert_eq!(rack.limit(SRTT, true), Some((PacketNumber(1), MS(80))));
-        rack.on_reordering();
+        rack.has_seen_reordering = true;
         assert_eq!(rack.limit(SRTT, true), Some((PacketNumber(1), MS(100))));
     }
 
@@ -188,7 +183,7 @@ mod tests {
     #[test]
     fn duplicates_widen_the_window_once_per_round() {
         let mut rack = rack();
-        rack.on_reordering();
+        rack.has_seen_reordering = true;
         let window = |rack: &Rack| rack.window(SRTT, false);
         rack.on_duplicate(10, 20);
         rack.on_duplicate(19, 30);

@@ -23,7 +23,6 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, Tracer};
-use rexmit_deadline::Planner;
 
 pub use ack::{Ack, AckError, AckOutcome, Skipped};
 pub use addresses::{PathChange, PathEvent, SetupEvent};
@@ -35,6 +34,7 @@ use crate::fast_recovery::FastRecovery;
 use crate::loss::LossDetector;
 use crate::outstanding::Outstanding;
 use crate::paths::{Path, Paths};
+use crate::plan::Planner;
 use crate::probe::ProbeTimer;
 use crate::redundancy::Redundancy;
 use crate::spurious::SpuriousDetection;
@@ -278,12 +278,9 @@ impl<P> LossRecovery<P> {
         source: RttSource,
         tracer: &mut Tracer<'_>,
     ) {
-        match source {
-            RttSource::Heartbeat => {
-                self.probe.on_rtt(path, rtt);
-                self.state.note_queueing(now, path, rtt);
-            }
-            RttSource::Timestamp => {}
+        if source == RttSource::Heartbeat {
+            self.probe.on_rtt(path, rtt);
+            self.state.note_queueing(now, path, rtt);
         }
         self.on_round_trip(now, path, rtt, tracer);
         if source == RttSource::Heartbeat {

@@ -61,15 +61,14 @@ pub struct Due {
 
 /// The round trip of a path, as the probe timer knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RoundTrip {
+pub(crate) struct RoundTrip {
     /// There are few samples.
-    pub is_cold: bool,
+    pub(crate) is_cold: bool,
     /// No ACK comes sooner.
-    pub least: Duration,
-    /// The mean.
-    pub mean: Duration,
+    pub(crate) least: Duration,
+    pub(crate) mean: Duration,
     /// After how long without an ACK a packet is retransmitted; longer than any deadline if it is not.
-    pub timeout: Duration,
+    pub(crate) timeout: Duration,
 }
 
 impl RoundTrip {
@@ -79,35 +78,29 @@ impl RoundTrip {
     }
 }
 
-/// The budget of copies, as shares of what is sent for the first time; infinite is no limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Budget {
-    /// Packets of nothing but copies.
-    pub packets: f64,
-    /// Bytes of copies.
-    pub bytes: f64,
+pub(crate) struct Budget {
+    pub(crate) packets: f64,
+    pub(crate) bytes: f64,
 }
 
 /// Copies of a unit that are sent in packets of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Copies {
-    /// How many.
-    pub count: u8,
+pub(crate) struct Copies {
+    pub(crate) count: u8,
     /// The time before each of them.
-    pub spacing: Duration,
+    pub(crate) spacing: Duration,
     /// How much earlier each may be sent, in a packet with other copies.
-    pub early: Duration,
+    pub(crate) early: Duration,
 }
 
 /// A new unit with a deadline.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct NewPlanned {
-    /// Its number, the highest so far.
-    pub unit: u64,
-    /// When it must arrive.
-    pub due: Due,
+pub(crate) struct NewPlanned {
+    pub(crate) unit: u64,
+    pub(crate) due: Due,
     /// Later data waits for it at the receiver.
-    pub is_ordered: bool,
+    pub(crate) is_ordered: bool,
 }
 
 /// A unit with a deadline.
@@ -155,7 +148,7 @@ impl Planned {
 
 /// The planner of an association, which takes no memory until a unit has a deadline.
 #[derive(Debug, Default)]
-pub struct Planner(Option<Box<Plans>>);
+pub(crate) struct Planner(Option<Box<Plans>>);
 
 #[derive(Debug, Default)]
 struct Plans {
@@ -180,14 +173,11 @@ struct Plans {
 
 /// Events, and the decisions that follow.
 impl Planner {
-    /// Whether a unit that is not acknowledged in order has a deadline.
-    #[must_use]
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         self.0.as_ref().is_some_and(|plans| !plans.units.is_empty())
     }
 
-    /// A copy of `unit` is sent.
-    pub fn on_copied(&mut self, now: Instant, unit: u64) {
+    pub(crate) fn on_copied(&mut self, now: Instant, unit: u64) {
         if let Some(planned) = self.0.as_mut().and_then(|plans| plans.planned_mut(unit)) {
             planned.on_repeated(now);
         }
@@ -195,7 +185,7 @@ impl Planner {
 
     /// `unit` is acknowledged for the first time; `is_reported`: a duplicate of it, too. Returns when it was sent if it was sent again, and the
     /// ACK came before that could be answered.
-    pub fn on_acked(
+    pub(crate) fn on_acked(
         &mut self,
         now: Instant,
         unit: u64,
@@ -228,7 +218,7 @@ impl Planner {
     }
 
     /// Everything up to `cumulative` is acknowledged.
-    pub fn on_cumulative(&mut self, cumulative: u64) {
+    pub(crate) fn on_cumulative(&mut self, cumulative: u64) {
         let Some(plans) = &mut self.0 else { return };
         while plans.units.front().is_some_and(|first| first.unit <= cumulative)
             && let Some(first) = plans.units.pop_front()
@@ -242,20 +232,19 @@ impl Planner {
         }
     }
 
-    /// Forgets all units, and keeps what was learned.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.iter_mut().for_each(|plans| plans.units.clear());
     }
 
     /// The probability with which the latest deadline can be met, if it cannot be as asked for and the one before could:
     /// once.
-    pub fn take_infeasible(&mut self) -> Option<f64> {
+    pub(crate) fn take_infeasible(&mut self) -> Option<f64> {
         self.0.as_mut()?.achievable.take()
     }
 
     /// `new`, the newest unit, is sent for the first time. Returns the copies that follow it in packets of their own, if none are
     /// bundled with later units.
-    pub fn on_new(
+    pub(crate) fn on_new(
         &mut self,
         now: Instant,
         new: NewPlanned,
@@ -302,7 +291,7 @@ impl Planner {
     }
 
     /// `unit` is retransmitted because no ACK came. Returns the copies that follow; `None` if it has no deadline.
-    pub fn on_retransmitted(
+    pub(crate) fn on_retransmitted(
         &mut self,
         now: Instant,
         unit: u64,
@@ -320,7 +309,12 @@ impl Planner {
 
     /// Until when the retransmission of `unit`, whose ACK is late, waits for the ACK of a later one; `None` if it does not:
     /// that of an unordered unit, if as many rounds fit into the time after that as before.
-    pub fn waits_until(&self, now: Instant, unit: u64, rtt: Option<RoundTrip>) -> Option<Instant> {
+    pub(crate) fn waits_until(
+        &self,
+        now: Instant,
+        unit: u64,
+        rtt: Option<RoundTrip>,
+    ) -> Option<Instant> {
         let (plans, rtt) = (self.0.as_ref()?, rtt?);
         let planned = plans.planned(unit).filter(|planned| !planned.is_ordered)?;
         let slack = slack(now, planned.due, Some(rtt))?;
@@ -336,16 +330,14 @@ impl Planner {
         (until > now && until <= now + spare).then_some(until)
     }
 
-    /// Whether a unit has copies missing that may be bundled.
-    #[must_use]
-    pub fn is_bundling(&self) -> bool {
+    pub(crate) fn is_bundling(&self) -> bool {
         let is_missing =
             |planned: &Planned| planned.copies_apart.is_some() && planned.missing() > 0;
         self.0.as_ref().is_some_and(|plans| plans.units.iter().any(is_missing))
     }
 
     /// Whether a copy of `unit` is to be bundled with a message that is sent now.
-    pub fn wants_bundled(&self, now: Instant, unit: u64, rtt: Option<RoundTrip>) -> bool {
+    pub(crate) fn wants_bundled(&self, now: Instant, unit: u64, rtt: Option<RoundTrip>) -> bool {
         let planned = self.0.as_ref().and_then(|plans| plans.planned(unit));
         planned.is_some_and(|planned| {
             let apart = planned.copies_apart.filter(|_| planned.missing() > 0);
@@ -355,7 +347,7 @@ impl Planner {
     }
 
     /// The copies of `unit` that are still to be sent; `None` if it has no deadline.
-    pub fn missing(&self, unit: u64) -> Option<u8> {
+    pub(crate) fn missing(&self, unit: u64) -> Option<u8> {
         Some(self.0.as_ref()?.planned(unit)?.missing())
     }
 }

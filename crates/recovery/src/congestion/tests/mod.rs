@@ -1,0 +1,5 @@
+//! Tests of `congestion`.
+
+mod newreno;
+mod rfc9260;
+mod usage;
