@@ -189,7 +189,8 @@ fn over_mptcp(traffic: Traffic, ends: &[NetNamespace; 2]) -> std::io::Result<Vec
     let address = SockAddr::from(SocketAddr::from((addresses(1)[0], TCP_PORT)));
     let listener = ends[1].run(|| -> std::io::Result<TcpListener> {
         let listener = socket()?;
-        listener.bind(&address)?;
+        // Subflows go to either address.
+        listener.bind(&SockAddr::from(SocketAddr::from((Ipv4Addr::UNSPECIFIED, TCP_PORT))))?;
         listener.listen(1)?;
         Ok(listener.into())
     });
