@@ -4,18 +4,25 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
-    ProbeConfig, RetransmissionDestination, RtoConfig, SpuriousConfig, ThinTest, TimerRestart,
+use crate::{CongestionControl, Deadline, RtoConfig, TimerRestart};
+pub use choices::{
+    CmtConfig, Coupling, LossDetection, Reordering, RetransmissionDestination, SpuriousConfig,
+    ThinTest,
 };
+pub use copies::{CopyBudget, DelayedCopyConfig};
 pub use fields::FIELDS;
+pub use probe::ProbeConfig;
 pub use profiles::{PROFILES, TCP_PROFILES};
+use rexmit_congestion::WindowConfig;
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU32};
 use std::time::Duration;
 
+mod choices;
+mod copies;
 mod fields;
+mod probe;
 mod profiles;
 
 config! {
@@ -77,6 +84,15 @@ impl std::fmt::Display for InvalidRecovery {
 impl std::error::Error for InvalidRecovery {}
 
 impl RecoveryConfig {
+    /// The window of a path before its first packet.
+    pub(crate) const fn window(&self) -> WindowConfig {
+        WindowConfig {
+            control: self.congestion,
+            initial_packets: self.initial_window_packets,
+            initial_bytes: self.initial_window_bytes,
+        }
+    }
+
     /// Checks that all values are within their ranges and fit together. Endpoints call it once, and trust the
     /// values afterwards.
     ///

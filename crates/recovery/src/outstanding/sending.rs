@@ -2,12 +2,13 @@
 
 use super::repeats::{EpisodeId, FirstSent, LOG_CAPACITY, Repeat};
 use super::{
-    Fate, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit, UnitState,
+    Fate, LastSent, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit,
+    UnitState,
 };
 use crate::paths::Pair;
-use crate::plan::Due;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
+use rexmit_deadline::Due;
 
 /// A unit that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +68,7 @@ impl<P> Unit<P> {
             group: new.group,
             path,
             state: UnitState::InFlight,
-            last_path: path,
-            last_cause: SendCause::New,
+            last_sent: LastSent { path, cause: SendCause::New },
             last_packet: packet,
             transmissions: 1,
             redundant: 0,
@@ -82,7 +82,7 @@ impl<P> Unit<P> {
 
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
-        (self.last_path, self.last_cause) = (last.path, last.cause);
+        self.last_sent = LastSent { path: last.path, cause: last.cause };
     }
 }
 

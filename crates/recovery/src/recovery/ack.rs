@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use rexmit_congestion::Acked;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;
 
 use super::LossRecovery;
 use super::diversity::review_paths;
-use crate::congestion::Acked;
 use crate::loss::{AckRange, LateUnit};
 use crate::outstanding::{Repeats, Runs, Unit};
 use crate::redundancy::AckedCopied;

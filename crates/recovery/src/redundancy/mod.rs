@@ -16,14 +16,12 @@
 
 use crate::outstanding::{AckedUnit, Fate, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
-use crate::plan::{Copies as CopyPlan, Planner};
 use crate::probe::ProbeTimer;
 use crate::state::State;
-pub use budget::CopyBudget;
 use budget::{Share, Spending};
-pub use delayed::DelayedCopyConfig;
 use delayed::{DelayedCopies, Planned};
 use rexmit_core::Instant;
+use rexmit_deadline::{Copies as CopyPlan, Planner};
 use std::ops::Range;
 use std::time::Duration;
 
