@@ -214,8 +214,8 @@ impl Diversity {
     pub(crate) fn take_probe(&mut self, path: u8, is_cold: bool) -> bool {
         let sent = self.new_packets;
         let Some(record) = self.record(path) else { return false };
-        let is_doubtful = is_cold || record.lost_in_a_row > 0;
-        let is_due = is_doubtful || sent - record.probed_at >= PACKETS_PER_PROBE;
+        let is_suspect = is_cold || record.lost_in_a_row > 0;
+        let is_due = is_suspect || sent - record.probed_at >= PACKETS_PER_PROBE;
         if is_due {
             record.probed_at = sent;
         }
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_works_is_probed_with_every_hundredth_packet_and_one_in_doubt_always() {
+    fn a_path_that_works_is_probed_with_every_hundredth_packet_and_a_suspect_one_always() {
         let mut diversity = Diversity::new(0);
         let probes = |diversity: &mut Diversity, is_cold| {
             let probe =
@@ -466,7 +466,7 @@ mod tests {
         assert!(diversity.review(AT(1003), &known));
         assert_eq!((diversity.preferred(), diversity.away_from(1, 0..2)), (1, Some(0)));
         follow(&mut diversity, (1, 1), 2);
-        assert_eq!(diversity.away_from(1, 0..2), Some(1), "it fails less than a path in doubt");
+        assert_eq!(diversity.away_from(1, 0..2), Some(1), "it fails less than a suspect path");
         (0..3).for_each(|_| diversity.on_lost(1, None, None));
         assert!(!diversity.review(AT(1004), &known), "there is no better one");
         assert_eq!(diversity.away_from(1, 0..2), Some(0));
