@@ -20,6 +20,7 @@ use rexmit::{
 };
 use rexmit_core::Seed;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use tokio::task::JoinHandle;
 
 const UDP_PORT: u16 = 9899;
 const SCTP_PORT: u16 = 5000;
@@ -189,7 +190,8 @@ fn over_mptcp(traffic: Traffic, ends: &[NetNamespace; 2]) -> std::io::Result<Vec
     let address = SockAddr::from(SocketAddr::from((addresses(1)[0], TCP_PORT)));
     let listener = ends[1].run(|| -> std::io::Result<TcpListener> {
         let listener = socket()?;
-        listener.bind(&address)?;
+        // Subflows go to either address.
+        listener.bind(&SockAddr::from(SocketAddr::from((Ipv4Addr::UNSPECIFIED, TCP_PORT))))?;
         listener.listen(1)?;
         Ok(listener.into())
     });
@@ -198,7 +200,8 @@ fn over_mptcp(traffic: Traffic, ends: &[NetNamespace; 2]) -> std::io::Result<Vec
     sender.connect(&address)?;
     sender.set_tcp_nodelay(true)?;
     let (mut receiver, _) = listener.accept()?;
-    thread::sleep(Duration::from_secs(2)); // Until the second subflow is established.
+    let wait = |until| tokio::runtime::Handle::current().block_on(clock::sleep_until(until));
+    wait(clock::now() + Duration::from_secs(2)); // Until the second subflow is established.
     let start = clock::now();
     thread::scope(|scope| {
         let receiving = scope.spawn(move || {
@@ -215,7 +218,7 @@ fn over_mptcp(traffic: Traffic, ends: &[NetNamespace; 2]) -> std::io::Result<Vec
             }
         });
         for number in 0..traffic.messages {
-            thread::sleep(traffic.at(start, number) - clock::now());
+            wait(traffic.at(start, number));
             let mut message = [0; MESSAGE_BYTES];
             message[..4].copy_from_slice(&number.to_be_bytes());
             (&sender).write_all(&message)?;
@@ -272,7 +275,7 @@ async fn beside_multipath_tcp_of_the_kernel() {
                 let (_endpoints, ends) = site.associate(&association).await;
                 let outages = (kind == "one dies").then(|| dying(&site));
                 let latencies = traffic.over_sctp(ends).await;
-                outages.inspect(|it| it.abort());
+                outages.iter().for_each(JoinHandle::abort);
                 report(&format!("{kind}, {name}"), latencies, &site);
             });
         }
@@ -282,7 +285,7 @@ async fn beside_multipath_tcp_of_the_kernel() {
             let of_thread = Arc::clone(&site);
             let run = move || over_mptcp(traffic, &of_thread.ends);
             let latencies = tokio::task::spawn_blocking(run).await.expect("it ends");
-            outages.inspect(|it| it.abort());
+            outages.iter().for_each(JoinHandle::abort);
             match latencies {
                 Ok(latencies) => report(&format!("{kind}, Multipath TCP"), latencies, &site),
                 Err(error) => rexmit_testkit::not_run(format_args!("Multipath TCP: {error}")),

@@ -214,8 +214,8 @@ impl Diversity {
     pub(crate) fn take_probe(&mut self, path: u8, is_cold: bool) -> bool {
         let sent = self.new_packets;
         let Some(record) = self.record(path) else { return false };
-        let is_doubtful = is_cold || record.lost_in_a_row > 0;
-        let is_due = is_doubtful || sent - record.probed_at >= PACKETS_PER_PROBE;
+        let is_suspect = is_cold || record.lost_in_a_row > 0;
+        let is_due = is_suspect || sent - record.probed_at >= PACKETS_PER_PROBE;
         if is_due {
             record.probed_at = sent;
         }
@@ -267,14 +267,13 @@ impl Diversity {
     /// The path of a retransmission or copy of what was sent over `path`, among `usable` ones: another one, that which
     /// loses such units least often, unless the same path was found to lose far fewer. `None` if no other is usable.
     pub(crate) fn away_from(&self, path: u8, usable: impl Iterator<Item = u8>) -> Option<u8> {
-        let rank = |other: &u8| (self.is_suspect(*other), self.loss_after(path, *other));
-        let others = usable.filter(|&other| other != path).map(|other| (rank(&other), other));
-        let ((is_suspect, loss), other) =
-            others.min_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)))?;
-        // While little is known, the path of the loss is taken to fail still.
-        let is_better = self.loss_after(path, path) * SAME_ADVANTAGE < loss;
-        let is_same = !self.is_suspect(path) && (is_suspect || is_better);
-        Some(if is_same { path } else { other })
+        let loss = |to: u8| {
+            let failing = if self.is_suspect(to) { STILL_FAILING } else { 0.0 };
+            self.loss_after(path, to).max(failing)
+        };
+        let others = usable.filter(|&other| other != path).map(|other| (loss(other), other));
+        let (least, other) = others.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        Some(if loss(path) * SAME_ADVANTAGE < least { path } else { other })
     }
 
     /// The mean latency of the slowest hundredth of the messages over `path`, in seconds.
@@ -408,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_works_is_probed_with_every_hundredth_packet_and_one_in_doubt_always() {
+    fn a_path_that_works_is_probed_with_every_hundredth_packet_and_a_suspect_one_always() {
         let mut diversity = Diversity::new(0);
         let probes = |diversity: &mut Diversity, is_cold| {
             let probe =
@@ -465,7 +464,9 @@ mod tests {
         }
         assert!(diversity.is_review_due(AT(1003)), "at once");
         assert!(diversity.review(AT(1003), &known));
-        assert_eq!((diversity.preferred(), diversity.away_from(1, 0..2)), (1, Some(1)));
+        assert_eq!((diversity.preferred(), diversity.away_from(1, 0..2)), (1, Some(0)));
+        follow(&mut diversity, (1, 1), 2);
+        assert_eq!(diversity.away_from(1, 0..2), Some(1), "it fails less than a suspect path");
         (0..3).for_each(|_| diversity.on_lost(1, None, None));
         assert!(!diversity.review(AT(1004), &known), "there is no better one");
         assert_eq!(diversity.away_from(1, 0..2), Some(0));
