@@ -162,6 +162,14 @@ impl<P> State<P> {
         signs.is_some_and(|signs| signs.losses.show_overload() || signs.delay.standing() >= limit)
     }
 
+    /// Whether a packet may be sent over `path` whose first unit declared lost is of `group`. Beside a queue two losses pay
+    /// for one; with nothing in flight one may always be sent.
+    pub(crate) fn may_retransmit(&self, path: u8, group: u8) -> bool {
+        let signs = self.paths[path].queue.as_deref();
+        let is_paid = signs.is_none_or(|signs| signs.credit.is_enough());
+        is_paid || self.outstanding.flight(path).packets == 0 || !self.yields(path, group)
+    }
+
     #[inline]
     pub(crate) fn note_queueing(&mut self, now: Instant, path: u8, rtt: Duration) {
         if self.groups.yields() {
@@ -258,6 +266,11 @@ impl<P> State<P> {
         let (flight, window) = (self.outstanding.flight(path), &self.paths[path].window);
         let mean = flight.bytes.checked_div(flight.packets.into()).unwrap_or_default();
         window.has_room(flight.bytes) || flight.bytes + mean <= window.cwnd()
+    }
+
+    /// The congestion window of `path` less the bytes in flight.
+    pub(crate) fn window_left(&self, path: u8) -> u64 {
+        self.paths[path].window.cwnd().saturating_sub(self.outstanding.flight(path).bytes)
     }
 
     /// Whether the window of `path` has room for a packet, if `departed` bytes in flight do not count.
@@ -432,6 +445,7 @@ impl<P> State<P> {
         if lost.is_first_transmission {
             self.note_first_lost(lost.path);
         }
+        self.paths[lost.path].queue.iter_mut().for_each(|signs| signs.credit.on_lost());
         self.paths[lost.path].counters.packets_lost += 1;
         self.paths[lost.path].window.on_packet_lost();
     }

@@ -8,7 +8,7 @@
 pub(crate) use lost::{LostUnit, Moved};
 use repeats::History;
 pub use repeats::LOG_CAPACITY;
-pub(crate) use repeats::{EpisodeId, FirstSent, FirstTransmission, Repeat, Repeats};
+pub(crate) use repeats::{EpisodeId, FirstCopy, FirstSent, FirstTransmission, Repeat, Repeats};
 use rexmit_core::trace::SendCause;
 use rexmit_core::{Instant, RangeSet};
 pub use sending::NewUnit;

@@ -30,7 +30,8 @@ pub(crate) struct Repeats {
     /// The index of the first transmission since the unit was last retransmitted or its copies expired:
     /// bundled copies before it no longer count.
     standing_from: usize,
-    first_copy: Option<FirstCopy>,
+    /// The first transmission, if redundant copies were sent since and nothing else.
+    copied: Option<FirstSent>,
     is_reported: bool,
     /// The first transmission, if round trips are to be measured by it.
     first: Option<FirstTransmission>,
@@ -51,13 +52,15 @@ pub(crate) struct Repeat {
     pub(super) is_reported: bool,
 }
 
-/// The first redundant copy of a unit.
+/// The first redundant copies of a unit that was not declared lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstCopy {
-    /// The packet that carried the copy.
-    pub(crate) packet: PacketNumber,
-    /// The transmission before, if the copy was sent in a packet of its own and nothing was sent since.
-    pub(crate) alone: Option<FirstSent>,
+    /// The transmission before.
+    pub(crate) first: FirstSent,
+    /// The packet that carried the first copy, if that was bundled with new data.
+    pub(crate) bundled: Option<PacketNumber>,
+    /// When the first copy in a packet of its own was sent.
+    pub(crate) alone_at: Option<Instant>,
 }
 
 /// The transmission of a unit before it was copied.
@@ -124,9 +127,11 @@ impl Repeats {
         }
     }
 
-    /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more.
-    pub(super) fn on_retransmitted(&mut self, now: Instant) {
+    /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more. Only a
+    /// redundant copy leaves it open whether the first transmission arrived: the others follow a loss that was counted.
+    pub(super) fn on_retransmitted(&mut self, now: Instant, cause: SendCause) {
         self.expire_copies();
+        self.copied = self.copied.filter(|_| cause == SendCause::Redundant);
         if let Some(first) = &mut self.first {
             first.repeated_at.get_or_insert(now);
         }
@@ -135,9 +140,6 @@ impl Repeats {
     /// Stops counting the copies sent so far as replacements of a retransmission.
     pub(crate) fn expire_copies(&mut self) {
         self.standing_from = self.list.len();
-        if let Some(copy) = &mut self.first_copy {
-            copy.alone = None;
-        }
     }
 
     /// Whether the receiver reported a duplicate of the unit, after its first redundant copy if there is one.
@@ -155,15 +157,20 @@ impl Repeats {
         (u8::try_from(count).unwrap_or(u8::MAX), latest)
     }
 
-    /// The first redundant copy, until the unit is acknowledged, and whether the receiver reported the
+    /// The first redundant copies, until the unit is acknowledged, and whether the receiver reported the
     /// unit as a duplicate.
     pub(crate) fn take_first_copy(&mut self) -> Option<(FirstCopy, bool)> {
         self.standing_from = self.list.len();
-        Some((self.first_copy.take()?, self.is_reported))
+        let first = self.copied.take()?;
+        let mut copies = self.list.iter();
+        let bundled = copies.clone().find(|copy| copy.is_bundled).map(|copy| copy.packet);
+        let alone_at = copies.find(|copy| !copy.is_bundled).map(|copy| copy.sent_at);
+        Some((FirstCopy { first, bundled, alone_at }, self.is_reported))
     }
 
-    pub(super) fn on_first_copy(&mut self, packet: PacketNumber, alone: Option<FirstSent>) {
-        self.first_copy = Some(FirstCopy { packet, alone });
+    /// Called when the first copy is sent, of what was sent as `first` says.
+    pub(super) fn on_first_copy(&mut self, first: FirstSent) {
+        self.copied = Some(first);
         self.is_reported = false;
     }
 

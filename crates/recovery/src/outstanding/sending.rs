@@ -204,7 +204,7 @@ impl<P> Outstanding<P> {
     ) -> Option<EpisodeId> {
         let forgotten = self.make_room(now);
         let repeats = self.unit_mut(unit)?.repeats.get_or_insert_default();
-        repeats.on_retransmitted(now);
+        repeats.on_retransmitted(now, cause);
         self.remember(unit, Repeat::new(now, packet, cause, episode));
         forgotten
     }
@@ -219,11 +219,8 @@ impl<P> Outstanding<P> {
         let forgotten = self.make_room(now);
         let copy = Repeat::new(now, packet, SendCause::Redundant, None);
         self.remember(unit, Repeat { is_bundled: true, ..copy });
-        if let Some(u) = self.unit_mut(unit)
-            && !std::mem::replace(&mut u.is_copied, true)
-        {
-            u.repeats.get_or_insert_default().on_first_copy(packet, None);
-        }
+        let first = FirstSent::of(self, unit);
+        self.on_copied(unit, first);
         forgotten
     }
 
@@ -250,13 +247,13 @@ impl<P> Outstanding<P> {
         repeats.find_map(|(unit, repeats)| history.forget_oldest_of(unit, repeats)).flatten()
     }
 
-    /// Remembers that `unit` was sent as a redundant copy in a packet of its own, and once before, as
-    /// described by `first`.
-    pub(crate) fn on_copied_alone(&mut self, unit: u64, first: FirstSent) {
-        if let Some(u) = self.unit_mut(unit) {
-            u.is_copied = true;
-            let packet = u.last_packet;
-            u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
+    /// Called when a redundant copy of `unit` was sent, after the transmission `first` if that was its only one.
+    pub(crate) fn on_copied(&mut self, unit: u64, first: Option<FirstSent>) {
+        let Some(u) = self.unit_mut(unit) else { return };
+        if !std::mem::replace(&mut u.is_copied, true)
+            && let Some(first) = first
+        {
+            u.repeats.get_or_insert_default().on_first_copy(first);
         }
     }
 
@@ -266,6 +263,16 @@ impl<P> Outstanding<P> {
         if let Some(u) = self.unit_mut(unit) {
             u.repeats.get_or_insert_default().on_first_lost(path, sent_at);
         }
+    }
+}
+
+impl FirstSent {
+    /// The first transmission of `unit`, if it was sent once.
+    pub(crate) fn of<P>(outstanding: &Outstanding<P>, unit: u64) -> Option<Self> {
+        let u = outstanding.unit(unit).filter(|u| u.is_first_transmission())?;
+        let packet = u.last_packet;
+        let sent_at = outstanding.packets.sent_at(packet);
+        Some(Self { packet, sent_at, path: u.path, group: u.group })
     }
 }
 

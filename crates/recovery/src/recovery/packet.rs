@@ -430,21 +430,13 @@ impl OpenPacket {
     ) -> Option<()> {
         let state = &recovery.state;
         let u = state.outstanding.unit(unit)?;
-        let is_first = u.is_first_transmission() && !u.is_copied;
         let bytes = u.bytes;
-        let first = FirstSent {
-            packet: u.last().packet,
-            sent_at: state.outstanding.packets().sent_at(u.last().packet),
-            path: u.path,
-            group: u.group(),
-        };
+        let first = FirstSent::of(&state.outstanding, unit);
         let left = recovery.redundancy.take_copy(self.path, unit)?;
         self.repeat(recovery, now, unit, SendCause::Redundant)?;
         let LossRecovery { state, redundancy, plan, .. } = recovery;
         plan.on_copied(now, unit);
-        if is_first {
-            state.outstanding.on_copied_alone(unit, first);
-        }
+        state.outstanding.on_copied(unit, first);
         state.statistics.redundant_bytes += u64::from(bytes);
         state.statistics.delayed_copies += 1;
         redundancy.on_copy_sent(now, unit, left, state);
@@ -611,6 +603,9 @@ impl OpenPacket {
         }
         p.gate.may_retransmit_now = false;
         p.on_retransmission(now);
+        if self.content.is_needed {
+            p.queue.iter_mut().for_each(|signs| signs.credit.on_retransmitted());
+        }
         if chooses_late {
             state.paths.iter_mut().for_each(|path| path.gate.may_retransmit_now = false);
         }

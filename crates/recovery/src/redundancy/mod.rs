@@ -8,13 +8,13 @@
 //! duplicate, the copy arrived first and the original was lost: nothing else shows this loss. If the ACK does
 //! not cover the new data, the original has arrived and the copy has not: the RTT sample is not ambiguous.
 //!
-//! A delayed copy of the last unit is sent without new data. It is assumed to have repaired a loss if no ACK
-//! came before the copy could be acknowledged, and the ACK reports no duplicate.
+//! A delayed copy is sent without new data. It is assumed to have repaired a loss if no ACK came before the first such
+//! copy could be acknowledged, and the ACK reports no duplicate, however many copies were sent.
 //!
 //! If ACKs are lost or delayed, both packets may have arrived and be acknowledged by one ACK, with the
 //! duplicate report lost in an ACK between: this is counted as a loss, too.
 
-use crate::outstanding::{AckedUnit, Fate, FirstSent, PacketNumber, Repeats, Unit};
+use crate::outstanding::{AckedUnit, Fate, FirstCopy, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
 use crate::plan::{Copies as CopyPlan, Planner};
 use crate::probe::ProbeTimer;
@@ -47,10 +47,9 @@ pub struct BundleRoom {
 pub(crate) struct AckedCopied {
     pub(crate) unit: u64,
     pub(crate) first: FirstSent,
-    /// The packet of the first copy.
-    copy: PacketNumber,
-    /// Whether that packet carried no new data.
-    is_alone: bool,
+    copy: FirstCopy,
+    /// The path of the last transmission.
+    last_path: u8,
     pub(crate) is_reported: bool,
 }
 
@@ -183,6 +182,10 @@ impl Redundancy {
             bundle.room.min(most.get().saturating_sub(bundle.new_bytes))
         });
         let left = self.bytes_to_copy(path, group, state);
+        let left = match thin.queue_delay_limit {
+            Some(_) => left.min(state.window_left(path).saturating_sub(bundle.new_bytes.into())),
+            None => left,
+        };
         let left_for_recent = left.min(self.spending.bytes_left_for_recent(thin.copy_budget));
         let (mut bytes, mut packets, mut packet, mut is_denied) = (0, 0, None, false);
         let outstanding = &state.outstanding;
@@ -484,16 +487,8 @@ impl AckedCopied {
     /// ACK.
     pub(crate) fn of<P>(acked: &AckedUnit, state: &mut State<P>) -> Option<Self> {
         let (copy, is_reported) = state.outstanding.repeats_mut(acked.unit)?.take_first_copy()?;
-        let own = FirstSent {
-            packet: acked.last.packet,
-            sent_at: acked.sent_at,
-            path: acked.path,
-            group: acked.group,
-        };
-        let first = acked.is_first_transmission.then_some(own).or(copy.alone);
-        let (unit, is_alone) = (acked.unit, copy.alone.is_some());
-        let first = first.filter(|_| acked.was_in_flight)?;
-        Some(Self { unit, first, copy: copy.packet, is_alone, is_reported })
+        let (unit, first, last_path) = (acked.unit, copy.first, acked.last.path);
+        acked.was_in_flight.then_some(Self { unit, first, copy, last_path, is_reported })
     }
 
     /// Whether a copy can have been what arrived.
@@ -503,11 +498,13 @@ impl AckedCopied {
         state: &State<P>,
         probe: &ProbeTimer,
     ) -> bool {
-        let Some(packet) = state.outstanding.packets().packet(self.copy) else { return false };
-        match probe.shortest_rtt(packet.path).filter(|_| self.is_alone) {
-            Some(shortest) => now - packet.sent_at >= shortest,
-            None => packet.fate == Fate::Acknowledged,
-        }
+        let packets = state.outstanding.packets();
+        let has_arrived = |packet: PacketNumber| {
+            packets.packet(packet).is_some_and(|packet| packet.fate == Fate::Acknowledged)
+        };
+        let shortest = probe.shortest_rtt(self.last_path);
+        let is_late = |at: Instant| shortest.is_none_or(|shortest| now - at >= shortest);
+        self.copy.bundled.is_some_and(has_arrived) || self.copy.alone_at.is_some_and(is_late)
     }
 }
 
