@@ -258,7 +258,7 @@ mod tests {
             ("thin.ack_delay_samples", "on"),
             ("thin.probe_timer.min_margin", "1500us"),
             ("thin.probe_timer.late_per_mille", "10"),
-            ("thin.probe_timer.silence", "250ms"),
+            ("thin.probe_timer.silence", "300ms"),
             ("thin.queue_delay_limit", "25ms"),
             ("thin.sctp.sack_immediately", "on"),
             ("thin.sctp.heartbeat_samples", "on"),

@@ -224,7 +224,7 @@ fn probes_of_a_silent_path_have_a_pace() {
         }
     }
     let gaps: Vec<u64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert_eq!(probes[0], 250);
+    assert_eq!(probes[0], 300);
     assert!(
         gaps.iter().zip(&probes).all(|(&gap, &at)| gap == if at < 10_500 { 100 } else { 1000 })
     );

@@ -9,7 +9,7 @@ use crate::ProbeConfig;
 use crate::recovery::tests::{Next, new_unit};
 use crate::{TimeoutKind, UnitState};
 
-/// A probe timer with a margin of 1.5 ms that tolerates a quarter of a second of silence.
+/// A probe timer with a margin of 1.5 ms that tolerates 300 ms of silence.
 pub(super) const TIMED: ThinConfig =
     ThinConfig { probe_timer: Some(ProbeConfig::DEFAULT), ..ThinConfig::OFF };
 /// The number of units acknowledged before the scripts begin.
@@ -273,7 +273,7 @@ fn in_a_silence_one_packet_is_in_flight() {
     assert!(s.has_room_for_new(0));
 }
 
-/// A round trip of 5 ms: a quarter of a second of silence would hold 38 repetitions.
+/// A round trip of 5 ms: 300 ms of silence would hold 46 retransmissions.
 #[test]
 fn retransmissions_over_a_short_path_are_up_to_40_ms_apart() {
     let mut s = Sender::with(|config| config.thin = TIMED);
@@ -283,17 +283,17 @@ fn retransmissions_over_a_short_path_are_up_to_40_ms_apart() {
     }
     s.at(BEGIN).push(&[SMALL]);
     let mut at = 0;
-    for wait in [6_500, 10_000, 20_000, 40_000, 40_000, 40_000, 40_000, 40_000] {
+    for wait in [6_500, 10_000, 20_000, 40_000, 40_000, 40_000, 40_000, 40_000, 40_000] {
         at += wait;
         assert_eq!(s.repeat_next(), (at, vec![1]));
     }
-    assert_eq!(s.repeat_next(), (250_000, vec![]), "the silence begins after the last repetition");
-    for silent in [336_500, 436_500] {
+    assert_eq!(s.repeat_next(), (300_000, vec![]), "the silence begins after the last repetition");
+    for silent in [376_500, 476_500] {
         assert_eq!(s.repeat_next(), (silent, vec![1]));
     }
     s.ack_after_warm(1, &[]);
     s.push(&[SMALL]);
-    assert_eq!(s.repeat_next(), (443_000, vec![2]), "as before");
+    assert_eq!(s.repeat_next(), (483_000, vec![2]), "as before");
 }
 
 /// Time without anything in flight is no silence.
