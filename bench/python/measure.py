@@ -171,6 +171,8 @@ def rust_latency(rexmit, seed):
         subprocess.run(
             [rexmit, "perf", "send", "--to", address, *load, "--duration", f"{SECONDS}s"], check=True, capture_output=True
         )
+        # All messages are acknowledged. One whose SHUTDOWN COMPLETE was lost keeps the receiver for minutes (RFC 9260 §9.2).
+        receiver.send_signal(signal.SIGTERM)
         receiver.wait(60)
         link.send_signal(signal.SIGTERM)
         link.wait()
@@ -347,8 +349,9 @@ def frame(_):
     size = first.estimated_size()
 
     def places(frame):
-        chunks = (chunk for column in frame.select(polars.selectors.numeric()) for chunk in column.get_chunks())
-        return [chunk._get_buffer_info()[0] for chunk in chunks]
+        columns = (column for column in frame.select(polars.selectors.numeric()) if column.null_count() == 0)
+        chunks = (chunk for column in columns for chunk in column.get_chunks())
+        return [chunk.to_numpy(allow_copy=False).ctypes.data for chunk in chunks]
 
     is_shared = places(first) == places(second)
     what = f"{len(table):,} rows of {first.width} columns, {size / 1e6:,.0f} MB, in {seconds * 1e3:.1f} ms; memory grows by"
