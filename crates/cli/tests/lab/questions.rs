@@ -17,14 +17,14 @@ fn settings() -> Value {
     })
 }
 
-/// `settings` with one other value.
+/// `settings` with one value replaced.
 fn with(name: &str, value: Value) -> Value {
     let mut settings = settings();
     settings[name] = value;
     settings
 }
 
-/// A number as the page has it, with six digits.
+/// A number in the form of the page, with six digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap()
 }

@@ -41,7 +41,7 @@ pub enum QuestionError {
     /// No message in this direction.
     #[error("{0} has no message {1}: choose the other direction, or another flow of {2}")]
     Silent(String, &'static str, String),
-    /// Only one message, or all at once.
+    /// There is only one message, or all are sent at the same time.
     #[error("{0} is too short: at least two messages at different times are needed")]
     TooShort(String),
     /// An invalid link.
@@ -116,7 +116,7 @@ impl Question {
         Ok(Self { name, messages, flow, about, link, is_ordered: false, seeds: DEFAULT_SEEDS })
     }
 
-    /// The study that answers it.
+    /// The study that answers the question.
     ///
     /// # Errors
     /// If the link is not valid.

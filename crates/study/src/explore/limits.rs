@@ -1,10 +1,10 @@
-//! The limits of the settings: what a page offers, and what is refused.
+//! The limits of the settings, which the page and the server apply.
 
 use serde::Serialize;
 
 use super::settings::Settings;
 
-/// The largest number of messages of all runs of one question together: some seconds of work.
+/// The largest number of messages in all runs of one question together, which take some seconds.
 pub const MAX_MESSAGES: u64 = 2_000_000;
 /// The most bytes of payload of all runs of one question together, for the same reason.
 pub const MAX_PAYLOAD_BYTES: u64 = 4_000_000_000;
@@ -20,7 +20,7 @@ pub struct Control {
     pub label: &'static str,
     /// The unit of its values.
     pub unit: &'static str,
-    /// What it does, and what zero means.
+    /// The effect of the setting, and the meaning of zero.
     pub about: &'static str,
     /// The least value.
     pub least: f64,

@@ -32,7 +32,7 @@ pub struct Settings {
     pub burst_ms: f64,
     /// Rate of each direction in kbit/s; 0: unlimited.
     pub rate_kbit: u32,
-    /// Packets that may wait for the rate; unused if that is unlimited.
+    /// Length of the queue in packets; unused if the rate is unlimited.
     pub queue: u32,
     /// Seconds in which messages are sent.
     pub duration_s: u32,
@@ -50,7 +50,7 @@ pub enum Rhythm {
     Every,
     /// At random intervals: a Poisson process.
     Poisson,
-    /// As the servers of an embedded trace sent them.
+    /// The messages that the servers of an embedded trace sent.
     Trace(String),
 }
 
@@ -93,7 +93,7 @@ pub enum SettingsError {
     /// A system that delivers in order only.
     #[error("{0} delivers messages in order only: choose ordered delivery, or leave it out")]
     Ordered(String),
-    /// More than the server computes for one question.
+    /// There are more messages than the server computes for one question.
     #[error(
         "{0} messages in all runs together, but there may be {MAX_MESSAGES}: choose a shorter duration, fewer runs, or fewer systems"
     )]

@@ -1,10 +1,10 @@
-//! The file of the study that settings stand for.
+//! The text of the study file with these settings.
 
 use super::settings::{Rhythm, Settings, SettingsError};
 use crate::advice::Candidate;
 use crate::file::Study;
 
-/// The name of the study, and of its file without the ending.
+/// The name of the study, and of its file without the extension.
 pub const NAME: &str = "lab";
 
 const QUANTITIES: &str = "\
@@ -73,8 +73,8 @@ impl Settings {
         )
     }
 
-    /// The messages, in the notation of studies. The clock of the sender is fast by 50 ppm, so that messages do not coincide with
-    /// timers and acknowledgements in every period.
+    /// The messages, in the notation of studies. The clock of the sender is fast by 50 ppm, so that messages do not
+    /// coincide with timers and acknowledgements again and again.
     pub(super) fn traffic(&self) -> String {
         let Self { interval_ms, size, .. } = self;
         match &self.rhythm {

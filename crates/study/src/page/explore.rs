@@ -1,4 +1,4 @@
-//! The page of `rexmit lab serve`: controls for [`Settings`], and their answer from the server of the page.
+//! The page of `rexmit lab serve`: controls for [`Settings`], and the results that the server returns for them.
 //!
 //! Like other pages it is one file. Its content security policy allows requests to its own server only.
 
@@ -14,14 +14,14 @@ use crate::page::template::{self, escaped, fill, script_json};
 
 const PAGE: &str = include_str!("../../assets/explore/explore.html");
 
-/// Everything that the page offers.
+/// The settings, limits and systems that the page shows.
 #[derive(Serialize)]
 struct Offer {
     controls: &'static [Control],
     traces: Vec<OfferedTrace>,
     systems: Vec<OfferedSystem>,
     seeds: u32,
-    /// The settings of a page without others in its address.
+    /// The settings of a page whose address contains none.
     settings: Settings,
     /// How to get other implementations, if this program has none.
     how_to_build: Option<&'static str>,

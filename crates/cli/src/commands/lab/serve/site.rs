@@ -1,4 +1,4 @@
-//! What the server answers.
+//! The requests that the server answers.
 //!
 //! | request | body | answer |
 //! |---|---|---|
@@ -7,7 +7,7 @@
 //! | `POST /file` | settings, JSON | the file of the study, TOML |
 //! | `POST /settings` | such a file, TOML | its settings, JSON |
 //!
-//! A request that is not valid is answered by a text that says why.
+//! An invalid request is answered by a text with the reason.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use super::guard;
 use super::queue::{Place, Queue};
 use super::work::{self, Ended};
 
-/// How long a request may take to arrive and to be accepted; runs are not part of it.
+/// How long a request may take to arrive and to be accepted, without the runs.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time between two lines without content: a connection that transmits nothing is closed.
 const BEAT: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! Runs the runs of a question on several threads, and gives up when nobody waits for the answer.
+//! Executes the runs of a question on several threads, and stops when no reader waits for the answer.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,14 +10,14 @@ use rexmit_perf::execute;
 use rexmit_study::page::StudyPage;
 use rexmit_study::{RunDocument, Study};
 
-/// What becomes of a question.
+/// The outcome of a question.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// All runs are done.
     Page(Box<StudyPage>),
     /// A run failed.
     Failed(String),
-    /// Nobody waits for the answer.
+    /// The reader has disconnected.
     Left,
 }
 
