@@ -42,7 +42,7 @@ def test_ten_million_rows_are_handed_over_in_place(tmp_path):
     assert set(addresses(frame.rechunk())).isdisjoint(addresses(frame))
     size = frame.estimated_size()
     assert size > 24 * ROWS
-    # What was not shared was read or written nowhere: the process would have grown by it.
+    # A copy would be new memory of this process.
     assert grown < size / 100, f"{grown} of {size} bytes"
     # The frame keeps the memory when the table has gone.
     total = frame["bytes"].sum()
