@@ -185,22 +185,17 @@ def python_receiver(pipe):
 
     async def main():
         latencies = []
-        is_over = asyncio.Event()
-        open_ones = set()
 
         async def take(association):
-            open_ones.add(association)
             async for message in association:
                 latencies.append(time.monotonic_ns() - int.from_bytes(message.payload[:8], "big"))
-            open_ones.discard(association)
-            if not open_ones:
-                is_over.set()
 
         identity = rexmit.Identity.generate()
         async with rexmit.serve(take, "127.0.0.1", 0, identity) as server:
             pipe.send((server.address[1], identity.fingerprint))
-            await is_over.wait()
-        pipe.send(latencies)
+            # The sender has ended, and with it everything is acknowledged.
+            await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
+            pipe.send(latencies)
 
     asyncio.run(main())
 
@@ -235,8 +230,9 @@ def python_latency(rexmit, seed):
     link, address = emulator(rexmit, f"127.0.0.1:{port}", seed)
     sender = spawn.Process(target=python_sender, args=(address, fingerprint), daemon=True)
     sender.start()
-    latencies = ours.recv()
     sender.join()
+    ours.send(None)
+    latencies = ours.recv()
     receiver.join()
     link.send_signal(signal.SIGTERM)
     link.wait()
