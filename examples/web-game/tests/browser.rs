@@ -75,3 +75,10 @@ fn every_kind_of_connection_gets_snapshots_in_firefox() {
         every_column_gets_snapshots("3", &["--browser", "firefox"]);
     }
 }
+
+#[test]
+fn firefox_connects_to_servers_on_the_same_machine() {
+    if is_installed("firefox-esr") {
+        every_column_gets_snapshots("3", &["--browser", "firefox", "--clear"]);
+    }
+}
