@@ -1,8 +1,7 @@
 //! Processor time of a server of data channels: many peers that get snapshots, over UDP sockets on loopback, with DTLS.
 //!
-//! The server is a process of its own on one core; its processor time is counted, system calls included. The peers are
-//! agents in this process, each with a socket of its own. Offers and answers go through the server's pipes, a line of
-//! JSON each.
+//! The server is a separate process on one core; its processor time is measured, including system calls. The peers are
+//! agents in this process, each with its own socket. Offers and answers are lines of JSON in the server's pipes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -26,18 +25,18 @@ use crate::sample::{median, process_cpu_time};
 /// Peers, and snapshots to each per second.
 pub const PEERS: usize = 1000;
 const RATE: f64 = 20.0;
-/// The share of a processor that they may take.
+/// The largest share of a processor that the server may use.
 const MOST: f64 = 0.6;
 const SNAPSHOT_BYTES: usize = 200;
 /// Rounds of snapshots that are measured.
 const ROUNDS: u32 = 100;
-/// Peers that are set up at the same time.
+/// The most peers that are set up at the same time.
 const SETUPS: usize = 20;
 /// On a busy machine, peers may be silent for long.
 const PATIENCE: Duration = Duration::from_secs(120);
 const WHAT: &str = "data channels";
 
-/// What a run took of the server's processor.
+/// The processor time of the server in one run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Cost {
     /// The share of the processor while snapshots were sent.
@@ -46,7 +45,7 @@ pub struct Cost {
     pub setup_seconds: f64,
 }
 
-/// One run with a server of its own.
+/// One run with its own server.
 ///
 /// # Errors
 /// If the server does not start, or ends early.
@@ -157,7 +156,8 @@ async fn drain((socket, mut connection): (Server, Connection)) {
     drop(socket);
 }
 
-/// The server, in this process: offers come in from standard input, and answers and the cost go out to standard output.
+/// Runs the server in this process: reads offers from standard input, and writes answers and the cost to standard
+/// output.
 #[must_use]
 pub fn be_server(peers: usize) -> ExitCode {
     pin();
@@ -176,7 +176,7 @@ pub fn be_server(peers: usize) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Keeps this process on one core, the last one of those that it may use.
+/// Pins this process to one core, the last of those that it may use.
 fn pin() {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let last = (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu));

@@ -1,8 +1,8 @@
 //! Bulk transfer over UDP on loopback between two processes: ours against usrsctp, the stack of
 //! FreeBSD in user space, over its own UDP encapsulation, and ours over DTLS against quinn.
 //!
-//! Messages, packets, and buffers of both protocol and sockets have the same sizes. The receiver's
-//! clock counts, from the first message to the last.
+//! Messages, packets, and buffers of both protocol and sockets have the same sizes. The receiver measures the time from
+//! the first message to the last.
 
 mod quinn;
 mod rexmit;
@@ -39,7 +39,7 @@ struct Transfer {
 #[derive(Serialize, Deserialize)]
 struct Ending {
     messages: u64,
-    /// From the first message to the last; only the receiver knows.
+    /// From the first message to the last; only the receiver measures it.
     seconds: f64,
     cpu_seconds: f64,
 }
@@ -51,7 +51,7 @@ struct Run {
     bytes_per_cpu_second: f64,
 }
 
-/// A program that is one end of a transfer, with what comes before the common arguments.
+/// A program that is one end of a transfer, with the arguments before the common ones.
 struct Peer {
     program: PathBuf,
     first_arguments: Vec<String>,
@@ -197,7 +197,7 @@ fn row(comparison: &Comparison, label: &str, runs: &[Vec<Run>; 2]) -> Row {
     }
 }
 
-/// One end of a transfer of ours, in this process.
+/// Runs one end of a transfer of ours, in this process.
 #[must_use]
 pub fn be_peer(arguments: &[&str]) -> ExitCode {
     rexmit::run(arguments)

@@ -1,4 +1,4 @@
-//! Ours: an async endpoint on a runtime of one thread, as an application would have it.
+//! Ours: an async endpoint on a runtime with one thread, as in an application.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! A game in a page: a server sends where its balls are 20 times a second, over data channels with different recovery
-//! profiles and over a plain WebSocket, and the page shows how late each snapshot is.
+//! A game in a page: a server sends the positions of its balls 20 times a second, over data channels with different
+//! recovery profiles and over a plain WebSocket, and the page shows how late each snapshot arrives.
 //!
 //! `make web-demo` starts it. A switch in the page puts an emulated link in between: a TUN device between this machine
 //! and a network namespace, in which a second set of the same servers is. That needs root; without it there is no
@@ -52,7 +52,7 @@ struct Options {
     /// Connections of each kind while measuring.
     #[arg(long, default_value_t = 4)]
     copies: u32,
-    /// Measures instead of that, this many times, how long it takes from `new RTCPeerConnection()` to the first snapshot.
+    /// Instead, measures this many times how long it takes from `new RTCPeerConnection()` to the first snapshot.
     #[arg(long, value_name = "TIMES")]
     setups: Option<u32>,
     /// Channels of ours are announced (DCEP), as those of other servers, instead of known to both sides in advance.

@@ -121,6 +121,7 @@ use packets::PacketLog;
 use crate::connections::{Connections, Measured, Sockets, SocketsError};
 use crate::kernel::Kernel;
 
+pub use connection::profiles;
 pub use error::ExecuteError;
 pub use kernel_hosts::KernelHosts;
 pub use measured::MeasuredCost;

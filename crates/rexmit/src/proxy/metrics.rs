@@ -78,7 +78,8 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
     text.single("fast_recoveries_total", "counter", about, recovery.fast_recoveries);
 }
 
-/// Names every cause, so that none is forgotten. Copies sent redundantly are not retransmissions.
+/// Retransmissions by cause. The match lists every cause, so that a new one cannot be forgotten. Redundant copies are
+/// not counted as retransmissions.
 fn by_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 6] {
     let ByCause { timeout, fast_retransmit, early, bundled, window_probe, probe, redundant: _ } =
         *counts;

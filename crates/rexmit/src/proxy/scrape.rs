@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{Monitor, metrics};
 
-/// Visitors at one time; more wait in the kernel.
+/// The most simultaneous visitors; further ones wait in the kernel.
 const MAX_VISITORS: usize = 16;
 /// The longest request.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
@@ -20,7 +20,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// A pause after an error of the system, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers `GET /metrics` until it is dropped.
+/// Answers `GET /metrics` until the future is dropped.
 pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
     let places = Arc::new(Semaphore::new(MAX_VISITORS));
     let mut visitors = tokio::task::JoinSet::new();

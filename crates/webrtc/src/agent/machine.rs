@@ -9,13 +9,13 @@ use crate::{Event, IceMode};
 const STUN: std::ops::RangeInclusive<u8> = 0..=3;
 const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
 
-/// Whether a datagram is of STUN.
+/// Whether a datagram is a STUN message.
 pub(crate) fn is_stun(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| STUN.contains(first))
 }
 
 impl Agent {
-    /// A full agent has had an answer from there to a check of its own.
+    /// Whether data may be sent to an address. A full agent has received an answer from there to a check of its own.
     fn may_send(&mut self, route: Route, bytes: usize) -> bool {
         let is_lite = self.settings.config.ice == IceMode::Lite;
         !is_lite || self.reachability.may_send(route.remote, bytes)

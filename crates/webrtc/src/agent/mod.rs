@@ -23,7 +23,7 @@ use crate::{
     ChannelConfig, ChannelId, CloseReason, Event, Message, OpenError, SendError, Settings, Stage,
 };
 
-/// The peer's description, as far as it is needed later.
+/// The parts of the peer's description that are needed later.
 struct Peer {
     fingerprints: Vec<Fingerprint>,
     /// The name of the section for data channels (RFC 5888).
@@ -97,7 +97,7 @@ pub struct Agent {
     association: Association,
     channels: Channels,
     state: State,
-    /// Datagrams of DTLS, and where they are sent.
+    /// Datagrams of DTLS, and their routes.
     outgoing: VecDeque<(Route, Vec<u8>)>,
     /// A packet of SCTP before it is encrypted.
     packet: Vec<u8>,
@@ -241,7 +241,7 @@ impl Agent {
         self.ice.sources()
     }
 
-    /// The negotiated version of DTLS; `None` before.
+    /// The negotiated version of DTLS; `None` before it is known.
     #[must_use]
     pub fn dtls_version(&self) -> Option<Version> {
         self.session.as_ref()?.version()

@@ -64,7 +64,7 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// The server takes the client's offer.
+    /// A pair in which the server answers the client's offer.
     pub(crate) fn new(client: AgentConfig, server: AgentConfig, seed: u64) -> Self {
         let now = Instant::from_millis(1000);
         let seed = Seed::from_u64(seed);
@@ -94,7 +94,7 @@ impl Pair {
         Self::new(config(CLIENT), config(SERVER).ice(mode), seed)
     }
 
-    /// Polls both hosts, and puts their datagrams in flight.
+    /// Polls both hosts, and adds their datagrams to those in flight.
     fn drain(&mut self) {
         let mut packet = Vec::new();
         for host in [&mut self.client, &mut self.server] {
@@ -116,7 +116,7 @@ impl Pair {
         }
     }
 
-    /// Advances to the next event within `limit`. Returns whether there was one.
+    /// Advances to the next event that occurs within `limit`. Returns whether there was one.
     pub(crate) fn step(&mut self, limit: Instant) -> bool {
         self.drain();
         let timeouts = [self.client.agent.poll_timeout(), self.server.agent.poll_timeout()];
