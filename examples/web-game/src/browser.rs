@@ -12,10 +12,6 @@ pub(crate) enum Browser {
     Firefox,
 }
 
-/// Firefox has no candidates for a server on the same machine otherwise.
-const FIREFOX_PREFERENCES: &str = "user_pref('media.peerconnection.ice.default_address_only', false);\n\
-     user_pref('media.peerconnection.ice.loopback', true);\n";
-
 impl Browser {
     /// Opens `url` with an empty profile in this directory. The browser ends with this program.
     pub(crate) fn open(self, url: &str, profile: &Path) -> std::io::Result<Child> {
@@ -32,7 +28,6 @@ impl Browser {
                 command
             }
             Self::Firefox => {
-                std::fs::write(profile.join("user.js"), FIREFOX_PREFERENCES)?;
                 let mut command = Command::new("firefox-esr");
                 command.args(["--no-remote", "--new-instance", "--profile"]).arg(profile);
                 command.env("HOME", profile);

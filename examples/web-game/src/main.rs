@@ -13,7 +13,7 @@ mod rival;
 mod site;
 
 use std::error::Error;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,6 +46,9 @@ struct Options {
     /// The browser for measurements.
     #[arg(long, value_enum, default_value_t = Browser::Chromium)]
     browser: Browser,
+    /// Measures without the emulated link.
+    #[arg(long)]
+    clear: bool,
     /// Connections of each kind while measuring.
     #[arg(long, default_value_t = 4)]
     copies: u32,
@@ -84,6 +87,17 @@ fn print_table(found: &Value, columns: &[&str]) {
     }
 }
 
+/// An address of this machine beside the loopback interface's, to which Firefox does not connect; that one if there is
+/// no other. Nothing is sent to find it.
+fn own_address() -> Ipv4Addr {
+    let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
+        .and_then(|socket| socket.connect("198.51.100.1:9").and_then(|()| socket.local_addr()));
+    match probe.map(|own| own.ip()) {
+        Ok(IpAddr::V4(own)) if !own.is_unspecified() => own,
+        _ => Ipv4Addr::LOCALHOST,
+    }
+}
+
 /// The time limit of the browser for a picture of the page.
 const SCREENSHOT_LIMIT: Duration = Duration::from_secs(30);
 
@@ -94,7 +108,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let link = Link::start(&options.delay, &options.loss)
         .inspect_err(|error| eprintln!("without an emulated link: {error}"))
         .ok();
-    let clear = Servers::start(Ipv4Addr::LOCALHOST, |bind| Ok(bind()))?;
+    let clear = Servers::start(own_address(), |bind| Ok(bind()))?;
     let lossy = match &link {
         Some(link) => Some(Servers::start(link.far, |bind| link.beyond(bind))?),
         None => None,
@@ -120,7 +134,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             return Ok(serving.await??);
         }
     };
-    let kind = if link.is_some() { "lossy" } else { "clear" };
+    let kind = if link.is_some() && !options.clear { "lossy" } else { "clear" };
     let profile = tempfile::tempdir()?;
     let dcep = if options.dcep { "&dcep=1" } else { "" };
     let page = format!("{url}?link={kind}&{query}{dcep}");
