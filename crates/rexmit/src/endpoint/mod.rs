@@ -384,6 +384,17 @@ impl Endpoint {
         self.shared.lock().statistics()
     }
 
+    /// The counters of the endpoint and of its associations in Prometheus' text format: those that began first, if
+    /// there are more than [`MAX_SHOWN_ASSOCIATIONS`](crate::metrics::MAX_SHOWN_ASSOCIATIONS). Names begin with
+    /// `rexmit_`.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        // The text is made without the lock.
+        let metrics = self.shared.lock().metrics();
+        metrics.text()
+    }
+
     /// Sends all trace events of the protocol to `sink`, from within the turn in which they occur; `None`
     /// disables tracing.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
