@@ -10,6 +10,7 @@ mod events;
 mod failure;
 mod names;
 mod output;
+mod qlog;
 mod signals;
 mod tls;
 mod transport;

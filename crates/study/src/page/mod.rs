@@ -5,5 +5,6 @@ pub mod comparison;
 mod shown;
 pub mod study;
 mod template;
+pub mod trace;
 
 pub use shown::{AxisHead, Cell, StudyHead, StudyPage};
