@@ -8,6 +8,7 @@ mod carry;
 mod commands;
 mod events;
 mod failure;
+mod metrics;
 mod names;
 mod output;
 mod qlog;

@@ -17,6 +17,7 @@ mod profiles;
 mod proxy;
 mod run;
 mod study;
+mod top;
 mod trace;
 
 use clap::Subcommand;
@@ -38,6 +39,7 @@ pub(crate) enum Command {
     Study(study::Arguments),
     Advise(Box<advise::Arguments>),
     Compare(Box<compare::Arguments>),
+    Top(top::Arguments),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
@@ -60,6 +62,7 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Study(arguments) => study::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, whole()),

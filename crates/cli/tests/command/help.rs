@@ -2,7 +2,7 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 27] = [
+const SUBCOMMANDS: [&str; 30] = [
     "advise",
     "demo",
     "listen",
@@ -26,7 +26,10 @@ const SUBCOMMANDS: [&str; 27] = [
     "study exec",
     "run",
     "trace",
+    "top",
     "trace stats",
+    "trace analyse",
+    "trace page",
     "profiles",
     "completions",
     "man",

@@ -9,6 +9,8 @@ mod kernel;
 mod load;
 mod pcap;
 mod process;
+mod qlog;
+mod qvis;
 mod study;
 mod traces;
 mod tun;
