@@ -17,6 +17,7 @@ pub mod sample;
 pub mod simulation;
 pub mod tcp;
 pub mod web;
+pub mod webrtc;
 
 /// How often each contestant of a comparison runs.
 pub const REPETITIONS: usize = 7;

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode};
 use rexmit_bench::report::{Row, in_words};
 use rexmit_bench::{
     REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, mixed, simulation, tcp, web,
+    webrtc,
 };
 
 const USAGE: &str = "\
@@ -16,15 +17,16 @@ usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench web-of RUNS                    some runs, for a profiler
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
        rexmit-bench cmt-of RUNS                    some runs, for a profiler
+       rexmit-bench webrtc-of PEERS                one run, for a profiler
 --strict: fails if what has to come to the same does not; how fast that is never fails
-parts: bulk tcp cost loopback latency mixed simulation web dumbbell cmt idle; all of them if none is named
+parts: bulk tcp cost loopback latency mixed simulation web dumbbell cmt idle webrtc; all of them if none is named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
     ("cost", || cost::measure(REPETITIONS)),
@@ -36,6 +38,7 @@ const PARTS: [Part; 11] = [
     ("dumbbell", || dumbbell::measure(REPETITIONS)),
     ("cmt", || cmt::measure(REPETITIONS)),
     ("idle", idle),
+    ("webrtc", || webrtc::measure(3)),
 ];
 
 fn main() -> ExitCode {
@@ -84,6 +87,16 @@ fn main() -> ExitCode {
             let Ok(runs) = runs.parse() else { return refuse() };
             (0..runs).for_each(|seed| println!("{:?}", cmt::run(256, seed)));
             return ExitCode::SUCCESS;
+        }
+        ["webrtc-of", peers] => {
+            let Ok(peers) = peers.parse() else { return refuse() };
+            println!("{:?}", webrtc::run(peers));
+            return ExitCode::SUCCESS;
+        }
+        // The server of the part `webrtc`, which that starts.
+        ["webrtc-server", peers] => {
+            let Ok(peers) = peers.parse() else { return refuse() };
+            return webrtc::be_server(peers);
         }
         _ => {}
     }

@@ -58,7 +58,7 @@ impl Parties {
         };
         let identity = self.identity.clone().map_or_else(Identity::generate, Ok)?;
         let encryption = Encryption::new(identity, trust);
-        // A connection outlives its associations by a few seconds, and must not keep others out.
+        // A connection lasts some seconds longer than its associations, and must not take the place of a new one.
         let max_connections = encryption.max_connections.max(max_associations);
         Ok(Some(encryption.max_connections(max_connections)))
     }

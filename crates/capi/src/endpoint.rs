@@ -23,7 +23,7 @@ pub struct rexmit_endpoint {
     pub(crate) sctp: MaybeEncrypted,
     /// The configuration of its associations.
     pub(crate) association: Arc<AssociationConfig>,
-    /// The latest time that a call has told: time does not go back.
+    /// The latest time passed by a call: time does not go back.
     now: Instant,
     /// The memory that the latest event points to.
     pub(crate) held: Held,
@@ -43,7 +43,7 @@ impl rexmit_endpoint {
         self.sctp.paths(id).map(|_| id).ok_or_else(missing)
     }
 
-    /// The local address for ways to `remotes`: that of the socket, or one that the program or the system chooses.
+    /// The local address of routes to `remotes`: that of the socket, or one that the program or the system chooses.
     pub(crate) fn local_for(&self, remotes: &[SocketAddr]) -> Result<SocketAddr, Failure> {
         #[cfg(target_os = "linux")]
         if let Some(socket) = &self.socket {

@@ -185,7 +185,7 @@ impl Socket {
                     return self.set_blocked(true);
                 }
                 Err(_) if batch.bytes.len() > batch.segment_bytes => {
-                    // Not every way takes batches. What fails alone, too, is lost as if on the way.
+                    // Not every route supports batches (GSO). A packet that fails alone, too, counts as lost.
                     for packet in batch.bytes.chunks(batch.segment_bytes) {
                         let _ = self.send(batch.route, packet, packet.len());
                     }

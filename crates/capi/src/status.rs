@@ -1,4 +1,4 @@
-//! Results of calls, and the border that no panic crosses.
+//! Results of calls, and the boundary that catches panics.
 
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -153,7 +153,7 @@ failures! {
 pub(crate) struct LastError(CString);
 
 impl LastError {
-    /// Remembers why a call failed, and says it by number.
+    /// Stores why a call failed, and returns its status.
     pub(crate) fn note(&mut self, outcome: Outcome) -> rexmit_status {
         match outcome {
             Ok(()) => REXMIT_OK,

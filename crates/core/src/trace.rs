@@ -236,7 +236,7 @@ pub enum TraceEvent {
         path: u8,
         /// Missing reports after which a packet is declared lost.
         missing_reports: u16,
-        /// The fraction of reordered packets that this threshold is meant not to retransmit.
+        /// The fraction of reordered packets that this threshold is to tolerate, that is, not to retransmit.
         percentile: f64,
     },
     /// A round-trip time was measured.

@@ -22,10 +22,11 @@ pub(crate) const MAX_ADDRESSES: usize = 4;
 /// Bytes that a peer may send in one handshake, as the library keeps what cannot be used yet: a certificate of some
 /// kilobytes, each of its flights several times. More are dropped.
 pub(crate) const MAX_HANDSHAKE_BYTES: usize = 1 << 16;
-/// Datagrams to which the last record of a connection is the answer, in case it was lost.
+/// The most datagrams of a refused peer that are answered by the last record again, in case that was lost.
 const MAX_FAREWELLS: u8 = 8;
 
-/// The library's time: its clock is a value that only it makes, so one is taken as the origin.
+/// Converts between our instants and those of the library, `std::time::Instant`, which can only be created from the
+/// clock: the origin is one of these.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock {
     origin: std::time::Instant,
@@ -156,8 +157,8 @@ impl Connection {
 
     pub(crate) fn handle_packet(&mut self, now: Instant, datagram: &[u8]) -> Result<(), Error> {
         self.dtls.handle_timeout(self.clock.for_library(now))?;
-        // One by one: of a datagram that begins with a record it has, the library drops the others too, and a
-        // retransmitted flight need not be divided as before.
+        // Records are passed one by one: if the first record of a datagram is a duplicate, the library would drop the
+        // others, too, although a retransmitted flight may be divided into datagrams in another way.
         records(datagram).try_for_each(|record| self.dtls.handle_packet(record))
     }
 
@@ -176,7 +177,8 @@ impl Connection {
                 self.timeout = self.clock.for_us(at);
                 None
             }
-            // Of a record that is too long, which does not get here: it would be returned without end.
+            // Only for a record that is too long, which was dropped before. The library would return this again and
+            // again.
             Output::BufferTooSmall { .. } => None,
             output => Some(output),
         }

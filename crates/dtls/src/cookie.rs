@@ -27,7 +27,7 @@ const LIFETIME: Duration = Duration::from_secs(30);
 /// A cookie as the library has it.
 pub(crate) type Cookie = [u8; COOKIE_BYTES];
 
-/// Makes cookies and knows them again.
+/// Creates cookies, and verifies those that are returned.
 pub(crate) struct Cookies {
     key: [u8; 32],
 }
@@ -54,7 +54,7 @@ impl Cookies {
         let seconds = now.as_nanos() / 1_000_000_000;
         let age = seconds.checked_sub(u64::from_be_bytes(*made));
         let expected = self.signed(*made, peer, hello);
-        // Compared in constant time: the duration tells nothing to a guesser.
+        // Compared in constant time, so that the duration reveals nothing to an attacker.
         let differs = |(a, b): (&u8, &u8)| a ^ b;
         let difference = hello.cookie().unwrap_or_default().iter().zip(&expected).map(differs);
         hello.cookie().is_some_and(|it| it.len() == COOKIE_BYTES)
@@ -81,11 +81,11 @@ impl Cookies {
 }
 
 thread_local! {
-    /// The library's cookie of the moment, and the client random it is for.
+    /// The cookie for the library's current call, and the client random that it belongs to.
     static CURRENT: Cell<Option<([u8; 32], Cookie)>> = const { Cell::new(None) };
 }
 
-/// Calls the library, for which `cookie` is the one of the client with this random.
+/// Calls the library, which gets `cookie` as the cookie of the client with this random.
 pub(crate) fn with_cookie<R>(random: &[u8], cookie: Cookie, act: impl FnOnce() -> R) -> R {
     CURRENT.set(random.try_into().ok().map(|random| (random, cookie)));
     let result = act();

@@ -1,4 +1,4 @@
-//! Parsing of records and the ClientHello, as far as needed before the library (RFC 9147 §4, §5).
+//! Parsing of records and the ClientHello, as far as needed before the library sees them (RFC 9147 §4, §5).
 
 /// Content types of DTLS 1.2 (RFC 6347 §4.1).
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// The library would not let go of one that is longer than the buffer for its content.
+    /// The library would return a record that is longer than its content buffer again and again.
     #[test]
     fn records_of_more_than_16_kilobytes_are_dropped() {
         let longest = MAX_RECORD_BYTES - PLAINTEXT_HEADER_BYTES;

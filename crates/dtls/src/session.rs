@@ -200,7 +200,7 @@ impl Session {
         }
         self.advance(now, &mut sink, |dtls| {
             records(datagram).try_for_each(|record| match dtls.handle_packet(record) {
-                // The rest of a server's flight has arrived before its beginning: it is sent again.
+                // The rest of a server's flight has arrived before its beginning; the server will retransmit it.
                 Err(Error::UnexpectedMessage(
                     UnexpectedMessageError::UnrecognizedAutoServerResponse,
                 )) => Ok(()),
@@ -236,7 +236,8 @@ impl Session {
         }
     }
 
-    /// A peer whose last flight was lost sends the one before again, in the clear with DTLS 1.2.
+    /// The records admitted after the handshake. If our last flight was lost, the peer retransmits its own, which is
+    /// not encrypted in DTLS 1.2.
     fn after_handshake(&self) -> Admission {
         match self.version() {
             Some(Version::Dtls12) => Admission::Flights,

@@ -172,7 +172,7 @@ fn an_association_waits_for_the_handshake_and_does_not_measure_it() {
     let begun = pair.now;
     let id = connect_at_once(&mut pair);
     assert!(pair.run(LONG, |pair| pair.ends[0].received == [b"early"]));
-    // An INIT that was sent during the handshake would be repeated after 250 ms (T1-init).
+    // An INIT sent during the handshake would have been lost, and retransmitted after 250 ms (T1-init).
     assert!(pair.now - begun < Duration::from_millis(250), "{:?}", pair.now - begun);
     assert_eq!(pair.client().association, Some(id));
     let statistics = pair.client().endpoint.sctp().statistics(id).unwrap();
@@ -286,7 +286,7 @@ fn replayed_records_are_dropped() {
     pair.echo(b"goes on");
     pair.run(Duration::from_secs(1), |_| false);
     let after = packets(&mut pair);
-    // The whole conversation from another address: a handshake of which nothing comes.
+    // The client's datagrams, replayed from another address: a handshake that never completes.
     for datagram in &copies {
         pair.inject(1, "192.0.2.7:4000", datagram);
     }

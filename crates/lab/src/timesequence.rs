@@ -162,7 +162,7 @@ impl TimeSequence {
 
     /// Adds copies to the packet of the previous event, before its new data.
     fn add_copies(&mut self, packet: u64, runs: impl Iterator<Item = (u32, u32)>) {
-        // It is not there if it was one too many.
+        // The packet is missing if the limit of marks was reached.
         if let Some(send) = self.sends.last_mut().filter(|send| send.packet == packet) {
             let copies = runs.map(|(first, last)| (first, last, SendCause::Redundant));
             send.runs.splice(..0, copies);

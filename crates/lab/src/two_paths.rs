@@ -300,9 +300,9 @@ mod tests {
     /// time: 84 until 23.2 s, 85 until 27.2 s, 93 until 35.2 s, 103 until 51.2 s, and 113, which had
     /// waited since 28.45 s, until 83.2 s.
     ///
-    /// With all paths 78 left over the second one, so that the timer of the first starts with 80, at
-    /// 20.2 s. Without PF it expires at 21.2, 23.2, 27.2, 35.2 and 51.2 s, and each time the next message
-    /// is sent over that path: that of 51.2 s waits for 32 s.
+    /// With all paths, 78 was sent over the second one, so that the timer of the first starts with 80, at 20.2 s.
+    /// Without PF it expires at 21.2, 23.2, 27.2, 35.2 and 51.2 s, and each time the next message is sent over that
+    /// path: that of 51.2 s waits for 32 s.
     #[test]
     fn each_failover_rule_stalls_for_its_computed_time() {
         let comparison = compared();

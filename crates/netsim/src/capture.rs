@@ -80,7 +80,7 @@ pub enum CaptureDirection {
     Out = 2,
 }
 
-/// Comments in captures on lost packets begin with it.
+/// The prefix of the comments on lost packets in captures.
 pub const LOST: &str = "lost: ";
 
 /// The comment in captures on a lost packet.

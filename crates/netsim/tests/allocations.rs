@@ -28,7 +28,7 @@ fn offering_a_packet_allocates_nothing() {
     assert_eq!(allocation_counter::measure(|| offer(10_000)).count_total, 0);
 }
 
-/// Sends a packet every millisecond, and takes what comes.
+/// Sends a packet every millisecond, and discards what it receives.
 struct Source {
     route: Route,
     next: Instant,
@@ -87,7 +87,7 @@ fn carry(set_up: impl Fn(&mut Network<Source>)) {
     PointToPoint::build(&mut network, machines, &PATH.parse().unwrap()).unwrap();
     set_up(&mut network);
     let mut run = |end| network.run_until(Instant::from_millis(end), |_, _| {}).unwrap();
-    // Long enough that the most packets that are ever under way have been.
+    // Long enough to reach the largest number of packets in flight.
     run(60_000);
     let allocations = allocation_counter::measure(|| run(70_000)).count_total;
     assert!(allocations < 20, "{allocations} for 20,000 packets");

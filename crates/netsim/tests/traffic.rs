@@ -88,7 +88,7 @@ fn assert_rows(trace: &Trace) {
             row.payload_bits_per_second,
         ];
         for (place, (value, expected)) in values.iter().zip(expected.split(' ')).enumerate() {
-            // As many digits as were printed: within half of the last one.
+            // The tolerance is half of the last printed digit.
             let decimals = expected.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             let half_digit = 0.5 * 10f64.powi(-(decimals as i32));
             let expected: f64 = expected.parse().unwrap();
@@ -300,7 +300,7 @@ fn sctp_with_checksum(tsn: u32, payload: u8) -> Vec<u8> {
     bytes
 }
 
-/// Of datagrams at other ports than SCTP's, the checksum decides.
+/// At other UDP ports than 9899, the checksum decides.
 #[test]
 fn sctp_in_udp_is_found_at_any_port() {
     let udp = |port: u16, payload: &[u8]| {
@@ -320,7 +320,7 @@ fn sctp_in_udp_is_found_at_any_port() {
     assert_eq!(sent, expected.map(messages));
 }
 
-/// The same as pcapng, with a clock of 2⁻¹⁰ s, or microseconds if it is not told.
+/// The same as pcapng, with the clock `resolution` (`if_tsresol`); microseconds if that is missing.
 fn capture_ng(frames: &[Vec<u8>], resolution: Option<u8>) -> Vec<u8> {
     let mut writer = PcapNgWriter::new(Vec::new()).unwrap();
     let options = resolution.map(InterfaceDescriptionOption::IfTsResol).into_iter().collect();
@@ -367,7 +367,7 @@ fn damaged_captures_are_errors_or_less_but_never_panic() {
         for _ in 0..2000 {
             let mut bytes = whole.clone();
             for _ in 0..1 + rng.below(8) {
-                // The first bytes say what file it is.
+                // The first four bytes, which identify the format, stay as they are.
                 let place = 4 + rng.below(bytes.len() as u64 - 4) as usize;
                 bytes[place] = rng.u32() as u8;
             }

@@ -322,7 +322,7 @@ impl State {
         match (is_forward, dropped) {
             (true, _) => put("transport:packet_sent", json!({ "header": header, "raw": raw })),
             (false, None) => {
-                put("transport:packet_received", json!({ "header": header, "raw": raw }))
+                put("transport:packet_received", json!({ "header": header, "raw": raw }));
             }
             (false, Some(why)) => {
                 put(

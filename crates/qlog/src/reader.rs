@@ -220,11 +220,11 @@ impl<R: BufRead> Reader<R> {
             [RECORD_SEPARATOR, .., b'\n'] => Ok(Some(record.split_off(1))),
             // The end, or a record that was not written to its end.
             [] | [RECORD_SEPARATOR, ..] => Ok(None),
-            _ => Err(self.broken("it does not begin with a record separator")),
+            _ => Err(self.broken(&"it does not begin with a record separator")),
         }
     }
 
-    fn broken(&self, what: impl ToString) -> ReadError {
+    fn broken(&self, what: &impl ToString) -> ReadError {
         ReadError::Broken { number: self.number, what: what.to_string() }
     }
 
@@ -240,15 +240,15 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn understand(&mut self, record: &[u8]) -> Result<(), ReadError> {
-        let head: Head<'_> = serde_json::from_slice(record).map_err(|error| self.broken(error))?;
+        let head: Head<'_> = serde_json::from_slice(record).map_err(|error| self.broken(&error))?;
         if !(0.0..=MAX_MILLIS).contains(&head.time) {
-            return Err(self.broken(format_args!("its time is {} ms", head.time)));
+            return Err(self.broken(&format_args!("its time is {} ms", head.time)));
         }
         let at = Instant::from_nanos((head.time * 1e6).round() as u64);
         let association = match head.group_id.as_deref().map(str::parse) {
             None => 0,
             Some(Ok(number)) => number,
-            Some(Err(_)) => return Err(self.broken("its group_id is no number")),
+            Some(Err(_)) => return Err(self.broken(&"its group_id is no number")),
         };
         let mut put = |event| self.events.push(Logged { at, association, event });
         let outcome = match &*head.name {
@@ -266,7 +266,7 @@ impl<R: BufRead> Reader<R> {
             _ => of(record).map(|_: IgnoredAny| ()),
         };
         self.events.reverse();
-        outcome.map_err(|error| self.broken(error))
+        outcome.map_err(|error| self.broken(&error))
     }
 }
 

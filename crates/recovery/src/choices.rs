@@ -57,12 +57,6 @@ impl LossDetection {
     pub const RFC_9260: Self =
         Self::MissingReports { reordering: Reordering::Fixed, early_retransmit: false };
 
-    /// Whether Early Fast Retransmit is on.
-    #[must_use]
-    pub const fn is_early(self) -> bool {
-        matches!(self, Self::MissingReports { early_retransmit: true, .. })
-    }
-
     /// The initial percentile of an adaptive threshold; `None` if the threshold is fixed.
     #[must_use]
     pub const fn percentile(self) -> Option<u8> {

@@ -47,7 +47,7 @@ pub use choices::{
     SpuriousConfig, ThinTest,
 };
 pub use config::{
-    Field, InvalidRecovery, PROFILES, RecoveryConfig, SctpConfig, TCP_PROFILES, TcpConfig,
+    FIELDS, InvalidRecovery, PROFILES, RecoveryConfig, SctpConfig, TCP_PROFILES, TcpConfig,
     ThinConfig, ThinSctpConfig, ThinTcpConfig,
 };
 pub use congestion::CongestionWindow;
@@ -70,7 +70,7 @@ pub use thin::{GroupLimit, MAX_GROUPS, Thinness};
 pub mod public {
     pub use crate::{
         ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig,
-        Field, InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState,
+        FIELDS, InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState,
         ProbeConfig, RecoveryConfig, RecoveryStatistics, Reordering, ReorderingState,
         RetransmissionDestination, RtoConfig, RttSample, SctpConfig, SpuriousConfig,
         SpuriousEvents, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig,

@@ -21,7 +21,6 @@ use crate::{
     Thinness,
 };
 
-/// The state of a sender; see the module.
 #[derive(Debug)]
 pub(crate) struct State<P> {
     pub(crate) config: Arc<RecoveryConfig>,
@@ -65,7 +64,6 @@ impl<P> State<P> {
         }
     }
 
-    /// Whether `group` is thin now.
     #[inline]
     pub(crate) fn is_thin(&self, group: u8) -> bool {
         let in_flight = self.outstanding.packets().packets_of(group);
@@ -121,7 +119,8 @@ impl<P> State<P> {
     /// Whether there is one group, and it cannot be thin. A fast test, for bulk transfers.
     #[inline]
     pub(crate) fn is_surely_thick(&self) -> bool {
-        self.groups.is_one_thick(self.outstanding.packets().packets_of(0))
+        self.groups.is_one()
+            && self.groups.is_surely_thick(self.outstanding.packets().packets_of(0))
     }
 
     /// The group of the earliest unit outstanding on `path`, whose mechanisms apply to T3-rtx.
@@ -163,7 +162,6 @@ impl<P> State<P> {
         signs.is_some_and(|signs| signs.losses.show_overload() || signs.delay.standing() >= limit)
     }
 
-    /// Updates the estimate of the queueing delay of `path` with a round trip.
     #[inline]
     pub(crate) fn note_queueing(&mut self, now: Instant, path: u8, rtt: Duration) {
         if self.groups.yields() {
@@ -171,7 +169,6 @@ impl<P> State<P> {
         }
     }
 
-    /// Counts a packet with new data sent over `path`.
     pub(crate) fn note_first_sent(&mut self, path: u8) {
         if self.groups.yields() {
             self.paths[path].queue.get_or_insert_default().losses.on_sent();
@@ -197,7 +194,6 @@ impl<P> State<P> {
         }
     }
 
-    /// When T3-rtx of `path` expires, given the present state.
     pub(crate) fn t3_deadline(&self, path: u8) -> Option<Instant> {
         let t3 = self.paths[path].t3.running()?;
         let is_thin = t3.only().is_none() && self.is_thin(self.group_of_earliest(path));
@@ -282,12 +278,10 @@ impl<P> State<P> {
         !self.paths.is_one() && self.config.sctp.cmt.all_paths
     }
 
-    /// Whether missing reports are counted.
     pub(crate) fn counts_reports(&self) -> bool {
         matches!(self.config.loss_detection, LossDetection::MissingReports { .. })
     }
 
-    /// Begins a recovery of the association, of everything sent so far.
     pub(crate) fn begin_recovery(&mut self) {
         self.statistics.fast_recoveries += 1;
         self.fast_recovery.begin(self.outstanding.next_unit() - 1);
@@ -299,7 +293,6 @@ impl<P> State<P> {
         self.fast_recovery.begin_on_path(path, self.outstanding.next_unit() - 1);
     }
 
-    /// Reduces the window of `path` for a loss.
     pub(crate) fn reduce_window(&mut self, path: u8) {
         let flight_size = self.outstanding.bytes() - self.fast_recovery.beyond_window();
         self.couple_windows();
@@ -307,7 +300,6 @@ impl<P> State<P> {
         self.retransmit_now(path);
     }
 
-    /// Traces the window of `path`, which has changed.
     pub(crate) fn trace_window(&self, path: u8, tracer: &mut Tracer<'_>) {
         tracer.emit(|| {
             let window = &self.paths[path].window;
@@ -405,7 +397,6 @@ impl<P> State<P> {
         moves
     }
 
-    /// Moves `unit`, which waits to be retransmitted, to the path `to`.
     pub(crate) fn move_unit(&mut self, unit: u64, to: u8) -> Moves {
         let mut moves = Moves::default();
         if let Some(moved) = self.outstanding.move_to(unit, to) {
@@ -415,7 +406,6 @@ impl<P> State<P> {
         moves
     }
 
-    /// Stops T3-rtx of `path` if nothing is outstanding on it.
     pub(crate) fn stop_t3_if_idle(&mut self, path: u8) {
         if self.outstanding.on(path).outstanding == 0 {
             self.paths[path].t3.stop();

@@ -7,8 +7,8 @@
 //! cargo run --release -p rexmit --example http -- get http://10.91.0.1:8000/FILE
 //! ```
 //!
-//! The device's other end, 10.91.0.1, is the kernel of this machine; we are 10.91.0.2. It speaks as
-//! much of HTTP/1.1 (RFC 9112) as one file per connection takes.
+//! The device's other end, 10.91.0.1, is the kernel of this machine; we are 10.91.0.2. It implements as much of
+//! HTTP/1.1 (RFC 9112) as one file per connection needs.
 
 use std::error::Error;
 use std::io;

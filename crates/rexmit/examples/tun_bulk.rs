@@ -80,7 +80,7 @@ impl Site {
         ];
         near.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1"))??;
         for namespace in [&near, &far] {
-            // What our profile is too, and what every namespace may choose.
+            // As in our profile; every namespace may select it.
             let control = "/proc/sys/net/ipv4/tcp_congestion_control";
             namespace.run(|| std::fs::write(control, "reno"))??;
         }

@@ -16,9 +16,9 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
 
-/// Of rtnetlink(7), counted from 1: changes of IPv4 and of IPv6 addresses.
+/// The groups of rtnetlink(7) for changes of IPv4 and of IPv6 addresses, numbered from 1.
 const GROUPS: [u32; 2] = [5, 9];
-/// More than the kernel puts into one datagram.
+/// Bytes of the receive buffer: more than the kernel puts into one datagram.
 const RECEIVE_BYTES: usize = 1 << 16;
 /// Addresses that are remembered, of all interfaces; further ones are ignored.
 const MAX_KNOWN: usize = 256;
@@ -37,7 +37,7 @@ impl HostAddresses {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.set_non_blocking(true)?;
-        // Before the first list: no change is missed.
+        // Joined before the first list is requested, so that no change is missed.
         GROUPS.iter().try_for_each(|&group| socket.add_membership(group))?;
         // SAFETY: the socket has the same descriptor until it is dropped.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;

@@ -83,7 +83,7 @@ impl Failover {
 /// How the first cable fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cut {
-    /// The sender's end is down: its system knows of no way (ENETUNREACH).
+    /// The sender's end is down: its system has no route (ENETUNREACH).
     Down,
     /// The receiver's end is down.
     FarDown,

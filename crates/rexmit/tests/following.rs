@@ -96,7 +96,7 @@ async fn follow_on(bind: fn(IpAddr) -> Endpoint, hosts: [NetNamespace; 2]) {
     exchange(&ours, &theirs).await;
     assert_eq!(active(&ours), [ip(FIRST)]);
 
-    // A new association lists what there is now.
+    // A new association lists the present addresses.
     in_time(ours.shutdown()).await;
     drop((ours, theirs));
     let connecting = client.connect(remote, server.port());

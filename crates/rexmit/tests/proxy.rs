@@ -225,7 +225,7 @@ async fn a_service_that_closes_with_unread_data_resets_its_client_after_its_resp
     let (mut client, mut service) = site.pair().await;
     client.write_all(b"a request that is not read").await.unwrap();
     in_time(service.peek(&mut [0])).await.unwrap();
-    // No more than may leave at once: the rest is lost with the reset, as without a proxy.
+    // No more than can be sent at once: the rest is lost with the reset, as without a proxy.
     service.write_all(&[7; 10_000]).await.unwrap();
     drop(service); // The kernel resets because of what is unread.
     let mut answer = vec![0; 10_000];
@@ -440,7 +440,7 @@ async fn two_hundred_clients_are_kept_apart() {
 
 async fn fetch(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = Service::connect(address).await.unwrap();
-    // It may answer and close before it has read everything.
+    // The server may answer and close before it has read everything.
     let _ = stream.write_all(request).await;
     let mut bytes = Vec::new();
     let _ = in_time(stream.read_to_end(&mut bytes)).await;

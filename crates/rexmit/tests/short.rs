@@ -166,7 +166,7 @@ async fn a_delivery_limits_when_a_message_is_abandoned() {
     let over =
         association.stream(0).try_send_with("late", Delivery::ordered().lifetime(Duration::ZERO));
     let over = over.unwrap();
-    // It is given up, or was sent before the clock moved on.
+    // The message is abandoned, unless it was sent before the clock advanced.
     association.shutdown().await;
     while let Some(event) = association.event().await {
         if let Event::MessageFailed { id, .. } = event {

@@ -200,7 +200,7 @@ async fn trying_and_waiting_go_together() {
     in_time(theirs.readable()).await;
     assert_eq!(theirs.try_read(&mut bytes).unwrap(), 5);
     assert_eq!(&bytes[..5], b"hello");
-    // Until it is full, which is told, and room again, too.
+    // Writes until the buffer is full; that is reported, and room later on, too.
     let chunk = [7; 50_000];
     let mut written = 0;
     let error = loop {
@@ -208,7 +208,7 @@ async fn trying_and_waiting_go_together() {
             Ok(len) => written += len,
             Err(error) => break error,
         }
-        // The way to the peer must not empty it meanwhile.
+        // The peer must not drain the buffer meanwhile.
         assert!(written < 100_000_000);
     };
     assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
@@ -258,7 +258,7 @@ async fn a_waiting_reader_and_a_waiting_writer_are_woken_at_the_end() {
             }
         }
     });
-    // Both wait by then, or come too late to wait; either way they learn of it.
+    // By then both tasks wait, or they begin to after the end; in either case they are informed.
     tokio::time::sleep(Duration::from_millis(50)).await;
     theirs.abort();
     let error = in_time(reader).await.unwrap().unwrap_err();
@@ -419,7 +419,7 @@ async fn a_closed_listener_resets_unaccepted_connections() {
     assert_eq!(in_time(waiting.closed()).await, CloseReason::Reset);
     let error = in_time(client.connect(server())).await.expect_err("a closed port");
     assert!(matches!(error, ConnectError::RefusedByPeer { .. }));
-    // Those it has accepted live on.
+    // Accepted connections continue.
     ours.write_all(b"x").await.unwrap();
     assert_eq!(in_time(theirs.read(&mut [0; 9])).await.unwrap(), 1);
 }

@@ -53,8 +53,9 @@ config! {
         /// How long delivery is attempted.
         pub reliability: Reliability,
         /// When the peer should have it, and with which probability; `None` for the deadline of its stream or
-        /// association, [`ThinConfig::deadline`](crate::recovery::ThinConfig::deadline), if that has one. It takes copies
-        /// of data, which only profiles with mechanisms for thin streams send, and does not give the message up.
+        /// association, [`ThinConfig::deadline`](crate::recovery::ThinConfig::deadline), if that has one. Deadlines are
+        /// met by redundant copies, which only profiles with mechanisms for thin streams send. A message that misses
+        /// its deadline is still delivered.
         pub deadline: Option<Deadline>,
         /// The content, at least one byte: a DATA chunk cannot be empty (RFC 9260 §3.3.1).
         pub payload: Bytes,

@@ -5,8 +5,8 @@ mod kit;
 use kit::*;
 use rexmit_sctp::{CloseReason, Event, FailReason, SendError};
 
-/// RFC 9260 §9.1, §3.3.10.12: the application's abort leaves at once, alone, under the peer's tag,
-/// with the application's words; nothing queued leaves any more, and all of it has failed.
+/// RFC 9260 §9.1, §3.3.10.12: the application's ABORT is sent at once, alone, with the peer's tag and the application's
+/// reason. Queued messages are not sent, and fail.
 #[test]
 fn abort_of_the_application_drops_everything() {
     let mut s = Script::established_server();

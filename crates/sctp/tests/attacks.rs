@@ -29,7 +29,7 @@ fn establish(s: &mut Script) {
     expect_packet!(s, [CookieAck]);
 }
 
-/// The association of the peer of `s` is alive, and answers to where that is.
+/// The association of the peer of `s` is alive, and answers to the peer's address.
 #[track_caller]
 fn expect_alive(s: &mut Script) {
     s.peer_sends([Heartbeat(b"alive?")]);
@@ -153,7 +153,7 @@ fn naming_the_address_of_a_victim_tells_nothing() {
 }
 
 /// RFC 5062 §2: an attacker that has set up an association with the address of a victim in its list
-/// keeps the victim from nothing.
+/// does not prevent the victim from setting up an association.
 #[test]
 fn camping_on_an_address_does_not_lock_its_owner_out() {
     for is_over_ip in [false, true] {
@@ -211,8 +211,7 @@ fn camping_on_an_address_does_not_stop_a_connect() {
     s.take_init();
 }
 
-/// An attacker sends a copy of a packet from a port of a third party: that one gets a few HEARTBEATs,
-/// and no data.
+/// An attacker sends a copy of a packet from a third party's port. The third party gets a few HEARTBEATs, and no data.
 #[test]
 fn data_do_not_go_to_a_port_that_somebody_else_named() {
     let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
@@ -313,7 +312,7 @@ fn no_unauthenticated_packet_is_amplified() {
         let mut s = Script::server();
         s.deliver(&packet);
         let (received, mut sent) = (packet.len() + HEADERS, 0);
-        // Whatever leaves within minutes: nothing is repeated, as nothing is kept.
+        // All packets sent within ten minutes: nothing is retransmitted, since no state is kept.
         s.each_until(600_000, |_, answer| sent += answer.bytes.len() + HEADERS);
         let ratio = sent as f64 / received as f64;
         table += &format!("| {what} | {received} | {sent} | {ratio:.2} |\n");

@@ -217,7 +217,7 @@ fn data_in_front_of_shutdown_arrive() {
     assert_eq!(s.events().last(), Some(&closed));
 }
 
-/// Fourteen thousand of them fit into a packet: what follows the first thousand or so is dropped.
+/// Fourteen thousand unknown chunks fit into a packet; chunks after the limit of 1024 are dropped.
 #[test]
 fn chunks_of_unknown_types_are_passed_over_up_to_a_limit() {
     for (count, is_answered) in [(1024, true), (1025, false)] {

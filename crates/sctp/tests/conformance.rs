@@ -35,7 +35,8 @@ fn connecting_with_another_configuration() -> (Script, Vec<u8>) {
     (s, init)
 }
 
-/// The parameters that INIT and INIT ACK have in common for a peer that offers no authentication.
+/// The fields and parameter types that an INIT and the INIT ACK that answers it must have in common, for a peer without
+/// authentication.
 fn said(init: &Init<'_>) -> (u32, u32, u16, u32, Vec<u16>) {
     const OTHERS: [u16; 5] = [
         param_kind::STATE_COOKIE,

@@ -93,8 +93,8 @@ fn cookie_is_good_for_sixty_seconds() {
     expect_packet!(s, [CookieAck]);
 }
 
-/// RFC 9260 §5.1.5 (4), §4 (1), §3.3.10.3: later it is not, and by how much is told, under the
-/// peer's tag. What came with it is discarded.
+/// RFC 9260 §5.1.5 (4), §4 (1), §3.3.10.3: after its lifetime a cookie is refused by an ERROR with the Measure of
+/// Staleness, under the peer's tag. The chunks bundled with it are discarded.
 #[test]
 fn stale_cookie_is_reported() {
     let mut s = Script::server();
@@ -175,9 +175,8 @@ fn cookie_of_an_association_that_has_ended_is_refused() {
     s.peer_begins();
 }
 
-/// Of crossing INITs one cookie stays unused. It may come after what the other has begun has ended,
-/// with DATA that the peer retransmitted since under the tag that we agreed on; its own tag of ours was
-/// never that of an association, but the peer's was.
+/// When INITs cross, one of the two cookies stays unused. It may arrive after the association of the other cookie has
+/// ended, together with DATA. Our tag in it never belonged to an association, but the peer's tag did.
 #[test]
 fn cookie_left_over_from_a_collision_is_refused_after_the_end() {
     let mut s = Script::server();
@@ -197,7 +196,7 @@ fn cookie_left_over_from_a_collision_is_refused_after_the_end() {
     s.at(50_000).peer_sends_under(tag_of_unused, [CookieEcho(&unused), Data(data(0, b"once"))]);
     expect_packet!(s, [Abort { t_bit: false, .. }]);
     assert_eq!((s.events(), s.endpoint.association_count()), (vec![], 0));
-    // One that was made since is good, whatever tag the peer has drawn.
+    // A cookie made after the end is valid, whatever tag the peer has drawn.
     let cookie = s.peer_begins();
     s.peer_sends([CookieEcho(&cookie)]);
     expect_packet!(s, [CookieAck]);
@@ -244,8 +243,8 @@ fn stale_cookie_of_a_restart_is_reported() {
     expect_packet!(s, [HeartbeatAck(b"?")]);
 }
 
-/// RFC 9260 §5.2.6 (3): a stale cookie begins the setup again, with a wish for a longer life: the
-/// round trip and a second. T1 and its count begin again.
+/// RFC 9260 §5.2.6 (3): a stale cookie begins the setup again, with a Cookie Preservative of the round-trip time and a
+/// second. T1 and its count begin again.
 #[test]
 fn client_asks_for_a_longer_life_after_a_stale_cookie() {
     let mut s = Script::client();

@@ -10,11 +10,12 @@ use rexmit_core::Machine as _;
 use rexmit_sctp::Event;
 use rexmit_sctp::wire::{Init, RawParam, ReConfigParam};
 
-/// Packets of each kind; the one in the middle counts.
+/// Packets of each kind; the median counts.
 const PACKETS: u32 = 41;
 /// The largest ratio that is promised.
 const MOST: f64 = 20.0;
-/// What costs more, and by how much at most: messages of one byte, and streams to be looked up (docs/security.md).
+/// Packets that cost more, and their largest ratios: messages of one byte, and streams to be looked up
+/// (docs/security.md).
 const EXCEPTIONS: [(&str, f64); 2] =
     [("DATA, 3000 chunks of one byte", 40.0), (FORWARD_TSN, 130.0)];
 const FORWARD_TSN: &str = "FORWARD-TSN that names 15,000 streams";
@@ -38,7 +39,7 @@ fn established() -> Script {
     s
 }
 
-/// The time that the packet in the middle takes, with what it causes to be sent and told, and its bytes.
+/// The median processing time of a packet, including the packets and events that it causes, and its length in bytes.
 #[expect(clippy::disallowed_methods, reason = "it measures")]
 fn cost(s: &mut Script, mut packet: impl FnMut(&mut Script, u32) -> Vec<u8>) -> (Duration, usize) {
     let mut times = Vec::new();
@@ -238,7 +239,7 @@ fn packets_cost_at_most_twenty_times_a_benign_one() {
         for (name, packet) in of_receivers() {
             let (mut s, _) = with_outstanding_chunks(profile);
             let measured = cost(&mut s, packet);
-            // An honest SACK of 20 KB there is not.
+            // No benign SACK is as long as 20 KB.
             let benign = if measured.1 > 1000 { of_size(measured.1) } else { benign };
             above.extend(row(&format!("{name}, `{profile}`"), measured, benign));
         }

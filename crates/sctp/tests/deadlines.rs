@@ -157,7 +157,7 @@ fn a_lifetime_of_a_round_trip_delivers_999_of_1000_by_copies() {
     assert_eq!(planned.infeasible, []);
 }
 
-/// One round trip fits into 210 ms: retransmissions with copies do, and no packet is spent on others.
+/// 210 ms are enough for one retransmission, so retransmissions have copies, and no other packet has.
 #[test]
 fn with_time_for_a_retransmission_only_that_has_copies() {
     let mut world = World::new(AssociationConfig::interactive());
@@ -275,6 +275,6 @@ fn a_deadline_that_cannot_be_met_is_reported_at_once() {
         world.infeasible.first().copied().expect("a copy for one in ten is not enough");
     assert!((900_000..990_000).contains(&achievable), "{achievable}");
     let packets = world.send(1000, 250, &within(60, 0.999));
-    // Of 5 % and their lost SACKs, and the budget.
+    // Retransmissions for 5 % loss and for lost SACKs, and the budget.
     assert!(packets < 1.3, "{packets} packets");
 }

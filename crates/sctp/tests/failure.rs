@@ -25,7 +25,7 @@ fn next_heartbeat(s: &mut Script) -> (u64, Vec<u8>) {
     (sent.at_ms(), info.to_vec())
 }
 
-/// HB.interval, and RTO with half of it either way, after `from_ms`.
+/// The range of times of the next HEARTBEAT: HB.interval and RTO ± 50 % after `from_ms`.
 fn period_after(from_ms: u64, rto_ms: u64) -> RangeInclusive<u64> {
     from_ms + 30_000 + rto_ms / 2..=from_ms + 30_000 + rto_ms * 3 / 2
 }

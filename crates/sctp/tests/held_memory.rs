@@ -1,5 +1,5 @@
-//! Memory that an association holds is what its counters say, plus a stated overhead (docs/security.md): measured
-//! by an allocator that counts, for each pattern that could make small chunks hold large blocks.
+//! The memory of an association is the number of bytes in its counters plus a stated overhead (docs/security.md). A
+//! counting allocator measures it for each pattern with which small chunks could occupy large blocks.
 
 mod kit;
 
@@ -69,7 +69,8 @@ fn discard(s: &mut Script) {
     while s.endpoint.poll_event().is_some() {}
 }
 
-/// Measures what `act` leaves allocated, and compares it with the payload and chunks that are held then.
+/// Measures the memory that is still allocated after `act`, and compares it with the payload and chunks that are held
+/// then.
 #[track_caller]
 fn expect_bounded(s: &mut Script, most_chunks: usize, act: impl FnOnce(&mut Script)) {
     let before = s.statistics().receive_buffered_bytes;
@@ -81,8 +82,8 @@ fn expect_bounded(s: &mut Script, most_chunks: usize, act: impl FnOnce(&mut Scri
     assert!(held <= bound as i64, "{held} bytes held, {charged} charged, bound {bound}");
 }
 
-/// One byte of every second message waits for its order; the others are read at once. Each that waits had a block of
-/// 16 KiB to itself.
+/// Every second message, of one byte, waits for its order; the others are read at once. In an earlier version each
+/// waiting message kept a block of 16 KiB alive.
 #[test]
 fn messages_that_wait_between_others_that_are_read_hold_no_blocks() {
     const COUNT: usize = 2000;
@@ -152,7 +153,8 @@ fn messages_of_one_byte_that_nobody_reads_are_bounded() {
     assert_eq!(s.statistics().receive_buffered_bytes, MAX_HELD_CHUNKS);
 }
 
-/// A closed window takes what closes a gap, which the farthest TSN leaves open as long as possible.
+/// With a closed window only chunks that close a gap are accepted. The highest possible TSN makes the gap as large as
+/// possible.
 #[test]
 fn messages_of_one_byte_that_close_a_gap_are_bounded() {
     const AHEAD: u32 = 32_767;
@@ -168,8 +170,8 @@ fn messages_of_one_byte_that_close_a_gap_are_bounded() {
     assert_eq!(s.statistics().receive_buffered_bytes, AHEAD as usize);
 }
 
-/// Large and small messages by turns, of which the application keeps the small ones: they are its own memory then,
-/// and no more than they need.
+/// Large and small messages in turn, of which the application keeps the small ones: each keeps only its own memory
+/// allocated.
 #[test]
 fn a_small_message_that_the_application_keeps_holds_no_block() {
     const COUNT: usize = 1000;

@@ -1,5 +1,5 @@
-//! Packet scripts of path MTU discovery (RFC 8899, RFC 4820): what is probed when, whom answers and reports are
-//! believed from, and what a lost probe means.
+//! Packet scripts of path MTU discovery (RFC 8899, RFC 4820): when which size is probed, which answers and reports are
+//! accepted, and the effect of a lost probe.
 
 #[path = "kit/mod.rs"]
 mod kit;
@@ -84,7 +84,7 @@ impl Script {
 /// The quote in a true report.
 const QUOTE: (u16, u16, u32) = (PORT, PEER_PORT, PEER_TAG);
 
-/// Ethernet's size is confirmed; the probe of the largest one is in flight.
+/// The size of Ethernet is confirmed; the probe of the largest size is in flight.
 fn with_ethernet() -> Script {
     let mut s = Script::discovering();
     for expected in [BASE, ETHERNET] {
@@ -250,7 +250,7 @@ fn pad_is_ignored() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// As unknown chunks: what is behind the last one that is looked at is dropped.
+/// PAD counts as an unknown chunk: chunks after the limit of these are dropped.
 #[test]
 fn a_packet_may_have_few_pad_chunks() {
     let mut s = Script::established_client();

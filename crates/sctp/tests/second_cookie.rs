@@ -143,8 +143,8 @@ fn restart_while_shutdown_ack_is_sent_is_refused() {
     assert_eq!(s.endpoint.association_count(), 0);
 }
 
-/// RFC 9260 §8.4 (5), §8.5.1 E: the other side of that: a restarting client takes the SHUTDOWN
-/// ACK wherever it stands in the packet, and its INIT goes on.
+/// RFC 9260 §8.4 (5), §8.5.1 E: the other side of it: a restarting client processes the SHUTDOWN ACK at any place in
+/// the packet, and continues with its INIT.
 #[test]
 fn shutdown_ack_in_answer_to_a_restart_is_completed() {
     let mut s = Script::client();
@@ -332,9 +332,9 @@ fn late_collision_updates_the_tag_of_the_peer() {
     assert_eq!(s.events(), []);
 }
 
-/// A client whose peer begins at the same time, crashes, and begins again before its first cookie
-/// has come back: established with its first life, which sent one message. Returns the cookies of
-/// both lives; the TSNs of the second begin elsewhere, and `s.peer` is that one.
+/// A client whose peer begins at the same time, crashes, and begins again before its first cookie has come back. The
+/// association is established with the peer before the crash, which has sent one message. Returns the cookies from
+/// before and after the crash; `s.peer` is the peer after it, with another initial TSN.
 fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
     let mut s = Script::client_with(|_, a| a.failure.heartbeat_interval = None);
     s.take_init();
@@ -357,9 +357,9 @@ fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
 /// The initial TSN of the peer after its second restart.
 const SECOND_LIFE_TSN: u32 = 0x7000_0000;
 
-/// RFC 9260 §5.2.4 (B) in ESTABLISHED, from a peer that restarted twice within one handshake: a tag
-/// *and* TSNs that are new are those of another life, so that the association begins again. To go
-/// on would acknowledge TSNs that this life never sent.
+/// RFC 9260 §5.2.4 (B) in ESTABLISHED, from a peer that restarted twice within one handshake: a new tag *and* a new
+/// initial TSN show a restart, so that the association begins again. Otherwise it would acknowledge TSNs that the
+/// restarted peer never sent.
 #[test]
 fn late_collision_with_new_tsns_is_a_restart() {
     let (mut s, [_, cookie]) = established_with_the_first_of_two_lives();
@@ -383,8 +383,7 @@ fn late_collision_with_new_tsns_is_a_restart() {
     assert_eq!(s.endpoint.association_count(), 1);
 }
 
-/// The cookie of the first life comes a second time, delayed beyond the second life's: it is older,
-/// and says nothing (RFC 9260 §5.2.4 C).
+/// The cookie from before the crash arrives a second time, after the newer one, and is discarded (RFC 9260 §5.2.4 C).
 #[test]
 fn late_cookie_of_an_earlier_life_is_discarded() {
     let (mut s, [first, second]) = established_with_the_first_of_two_lives();
@@ -411,7 +410,7 @@ fn late_collision_with_new_tsns_while_shutdown_ack_is_sent_is_refused() {
     });
 }
 
-/// RFC 9260 §5.2.4 (C): X M 0 0. A cookie of ours that comes late, with a tag of before: nothing.
+/// RFC 9260 §5.2.4 (C): X M 0 0. A late cookie of ours with an old tag has no effect.
 #[test]
 fn late_cookie_with_an_old_tag_of_ours_is_discarded() {
     let mut s = Script::server();

@@ -253,7 +253,8 @@ fn queued_data_leave_after_the_shutdown_of_the_peer() {
 }
 
 /// RFC 9260 §8.4 (8), §9.2: the peer ended, SHUTDOWN COMPLETE was lost, and a late packet of ours made
-/// the peer reply with ABORT and the T bit: everything was delivered. Its own ABORT is one.
+/// the peer reply with ABORT and the T bit: everything was delivered. An ABORT of its own, without the T bit, is an
+/// abort.
 #[test]
 fn shutdown_is_complete_when_the_peer_has_no_association_any_more() {
     let abort = |t_bit| Abort { t_bit, causes: wire::Causes::default() };

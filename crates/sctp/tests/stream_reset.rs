@@ -45,7 +45,7 @@ fn peer_asks<'p>(s: &mut Script, params: impl IntoIterator<Item = ReConfigParam<
     s.peer_writes(|p| p.re_config(params));
 }
 
-/// A RE-CONFIG with these parameters leaves, and only that or a SACK behind it.
+/// A RE-CONFIG with these parameters is sent, alone or followed by a SACK.
 #[track_caller]
 fn expect_re_config(s: &mut Script, params: &[ReConfigParam<'_>]) {
     let sent = s.next_packet();

@@ -59,7 +59,7 @@ fn what_both_agreed_on_has_no_checksum() {
     };
     assert_eq!(Packet::parse(&bytes), Err(PacketError::Checksum));
     assert!(Packet::parse_without_checksum(&bytes).is_some());
-    // A checksum is no error, either.
+    // A packet with a checksum is accepted, too.
     s.0.peer_sends([Chunk::Heartbeat(b"there?")]);
     assert!(s.0.endpoint_packet().is_some());
 }
@@ -90,7 +90,7 @@ fn a_peer_that_has_not_said_so_gets_checksums() {
     }
 }
 
-/// RFC 9653 §5.2: INIT and COOKIE ECHO, and what belongs to no association.
+/// RFC 9653 §5.2: INIT, COOKIE ECHO, and packets that belong to no association.
 #[test]
 fn packets_of_the_setup_keep_their_checksum() {
     let mut s = Script::client_with(|_, association| association.extensions.zero_checksum = true);

@@ -22,8 +22,8 @@ enum Together {
 const FIELDS: [(&str, Together, &str); 2] =
     [("averaged", Together::Mean, "mean"), ("largest", Together::Largest, "largest")];
 
-/// The fields that turn a value into its relative difference from that at another point, and
-/// whether that is counted downwards.
+/// The fields that turn a value into its relative difference from the value at another point, and whether a decrease
+/// counts as positive.
 const AGAINST: [(&str, bool); 2] = [("gain_over", false), ("loss_against", true)];
 
 /// All fields of a claim or figure that this module reads.
@@ -220,7 +220,7 @@ impl Operand {
         let cells = terms.iter().map(|term| outcomes.values(term));
         let together = |left: f64, right: f64| match self.together {
             Together::Mean => left + right,
-            // The largest of those that there are might not be the largest.
+            // The largest of the present values might not be the largest of all.
             Together::Largest if left.is_nan() || right.is_nan() => f64::NAN,
             Together::Largest => left.max(right),
         };

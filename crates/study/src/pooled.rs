@@ -186,7 +186,8 @@ mod tests {
         assert_eq!(interval(MIN_RUNS), Some((1.5, 1.5)));
     }
 
-    /// The runs differ by far more than the sides of each: resampled apart, they would not differ.
+    /// The runs differ far more than the two sides within a run: with independent choices of runs, no difference would
+    /// be found.
     #[test]
     fn both_sides_are_of_the_same_runs() {
         let low: Vec<Distribution> =

@@ -138,7 +138,7 @@ fn a_phone_needs_no_sideways_scrolling() {
 
 const HOSTILE: &str = "<img src=\"x\"><script>document.title = 'run'</script>{{data}}";
 
-/// `value` with every text made hostile, but those that stand for a variant.
+/// `value` with every text made hostile, except the names of enum variants.
 fn hostile(value: Value) -> Value {
     match value {
         Value::String(text) => json!(format!("{HOSTILE}{text}")),

@@ -56,7 +56,7 @@
 //!   recommended there.
 //! - RFC 2018 §5.1: SACK information is kept after a timeout: a peer that reneges is detected when its
 //!   cumulative ACK stops before reported data (RFC 6675 §5.1).
-//! - RFC 2018 §8: a peer that has reneged eight times is treated as one without SACK.
+//! - RFC 2018 §8: a peer that drops more reported data than was sent to it is treated as one without SACK.
 //!
 //! Outgoing segments:
 //! - §3.10.7.4: a segment without data has SND.NXT as its sequence number, but at most the right edge of the
@@ -82,7 +82,7 @@ mod error;
 mod event;
 mod statistics;
 mod stream;
-// For tests, benchmarks and the lab of this project: no part of the API, and so under no version.
+// For tests, benchmarks and the lab of this project: not part of the API, and not covered by semantic versioning.
 #[doc(hidden)]
 pub mod wire;
 

@@ -1,5 +1,4 @@
-//! Segments that belong to no connection (RFC 9293 §3.10.7.1, §3.10.7.2), and those that are not to
-//! be answered at all.
+//! Segments that belong to no connection (RFC 9293 §3.10.7.1, §3.10.7.2), and segments that must not be answered.
 
 mod kit;
 
@@ -24,7 +23,7 @@ fn expect_reset(stray: &Draft, expected: &Draft) {
 
 #[test]
 fn what_bears_no_acknowledgment_is_reset_with_one() {
-    // From the peer's SYN on our side counts as 0: the answer's sequence number is 0 on the wire.
+    // Numbers of our side count from ISS, and the answer's sequence number is 0 on the wire.
     let zero = 0u32.wrapping_sub(ISS);
     expect_reset(&syn(), &rst_ack(zero, 1));
 }
@@ -49,8 +48,7 @@ fn a_rst_is_never_answered() {
     }
 }
 
-/// RFC 9293 §3.10.7.2, fourth: what is neither SYN, ACK nor RST is dropped; so is a SYN that ends
-/// what it begins.
+/// RFC 9293 §3.10.7.2, fourth: a segment without SYN, ACK or RST is dropped; so is a SYN with FIN.
 #[test]
 fn a_listener_drops_what_makes_no_sense() {
     let mut s = Script::server();

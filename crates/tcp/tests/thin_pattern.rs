@@ -93,9 +93,8 @@ fn sack_with(thin: ThinConfig) -> RecoveryConfig {
     profile("tcp-sack").with_thin(thin)
 }
 
-/// The third SACK with a gap comes 340 ms after the message left; RTO.Min is 1 s, and the
-/// acknowledgement of the message before starts the timer after 20 ms. The retransmission does not
-/// start it anew (RFC 6298 §5).
+/// The third SACK with a gap arrives 340 ms after the message was sent. RTO.Min is 1 s, and the ACK of the message
+/// before restarts the timer at 20 ms. A retransmission does not restart it (RFC 6298 §5).
 #[test]
 fn without_mechanisms() {
     assert_table(
@@ -187,9 +186,8 @@ fn with_t2_alone() {
     );
 }
 
-/// The next message takes the one before along, 80 ms later. If both are lost, so is a copy of the
-/// next, which the SACK after 260 ms reports: a recovery begins, in which the hole below is retransmitted
-/// (RFC 6675 §4, `NextSeg` rule 3).
+/// The next message, 80 ms later, bundles the one before. If both are lost, so is a copy of the next, which the SACK
+/// after 260 ms reports: a recovery begins, in which the hole below is retransmitted (RFC 6675 §4, `NextSeg` rule 3).
 #[test]
 fn with_rdb_alone() {
     assert_table(
@@ -204,8 +202,8 @@ fn with_rdb_alone() {
     );
 }
 
-/// T1, T2, M1 and M2, with the timeout of Linux: 200 ms beside SRTT. The fast retransmit starts the
-/// timer anew, from when the message in flight longest left, at 160 ms.
+/// T1, T2, M1 and M2, with the timeout of Linux: 200 ms beside SRTT. The fast retransmit restarts the timer, which
+/// counts from the transmission of the oldest message in flight, at 160 ms.
 #[test]
 fn with_all_but_rdb() {
     assert_table(
@@ -220,7 +218,7 @@ fn with_all_but_rdb() {
     );
 }
 
-/// In flight longest after 260 ms is what was transmitted at 240 ms.
+/// The oldest packet in flight after 260 ms is that of 240 ms.
 #[test]
 fn with_all() {
     assert_table(

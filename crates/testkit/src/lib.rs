@@ -1,5 +1,5 @@
-//! Shared by the tests of the protocols: packet scripts for one endpoint, a thin stream between two endpoints of which
-//! certain packets are lost, and the note of a test that cannot run here. It knows no protocol.
+//! Shared by the tests of the protocols, and independent of them: packet scripts for one endpoint, a thin stream
+//! between two endpoints over a link that loses chosen packets, and reports of tests that cannot run on this machine.
 
 mod not_run;
 mod script;

@@ -1,10 +1,10 @@
-//! Tests that need what a machine may lack: a program, a permission, a device.
+//! Tests that need a program, a permission or a device that the machine may lack.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-/// Says that the calling test, or a part of it, did not run, and why.
+/// Reports that the calling test, or a part of it, did not run, and why.
 ///
 /// The line goes to the standard error output, which the harness shows for tests that fail only, and to the end of the
 /// file that the environment variable `REXMIT_NOT_RUN` names: `make test` prints that file when it is done.

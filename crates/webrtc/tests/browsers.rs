@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod browser;
+mod coturn;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use browser::{Browser, Kind, Request, Site, own_address};
+use coturn::{Coturn, PASSWORD, USER};
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit::path::{Delay, Loss, PathConfig};
 use rexmit_dtls::Identity;
@@ -170,6 +172,33 @@ async fn run(kind: Kind, count: usize) {
     browser.kill();
     let end = tokio::time::timeout(TIME_LIMIT, staying).await.expect("a limit").unwrap();
     assert_eq!(end, CloseReason::ConsentExpired(CONSENT));
+}
+
+/// A page that may only send by a TURN server.
+async fn run_relayed(kind: Kind) {
+    let Some(coturn) = Coturn::start(own_address()).await else { return };
+    let agent = AgentConfig::new(Identity::generate().unwrap());
+    let address = SocketAddr::new(own_address(), 0);
+    let server = Arc::new(Server::bind(address, ServeConfig::new(agent)).await.unwrap());
+    let mut site = Site::start(server, include_str!("browser/relay.html")).await;
+    let turn = format!("turn:{}?transport=udp", coturn.address).replace('?', "%3F");
+    let query = format!("turn={turn}&user={USER}&password={PASSWORD}");
+    let Some(_browser) = Browser::open(kind, &format!("{}?{query}", site.url())) else { return };
+    let mut ends = Vec::new();
+    let found = next_result(&mut site, &mut ends).await;
+    let expected = json!({ "kinds": ["relay"], "used": "relay", "count": 200, "isInOrder": true });
+    assert_eq!(found, expected);
+    assert_eq!(ends.remove(0).await.unwrap(), CloseReason::Peer);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chromium_exchanges_messages_by_a_turn_server() {
+    run_relayed(Kind::Chromium).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn firefox_exchanges_messages_by_a_turn_server() {
+    run_relayed(Kind::Firefox).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
         (None, true) => None,
     };
     let json = arguments.format.json;
-    // Before the half minute rather than after it.
+    // Checked before the runs, which take half a minute.
     if let Some(path) = &report {
         check_writable(path).map_err(|error| unwritable(path, &error))?;
     }

@@ -70,7 +70,7 @@ fn make(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
     let identity = Identity::generate().map_err(|error| Failure::new(Kind::Failed, error))?;
     write(key, &identity.private_key_pem(), true)?;
     write(certificate, &identity.certificate_pem(), false).inspect_err(|_| {
-        // Half an identity would be in the way of the next attempt.
+        // A key without a certificate would prevent the next attempt.
         let _ = fs::remove_file(key);
     })?;
     Ok(identity)

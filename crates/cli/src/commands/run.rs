@@ -25,7 +25,7 @@ const LIBRARY: &str = "librexmit_preload.so";
 const FOLDERS: [&str; 3] = [".", "../lib", "../lib/rexmit"];
 /// The environment variable with its path.
 const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
-/// Over what SCTP is sent to whom: the file, and the environment variable that takes its place.
+/// The file that selects SCTP over IP or over UDP by peer, and the environment variable that overrides it.
 const TRANSPORT_FILE: &str = "/etc/rexmit.conf";
 const TRANSPORT_VARIABLE: &str = "REXMIT_TRANSPORT";
 /// The line that a started engine writes when it takes requests.
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     command.args(rest);
     if arguments.always || !kernel_has_sctp() {
         let library = library()?;
-        // The engine says no more than that it does not start.
+        // Checked here for a precise error message: of the engine, only its failure to start would be reported.
         transports()?;
         let number = reach_engine(arguments.udp_port)?;
         command.env("LD_PRELOAD", preloads(&library)?);
@@ -128,7 +128,7 @@ fn serve(number: u64, udp_port: u16) -> Outcome {
     Ok(engine.run()?)
 }
 
-/// Over what SCTP is sent, by the variable or the file.
+/// The transports of SCTP, from the environment variable or the file.
 fn transports() -> Result<Transports, Failure> {
     let (text, origin) = match std::env::var(TRANSPORT_VARIABLE) {
         Ok(text) => (text, TRANSPORT_VARIABLE),
@@ -189,7 +189,8 @@ fn preloads(library: &Path) -> Result<OsString, Failure> {
     Ok(all)
 }
 
-/// Has the engine for this UDP port stay as long as this process, and starts it if it does not run.
+/// Connects to the engine for this UDP port, which then runs at least as long as this process; starts the engine if
+/// necessary.
 fn reach_engine(udp_port: u16) -> Result<u64, Failure> {
     // Users do not share engines; without a port of its own, neither do programs.
     let number = match udp_port {

@@ -131,7 +131,7 @@ fn programs_can_report_their_messages() {
     let row = yours(&ended);
     let [p50, p90] = ["p50", "p90"].map(|name| row["latency_ms"][name].as_f64().unwrap());
     assert!((50.0..50.1).contains(&p50) && p90 < 50.1, "{row}");
-    // Datagrams that are lost stay lost: 5 of 100 in the mean. So there is no largest latency.
+    // Lost datagrams are not retransmitted, 5 of 100 on average, so the maximum latency is undefined.
     assert!(row["latency_ms"]["max"].is_null(), "{row}");
     assert!((0.005..0.15).contains(&row["undelivered"].as_f64().unwrap()), "{row}");
 }

@@ -157,7 +157,8 @@ pub(crate) fn run(arguments: &str) -> Ended {
     Rexmit::start(arguments.split_whitespace(), Vec::new()).end()
 }
 
-/// As [`run`], by a shell that has done `before`; what it puts into `$by` is run to run it.
+/// As [`run`], by a shell that executes `before` first; a command that `before` puts into `$by` is used to start
+/// `rexmit`.
 pub(crate) fn run_after(before: &str, arguments: &str) -> Ended {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{before}; exec $by {BINARY} \"$@\""), "rexmit"]);

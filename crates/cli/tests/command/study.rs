@@ -196,7 +196,7 @@ fn a_killed_study_resumes() {
     process.end();
     let kept = place.results();
     let reported = place.run("run", "--json").json();
-    // It may have been at the next one, or past the last.
+    // The process may have completed further runs before it was killed.
     assert!(kept >= 2, "{kept}");
     assert_eq!((&reported["runs"], &reported["found"]), (&24.into(), &kept.into()));
     assert_eq!(reported["studies"][0]["claims"][0]["verdict"], "holds");
@@ -316,7 +316,7 @@ fn studies_are_listed_and_shown() {
     let listed = run("study list --json").json();
     let named = |name: &str| listed.as_array().unwrap().iter().any(|study| study["name"] == name);
     assert!(named("petlund2009-fig8a") && named("petlund2008-fairness"), "{listed}");
-    // One that is wrong hides none of the others.
+    // An invalid study does not hide the others.
     std::fs::write(place.0.join("wrong.toml"), "title = 7\n").unwrap();
     let ended = run(&format!("study list {folder}"));
     ended.assert_failed(5, "wrong.toml:1:9: ");

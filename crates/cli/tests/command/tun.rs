@@ -57,7 +57,7 @@ fn responder(body: &'static [u8]) -> u16 {
             let _request = lines.by_ref().take_while(|line| !line.is_empty()).count();
             let length = body.len();
             let head = format!("HTTP/1.0 200 OK\r\nContent-Length: {length}\r\n\r\n");
-            // Who went away does not get the rest.
+            // The client may have disconnected.
             let _ = (&stream).write_all(&[head.as_bytes(), body].concat());
         }
     });
@@ -155,7 +155,7 @@ fn nothing_is_left_after_a_kill() {
     // The kernel informs the command; the test hangs if not.
     let is_running = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Its end may not have been noticed yet.
+        // An ended process may still be a zombie.
         stat.contains("sleep") && !stat.contains(") Z ")
     };
     while is_running() {
@@ -179,7 +179,7 @@ fn without_a_command_it_prints_how_to_use_the_link_until_it_is_stopped() {
     let connect = format!("exec 3<>/dev/tcp/10.93.4.1/{port}");
     let near = Command::new(words[0]).args(&words[1..]).args(["bash", "-c", &connect]).status();
     assert!(near.unwrap().success());
-    // The next process gets the next link.
+    // The next command gets a new link.
     let ended = emulate(4, "", &["true"]).end();
     ended.assert_failed(3, "10.93.4.1 is taken: tun");
     assert!(ended.stderr.contains("choose another network with --tun-network"), "{ended:?}");
@@ -232,7 +232,7 @@ fn a_server_and_its_client_need_no_privileges() {
         }
         assert_eq!(ended.text(), "served at the far end\n", "{ended:?}");
     }
-    // The server's end before the command's start is told.
+    // A server that ends before the command is started is reported.
     let dead = ["emulate", "--tun", "--serve", "exit 3", "--", "true"];
     let ended = unprivileged(&dead).unwrap();
     ended.assert_failed(1, "the server of --serve ended at once: exit status: 3");

@@ -49,7 +49,7 @@ impl Place {
                 .ipv6(vec![(v6.parse().expect("an address"), 64)])
                 .is_default_route(is_default_route)
         };
-        // The host knows a way to everywhere, as most do.
+        // The host has a default route, as most hosts do.
         let far = Tun::open_in(&host, &end(HOST, "fd92::1", true)).expect("a device");
         let near = Tun::open_in(&clients, &end(CLIENTS, "fd92::2", true)).expect("a device");
         let interface = far.name().to_owned();
@@ -183,7 +183,7 @@ impl Running {
         }
     }
 
-    /// Its output after its next line meets a closed pipe.
+    /// Closes the pipe of its output after the next line.
     pub(crate) fn stop_listening(&mut self) {
         self.lines = channel().1;
     }

@@ -35,7 +35,7 @@ struct Engine(String);
 
 impl Engine {
     fn new() -> Self {
-        // Free again at once; another program may take it in between, but hardly does.
+        // The port is free again at once. Another program could bind it in between, which is unlikely.
         let free = UdpSocket::bind("[::]:0").or_else(|_| UdpSocket::bind("0.0.0.0:0"));
         let address = free.and_then(|socket| socket.local_addr());
         Self(address.expect("a free port").port().to_string())

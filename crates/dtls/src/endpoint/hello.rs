@@ -38,7 +38,7 @@ impl Endpoint {
         true
     }
 
-    /// Answers with a cookie, and forgets.
+    /// Answers with a cookie, without keeping state.
     fn send_cookie(&mut self, now: Instant, route: Route, hello: &ClientHello<'_>) {
         if self.queues.answers.len() >= MAX_ANSWERS {
             return;
@@ -94,7 +94,7 @@ impl Endpoint {
         let index = self.insert(now, route, Some(random));
         let connection = &mut self.connections[index];
         let first = hello.first();
-        // Failures show in what follows.
+        // An error shows in the events of the connection.
         let _ = with_cookie(&random, cookie, || connection.handle_packet(now, &first));
         while connection.poll_output(&mut self.buffers.output).is_some() {}
         with_cookie(&random, cookie, || {

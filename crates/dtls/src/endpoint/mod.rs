@@ -132,7 +132,7 @@ pub fn within_records(config: &AssociationConfig) -> AssociationConfig {
         let max_mtu = path_mtu.max_mtu.min((MAX_PACKET_BYTES + RECORD_OVERHEAD_BYTES) as u16);
         path_mtu.max_mtu(max_mtu).record_bytes(RECORD_OVERHEAD_BYTES as u16)
     });
-    // A record is authenticated: a checksum says nothing more (RFC 9653).
+    // Records are authenticated, so that a checksum is redundant (RFC 9653).
     let config = config.clone().max_packet_bytes(packet).path_mtu(path_mtu);
     config.dynamic_addresses(false).zero_checksum(true)
 }
@@ -434,7 +434,7 @@ impl Endpoint {
         }
     }
 
-    /// Enters when the connection is to be called next.
+    /// Updates the deadline at which the connection is called next.
     fn schedule(&mut self, now: Instant, index: usize) {
         let connection = &mut self.connections[index];
         let deadline = connection.next_timeout(now, &self.encryption);
@@ -448,7 +448,7 @@ impl Endpoint {
         }
     }
 
-    /// A datagram for a connection that there is.
+    /// Passes a datagram to an existing connection.
     fn deliver(&mut self, now: Instant, index: usize, route: Route, datagram: &[u8]) {
         let connection = &mut self.connections[index];
         if let Some(farewell) = connection.farewell() {

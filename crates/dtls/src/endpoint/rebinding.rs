@@ -49,8 +49,9 @@ impl Endpoint {
         self.statistics.discarded += 1;
     }
 
-    /// The connection that another peer's handshake from `remote` takes the place of. If its peer has been heard from
-    /// elsewhere since, a NAT has given the port to another, and only the port is taken.
+    /// The secured connection that a new handshake from `remote` replaces. If the peer of that connection has since
+    /// sent from another address, a NAT has reassigned the port: the connection only loses the address, and `None` is
+    /// returned.
     pub(super) fn give_up_address(&mut self, remote: SocketAddr) -> Option<usize> {
         let &index = self.secured.get(&remote)?;
         let connection = &mut self.connections[index];

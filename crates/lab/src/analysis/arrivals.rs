@@ -45,8 +45,8 @@ impl Arrivals {
 
     /// Finds the packet of each arrival, and the first arrival of each unit.
     ///
-    /// Of equal packets, the arrival is that of the latest which was sent at least the shortest delay before: a
-    /// retransmission is not under way at the same time as what it repeats, unless it is spurious.
+    /// Of several equal packets, an arrival belongs to the latest one that was sent at least the shortest delay before
+    /// it: only a spurious retransmission is in flight together with its original.
     pub(super) fn settle(&mut self, packets: &mut [SentPacket], units: &mut BTreeMap<u64, Unit>) {
         let is_lost = |packet: &SentPacket| packet.fate == Fate::Lost;
         if !self.are_known && packets.iter().any(is_lost) {

@@ -137,7 +137,7 @@ impl Handshake {
 
 /// The runs of data in a packet.
 fn runs(data: &Data, content: &Content) -> Vec<Run> {
-    // Far from zero, so that numbers before the first one have a place.
+    // Far from zero, so that numbers before the first one do not become negative.
     let reference =
         |wire: u32| if data.next == 0 { (1 << 32) + u64::from(wire) } else { data.next };
     match content {

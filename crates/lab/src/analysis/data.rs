@@ -152,7 +152,7 @@ impl Data {
                     let times = (time, last.time);
                     self.acks.cause(start, unit, times, has_new, &self.recoveries)
                 };
-                // What goes with a retransmission is no copy.
+                // Data in the same packet as a retransmission is not a redundant copy.
                 let with =
                     first_cause.filter(|it: &Cause| cause.is_redundant() && !it.is_redundant());
                 let cause = with.unwrap_or(cause);

@@ -170,7 +170,7 @@ impl Analyser {
     }
 
     fn finish(self) -> Vec<DirectionAnalysis> {
-        self.with_data(|flow, connection, sender| DirectionAnalysis::new(flow, connection, sender))
+        self.with_data(DirectionAnalysis::new)
     }
 
     /// What `make` makes of each direction with data.

@@ -50,7 +50,7 @@ pub(super) fn events(data: &Data, begin: Duration) -> Vec<(Instant, TraceEvent)>
             *bytes = bytes.saturating_add(unit.bytes);
             match runs.last_mut() {
                 Some(run) if run.cause == cause && run.highest + 1 == number => {
-                    run.highest = number
+                    run.highest = number;
                 }
                 _ => runs.push(SentRun { lowest: number, highest: number, cause }),
             }

@@ -15,8 +15,8 @@
 //! After the deadline there is no hurry: the sender waits for the SACK of a later message, and pays only for
 //! messages that are lost, 1 / (1−p) packets each.
 //!
-//! With a price for each late message, the cheapest plan is deterministic; with a limit on their share, it
-//! is a lot between two such plans.
+//! With a price for each late message, the cheapest plan is deterministic; with a limit on their share, it is a random
+//! choice between two such plans.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -107,8 +107,9 @@ pub fn least_cost(messages: &Messages, deadline: &Deadline, prices: &Prices) -> 
     Some(least(messages, deadline, prices)?.outlay)
 }
 
-/// The least share of messages that are late at any cost, if a packet takes `delay`: without end, copies are sent until the deadline less
-/// the delay. Of independent losses none is left; a burst of losses that lasts until then takes them all.
+/// The least share of messages that are late at any cost, if a packet takes `delay`: copies are sent continuously until
+/// the deadline less the delay. With independent losses one of them always arrives; a burst that lasts until then loses
+/// all of them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -134,7 +135,7 @@ pub fn least_late(losses: LossModel, delay: Duration, within: Duration) -> f64 {
 #[cfg_attr(not(test), expect(dead_code, reason = "tests simulate the plans"))]
 struct Least<'a> {
     outlay: PlanCost,
-    /// Two plans, of which messages take the second with this probability.
+    /// Two plans; a message follows the second with this probability.
     plans: [Plan<'a>; 2],
     share: f64,
 }
@@ -148,7 +149,8 @@ fn least<'a>(messages: &'a Messages, deadline: &Deadline, prices: &'a Prices) ->
     if careful.outlay.late > most_late {
         return None;
     }
-    // The line through both points is undercut by a plan between them, until it is a part of the hull.
+    // Finds the edge of the convex hull at this share: while a plan between both costs less than the line through them,
+    // it replaces one of them.
     while careless.outlay.late > most_late {
         let [one, other] = [careless.outlay, careful.outlay];
         let slope = (other.cost - one.cost) / (one.late - other.late);
@@ -312,7 +314,7 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// The outlay from a decision on, with the best ones.
+    /// The cost from this state on, with the best decisions.
     fn decide(&mut self, state: State) -> PlanCost {
         if state.next == self.instants.len() {
             let late = self.lost_if_silent().powi(state.silent as i32)
@@ -339,7 +341,7 @@ impl<'a> Plan<'a> {
         outlay
     }
 
-    /// The outlay after a decision: SACKs come, or do not.
+    /// The expected cost after a decision, over all cases of SACKs that arrive or do not.
     fn wait(&mut self, state: State) -> PlanCost {
         let Some(since) = self.instants.get(state.next).and_then(|instant| instant.answers) else {
             return self.decide(state);

@@ -123,7 +123,7 @@ mod tests {
         sum
     }
 
-    /// No lot among four plans is cheaper, and one comes near it.
+    /// No random choice among four plans is cheaper, and one is nearly as cheap.
     #[test]
     fn nothing_cheaper_is_found_by_trying() {
         for (loss, late) in [([0.1, 0.2], 2e-3), ([0.2, 0.1], 5e-3), ([0.3, 0.3], 1e-2)] {

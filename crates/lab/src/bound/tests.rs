@@ -66,7 +66,7 @@ fn a_link_that_loses_everything_has_a_bound_that_ends() {
     assert!(bound.quantile(0.5) > Duration::from_secs(100));
 }
 
-/// A link that is good and bad by turns, each for an exponential time.
+/// A link that alternates between good and bad, each for an exponential time.
 struct Turns {
     is_bad: bool,
     until: Instant,
@@ -101,7 +101,7 @@ fn by_chance(strategy: Strategy, loss: LossModel, messages: u32, seed: u64) -> (
     for message in 0..messages {
         let begin = Instant::from_millis(u64::from(message) * 5_000);
         let (mut arrived, mut round) = (None, 0);
-        // A round: what is transmitted before anything can be known of it.
+        // A round: the copies that are transmitted before the fate of any of them is known.
         while arrived.is_none() {
             for copy in sent_in_round(strategy, round) {
                 let at = begin + copy;

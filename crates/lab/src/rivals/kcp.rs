@@ -143,7 +143,7 @@ impl Stack for KcpStack {
     fn handle_timeout(&mut self, now: Instant) {
         let _ = self.kcp.update(millis(now));
         if self.is_tuned {
-            // Else what is due waits for the next interval.
+            // Without a flush, due segments wait for the next interval.
             let _ = self.kcp.flush();
         }
     }
@@ -179,7 +179,7 @@ impl Stack for KcpStack {
         WriteResult::All
     }
 
-    /// All that is sent is in one queue: of the transfer no more than a window.
+    /// Messages and transfer share one queue, so at most a window of the transfer is queued.
     fn fill_transfer(&mut self, now: Instant) {
         let mut is_new = false;
         while self.kcp.wait_snd() < TURBO_WINDOW.into() && self.send(TRANSFER, &[0; TRANSFER_BYTES])

@@ -145,9 +145,9 @@ fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
     }
 }
 
-/// Adds, for the 99th and 99.9th percentile, the least bytes for which any sender has the measured one, and the ratio
-/// of the measured bytes to it. Without a value where the percentile is later than two and a half round trips
-/// after the delay: there the model has too many states, and the least is near that of a sender without copies.
+/// Adds, for the 99th and 99.9th percentile, the least bytes with which any sender achieves the measured percentile,
+/// and the ratio of the measured bytes to them. Without a value where the percentile is later than two and a half round
+/// trips after the delay: there the model has too many states, and the least is near that of a sender without copies.
 fn bytes(sheet: &mut Sheet, sent: Option<(Messages, usize)>, latency: &LatencyDistribution) {
     const MEASURED: &str = "wire_bytes_per_payload_byte";
     let measured = sheet.outcome.quantities.get(&format!("{}.{MEASURED}", sheet.flow())).copied();

@@ -11,9 +11,9 @@ use super::traffic::Traffic;
 use crate::bound::{Deadline, LossModel, Messages, Prices, least_cost, least_late};
 use crate::measure::LatencyDistribution;
 
-/// Of a DATA chunk.
+/// Bytes of the header of a DATA chunk.
 const CHUNK_HEADER_BYTES: usize = 16;
-/// Of IP, UDP and SCTP.
+/// Bytes of the headers of IP, UDP and SCTP in each packet.
 const HEADER_BYTES: u32 = 40;
 
 impl ThinFlow {

@@ -230,7 +230,7 @@ impl Maker<'_> {
         let log = logs.map(|logs| (logs, format!("{kind}-{name}-{number}")));
         let kernel = &mut **kernel;
         match make(&mut Part { name, scenario, seed, kernel, log, place, problems }) {
-            // An endpoint says again what is wrong with its configuration.
+            // The endpoint only repeats a problem of the configuration that is already reported.
             _ if problems.len() > before => {}
             Ok((sender, receiver, kind)) => {
                 let (name, over, edges) = (name.to_owned(), way.over, way.edges(scenario));
@@ -286,7 +286,7 @@ impl Part<'_> {
             }
             Carrier::Rival => {
                 let hosts = thin_hosts(self.rival(flow)?, thin, plan, meter);
-                // It gives no information.
+                // Another implementation has no trace.
                 (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
             }
             Carrier::KernelSctp => {

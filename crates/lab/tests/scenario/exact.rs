@@ -118,7 +118,7 @@ fn one_loss_is_repaired_by_the_third_report() {
 
 #[test]
 fn a_retransmission_that_is_lost_waits_for_the_timer() {
-    // The repetition is the packet after message 6.
+    // The retransmission is the packet after message 6.
     let outcome = run(twenty("loss list 5,9"), 1);
     assert_eq!(took(&outcome), waiting_for_message_3(820.0 + 1000.0 + 50.0));
     is(&outcome, "game.rtx2.count", 1.0);
@@ -197,7 +197,8 @@ fn a_retransmission_before_the_ack_arrives_is_premature() {
     scenario["network"]["changes"] = json!([{ "at": "4790ms", "backward": "delay 2s" }]);
     let outcome = run(scenario.clone(), 1);
     assert_eq!(classes(&outcome, 21.0), [1.0, 0.0, 0.0, 0.0]);
-    // That of the message before is lost; the timer of that expires at 5.52 s, and both are retransmitted.
+    // The ACK of the message before is lost, too; the timer of that message expires at 5.52 s, and both are
+    // retransmitted.
     scenario["network"]["backward"] = "delay 50ms loss list 20".into();
     let outcome = run(scenario, 1);
     assert_eq!(classes(&outcome, 22.0), [1.0, 1.0, 0.0, 0.0]);
@@ -321,7 +322,7 @@ fn spurious_events_are_counted_apart_from_those_that_the_sender_detects() {
         assert_eq!(sequence[..42], (1..=42).map(f64::from).collect::<Vec<_>>());
         assert!(sequence[42..].contains(&41.0), "the one that was held back");
         assert_eq!(sequence.iter().copied().fold(0.0, f64::max), units);
-        // The histogram knows one that needed a fifth report.
+        // The histogram of reordering contains a packet that needed a fifth missing report.
         let learned = outcome.series.get("greedy.missing_reports").map(|it| it.values.clone());
         assert_eq!(learned, (detected > 0.0).then(|| vec![5.0]), "{profile}");
     }
@@ -337,7 +338,7 @@ fn an_event_with_a_real_loss_is_not_spurious() {
     assert!(!outcome.quantities.contains_key("greedy.events.fast_retransmit.detected_share"));
 }
 
-/// In order, what comes behind a packet that is late by 200 ms fills the window of the receiver.
+/// With ordered delivery, the data after a packet that is late by 200 ms would fill the receiver's window.
 #[test]
 fn unordered_bulk_is_not_held_back() {
     let goodput = |is_unordered: bool| {

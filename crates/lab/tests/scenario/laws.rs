@@ -156,8 +156,8 @@ fn the_catalogue_lists_exactly_what_is_measured() {
         missing(&distributions, outcome.distributions.keys().collect()),
         missing(&series, outcome.series.keys().collect()),
     ];
-    // A minute must not be enough for so many transmissions of a unit, or so many spurious ones; no
-    // profile here learns of reordering; and the window of a path that only timeouts use may stay.
+    // In a minute, a unit may not have this many retransmissions, and no event may be spurious; no profile here adapts
+    // to reordering; and the window of a path that is used only after timeouts may not change.
     let rare =
         [".rtx", ".nth_retransmission", ".detected_share", ".missing_reports", ".path2.cwnd"];
     let is_rare = |name: &&String| rare.iter().any(|part| name.contains(part));
@@ -321,8 +321,8 @@ fn one_bundled_copy_costs_hardly_more_than_the_least() {
     }
 }
 
-/// A lost ACK is no slow one, although the copies of the retransmission are reported as duplicates later: with a copy
-/// of each retransmission the second loss of a message is repaired as fast as the first.
+/// A lost ACK must not count as a slow one, although the copies of the retransmission are reported as duplicates later:
+/// with a copy of each retransmission the second loss of a message is repaired as fast as the first.
 #[test]
 fn redundant_copies_repair_within_two_round_trips() {
     for interval in ["every 250ms", "every 237ms"] {
@@ -346,7 +346,7 @@ fn redundant_copies_repair_within_two_round_trips() {
     }
 }
 
-/// A greedy flow leaves nothing of the bottleneck unused, and headers take room in it, too.
+/// Greedy flows use the whole rate of the bottleneck, headers included.
 #[test]
 fn the_goodput_of_all_flows_is_the_bottleneck_rate() {
     for encapsulation in ["none", "udp"] {

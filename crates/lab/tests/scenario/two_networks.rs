@@ -29,7 +29,8 @@ fn took(outcome: &RunOutcome) -> Vec<Option<f64>> {
     outcome.messages.iter().map(|row| row.application_ms).collect()
 }
 
-/// Messages from each number on arrive at a time, instead of after 50 ms.
+/// The expected latencies: from each given message number on, messages arrive together at the given time, instead of 50
+/// ms after they are sent.
 fn arriving(at: &[(i32, f64)]) -> Vec<Option<f64>> {
     let time = |n: i32| {
         let known = at.iter().rev().find(|(from, _)| *from <= n);
@@ -98,8 +99,8 @@ fn each_network_has_its_own_bottleneck() {
     assert_eq!(outcome.quantities["game.undelivered"], 0.0);
 }
 
-/// 45 ms between the routers, 5 ms to the sender and another 5 ms to the receiver, both ways; the flow in
-/// the background tells nothing but its goodput.
+/// 45 ms between the routers, 5 ms to the sender and another 5 ms to the receiver, both ways; of the background flow
+/// only the goodput is measured.
 #[test]
 fn receivers_may_have_an_edge_and_background_flows_measure_goodput_only() {
     let network = |receiver: &str| {

@@ -20,7 +20,7 @@ use super::{ANSWER, Answer, INIT_ARGUMENT, ORDER, Order, PRELOADED, SHARED, What
 
 /// Real time after which a run is ended.
 const LIMIT: Duration = Duration::from_secs(3600);
-/// Memory of the kernel; pages that it does not use do not exist.
+/// Memory of the kernel in bytes; unused pages take none of the host's.
 const MEMORY: u64 = 1 << 30;
 /// When the kernel's clock starts, in nanoseconds since 1970: any time, but always the same.
 const START: &str = "1700000000000000000";
@@ -51,7 +51,7 @@ pub(super) fn failure(answer: Answer) -> SocketsError {
     })
 }
 
-/// Boots a kernel for what is ordered, and returns its answer.
+/// Boots a kernel that executes `order`, and returns its answer.
 pub(super) fn execute(order: &Order) -> Result<Answer, SocketsError> {
     let kernel = built().ok_or(SocketsError::NoKernel(MISSING))?;
     let failed = |error: &dyn std::fmt::Display| SocketsError::Failed(error.to_string());

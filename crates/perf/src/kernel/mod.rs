@@ -7,7 +7,7 @@
 //!
 //! # Determinism
 //! With the same seed, kernel and program, a run gives the same figures: the kernel's clock starts at the same time,
-//! its random numbers come from the seed (a preloaded library answers what it asks the system for), there is one
+//! its random numbers come from the seed (a preloaded library answers its requests to the system), there is one
 //! processor, and no input from outside. Another build of the kernel may draw other numbers.
 
 mod boot;

@@ -1,4 +1,4 @@
-//! Anybody's programs at the two ends of a link inside a kernel, in virtual time.
+//! Any two programs at the ends of a link inside a kernel, in virtual time.
 //!
 //! The programs are not changed. How their messages are recognised is a [`Carry`].
 
@@ -45,7 +45,7 @@ pub struct Programs {
     /// The time of each message in microseconds, ascending, and its size in bytes. With [`Carry::Stamps`] only the
     /// last time matters: that of the end.
     pub messages: Vec<(u64, u32)>,
-    /// How long to wait for what is missing after the last message.
+    /// How long to wait for missing messages after the last one is sent.
     pub patience: Duration,
     /// The current directory of the programs, which they cannot write to.
     pub folder: PathBuf,

@@ -94,7 +94,7 @@ impl Lane {
             trace: self.recorder.take(),
             ..Run::default()
         };
-        // The flows are over; what the endpoints still have to say to each other is not measured.
+        // The flows have ended; further packets of the endpoints are not measured.
         self.server.set_trace(None);
         let after = self.emulator.stop()?;
         count_wire(&mut run.counters, &before, &after);

@@ -8,7 +8,7 @@ use crate::{
     CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
     ProbeConfig, RetransmissionDestination, RtoConfig, SpuriousConfig, ThinTest, TimerRestart,
 };
-pub use fields::Field;
+pub use fields::FIELDS;
 pub use profiles::{PROFILES, TCP_PROFILES};
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};

@@ -4,6 +4,7 @@
 //! are lost; the sender declares them lost and reduces the window.
 
 use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
+use crate::paths::PerPath;
 use crate::probe::ProbeTimer;
 use crate::state::State;
 use crate::{LossDetection, Reordering};
@@ -29,7 +30,7 @@ pub(crate) struct LossDetector {
     kind: Kind,
     /// The deadline of the timer (of RACK, or of Early Fast Retransmit) of each path that ever had one; far
     /// in the future if it is not armed.
-    timers: Box<[Instant]>,
+    timers: PerPath<Instant>,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
@@ -43,7 +44,6 @@ enum Kind {
         is_early: bool,
     },
     Scoreboard(Scoreboard),
-    /// RACK, with a state per path.
     Rack(Vec<Rack>),
     /// Duplicate ACKs are counted; no unit is looked at.
     DuplicateAcks,
@@ -71,7 +71,7 @@ impl LossDetector {
             LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
         };
         let tolerance = Tolerance::new(threshold, reordering.percentile());
-        Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
+        Self { kind, timers: PerPath::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
     /// Adds a path; `paths` is their number, the new one included.
@@ -108,16 +108,14 @@ impl LossDetector {
         matches!(self.kind, Kind::Rack(_))
     }
 
-    /// Whether losses are detected by a scoreboard.
     pub(crate) const fn is_by_scoreboard(&self) -> bool {
         matches!(self.kind, Kind::Scoreboard(_))
     }
 
-    /// Forgets every unit.
     pub(crate) fn clear(&mut self) {
         self.release_memory();
         self.duplicates.clear();
-        self.timers.fill(Instant::FAR_FUTURE);
+        self.timers.iter_mut().for_each(|at| *at = Instant::FAR_FUTURE);
     }
 
     /// Releases memory that is not in use, with nothing outstanding.
@@ -130,21 +128,15 @@ impl LossDetector {
     /// When a timer of `path` expires; far in the future if none runs.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
-        self.timers.get(usize::from(path)).copied().unwrap_or(Instant::FAR_FUTURE)
+        self.timers.get(path).copied().unwrap_or(Instant::FAR_FUTURE)
     }
 
     fn arm(&mut self, path: u8, deadline: Instant) {
-        let index = usize::from(path);
-        if index >= self.timers.len() {
-            let mut timers = std::mem::take(&mut self.timers).into_vec();
-            timers.resize(index + 1, Instant::FAR_FUTURE);
-            self.timers = timers.into_boxed_slice();
-        }
-        self.timers[index] = deadline;
+        *self.timers.get_or_insert_with(path, || deadline) = deadline;
     }
 
     pub(crate) fn stop_timer(&mut self, path: u8) {
-        self.timers.get_mut(usize::from(path)).into_iter().for_each(|at| *at = Instant::FAR_FUTURE);
+        self.timers.get_mut(path).into_iter().for_each(|at| *at = Instant::FAR_FUTURE);
     }
 }
 
@@ -157,7 +149,6 @@ impl LossDetector {
         }
     }
 
-    /// Called when `unit` is abandoned.
     pub(crate) fn on_abandoned(&mut self, unit: u64) {
         if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             missing.forget(unit);
@@ -190,7 +181,6 @@ impl LossDetector {
         }
     }
 
-    /// Called when `unit` is retransmitted in a recovery.
     pub(crate) fn on_retransmitted(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_retransmitted(unit);
@@ -451,7 +441,6 @@ impl Overtaken {
 }
 
 impl MissingReports {
-    /// Adds a path; `paths` is their number, the new one included.
     fn add_path(&mut self, paths: usize) {
         if paths > 1 {
             let mut list = std::mem::take(&mut self.paths).into_vec();
@@ -460,7 +449,6 @@ impl MissingReports {
         }
     }
 
-    /// Another path takes the place of `path`.
     fn replace_path(&mut self, path: u8) {
         self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::default());
     }
@@ -599,7 +587,6 @@ fn report(
 pub(crate) struct AckRange {
     pub(crate) cumulative: u64,
     pub(crate) has_advanced: bool,
-    /// The highest unit that was acknowledged before.
     pub(crate) highest_before: u64,
     pub(crate) highest_in_blocks: u64,
     pub(crate) highest_newly_acked: Option<u64>,
@@ -643,7 +630,6 @@ impl DuplicateAcks {
         self.count
     }
 
-    /// Called when a recovery begins.
     pub(crate) const fn on_recovery(&mut self) {
         self.partial = Some(0);
     }

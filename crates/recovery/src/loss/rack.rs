@@ -15,7 +15,6 @@ const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 /// `RACK.reo_wnd_persist`: the number of recoveries for which a window widened by duplicate reports is kept.
 const PERSIST: u8 = 16;
 
-/// The state of RACK for a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     /// The packet sent last among those that have arrived, and its round trip time: `RACK.segment`,
@@ -55,7 +54,6 @@ impl Rack {
         }
     }
 
-    /// Whether a packet sent after this one has arrived.
     pub(crate) fn has_newer(&self, packet: PacketNumber) -> bool {
         self.newest.is_some_and(|(newest, ..)| newest > packet)
     }

@@ -145,7 +145,6 @@ impl Scoreboard {
         self.frontier = self.frontier.min(unit);
     }
 
-    /// Begins a recovery with `first`, the first hole.
     const fn on_recovery(&mut self, first: u64) {
         self.high_rxt = first;
         self.rescue_rxt = first;
@@ -158,7 +157,6 @@ impl Scoreboard {
         self.rescue_rxt = exit;
     }
 
-    /// Called when `unit` is retransmitted in a recovery.
     pub(super) fn on_retransmitted(&mut self, unit: u64) {
         self.high_rxt = self.high_rxt.max(unit);
     }

@@ -23,12 +23,10 @@ impl Tolerance {
         Self { standard, percentile, paths: PerPath::default() }
     }
 
-    /// Forgets what was learned about `path`.
     pub(super) fn renew_path(&mut self, path: u8) {
         self.paths.remove(path);
     }
 
-    /// Whether the threshold is adaptive.
     #[inline]
     pub(super) const fn is_adaptive(&self) -> bool {
         self.percentile.is_some()
@@ -50,7 +48,6 @@ impl Tolerance {
         }
     }
 
-    /// The reordering tolerated on `path` now.
     pub(crate) fn reordering<P>(&self, path: u8, state: &State<P>) -> ReorderingState {
         let standard = u16::from(self.standard);
         match self.paths.get(path) {
@@ -207,7 +204,6 @@ fn bucket_of(value: u16) -> usize {
     usize::from(LINEAR) + 16 * octave as usize + usize::from(sixteenth)
 }
 
-/// The largest value in a bucket.
 fn largest_in(bucket: usize) -> u16 {
     let Some(above) = bucket.checked_sub(LINEAR.into()) else { return bucket as u16 };
     let (octave, sixteenth) = (above / 16, above % 16);
@@ -327,13 +323,11 @@ impl Evidence {
         }
     }
 
-    /// The threshold, if it has changed since the last call.
     pub(crate) fn take_change(&mut self) -> Option<u16> {
         let was = std::mem::replace(&mut self.reported, self.threshold);
         (was != self.threshold).then_some(self.threshold)
     }
 
-    /// The percentile `pef`, from 0 to 1.
     pub(crate) fn percentile(&self) -> f64 {
         f64::from(self.percentile) / 1000.0
     }
@@ -344,7 +338,6 @@ impl Evidence {
         highest.map_or(0, largest_in)
     }
 
-    /// Called when a unit arrived late that a threshold of `needed` would have waited for.
     pub(crate) fn on_late(&mut self, needed: u16) {
         let count = &mut self.histogram.0[bucket_of(needed)];
         *count = count.saturating_add(WEIGHT);
@@ -357,7 +350,6 @@ impl Evidence {
         self.update();
     }
 
-    /// Called when a unit declared lost had arrived.
     pub(crate) fn on_not_lost(&mut self) {
         self.losses = self.losses.saturating_sub(WEIGHT.into());
     }
@@ -380,7 +372,6 @@ impl Evidence {
         self.update();
     }
 
-    /// Called when `units` units were delivered: evidence ages.
     pub(crate) fn on_delivered(&mut self, units: u64) {
         self.delivered += units;
         if self.delivered < AGE {
@@ -392,7 +383,6 @@ impl Evidence {
         }
     }
 
-    /// Halves the weight of all observations.
     pub(crate) fn age(&mut self) {
         self.histogram.halve();
         self.losses /= 2;

@@ -118,7 +118,6 @@ impl Repeats {
         });
     }
 
-    /// Called when a later transmission is declared lost.
     pub(super) fn on_later_lost(&mut self) {
         if let Some(first) = &mut self.first {
             first.is_lost_once = false;
@@ -190,7 +189,6 @@ impl Repeats {
         }
     }
 
-    /// The first transmission, if round trips are to be measured by it.
     pub(crate) const fn first(&self) -> Option<FirstTransmission> {
         self.first
     }
@@ -235,7 +233,6 @@ impl Repeats {
         Some(repeat.episode)
     }
 
-    /// When the oldest transmission was sent that was not reported.
     fn oldest(&self) -> Option<Instant> {
         self.list.iter().find(|repeat| !repeat.is_reported).map(|repeat| repeat.sent_at)
     }
@@ -258,18 +255,12 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Whether there is room for one more transmission.
-    pub(super) const fn has_room(&self) -> bool {
-        self.remembered < LOG_CAPACITY
-    }
-
     /// Whether the oldest transmission of the lowest delivered unit is too old for a duplicate report.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         let oldest = self.delivered.first_key_value().and_then(|(_, repeats)| repeats.oldest());
         oldest.is_some_and(|sent_at| now - sent_at >= MAX_AGE)
     }
 
-    /// The number below which no outstanding unit has a recorded transmission that can be forgotten.
     pub(super) const fn lowest_outstanding(&self) -> u64 {
         self.lowest_outstanding
     }
@@ -356,13 +347,11 @@ impl History {
         *self = Self { forgotten_through: cumulative, ..Self::default() };
     }
 
-    /// Transmissions remembered of delivered units.
     #[cfg(any(test, debug_assertions))]
     pub(super) fn remembered_of_delivered(&self) -> usize {
         self.delivered.values().map(|repeats| repeats.open()).sum()
     }
 
-    #[cfg(any(test, debug_assertions))]
     pub(super) const fn remembered(&self) -> usize {
         self.remembered
     }

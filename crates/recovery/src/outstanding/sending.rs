@@ -1,9 +1,8 @@
 //! Transmissions: units that are sent, retransmitted or copied, and the packets they are put in.
 
-use super::repeats::{EpisodeId, FirstSent, Repeat};
+use super::repeats::{EpisodeId, FirstSent, LOG_CAPACITY, Repeat};
 use super::{
-    Fate, LastSent, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit,
-    UnitState,
+    Fate, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit, UnitState,
 };
 use crate::plan::Due;
 use rexmit_core::Instant;
@@ -47,7 +46,6 @@ pub(crate) struct Retransmitted {
     pub(crate) moved: Option<Moved>,
 }
 
-/// A unit that is added to a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) unit: u64,
@@ -57,7 +55,6 @@ pub(super) struct Carried {
 }
 
 impl<P> Unit<P> {
-    /// A new unit, in flight over `path` in `packet`.
     #[inline]
     pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
         Self {
@@ -67,7 +64,8 @@ impl<P> Unit<P> {
             group: new.group,
             path,
             state: UnitState::InFlight,
-            last_sent: LastSent { path, cause: SendCause::New },
+            last_path: path,
+            last_cause: SendCause::New,
             last_packet: packet,
             transmissions: 1,
             redundant: 0,
@@ -79,10 +77,9 @@ impl<P> Unit<P> {
         }
     }
 
-    /// Records another transmission.
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
-        self.last_sent = LastSent { path: last.path, cause: last.cause };
+        (self.last_path, self.last_cause) = (last.path, last.cause);
     }
 }
 
@@ -233,7 +230,7 @@ impl<P> Outstanding<P> {
     }
 
     fn make_room(&mut self, now: Instant) -> Option<EpisodeId> {
-        if self.history.has_room() && !self.history.is_stale(now) {
+        if self.history.remembered() < LOG_CAPACITY && !self.history.is_stale(now) {
             return None;
         }
         if let Some(episode) = self.history.forget_oldest_delivered() {
@@ -268,7 +265,6 @@ impl<P> Outstanding<P> {
 }
 
 impl SentPackets {
-    /// Records that a packet is sent over `path`, with this unit first.
     #[inline]
     pub(super) fn begin(&mut self, now: Instant, path: u8, cause: SendCause, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
@@ -290,7 +286,6 @@ impl SentPackets {
         flight.bytes += u64::from(bytes);
     }
 
-    /// Adds a unit to the newest packet.
     pub(super) fn add(&mut self, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
         let Some(packet) = self.packets.back_mut() else { return };

@@ -181,7 +181,6 @@ impl Losses {
         if weight > 0.0 { sum / weight } else { 0.0 }
     }
 
-    /// Whether losses come in bursts.
     pub(super) fn are_bursty(&self) -> bool {
         self.burst() > 0.0
     }

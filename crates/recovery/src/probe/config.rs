@@ -48,7 +48,6 @@ impl ProbeConfig {
         silence: Duration::from_millis(250),
     };
 
-    /// Whether all values are within their ranges.
     pub(crate) fn is_valid(&self) -> bool {
         self.late_per_mille < 1000
             && (LEAST_MARGIN..=MOST).contains(&self.min_margin)

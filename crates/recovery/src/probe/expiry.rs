@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use super::{MAX_LOOK_AHEAD, PathProbe, ProbeTimer, Round, groups_in_flight};
+use super::{MAX_LOOK_AHEAD, ProbeTimer, Round, groups_in_flight};
 use crate::outstanding::PacketNumber;
 use crate::state::State;
 
@@ -72,7 +72,11 @@ impl ProbeTimer {
                 probe.covered.queues[round as usize].remove(index);
                 if is_due {
                     due.push((at, packet));
-                    probe.note_expired(state, at, packet, round);
+                    // It may have expired over copies of its units.
+                    let is_own = state.outstanding.packets().sent_at(packet) == Some(at);
+                    if is_own && round == Round::First {
+                        probe.samples.on_first_awaited(true);
+                    }
                 }
             } else if state.groups.is_one() {
                 break;
@@ -96,13 +100,14 @@ impl ProbeTimer {
         let group = state.group_of_earliest(path);
         let timeout = self.timeout(state, path, group, Round::Again).unwrap_or_default();
         if let Some(probe) = self.paths.get_mut(path)
-            && (probe.rounds.unanswered == 0 || now >= probe.rounds.began_at + timeout)
+            && (probe.unanswered_rounds == 0 || now >= probe.round_began_at + timeout)
         {
-            probe.rounds.unanswered += 1;
-            probe.rounds.began_at = now;
+            probe.unanswered_rounds += 1;
+            probe.round_began_at = now;
             probe.put_off_at = Instant::FAR_FUTURE;
         }
     }
+
     /// Marks `path` as silent, until its next ACK, if the last ACK is too long ago. Returns whether the path
     /// is to be probed now.
     pub(crate) fn probes_silent<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
@@ -120,21 +125,5 @@ impl ProbeTimer {
             probe.silent_probes = probe.silent_probes.saturating_add(1);
         }
         is_due
-    }
-}
-
-impl PathProbe {
-    /// Records that the timer expired over `packet`, or over copies of its units.
-    fn note_expired<P>(
-        &mut self,
-        state: &State<P>,
-        at: Instant,
-        packet: PacketNumber,
-        round: Round,
-    ) {
-        let is_own = state.outstanding.packets().sent_at(packet) == Some(at);
-        if is_own && round == Round::First {
-            self.samples.on_first_awaited(true);
-        }
     }
 }

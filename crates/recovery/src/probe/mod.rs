@@ -76,7 +76,6 @@ const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 /// Packets that were in flight, in the order in which they, or redundant copies of their units, were sent.
 type Queue = VecDeque<(Instant, PacketNumber)>;
 
-/// The probe timers of an association: one for each path, once a stream has one.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeTimer {
     paths: PerPath<PathProbe>,
@@ -92,7 +91,6 @@ struct Covered {
     waiting: Vec<(Instant, PacketNumber, Round)>,
 }
 
-/// The probe timer of a path.
 #[derive(Debug)]
 struct PathProbe {
     samples: RttSamples,
@@ -102,7 +100,10 @@ struct PathProbe {
     /// When data was last acknowledged, or when data was sent with nothing else in flight, whichever is
     /// later; far in the future before either.
     last_ack_at: Instant,
-    rounds: Rounds,
+    /// Rounds of probes since the last ACK of a first transmission, each of one timeout, however many packets it
+    /// retransmits; and when the latest began.
+    unanswered_rounds: u32,
+    round_began_at: Instant,
     /// When the path is probed next as a whole, because the last ACK is too long ago; `None` while it is not
     /// silent.
     silent: Option<Instant>,
@@ -127,15 +128,6 @@ struct PathProbe {
     setup_rtt: Option<Micros>,
 }
 
-/// Rounds of probes since the last ACK of a first transmission. A round lasts one timeout, however many packets it
-/// retransmits.
-#[derive(Clone, Copy, Debug)]
-struct Rounds {
-    unanswered: u32,
-    /// When the latest began.
-    began_at: Instant,
-}
-
 /// The packets of a path that the current ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckedPackets {
@@ -146,7 +138,6 @@ struct AckedPackets {
     newest: Option<Instant>,
     /// When the newest and the oldest of those were sent whose first transmission was acknowledged for certain.
     certain: Option<(Instant, Instant)>,
-    /// Whether a first transmission was acknowledged.
     has_first: bool,
 }
 
@@ -157,7 +148,8 @@ impl Default for PathProbe {
             covered: Covered::default(),
             deadline: Instant::FAR_FUTURE,
             last_ack_at: Instant::FAR_FUTURE,
-            rounds: Rounds { unanswered: 0, began_at: Instant::ZERO },
+            unanswered_rounds: 0,
+            round_began_at: Instant::ZERO,
             silent: None,
             silent_probes: 0,
             unreported: Report::default(),
@@ -173,7 +165,6 @@ impl Default for PathProbe {
 
 /// Paths.
 impl ProbeTimer {
-    /// Creates the probe state of `path`, because a stream uses the probe timer.
     pub(crate) fn enable(&mut self, path: u8) {
         self.paths.get_or_insert_with(path, PathProbe::default);
     }
@@ -206,7 +197,6 @@ impl ProbeTimer {
         }
     }
 
-    /// When the timer of `path` expires; far in the future if it does not run.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
         self.paths.get(path).map_or(Instant::FAR_FUTURE, |probe| probe.deadline)
@@ -271,8 +261,8 @@ impl ProbeTimer {
             return None;
         }
         let steady = if state.yields(path, group) { 0 } else { STEADY_ROUNDS };
-        let doublings = probe.rounds.unanswered.saturating_sub(steady).min(MOST_DOUBLINGS);
-        let pace = match probe.rounds.unanswered {
+        let doublings = probe.unanswered_rounds.saturating_sub(steady).min(MOST_DOUBLINGS);
+        let pace = match probe.unanswered_rounds {
             0 => Duration::ZERO,
             rounds => MOST_PACE.min(LEAST_PACE * (1 << rounds.min(STEADY_ROUNDS))),
         };
@@ -525,7 +515,6 @@ impl ProbeTimer {
         }
     }
 
-    /// Called when a unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
     pub(crate) fn on_abandoned_acked(&mut self, path: u8, sent_at: Instant) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.ack.packets += 1;
@@ -592,7 +581,7 @@ impl PathProbe {
     /// Called when data is sent with nothing else outstanding on the path.
     const fn begin(&mut self, now: Instant) {
         self.last_ack_at = now;
-        self.rounds.unanswered = 0;
+        self.unanswered_rounds = 0;
         self.silent = None;
         self.put_off_at = Instant::FAR_FUTURE;
     }
@@ -600,7 +589,7 @@ impl PathProbe {
     /// Whether a probe was due since the last ACK. Not for a silent path, whose connection may have ended.
     fn is_unanswered(&self) -> bool {
         self.silent.is_none()
-            && (self.rounds.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
+            && (self.unanswered_rounds > 0 || self.put_off_at < Instant::FAR_FUTURE)
     }
 
     fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<Echo>) {
@@ -612,7 +601,7 @@ impl PathProbe {
         }
         // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
         if self.ack.has_first || self.ack.certain.is_some() {
-            self.rounds.unanswered = 0;
+            self.unanswered_rounds = 0;
         }
         let ack = std::mem::take(&mut self.ack);
         if ack.packets == 0 {

@@ -68,7 +68,6 @@ impl Unanswered {
         recent.map_or(LEAST_IN_ALL, |(rtt, _)| LEAST_IN_ALL.max(2 * rtt))
     }
 
-    /// Enters the report of a connection.
     pub(crate) fn update(&mut self, now: Instant, share: &mut Share, report: Report) {
         let Report { is_unanswered, answers, late } = report;
         if let Some(rtt) = late.map(Duration::from)

@@ -95,21 +95,6 @@ struct Content {
 }
 
 impl OpenPacket {
-    fn new(path: u8, is_run: bool, new_group: u8, stage: Filling) -> Self {
-        Self {
-            path,
-            is_run,
-            new_group,
-            stage,
-            named: None,
-            last_named: None,
-            last: None,
-            to_copy: Copies::default(),
-            copied: Copies::default(),
-            content: Content::default(),
-        }
-    }
-
     /// The path of the packet.
     #[must_use]
     pub const fn path(&self) -> u8 {
@@ -198,8 +183,7 @@ impl OpenPacket {
             Filling::Rescue if self.is_empty() => {
                 permission.rescue_unit(self.path).map(Next::Rescue)
             }
-            Filling::Rescue => None,
-            Filling::Full => None,
+            Filling::Rescue | Filling::Full => None,
         }
     }
 
@@ -398,7 +382,6 @@ impl Next {
     }
 }
 
-/// Repeating units.
 impl OpenPacket {
     #[inline(never)]
     fn retransmit<P>(
@@ -540,7 +523,18 @@ impl<P> LossRecovery<P> {
     #[inline]
     pub fn packet(&self, path: u8, is_run: bool, new_group: u8) -> OpenPacket {
         let stage = if self.next_due(path).is_some() { Filling::Lost } else { Filling::New };
-        OpenPacket::new(path, is_run, new_group, stage)
+        OpenPacket {
+            path,
+            is_run,
+            new_group,
+            stage,
+            named: None,
+            last_named: None,
+            last: None,
+            to_copy: Copies::default(),
+            copied: Copies::default(),
+            content: Content::default(),
+        }
     }
 }
 
@@ -619,7 +613,6 @@ impl OpenPacket {
         }
     }
 
-    /// Copies that are bundled with new data.
     fn end_copies<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, tracer: &mut Tracer<'_>) {
         if self.copied.is_empty() {
             return;
@@ -680,7 +673,6 @@ fn sent_event<P>(recovery: &LossRecovery<P>, number: PacketNumber) -> TraceEvent
     TraceEvent::PacketSent { packet: number.0, path: packet.path, units, bytes, runs }
 }
 
-/// Ascending numbers as runs.
 fn runs_of(units: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for unit in units {

@@ -51,7 +51,7 @@ impl<T: Clone> Direction<T> {
             self.overflowed += 1;
             return Some(OVERFLOWED);
         }
-        // Stamps of different sockets are not read in their order, but the path needs one.
+        // Time stamps of different sockets are not read in ascending order, which the path requires.
         self.latest_offer = self.latest_offer.max(arrival);
         match self.pipe.offer(self.latest_offer, packet.bytes.len(), packet) {
             Fate::Lost(cause) => Some(loss_comment(cause)),

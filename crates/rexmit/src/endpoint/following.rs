@@ -14,7 +14,7 @@ use super::state::{Shared, State};
 use crate::limits::within;
 use crate::netlink::{Following, HostAddresses};
 
-/// When changes are requested again that had to wait for others.
+/// The interval after which changes that had to wait for others are requested again.
 const RETRY: Duration = Duration::from_millis(500);
 
 impl Endpoint {
@@ -72,13 +72,13 @@ impl State {
     /// Has all associations use these addresses of the host. Returns whether no further call is needed.
     fn follow(&mut self, now: Instant, host: &[IpAddr]) -> bool {
         let host = &host[..host.len().min(MAX_ADDRESSES)];
-        // No more than there may be.
+        // The host reports no more addresses than are allowed.
         let _ = self.sctp.set_addresses(host.to_vec());
         let mut is_settled = true;
         for id in self.association_ids() {
             is_settled &= match self.sctp.follow_addresses(now, id, host) {
                 Ok(is_settled) => is_settled,
-                // One that is being set up may have listed addresses that are gone.
+                // An association that is being set up may have listed addresses that are gone.
                 Err(AddressError::TooManyChanges { .. } | AddressError::NotEstablished) => false,
                 Err(_) => true,
             };

@@ -166,7 +166,7 @@ impl State {
         let here = self.local_addr.ip();
         if is_told {
             let told = (!here.is_unspecified()).then_some(here);
-            // One is not too many.
+            // A single address is always allowed.
             let _ = self.sctp.set_addresses(told.into_iter().collect());
         }
         let mut open: Vec<_> = self.associations.keys().copied().collect();

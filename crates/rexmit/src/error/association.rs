@@ -51,7 +51,7 @@ impl TrySendError {
             Protocol::InvalidStream { streams } => SendError::InvalidStream { streams },
             Protocol::Empty => SendError::Empty,
             Protocol::TooLarge { limit } => SendError::TooLarge { limit },
-            // Closing; and who holds a handle knows that the association was there.
+            // The association is closing, or has been removed because it has ended.
             _ => SendError::Closing,
         })
     }

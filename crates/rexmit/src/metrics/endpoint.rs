@@ -34,7 +34,7 @@ impl AssociationMetrics {
         [("association", self.number.to_string()), ("peer", self.peer.to_string())]
     }
 
-    fn labels_and(&self, name: &'static str, value: impl ToString) -> [(&'static str, String); 3] {
+    fn labels_and(&self, name: &'static str, value: &impl ToString) -> [(&'static str, String); 3] {
         let [association, peer] = self.labels();
         [association, peer, (name, value.to_string())]
     }
@@ -118,7 +118,7 @@ impl EndpointMetrics {
     ) {
         let values = self.associations.iter().flat_map(|it| {
             by_cause(&counts(&it.statistics))
-                .map(|(cause, count)| (it.labels_and("cause", cause), count))
+                .map(|(cause, count)| (it.labels_and("cause", &cause), count))
         });
         metrics.family(&format!("association_{name}"), "counter", about, values);
     }
@@ -172,7 +172,7 @@ impl EndpointMetrics {
         let paths = || {
             self.associations.iter().flat_map(|it| {
                 let paths = it.statistics.paths.iter().enumerate();
-                paths.map(|(number, path)| (it.labels_and("path", number), path))
+                paths.map(|(number, path)| (it.labels_and("path", &number), path))
             })
         };
         let srtt = paths().filter_map(|(labels, path)| Some((labels, path.srtt?.as_secs_f64())));

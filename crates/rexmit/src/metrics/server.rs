@@ -33,7 +33,7 @@ pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Syn
             Ok((stream, _)) => {
                 let page = Arc::clone(&page);
                 visitors.spawn(async move {
-                    // A visitor that goes away or says nothing is no concern of anybody.
+                    // Errors and timeouts of a visitor are ignored.
                     let _ = timeout(TIME_LIMIT, answer(stream, &*page)).await;
                     drop(place);
                 });

@@ -153,7 +153,7 @@ impl Monitor {
     }
 }
 
-/// A client that is there.
+/// The entry of a connected client; dropping it removes the client.
 pub(super) struct Open<'a> {
     monitor: &'a Monitor,
     client: Arc<Client>,
@@ -175,7 +175,7 @@ impl Open<'_> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // A task that is dropped before its end is no orderly end.
+        // A task that is dropped early must not end its connection gracefully.
         self.client.stream.abort();
         let mut ledger = self.monitor.ledger();
         ledger.open.remove(&self.client.number);

@@ -13,7 +13,7 @@ pub(super) const BUFFERS: usize = 8;
 /// Maximum size of a coalesced batch.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The receive buffers of one endpoint. Memory that was never written to is not there.
+/// The receive buffers of one endpoint. The system allocates their memory when it is first written to.
 pub(crate) struct Inbox {
     memory: Vec<u8>,
     meta: [RecvMeta; BUFFERS],

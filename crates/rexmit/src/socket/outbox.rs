@@ -48,7 +48,7 @@ pub(crate) struct Outbox {
     last_failure: Option<SendFailure>,
     /// Packets that the system took.
     pub(crate) sent: u64,
-    /// Packets that it refused, which are lost as if on the way.
+    /// Packets that the system refused, which the protocol treats as lost.
     pub(crate) failed: u64,
 }
 
@@ -90,12 +90,12 @@ impl Outbox {
         self.flush_down_to(0, socket);
     }
 
-    /// The failures from here on are those of [`take_failure`](Self::take_failure).
+    /// Forgets earlier failures: [`take_failure`](Self::take_failure) returns only later ones.
     pub(crate) fn forget_failure(&mut self) {
         self.last_failure = None;
     }
 
-    /// Why a packet to `remote` could not be sent, if the last failure was that.
+    /// The error of the last failure, if that packet was for `remote`.
     pub(crate) fn take_failure(&mut self, remote: SocketAddr) -> Option<io::Error> {
         let failure = self.last_failure.take()?;
         (failure.remote == remote).then_some(failure.error)
@@ -116,7 +116,7 @@ impl Outbox {
                     self.is_blocked = true;
                     return;
                 }
-                // It may be that the system cannot cut batches on this way.
+                // The system may not be able to segment batches (GSO) on this route.
                 Err(error) if batch.packets > 1 => {
                     self.split_first(may_be_cutting(&error));
                     continue;
@@ -124,7 +124,8 @@ impl Outbox {
                 Err(error) => {
                     self.failed += 1;
                     if is_too_large(&error) {
-                        // That was why, and not that the system cannot cut.
+                        // The batch was refused because of the size of its packets, and not because the system cannot
+                        // segment batches.
                         let parts = self.batches.iter_mut().take_while(|batch| batch.is_part);
                         parts.for_each(|part| part.is_part = false);
                     }
@@ -167,7 +168,7 @@ impl Outbox {
     }
 }
 
-/// Whether the system may have refused a batch because it cannot cut it.
+/// Whether the system may have refused a batch because it cannot segment it.
 fn may_be_cutting(error: &io::Error) -> bool {
     #[cfg(target_os = "linux")]
     return matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
@@ -315,7 +316,7 @@ mod tests {
         let receiver = std::net::UdpSocket::bind("127.0.0.2:0").unwrap();
         let there = route(&receiver.local_addr().unwrap().to_string());
         let mut outbox = Outbox::default();
-        // More segments than a batch may have stand for a device that cannot cut them.
+        // A batch with too many segments is refused as by a device that cannot segment batches.
         let most = 1_000;
         let bytes = vec![0; 10 * most];
         let refused =

@@ -52,7 +52,7 @@ impl TunConfig {
     pub const MIN_MTU_IPV6: u16 = 1280;
 
     /// # Errors
-    /// [`TunError::InvalidConfig`], in words.
+    /// [`TunError::InvalidConfig`] with a description.
     fn validate(&self) -> Result<(), TunError> {
         let least = if self.ipv6.is_empty() { Self::MIN_MTU } else { Self::MIN_MTU_IPV6 };
         if self.mtu < least {
@@ -85,7 +85,10 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// The missing or wrong condition, and how to mend it.
+    /// Creates the interface, with the addresses and MTU of `config`.
+    ///
+    /// # Errors
+    /// See [`TunError`]; the text says what is missing or invalid, and the remedy.
     pub fn open(config: &TunConfig) -> Result<Self, TunError> {
         config.validate()?;
         for (address, prefix) in config.addresses() {

@@ -58,8 +58,8 @@ fn in_one_network(this: IpAddr, that: IpAddr, prefix: u8) -> bool {
     differ_from_bit >= u32::from(prefix)
 }
 
-/// Keeps the kernel from speaking IPv6 at an interface. Best effort: a kernel without IPv6 has
-/// nothing to disable, and packets of its neighbour discovery do no harm.
+/// Disables the kernel's IPv6 at an interface. Best effort: a kernel without IPv6 has nothing to disable, and packets
+/// of its neighbour discovery do no harm.
 pub(super) fn disable_ipv6(interface: &str) {
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
 }
@@ -72,8 +72,8 @@ pub(super) fn expect_no_routers(interface: &str) {
 }
 
 /// Waits until no IPv6 address of an interface is tentative (RFC 4862 §5.4): before that, no socket can be
-/// bound to it. The kernel has nothing to detect at a TUN device, but says so in a worker of its own, which may
-/// be late on a busy machine. Best effort: gives up after some seconds.
+/// bound to it. At a TUN device there are no duplicates to detect, but a worker thread of the kernel ends the tentative
+/// state, and may be late on a busy machine. Best effort: gives up after some seconds.
 #[expect(clippy::disallowed_methods, reason = "set-up of a device, which blocks anyway")]
 pub(super) fn await_addresses(interface: &str) {
     const PAUSE: Duration = Duration::from_millis(1);

@@ -58,7 +58,7 @@ impl NetNamespace {
     /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// When `/proc` is not to be had.
+    /// If `/proc` is not available.
     pub fn current() -> Result<Self, TunError> {
         Self::open(Path::new(OWN)).map_err(TunError::from_namespace)
     }

@@ -9,7 +9,7 @@ use super::{Served, Shared};
 /// Receive calls in a row before other tasks get their turn.
 const RECEIVES_PER_TURN: usize = 8;
 
-/// Serves the endpoint until it has ended. Ends it when dropped before that.
+/// Serves the endpoint until it has ended. If it is dropped before, the endpoint ends, too.
 pub(crate) struct Driver<S: Served> {
     shared: Arc<Shared<S>>,
     inbox: S::Inbox,

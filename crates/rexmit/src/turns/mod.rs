@@ -1,8 +1,7 @@
-//! Runs a sans-I/O protocol, whichever it is, in turns under one lock, which the handles and one driver task
-//! take.
+//! Runs any sans-I/O protocol in turns under one lock, which the handles and one driver task take.
 //!
-//! [`Served`] does the protocol's part of each step; the order of the steps, and
-//! with it that no wake-up is lost, is here alone.
+//! [`Served`] implements the steps for one protocol. Their order, which ensures that no wake-up is lost, is defined
+//! here only.
 
 mod call;
 mod driver;

@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn only_addresses_that_mean_the_same_to_both_are_told_and_taken() {
-        // Each with the peers to which it may be told, of those in the order of scopes.
+        // Each address, and the number of `peers` to which it may be sent: the first ones, which are in the order of
+        // scopes.
         let peers = ["127.0.0.1", "169.254.0.9", "10.0.0.9", "8.8.8.8"];
         let table = [
             ("127.0.0.2", 1),

@@ -76,7 +76,7 @@ pub(crate) struct Association {
     reset: StreamReset,
     /// Authentication; `None` unless both sides support RFC 4895.
     auth: Option<Box<Auth>>,
-    /// Once an address has changed (RFC 5061).
+    /// The state of address changes (RFC 5061); `None` before the first one.
     asconf: Option<Box<AddressChanges>>,
     packets: PacketCounters,
 }
@@ -90,7 +90,7 @@ struct PacketCounters {
     bytes_received: u64,
 }
 
-/// How a packet came.
+/// Properties of a received packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     pub(crate) route: Route,
@@ -117,7 +117,7 @@ impl Association {
     ) -> Self {
         let mut out = Outbound::new(Arc::clone(&config), recovery, identity.local_initial_tsn);
         for path in 1..paths.len() {
-            // The application has named it (RFC 9260 §5.4 rule 1).
+            // Confirmed, because the application has named it (RFC 9260 §5.4 rule 1).
             out.recovery.open_path(None, config.pmdcs());
             out.recovery.on_path_event(path, PathEvent::Probed);
         }
@@ -244,7 +244,7 @@ impl Association {
             } else if !is_authentic
                 && must_be_authentic(&self.config, self.peer.changes_addresses(), raw.kind)
             {
-                // An ASCONF takes the rest of its packet with it (RFC 5061 §5.2 D5).
+                // With an unauthenticated ASCONF, the rest of its packet is dropped, too (RFC 5061 §5.2 D5).
                 cx.around.statistics.unauthenticated += 1;
                 if raw.kind == kind::ASCONF { Next::Stop } else { Next::Continue }
             } else {
@@ -290,7 +290,7 @@ impl Association {
             }
             Chunk::Data(_) | Chunk::IData(_) => {}
             Chunk::Sack(sack) if self.state.may_process_sack() => {
-                // Before it passes chunks that were sent twice.
+                // Before the SACK removes chunks: a retransmitted chunk does not show the fate of a large packet.
                 self.paths.sizes.review(cx, &mut self.out.recovery);
                 let acknowledged = self.out.on_sack(cx, &sack);
                 self.on_acknowledged(cx, acknowledged, true);
@@ -318,8 +318,8 @@ impl Association {
             }
             Chunk::Error { causes } => self.on_error(cx, causes),
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(cx, cumulative_tsn_ack),
-            // While setting up it belongs to an association before this one, and the endpoint answers it
-            // (RFC 9260 §8.5.1 E).
+            // During the setup, a SHUTDOWN ACK is for an earlier association, and the endpoint answers it (RFC 9260
+            // §8.5.1 E).
             Chunk::ShutdownAck if self.state.is_shutting_down() => {
                 self.close(cx, Some(Farewell::ShutdownComplete), CloseReason::Shutdown);
             }
@@ -376,7 +376,7 @@ impl Association {
                     self.abort(cx, AbortCause::IllegalAsconfAck);
                 }
             }
-            // One is enough; it covered this one.
+            // The first AUTH has covered the rest of the packet, this one included.
             Chunk::Auth(_) if self.auth.is_some() => {}
             // PAD is ignored, and counts as unknown chunks do: a packet may have few of them.
             _ => return self.on_unknown_chunk(raw),
@@ -455,7 +455,7 @@ impl Association {
             let what = "a TSN was acknowledged that was never sent";
             return self.abort(cx, AbortCause::Violation(what));
         };
-        // A FORWARD-TSN was taken: that shows a living peer, too.
+        // The peer has processed a FORWARD-TSN, which also shows that it is reachable.
         if outcome.has_advanced && outcome.newly_acked == 0 {
             let (path, is_only) = (self.paths.control(), self.paths.len() == 1);
             self.paths.on_answered(cx, &mut self.out.recovery, path, is_only);
@@ -597,7 +597,7 @@ impl Association {
         }
         self.after_data(cx, bytes);
         self.advance_shutdown(cx);
-        // A reset that has ended may have let messages go that meet a closed window.
+        // A completed stream reset releases messages, which may meet a closed window.
         self.out.watch_window(cx.now, self.standing());
     }
 
@@ -720,8 +720,8 @@ impl Association {
         Next::Stop
     }
 
-    /// Whether AUTH is right for the rest of a packet that begins with it: for what an endpoint looks
-    /// at before the association does.
+    /// Whether the AUTH at the beginning of a packet is valid for the rest of it: for chunks that the endpoint handles
+    /// before the association.
     pub(crate) fn is_authentic(&mut self, auth: &RawChunk<'_>, rest: &[u8]) -> bool {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         self.auth.as_mut().is_some_and(|own| own.verify(ours, (auth, rest)).is_ok())

@@ -31,7 +31,7 @@ pub(crate) struct PeerParameters {
     pub(crate) supports_i_forward_tsn: bool,
     /// Whether the peer accepts packets without a checksum over DTLS (RFC 9653 §5.1).
     pub(crate) accepts_zero_checksum: bool,
-    /// It asks for copies of SACKs.
+    /// Whether the peer requests second copies of SACKs.
     pub(crate) wants_ack_copies: bool,
     /// Whether the peer lists ASCONF and ASCONF-ACK. Counts only together with `auth` (RFC 5061 §4.2.7).
     pub(crate) supports_asconf: bool,
@@ -112,8 +112,8 @@ impl Peer {
         self.accepts_zero_checksum = peer.accepts_zero_checksum;
     }
 
-    /// Whether `peer`, under our tag and a new one of its own, lives again: a peer that began once
-    /// and answered us under another tag did so with the same TSNs (RFC 9260 §5.2.1).
+    /// Whether `peer`, with our tag and a new tag of its own, has restarted. A peer that sent an INIT and answered ours
+    /// with another tag has used the same initial TSN in both (RFC 9260 §5.2.1).
     pub(crate) const fn has_restarted_as(&self, peer: &PeerParameters) -> bool {
         peer.initial_tsn != self.initial_tsn
     }
@@ -123,7 +123,7 @@ impl Peer {
         self.newest_cookie = self.newest_cookie.max(created);
     }
 
-    /// Whether more is known of the peer than by a cookie made at `created`.
+    /// Whether a cookie made after `created` was used for this association.
     pub(crate) fn is_newer_than(&self, created: Instant) -> bool {
         created < self.newest_cookie
     }
@@ -254,7 +254,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    /// Takes an address that the peer can have, once.
+    /// Adds an address, unless it is a repetition or one that the peer cannot have.
     fn note(&mut self, address: IpAddr) {
         if address == self.source {
             return;

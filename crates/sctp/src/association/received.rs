@@ -1,4 +1,4 @@
-//! Which TSNs have arrived, and when to say so (RFC 9260 §6.2, §6.7).
+//! Which TSNs have arrived, and when a SACK is due (RFC 9260 §6.2, §6.7).
 
 use rexmit_core::RangeSet;
 

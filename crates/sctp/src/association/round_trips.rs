@@ -8,8 +8,8 @@ use std::time::Duration;
 /// The most peers that are remembered; beyond it the one that was updated longest ago is forgotten.
 pub(crate) const MAX_REMEMBERED: usize = 256;
 
-/// The remembered round trip times; see the module. An outdated one costs a spurious INIT, or a longer wait
-/// for one.
+/// The remembered round trip times; see the module. An outdated value causes a spurious INIT, or delays its
+/// retransmission.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrips {
     known: BTreeMap<IpAddr, (Duration, u64)>,

@@ -21,9 +21,9 @@ const MAX_STALE_COOKIES: u32 = 3;
 pub(crate) struct Setup {
     /// Whether the chunk is to be sent.
     is_owed: bool,
-    /// Times the present chunk was retransmitted at the RTO's pace.
+    /// Retransmissions of the present chunk after an RTO.
     attempts: u32,
-    /// Times it was before, by the round-trip time: sooner than Max.Init.Retransmits counts on.
+    /// Earlier retransmissions of the chunk, timed by the round-trip time, which Max.Init.Retransmits does not count.
     early_attempts: u32,
     /// When it was first sent, for a round-trip sample.
     sent_at: Option<Instant>,

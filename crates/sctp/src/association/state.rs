@@ -1,4 +1,4 @@
-//! The states of RFC 9260 §4, each with what only it has.
+//! The states of RFC 9260 §4, each with the data that only this state has.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub(crate) enum AbortCause {
 }
 
 impl AbortCause {
-    /// Events for the application.
+    /// The reason of the abort, for the application.
     pub(super) fn words(&self) -> Bytes {
         match self {
             Self::User(reason) => reason.clone(),

@@ -1,5 +1,5 @@
-//! The timers of an association beside T3-rtx, which is the business of loss recovery, and the
-//! heartbeat timers, which belong to the paths. Each has its deadline with the procedure that arms it.
+//! The timers of an association except T3-rtx, which loss recovery owns, and the heartbeat timers, which the paths own.
+//! Each has its deadline with the procedure that arms it.
 
 use rexmit_core::Instant;
 

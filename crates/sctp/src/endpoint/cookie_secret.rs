@@ -1,10 +1,9 @@
 //! The secrets that state cookies are signed with: one for each stretch of time, the last two of which
 //! verify (RFC 9260 §5.1.3).
 //!
-//! No secret can be computed from another. Each comes out of a state that a one-way function moves on,
-//! and the previous one is overwritten: the memory of an endpoint reveals nothing about the
-//! cookies of before the last two secrets. [`Secrets::mix`] adds entropy, after which the secrets to come
-//! do not follow from the state of before either.
+//! No secret can be computed from another. Each is derived from a state that a one-way function advances, and the
+//! previous state is overwritten: the memory of an endpoint reveals nothing about the cookies of before the last two
+//! secrets. [`Secrets::mix`] adds entropy, so that future secrets cannot be computed from an earlier state either.
 
 use std::time::Duration;
 

@@ -62,7 +62,7 @@ impl Slot {
     }
 }
 
-/// IP address, UDP port, SCTP port. IPv4 in its IPv6 guise is as short as it gets.
+/// IP address, UDP port, SCTP port. IPv4 addresses are mapped to IPv6, so that a key is as short as possible.
 type Transport = (Ipv6Addr, u16, u16);
 
 const fn transport(address: SocketAddr, port: u16) -> Transport {

@@ -36,7 +36,7 @@ impl Machine for Endpoint {
         }
         match packet.chunks().next() {
             Some(Ok(raw)) if packet.header.verification_tag == 0 && raw.kind != kind::INIT => {
-                // Only INIT may bear it (RFC 9260 §8.5.1 A); above all it is nobody's own tag.
+                // Only INIT may have the tag zero (RFC 9260 §8.5.1 A), which is the tag of no association.
                 self.around.statistics.misdirected += 1;
             }
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
@@ -126,7 +126,7 @@ impl Endpoint {
             self.table.get(index).is_some_and(|slot| slot.association.state().is_setting_up())
         };
         if by_address.is_some_and(is_setting_up) && has_shutdown_ack(packet) {
-            // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
+            // The SHUTDOWN ACK is for an association before the one being set up (RFC 9260 §8.5.1 E).
             return self.on_out_of_the_blue(route, packet);
         }
         let found = by_tag.map(|index| (index, false)).or_else(|| {

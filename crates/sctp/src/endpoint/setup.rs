@@ -306,7 +306,7 @@ impl Endpoint {
         let has_ended = self.lookup.is_retired(cookie.identity.local_tag)
             || self.lookup.is_peer_retired(cookie.peer.tag, cookie.created);
         if existing.is_none() && has_ended {
-            // The association that it would begin has been, and has ended.
+            // The association of this cookie has ended already.
             self.around.statistics.cookies_refused += 1;
             return self.send_abort(route, packet, cookie.peer.tag, |_| {});
         }
@@ -415,7 +415,7 @@ impl Endpoint {
         let has_restarted = match (local_matches, peer_matches) {
             // A: the peer has restarted.
             (false, false) => has_ties,
-            // B, but from a peer that restarted in the middle of the handshake.
+            // As B, but the peer has restarted during the handshake.
             (true, false) => {
                 !slot.association.state().is_setting_up()
                     && slot.association.peer().has_restarted_as(&cookie.peer)
@@ -423,7 +423,7 @@ impl Endpoint {
             _ => false,
         };
         match (local_matches, peer_matches) {
-            // The tag of an earlier life of the peer: as C.
+            // The peer has restarted since it got this cookie: as C.
             (true, false) if slot.association.peer().is_newer_than(cookie.created) => None,
             _ if has_restarted && is_shutdown_ack_sent => {
                 self.call(now, index, |association, _| association.refuse_restart());

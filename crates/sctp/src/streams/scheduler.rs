@@ -182,7 +182,8 @@ impl Scheduler {
         next: Option<Claim>,
     ) -> Option<Place> {
         self.virtual_time = self.virtual_time.max(place.rank);
-        // Alone in the ring: the next stream is behind it, at either rank. In a packet of its own it stays.
+        // The only stream in line keeps its rank, since the next one joins behind it in any case. With a turn per
+        // packet, a stream keeps its turn until the packet is complete.
         let is_alone = self.waiting.len() + self.begun.len() == 1;
         let keeps_turn = match self.scheduling {
             Scheduling::RoundRobin => is_alone,

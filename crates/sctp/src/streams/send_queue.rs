@@ -281,7 +281,7 @@ impl SendQueue {
         let (number, fragment, served_bytes) = match self.upcoming(max_payload)? {
             Upcoming::Rest(number) => {
                 let fragment = self.begun.cut(number, max_payload)?;
-                // Without interleaving it has had its turn when it began.
+                // Without interleaving, the turn of the stream ended when the message began.
                 let served = self.interleaving.map(|_| fragment.payload.len());
                 (number, fragment, served)
             }
@@ -321,7 +321,7 @@ impl SendQueue {
         }
     }
 
-    /// The time at which the next message expires of which nothing was sent.
+    /// The earliest time at which a message expires of which nothing was cut.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, ..)| at)
     }
@@ -477,7 +477,7 @@ impl SendQueue {
                 return Some(Upcoming::Beginning(number, key));
             }
         }
-        // All but one of them may go on.
+        // Every begun message but one may be continued.
         let other = || self.scheduler.begun().find(may_go_on).map(Upcoming::Rest);
         only.map_or_else(other, |_| None)
     }

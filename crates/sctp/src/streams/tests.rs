@@ -191,7 +191,7 @@ impl Pair {
         let tsn = self.cumulative_tsn + 1 + self.rng.below(outstanding);
         let Fragment { message: id, stream, .. } = self.sent[&tsn].fragment;
         if let Some(rest) = self.queue.abandon_begun(stream, id) {
-            // The TSN that stands for what will not be sent.
+            // The TSN used up for the part that will not be sent.
             self.sent.insert(self.next_tsn, Sent { fragment: rest, abandoned: true });
             self.next_tsn += 1;
         }

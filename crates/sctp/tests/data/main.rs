@@ -43,7 +43,7 @@ impl Script {
         self.peer_writes(|p| p.sack(cumulative, a_rwnd, blocks.iter().copied(), []));
     }
 
-    /// Takes a packet that has nothing but DATA; returns the number of each, from 0.
+    /// Takes a packet that has only DATA chunks; returns their numbers, counted from 0.
     #[track_caller]
     fn take_data(&mut self) -> Vec<u32> {
         let sent = self.next_packet();
@@ -54,7 +54,7 @@ impl Script {
         sent.chunks().iter().map(number).collect()
     }
 
-    /// Established by a handshake with this round-trip time, which is over at twice that.
+    /// Established by a handshake with this round-trip time, which ends after two round trips.
     fn with_round_trip(ms: u64) -> Self {
         let mut script = Self::client();
         script.take_init();

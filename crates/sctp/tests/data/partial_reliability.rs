@@ -462,8 +462,8 @@ fn forwards(s: &mut Script) -> Vec<(u32, Vec<(u16, u16)>)> {
     forwards
 }
 
-/// RFC 6525 §5.1.2: what is skipped behind the last TSN of a reset waits for its answer. The peer may
-/// have performed it already, and would take an SSN from before it for one from behind it.
+/// RFC 6525 §5.1.2: a FORWARD-TSN beyond the last TSN of a reset waits for the answer to the reset. The peer may have
+/// performed the reset already, and would mistake an SSN from before it for a later one.
 #[test]
 fn nothing_behind_a_reset_is_skipped_before_its_answer() {
     let mut s = client();
@@ -477,7 +477,7 @@ fn nothing_behind_a_reset_is_skipped_before_its_answer() {
     expect_packet!(s, [Data(d)] if (d.tsn, d.stream) == (tsn(1), 1));
     s.at(1000);
     assert_eq!(forwards(&mut s), [(0, vec![(0, 0)])], "both are given up");
-    // It is performed; that no SACK comes with the answer does not undo it.
+    // The reset is performed, even if its answer comes without a SACK.
     s.peer_writes(|p| {
         p.re_config([ReConfigParam::Response {
             response_sequence: tsn(0),

@@ -51,8 +51,8 @@ fn a_silly_window_is_not_offered() {
     expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 2_002);
 }
 
-/// A buffer that the pieces of one message fill to less than a packet: the application can make no
-/// room, so the rest of the message is asked for and taken.
+/// The pieces of one message leave less than a packet of room in the buffer. The application cannot make room, so a
+/// window for the rest of the message is advertised.
 #[test]
 fn the_rest_of_a_message_is_taken_though_little_is_left() {
     let mut s = Script::established_server_with(|_, association| {

@@ -32,8 +32,8 @@ fn an_address_is_added_and_probed() {
     expect_packet_to!(s.s, 3, [Data(_)]);
 }
 
-/// §5.3 F13, §5.4: what was under way to an address that is deleted leaves to another at once, with one
-/// packet of it whatever the window says, and nothing goes there any more.
+/// §5.3 F13, §5.4: data in flight to a deleted address is retransmitted to another at once, one packet of it whatever
+/// the window. Nothing is sent to the deleted address any more.
 #[test]
 fn what_was_under_way_to_a_deleted_address_leaves_to_another_at_once() {
     let mut s = Dynamic::server();

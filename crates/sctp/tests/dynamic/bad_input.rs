@@ -162,7 +162,7 @@ fn addresses_that_the_peer_cannot_have_are_refused() {
         s.peer_asks(n, &[Add(address.parse().unwrap())]);
         assert_eq!(s.take_answer(n, 2), [(1, UNRESOLVABLE)], "{address}");
     }
-    // There is no address of ours from which that could be reached: the endpoint is IPv4.
+    // None of our addresses can reach this one: the endpoint has IPv4 only.
     s.expect_no_change();
 }
 
@@ -204,7 +204,7 @@ fn asconf_from_elsewhere_needs_the_tag_and_the_key() {
     write_checksum(&mut forged);
     s.deliver(&forged);
     s.expect_no_change();
-    // Without AUTH it is nobody's.
+    // Without AUTH the packet belongs to no association.
     let tag = s.peer.endpoint_tag;
     s.peer_writes(|p| p.asconf((tsn(0), ip(2)), requests(&[Add(ANY)])));
     expect_packet!(s.s, tag tag, [Abort { t_bit: true, .. }]);
@@ -214,7 +214,7 @@ fn asconf_from_elsewhere_needs_the_tag_and_the_key() {
     expect_packet!(s.s, tag wrong, [Abort { t_bit: true, .. }]);
     s.peer.endpoint_tag = tag;
     s.expect_no_change();
-    // DATA behind an AUTH do not do.
+    // DATA after an AUTH is not enough: an ASCONF is required.
     s.peer_signs(|p| p.data(&data(0, b"from elsewhere")));
     expect_packet!(s.s, tag tag, [Abort { t_bit: true, .. }]);
     s.expect_no_change();

@@ -152,7 +152,7 @@ fn a_deleted_address_is_left_at_once() {
     s.expect_silence();
 }
 
-/// §5.3.1: an ABORT to an address that is being deleted is the answer to what was transmitted before.
+/// §5.3.1: an ABORT to an address that is being deleted answers a packet sent before the deletion.
 #[test]
 fn abort_to_an_address_that_is_being_deleted_is_ignored() {
     let mut s = two_addresses();
@@ -222,7 +222,7 @@ fn a_host_moves_to_wherever_it_is() {
     assert_eq!(asked.changes, [(1, Add(ANY)), (2, SetPrimary(ANY)), (3, Delete(ANY))]);
     s.send(b"held");
     s.expect_silence();
-    // Once more before the answer: it has moved on.
+    // A second move before the answer.
     s.move_to(ANY).unwrap();
     s.peer_grants(&asked);
     let again = s.take_asconf();

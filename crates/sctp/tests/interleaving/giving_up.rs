@@ -19,7 +19,7 @@ fn an_abandoned_message_is_skipped_by_its_mid() {
         s.send_on(2, 2 * FULL);
         let sent = s.take_packets();
         assert_eq!(sent, [[(1, 0, 0)], [(2, 0, 0)], [(1, 0, 1)], [(2, 0, 1)]]);
-        // The message that is not to be given up has arrived, and TSN 2.
+        // The message that must not be abandoned has arrived, and so has TSN 2.
         s.peer_writes(|p| p.sack(tsn(0).wrapping_sub(1), 1 << 20, [(2, 4)], []));
         s.at(1000);
         let skipped = expect_packet!(s, [IForwardTsn(forward)] => {

@@ -101,8 +101,8 @@ fn of_messages_that_fill_twice_the_buffer_the_largest_is_dropped() {
     assert_eq!(s.receive(), None);
 }
 
-/// Were more than the buffer offered while a TSN is missing, the chunk that closes the gap could find no room
-/// (random plan 677).
+/// If a window beyond the buffer were advertised while a TSN is missing, there could be no room for the chunk that
+/// closes the gap (random plan 677).
 #[test]
 fn a_gap_keeps_the_second_half_of_the_buffer_for_itself() {
     const LEN: usize = 1000;

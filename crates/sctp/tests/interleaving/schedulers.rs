@@ -142,7 +142,7 @@ fn without_interleaving_schedulers_act_between_messages() {
     for (scheduling, expected) in [
         (Scheduling::RoundRobin, [1, 1, 1, 2, 2, 1, 1, 2]),
         (Scheduling::FirstComeFirstServed, [1, 1, 1, 1, 1, 2, 2, 2]),
-        // Priorities act from the first message on: it is the other stream's.
+        // Priorities apply from the first message on, which is that of the other stream.
         (Scheduling::Priority, [2, 2, 2, 1, 1, 1, 1, 1]),
         (Scheduling::FairBandwidth, [1, 1, 1, 2, 2, 2, 1, 1]),
     ] {

@@ -58,7 +58,7 @@ impl Script {
         self.run.id = Some(connected.expect("a new association"));
     }
 
-    /// Established from our side, everything of it expected and taken.
+    /// An association that we began; all packets and events of the handshake are consumed.
     pub fn established_client() -> Self {
         Self::established_client_with(|_, _| ())
     }
@@ -76,7 +76,7 @@ impl Script {
         script
     }
 
-    /// Established from the peer's side, everything of it expected and taken.
+    /// An association that the peer began; all packets and events of the handshake are consumed.
     pub fn established_server() -> Self {
         Self::established_server_with(|_, _| ())
     }

@@ -1,5 +1,5 @@
-//! The kit of the packet scripts: one endpoint under test, a peer that is driven by hand, and the
-//! clock. A script reads like a sequence chart:
+//! The kit of the packet scripts: one endpoint under test, a scripted peer, and the clock. A script reads like a
+//! sequence chart:
 //!
 //! ```ignore
 //! let mut s = Script::established_server();
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at
-//!   their own instants on the way, so a packet leaves at exactly the millisecond a script says.
-//! - A packet that no `expect_packet!` took fails the script: before time moves on, and at its end.
+//!   their own instants on the way, so a packet is sent at exactly the millisecond of the script.
+//! - A sent packet without an `expect_packet!` fails the script: before time moves on, and at its end.
 //! - Every packet that is sent is checked for what must always hold; see [`Sent`].
 //! - TSNs of both sides begin at [`FIRST_TSN`], two below the wrap: [`tsn`]`(2)` is 0.
 //! - The shortcuts to an established association take no time and leave RTO at 1 s on both sides.
@@ -66,8 +66,8 @@ pub fn data(n: u16, payload: &[u8]) -> wire::Data<'_> {
     wire::Data { flags, tsn: tsn(n.into()), stream: 0, ssn: n, ppid: 0, payload }
 }
 
-/// Takes the next packet, which must leave now, and matches its chunks:
-/// `expect_packet!(script, [pattern, …] if guard => value)`; guard and value may be left out.
+/// Takes the next packet, which must be sent now, and matches its chunks: `expect_packet!(script, [pattern, …] if guard
+/// => value)`; guard and value may be left out.
 ///
 /// The packet bears the peer's tag. `expect_packet!(script, tag t, […])` asks for the tag `t` instead.
 macro_rules! expect_packet {

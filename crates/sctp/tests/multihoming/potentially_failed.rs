@@ -1,4 +1,4 @@
-//! A path that may have failed gets no data while another works (RFC 7829).
+//! A potentially failed path gets no data while another works (RFC 7829).
 
 use rexmit_sctp::{AssociationConfig, Event, PathState};
 

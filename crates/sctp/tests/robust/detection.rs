@@ -48,7 +48,7 @@ fn a_lost_report_leaves_the_event_undecided() {
     assert_eq!(s.spurious_events().total(), 1);
 }
 
-/// RFC 3708 §3 A.4: chunk 2 left once.
+/// RFC 3708 §3 A.4: chunk 2 was sent only once.
 #[test]
 fn a_duplicate_that_nobody_sent_makes_the_sender_doubt() {
     let mut s = repeated();
@@ -60,8 +60,8 @@ fn a_duplicate_that_nobody_sent_makes_the_sender_doubt() {
     assert_eq!((events.total(), events.unexplained_duplicates, events.undone), (0, 1, 0));
 }
 
-/// A delay of 1.1 s: the timer expires at 1200 ms, and again at 3200 ms. The second report says that both
-/// were spurious; RFC 4015 §3.1 step 11 makes the timeout from the first new round trip.
+/// A delay of 1.1 s: the timer expires at 1200 ms, and again at 3200 ms. The second report shows that both timeouts
+/// were spurious. RFC 4015 §3.1 step 11: the first new RTT sample sets the RTO.
 #[test]
 fn a_sudden_delay_is_told_and_the_window_and_the_timer_recover() {
     let mut s = Script::with_profile("rr");

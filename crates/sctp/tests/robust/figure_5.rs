@@ -1,7 +1,6 @@
-//! RR-SCTP §5, Fig. 5, end to end: packet 100 is delayed by four positions. The receiver's window is
-//! 50 packets, and so is what the way between holds. A round trip of 750 ms, and a SACK for each
-//! packet, make the two curves those of the figure: packet 100 leaves after five seconds, and without
-//! trouble 400 are delivered in ten.
+//! RR-SCTP §5, Fig. 5, end to end: packet 100 is delayed by four positions. The receiver's window and the capacity of
+//! the path are 50 packets each. With a round trip of 750 ms and a SACK for each packet, the two curves are those of
+//! the figure: packet 100 is sent after five seconds, and without the delay 400 packets are delivered in ten.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,7 +45,7 @@ impl Way {
 
 fn endpoint(profile: &str, accept: bool) -> Endpoint {
     let mut recovery = RecoveryConfig::profile(profile).expect("a profile");
-    // No timeout is near.
+    // Long enough that no timeout expires.
     recovery.rto.initial = Duration::from_secs(3);
     let association = AssociationConfig::rfc9260()
         .recovery(recovery)
@@ -83,7 +82,7 @@ fn delivered(profile: &str) -> (usize, u32) {
             let leaves = there.free_at.max(now);
             let is_full = packet.len() > PAYLOAD;
             data_packets += u32::from(is_full);
-            // In the place of the fourth after it, just behind that.
+            // Arrives just after the fourth packet that follows it.
             let late =
                 if data_packets == 100 && is_full { SPACING * 9 / 2 } else { Duration::ZERO };
             there.free_at = leaves + if is_full { SPACING } else { Duration::ZERO };
@@ -109,7 +108,7 @@ fn delivered(profile: &str) -> (usize, u32) {
     }
 }
 
-/// 320 against 400 in the paper: 1.2 times as much at least.
+/// In the paper 320 packets against 400; here at least 1.2 times as many are required.
 #[test]
 fn a_packet_delayed_by_four_positions_costs_a_fifth_less() {
     let (standard, none) = delivered("rfc9260");

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Four packets leave at 200 ms and are held up; the timer expires at 1200 ms. What it sends after
-/// the first packet, with new data to send or without.
+/// Four packets are sent at 200 ms and delayed; the timer expires at 1200 ms. Then: what is sent after the first
+/// retransmission, with and without new data.
 #[test]
 fn after_a_spurious_timeout_f_rto_sends_new_chunks_and_nothing_again() {
     let mut s = Script::with_profile("f-rto");

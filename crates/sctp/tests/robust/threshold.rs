@@ -77,7 +77,7 @@ fn a_loss_at_the_end_is_repeated_with_the_last_report() {
     }
 }
 
-/// M4 with evidence: the first report is not taken for a loss where reordering is common.
+/// M4 with an adaptive threshold: where reordering is common, the first report does not declare a loss.
 #[test]
 fn a_thin_stream_learns_to_wait_for_a_second_report() {
     let mut s = Script::with_profile("thin-rr");

@@ -16,7 +16,7 @@ fn a_packet_with_new_data_repeats_the_packet_before_it() {
     assert_eq!(s.take_data(), [1, 2]);
     s.at(260).send(b"3");
     assert_eq!(s.take_data(), [2, 3], "one packet before");
-    // 1 was lost: the peer has all three at once, and reports no duplicate.
+    // Chunk 1 was lost: the peer gets all three chunks at once, and reports no duplicate.
     s.at(350).peer_acknowledges(tsn(2));
     s.at(360).peer_sacks(tsn(3), &[], &[tsn(2)]);
     s.expect_silence_until(3_000);

@@ -72,7 +72,7 @@ fn copies_do_not_use_up_the_limit_of_retransmissions() {
 }
 
 /// Data in flight is bundled with new data, and retransmitted only when the probe timer of the latest packet with it
-/// expires; data that one newer packet carries lacks the second copy, which is sent alone.
+/// expires; data of which only one newer packet has a copy gets its second copy in a packet of its own.
 #[test]
 fn what_newer_packets_carry_waits_for_these() {
     let mut s = Script::with_profile("interactive-redundant");
@@ -133,8 +133,8 @@ fn a_closed_window_is_probed_with_backoff() {
     assert!(gaps[0] >= 200 && gaps[1..].windows(2).all(is_doubled), "{gaps:?}");
 }
 
-/// A receiver that is starved of processor time acknowledges after 100 to 900 ms, and each message is of use for
-/// 50 ms: the round trips of those that are given up are measured as well, so that few are given up that arrived.
+/// A receiver that is starved of processor time acknowledges after 100 to 900 ms, and each message is abandoned after
+/// 50 ms. Round trips of abandoned messages are measured, too, so that few messages are abandoned that had arrived.
 #[test]
 fn round_trips_are_measured_where_messages_are_given_up_before_their_ack() {
     let mut s = Script::with_profile("interactive");

@@ -20,7 +20,7 @@ fn m1_repeats_the_last_chunk_after_srtt_and_its_variation() {
     assert_eq!(tail_loss(ThinConfig::M1_TO_M4.rto_min(None)), 1_200);
 }
 
-/// Chunk 2 left at 250 ms, chunk 1, from 200 ms, is acknowledged at 300 ms.
+/// Chunk 1 is sent at 200 ms and acknowledged at 300 ms; chunk 2 is sent at 250 ms.
 #[test]
 fn m2_counts_the_age_of_the_chunk_that_is_left() {
     for (restart_by_age, at) in [(false, 1_300), (true, 1_250)] {
@@ -58,7 +58,7 @@ fn m4_repeats_at_the_first_report_and_only_while_thin() {
     for (first_indication, packets, at) in [(true, 4, 310), (false, 4, 330), (true, 6, 320)] {
         let mut s = Script::thin(ThinConfig::OFF.first_indication(first_indication));
         s.at(200);
-        // At one instant, but each in a packet of its own; four per opportunity.
+        // All at one time, each in a packet of its own; at most four packets at a time.
         (1..=packets).for_each(|n| s.send_alone(n));
         for (ms, end) in [(310, 2), (320, 3), (330, 4)] {
             s.expect_silence_until(ms);
@@ -125,6 +125,6 @@ fn early_fast_retransmit_repeats_after_the_round_trip_and_its_variation() {
     assert_eq!(s.wait_for_packet().at.as_nanos(), 450_000_000);
     let counted = s.statistics().recovery;
     assert_eq!((counted.retransmitted.early, counted.timeouts), (1, 0));
-    // Once: then T3-rtx, which the earliest chunk restarted.
+    // Only once; then T3-rtx, which the retransmission of the earliest chunk restarted.
     assert_eq!(s.wait_for_packet().at.as_nanos(), 1_450_000_000);
 }

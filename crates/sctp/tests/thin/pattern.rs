@@ -102,7 +102,7 @@ fn with_m1_alone() {
         &lksctp_with(m1()),
         [
             " 3 x1: new 0, timeout 232 -> 282",
-            // Three reports that count anew from the timeout on.
+            // Missing reports are counted anew after the timeout; three are needed.
             " 3 x2: new 0, timeout 232, fast 420 -> 470",
             " 3 x3: new 0, timeout 232, fast 420, timeout 620 -> 670",
             "14 x1: new 0, timeout 220 -> 270",
@@ -169,8 +169,8 @@ fn with_all_four() {
     );
 }
 
-/// The next message takes the last packet along, 80 ms later. Two losses in a row are beyond that, and
-/// a chunk with nothing behind it, too.
+/// The next message, 80 ms later, bundles the chunk of the last packet. This repairs neither two losses in a row nor
+/// the loss of the last chunk.
 #[test]
 fn with_copies_alone() {
     assert_table(

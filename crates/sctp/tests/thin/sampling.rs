@@ -33,7 +33,7 @@ fn a_heartbeat_measures_the_round_trip_and_ends_the_backoff() {
     s.at(700).peer_writes(|p| p.plain(wire::kind::HEARTBEAT_ACK, 0, &info_parameter(&info)));
     // SRTT 100 ms; RTTVAR 3/4 · 37.5 = 28.125 ms.
     assert_eq!(s.statistics().paths[0].rto.as_micros(), 212_500);
-    // An answer counts once.
+    // A HEARTBEAT ACK counts once.
     s.at(900).peer_writes(|p| p.plain(wire::kind::HEARTBEAT_ACK, 0, &info_parameter(&info)));
     assert_eq!(s.statistics().paths[0].rto.as_micros(), 212_500);
 }
@@ -78,8 +78,8 @@ fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
 }
 
 /// A receiver that acknowledges 200 ms late: the timeout is spurious, and Karn's rule takes no sample.
-/// The duplicate says that the acknowledgement was that of the first copy, after 300 ms: SRTT
-/// 7/8 · 100 + 1/8 · 300 = 125 ms, RTTVAR 3/4 · 37.5 + 1/4 · 200 = 78.125 ms.
+/// The duplicate report shows that the SACK was for the first transmission, after 300 ms: SRTT 7/8 · 100 + 1/8 · 300 =
+/// 125 ms, RTTVAR 3/4 · 37.5 + 1/4 · 200 = 78.125 ms.
 #[test]
 fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
     for (ack_delay_samples, rto_us) in [(false, 500_000), (true, 437_500)] {
@@ -94,7 +94,7 @@ fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
     }
 }
 
-/// The first SACK is lost: the one that reports the duplicate answers the second copy, or may.
+/// The first SACK is lost: the one that reports the duplicate may answer the second transmission.
 #[test]
 fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
     let mut s = Script::thin(m1().ack_delay_samples(true));

@@ -48,8 +48,8 @@ impl Script {
     }
 }
 
-/// A server that restarts is waited for as long as if nothing were known of it: nine times at the
-/// RTO's pace, after the few that leave sooner.
+/// A setup with a known round-trip time waits as long for a server that restarts as one without: nine transmissions
+/// timed by the RTO, after the few earlier ones.
 #[test]
 fn a_known_round_trip_does_not_have_the_setup_given_up_sooner() {
     let (packets, ms) = (9, 1000 * (1 + 2 + 4 + 8 + 16 + 32 + 3 * 60));

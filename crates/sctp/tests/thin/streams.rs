@@ -23,7 +23,7 @@ impl Script {
     }
 }
 
-/// Of chunks 1 (bulk), 2 (thin) and 3 to 7 (bulk), the first two are missing.
+/// Chunks 1 (bulk) and 2 (thin) are missing, and 3 to 7 (bulk) arrive.
 #[test]
 fn each_stream_is_treated_as_it_is() {
     let mut s = Script::thin(ThinConfig::OFF);
@@ -59,7 +59,7 @@ fn a_stream_may_be_the_one_without_mechanisms() {
     s.single_out(THIN, None).expect("it is known");
     assert_eq!(s.statistics().thin_streams, []);
     s.at(1_400).send_on(THIN, 2);
-    // SRTT + 4 · RTTVAR is 250 ms, doubled by the timeout of the other, which Karn keeps.
+    // SRTT + 4 · RTTVAR is 250 ms, doubled by the timeout of the other stream; Karn's rule keeps the backoff.
     s.expect_silence_until(1_899);
     s.at(1_900);
     assert_eq!(s.take_data(), [2]);

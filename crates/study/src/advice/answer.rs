@@ -12,7 +12,7 @@ use crate::page::{Cell, StudyPage};
 /// The bytes of the recommended profile per byte of the standard one, at most.
 pub const DEFAULT_MAX_COST: f64 = 2.0;
 
-/// 99.9th percentiles that differ by less are the same: the cheaper profile is recommended.
+/// The relative difference below which 99.9th percentiles count as equal: then the cheaper profile is recommended.
 const SAME: f64 = 0.05;
 
 /// The gain and the cost of each profile.

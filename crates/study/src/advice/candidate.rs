@@ -74,12 +74,34 @@ pub fn candidates(is_ordered: bool) -> impl Iterator<Item = &'static Candidate> 
     PROFILES.iter().chain(rivals).filter(fits)
 }
 
+/// A profile that imitates an old implementation, as a reference.
+const REFERENCE: Candidate = sctp("lksctp");
+
+/// All candidates that this program has, and the reference of the papers, `lksctp`.
+pub fn every_candidate() -> impl Iterator<Item = &'static Candidate> {
+    let (standard, others) = PROFILES.split_at(1);
+    let rivals = RIVALS.iter().filter(|_| ARE_BUILT);
+    standard.iter().chain(std::iter::once(&REFERENCE)).chain(others).chain(rivals)
+}
+
 /// Whether a label is that of another implementation.
 pub(super) fn is_rival(label: &str) -> bool {
     RIVALS.iter().any(|rival| rival.label == label)
 }
 
 impl Candidate {
+    /// Whether it delivers messages in order only.
+    #[must_use]
+    pub fn is_ordered_only(&self) -> bool {
+        self.delivers == Delivery::Ordered
+    }
+
+    /// Whether it is another implementation.
+    #[must_use]
+    pub fn is_rival(&self) -> bool {
+        is_rival(self.label)
+    }
+
     /// The point of a study's axis.
     pub(crate) fn point(&self) -> String {
         let Self { label, transport, profile, .. } = self;

@@ -2,6 +2,7 @@
 
 mod build;
 pub mod comparison;
+pub mod explore;
 mod shown;
 pub mod study;
 mod template;

@@ -29,7 +29,7 @@ pub(super) struct Queue<'d> {
 
 impl<'d> Queue<'d> {
     pub(super) fn new(mut jobs: Vec<Job<'d>>) -> Self {
-        // By key among equals, whatever thread has found them to be missing.
+        // Among equal weights by key, so that the order does not depend on the thread that found a job.
         jobs.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.key.cmp(&b.key)));
         Self { jobs: jobs.into() }
     }

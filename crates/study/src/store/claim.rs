@@ -71,8 +71,8 @@ impl<'a> Claim<'a> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        // Nothing is left of a run that failed. After `fulfil` there is nothing at the path, or the
-        // draft of another process.
+        // Removes the file of a run that failed. After `fulfil`, there is no file at the path, or the draft of another
+        // process.
         if self.draft.is_current() {
             let _ = fs::remove_file(&self.draft.path);
         }

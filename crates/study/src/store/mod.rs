@@ -106,7 +106,7 @@ impl Store {
             forget_oldest(place);
         }
         fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
-        // Writing, unlike opening, moves the time of change.
+        // Only writing, not opening, updates the modification time.
         let used = folder.join(USED);
         fs::write(&used, program.as_str()).map_err(StoreError::at(&used))?;
         Ok(Self { folder, program })

@@ -239,7 +239,7 @@ fn values_are_shown_as_gains_over_another_point() {
     let more = shares(&format!("gain_over.at.system = \"lksctp\"\n{than}"));
     let negative = |ends: Vec<f64>| vec![-ends[1], -ends[0]];
     assert_eq!(more, less.into_iter().map(negative).collect::<Vec<_>>());
-    // Of the means, and not the mean of the shares.
+    // The relative decrease of the means, not the mean of the relative decreases.
     let all = format!("averaged = \"interarrival\"\nloss_against.at.system = \"lksctp\"\n{than}");
     assert_eq!(shares(&all), [of(900.0)]);
 }

@@ -150,7 +150,7 @@ fn tails(rng: &mut Rng, kind: FigureKind) -> DrawnFigure {
                 if is_falling { (count - at as f64) / count } else { (at as f64 + 1.0) / count };
             DrawnPoint { x, y, interval: None }
         };
-        // The rarest one by one, as pages of true runs have them.
+        // The largest values one by one, as on pages of real runs.
         let is_drawn = |(at, _): &(usize, &f64)| at % 40 == 0 || at + 500 > waits.len();
         waits.iter().enumerate().filter(is_drawn).map(point).collect()
     });

@@ -27,7 +27,7 @@ const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
 }
 
 /// Whether the control bits of an unacceptable segment are processed all the same, if its acknowledgement,
-/// RST or urgent pointer is valid: with a closed window, and for an empty segment behind data that fill the
+/// RST or urgent pointer is valid: with a closed window, and for an empty segment right after data that fills the
 /// window.
 const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     (window == 0 && seq == rcv_nxt) || (len == 0 && seq == rcv_nxt + window)
@@ -127,8 +127,8 @@ impl Checks<'_> {
 }
 
 impl Connection {
-    /// The segment with its numbers placed next to ours, if it passes every check. What does not is
-    /// counted, and answered as the check says.
+    /// The segment with its numbers placed next to ours, if it passes every check. A segment that fails one is counted,
+    /// and answered as that check requires.
     pub(super) fn examine<'a>(
         &mut self,
         cx: &mut Context<'_>,
@@ -241,9 +241,9 @@ impl Connection {
 mod tests {
     use super::*;
 
-    /// Every place of a segment around a window, by the words of RFC 9293 §3.10.7.4: some sequence
-    /// number of it, or its own if it is empty, is one that the window has; only one that begins
-    /// before the window and ends behind it is refused as well.
+    /// Every position of a segment relative to a window, compared with the text of RFC 9293 §3.10.7.4: one of its
+    /// sequence numbers, or SEG.SEQ if it is empty, must be in the window. A segment that begins before the window and
+    /// ends after it is refused, too.
     #[test]
     fn the_four_cases_of_the_acceptability_table() {
         let nxt = 100;

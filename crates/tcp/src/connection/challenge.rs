@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng};
 
-/// Over this time challenge ACKs are counted.
+/// The period over which challenge ACKs are counted.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Limits challenge ACKs per second, over all connections.

@@ -23,8 +23,8 @@ pub(crate) struct TimeWaitSeed {
 }
 
 impl Connection {
-    /// Ends our direction (half-close): a FIN follows the accepted data. Before the connection is established
-    /// both wait.
+    /// Ends our direction (half-close): a FIN follows the accepted data. Before the connection is established, the data
+    /// and the FIN wait.
     pub(crate) fn finish(&mut self, cx: &mut Context<'_>) {
         if self.out.is_finishing() || matches!(self.state, State::Closed | State::TimeWait) {
             return;

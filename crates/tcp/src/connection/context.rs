@@ -17,9 +17,9 @@ use crate::statistics::EndpointStatistics;
 /// The state that all connections of an endpoint share.
 pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
-    /// The configuration of the last connection, with what loss recovery reads of it.
+    /// The configuration of the most recent connection, and its recovery part, for the next one to share.
     pub(crate) recovery: Option<(Arc<ConnectionConfig>, Arc<RecoveryConfig>)>,
-    /// Whether answers are late to one connection or to most.
+    /// Whether ACKs are overdue on one connection, or on most.
     pub(crate) unanswered: Unanswered,
     /// RFC 5961 §7.
     pub(crate) challenges: ChallengeLimit,

@@ -77,7 +77,8 @@ impl Connection {
         self.inbound.receive_nothing(self.state == State::Closed)
     }
 
-    /// Lends bytes to the application. If it takes none, it is as if there were none.
+    /// Passes received bytes to the application without copying them. If it consumes none, the result is that of an
+    /// empty buffer.
     pub(crate) fn receive_with(
         &mut self,
         _cx: &Context<'_>,

@@ -82,14 +82,14 @@ impl Outbound {
         }
         let len = self.next_or_probe_len(nagle, room)?;
         let is_last = self.fin == Fin::Queued && u64::from(len) == self.unsent();
-        // With nothing but the FIN to send it probes the window itself.
+        // Without data, the FIN itself probes the window.
         let has_fin = is_last && (len == 0 || self.usable_window() > u64::from(len));
         Some(Piece { start: self.snd_nxt, len, has_fin })
     }
 
     /// New data to be appended to a retransmission with `room` for more payload, if it fills the segment or
-    /// is all there is: otherwise a refused probe would be retransmitted alone, and the data after it would
-    /// wait for another round trip.
+    /// is all there is: otherwise a refused window probe would be retransmitted alone, and the data after it would wait
+    /// for another round trip.
     pub(super) fn next_behind(&self, room: u32) -> Option<Piece> {
         let len = self.unsent().min(self.usable_window()).min(room.into());
         let is_last = len == self.unsent();

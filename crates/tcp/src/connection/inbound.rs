@@ -8,7 +8,7 @@ use crate::error::ReceiveError;
 use crate::stream::ReceiveBuffer;
 use crate::wire::Options;
 
-/// How far the end of the peer's data has come.
+/// The state of the peer's FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PeerFin {
     /// No FIN has arrived.
@@ -87,7 +87,7 @@ impl Inbound {
         self.buffer.next() + u64::from(fin)
     }
 
-    /// The sequence number after the last byte that is taken.
+    /// The sequence number after the last byte that is accepted: the right edge of the window, or the FIN.
     pub(super) fn edge(&self) -> u64 {
         match self.fin {
             PeerFin::Ahead(fin) => self.window.edge().min(fin),

@@ -23,7 +23,7 @@ pub(super) const GROUP: u8 = 0;
 /// The number of the first unit.
 const FIRST_UNIT: u64 = 1;
 
-/// How far the end of our stream is.
+/// The state of our FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fin {
     /// The application may send more.

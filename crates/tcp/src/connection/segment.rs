@@ -23,7 +23,7 @@ impl Connection {
             }
             self.out.unanswered += 1;
             if self.out.unanswered > self.config.max_retransmits {
-                // A peer that is there is to know.
+                // A peer that still answers is informed by a RST.
                 let reset = is_confirmed.then_some(Reset::Now);
                 return self.end(cx, Some(CloseReason::TimedOut), reset);
             }

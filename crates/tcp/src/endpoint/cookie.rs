@@ -41,7 +41,7 @@ pub(super) struct Cookies {
     accepted: Accepted,
 }
 
-/// A cookie that came back and is good.
+/// A valid cookie that the peer has returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
     /// The SYN, with the options that the cookie kept.
@@ -50,7 +50,7 @@ pub(super) struct Opened {
     mark: u64,
 }
 
-/// Why the acknowledgement in a segment is no good cookie.
+/// Why the acknowledgment number of a segment is not a valid cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
     /// No cookie was sent recently.
@@ -142,7 +142,7 @@ pub(super) fn kept(syn: &Header, is_v6: bool, with_timestamps: bool) -> Header {
     Header { options, ..*syn }
 }
 
-/// The latest timestamp up to `clock` that says what `options` say.
+/// The latest timestamp not after `clock` whose lowest bits encode `options`.
 pub(super) fn timestamp(clock: u32, options: &Options) -> u32 {
     let scale = options.window_scale.map_or(NO_SCALE, |shift| u32::from(shift.min(14)));
     let sack = if options.sack_permitted { SACK_BIT } else { 0 };
@@ -162,7 +162,7 @@ fn period(now: Instant) -> u64 {
     now.as_nanos() / PERIOD.as_nanos() as u64
 }
 
-/// The cookies that have made a connection and are still good.
+/// The cookies that have created a connection and have not expired.
 #[derive(Debug, Default)]
 struct Accepted {
     order: VecDeque<(Instant, u64)>,
@@ -279,7 +279,7 @@ mod tests {
             let mut cookies = cookies();
             let ack = ack(&mut cookies, made, &syn(Options::default()));
             let now = Instant::from_millis(ms);
-            // Another was made lately, so that this one is looked at.
+            // Another cookie was sent recently, so this one is checked.
             cookies.make(now, &tuple(2), &syn(Options::default()));
             assert_eq!(cookies.open(now, &tuple(1), &ack, None).is_ok(), is_good, "{ms} ms");
         }

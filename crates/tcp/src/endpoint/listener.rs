@@ -23,7 +23,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Whether its connections do, if the peer does.
+    /// Whether its connections use timestamps, if the peer does.
     pub(super) fn takes_timestamps(&self) -> bool {
         self.config.timestamps
     }
@@ -82,7 +82,7 @@ impl Endpoint {
     ) {
         let Some(listener) = self.listeners.get(&tuple.local.1) else { return };
         let config = Arc::clone(&listener.config);
-        // One that was reopened takes the place of a connection whose peer has shown its address.
+        // A reopened connection does not need room in the backlog: it replaces one whose peer has proved its address.
         let is_full = listener.half_open >= self.config.syn_backlog && floor.is_none();
         if !self.has_room() {
             self.around.statistics.refused_for_limit += 1;
@@ -106,7 +106,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a SYN and forgets it.
+    /// Answers a SYN with a SYN cookie, without keeping state.
     fn send_cookie(
         &mut self,
         now: Instant,
@@ -143,8 +143,8 @@ impl Endpoint {
             }
             Err(refused) => {
                 self.around.statistics.cookies_refused += 1;
-                // It may have overtaken the segment that bears the number of the SYN, and a RST
-                // would end a connection. What bears data comes again, behind that one.
+                // The segment may have overtaken the ACK that returns the cookie, and a RST would end that connection.
+                // A segment with data will be retransmitted after that ACK.
                 if refused != Refused::Unknown || segment.sequence_len() == 0 {
                     self.on_unknown(now, tuple, segment);
                 }

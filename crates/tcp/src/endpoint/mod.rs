@@ -211,7 +211,7 @@ impl Endpoint {
                 && lookup.by_tuple(&tuple).is_none()
                 && !time_waits.contains(&tuple)
         };
-        // Whether it is possible at all hardly depends on the port.
+        // One of two ports is enough to find out whether the addresses are possible.
         let (first, last) = self.config.ephemeral_ports;
         if !tuple(first).is_possible() && !tuple(last).is_possible() {
             return Err(ConnectError::BadAddress);

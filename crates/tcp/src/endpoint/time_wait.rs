@@ -140,7 +140,7 @@ impl Endpoint {
         self.lookup.release(slot);
     }
 
-    /// The reply to a segment for a connection in TIME-WAIT, if it is in TIME-WAIT.
+    /// The reply to a segment for the connection of `tuple`, if that is in TIME-WAIT.
     pub(super) fn ask_time_wait(
         &mut self,
         now: Instant,

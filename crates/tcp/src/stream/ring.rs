@@ -6,7 +6,7 @@
 /// The least capacity, in bytes.
 const MIN_CAPACITY: usize = 256;
 
-/// A ring buffer. Its user has to know which of its bytes are in use.
+/// A ring buffer. The caller keeps track of which bytes are in use.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     bytes: Box<[u8]>,
@@ -15,7 +15,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Bytes that find room.
+    /// The number of bytes for which memory is allocated.
     pub(super) const fn capacity(&self) -> usize {
         self.bytes.len()
     }

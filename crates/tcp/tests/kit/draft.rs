@@ -1,4 +1,4 @@
-//! Segments of either side: those a script writes down, and those that were sent.
+//! Segments: those that a script describes, and those that were sent.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ pub struct Draft {
     pub ack: u32,
     pub window: u16,
     pub payload: Vec<u8>,
-    /// Other options than the peer's usual ones.
+    /// Options that replace the peer's usual ones.
     pub options: Option<Options>,
 }
 
@@ -92,9 +92,9 @@ impl Draft {
     }
 }
 
-/// A segment that was sent. What must always hold was checked: the checksum is right and the options
-/// can be read; MSS, window scale and SACK permitted stand in SYNs only; there is no
-/// acknowledgment number without ACK, no payload in a RST or SYN, and no FIN in either.
+/// A segment that was sent. These rules were checked: the checksum is right and the options can be read; MSS, window
+/// scale and SACK permitted stand in SYNs only; there is no acknowledgment number without ACK, no payload in a RST or
+/// SYN, and no FIN in either.
 #[derive(Debug)]
 pub struct Sent {
     pub at: Instant,

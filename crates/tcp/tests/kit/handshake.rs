@@ -26,7 +26,7 @@ impl Script {
         self.run.id = Some(connected.expect("a new connection"));
     }
 
-    /// Established from our side, everything of it expected and taken.
+    /// A connection that we opened; all segments and events of the handshake are consumed.
     pub fn established_client() -> Self {
         Self::established_client_with(|_, _| (), |_| ())
     }
@@ -46,7 +46,7 @@ impl Script {
         script
     }
 
-    /// Established from the peer's side, everything of it expected and taken.
+    /// A connection that the peer opened; all segments and events of the handshake are consumed.
     pub fn established_server() -> Self {
         Self::established_server_with(|_, _| (), |_| ())
     }
@@ -63,7 +63,7 @@ impl Script {
         script
     }
 
-    /// The peer connects, everything of it expected and taken.
+    /// The peer connects; all segments and events of the handshake are consumed.
     #[track_caller]
     pub fn peer_connects(&mut self) {
         self.arrives(syn());

@@ -1,5 +1,5 @@
-//! The kit of the packet scripts: one endpoint under test, a peer that is driven by hand, and the
-//! clock. A script reads like a sequence chart:
+//! The kit of the packet scripts: one endpoint under test, a scripted peer, and the clock. A script reads like a
+//! sequence chart:
 //!
 //! ```ignore
 //! let mut s = Script::established_server();
@@ -9,8 +9,8 @@
 //! s.expect(data(1, 6, b"you"));           // leaves now
 //! ```
 //!
-//! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at
-//!   their own instants on the way, so a segment leaves at exactly the millisecond a script says.
+//! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at their own instants
+//!   on the way, so a segment is sent at exactly the millisecond of the script.
 //! - An unexpected segment fails the script: before time moves on, and at its end.
 //! - Every segment that is sent is checked for what must always hold; see [`Sent`].
 //! - Sequence and acknowledgment numbers are counted from the SYN of their own side, which is 0.
@@ -106,8 +106,8 @@ impl Script {
         self.endpoint.poll_timeout().map(|at| at.as_nanos() / 1_000_000)
     }
 
-    /// The next segment must leave now and be as `draft` says: its flags but for PSH, numbers and
-    /// payload; what it offers and its options are the caller's to look at.
+    /// The next segment must be sent now, with the flags (except PSH), numbers and payload of `draft`; the caller
+    /// checks its window and options.
     #[track_caller]
     pub fn expect(&mut self, draft: Draft) -> Sent {
         let sent = self.next_packet();

@@ -105,7 +105,7 @@ pub(super) async fn end(mut server: Child) {
     tell(&server, Signal::TERM, kill_process_group);
     if tokio::time::timeout(TIME_LIMIT, server.wait()).await.is_err() {
         tell(&server, Signal::KILL, kill_process_group);
-        // Nothing survives that.
+        // SIGKILL always ends the process.
         let _ = server.wait().await;
     }
 }

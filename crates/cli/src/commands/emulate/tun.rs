@@ -164,7 +164,7 @@ async fn drained(emulator: &TunEmulator) {
 
 async fn ends(server: Option<&mut Child>) {
     match server {
-        // However it ended, it has.
+        // Waits until the server has ended, whatever its status.
         Some(server) => drop(server.wait().await),
         None => std::future::pending().await,
     }

@@ -18,7 +18,10 @@ use crate::values::{self, Host};
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit perf bulk recv --listen 127.0.0.1:9899
-  rexmit perf bulk send --to 127.0.0.1:9899 --size 64kb --duration 10s"))]
+  rexmit perf bulk send --to 127.0.0.1:9899 --size 64kb --duration 10s
+
+Both sides need the buffers of `--profile bulk` (4 MiB; otherwise 1 MiB) where the rate times the round
+trip is more than 1 MiB."))]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -44,7 +44,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { selection, seeds, options, markdown, renew, format } = arguments;
-    // Before hours of runs rather than after them.
+    // Checked before the runs, which may take hours.
     renew.as_deref().map_or(Ok(String::new()), read)?;
     let mut chosen = selection.or_all()?;
     seeds.apply(&mut chosen);

@@ -94,7 +94,7 @@ impl Cache {
 /// Runs the missing runs of the studies and writes all results.
 pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Result<Done, Failure> {
     let store = options.cache.open()?;
-    // Before hours of runs rather than after them.
+    // Created before the runs, which may take hours.
     let places = chosen.iter().map(|chosen| Results::new(&options.out, &chosen.study.name));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     let plans: Vec<Vec<RunDocument>> = chosen.iter().map(|chosen| chosen.study.plan()).collect();

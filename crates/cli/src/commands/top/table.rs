@@ -74,7 +74,7 @@ impl Sample {
             let label = |name: &str| labels.get(name).cloned().unwrap_or_default();
             match name.as_str() {
                 "rexmit_associations" | "rexmit_proxy_connections_open" => {
-                    sample.open = *value as u64
+                    sample.open = *value as u64;
                 }
                 "rexmit_message_latency_seconds" => {
                     sample.latency_ms.insert(label("quantile"), value * 1e3);
@@ -184,10 +184,8 @@ impl Row {
             "data_packets_total" => self.packets = value,
             "data_packets_lost_total" => self.packets_lost = value,
             "packets_repaired_total" => self.packets_repaired = value,
-            "retransmissions_total" => {
-                if CAUSES.iter().any(|(known, _)| *known == cause) {
-                    self.retransmissions.insert(cause.to_owned(), value);
-                }
+            "retransmissions_total" if CAUSES.iter().any(|(known, _)| *known == cause) => {
+                self.retransmissions.insert(cause.to_owned(), value);
             }
             "spurious_retransmissions_total" => self.spurious += value,
             "redundant_copies_total" => self.redundant_copies = value,

@@ -159,8 +159,8 @@ fn a_capture_of_the_sender_gives_an_estimate_of_the_path() {
             let found = found.redundancy.hits.unwrap() as f64;
             assert!((0.7..1.4).contains(&(found / hits as f64)), "{name}: {found} of {hits}");
         }
-        // At the receiver, lost packets are missing: they show where later data arrives before the retransmission, which a
-        // probe timer and a window filled by a burst prevent.
+        // A capture of the receiver lacks lost packets: a loss is found if later data arrives before the
+        // retransmission. With a probe timer, or a window filled by a burst, no later data may arrive before.
         if name != "interactive" && forward.ends_with("loss 5%") {
             let found = one(&captured.ends[1], None);
             let ratio = found.path.lost as f64 / known.path.lost as f64;

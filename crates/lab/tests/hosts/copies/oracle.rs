@@ -1,5 +1,5 @@
-//! The same figures once more from everything that was reported, with nothing forgotten and by the words
-//! of the definitions; and a look into every packet, whether it carries what the trace tells.
+//! A reference implementation of the ledger: it stores every reported event and computes the figures directly from the
+//! definitions. It also checks that each packet carries the units that the trace names.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -89,7 +89,7 @@ impl PacketObserver for OracleObserver {
     }
 }
 
-/// Looks into packets that a sender wrote.
+/// Reads the units from packets that a sender wrote.
 pub(super) trait Look: Default {
     /// Whether the packet carries these units and no others.
     fn carries(&mut self, bytes: &[u8], ends: [SocketAddr; 2], units: &[(u64, SendCause)]) -> bool;
@@ -166,8 +166,8 @@ impl Look for Segments {
 struct Unit {
     first: Instant,
     retransmissions: usize,
-    /// Number of the retransmission, cause, and of what was reported the places where it was sent and where
-    /// it arrived.
+    /// Of each copy: the number of the retransmission, its cause, and the indices of the events of its transmission and
+    /// its arrival.
     copies: Vec<(usize, SendCause, usize, Option<usize>)>,
 }
 

@@ -20,7 +20,8 @@ use socket2::Socket;
 use super::queue::Reports;
 use super::socket::{self, Connection};
 
-/// Packets that wait in the kernel until they are read, at most. The network between the hosts is what limits and drops.
+/// The most packets that wait in the kernel until they are read: enough that only the simulated network limits and
+/// drops packets.
 const QUEUE_PACKETS: u32 = 10_000;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
@@ -31,7 +32,7 @@ const DEVICE: u32 = u32::MAX;
 const LISTENER: u32 = u32::MAX - 1;
 /// Where the kernel has its settings.
 const SETTINGS: &str = "/proc/sys";
-/// What it counts, of the namespace of the calling thread.
+/// The SCTP counters of the namespace of the calling thread.
 const SCTP_COUNTERS: &str = "/proc/thread-self/net/sctp/snmp";
 
 /// A host.
@@ -139,7 +140,7 @@ impl Namespace {
         }
     }
 
-    /// The connection of this number, of which the kernel may send something now.
+    /// The connection `id`, for a call that may make the kernel send packets.
     fn used(&mut self, id: SocketId) -> Option<&mut Connection> {
         self.reports.on_call();
         self.connections.get_mut(id as usize)
@@ -191,7 +192,7 @@ impl KernelHost for Namespace {
             }
             Ok(sent) => {
                 bytes.advance(sent);
-                // The next call says that it is full, and asks to be told when it is not.
+                // The next call returns `WouldBlock`, after which the kernel reports when there is room.
                 self.write(id, bytes)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => WriteResult::Full,

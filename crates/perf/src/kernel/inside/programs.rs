@@ -30,7 +30,7 @@ const QUEUE_PACKETS: u32 = 10_000;
 const LEAD: Duration = Duration::from_secs(1);
 /// The time limit for a server to listen; some never do.
 const UNTIL_LISTENING: Duration = Duration::from_secs(3);
-/// How often that is looked at.
+/// The interval of the checks whether the server listens.
 const LOOK: Duration = Duration::from_millis(1);
 /// The first word of a line of ours.
 const MARK: &str = "rexmit";
@@ -185,7 +185,7 @@ impl Ends<'_> {
             Program::start(self.client(stamps)?.stdin(Stdio::null()).stdout(Stdio::null()))?;
         let last = now() + self.length();
         let end = last + self.plan.patience;
-        // Its end is not the end of the last message.
+        // The client may end before the last message is delivered.
         let mut ended = None;
         while now() < end && ended.is_none_or(|ended| now() < ended + self.plan.patience) {
             if ended.is_none() && client.0.try_wait()?.is_some() {
@@ -439,7 +439,7 @@ impl Said {
     }
 }
 
-/// The end of what the programs have said, without characters that a terminal obeys.
+/// The end of the programs' error output, without control characters.
 fn errors(said: &[Said; 2]) -> String {
     let of = |(name, said): (&str, &Said)| {
         // The reader has read everything: it runs as soon as this thread waits.

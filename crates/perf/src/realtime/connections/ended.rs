@@ -50,7 +50,7 @@ impl<S: Sender> Ended<S> {
             max: late.max,
         });
         let mut measured = Measured { origin, link, lateness, ..Measured::default() };
-        // One that never stood would have had its messages from the beginning.
+        // The messages of a connection that was never established count from the beginning of the run.
         let start = |sender: &Finished<S>| sender.stands_since.unwrap_or(origin);
         let starts: Vec<_> = self.senders.iter().map(start).collect();
         for sender in &self.senders {

@@ -88,7 +88,7 @@ impl Lane {
             trace: self.recorder.take(),
             ..Run::default()
         };
-        // The flows are over; what the ends still have to say to each other is not measured.
+        // The flows have ended; further segments are not measured.
         stack.set_trace(None);
         let after = emulator.stop()?;
         for (before, after) in [(before.forward, after.forward), (before.backward, after.backward)]

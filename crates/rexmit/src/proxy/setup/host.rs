@@ -91,9 +91,9 @@ pub(super) fn owner(of: IpAddr) -> Result<Option<String>, SetupError> {
     Ok(found.map(|interface| interface.interface_name))
 }
 
-/// Refuses interfaces that are not there.
+/// Refuses interfaces that do not exist.
 pub(super) fn check_interface(name: &str) -> Result<(), SetupError> {
-    // It becomes part of rules; the kernel takes almost anything for a name.
+    // The name becomes a part of firewall rules, and the kernel allows nearly any character in it.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
     if name.chars().all(is_plain) && nix::net::if_::if_nametoindex(name).is_ok() {
         Ok(())
@@ -130,7 +130,7 @@ pub(super) fn check_permission() -> Result<(), SetupError> {
     Err(SetupError::Permission { command: shell(&command) })
 }
 
-/// An address as a host that clients connect to.
+/// Refuses a listening address that clients cannot connect to.
 pub(super) fn check_place(listen: SocketAddr) -> Result<(), SetupError> {
     let ip = listen.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());

@@ -28,14 +28,14 @@ fn rules_of(rules: &Rules<'_>) -> Vec<String> {
     let (name, address, port) = (name(*listen), listen.ip(), listen.port());
     let comment = format!("-m comment --comment {name}");
     let mut lines = Vec::new();
-    // The last one comes first in the chain.
+    // Rules are inserted at the front, so the last one is the first in the chain.
     for interface in *guarded {
         let others = format!("-i {interface} ! -o {DEVICE_PREFIX}+");
         let untranslated = "-m conntrack ! --ctstate SNAT,DNAT";
         let comment = format!("-m comment --comment {name}:{GUARD}");
         lines.push(format!("-t filter -I FORWARD {others} {untranslated} {comment} -j DROP"));
     }
-    // Whatever else the chain says: who set this up wants these packets forwarded.
+    // Ahead of all other rules of the chain: the administrator who starts a proxy wants these packets forwarded.
     lines.push(format!("-t filter -I FORWARD -i {device} {comment} -j ACCEPT"));
     lines.push(format!("-t filter -I FORWARD -o {device} {comment} -j ACCEPT"));
     if let Some(ours) = translated {

@@ -59,7 +59,7 @@ impl Setup {
         if !is_ipv4 {
             return if is_on_by_default { Ok(Vec::new()) } else { Err(SetupError::Ipv6Forwarding) };
         }
-        // Nothing for who may not know.
+        // A user without permission to list rules gets an empty list.
         let found = find_all(self.config.listen).unwrap_or_default();
         let given = &self.config.interfaces;
         let interfaces = if given.is_empty() { Vec::from_iter(owner) } else { given.clone() };
@@ -139,7 +139,7 @@ impl Setup {
             Firewall::Iptables => iptables::add(&rules),
         };
         steps.extend(add.into_iter().map(Step::Run));
-        // After the rules, which see to it that nothing else is forwarded.
+        // After the rules, which prevent that anything else is forwarded.
         let switch = |name: &str| Step::Write(host::forwarding(listen.is_ipv4(), name), "1");
         steps.push(switch(device));
         steps.extend(self.guarded.iter().map(|name| switch(name)));

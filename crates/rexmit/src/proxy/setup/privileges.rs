@@ -23,7 +23,7 @@ pub fn keep_needed_capabilities(has_setup: bool) -> Result<(), SetupError> {
     if held.permitted.contains(CapabilitySet::SETPCAP) {
         // A program of root gets what is in the bounding set.
         for capability in (CapabilitySet::all() - needed).iter() {
-            // One that this kernel does not know is not there.
+            // The set does not contain capabilities that this kernel does not know.
             let _ = remove_capability_from_bounding_set(capability);
         }
     }

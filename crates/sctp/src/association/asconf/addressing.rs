@@ -20,7 +20,8 @@ impl AddressChanges {
     ) -> Option<u8> {
         let path = addressing.paths.add_remote(remote, &self.own)?;
         if self.is_silent(addressing.paths, path) {
-            // It begins where we are about to be, wherever packets arrive until then.
+            // The path begins at the address that this host is moving to, whichever address packets arrive at until
+            // then.
             let local = addressing.paths.get(path).route.local;
             addressing.paths.redirect(path, local);
         }

@@ -43,7 +43,7 @@ impl Answering {
     pub(super) fn owe(&mut self, serial: u32, route: Route) {
         let (serials, to) = self.owed.get_or_insert_with(|| (Vec::new(), route));
         if *to != route {
-            // The peer waits where it asked last.
+            // The answer goes to the source of the latest request.
             (*to, _) = (route, serials.clear());
         }
         if !serials.contains(&serial) {
@@ -55,7 +55,7 @@ impl Answering {
     pub(super) fn write(&mut self, writer: &mut PacketWriter<'_>) -> Option<Route> {
         let (serials, route) = self.owed.take()?;
         for (serial, value) in &self.answers {
-            // What does not fit is asked for again (E7).
+            // The peer retransmits a request whose answer did not fit (E7).
             if serials.contains(serial) {
                 writer.plain(kind::ASCONF_ACK, 0, value);
             }

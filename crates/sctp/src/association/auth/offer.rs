@@ -9,8 +9,8 @@ use crate::wire::{
 /// Bytes of a random number; another length is a violation (RFC 4895 §6.1).
 pub(crate) const RANDOM_LEN: usize = 32;
 
-/// The longest key vector of a peer: a cookie has to hold it. A peer that says more counts as one that
-/// does not speak of authentication.
+/// The longest key vector of a peer: a cookie has to hold it. A peer with a longer vector counts as one without
+/// authentication.
 pub(crate) const MAX_VECTOR_BYTES: usize = 160;
 
 /// The authentication parameters of a peer.
@@ -75,7 +75,7 @@ impl<'a> OfferReader<'a> {
         }
     }
 
-    /// Whether the random number has not the length that it must have.
+    /// Whether the random number has a wrong length.
     pub(crate) fn is_violated(&self) -> bool {
         self.random.is_some_and(|random| random.value.len() != RANDOM_LEN)
     }

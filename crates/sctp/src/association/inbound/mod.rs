@@ -45,7 +45,7 @@ pub(super) struct Inbound {
     is_sack_owed: bool,
     /// The delayed acknowledgement.
     sack_timer: Deadline,
-    /// If SACKs of thin streams are sent twice.
+    /// Second copies of the SACKs of thin streams; `None` if there are none.
     ack_copies: Option<Box<AckCopies>>,
     counters: Counters,
 }
@@ -215,9 +215,9 @@ impl Inbound {
         }
     }
 
-    /// Whether interleaved messages fill the buffer, and none of them is complete: twice the buffer is used then,
-    /// and after that the largest is dropped. While a TSN is missing that is not known: then the second half of it
-    /// is for what closes the gap.
+    /// Whether there are only incomplete interleaved messages. If they fill the buffer, twice the buffer is used, and
+    /// after that the largest is dropped. False while a TSN is missing: then the second half is reserved for the chunk
+    /// that closes the gap.
     fn is_stuck(&self) -> bool {
         self.reassembly.is_interleaved() && !self.has_message() && !self.received.has_gap()
     }

@@ -483,8 +483,8 @@ impl Outbound {
         }
     }
 
-    /// Watches whether the window alone holds back what could be sent, with nothing outstanding whose
-    /// acknowledgement could open it.
+    /// Arms the timer of the window probe if only the peer's window prevents sending, and no data is outstanding whose
+    /// SACK could open it; otherwise stops it.
     pub(super) fn watch_window(&mut self, now: Instant, standing: Standing) {
         let is_closed = || {
             let next = self.queue.peek_len(self.max_fragment);
@@ -578,7 +578,8 @@ impl Outbound {
         self.emit_writable(cx);
     }
 
-    /// Messages that were accepted before the peer said that it takes fewer streams.
+    /// Fails the messages to streams that the peer does not accept. They were queued before the handshake reported the
+    /// number of streams.
     pub(super) fn fail_messages_to_missing_streams(&mut self, cx: &mut Context<'_>) {
         let mut failed = Vec::new();
         self.queue.drop_streams_from(self.streams, |id, message| failed.push((id, message)));
@@ -687,9 +688,9 @@ impl Outbound {
         }
     }
 
-    /// Abandons the next units to be sent that may not be sent any more, so that the packet can carry the
-    /// FORWARD-TSN, and a packet without DATA is not expected to have any. Delayed copies of such units are
-    /// dropped.
+    /// Called before a packet is written: abandons the messages of lost units that may not be retransmitted any more,
+    /// so that the packet can carry the FORWARD-TSN and no path is chosen for DATA that will not be sent. Delayed
+    /// copies of such units are dropped.
     pub(super) fn abandon_next(&mut self, cx: &mut Context<'_>, control: u8) {
         for path in 0..self.recovery.paths().count() {
             while let Some(next) = self.recovery.next_due(path)

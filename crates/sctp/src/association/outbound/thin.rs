@@ -15,7 +15,7 @@ pub(super) struct ThinStreams(Vec<ThinStream>);
 struct ThinStream {
     stream: u16,
     group: u8,
-    /// Whether new chunks of it are of the group.
+    /// Whether new chunks of the stream belong to the group, and what singled the stream out.
     singled_out: SingledOut,
 }
 

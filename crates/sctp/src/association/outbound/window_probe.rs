@@ -48,8 +48,8 @@ impl WindowProbe {
         self.is_due
     }
 
-    /// Arms the timer while the window holds back what could be sent, with nothing outstanding whose
-    /// acknowledgement could open it (RFC 9260 §6.1 A).
+    /// Arms the timer if the window prevents sending (`is_held_back`) and no data is outstanding whose SACK could open
+    /// it (RFC 9260 §6.1 A).
     pub(super) fn watch(&mut self, now: Instant, is_held_back: bool, rto: Duration) {
         if !is_held_back {
             self.is_due = false;

@@ -1,5 +1,4 @@
-//! Telling that a path, or the peer, does not answer any more (RFC 9260 §8.1, §8.2; RFC 7829), and
-//! which path is taken then.
+//! Failure detection of paths and of the peer (RFC 9260 §8.1, §8.2; RFC 7829), and the choice of another path.
 
 use rexmit_recovery::{PathEvent, PathState, Reach};
 
@@ -115,7 +114,7 @@ impl Paths {
         let Some(after) = recovery.on_path_event(path, event) else {
             return self.follow_data_path(cx, recovery, data_path);
         };
-        // A path that was confirmed is one more by which the endpoint knows the association.
+        // The endpoint has to add the address of a newly confirmed path to its lookup table.
         self.transports.touch();
         let told = |state| match state {
             PathState::PotentiallyFailed if !self.config.multihoming.report_potentially_failed => {
@@ -146,8 +145,8 @@ impl Paths {
         }
     }
 
-    /// The path of what belongs to none in particular: the setup, the shutdown, RE-CONFIG,
-    /// FORWARD-TSN. That of new data, or while it does not answer another.
+    /// The path of control chunks that belong to no particular path: setup, shutdown, RE-CONFIG, FORWARD-TSN. It is the
+    /// path of new data or, while that does not answer, another one.
     pub(in crate::association) const fn control(&self) -> u8 {
         self.control
     }

@@ -191,7 +191,7 @@ impl Paths {
         self.sizes.begin(path, route);
     }
 
-    /// The local addresses that are in use are settled: those that are not `own` are the driver's.
+    /// Marks the local addresses of paths as chosen here if they are in `own`; the driver may replace all others.
     pub(super) fn settle_locals(&mut self, own: &[IpAddr]) {
         for entry in &mut self.entries {
             entry.is_local_chosen = own.contains(&entry.route.local.ip());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-/// Measuring the round trip beside the watch over the path.
+/// HEARTBEATs for RTT samples, in addition to the periodic ones of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sampling {
     is_due: bool,
@@ -31,7 +31,7 @@ impl Sampling {
         *self = Self { is_due: false, awaited: Some(nonce), last_sent: Some(now) };
     }
 
-    /// Whether that is the answer to the last one.
+    /// Whether `nonce` is that of the last such HEARTBEAT.
     pub(super) fn on_answered(&mut self, nonce: u64) -> bool {
         self.awaited.take_if(|awaited| *awaited == nonce).is_some()
     }

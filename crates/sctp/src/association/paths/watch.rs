@@ -1,5 +1,5 @@
-//! The watch over the paths: is the peer there, and how far away (RFC 9260 §8.3), and is an address
-//! really its own (§5.4).
+//! HEARTBEATs: they monitor the reachability and the round-trip time of each path (RFC 9260 §8.3), and verify addresses
+//! of the peer (§5.4).
 
 use std::time::Duration;
 
@@ -84,14 +84,14 @@ impl Paths {
         }
     }
 
-    /// Whether `path` is there and not watched.
+    /// Whether `path` exists and is not monitored.
     pub(in crate::association) fn is_unwatched(&self, path: u8) -> bool {
         let entry = self.get(path);
         !entry.is_removed && entry.heartbeat == Heartbeat::Off
     }
 
-    /// Addresses that wait to be probed get their turn, those first that failed to answer least
-    /// often, up to HB.Max.Burst at a time (RFC 9260 §5.4).
+    /// Begins to probe waiting addresses, up to HB.Max.Burst at a time, those with the fewest unanswered probes first
+    /// (RFC 9260 §5.4).
     pub(in crate::association) fn probe_next(&mut self, recovery: &Recovery) {
         if self.len() == 1 || !self.is_watched {
             return;
@@ -116,7 +116,7 @@ impl Paths {
     pub(in crate::association) fn next_heartbeat(&self) -> Instant {
         let deadline =
             |path: &super::PathEntry| path.heartbeat.deadline().unwrap_or(Instant::FAR_FUTURE);
-        // Asked with every packet, most of the time of one path.
+        // Called for every packet, mostly with one path.
         let next = match &self.entries[..] {
             [only] => deadline(only),
             all => all.iter().map(deadline).min().unwrap_or(Instant::FAR_FUTURE),
@@ -157,7 +157,7 @@ impl Paths {
         watched
     }
 
-    /// Returns whether the path is that of data, and idle.
+    /// Called when the heartbeat period of a path is over. Returns whether new data uses this path, and it is idle.
     fn on_rest_over(
         &mut self,
         cx: &mut Context<'_>,
@@ -167,7 +167,7 @@ impl Paths {
     ) -> bool {
         let last_used = self.get(path).last_used;
         let heartbeat = match self.heartbeat_period(cx, recovery, path) {
-            // The path was used meanwhile: the period begins with that.
+            // The path was used meanwhile: the period restarts at its last use.
             Some((least, jitter)) if last_used + least > cx.now => {
                 Heartbeat::Resting { until: last_used + least + jitter, unanswered }
             }
@@ -178,8 +178,8 @@ impl Paths {
         heartbeat == Heartbeat::Due && path == recovery.paths().data_path()
     }
 
-    /// RFC 9260 §8.3, §5.4; RFC 7829 §3.2 rules 5 and 6. Only on the path that data take it says
-    /// something of the association (§8.1): returns whether that was once too often.
+    /// RFC 9260 §8.3, §5.4; RFC 7829 §3.2 rules 5 and 6. Only on the path of data does it count as an error of the
+    /// association (§8.1); returns whether the limit of these is exceeded.
     fn on_heartbeat_unanswered(
         &mut self,
         cx: &mut Context<'_>,
@@ -199,8 +199,7 @@ impl Paths {
         is_of_data && self.count_error()
     }
 
-    /// A path that may have failed is asked at once, and again with each timeout
-    /// (RFC 7829 §3.2 rules 5 and 6).
+    /// Requests a HEARTBEAT on a potentially failed path, at once and after each timeout (RFC 7829 §3.2 rules 5 and 6).
     pub(super) fn ask(&mut self, path: u8) {
         let may_ask = self.config.failure.heartbeat_interval.is_some() && self.is_watched;
         let heartbeat = &mut self.get_mut(path).heartbeat;

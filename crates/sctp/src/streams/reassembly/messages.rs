@@ -85,8 +85,8 @@ impl Messages {
         piece: &Piece<'_>,
         assemblies: usize,
     ) -> Result<Assembly, ReassemblyError> {
-        // Counted apart from what is put aside: the beginning that all of that waits for must never
-        // find its place taken.
+        // Counted separately from pieces put aside, so that these cannot take the place of the beginning for which they
+        // wait.
         self.admit(assemblies)?;
         // The guess is made for one message at a time, so that beginnings alone cannot claim memory.
         let first_bytes = piece.payload.len();

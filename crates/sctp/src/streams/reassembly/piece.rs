@@ -17,7 +17,7 @@ pub(crate) struct Piece<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// How much [`Reassembly`](super::Reassembly) holds.
+/// The limits of what [`Reassembly`](super::Reassembly) holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReassemblyLimits {
     /// The largest message, in payload bytes; a larger one is dropped. A message must fit into the receive buffer, since

@@ -231,7 +231,7 @@ fn pieces_that_would_be_held_above_the_limit_are_refused_without_effect() {
     receiver.on(ordered(BASE + 10, 2, 1, BEGIN, b"x")).unwrap();
     assert_eq!(receiver.on(ordered(BASE + 11, 2, 1, END, b"x")), refused);
     assert_eq!(receiver.0.held_bytes(), 4);
-    // What everything waits for gets through, and so does what need not be held.
+    // At the limit, the missing piece is still accepted, and so is a message that need not wait.
     receiver.on(unordered(BASE + 8, 1, WHOLE, b"u")).unwrap();
     receiver.on(ordered(BASE, 1, 0, BEGIN, b"x")).unwrap();
     receiver.on(ordered(BASE + 1, 1, 0, MIDDLE, b"x")).unwrap();
@@ -320,7 +320,7 @@ fn the_rest_of_a_skipped_message_is_discarded_whenever_it_arrives() {
 fn a_message_cut_short_by_its_sender_makes_room_for_the_next() {
     let mut receiver = Receiver::default();
     receiver.on(ordered(BASE, 1, 0, BEGIN, b"never finished")).unwrap();
-    // The sender spends BASE + 1 on what it will not send.
+    // The sender uses up BASE + 1 for the part that it will not send.
     receiver.forward(BASE + 1, &[(1, 0)]);
     receiver.on(ordered(BASE + 2, 1, 1, WHOLE, b"next")).unwrap();
     assert_eq!(receiver.read(), [&b"next"[..]]);

@@ -115,9 +115,10 @@ impl BegunMessages {
 
     /// Whether a message of `len` bytes may begin beside these, at a peer that holds `most` bytes.
     ///
-    /// Incomplete messages must not fill the peer's buffer, or none of them would ever be complete. So there
-    /// is always room for all but the largest, beside the sent part of that, which waits for the others
-    /// ([`Self::may_go_on`]). They take half of the buffer at most, and are [`MOST_BEGUN`] with it.
+    /// Incomplete messages must not fill the peer's buffer, or none of them would ever be complete. So the buffer
+    /// always has room for all begun messages except the largest, which waits for the others ([`Self::may_go_on`]), and
+    /// for the part of the largest that was sent. All except the largest take at most half of the buffer, and at most
+    /// [`MOST_BEGUN`] messages are begun.
     pub(super) fn may_add(&self, len: usize, most: usize) -> bool {
         let Some(&(largest, stream)) = self.sizes.last() else { return true };
         let sent = if len > largest { 0 } else { self.sent_bytes(stream) };

@@ -64,7 +64,7 @@ fn a_peer_without_sack_hears_of_every_segment_beyond_a_gap() {
         .peer(". 2001:3001(1000) ack 1")
         .peer(". 3001:4001(1000) ack 1");
     s.expect(". 1:1(0) ack 1").expect(". 1:1(0) ack 1").expect(". 1:1(0) ack 1").expect_silence();
-    // Not of those whose gap has closed meanwhile: each would be one too many for the next gap.
+    // No duplicate ACKs for segments whose gap has closed meanwhile: the peer would count them for the next gap.
     s.peer(". 4001:5001(1000) ack 1").peer(". 5001:6001(1000) ack 1").peer(". 1:1001(1000) ack 1");
     s.expect(". 1:1(0) ack 6001").expect_silence();
     s.peer(". 7001:8001(1000) ack 1")

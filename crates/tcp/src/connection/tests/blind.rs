@@ -15,7 +15,7 @@ fn only_a_rst_at_the_very_next_number_resets() {
     s.end.events.clear();
     s.peer("R 101:101(0)").expect_event(&Event::Closed(CloseReason::Reset));
     assert_eq!(s.state(), State::Closed);
-    // What had arrived can still be read; then it is gone.
+    // Data received before can still be read; then the connection is removed.
     assert!(!s.end.connection.is_over());
     assert_eq!(s.read(1000), 100);
     assert!(s.end.connection.is_over());
@@ -30,7 +30,7 @@ fn a_syn_in_the_window_is_challenged_and_one_outside_is_acknowledged() {
     s.peer("S 2000000:2000000(0)").expect(". 1:1(0) ack 1");
     assert_eq!(s.state(), State::Established);
     assert_eq!(s.end.connection.traffic.challenged, 2);
-    // Those outside are no more often answered than anything else that bears nothing.
+    // SYNs outside the window are answered no more often than other segments without data.
     s.peer("S 2000000:2000000(0)").expect_silence();
     s.at(100).peer("S 0:0(0)").expect(". 1:1(0) ack 1");
 }
@@ -109,7 +109,7 @@ fn data_beyond_the_window_are_cut_and_before_it_are_known() {
     s.shows_window = true;
     s.peer(". 1:1001(1000) ack 1").peer(". 1001:2001(1000) ack 1");
     s.expect(". 1:1(0) ack 1501 win 0");
-    // Old and new in one; only the new, of which there is no room.
+    // A segment with data received before, and new data for which there is no room.
     s.peer(". 501:1601(1100) ack 1").expect(". 1:1(0) ack 1501 win 0 <sack 501:1501>");
     assert_eq!(s.read(2000), 1500);
     s.expect(". 1:1(0) ack 1501 win 1500");

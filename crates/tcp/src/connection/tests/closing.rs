@@ -183,7 +183,7 @@ fn nothing_is_accepted_after_finishing() {
     s.finish().expect_silence();
 }
 
-/// RFC 1337 §3 (F1), while what arrived before is not read.
+/// RFC 1337 §3 (F1), here while received data is still unread.
 #[test]
 fn a_reset_does_not_end_time_wait() {
     let mut s = Script::established();

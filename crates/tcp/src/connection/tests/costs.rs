@@ -4,8 +4,8 @@ use allocation_counter::measure;
 
 use super::*;
 
-/// A connection at rest: its own state and all that it holds on the heap, but for the
-/// configuration, which connections share.
+/// The memory of an idle connection in bytes: its state and its heap allocations, without the configuration, which
+/// connections share.
 const MAX_IDLE_BYTES: u64 = 2048;
 
 /// Sends `len` bytes from `a` to `b` over a link that takes no time.

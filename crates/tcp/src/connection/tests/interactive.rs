@@ -1,5 +1,5 @@
-//! The profiles `tcp-interactive` and `tcp-interactive-redundant`, packet by packet: the recovery timer
-//! against peers that delay acknowledgements, and copies in segments of their own.
+//! The profiles `tcp-interactive` and `tcp-interactive-redundant`, packet by packet: the probe timer with peers that
+//! delay ACKs, and copies in segments of their own.
 
 use std::num::NonZeroU16;
 
@@ -9,7 +9,8 @@ use super::redundant::run_to;
 use super::script::*;
 use super::*;
 
-/// An answer took 100 ms, so that the margin is 60 ms at first. It is 200 ms.
+/// A connection whose first RTT sample was 100 ms, so that the margin of the probe timer is 60 ms at first. The time is
+/// 200 ms.
 fn with_profile(name: &str) -> Script {
     changed(name, |_| ())
 }
@@ -133,12 +134,12 @@ fn each_duplicate_report_is_told_from_the_others() {
         (reported.spurious.total(), reported.spurious_events.unexplained_duplicates),
         (0, 0)
     );
-    // It had arrived as well: the retransmission was spurious.
+    // The original had arrived as well: the retransmission was spurious.
     s.at(462).peer(". 1:1(0) ack 201 <sack 101:201>");
     let reported = recovery(&s);
     assert_eq!((reported.spurious.probe, reported.spurious.total()), (1, 1));
     assert_eq!(reported.spurious_events.unexplained_duplicates, 0);
-    // More than left: the network makes copies.
+    // More duplicates than were sent: the network duplicates packets.
     s.at(463).peer(". 1:1(0) ack 201 <sack 101:201>");
     let reported = recovery(&s);
     assert_eq!(
@@ -243,7 +244,7 @@ fn the_budget_limits_copies_in_segments_of_their_own() {
     assert_eq!((recovery(&s).delayed_copies, recovery(&s).copies_denied), (0, 2));
 }
 
-/// Messages at even intervals to a peer that holds acknowledgements back: all arrive, and so do these.
+/// Messages at constant intervals to a peer that delays ACKs. No message and no ACK is lost.
 struct Delayed {
     pair: Pair,
     interval: Duration,
@@ -281,7 +282,7 @@ impl Delayed {
         }
     }
 
-    /// The retransmissions of `count` messages.
+    /// Sends `count` messages; returns the number of retransmissions.
     fn repeats_of(&mut self, count: u64) -> u64 {
         let before = self.repeats();
         self.send(count, |_, _| Fate::Deliver);
@@ -301,12 +302,12 @@ impl Delayed {
     }
 }
 
-/// With 20 ms of round trip, and none of that in the answers to data.
+/// The RTT of the network is 20 ms, which only the handshake measures: the peer delays the ACKs of data.
 #[test]
 fn a_peer_that_delays_acknowledgements_is_known_soon_and_answers_before_the_timer_from_then_on() {
     for (interval_ms, ack_delay_ms, most) in [
         (250, 40, 0),
-        // M1: 200 ms are not enough.
+        // The lower bound of M1 for the RTO, 200 ms, is shorter than the ACK delay and the RTT.
         (250, 200, 1),
         (100, 200, 6),
         (50, 200, 4),
@@ -324,7 +325,7 @@ fn a_peer_that_delays_acknowledgements_is_known_soon_and_answers_before_the_time
     }
 }
 
-/// As the kernel of Linux does once the application answers.
+/// As Linux does once the application sends data of its own.
 #[test]
 fn a_peer_that_begins_to_delay_acknowledgements_is_known_soon() {
     for (interval_ms, timestamps) in [(250, false), (250, true), (50, false), (50, true)] {
@@ -361,8 +362,8 @@ fn lost_acknowledgements_are_not_waited_for() {
     }
 }
 
-/// The second copy of a repetition is answered at once, sooner than anything before it was, and not in
-/// the place of the original.
+/// The ACK of a duplicated retransmission is not delayed, so it arrives sooner than any ACK before. It must not count
+/// as a late ACK of the original.
 #[test]
 fn an_early_answer_to_a_repetition_is_not_taken_for_a_late_one_to_the_original() {
     for timestamps in [false, true] {

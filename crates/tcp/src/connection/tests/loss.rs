@@ -95,7 +95,8 @@ fn blocks_that_cannot_be_say_nothing() {
 }
 
 /// Each renege visits all outstanding data: a peer that reports and reneges segment by segment would cost the
-/// square of the window. Each transmission can be dropped once; the second time it is more than was sent.
+/// square of the window. A peer cannot drop more than was sent; in the second round it has, so its reports are ignored
+/// from then on.
 #[test]
 fn a_peer_that_takes_back_its_reports_again_and_again_is_no_longer_believed() {
     let mut s = Script::established();

@@ -44,8 +44,8 @@ fn switched_off_nothing_waits() {
     s.at(60).peer(". 1:1(0) ack 201");
 }
 
-/// The state of a segment is larger than a byte. The window counts bytes, and holds no small
-/// segments back.
+/// The state of a segment takes more memory than a payload of one byte, and the window does not limit the number of
+/// segments.
 #[test]
 fn switched_off_no_more_small_ones_are_outstanding_than_the_limit() {
     let config = ConnectionConfig { nagle: false, ..plain() };

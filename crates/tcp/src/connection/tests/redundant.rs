@@ -1,5 +1,5 @@
-//! Redundant Data Bundling (Petlund 2008) on the wire: copies with new data and with data sent
-//! again, and what an acknowledgement of it means.
+//! Redundant Data Bundling (Petlund 2008) on the wire: copies bundled with new data and with retransmissions, and the
+//! meaning of their ACKs.
 
 use std::num::NonZeroU32;
 
@@ -130,7 +130,7 @@ fn the_answer_is_switched_off_as_rdb_was_published() {
 
 #[test]
 fn a_copy_that_was_not_needed_is_no_loss_and_no_spurious_retransmission() {
-    // Both arrived, and were acknowledged one by one, or at once.
+    // Both arrived, acknowledged by one ACK each, or by one for both.
     for first in [". 1:1(0) ack 101", ". 1:1(0) ack 1"] {
         let mut s = two(RDB);
         s.at(50).peer(first);
@@ -183,7 +183,7 @@ fn what_is_retransmitted_takes_along_what_follows() {
     s.at(50).peer(". 1:1(0) ack 1").expect(". 1:701(700) ack 1").expect_silence();
     assert_eq!(recovery(&s).retransmitted.bundled, 1);
     s.at(100).peer(". 1:1(0) ack 1051");
-    // No further than the limit, or without the switch, or to what has arrived.
+    // Nothing is bundled beyond the limit, with bundling disabled, or if it has arrived.
     let mut s = three(thin.max_bundle_bytes(NonZeroU32::new(750)), NO_SACK);
     s.end.connection.set_thin(thin.max_bundle_bytes(NonZeroU32::new(699))).unwrap();
     s.at(50).peer(". 1:1(0) ack 1").expect(". 1:301(300) ack 1");
@@ -205,7 +205,7 @@ fn a_thick_stream_sends_again_only_what_is_lost() {
     s.peer(". 1:1(0) ack 1").expect(". 1:101(100) ack 1").expect_silence();
 }
 
-/// Lets everything happen until `end`.
+/// Runs both connections until `end`.
 pub(super) fn run_to(pair: &mut Pair, end: Instant, mut fate: impl FnMut(&mut Rng, &[u8]) -> Fate) {
     loop {
         let Pair { now, a, b, rng } = pair;

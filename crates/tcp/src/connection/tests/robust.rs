@@ -95,7 +95,7 @@ fn an_old_echo_tells_a_spurious_timeout_at_once() {
     }
 }
 
-/// RFC 3522 §3.2 step 5: everything is acknowledged at once, as when all acknowledgements were lost.
+/// RFC 3522 §3.2 step 5: one ACK covers everything, as if all ACKs before it were lost.
 #[test]
 fn an_old_echo_of_everything_tells_nothing() {
     let mut s = with_recovery(profile("tcp-rr"), true);

@@ -9,9 +9,9 @@
 //! - A segment is its flags (`S`, `F`, `R`, `P`, and `.` for ACK), its sequence numbers with the
 //!   length, and if they matter `ack`, `win` (the field), and `<options>`. Numbers count from the
 //!   SYN of their side; both sides' wrap on the wire within the first 1500 bytes.
-//! - Payload bytes are those of [`byte_at`] their place; sent bytes are checked against it.
-//! - A segment that no `expect` took fails the script: before time moves on, and at its end.
-//! - Without a word about it nothing but SACK is agreed on, and a segment holds 1000 bytes.
+//! - Each payload byte is a function of its place in the stream ([`byte_at`]), against which sent bytes are checked.
+//! - A sent segment that the script did not `expect` fails it: before time moves on, and at its end.
+//! - By default, only SACK is negotiated, and the MSS is 1000 bytes.
 
 use super::*;
 use crate::wire::{Options, Timestamps};
@@ -188,7 +188,7 @@ impl Script {
         self.next_segment().expect("a segment")
     }
 
-    /// For a script that ends before due segments are sent.
+    /// Discards the segments that are due, for a script that ends before they are sent.
     pub(super) fn silent(mut self) -> Self {
         self.drain();
         self
@@ -297,7 +297,7 @@ fn parse(text: &str) -> (Header, Vec<u8>) {
             _ => panic!("{word}?"),
         }
     }
-    // Data with a SYN lie behind it.
+    // Data in a SYN segment begins one sequence number after the SYN.
     let first = u64::from(flags.has(Flags::SYN));
     (header, bytes(first + u64::from(start), first + u64::from(end)))
 }

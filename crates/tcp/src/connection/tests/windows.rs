@@ -105,7 +105,7 @@ fn a_probe_that_is_taken_is_not_repeated() {
     s.at(1150).peer(". 1:1(0) ack 1501");
 }
 
-/// The probes have backed off to 16 s; a loss that follows is not to wait for that.
+/// The timer of probes has backed off to 16 s, which must not delay the retransmission of data lost afterwards.
 #[test]
 fn the_timeout_of_probes_is_not_that_of_data() {
     let mut s = closed();
@@ -117,7 +117,7 @@ fn the_timeout_of_probes_is_not_that_of_data() {
     s.at(8100).peer(". 1:1(0) ack 1001 win 5000").expect("P. 1001:1501(500) ack 1");
     s.at(9100).expect("P. 1001:1501(500) ack 1");
     s.at(9150).peer(". 1:1(0) ack 1501");
-    // The same with a probe that is taken, which measures nothing (Karn).
+    // The same with a probe that is accepted, and whose ACK is no RTT sample (Karn).
     let mut s = closed();
     for at in [1000, 2000, 4000, 8000] {
         s.at(at).expect(". 1001:1002(1) ack 1");
@@ -172,7 +172,7 @@ fn an_old_segment_does_not_tell_the_window() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
     s.at(10).peer("P. 1001:1101(100) ack 1001 win 2000");
-    // It was sent before, and nothing else in it is wrong.
+    // The ACK was sent before the window update, and is acceptable otherwise.
     s.peer(". 1:1(0) ack 1001 win 0");
     assert_eq!(s.end.connection.statistics().send_window, 2000);
     s.drain();
@@ -257,7 +257,7 @@ fn of_what_lies_beyond_a_window_that_shrank_one_segment_at_a_time_leaves_again()
     s.at(3200).peer(". 1:1(0) ack 5001");
 }
 
-/// RFC 9293 §3.8.6.1 lets it last while the application wants it to.
+/// RFC 9293 §3.8.6.1: a closed window may last as long as the application keeps the connection open.
 #[test]
 fn a_closed_window_that_is_confirmed_ends_what_the_application_has_left() {
     let config = ConnectionConfig { max_retransmits: 2, ..plain() };
@@ -269,7 +269,7 @@ fn a_closed_window_that_is_confirmed_ends_what_the_application_has_left() {
         s.peer(". 1:1(0) ack 1001 win 0");
     }
     s.at(8050).expect_event(&Event::Closed(CloseReason::TimedOut));
-    // The peer is there, and is to know.
+    // The peer still answers, so it is informed by a RST.
     s.expect("R. 1001:1001(0) ack 1");
     assert!(s.end.connection.is_over());
 }

@@ -45,7 +45,7 @@ fn data_with_timestamps() {
     assert_eq!(segment.header.flags, Flags::PSH.and(Flags::ACK));
     assert_eq!(segment.header.acknowledgment, 0x417e_8463);
     assert_eq!(segment.sequence_len(), 5);
-    // Written again it is the same, byte by byte: the order and the padding are usual ones.
+    // Written again it is the same, byte by byte, since the order of options and the padding are the usual ones.
     assert_eq!(written(&segment.header, LOOPBACK, b"hello"), bytes);
 }
 
