@@ -25,6 +25,8 @@ pub const MAX_EVENTS: usize = 2_000_000;
 pub const MAX_ASSOCIATIONS: usize = 16;
 /// Largest number of waits that are shown of an association.
 pub const MAX_STALLS: usize = 3;
+/// Waits of an association that are tried at most: one around which no packet was sent cannot be drawn.
+const MAX_TRIED: usize = 16;
 
 /// The longest waits of the senders in a file.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -73,7 +75,10 @@ pub enum StallsError {
     #[error(transparent)]
     Capture(#[from] AnalysisError),
     /// No data was sent and acknowledged.
-    #[error("{0}: no data was sent and acknowledged in it: is it of the receiver?")]
+    #[error(
+        "{0}: no data was sent and acknowledged in it: give the file of the endpoint that sends (a link's --qlog has no \
+         acknowledgements; its --pcap has those of SCTP that is not encrypted)"
+    )]
     Nothing(String),
 }
 
@@ -144,13 +149,20 @@ impl Senders {
     }
 
     fn stalls(self, title: String) -> Stalls {
-        let of = |(number, (name, events))| association(number, name, events);
-        let mut associations: Vec<_> = self.events.into_iter().filter_map(of).collect();
         let longest =
             |it: &AssociationStalls| it.stalls.first().map_or(0.0, |stall| stall.message.wait_ms());
-        associations.sort_by(|a, b| longest(b).total_cmp(&longest(a)));
-        let left_out = associations.len().saturating_sub(MAX_ASSOCIATIONS);
-        associations.truncate(MAX_ASSOCIATIONS);
+        let mut associations: Vec<AssociationStalls> = Vec::new();
+        let mut left_out = 0;
+        for (number, (name, events)) in self.events {
+            let Some(found) = association(number, name, events) else { continue };
+            let place = associations.partition_point(|it| longest(it) >= longest(&found));
+            associations.insert(place, found);
+            // A file may have a million associations.
+            if associations.len() > MAX_ASSOCIATIONS {
+                associations.pop();
+                left_out += 1;
+            }
+        }
         Stalls { title, associations, left_out, is_cut: self.is_cut }
     }
 }
@@ -178,6 +190,7 @@ fn association(
     let mut longest: Vec<_> = run.messages.iter().filter(|it| it.delivered.is_some()).collect();
     longest.sort_by_key(|message| std::cmp::Reverse(message.latency()));
     let mut stalls: Vec<TimeSequence> = Vec::new();
+    let mut tried = 0;
     for message in longest {
         let Some(delivered) = message.delivered else { continue };
         let millis = |at: Instant| rexmit_core::millis::from_duration(at - Instant::ZERO);
@@ -188,7 +201,8 @@ fn association(
         if let Some(stall) = TimeSequence::of_message(&run, message) {
             stalls.push(TimeSequence { is_by_ack: true, ..stall });
         }
-        if stalls.len() == MAX_STALLS {
+        tried += 1;
+        if stalls.len() == MAX_STALLS || tried == MAX_TRIED {
             break;
         }
     }
@@ -250,7 +264,8 @@ fn number_data(events: &mut Vec<TimedEvent>) {
             for run in runs.iter().filter(|run| run.cause == SendCause::New) {
                 let sequence = (run.lowest, run.highest);
                 let number = TraceEvent::MessageNumbered { message, stream: 0, sequence };
-                numbered.push(TimedEvent { event: number, ..event.clone() });
+                let TimedEvent { at, association, .. } = event;
+                numbered.push(TimedEvent { at, association, event: number });
                 message += 1;
             }
         }
@@ -261,7 +276,7 @@ fn number_data(events: &mut Vec<TimedEvent>) {
 
 #[cfg(test)]
 mod tests {
-    use rexmit_core::trace::{SentRun, TraceSink as _};
+    use rexmit_core::trace::SentRun;
     use rexmit_qlog::{About, Log};
 
     use super::*;
@@ -342,6 +357,39 @@ mod tests {
         let causes: Vec<_> =
             found.stalls[0].sends.iter().flat_map(|it| &it.runs).map(|it| it.2).collect();
         assert_eq!(causes.iter().filter(|cause| **cause == SendCause::FastRetransmit).count(), 2);
+    }
+
+    /// Waits without a packet cannot be drawn. Each that is tried costs a pass over the events: a hundred thousand
+    /// passes would take hours.
+    #[test]
+    fn a_file_of_waits_that_cannot_be_drawn_is_refused_soon() {
+        let numbered = |n| {
+            let number =
+                TraceEvent::MessageNumbered { message: n, stream: 0, sequence: (n + 1, n + 1) };
+            // They wait for more than ten seconds each, at times of their own.
+            (n / 10, number)
+        };
+        let mut events: Vec<_> = (0..100_000).map(numbered).collect();
+        events.extend((0..100_000).map(|n| (20_000 + n * 10_000, acked(n + 1, &[]))));
+        let error = read(&events).unwrap_err();
+        assert!(error.to_string().contains("no data was sent and acknowledged"), "{error}");
+    }
+
+    #[test]
+    fn the_associations_with_the_longest_waits_are_shown() {
+        let mut senders = Senders::default();
+        for number in 0..MAX_ASSOCIATIONS as u32 + 5 {
+            let at = |ms| Instant::from_millis(ms);
+            let timed = |ms, event| TimedEvent { at: at(ms), association: number, event };
+            let wait = 100 + u64::from((number * 5) % 21);
+            let events = vec![timed(0, sent(0, 1, SendCause::New)), timed(wait, acked(1, &[]))];
+            senders.events.insert(number, (format!("association {number}"), events));
+        }
+        let stalls = senders.stalls("many".into());
+        let waits: Vec<_> =
+            stalls.associations.iter().map(|it| it.stalls[0].message.wait_ms()).collect();
+        let expected: Vec<_> = (0..MAX_ASSOCIATIONS).map(|n| 120.0 - n as f64).collect();
+        assert_eq!((waits, stalls.left_out), (expected, 5));
     }
 
     #[test]
