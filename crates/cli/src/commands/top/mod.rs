@@ -4,7 +4,7 @@ mod page;
 mod table;
 
 use std::io::IsTerminal as _;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::Args;
@@ -14,12 +14,12 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::{self, print};
 use crate::signals::{Signals, block_on};
-use table::{Sample, Sort};
+use table::{Sample, Screen, Sort};
 
 /// How often the view is refreshed.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Lines of a terminal whose size is unknown.
-const HEIGHT: usize = 24;
+/// A terminal whose size is unknown.
+const UNKNOWN: Screen = Screen { columns: 80, rows: 24 };
 
 /// Show the live associations of a program on a terminal, once a second: round-trip times, loss, retransmissions by cause,
 /// redundant copies.
@@ -49,48 +49,50 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { address, sort, once, json } = arguments;
-    let address = resolved(address)?;
-    if *once {
-        return show(&sample(address, *sort)?, None, *json, false);
-    }
     block_on(async {
         let signals = Signals::new()?;
-        let is_live = std::io::stdout().is_terminal() && !json;
-        let mut before: Option<(Sample, rexmit::Instant)> = None;
-        loop {
-            let at = now();
-            let sample = sample(address, *sort)?;
-            let earlier = before
-                .as_ref()
-                .map(|(sample, then)| (sample, (at - *then).as_secs_f64().max(1e-3)));
-            show(&sample, earlier, *json, is_live)?;
-            before = Some((sample, at));
-            tokio::select! {
-                () = sleep_until(at + INTERVAL) => {}
-                () = signals.stop() => return Ok(()),
-            }
+        tokio::select! {
+            outcome = watch(address, *sort, *once, *json) => outcome,
+            () = signals.stop() => Ok(()),
         }
     })
 }
 
-fn resolved(address: &str) -> Result<SocketAddr, Failure> {
-    let addresses = address.to_socket_addrs().map_err(|error| {
-        Failure::new(
-            Kind::Usage,
-            format!("{address}: {error}: give the address and port of the metrics"),
-        )
-    })?;
-    addresses
-        .into_iter()
-        .next()
-        .ok_or_else(|| Failure::new(Kind::Usage, format!("{address} has no address")))
+async fn watch(host: &str, sort: Sort, once: bool, json: bool) -> Outcome {
+    let addresses = resolved(host).await?;
+    let is_live = std::io::stdout().is_terminal() && !json && !once;
+    let mut before: Option<(Sample, rexmit::Instant)> = None;
+    loop {
+        let at = now();
+        let sample = sample(host, &addresses, sort).await?;
+        let earlier =
+            before.as_ref().map(|(sample, then)| (sample, (at - *then).as_secs_f64().max(1e-3)));
+        show(&sample, earlier, json, is_live)?;
+        if once {
+            return Ok(());
+        }
+        before = Some((sample, at));
+        sleep_until(at + INTERVAL).await;
+    }
 }
 
-fn sample(address: SocketAddr, sort: Sort) -> Result<Sample, Failure> {
-    let page = page::fetch(address).map_err(|error| {
-        let what = format!(
-            "http://{address}/metrics: {error}; does the program run with --metrics {address}?"
-        );
+/// All addresses of `host`: a name may have some on which nothing listens, as `localhost` has in IPv6.
+async fn resolved(host: &str) -> Result<Vec<SocketAddr>, Failure> {
+    let addresses = tokio::net::lookup_host(host).await.map_err(|error| {
+        let what = format!("{host}: {error}: give the address and port of the metrics");
+        Failure::new(Kind::Usage, what)
+    })?;
+    let addresses: Vec<_> = addresses.collect();
+    if addresses.is_empty() {
+        return Err(Failure::new(Kind::Usage, format!("{host} has no address")));
+    }
+    Ok(addresses)
+}
+
+async fn sample(host: &str, addresses: &[SocketAddr], sort: Sort) -> Result<Sample, Failure> {
+    let page = page::fetch(host, addresses).await.map_err(|error| {
+        let what =
+            format!("http://{host}/metrics: {error}; does the program run with --metrics {host}?");
         Failure::new(Kind::Peer, what)
     })?;
     let mut sample = Sample::of(&page::read(&page));
@@ -103,11 +105,18 @@ fn show(sample: &Sample, before: Option<(&Sample, f64)>, json: bool, is_live: bo
         return output::json_line(sample);
     }
     if !is_live {
-        return print(&sample.table(before, usize::MAX));
+        return print(&sample.table(before, Screen { columns: usize::MAX, rows: usize::MAX }));
     }
-    let height =
-        rustix::termios::tcgetwinsize(std::io::stdout()).map_or(HEIGHT, |size| size.ws_row.into());
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+    let known = |length: Option<u16>, otherwise| match length {
+        Some(length) if length > 0 => length.into(),
+        _ => otherwise,
+    };
+    let screen = Screen {
+        columns: known(size.map(|size| size.ws_col), UNKNOWN.columns),
+        rows: known(size.map(|size| size.ws_row), UNKNOWN.rows),
+    };
     // The screen is overwritten from its first line on, and what is left of the view before is erased.
-    let table = sample.table(before, height).replace('\n', "\x1b[K\n");
+    let table = sample.table(before, screen).replace('\n', "\x1b[K\n");
     print(&format!("\x1b[H{table}\x1b[J"))
 }

@@ -1,16 +1,20 @@
 //! The metrics page of another program: fetched, and read. It may contain anything.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::output::printable;
 
-/// Time limit for connecting, and for each read and write.
+/// Time limit for connecting and the whole answer.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// The longest page.
-const MAX_PAGE_BYTES: u64 = 8 * 1024 * 1024;
+/// The longest page: twice that of an endpoint with as many associations as it shows.
+const MAX_PAGE_BYTES: u64 = 16 * 1024 * 1024;
 /// The most values of a page that are kept.
 const MAX_VALUES: usize = 100_000;
 
@@ -22,15 +26,21 @@ pub(super) struct Value {
     pub(super) value: f64,
 }
 
-/// The text of `http://ADDRESS/metrics`.
-pub(super) fn fetch(address: SocketAddr) -> io::Result<String> {
-    let mut stream = TcpStream::connect_timeout(&address, TIME_LIMIT)?;
-    stream.set_read_timeout(Some(TIME_LIMIT))?;
-    stream.set_write_timeout(Some(TIME_LIMIT))?;
-    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes())?;
+/// The text of `http://HOST/metrics`, from the first of `addresses` that accepts a connection.
+pub(super) async fn fetch(host: &str, addresses: &[SocketAddr]) -> io::Result<String> {
+    let late = || {
+        let what = format!("no complete answer within {} s", TIME_LIMIT.as_secs());
+        io::Error::new(io::ErrorKind::TimedOut, what)
+    };
+    timeout(TIME_LIMIT, request(host, addresses)).await.unwrap_or_else(|_| Err(late()))
+}
+
+async fn request(host: &str, addresses: &[SocketAddr]) -> io::Result<String> {
+    let mut stream = TcpStream::connect(addresses).await?;
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream.take(MAX_PAGE_BYTES + 1).read_to_end(&mut answer)?;
+    stream.take(MAX_PAGE_BYTES + 1).read_to_end(&mut answer).await?;
     let broken = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     if answer.len() as u64 > MAX_PAGE_BYTES {
         return Err(broken(format!("the page is longer than {MAX_PAGE_BYTES} bytes")));

@@ -1,6 +1,5 @@
 //! The table of live associations.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use clap::ValueEnum;
@@ -20,6 +19,32 @@ const CAUSES: [(&str, &str); 6] = [
 ];
 /// Characters of a peer's name at most.
 const MAX_PEER: usize = 47;
+/// Quantiles of the latency that are shown at most.
+const MAX_QUANTILES: usize = 8;
+/// The largest count that is written with all its digits.
+const MAX_COUNT: f64 = 1e12;
+/// Columns that are left out of a narrow terminal, in this order.
+const LEAST_IMPORTANT: [&str; 12] = [
+    "window",
+    "bundled",
+    "early",
+    "rto ms",
+    "in flight",
+    "repaired",
+    "spurious",
+    "fast",
+    "timeout",
+    "probe",
+    "copies",
+    "assoc",
+];
+
+/// What a table has room in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Screen {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+}
 
 /// What the table is sorted by, the largest first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -98,52 +123,54 @@ impl Sample {
 
     /// Sorts the rows by `by`, the largest first; equal ones stay in the order of their numbers.
     pub(super) fn sort(&mut self, by: Sort) {
-        let descending = |a: f64, b: f64| b.partial_cmp(&a).unwrap_or(Ordering::Equal);
-        self.associations.sort_by(|a, b| descending(a.key(by), b.key(by)));
+        // A page may have values that are no numbers: the order is total all the same.
+        self.associations.sort_by(|a, b| b.key(by).total_cmp(&a.key(by)));
     }
 
-    /// The table for a terminal, of at most `height` lines. With `before`, a second earlier or so, messages are shown per
-    /// second.
-    pub(super) fn table(&self, before: Option<(&Self, f64)>, height: usize) -> String {
-        let mut lines = vec![self.title()];
+    /// The table for a terminal: no more lines than `screen` has rows, and none longer than its columns. With `before`, a second
+    /// earlier or so, messages are shown per second.
+    pub(super) fn table(&self, before: Option<(&Self, f64)>, screen: Screen) -> String {
         let per_second = if before.is_some() { "msg/s" } else { "msgs" };
         let mut head = vec!["assoc", "peer", "srtt ms", "rto ms", "lost %", "in flight"];
         head.extend(CAUSES.map(|(_, heading)| heading));
         head.extend(["spurious", "copies", "repaired", per_second]);
         let mut cells = vec![head.iter().map(ToString::to_string).collect::<Vec<_>>()];
-        let room = height.saturating_sub(4).max(1);
+        let room = screen.rows.saturating_sub(5).max(1);
+        let earlier: BTreeMap<_, _> = before
+            .iter()
+            .flat_map(|(sample, _)| &sample.associations)
+            .map(|row| (row.place(), row))
+            .collect();
         for row in self.associations.iter().take(room) {
-            let earlier = before.and_then(|(sample, seconds)| {
-                let earlier = sample.associations.iter().find(|it| it.place() == row.place())?;
-                Some((earlier, seconds))
-            });
-            cells.push(row.cells(earlier));
+            let earlier = earlier.get(&row.place()).copied();
+            cells.push(row.cells(earlier.zip(before.map(|(_, seconds)| seconds))));
         }
-        let width =
-            |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..head.len()).map(width).collect();
-        for row in &cells {
-            let row =
-                row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
-                    1 => format!("{cell:<width$}"),
-                    _ => format!("{cell:>width$}"),
-                });
-            lines.push(row.collect::<Vec<_>>().join("  "));
+        let hidden = fit(&mut cells, screen.columns);
+        let mut lines = vec![self.title()];
+        lines.extend(aligned(&cells));
+        let more = self.associations.len().saturating_sub(room);
+        if more > 0 {
+            lines.push(format!("and {more} more"));
         }
-        let hidden = self.associations.len().saturating_sub(room);
-        if hidden > 0 {
-            lines.push(format!("and {hidden} more"));
+        if !hidden.is_empty() {
+            lines.push(format!("a wider terminal shows: {}", hidden.join(", ")));
         }
-        lines.join("\n") + "\n"
+        let cut = |line: String| line.chars().take(screen.columns).collect::<String>() + "\n";
+        lines.into_iter().map(cut).collect()
     }
 
     fn title(&self) -> String {
         let mut title = format!("{} associations open", self.open);
         if !self.latency_ms.is_empty() {
-            let quantiles = self.latency_ms.iter().map(|(quantile, ms)| {
-                let percent = quantile.parse::<f64>().map_or(0.0, |it| it * 100.0);
-                format!("p{percent:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
-                    + &format!(" {ms:.1}")
+            let shown = self.latency_ms.iter().take(MAX_QUANTILES);
+            let quantiles = shown.map(|(quantile, ms)| {
+                let percent = quantile.parse::<f64>().unwrap_or(0.0).clamp(0.0, 1.0) * 100.0;
+                let name = format!("p{percent:.6}");
+                let name = match percent {
+                    100.0.. => "max",
+                    _ => name.trim_end_matches('0').trim_end_matches('.'),
+                };
+                format!("{name} {}", decimal(*ms, 1))
             });
             title +=
                 &format!("; latency of messages, ms: {}", quantiles.collect::<Vec<_>>().join(", "));
@@ -215,33 +242,70 @@ impl Row {
     }
 
     fn cells(&self, earlier: Option<(&Self, f64)>) -> Vec<String> {
-        let millis = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| format!("{ms:.1}"));
+        let millis = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| decimal(ms, 1));
         let shown =
             |text: &str| printable(text).replace('\n', " ").chars().take(MAX_PEER).collect();
         let messages = match earlier {
             Some((earlier, seconds)) => {
-                format!("{:.1}", (self.messages() - earlier.messages()).max(0.0) / seconds)
+                decimal((self.messages() - earlier.messages()).max(0.0) / seconds, 1)
             }
-            None => format!("{:.0}", self.messages()),
+            None => decimal(self.messages(), 0),
         };
         let mut cells = vec![
             shown(&self.association),
             shown(&self.peer),
             millis(self.srtt_ms),
             millis(self.rto_ms),
-            format!("{:.2}", self.loss() * 100.0),
-            format!("{:.0}", self.in_flight_bytes),
+            decimal(self.loss() * 100.0, 2),
+            decimal(self.in_flight_bytes, 0),
         ];
         cells.extend(
-            CAUSES.map(|(cause, _)| {
-                format!("{:.0}", self.retransmissions.get(cause).unwrap_or(&0.0))
-            }),
+            CAUSES.map(|(cause, _)| decimal(*self.retransmissions.get(cause).unwrap_or(&0.0), 0)),
         );
         let counts = [self.spurious, self.redundant_copies, self.packets_repaired];
-        cells.extend(counts.map(|count| format!("{count:.0}")));
+        cells.extend(counts.map(|count| decimal(count, 0)));
         cells.push(messages);
         cells
     }
+}
+
+/// `value` with `digits` after the point. A page of somebody else may have values of hundreds of digits.
+fn decimal(value: f64, digits: usize) -> String {
+    if value.abs() <= MAX_COUNT { format!("{value:.digits$}") } else { format!("{value:.1e}") }
+}
+
+/// The width of each column of `cells`.
+fn widths(cells: &[Vec<String>]) -> Vec<usize> {
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max();
+    (0..cells[0].len()).map(|column| width(column).unwrap_or(0)).collect()
+}
+
+/// Removes the least important columns of `cells` until their rows are no longer than `columns`. Returns the headings of
+/// those that were removed.
+fn fit(cells: &mut [Vec<String>], columns: usize) -> Vec<String> {
+    let mut removed = Vec::new();
+    for heading in LEAST_IMPORTANT {
+        let widths = widths(cells);
+        if widths.iter().sum::<usize>() + 2 * (widths.len() - 1) <= columns {
+            break;
+        }
+        let Some(column) = cells[0].iter().position(|it| it == heading) else { continue };
+        removed.push(heading.to_owned());
+        cells.iter_mut().for_each(|row| drop(row.remove(column)));
+    }
+    removed
+}
+
+/// The rows of `cells` as lines: the peer's name on the left of its column, figures on the right.
+fn aligned(cells: &[Vec<String>]) -> impl Iterator<Item = String> {
+    let widths = widths(cells);
+    let is_text: Vec<bool> = cells[0].iter().map(|heading| heading == "peer").collect();
+    cells.iter().map(move |row| {
+        let cells = row.iter().zip(&widths).zip(&is_text).map(|((cell, width), is_text)| {
+            if *is_text { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        cells.collect::<Vec<_>>().join("  ")
+    })
 }
 
 #[cfg(test)]
@@ -249,6 +313,7 @@ mod tests {
     use super::super::page::read;
     use super::*;
 
+    const WIDE: Screen = Screen { columns: usize::MAX, rows: usize::MAX };
     const PAGE: &str = "rexmit_associations 3
 rexmit_association_data_packets_total{association=\"10\",peer=\"192.0.2.1:9\"} 200
 rexmit_association_data_packets_lost_total{association=\"10\",peer=\"192.0.2.1:9\"} 3
@@ -261,6 +326,7 @@ rexmit_path_srtt_seconds{association=\"10\",peer=\"192.0.2.1:9\",path=\"1\"} 0.1
 rexmit_path_in_flight_bytes{association=\"10\",peer=\"192.0.2.1:9\",path=\"0\"} 100
 rexmit_path_in_flight_bytes{association=\"10\",peer=\"192.0.2.1:9\",path=\"1\"} 20
 rexmit_message_latency_seconds{quantile=\"0.999\"} 0.25
+rexmit_message_latency_seconds{quantile=\"1\"} 0.5
 ";
 
     fn order(sort: Sort) -> Vec<String> {
@@ -285,22 +351,65 @@ rexmit_message_latency_seconds{quantile=\"0.999\"} 0.25
     fn the_table_has_rates_and_fits_its_height() {
         let before = Sample::of(&read(PAGE));
         let later = Sample::of(&read(&PAGE.replace("} 50\n", "} 70\n")));
-        let table = later.table(Some((&before, 2.0)), 40);
+        let table = later.table(Some((&before, 2.0)), WIDE);
         assert!(
-            table.starts_with("3 associations open; latency of messages, ms: p99.9 250.0\n"),
+            table.starts_with(
+                "3 associations open; latency of messages, ms: p99.9 250.0, max 500.0\n"
+            ),
             "{table}"
         );
         let row = table.lines().find(|line| line.contains("192.0.2.2:9")).unwrap();
         let cells: Vec<_> = row.split_whitespace().collect();
         assert_eq!((cells[0], cells[4], cells.last()), ("9", "4.00", Some(&"10.0")));
-        assert!(later.table(None, 5).ends_with("and 1 more\n"));
+        let table = later.table(None, Screen { rows: 6, ..WIDE });
+        assert!(table.ends_with("and 1 more\n") && table.lines().count() <= 6, "{table}");
+    }
+
+    #[test]
+    fn lines_fit_the_width_and_hidden_columns_are_named() {
+        let sample = Sample::of(&read(PAGE));
+        for columns in [1, 40, 80, 100, 200] {
+            let table = sample.table(None, Screen { columns, rows: 24 });
+            assert!(table.lines().all(|line| line.chars().count() <= columns), "{table}");
+            let row = table.lines().find(|line| line.contains("192.0.2.2:9"));
+            // Whole figures: the messages are the last column of each table.
+            assert!(columns < 40 || row.is_some_and(|row| row.ends_with("  50")), "{table}");
+            assert_eq!(columns < 200, table.contains("a wider") || columns == 1, "{table}");
+        }
+    }
+
+    #[test]
+    fn values_of_hundreds_of_digits_are_shown_short() {
+        let page = "rexmit_association_messages_sent_total{association=\"1\",peer=\"p\"} 1e308\n\
+                    rexmit_association_data_packets_total{association=\"1\",peer=\"p\"} NaN\n\
+                    rexmit_path_rto_seconds{association=\"1\",peer=\"p\"} -inf\n\
+                    rexmit_message_latency_seconds{quantile=\"1e300\"} 1e300\n";
+        let quantiles: String = (0..1000)
+            .map(|n| format!("rexmit_message_latency_seconds{{quantile=\"0.{n}\"}} 1\n"))
+            .collect();
+        let table = Sample::of(&read(&(page.to_owned() + &quantiles))).table(None, WIDE);
+        assert!(table.lines().all(|line| line.len() < 300), "{table}");
+    }
+
+    #[test]
+    fn rows_with_values_that_are_no_numbers_are_sorted() {
+        let value = |n: u64| ["NaN", "-inf", "inf", "7", "-3", "0"][(n * n % 6) as usize];
+        let line = |n| {
+            let value = value(n);
+            format!(
+                "rexmit_association_messages_sent_total{{association=\"{n}\",peer=\"p\"}} {value}\n"
+            )
+        };
+        let mut sample = Sample::of(&read(&(0..1000).map(line).collect::<String>()));
+        sample.sort(Sort::Messages);
+        assert_eq!(sample.associations.len(), 1000);
     }
 
     /// The page may be of anybody: what it says must not move the cursor.
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
         let page = "rexmit_association_data_packets_total{association=\"\u{1b}[2J\",peer=\"\\n\u{9b}x\u{7}\"} 1\n";
-        let table = Sample::of(&read(page)).table(None, 40);
+        let table = Sample::of(&read(page)).table(None, WIDE);
         assert!(table.chars().all(|c| c == '\n' || !c.is_control()), "{table:?}");
         assert_eq!(table.lines().count(), 3, "{table}");
     }
