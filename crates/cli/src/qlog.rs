@@ -93,8 +93,12 @@ impl MakeLog for Directory {
 
 /// The log of one file, for a command with one endpoint. `now` is the driver's time.
 pub(crate) fn file(path: &Path, about: About, now: Instant) -> Result<Log, Failure> {
-    let about = about.begin(now, unix_millis());
-    open(path, &about).map_err(|error| unwritable(path, &error))
+    open(path, &from_now(about, now)).map_err(|error| unwritable(path, &error))
+}
+
+/// `about`, with `now` as the file's time 0 and the time of the clock beside it.
+pub(crate) fn from_now(about: About, now: Instant) -> About {
+    about.begin(now, unix_millis())
 }
 
 /// Has `endpoint` traced to the file `path`, if there is one. Nothing is traced of a handshake that is over.

@@ -13,6 +13,7 @@ use rexmit_qlog::VantagePoint;
 use crate::carry::{Carry, LINGER};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::metrics::MetricsOption;
 use crate::qlog;
 use crate::signals::{Signals, block_on};
 use crate::transport::{Peers, Transport};
@@ -46,10 +47,12 @@ pub(crate) struct Arguments {
     /// File to write a trace to (qlog, for qvis and `rexmit trace page`: name it .sqlog).
     #[arg(long, value_name = "FILE")]
     qlog: Option<PathBuf>,
+    #[command(flatten)]
+    metrics: MetricsOption,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { address, timeout, peers, transport, carry, qlog } = arguments;
+    let Arguments { address, timeout, peers, transport, carry, qlog, metrics } = arguments;
     block_on(async {
         let signals = Signals::new()?;
         let association =
@@ -63,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             }
         };
         let log = qlog::of_endpoint(qlog.as_deref(), &endpoint, VantagePoint::Client)?;
+        metrics.serve(&endpoint, String::new).await?;
         if carry.run(association, &signals).await? {
             sleep_until(now() + LINGER).await;
         }

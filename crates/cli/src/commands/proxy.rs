@@ -14,7 +14,7 @@ use rexmit::tun::{AsyncTun, Tun, TunError};
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::metrics::bind;
+use crate::metrics::{self, bind};
 use crate::output::print;
 use crate::signals::{Signals, block_on};
 use crate::values::{self, Network};
@@ -60,8 +60,8 @@ pub(crate) struct Arguments {
     /// Send each client's address to the service, by the PROXY protocol, version 2.
     #[arg(long)]
     proxy_protocol: bool,
-    /// Address to serve metrics for Prometheus on, at /metrics.
-    #[arg(long, value_name = "ADDR:PORT")]
+    /// Address to serve metrics for Prometheus on, at /metrics. A port alone is one of 127.0.0.1.
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
     /// Do not log individual clients.
     #[arg(long)]

@@ -12,5 +12,6 @@ mod process;
 mod qlog;
 mod qvis;
 mod study;
+mod top;
 mod traces;
 mod tun;

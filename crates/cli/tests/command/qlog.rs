@@ -111,6 +111,20 @@ fn files_of_others_are_refused_in_words_that_a_terminal_can_show() {
     }
 }
 
+/// The program that wrote it was killed, or the disk was full.
+#[test]
+fn a_file_that_ends_in_the_middle_has_a_page_of_what_is_there() {
+    let directory = folder("qlog-cut");
+    simulated(&directory);
+    let content = std::fs::read(first_file(&directory, "one-path-")).unwrap();
+    let cut = directory.join("cut.sqlog");
+    for keep in [content.len() / 2, content.len() / 2 + 1, content.len() - 1] {
+        std::fs::write(&cut, &content[..keep]).unwrap();
+        let out = directory.join("cut.html");
+        run(&format!("trace page {} --out {}", cut.display(), out.display())).text();
+    }
+}
+
 #[test]
 fn a_directory_that_cannot_be_written_is_told_before_the_run() {
     let directory = folder("qlog-unwritable");
@@ -135,46 +149,6 @@ fn qvis_opens_a_file_of_the_demo() {
     ))
     .json();
     qvis.check(&directory.join("interactive-redundant.sqlog"));
-}
-
-/// A receiver's metrics, read by `top` while messages arrive; its own figures say how many.
-#[test]
-fn top_shows_the_associations_of_a_receiver() {
-    let arguments = "perf recv --listen 127.0.0.1:0 --metrics 127.0.0.1:0 --unencrypted --json";
-    let (mut receiver, address) = Rexmit::listen_idle(arguments);
-    let line = receiver.next_line();
-    let metrics =
-        line.strip_prefix("metrics at http://").and_then(|it| it.strip_suffix("/metrics\n"));
-    let metrics = metrics.unwrap_or_else(|| panic!("{line}")).to_owned();
-    let sender = format!(
-        "perf send --to {address} --unencrypted --connections 3 --interval 20ms --size 100 --duration 6s"
-    );
-    let sender = Rexmit::start(sender.split_whitespace(), Vec::new());
-    let sample = loop {
-        let sample = run(&format!("top {metrics} --once --json")).json();
-        let rows = sample["associations"].as_array().unwrap();
-        let has_messages =
-            |row: &serde_json::Value| row["messages_received"].as_f64().unwrap() > 0.0;
-        if rows.len() == 3 && rows.iter().all(has_messages) && sample.get("latency_ms").is_some() {
-            break sample;
-        }
-    };
-    assert_eq!(sample["open"], 3);
-    assert!(sample["latency_ms"]["0.999"].as_f64().unwrap() > 0.0, "{sample}");
-    for row in sample["associations"].as_array().unwrap() {
-        assert!(row["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{row}");
-    }
-    let table = run(&format!("top {metrics} --once")).text();
-    assert!(table.starts_with("3 associations open; latency of messages, ms: p50 "), "{table}");
-    assert_eq!(table.lines().filter(|line| line.contains("127.0.0.1:")).count(), 3, "{table}");
-    sender.end();
-    receiver.end();
-}
-
-#[test]
-fn top_says_what_is_wrong_with_an_address() {
-    run("top 127.0.0.1:1 --once").assert_failed(4, "does the program run with --metrics");
-    run("top nowhere --once").assert_failed(2, "give the address and port");
 }
 
 #[test]
@@ -214,6 +188,34 @@ fn the_emulator_and_both_ends_write_files_that_are_qlog() {
     let out = folder.join("near.html");
     let told = run(&format!("trace page {} --out {}", near.display(), out.display())).text();
     assert!(told.contains("association 0: "), "{told}");
-    run(&format!("trace page {}", link.display()))
-        .assert_failed(5, "no data was sent and acknowledged");
+    run(&format!("trace page {}", link.display())).assert_failed(5, "a link's --qlog has no");
+}
+
+/// The sender of a load has what loss recovery did: its files and its page are of the losses that the link made.
+#[test]
+fn a_sender_over_a_lossy_link_writes_its_retransmissions() {
+    let folder = folder("qlog-load");
+    let (receiver, address) =
+        Rexmit::listen_idle("perf recv --listen 127.0.0.1:0 --unencrypted --json");
+    let relay = format!("emulate --listen 127.0.0.1:0 --to {address} --delay 10ms --loss 20%");
+    let (relay, relayed) = Rexmit::listen_idle(&relay);
+    let sent = run(&format!(
+        "perf send --to {relayed} --unencrypted --connections 2 --interval 20ms --size 100 --duration 3s --json --qlog {}",
+        folder.display()
+    ))
+    .json();
+    assert!(sent["messages"].as_u64().unwrap() > 0, "{sent}");
+    let mut retransmissions = 0;
+    for number in 0..2 {
+        let file = folder.join(format!("connection{number}.sqlog"));
+        retransmissions +=
+            std::fs::read_to_string(&file).unwrap().matches("\"retransmission\"").count();
+        let out = folder.join(format!("connection{number}.html"));
+        run(&format!("trace page {} --out {}", file.display(), out.display())).text();
+    }
+    assert!(retransmissions > 0);
+    receiver.signal("INT");
+    receiver.end();
+    relay.signal("INT");
+    relay.end();
 }

@@ -391,8 +391,13 @@ impl Endpoint {
     #[must_use]
     pub fn metrics(&self) -> String {
         // The text is made without the lock.
-        let metrics = self.shared.lock().metrics();
-        metrics.text()
+        self.counters(crate::metrics::MAX_SHOWN_ASSOCIATIONS).text()
+    }
+
+    /// The counters, with those of at most `room` associations.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn counters(&self, room: usize) -> crate::metrics::EndpointMetrics {
+        self.shared.lock().metrics(room)
     }
 
     /// Sends all trace events of the protocol to `sink`, from within the turn in which they occur; `None`

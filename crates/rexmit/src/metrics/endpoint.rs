@@ -5,33 +5,49 @@ use std::net::SocketAddr;
 use rexmit_sctp::AssociationStatistics;
 
 use super::{Metrics, by_cause};
-use crate::EndpointStatistics;
 use crate::recovery::ByCause;
+use crate::{Endpoint, EndpointStatistics};
 
 /// The most associations of an endpoint with metrics of their own: those that began first.
 pub const MAX_SHOWN_ASSOCIATIONS: usize = 1024;
 
 /// What the metrics of an endpoint are made of.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct EndpointMetrics {
+    /// Of these, only what has a metric is added up.
     pub(crate) statistics: EndpointStatistics,
     /// Associations that have not ended.
     pub(crate) open: usize,
-    /// Those that are shown, at most [`MAX_SHOWN_ASSOCIATIONS`].
+    /// Those that are shown.
     pub(crate) associations: Vec<AssociationMetrics>,
 }
 
 /// An association and its counters.
 #[derive(Debug)]
 pub(crate) struct AssociationMetrics {
-    pub(crate) number: u32,
+    /// Its number in the endpoint, after that of the endpoint if there are several.
+    pub(crate) number: String,
     pub(crate) peer: SocketAddr,
     pub(crate) statistics: AssociationStatistics,
 }
 
+/// The metrics of several endpoints on one page, such as those of a client with an endpoint for each server.
+///
+/// The counters of the endpoints are added up. The label `association` is the endpoint's position in the list, a dot, and the
+/// association's number in it. As with one endpoint, the first [`MAX_SHOWN_ASSOCIATIONS`] associations have metrics of their own.
+#[must_use]
+pub fn of_endpoints(endpoints: &[Endpoint]) -> String {
+    let mut all = EndpointMetrics::default();
+    for (position, endpoint) in endpoints.iter().enumerate() {
+        let room = MAX_SHOWN_ASSOCIATIONS - all.associations.len();
+        all.add(position, endpoint.counters(room));
+    }
+    all.text()
+}
+
 impl AssociationMetrics {
     fn labels(&self) -> [(&'static str, String); 2] {
-        [("association", self.number.to_string()), ("peer", self.peer.to_string())]
+        [("association", self.number.clone()), ("peer", self.peer.to_string())]
     }
 
     fn labels_and(&self, name: &'static str, value: &impl ToString) -> [(&'static str, String); 3] {
@@ -41,6 +57,23 @@ impl AssociationMetrics {
 }
 
 impl EndpointMetrics {
+    /// Adds those of the endpoint at `position` of a list.
+    fn add(&mut self, position: usize, other: Self) {
+        let Self { statistics, open, associations } = other;
+        let sum = &mut self.statistics;
+        sum.packets_sent += statistics.packets_sent;
+        sum.packets_unsent += statistics.packets_unsent;
+        sum.packets_received += statistics.packets_received;
+        sum.not_accepted += statistics.not_accepted;
+        sum.protocol.refused_for_limit += statistics.protocol.refused_for_limit;
+        sum.protocol.malformed += statistics.protocol.malformed;
+        self.open += open;
+        self.associations.extend(associations.into_iter().map(|it| {
+            let number = format!("{position}.{}", it.number);
+            AssociationMetrics { number, ..it }
+        }));
+    }
+
     /// The metrics in Prometheus' text format.
     pub(crate) fn text(&self) -> String {
         let mut metrics = Metrics::new("rexmit");

@@ -36,8 +36,7 @@ impl Metrics {
         let mut has_head = false;
         for (labels, value) in values {
             if !has_head {
-                let _ = writeln!(self.text, "# HELP {prefix}_{name} {about}");
-                let _ = writeln!(self.text, "# TYPE {prefix}_{name} {kind}");
+                self.head(name, kind, about);
                 has_head = true;
             }
             let _ = write!(self.text, "{prefix}_{name}");
@@ -48,6 +47,29 @@ impl Metrics {
             let end = if LABELS == 0 { "" } else { "}" };
             let _ = writeln!(self.text, "{end} {value}");
         }
+    }
+
+    /// Quantiles of a distribution, each from 0 to 1, with the number of values and their sum.
+    pub fn summary(
+        &mut self,
+        name: &str,
+        about: &str,
+        quantiles: impl IntoIterator<Item = (f64, f64)>,
+        (count, sum): (u64, f64),
+    ) {
+        let prefix = self.prefix;
+        self.head(name, "summary", about);
+        for (quantile, value) in quantiles {
+            let _ = writeln!(self.text, "{prefix}_{name}{{quantile=\"{quantile}\"}} {value}");
+        }
+        let _ = writeln!(self.text, "{prefix}_{name}_sum {sum}");
+        let _ = writeln!(self.text, "{prefix}_{name}_count {count}");
+    }
+
+    fn head(&mut self, name: &str, kind: &str, about: &str) {
+        let (prefix, about) = (self.prefix, about.replace('\\', "\\\\").replace('\n', "\\n"));
+        let _ = writeln!(self.text, "# HELP {prefix}_{name} {about}");
+        let _ = writeln!(self.text, "# TYPE {prefix}_{name} {kind}");
     }
 
     /// The text.

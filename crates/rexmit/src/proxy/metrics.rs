@@ -30,7 +30,7 @@ pub fn metrics(statistics: &ProxyStatistics) -> String {
             ("quantile", "0.99", round_trips.p99.as_secs_f64()),
         ];
         let about = "Smoothed round-trip times of the clients that are there.";
-        text.family("client_srtt_seconds", "gauge", about, quantiles);
+        text.family("client_srtt_seconds", "summary", about, quantiles);
     }
     text.0.into_text()
 }
@@ -69,9 +69,9 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
     let about = "Redundant copies of data sent to clients.";
     let redundant = recovery.retransmitted.redundant;
     text.single("redundant_copies_total", "counter", about, redundant);
-    let about = "Bytes of these.";
+    let about = "Bytes of redundant copies sent to clients.";
     text.single("redundant_bytes_total", "counter", about, recovery.redundant_bytes);
-    let about = "Segments whose loss such a copy repaired.";
+    let about = "Lost segments whose data a redundant copy delivered.";
     text.single("segments_repaired_total", "counter", about, recovery.packets_repaired);
     let about = "Expiries of retransmission timers.";
     text.single("retransmission_timeouts_total", "counter", about, recovery.timeouts);

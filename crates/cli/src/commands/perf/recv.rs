@@ -63,12 +63,13 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let received = block_on(async {
         let signals = Signals::new()?;
         let endpoint = transport.listen(listen.local()?, transport.association(|_| {}))?;
-        let latency: Arc<Mutex<Option<LatencySummary>>> = Arc::default();
+        let latency: Arc<Mutex<Option<(u64, LatencySummary)>>> = Arc::default();
         let shared = Arc::clone(&latency);
         metrics.serve(&endpoint, move || latencies(*lock(&shared))).await?;
         let stop = ends::stop_after(&signals, *duration);
         let progress = move |progress: &Progress| {
-            *lock(&latency) = progress.received.latency;
+            let Received { messages, latency: measured, .. } = &progress.received;
+            *lock(&latency) = measured.map(|measured| (*messages, measured));
             show(is_shown, progress);
         };
         Ok(receive::thin(&endpoint, out, progress, stop).await?)
@@ -82,15 +83,14 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The latency of the messages received so far, as metrics.
-fn latencies(latency: Option<LatencySummary>) -> String {
+fn latencies(latency: Option<(u64, LatencySummary)>) -> String {
+    let Some((count, it)) = latency else { return String::new() };
     let mut metrics = Metrics::new("rexmit");
-    let quantiles = latency.into_iter().flat_map(|it| {
-        let quantiles =
-            [("0.5", it.p50), ("0.9", it.p90), ("0.99", it.p99), ("0.999", it.p999), ("1", it.max)];
-        quantiles.map(|(quantile, time)| ([("quantile", quantile.to_owned())], time.as_secs_f64()))
-    });
-    let about = "Latency of messages from when they were due, as of at most a second ago.";
-    metrics.family("message_latency_seconds", "gauge", about, quantiles);
+    let quantiles = [(0.5, it.p50), (0.9, it.p90), (0.99, it.p99), (0.999, it.p999), (1.0, it.max)];
+    let quantiles = quantiles.map(|(quantile, time)| (quantile, time.as_secs_f64()));
+    let about = "Latency of all messages from when they were due, as of at most a second ago.";
+    let sum = it.mean.as_secs_f64() * count as f64;
+    metrics.summary("message_latency_seconds", about, quantiles, (count, sum));
     metrics.into_text()
 }
 
