@@ -50,7 +50,7 @@ pub trait Timed {
 #[derive(Debug)]
 struct Slot<T> {
     key: Key,
-    /// Whether it is in `Table::ready`.
+    /// Whether the entry is in `Table::ready`.
     is_ready: bool,
     /// Whether the application has got its last event.
     is_end_reported: bool,
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
     use crate::{Rng, Seed};
 
-    /// An entry that is its own timer.
+    /// For tests: an entry that consists of its deadline.
     impl Timed for Option<u64> {
         fn next_timeout(&self) -> Option<Instant> {
             self.map(Instant::from_millis)

@@ -10,7 +10,7 @@ pub trait TimerKey: Copy + 'static {
     fn index(self) -> usize;
 }
 
-/// One optional deadline per key.
+/// A table with one optional deadline per key.
 #[derive(Clone, Debug)]
 pub struct TimerTable<const N: usize> {
     /// [`Instant::FAR_FUTURE`] for a timer that is not armed: half the size of an option, and the

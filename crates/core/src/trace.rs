@@ -59,14 +59,14 @@ pub enum SendCause {
     Timeout,
     /// Fast retransmit: enough missing reports (RFC 9260 §7.2.4), duplicate ACKs, or RACK.
     FastRetransmit,
-    /// Outstanding data bundled with a retransmission that had room.
+    /// Outstanding data that was bundled with a retransmission, because the packet had room.
     Bundled,
     /// A probe of a zero receive window (RFC 9260 §6.1 A).
     WindowProbe,
     /// The timer of Early Fast Retransmit expired while the window was not full.
     Early,
-    /// A redundant copy of outstanding data, bundled with new data or in a packet of its own. As the cause of
-    /// a loss: a copy repaired it.
+    /// A redundant copy of outstanding data, bundled with new data or in a packet of its own. As the cause of a lost
+    /// packet: a copy delivered its data.
     Redundant,
     /// The probe timer of a thin stream expired (PTO, as in RFC 9002 §6.2).
     Probe,
@@ -236,7 +236,8 @@ pub enum TraceEvent {
         path: u8,
         /// Missing reports after which a packet is declared lost.
         missing_reports: u16,
-        /// The fraction of reordered packets that this threshold is to tolerate, that is, not to retransmit.
+        /// The fraction of reordered packets that this threshold should tolerate, that is, that should not cause
+        /// retransmissions.
         percentile: f64,
     },
     /// A round-trip time was measured.

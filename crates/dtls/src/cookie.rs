@@ -1,9 +1,9 @@
 //! Cookies (RFC 9147 §5.1): a peer proves that it receives at its address before any state is kept for it.
 //!
-//! The library keeps a state for each ClientHello that it answers, with the cookie's secret in it. Here that
-//! state is dropped after the answer, and recreated when the cookie is returned: the second ClientHello
-//! contains all of the first ([`ClientHello::first`]). The cookie, which the library gets from its HMAC
-//! provider, is [ours](Cookies), and depends on the peer's address and the time.
+//! The library keeps a state for each ClientHello that it answers, with the cookie's secret in it. Here that state is
+//! dropped after the answer, and recreated when the cookie is returned: the second ClientHello contains all of the
+//! first ([`ClientHello::first`]). The library gets the cookie from its HMAC provider. Ours returns a [cookie](Cookies)
+//! that depends on the peer's address and the time.
 
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
@@ -19,12 +19,12 @@ use crate::record::ClientHello;
 
 /// The library's part of a cookie.
 const COOKIE_BYTES: usize = 32;
-/// The part with its creation time, in seconds.
+/// Bytes of the cookie that contain its creation time in seconds.
 const TIME_BYTES: usize = 8;
 /// Lifetime of a cookie.
 const LIFETIME: Duration = Duration::from_secs(30);
 
-/// A cookie as the library has it.
+/// A cookie in the form that the library uses.
 pub(crate) type Cookie = [u8; COOKIE_BYTES];
 
 /// Creates cookies, and verifies those that are returned.
@@ -85,7 +85,7 @@ thread_local! {
     static CURRENT: Cell<Option<([u8; 32], Cookie)>> = const { Cell::new(None) };
 }
 
-/// Calls the library, which gets `cookie` as the cookie of the client with this random.
+/// Calls the library; during the call, its HMAC provider returns `cookie` for the client with this random.
 pub(crate) fn with_cookie<R>(random: &[u8], cookie: Cookie, act: impl FnOnce() -> R) -> R {
     CURRENT.set(random.try_into().ok().map(|random| (random, cookie)));
     let result = act();

@@ -1,8 +1,8 @@
 //! A single DTLS connection, for a peer whose address was validated by other means: by ICE, in WebRTC.
 //!
-//! Unlike [`Endpoint`](crate::Endpoint) there is no cookie, as the address is known to be the peer's, and
-//! DTLS 1.2 is used with peers that do not have 1.3 (RFC 8831 §5 requires it). The caller must not pass
-//! datagrams from other addresses.
+//! Unlike [`Endpoint`](crate::Endpoint) there is no cookie, as the address is known to be the peer's, and DTLS 1.2 is
+//! used with peers that do not support 1.3 (RFC 8831 §5 requires DTLS 1.2). The caller must not pass datagrams from
+//! other addresses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -157,7 +157,7 @@ impl Session {
         matches!(self.state, State::Secured { .. })
     }
 
-    /// The negotiated version; `None` before.
+    /// The negotiated version; `None` before it is known.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         match self.dtls.protocol_version()? {
@@ -245,7 +245,7 @@ impl Session {
         }
     }
 
-    /// Calls the library, and handles what came of it.
+    /// Calls the library, and handles its outputs.
     fn advance(
         &mut self,
         now: Instant,
@@ -330,7 +330,8 @@ impl Session {
         sink(SessionOutput::Ended(error));
     }
 
-    /// The library's deadline; with a gap in the peer's flight it is due at once, again and again.
+    /// The next deadline of the library. While a flight of the peer has a gap, the library always reports it as due;
+    /// then it is delayed.
     fn next_timeout(&self, now: Instant, at: std::time::Instant) -> Instant {
         match self.clock.for_us(at) {
             at if at <= now => now + GAP_RETRY.max(LEAST),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-/// Records that are tried at once.
+/// The most records that are tried at once.
 const BURST: u32 = 32;
-/// One more may be tried after this time.
+/// The interval after which another record may be tried.
 const INTERVAL: Duration = Duration::from_millis(125);
 
 /// A connection's budget of decryptions for records that may not be its own. It is large enough to find all peers

@@ -75,7 +75,7 @@ fn a_handshake_survives_loss() {
     assert!(pair.now - begun < Duration::from_millis(500), "{:?}", pair.now - begun);
 }
 
-/// Flights of several datagrams, whose retransmission may be fragmented differently.
+/// Flights consist of several datagrams, and retransmissions may be fragmented differently.
 #[test]
 fn a_handshake_survives_the_loss_of_each_datagram_of_its_flights() {
     for (end, number) in (0..2).flat_map(|end| (0..8).map(move |number| (end, number))) {
@@ -91,8 +91,8 @@ fn a_handshake_survives_the_loss_of_each_datagram_of_its_flights() {
     }
 }
 
-/// A record of the server's flight is damaged: the client acknowledges those behind the gap (RFC 9147 §7.1) a few
-/// times until it is retransmitted, not without end at the same time.
+/// A record of the server's flight is damaged: the client acknowledges the records after the gap (RFC 9147 §7.1) a few
+/// times until it is retransmitted, not in an endless loop at one instant.
 #[test]
 fn a_gap_in_a_flight_costs_few_acknowledgements() {
     for at in (0..800).step_by(25) {
@@ -358,7 +358,7 @@ fn a_client_continues_after_a_nat_rebinding() {
     assert!(pair.server().endpoint.statistics().discarded > 0);
 }
 
-/// Its last record is sent from yet another port.
+/// The close alert is sent from yet another port.
 #[test]
 fn a_client_whose_port_has_changed_several_times_ends_its_connection() {
     let client = trusting(1, 2).idle_timeout(Duration::from_secs(1));

@@ -426,7 +426,7 @@ mod tests {
         );
     }
 
-    /// Copies of any other packet belong to a packet that is not drawn.
+    /// The copies of any other packet are not drawn.
     #[test]
     fn copies_are_drawn_with_the_packet_that_they_travel_in() {
         let mut run = stalled_run();

@@ -293,8 +293,8 @@ mod tests {
         .unwrap()
     }
 
-    /// Message n is sent at 0.2 + n/4 s. 79 is the last that passes the first path; the SACK of 78, 200 ms
-    /// late, restarts T3-rtx at 20 s. 80 is sent at 20.2 s and arrives over the other path at 21.05 s.
+    /// Message n is sent at 0.2 + n/4 s. The last one that passes the first path is 79; the SACK of 78 is delayed by
+    /// 200 ms and restarts T3-rtx at 20 s. Message 80 is sent at 20.2 s and arrives over the other path at 21.05 s.
     ///
     /// Without PF new data stay on the first path until its sixth timeout, a packet of ten messages at a
     /// time: 84 until 23.2 s, 85 until 27.2 s, 93 until 35.2 s, 103 until 51.2 s, and 113, which had

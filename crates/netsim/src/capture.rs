@@ -1,7 +1,7 @@
 //! Captures: packets as pcapng, with IP headers, so that Wireshark decodes them.
 //!
-//! It depends on nothing else here, so that simulated networks and the real-time emulator write the
-//! same files.
+//! It depends on no other module of this crate, so that simulated networks and the real-time emulator write the same
+//! files.
 //!
 //! ```
 //! use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, CaptureDirection};

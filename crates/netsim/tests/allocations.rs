@@ -1,4 +1,4 @@
-//! On the steady path nothing is allocated per packet.
+//! In steady operation, no memory is allocated per packet.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use rexmit_netsim::source::{
     self, Application, Bursts, ConstantRate, UdpSender, UdpSink, VariableRate, WebClient,
 };
 
-/// Every impairment; packets that are held back are rare and may allocate.
+/// A path with every impairment, except that packets are held back rarely, which may allocate.
 const PATH: &str = "delay 50ms 5ms distribution normal loss 5% loss burst 5% 3 reorder 5% 5ms \
                     duplicate 1% corrupt 1% rate 100mbit limit 100";
 
@@ -72,7 +72,7 @@ impl PacketObserver for Counting {
     }
 }
 
-/// With and without an observer.
+/// Also with an observer.
 #[test]
 fn carrying_a_packet_through_the_simulator_allocates_nothing() {
     carry(|_| {});

@@ -1,4 +1,4 @@
-//! Laws of the path model: what holds for every packet, and what holds in the long run.
+//! Laws of the path model: for every packet, and for long runs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -410,7 +410,7 @@ fn an_invalid_change_does_not_change_the_path() {
     assert_eq!(model.offer(Instant::ZERO, LEN).fate, Fate::Passed);
 }
 
-/// A path without random impairments uses a shortcut in the model. A jitter of zero width disables the shortcut.
+/// A path without random impairments uses a shortcut in the model, which a jitter of zero width disables.
 #[test]
 fn a_path_without_chance_behaves_as_one_whose_chance_has_no_effect() {
     let plain: PathConfig = "delay 7ms rate 10mbit limit 5".parse().unwrap();
@@ -434,7 +434,7 @@ fn a_path_without_chance_behaves_as_one_whose_chance_has_no_effect() {
     assert_eq!(short, long);
 }
 
-/// Also with random losses, and from the first packet after a change.
+/// This also holds with random losses, and from the first packet after a change.
 #[test]
 fn a_packet_larger_than_the_mtu_is_lost_and_no_other() {
     for uniform in [0.0, 1e-9] {

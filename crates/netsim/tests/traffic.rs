@@ -1,5 +1,5 @@
-//! Traces: the bundled ones against the figures made when they were captured, captures against
-//! their traces, and other files.
+//! Traces: the bundled ones compared with figures computed when they were captured, captures compared with their
+//! traces, and other files.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,8 @@ use rexmit_core::{Instant, Seed};
 use rexmit_netsim::traffic::stats::Row;
 use rexmit_netsim::traffic::trace::{Message, Sender, Trace, TraceError};
 
-/// The rows that were made together with the traces, by other software: packets, duration in s;
-/// payload mean, min, max; interarrival mean, median, min, max, 1 %, 99 % in ms; packets/s, bits/s
-/// on the wire, bits/s of payload.
+/// The rows computed from the traces by other software: packets, duration in s; payload mean, min, max; interarrival
+/// mean, median, min, max, 1 %, 99 % in ms; packets/s, bits/s on the wire, bits/s of payload.
 const EXPECTED: [(&str, Sender, &str); 8] = [
     (
         "bzflag-tcp",
@@ -183,7 +182,7 @@ fn errors_name_the_file_and_the_line() {
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// A capture of frames, a millisecond apart, of which at most `snaplen` bytes are kept.
+/// A capture of frames that are a millisecond apart, and of which at most `snaplen` bytes are stored.
 fn capture(frames: &[Vec<u8>], snaplen: usize) -> Vec<u8> {
     let header = PcapHeader {
         datalink: DataLink::RAW,
@@ -199,7 +198,7 @@ fn capture(frames: &[Vec<u8>], snaplen: usize) -> Vec<u8> {
     writer.into_writer()
 }
 
-/// A TCP segment on the way from `source` to the other.
+/// A TCP segment from `source` to the other end.
 fn tcp(source: [u8; 4], syn: bool, sequence: u32, payload: usize) -> Vec<u8> {
     let is_client = source == CLIENT;
     let (destination, ports) = if is_client { (SERVER, (4000, 22)) } else { (CLIENT, (22, 4000)) };

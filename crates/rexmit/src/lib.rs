@@ -1,10 +1,10 @@
 //! Reliable transport that recovers from loss before its users notice: SCTP (RFC 9260) and TCP
 //! (RFC 9293) in user space, with an async API on tokio.
 //!
-//! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints: it
-//! carries messages, not bytes, over many streams that do not wait for each other's losses, and reports
-//! each message that was not delivered. A [`Stream`] is a handle of one of its outgoing streams. TCP is in [`tcp`]: a
-//! stack over a TUN device, listeners and byte streams.
+//! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints: it carries
+//! messages, not bytes, over many streams, so that a loss on one delays no other, and reports each message that was not
+//! delivered. A [`Stream`] is a handle of one of its outgoing streams. TCP is in [`tcp`]: a stack over a TUN device,
+//! listeners and byte streams.
 //!
 //! An echo server and its client:
 //!

@@ -1,4 +1,4 @@
-//! The addresses of this host, as the kernel reports them and their changes (rtnetlink(7)).
+//! The addresses of this host and their changes, as the kernel reports them (rtnetlink(7)).
 
 use std::io;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use tokio::task::AbortHandle;
 const GROUPS: [u32; 2] = [5, 9];
 /// Bytes of the receive buffer: more than the kernel puts into one datagram.
 const RECEIVE_BYTES: usize = 1 << 16;
-/// Addresses that are remembered, of all interfaces; further ones are ignored.
+/// The most addresses that are stored, of all interfaces; further ones are ignored.
 const MAX_KNOWN: usize = 256;
 
 /// The kernel's list of addresses, kept up to date.
@@ -157,7 +157,7 @@ impl Known {
     }
 }
 
-/// The local address: over a link with two ends, `Address` is the other one.
+/// The local address. On a point-to-point link, `Address` is that of the other end, and `Local` is ours.
 fn address_of(message: &AddressMessage) -> Option<IpAddr> {
     let attributes = message.attributes.iter();
     let local = attributes.clone().find_map(|attribute| match attribute {
@@ -172,7 +172,7 @@ fn address_of(message: &AddressMessage) -> Option<IpAddr> {
     })
 }
 
-/// Whether it reaches beyond its link, and is neither under test (duplicate address detection) nor deprecated.
+/// Whether the address is not link-local, not under duplicate address detection, and not deprecated.
 fn is_usable(message: &AddressMessage) -> bool {
     let unusable = AddressFlags::Tentative | AddressFlags::Dadfailed | AddressFlags::Deprecated;
     let header = AddressHeaderFlags::Tentative

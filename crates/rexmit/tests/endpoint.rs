@@ -81,8 +81,8 @@ async fn a_receiver_that_does_not_receive_makes_the_sender_wait() {
             Err(error) => {
                 assert_eq!(error, TrySendError::Full);
                 // Sent data arrives meanwhile and makes room, while the receiver has any.
-                let patience = Duration::from_millis(300);
-                match tokio::time::timeout(patience, pair.ours.send(message)).await {
+                let limit = Duration::from_millis(300);
+                match tokio::time::timeout(limit, pair.ours.send(message)).await {
                     Ok(sent) => accepted += usize::from(sent.is_ok()),
                     Err(_) => break,
                 }

@@ -59,7 +59,7 @@ async fn exchange(ours: &Association, theirs: &Association) {
     assert_eq!(in_time(ours.recv()).await.unwrap().payload, "and back");
 }
 
-/// The local addresses of the paths that work.
+/// The local addresses of the active paths.
 fn active(association: &Association) -> Vec<IpAddr> {
     let paths = association.statistics().paths.into_iter();
     let active = paths.filter(|path| path.state == PathState::Active);

@@ -65,7 +65,7 @@ impl Site {
         (client, service)
     }
 
-    /// Waits until the log has a line with these words.
+    /// Waits until the log has a line that contains these words.
     async fn logged(&self, words: &str) {
         let is_there = || self.log.lock().unwrap().iter().any(|line| line.contains(words));
         in_time(async {
@@ -86,7 +86,7 @@ async fn rest(from: &mut (impl AsyncReadExt + Unpin)) -> io::Result<Vec<u8>> {
     in_time(from.read_to_end(&mut bytes)).await.map(|_| bytes)
 }
 
-/// Reads exactly what is expected.
+/// Reads exactly the expected bytes.
 async fn expect(from: &mut (impl AsyncReadExt + Unpin), expected: &[u8]) {
     let mut bytes = vec![0; expected.len()];
     in_time(from.read_exact(&mut bytes)).await.unwrap();
@@ -195,7 +195,7 @@ async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished()
     .await;
 }
 
-/// Whether the data or the reset is detected first.
+/// The data is delivered whether the proxy detects the data or the reset first.
 #[tokio::test]
 async fn data_right_before_a_reset_is_delivered() {
     let site = Site::new(|_| {}).await;
@@ -383,7 +383,7 @@ async fn the_service_gets_the_proxy_protocol_header() {
     expect(&mut service, &expected).await;
 }
 
-/// The stack has an address of its own behind the one that clients connect to.
+/// The address is not that of the stack, which is behind the one that clients connect to.
 #[tokio::test]
 async fn the_service_gets_the_address_that_the_client_connected_to() {
     let public_address = "192.0.2.1:2222".parse().unwrap();

@@ -51,7 +51,7 @@ impl Namespaces {
         Some(namespaces)
     }
 
-    /// Runs `task` in a thread that lives in one of the namespaces.
+    /// Runs `task` in a new thread in one of the namespaces.
     fn run_in<T: Send + 'static>(
         &self,
         end: usize,

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Shutdown};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use common::site::{Site, impatient, in_thread};
+use common::site::{Site, in_thread, with_time_limit};
 use rexmit::tcp::{CloseReason, ConnectError, ConnectionConfig, TcpStream};
 use rexmit_core::Seed;
 use sha2::{Digest, Sha256};
@@ -23,7 +23,7 @@ async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(TIME_LIMIT, future).await.expect("it takes too long")
 }
 
-/// Bytes each way over the bad link: enough to lose hundreds of packets, and retransmissions, too.
+/// Bytes each way over the bad link: enough to lose hundreds of packets, retransmissions among them.
 const BULK_BYTES: usize = 100_000_000;
 
 /// Random bytes in pieces.
@@ -88,10 +88,10 @@ async fn we_connect(site: &Site, theirs: IpAddr) -> (TcpStream, std::net::TcpStr
     let (listener, address) = site.kernel_listener(theirs);
     let accepting = in_thread(move || listener.accept().unwrap().0);
     let ours = in_time(site.stack.connect(address)).await.unwrap();
-    (ours, impatient(in_time(accepting).await.unwrap()))
+    (ours, with_time_limit(in_time(accepting).await.unwrap()))
 }
 
-/// A connection that the kernel began.
+/// A connection initiated by the kernel.
 async fn kernel_connects(site: &Site, ours: IpAddr) -> (TcpStream, std::net::TcpStream) {
     let listener = site.stack.listen(80).unwrap();
     let connecting = site.kernel_connect((ours, 80).into());
@@ -104,7 +104,7 @@ async fn kernel_connects(site: &Site, ours: IpAddr) -> (TcpStream, std::net::Tcp
     (ours, theirs)
 }
 
-/// Sends `len` bytes each way at once, and compares.
+/// Sends `len` bytes each way at the same time, and compares them.
 async fn exchange((mut ours, mut theirs): (TcpStream, std::net::TcpStream), len: usize) {
     let mut reading = theirs.try_clone().unwrap();
     let kernel_reads = in_thread(move || kernel_receives(&mut reading));
@@ -265,7 +265,7 @@ async fn an_abort_is_seen_as_a_reset_on_the_other_side() {
     assert_eq!(in_time(error).await.unwrap().kind(), io::ErrorKind::ConnectionReset);
 }
 
-/// Bytes that the kernel has sent and that are not acknowledged.
+/// Bytes sent by the kernel and not yet acknowledged.
 fn kernel_unacknowledged(stream: &std::net::TcpStream) -> usize {
     // RFC 9293 calls it SND.NXT - SND.UNA; the queue also has what has not left.
     let mut queued: libc::c_int = 0;
@@ -281,10 +281,10 @@ fn kernel_unacknowledged(stream: &std::net::TcpStream) -> usize {
     usize::try_from(queued - unsent).unwrap_or(0)
 }
 
-/// Linux: bytes in the send queue that have not left (`linux/sockios.h`).
+/// Linux: unsent bytes in the send queue (`linux/sockios.h`).
 const SIOCOUTQNSD: libc::Ioctl = 0x894b;
 
-/// The most that a window can be without scaling (RFC 7323 §1.1).
+/// The largest window without scaling (RFC 7323 §1.1).
 const UNSCALED: usize = 65_535;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

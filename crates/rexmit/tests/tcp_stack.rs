@@ -96,7 +96,7 @@ async fn bytes_arrive_both_ways_at_once_and_in_order() {
     assert!(at_theirs == back && at_ours == there, "what arrived is something else");
 }
 
-/// The reader is so slow that everything takes several times the limit.
+/// The reader is so slow that the transfer takes several times the limit.
 #[tokio::test]
 async fn shutdown_of_a_stack_goes_on_while_data_is_acknowledged() {
     const LIMIT: Duration = Duration::from_secs(2);
@@ -361,7 +361,7 @@ async fn impossible_stacks_ports_and_peers_are_named() {
     assert!(matches!(client.listen(0), Err(ListenError::Refused { .. })));
     let listener = client.listen(80).unwrap();
     let error = client.listen(80).unwrap_err().to_string();
-    assert_eq!(error, "cannot listen on port 80: the port is listened on already");
+    assert_eq!(error, "cannot listen on port 80: the port has a listener already");
     drop(listener);
     client.listen(80).unwrap();
     let foreign = Some("10.0.0.7:0".parse().unwrap());

@@ -138,7 +138,7 @@ impl Runs {
         Some(largest)
     }
 
-    /// Whether the distance is at least `measured`, up to rounding errors.
+    /// Whether the distance is at least `measured`, with a tolerance for rounding errors.
     fn reaches(&self, is_left: &[bool], measured: f64) -> bool {
         self.distance(is_left).is_some_and(|distance| distance >= measured - 1e-12)
     }
@@ -207,7 +207,7 @@ fn drawn(
     f64::from(reached) / f64::from(EXCHANGES + 1)
 }
 
-/// The number of ways to choose `some` out of `all`.
+/// The binomial coefficient: the number of ways to choose `some` out of `all`.
 fn choose(all: usize, some: usize) -> f64 {
     (0..some).map(|index| (all - index) as f64 / (index + 1) as f64).product::<f64>().round()
 }
@@ -271,7 +271,7 @@ mod tests {
         assert!(compare(&left, &right, Pairing::Unpaired).p > 0.05);
     }
 
-    /// Values as on a real clock, all a little late.
+    /// Values as on a real clock: all are slightly late.
     #[test]
     fn a_grain_takes_no_notice_of_less_than_half_of_it() {
         let of = |values: &[f64]| Distribution { values: values.to_vec(), counts: vec![10, 2, 1] };

@@ -1,6 +1,5 @@
-//! Opens the page of a synthetic study in headless Chromium: every kind of figure has drawn, the
-//! filter hides in all of them and in the table, legend, zoom and tables do what they say, nothing
-//! went wrong in the scripts, nothing was requested.
+//! Opens the page of a synthetic study in headless Chromium: every kind of figure has drawn, the filter applies to all
+//! of them and to the table, legend, zoom and tables work, nothing went wrong in the scripts, nothing was requested.
 
 mod browser;
 mod synthetic_study;

@@ -11,7 +11,7 @@ fn cookie_server() -> Script {
     Script::with(|config, _| config.syn_backlog = 0)
 }
 
-/// The peer's SYN with `options`; takes the SYN-ACK and its cookie.
+/// The peer sends a SYN with `options`; returns the cookie in the SYN-ACK.
 #[track_caller]
 fn take_cookie(s: &mut Script, options: Options) -> Sent {
     s.peer.options = options;
@@ -42,7 +42,7 @@ fn flood(s: &mut Script, count: u32) -> Vec<Sent> {
 }
 
 #[test]
-fn a_handshake_that_never_ends_leaves_nothing_behind() {
+fn a_handshake_that_never_ends_leaves_no_state() {
     let mut s = Script::server();
     s.arrives(syn());
     s.expect(syn_ack());
@@ -54,7 +54,7 @@ fn a_handshake_that_never_ends_leaves_nothing_behind() {
 
 /// RFC 9293 §3.10.7.4, RST in SYN-RECEIVED: back to LISTEN, and the application is not informed.
 #[test]
-fn a_handshake_that_is_reset_gives_its_place_back() {
+fn a_handshake_that_is_reset_frees_its_place() {
     let mut s = Script::with(|config, _| config.syn_backlog = 1);
     for _ in 0..3 {
         s.arrives(syn());
@@ -67,7 +67,7 @@ fn a_handshake_that_is_reset_gives_its_place_back() {
 }
 
 #[test]
-fn a_flood_takes_no_more_memory_than_the_backlog_and_keeps_nobody_out() {
+fn a_flood_uses_no_more_memory_than_the_backlog_and_blocks_no_client() {
     let mut s = Script::with(|config, _| config.syn_backlog = 16);
     let answers = flood(&mut s, 10_000);
     assert_eq!(answers.len(), 10_000);
@@ -87,7 +87,7 @@ fn a_flood_takes_no_more_memory_than_the_backlog_and_keeps_nobody_out() {
 
 /// A connection created from a cookie has the options that the SYNs negotiated.
 #[test]
-fn a_cookie_keeps_what_its_syn_ack_has_agreed_to() {
+fn a_cookie_keeps_the_options_of_its_syn_ack() {
     for case in 0..16 {
         let options = Options {
             mss: (case & 1 != 0).then_some(1000),
@@ -123,7 +123,7 @@ fn a_cookie_keeps_what_its_syn_ack_has_agreed_to() {
 }
 
 #[test]
-fn data_may_come_with_the_cookie() {
+fn data_may_arrive_with_the_cookie() {
     let mut s = cookie_server();
     take_cookie(&mut s, Options::default());
     s.arrives(data(1, 1, b"hello"));
@@ -217,7 +217,7 @@ fn at_the_limit_of_connections_syns_and_cookies_meet_silence() {
 }
 
 #[test]
-fn who_stops_listening_gets_what_is_under_way_and_nothing_else() {
+fn after_the_end_of_listening_only_pending_handshakes_complete() {
     let mut s = Script::server();
     s.arrives(syn());
     s.expect(syn_ack());

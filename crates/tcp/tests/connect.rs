@@ -31,7 +31,7 @@ fn impossible_addresses_are_refused() {
 }
 
 #[test]
-fn ephemeral_ports_are_all_used_before_none_is_left_and_each_peer_has_its_own() {
+fn all_ephemeral_ports_are_used_and_each_peer_has_its_own_set() {
     let mut s = Script::silent_with(|config, _| config.ephemeral_ports = (50_000, 50_009));
     s.endpoint.listen(50_003, None).expect("a free port");
     let mut ports = Vec::new();
@@ -93,7 +93,7 @@ fn a_port_is_listened_on_once_and_not_if_it_is_zero() {
 }
 
 #[test]
-fn an_id_is_good_for_one_connection_only() {
+fn an_id_is_used_for_one_connection_only() {
     let mut s = Script::client();
     let first = s.id();
     s.expect(syn());
@@ -112,7 +112,7 @@ fn an_id_is_good_for_one_connection_only() {
 
 /// Each ready connection sends one segment in turn.
 #[test]
-fn connections_take_turns() {
+fn connections_send_in_turn() {
     let mut s = Script::server();
     let mut ids = Vec::new();
     for n in 0..3 {

@@ -48,7 +48,7 @@ fn expect_bounded(s: &mut Script, most_held: usize, act: impl FnOnce(&mut Script
 }
 
 #[test]
-fn bytes_that_are_not_read_take_no_more_than_the_buffer() {
+fn bytes_that_are_not_read_use_no_more_than_the_buffer() {
     let mut s = established();
     expect_bounded(&mut s, 0, |s| {
         for n in 0..2000 {
@@ -61,7 +61,7 @@ fn bytes_that_are_not_read_take_no_more_than_the_buffer() {
 
 /// One byte per segment, in order.
 #[test]
-fn segments_of_one_byte_take_their_bytes() {
+fn segments_of_one_byte_use_only_their_bytes() {
     const COUNT: u32 = 20_000;
     let mut s = established();
     expect_bounded(&mut s, 0, |s| {

@@ -1,4 +1,4 @@
-//! One connection from SYN to TIME-WAIT, either way: what a script looks like.
+//! One connection from SYN to TIME-WAIT, opened by either side: an example of a script.
 
 mod kit;
 

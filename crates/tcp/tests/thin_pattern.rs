@@ -1,6 +1,6 @@
-//! One loss pattern for every mechanism: a table of the copies of a message's bytes that were sent, when and
-//! why, and when the peer's application got them. The receiver is an unmodified `tcp-sack` without
-//! delayed acknowledgements.
+//! One loss pattern for every mechanism: a table of the transmissions of a message's bytes, with their times and
+//! causes, and of the time at which the peer's application received them. The receiver is an unmodified `tcp-sack`
+//! without delayed acknowledgements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,9 +124,9 @@ fn of_2009() {
     );
 }
 
-/// After the handshake and one sample of data RTTVAR is 37.5 ms: 250 ms after the acknowledgement at
-/// 20 ms. A SACK after the loss makes it 28 ms: twice 212.5 ms after the first timeout. Later it is
-/// RTO.Min: 200 ms.
+/// After the handshake and one sample of data, RTTVAR is 37.5 ms and the RTO 250 ms, which runs from the
+/// acknowledgement at 20 ms. A SACK after the loss lowers RTTVAR to 28 ms; the backed-off timeout is then twice 212.5
+/// ms. Later the RTO is RTO.Min: 200 ms.
 #[test]
 fn with_m1_alone() {
     let m1 = ThinConfig::OFF.rto_min(Some(Duration::from_millis(200)));
@@ -186,8 +186,9 @@ fn with_t2_alone() {
     );
 }
 
-/// The next message, 80 ms later, bundles the one before. If both are lost, so is a copy of the next, which the SACK
-/// after 260 ms reports: a recovery begins, in which the hole below is retransmitted (RFC 6675 §4, `NextSeg` rule 3).
+/// The next message, 80 ms later, bundles the one before. If both are lost, so is a copy of the next message, and the
+/// SACK after 260 ms reports that: a recovery begins, in which the hole below is retransmitted (RFC 6675 §4, `NextSeg`
+/// rule 3).
 #[test]
 fn with_rdb_alone() {
     assert_table(
@@ -202,8 +203,8 @@ fn with_rdb_alone() {
     );
 }
 
-/// T1, T2, M1 and M2, with the timeout of Linux: 200 ms beside SRTT. The fast retransmit restarts the timer, which
-/// counts from the transmission of the oldest message in flight, at 160 ms.
+/// T1, T2, M1 and M2, with the timeout of Linux: SRTT + 200 ms. The fast retransmit restarts the timer, which counts
+/// from the transmission of the oldest message in flight, at 160 ms.
 #[test]
 fn with_all_but_rdb() {
     assert_table(

@@ -19,7 +19,7 @@ fn waiting() -> Script {
     waiting_with(|_, _| (), |_| ())
 }
 
-/// The application finishes, then the peer.
+/// The application finishes first, then the peer.
 #[track_caller]
 fn wait(s: &mut Script) {
     s.finish();
@@ -33,7 +33,7 @@ fn wait(s: &mut Script) {
     assert_eq!((s.endpoint.connection_count(), s.endpoint.time_wait_count()), (0, 1));
 }
 
-/// Timestamps of the peer, agreed on in its SYN.
+/// Timestamps of the peer, negotiated in its SYN.
 fn stamped(peer: &mut Peer) {
     let stamps = Timestamps { value: 1000, echo_reply: 0 };
     peer.options.timestamps = Some(stamps);
@@ -46,7 +46,7 @@ fn syn_stamped(seq: u32, value: u32) -> Draft {
 }
 
 #[test]
-fn a_fin_that_comes_again_is_acknowledged_and_starts_the_wait_anew() {
+fn a_repeated_fin_is_acknowledged_and_restarts_time_wait() {
     let mut s = waiting();
     s.at(50_000).arrives(fin(1, 2));
     s.expect(ack(2, 2));
@@ -73,7 +73,7 @@ fn a_rst_does_not_end_the_wait() {
 }
 
 #[test]
-fn what_is_unacceptable_is_acknowledged_and_a_bare_acknowledgement_is_not() {
+fn unacceptable_segments_are_acknowledged_and_an_acceptable_ack_is_not() {
     let mut s = waiting();
     s.arrives(ack(2, 2));
     s.expect_silence();
@@ -112,7 +112,7 @@ fn acknowledgements_do_not_share_the_limit_of_resets() {
 }
 
 #[test]
-fn an_acknowledgement_bears_timestamps_if_the_connection_did() {
+fn an_ack_in_time_wait_has_timestamps_if_the_connection_had_them() {
     let mut s = waiting_with(|_, _| (), stamped);
     s.at(7).arrives(fin(1, 2));
     let sent = s.expect(ack(2, 2));
@@ -142,7 +142,7 @@ fn a_syn_that_is_later_reopens_and_another_does_not() {
 
 /// RFC 6191 §2.
 #[test]
-fn timestamps_tell_a_later_syn_whatever_its_sequence_number() {
+fn timestamps_identify_a_later_syn_with_any_sequence_number() {
     for (seq, value, is_later) in [
         (0, 1001, true),
         (77, 1001, true),
@@ -164,7 +164,7 @@ fn timestamps_tell_a_later_syn_whatever_its_sequence_number() {
 
 /// RFC 6191 §2: late segments of the old connection have no timestamps, and are dropped.
 #[test]
-fn timestamps_that_only_the_syn_has_make_it_a_later_one_if_we_take_them() {
+fn a_syn_with_timestamps_is_later_than_a_connection_without_if_we_use_them() {
     let mut s = waiting();
     s.arrives(syn_stamped(0, 5000));
     assert!(s.next_packet().header.flags.has(Flags::SYN));
@@ -195,7 +195,7 @@ fn nothing_reopens_without_a_listener_or_room_for_a_connection() {
 /// A SYN cookie as ISS might not be above the old connection's sequence numbers, and the peer has proved its address in
 /// that connection. The new connection replaces the old one.
 #[test]
-fn a_full_backlog_keeps_nobody_from_reopening() {
+fn a_full_backlog_does_not_prevent_reopening() {
     let mut s = waiting_with(|config, _| config.syn_backlog = 1, |_| ());
     s.arrives_from(address(3, 1), syn());
     s.next_packet();

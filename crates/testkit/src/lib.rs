@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 pub use not_run::not_run;
 pub use script::{PacketScript, Run};
 
-/// `192.0.2.host`, with a port.
+/// The address `192.0.2.host`, with a port.
 #[must_use]
 pub fn address(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, host], port))

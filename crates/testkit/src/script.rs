@@ -60,7 +60,7 @@ pub trait PacketScript {
         self.run().id.expect("it is known after `connect` or its first event")
     }
 
-    /// Moves the clock to `ms`: nothing may be transmitted before; the timers due then have fired.
+    /// Moves the clock to `ms`. Nothing may be transmitted before; timers due by then fire.
     #[track_caller]
     fn at(&mut self, ms: u64) -> &mut Self {
         let (end, now) = (Instant::from_millis(ms), self.run().now);
@@ -94,7 +94,7 @@ pub trait PacketScript {
         self.fire(end);
     }
 
-    /// Moves the clock to `ms`; whatever is transmitted before is lost.
+    /// Moves the clock to `ms`; packets transmitted before are lost.
     fn lose_until(&mut self, ms: u64) {
         self.each_until(ms, |_, _| ());
     }
@@ -160,7 +160,7 @@ pub trait PacketScript {
         self.parts().1.events.pop_front()
     }
 
-    /// All events that have not been taken.
+    /// All events not read yet.
     #[track_caller]
     fn events(&mut self) -> Vec<Self::Event> {
         self.collect_events();

@@ -22,9 +22,9 @@ use rexmit_webrtc::{
 };
 use serde_json::{Value, json};
 
-/// The test fails after this time without a sign of the page.
+/// The test fails if the page reports nothing for this time.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
-/// A peer that is silent for this time counts as disconnected: of Firefox's checks, one in 5 s, two may be lost.
+/// The peer's silence after which it counts as disconnected: Firefox sends a check every 5 s, two of which may be lost.
 const CONSENT: Duration = Duration::from_secs(15);
 /// Messages on each channel that the server opens.
 const FROM_SERVER: usize = 100;
@@ -49,7 +49,7 @@ fn lossy() -> PathConfig {
     }
 }
 
-/// Serves a connection until it ends, in the way that the labels of its channels request, and returns the reason.
+/// Serves a connection until it ends, as the labels of its channels request, and returns the close reason.
 async fn serve(mut connection: Connection) -> CloseReason {
     let mut ours = BTreeSet::new();
     let (mut expected, mut control) = (0, None);
@@ -117,7 +117,7 @@ fn open_some(connection: &Connection) -> BTreeSet<ChannelId> {
     channels.map(|config| connection.open(config).unwrap()).into()
 }
 
-/// The next result that the page reports, and all connections that it makes until then are served.
+/// Returns the next result that the page reports; serves all connections until then.
 async fn next_result(
     site: &mut Site,
     ends: &mut Vec<tokio::task::JoinHandle<CloseReason>>,
@@ -174,7 +174,7 @@ async fn run(kind: Kind, count: usize) {
     assert_eq!(end, CloseReason::ConsentExpired(CONSENT));
 }
 
-/// A page that may only send by a TURN server.
+/// Runs a page that may send by a TURN server only.
 async fn run_relayed(kind: Kind) {
     let Some(coturn) = Coturn::start(own_address()).await else { return };
     let agent = AgentConfig::new(Identity::generate().unwrap());

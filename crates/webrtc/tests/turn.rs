@@ -14,7 +14,7 @@ use rexmit_webrtc::{
     ServeConfig, Server,
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 async fn coturn() -> Option<Coturn> {
     Coturn::start(Ipv4Addr::LOCALHOST.into()).await
@@ -51,10 +51,10 @@ async fn next<R>(connection: &mut Connection, fits: impl Fn(Event) -> Option<R>)
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.expect("an event")
+    tokio::time::timeout(TIME_LIMIT, wait).await.expect("an event")
 }
 
-/// Messages from `from` to `to`, which arrive in order.
+/// Sends messages from `from` to `to`, and checks that they arrive in order.
 async fn exchange(from: &Connection, to: &mut Connection) {
     let channel = from.open(ChannelConfig::new("numbers")).unwrap();
     for n in 0..100 {
@@ -123,7 +123,7 @@ async fn a_stun_server_shows_the_address_beyond_a_nat() {
     exchange(&other, &mut one).await;
 }
 
-/// Wrong credentials, and a server that is not there: binding ends, and the other candidates are used.
+/// Wrong credentials, and a server that does not answer: binding ends, and the other candidates are used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_refuses_or_is_silent_does_not_prevent_others() {
     let Some(coturn) = coturn().await else { return };

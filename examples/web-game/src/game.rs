@@ -1,4 +1,4 @@
-//! The game: balls that bounce about, and what of it is sent.
+//! The game: bouncing balls, and the messages that describe them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ fn now_ms() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64() * 1000.0
 }
 
-/// Where a ball is after `seconds`, from 0 to 1, if it starts at 0.
+/// The position of a ball after `seconds`, from 0 to 1, if it starts at 0.
 fn bounced(seconds: f64, speed: f64) -> f64 {
     let way = (seconds * speed).rem_euclid(2.0);
     if way > 1.0 { 2.0 - way } else { way }
@@ -36,7 +36,7 @@ pub(crate) fn snapshot(number: u64) -> String {
     format!("{{\"n\":{number},\"t\":{now:.2},\"balls\":[{}]}}", balls.join(","))
 }
 
-/// The answer to a page that compares its clock with ours: its message, and the time.
+/// The answer to a page that compares its clock with ours: the page's message, and the time.
 pub(crate) fn clock_answer(asked: &str) -> String {
     format!("{{\"asked\":{asked},\"t\":{:.2}}}", now_ms())
 }

@@ -1,9 +1,9 @@
-//! A game in a page: a server sends where its balls are 20 times a second, over data channels with different recovery
-//! profiles and over a plain WebSocket, and the page shows how late each snapshot is.
+//! A game in a page: a server sends the positions of its balls 20 times a second, over data channels with different
+//! recovery profiles and over a plain WebSocket, and the page shows how late each snapshot arrives.
 //!
-//! `make web-demo` starts it. A switch in the page puts an emulated link in between: a TUN device between this machine
-//! and a network namespace, in which a second set of the same servers is. That needs root; without it there is no
-//! switch. `--measure 60` opens Chromium by itself, and prints a table.
+//! `make web-demo` starts it. A switch in the page enables an emulated link: TUN devices between this machine and a
+//! network namespace with a second set of the same servers. That requires root; without it there is no switch.
+//! `--measure 60` starts Chromium, and prints a table.
 
 mod game;
 mod link;
@@ -37,22 +37,22 @@ struct Options {
     /// Delay of the emulated link, one way.
     #[arg(long, default_value = "50ms")]
     delay: String,
-    /// Opens the page in Chromium without a screen, measures for this many seconds, and prints a table.
+    /// Opens the page in headless Chromium, measures for this many seconds, and prints a table.
     #[arg(long, value_name = "SECONDS")]
     measure: Option<u64>,
     /// Connections of each kind while measuring.
     #[arg(long, default_value_t = 4)]
     copies: u32,
-    /// Measures instead of that, this many times, how long it takes from `new RTCPeerConnection()` to the first snapshot.
+    /// Instead, measures this many times how long it takes from `new RTCPeerConnection()` to the first snapshot.
     #[arg(long, value_name = "TIMES")]
     setups: Option<u32>,
-    /// An additional server of snapshots behind the emulated link (repeatable): a program that reads offers and
-    /// prints answers, as those in `rivals/`.
+    /// An additional server of snapshots behind the emulated link (repeatable): a program that reads offers and prints
+    /// answers, such as those in `rivals/`.
     #[arg(long, value_name = "NAME=COMMAND")]
     rival: Vec<String>,
 }
 
-/// Chromium, without a screen; it ends with the program.
+/// Starts headless Chromium, which ends with this program.
 fn open_browser(url: &str, profile: &std::path::Path) -> std::io::Result<std::process::Child> {
     Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
@@ -66,7 +66,7 @@ fn open_browser(url: &str, profile: &std::path::Path) -> std::io::Result<std::pr
         .spawn()
 }
 
-/// Columns of the tables, as the page names them.
+/// The columns of the tables, as the page names them.
 const LATENCY_COLUMNS: [&str; 5] = ["p50", "p99", "p999", "max", "setup"];
 const SETUP_COLUMNS: [&str; 4] = ["p50", "p95", "p99", "max"];
 

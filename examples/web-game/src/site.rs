@@ -1,4 +1,4 @@
-//! Requests of the page: offers, the WebSocket, and where they are.
+//! The requests of the page: offers, the WebSocket, and the addresses of the servers.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -32,7 +32,7 @@ pub(crate) struct Servers {
 type Sockets = std::io::Result<(TcpListener, Vec<UdpSocket>)>;
 
 impl Servers {
-    /// Starts them; `at` has the sockets bound where the servers are.
+    /// Starts the servers; `at` binds their sockets in the right namespace.
     pub(crate) fn start(
         address: Ipv4Addr,
         at: impl FnOnce(&(dyn Fn() -> Sockets + Sync)) -> Result<Sockets, Box<dyn Error>>,
@@ -59,14 +59,14 @@ impl Servers {
     }
 }
 
-/// All that the page can reach.
+/// Everything that the page can request.
 pub(crate) struct Site {
     pub(crate) clear: Servers,
     /// Behind the emulated link.
     pub(crate) lossy: Option<Servers>,
-    /// Behind it, too.
+    /// Servers of other implementations, also behind the link.
     pub(crate) rivals: Vec<Rival>,
-    /// Takes what the page has measured.
+    /// Receives the page's measurements.
     pub(crate) results: mpsc::Sender<Value>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .with_state(site)
 }
 
-/// The links there are, with the addresses of their WebSockets, and the profiles.
+/// The available links, with the addresses of their WebSockets, and the profiles.
 async fn on_config(State(site): State<Arc<Site>>) -> String {
     let url = |servers: &Servers| format!("ws://{}/", servers.websocket);
     let lossy = site.lossy.as_ref().map(url);

@@ -1,4 +1,4 @@
-//! The page in Chromium: every column gets snapshots.
+//! The page in Chromium: snapshots arrive in every column.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Runs of SCTP endpoints with one profile: thin streams both ways, bulk now and then.
+//! Runs of SCTP endpoints with one profile: thin streams in both directions, and bulk transfers occasionally.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ type Host = Recorded<Endpoint>;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SCTP_PORT: u16 = 5000;
-/// The mark of a wake-up for a restart; the others name a flow.
+/// The token of a wake-up for a restart; other tokens are numbers of flows.
 const RESTART: u64 = u64::MAX;
 
 /// Messages that a host sends at a rate.
@@ -43,7 +43,7 @@ struct Run {
     flows: Vec<Flow>,
     /// The host that restarts, and when.
     restart: Option<(Instant, usize)>,
-    /// The stream that is singled out, and what is done while it is thin.
+    /// The stream that is singled out, and its mechanisms.
     thin_stream: Option<(u16, ThinConfig)>,
     seed: Seed,
     hosts: [HostId; 2],

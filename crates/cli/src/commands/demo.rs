@@ -25,15 +25,15 @@ use crate::output::{self, Format};
 use crate::qlog::Directory;
 use crate::values;
 
-/// The share of messages that are to meet `--deadline`.
+/// The share of messages that should meet `--deadline`.
 const DEADLINE_PROBABILITY: f64 = 0.999;
 
 /// Replay a captured game over an emulated lossy link, once per recovery profile, and compare the
 /// latencies.
 ///
-/// Everything runs on this machine, over real UDP sockets, without privileges. A server sends the
-/// messages that the game's server sent to two of its players; the table and the report show what
-/// delayed each message.
+/// Everything runs on this machine, over real UDP sockets, without privileges. A server sends the messages that the
+/// game's server sent to two of its players; the table and the report compare their latencies, and show the packets
+/// around the worst stall.
 ///
 /// With --tcp, rexmit's TCP sends to the kernel's. This needs /dev/net/tun, and either root or
 /// unprivileged user namespaces.
@@ -94,8 +94,8 @@ pub(crate) struct Arguments {
     /// Deliver messages in any order, without waiting for earlier ones.
     #[arg(long)]
     unordered: bool,
-    /// Deadline: the interactive profiles send copies of messages where that is needed for 99.9 % of them to arrive within
-    /// this time, if losses are independent.
+    /// Deadline: the interactive profiles send copies of messages where necessary, so that 99.9 % of them arrive within
+    /// this time if losses are independent.
     #[arg(long, value_name = "TIME", value_parser = values::interval, conflicts_with_all = ["tcp", "two_paths"])]
     deadline: Option<Duration>,
     /// File to write the report to [default: rexmit-demo.html; none with --json].

@@ -76,7 +76,7 @@ fn make(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
     Ok(identity)
 }
 
-/// Writes a file that was not there.
+/// Writes a new file; an existing one is an error.
 fn write(file: &Path, text: &str, is_secret: bool) -> Outcome {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

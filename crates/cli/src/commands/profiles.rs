@@ -92,7 +92,7 @@ fn fields(recovery: &RecoveryConfig) -> Vec<Field> {
     FIELDS.iter().map(|&(name, meaning)| Field { name, value: value(name), meaning }).collect()
 }
 
-/// A value as in files; what is not there is off.
+/// A value as in files; `off` if it is missing.
 fn text(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null | Value::Bool(false)) => "off".into(),
@@ -190,7 +190,7 @@ fn width<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
 mod tests {
     use super::*;
 
-    /// Every leaf of a configuration as JSON, with dots.
+    /// Every leaf of a configuration as JSON, with names joined by dots.
     fn leaves(prefix: &str, value: &Value, found: &mut Vec<String>) {
         let is_named = FIELDS.iter().any(|(name, _)| *name == prefix);
         match value {
@@ -216,8 +216,8 @@ mod tests {
     }
 
     /// The fields of `b` that differ from those of `a`, and their values.
-    fn differing(a: RecoveryConfig, b: RecoveryConfig) -> Vec<(&'static str, String)> {
-        let differing = fields(&a).into_iter().zip(fields(&b)).filter(|(a, b)| a.value != b.value);
+    fn differing(a: &RecoveryConfig, b: &RecoveryConfig) -> Vec<(&'static str, String)> {
+        let differing = fields(a).into_iter().zip(fields(b)).filter(|(a, b)| a.value != b.value);
         differing.map(|(_, b)| (b.name, b.value)).collect()
     }
 
@@ -235,7 +235,7 @@ mod tests {
             ("thin.first_indication", "on"),
             ("thin.ack_delay_samples", "on"),
         ];
-        assert_eq!(differing(RecoveryConfig::lksctp(), RecoveryConfig::thin()), want(&fields));
+        assert_eq!(differing(&RecoveryConfig::lksctp(), &RecoveryConfig::thin()), want(&fields));
     }
 
     #[test]
@@ -264,20 +264,20 @@ mod tests {
             ("thin.tcp.no_delay", "on"),
             ("sctp.setup_by_rtt", "on"),
         ];
-        let mut found = differing(rfc9260, interactive.clone());
+        let mut found = differing(&rfc9260, &interactive);
         found.sort_unstable();
         let mut wanted = want(&of_interactive);
         wanted.sort_unstable();
         assert_eq!(found, wanted);
         let of_bundling =
             [("thin.max_bundle_packets", "255"), ("thin.copy_budget.bytes_percent", "112")];
-        assert_eq!(differing(interactive.clone(), bundling), want(&of_bundling));
+        assert_eq!(differing(&interactive, &bundling), want(&of_bundling));
         let of_redundant = [
             ("thin.max_bundle_packets", "255"),
             ("thin.delayed_copies.of_retransmissions", "1"),
             ("thin.copy_budget.packets_percent", "20"),
             ("thin.copy_budget.bytes_percent", "200"),
         ];
-        assert_eq!(differing(interactive, redundant), want(&of_redundant));
+        assert_eq!(differing(&interactive, &redundant), want(&of_redundant));
     }
 }

@@ -99,7 +99,8 @@ struct Place {
     /// Firewall tool that creates the rules [default: nft, if it is installed].
     #[arg(long, value_name = "PROGRAM")]
     firewall: Option<FirewallName>,
-    /// Start although clients' packets bypass rules of the input filter: they are repeated for forwarded packets.
+    /// Start even if rules of the input filter exist, which clients' packets bypass; set it if these rules are repeated
+    /// for forwarded packets.
     #[arg(long)]
     ignore_input_filter: bool,
 }
@@ -135,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     let Arguments { listen, place, profile, .. } = arguments;
-    let signals = Signals::patient()?;
+    let signals = Signals::graceful()?;
     let setup = place.plan(*listen)?;
     if config.upstream.ip() == setup.address() {
         let message = "--upstream is the proxy's own address: give that of the service";
@@ -188,8 +189,7 @@ fn log(is_quiet: bool) -> impl Fn(&ProxyEvent<'_>) + Send + Sync {
     }
 }
 
-/// Prints a log line, ignoring errors: the proxy keeps serving clients after its terminal was
-/// closed.
+/// Prints a log line. Errors are ignored, so that the proxy keeps serving clients after its terminal was closed.
 fn tell(what: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }

@@ -63,9 +63,9 @@ struct Page {
 
 /// Print what a capture shows of loss recovery: latency per byte, retransmissions by cause, duplicate ACKs, redundant copies.
 ///
-/// For TCP, and for SCTP that is not encrypted. Captured at the sender, it has the latency to the ACK, and losses and spurious
-/// retransmissions are estimated from ACKs. With a capture of the other end, they are known, and the latency to arrival and
-/// delivery is reported, too.
+/// For TCP, and for SCTP that is not encrypted. From a capture at the sender, latency is measured to the ACK, and
+/// losses and spurious retransmissions are estimated from ACKs. With a second capture at the other end, losses and
+/// spurious retransmissions are known, and the latencies to arrival and delivery are reported, too.
 #[derive(Debug, Args)]
 #[command(visible_alias = "analyze", after_help = examples!(
 "  rexmit trace analyse sender.pcapng
@@ -82,7 +82,8 @@ struct Analyse {
     /// Number of the connection in the file [default: all].
     #[arg(long, value_name = "N")]
     flow: Option<u32>,
-    /// File to write a row per range of data to, as CSV: when it was sent, acknowledged and received, and why it was sent again.
+    /// File to write a row per range of data to, as CSV: when the range was sent, acknowledged and received, and why it
+    /// was sent again.
     #[arg(long, value_name = "FILE")]
     ranges: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `identity` makes the files for `listen`, and prints the fingerprint for `connect`.
+//! `identity` writes the files for `listen`, and prints the fingerprint for `connect`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Studies: what is run, what is kept, and what is reported of it.
+//! Studies: which runs are executed, which results are stored, and what is reported.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ impl Place {
         self.0.join("small.toml").display().to_string()
     }
 
-    /// `rexmit study VERB small.toml`, with places of its own.
+    /// `rexmit study VERB small.toml`, with separate directories for cache and output.
     fn arguments(&self, verb: &str) -> String {
         let folder = self.0.display();
         format!("study {verb} {} --cache {folder}/cache --out {folder}/out", self.study())
@@ -274,8 +274,8 @@ fn a_missing_permission_is_no_failure() {
     assert_eq!(reported["studies"][0]["failed"].as_array().unwrap().len(), 2);
 }
 
-/// Without the feature `rivals` this program has none; with it, as where all crates are built
-/// together, they run.
+/// Without the feature `rivals`, this program does not include other implementations; if it was built with the feature,
+/// as when all crates are built together, the runs succeed.
 #[test]
 fn a_missing_feature_is_reported_and_is_no_failure() {
     let profile = "set.thin.game.profile = \"thin\"";

@@ -1,4 +1,4 @@
-//! `emulate --tun`: programs over an emulated link. Each test has a network of its own.
+//! `emulate --tun`: programs over an emulated link. Each test uses its own network.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::process::{Ended, Rexmit, scratch};
 
-/// The error text of a machine that grants no devices or namespaces.
+/// The error text if the machine does not permit devices or namespaces.
 const NOT_PERMITTED: [&str; 4] =
     ["/dev/net/tun", "needs CAP_", "user namespace is refused", "needs no privileges"];
 
@@ -32,7 +32,7 @@ fn has(program: &str) -> bool {
     has
 }
 
-/// `rexmit emulate --tun` in the network `10.93.N.0/24`, with more words and a command.
+/// `rexmit emulate --tun` in the network `10.93.N.0/24`, with further options and a command.
 fn emulate(network: u8, words: &str, command: &[&str]) -> Rexmit {
     let options = format!("emulate --tun --tun-network 10.93.{network}.0/24 {words}");
     let options: Vec<_> = options.split_whitespace().map(ToOwned::to_owned).collect();
@@ -90,7 +90,7 @@ fn curl_takes_two_round_trips_of_the_link() {
     assert_agrees(&report, &file);
 }
 
-/// The report and the capture count the same packets, all of which are whole.
+/// Checks that the report and the capture count the same packets, and that all of them are complete.
 fn assert_agrees(report: &Value, file: &Path) {
     let tshark = |filter: &str| {
         let mut tshark = Command::new("tshark");
@@ -189,7 +189,7 @@ fn without_a_command_it_prints_how_to_use_the_link_until_it_is_stopped() {
     assert!(!is_there(4));
 }
 
-/// The same without the privileges of root.
+/// Runs it without the privileges of root.
 fn unprivileged(arguments: &[&str]) -> Option<Ended> {
     if !has("setpriv") {
         return None;

@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use crate::server::{Answer, Server};
 
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// No page takes so long on the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// A limit that no page reaches, even on a busy machine.
+const TIME_LIMIT: Duration = Duration::from_secs(240);
 
-/// A browser with a directory of its own; both end with it.
+/// A browser with its own directory; both are removed when this value is dropped.
 struct Browser {
     child: Child,
     folder: PathBuf,
@@ -39,8 +39,8 @@ fn browser() -> Option<&'static str> {
     })
 }
 
-/// What the script posts from the page of `server` in a frame `width` pixels wide, opened with `fragment`; `None` where there is
-/// no browser. A frame and not the window, as a window has a least width that is larger than a phone's.
+/// Opens the page of `server` with `fragment`, in a frame `width` pixels wide, and returns what the script posts;
+/// `None` if there is no browser. It uses a frame, because the least width of a window is larger than that of a phone.
 fn self_test(server: &Server, name: &str, fragment: &str, width: u32) -> Option<Value> {
     let Some(browser) = browser() else {
         rexmit_testkit::not_run("chromium is not installed (apt-get install chromium)");
@@ -61,7 +61,7 @@ fn self_test(server: &Server, name: &str, fragment: &str, width: u32) -> Option<
         .spawn()
         .unwrap();
     let _browser = Browser { child, folder };
-    Some(found.recv_timeout(PATIENCE).expect("the script has posted what it found"))
+    Some(found.recv_timeout(TIME_LIMIT).expect("the script has posted what it found"))
 }
 
 /// Starts a relay to `server`, and returns its address, and what scripts post.
@@ -78,7 +78,7 @@ fn relay(server: SocketAddr, width: u32) -> (SocketAddr, Receiver<Value>) {
     (address, found)
 }
 
-/// Relays one request; errors are those of a browser that has gone.
+/// Relays one request; errors mean that the browser has closed the connection.
 fn relay_one(
     mut stream: TcpStream,
     server: SocketAddr,
@@ -133,7 +133,7 @@ fn relay_one(
     stream.shutdown(std::net::Shutdown::Both).ok()
 }
 
-/// The page with what watches its errors before its own scripts, and the test after them.
+/// The page with a script that collects its errors before its own scripts, and the test after them.
 fn with_script(page: &str) -> String {
     let watch = "<body><script>window.selftestErrors = []; \
         addEventListener('error', (event) => selftestErrors.push(event.message)); \
@@ -185,6 +185,9 @@ fn the_page_answers_sliders_and_keeps_its_settings_in_files_and_its_address() {
     assert_eq!(found["refused"]["table"], found["first"]["table"]);
     assert!(found["beyond"]["problem"].as_str().unwrap().contains("Loss is 99 %"), "{found}");
     assert_eq!(found["recovered"]["problem"], "");
+    assert_eq!(found["units"], json!(["unlimited", "kbit/s", "unlimited"]));
+    let explained = found["explained"].as_array().unwrap();
+    assert!(explained.contains(&json!("interactive")), "each profile has a line: {found}");
     assert_eq!(
         found["ordered"]["offered"],
         json!([false, true]),

@@ -84,6 +84,14 @@
     await asking(() => set(loss, "5"));
     found.recovered = state();
 
+    const unitOf = (name) => one(`#setting-${name}`).nextElementSibling.textContent;
+    const units = [unitOf("rate_kbit")];
+    await asking(() => set(one("#setting-rate_kbit"), "1000"));
+    units.push(unitOf("rate_kbit"));
+    await asking(() => set(one("#setting-rate_kbit"), "0"));
+    found.units = [...units, unitOf("rate_kbit")];
+    found.explained = all("#systems dt").map((term) => term.textContent);
+
     const box = all("#systems input").find(({ dataset }) => dataset.name === "tcp-cubic");
     const ordered = all("#messages input").find(({ dataset }) => dataset.name === "delivered in order");
     const before = !box.disabled;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// No answer takes so long on the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// A limit that no answer reaches, even on a busy machine.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// A server of its own for a test; it ends with it.
+/// A server for one test; it ends when this value is dropped.
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -30,14 +30,22 @@ impl Server {
         Self { child, address }
     }
 
-    /// Sends a request, and returns the connection without having read anything.
+    /// Sends a request, and returns the connection before reading anything.
     pub(crate) fn send(&self, head: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
         let length = body.len();
         write!(stream, "{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n").unwrap();
         stream.write_all(body).unwrap();
         stream
+    }
+
+    /// The processor time that the server has used, in ticks.
+    pub(crate) fn ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // proc_pid_stat(5): fields 14 and 15, counted from the state (3) behind the name in parentheses.
+        let (_, fields) = stat.rsplit_once(") ").unwrap();
+        fields.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
     }
 
     /// The answer to a request with these lines of its head.
@@ -45,7 +53,7 @@ impl Server {
         Answer::read(&mut self.send(head, body))
     }
 
-    /// The answer to JSON of the page.
+    /// The answer to a POST of JSON, as the page sends it.
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         self.ask(&self.head(path), body.to_string().as_bytes())
     }
@@ -81,7 +89,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn read(stream: &mut TcpStream) -> Self {
+    pub(crate) fn read(stream: &mut impl Read) -> Self {
         let mut bytes = Vec::new();
         // A server that refuses a large body may reset the connection after its answer.
         if let Err(error) = stream.read_to_end(&mut bytes) {
@@ -96,7 +104,7 @@ impl Answer {
     }
 }
 
-/// A body without its division into chunks (RFC 9112 §7.1).
+/// A body with its chunks joined (RFC 9112 §7.1).
 fn unchunked(mut rest: &str) -> String {
     let mut body = String::new();
     while let Some((size, after)) = rest.split_once("\r\n") {

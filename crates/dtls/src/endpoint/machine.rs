@@ -5,7 +5,7 @@ use rexmit_core::{Instant, Machine, Route};
 
 use super::{Endpoint, Event};
 use crate::HandshakeError;
-use crate::config::{BUFFER_BYTES, MAX_PACKET_BYTES};
+use crate::config::MAX_PACKET_BYTES;
 use crate::connection::{LEAST, State};
 use crate::record::is_client_hello;
 
@@ -106,10 +106,12 @@ impl Endpoint {
             self.fail(now, index, &error);
             return false;
         }
-        record.resize(BUFFER_BYTES, 0);
-        let Some(Output::Packet(sealed)) = connection.poll_output(record) else { return false };
-        let len = sealed.len();
-        record.truncate(len);
+        let Some(Output::Packet(sealed)) = connection.poll_output(&mut self.buffers.output) else {
+            return false;
+        };
+        // Copying the record costs less than clearing a buffer for the longest one.
+        record.clear();
+        record.extend_from_slice(sealed);
         // Handles other outputs of the library, and its next deadline.
         self.advance(now, index, |_| Ok(()));
         true

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use super::data::Run;
 use super::unit::{Fate, SentPacket, Unit};
 
-/// The properties in which equal packets agree: the first number, the number after the last, and the number of runs.
+/// The properties in which equal packets agree: their first number, the number after their last one, and the number of
+/// runs.
 type Key = (u64, u64, usize);
 
 /// Arrivals of the packets of one direction.

@@ -10,7 +10,7 @@ use super::unit::{Cause, Fate, Unit};
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Losses {
     pub(super) lost: u64,
-    /// All packets, those included that were lost before the place of capture.
+    /// All packets, including those lost before the place of capture.
     packets: u64,
     /// Series of lost packets.
     series: u64,
@@ -72,7 +72,7 @@ impl Losses {
         Self::count(packets.into_iter().map(|packet| packet.1))
     }
 
-    /// For each unit that was captured late: the capture time of the last data below it that was in time.
+    /// For each unit that was captured late: when the last data below it that was not late was captured.
     fn before_late(data: &Data) -> Vec<Duration> {
         let mut time = Duration::ZERO;
         let mut before = Vec::new();

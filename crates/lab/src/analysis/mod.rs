@@ -65,7 +65,7 @@ pub enum AnalysisError {
         "{0} has no data of TCP or SCTP: only these have ACKs, and SCTP must not be encrypted (--unencrypted)"
     )]
     Nothing(String),
-    /// The two files have nothing in common.
+    /// The two files have no packet in common.
     #[error(
         "{0} and {1} have no packets of both directions in common: they must be captured at the same time at both ends, without address translation in between"
     )]
@@ -142,7 +142,7 @@ fn frames(path: &Path) -> Result<Vec<CapturedFrame>, TraceError> {
 #[derive(Default)]
 struct Analyser {
     assigned: Connections,
-    /// In the order of `assigned`; UDP has none.
+    /// The connections, in the order of the numbers that `assigned` gives them; UDP has none.
     connections: Vec<Found>,
     near: [Option<u32>; 2],
 }
@@ -173,8 +173,8 @@ impl Analyser {
         self.with_data(DirectionAnalysis::new)
     }
 
-    /// What `make` makes of each direction with data.
-    /// Flows are numbered as in a [`Trace`](rexmit_netsim::traffic::trace::Trace): those with payload.
+    /// The result of `make` for each direction with data. Flows are numbered as in a
+    /// [`Trace`](rexmit_netsim::traffic::trace::Trace), where only those with payload have a number.
     fn with_data<T>(self, make: impl Fn(u32, &Connection, Sender) -> T) -> Vec<T> {
         let mut directions = Vec::new();
         let mut flow = 0;

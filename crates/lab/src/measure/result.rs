@@ -180,7 +180,7 @@ pub struct Comparison {
     pub version: String,
     /// The seed of all randomness.
     pub seed: u64,
-    /// The settings, in the order in which they are shown.
+    /// The settings, in the order in which the report shows them.
     pub parameters: Vec<Parameter>,
     /// The runs; the first is the baseline of the comparison.
     pub runs: Vec<RunResult>,

@@ -25,7 +25,7 @@ const MAX_WAITING: usize = 4096;
 /// The first byte of each message is its type.
 const MESSAGE: u8 = 0;
 const TRANSFER: u8 = 1;
-/// Bytes of a message of a transfer, which is one segment.
+/// The size of a transfer's message in bytes; each is one segment.
 const TRANSFER_BYTES: usize = 1200;
 
 pub(super) struct KcpStack {
@@ -98,7 +98,7 @@ impl KcpStack {
         self.kcp.send(&self.buffer).is_ok()
     }
 
-    /// Reads all messages that are complete.
+    /// Reads all complete messages.
     fn receive(&mut self) {
         while let Ok(size) = self.kcp.peeksize() {
             self.buffer.resize(size, 0);
@@ -157,7 +157,7 @@ impl Stack for KcpStack {
         self.events.pop_front()
     }
 
-    /// If no segment is unacknowledged, no update is due.
+    /// An update is due only while segments are unacknowledged.
     fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
         if self.kcp.wait_snd() == 0 {
             return None;

@@ -26,7 +26,7 @@ pub(super) trait Stack {
     /// Accepts as much of a greedy transfer as the implementation should have waiting behind the messages. Does nothing
     /// unless [`Rival::has_transfer`](super::Rival::has_transfer) is true.
     fn fill_transfer(&mut self, _now: Instant) {}
-    /// Bytes of the transfer that were received since the last call.
+    /// The bytes of the transfer received since the last call.
     fn take_transfer(&mut self) -> u64 {
         0
     }

@@ -439,7 +439,7 @@ impl Part<'_> {
         Ok([end(Role::Connects, "sender")?, end(Role::Accepts, "receiver")?])
     }
 
-    /// Makes both ends of a flow between hosts of the kernel.
+    /// Creates both ends of a flow between hosts of the kernel.
     fn of_kernel<P: Protocol>(
         &mut self,
         connection: &Connection<'_>,
@@ -522,7 +522,7 @@ fn starts(start: Option<&Words<Time>>) -> Instant {
     Instant::ZERO + start.map_or_else(Default::default, |start| ***start)
 }
 
-/// The message of a panic that cannot occur: a host has the program that was given to it.
+/// The message of a panic that cannot occur: the host runs the program that was passed to it.
 pub(super) const PUT_THERE: &str = "the program was put there";
 
 impl Flow {

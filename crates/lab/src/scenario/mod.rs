@@ -123,6 +123,7 @@ use run::Records;
 use crate::connections::{Connections, Measured, Sockets, SocketsError};
 use crate::kernel::Kernel;
 
+pub use connection::profiles;
 pub use error::ExecuteError;
 pub use kernel_hosts::KernelHosts;
 pub use measured::MeasuredCost;

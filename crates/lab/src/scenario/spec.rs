@@ -45,8 +45,8 @@ pub struct Scenario {
     /// A second network: flows over both have an address on each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_network: Option<NetworkSpec>,
-    /// Flows between hosts of a kernel, by the name of the flow; for `clock = "kernel"`. Other flows of the run
-    /// have the transports of this program.
+    /// Flows between hosts of a kernel, by name, for `clock = "kernel"`. The other flows use the transports of this
+    /// program.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, KernelHosts>,
     /// Thin streams, by name.

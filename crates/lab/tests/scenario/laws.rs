@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{run, scenario};
 
-/// A stream of ten minutes over a lossy path.
+/// A thin stream of ten minutes over a lossy path.
 fn lossy(game: &Value) -> Value {
     let mut flow = json!({ "traffic": "every 150ms size 100" });
     let fields = flow.as_object_mut().expect("it is one");
@@ -26,7 +26,7 @@ const NUMBERS: [&str; 5] = ["rtx0", "rtx1", "rtx2", "rtx3", "rtx4plus"];
 const CAUSES: [&str; 7] =
     ["timeout", "fast_retransmit", "bundled", "redundant", "early", "probe", "window_probe"];
 
-/// All kinds of flows around a bottleneck.
+/// Flows of all kinds over one bottleneck.
 fn everything() -> Value {
     json!({
         "duration": "60s",
@@ -285,8 +285,9 @@ fn the_least_cost_of_a_quantile_is_reported_with_the_actual_cost() {
     }
 }
 
-/// `interactive-bundling` sends a copy of each message with the next one, and further ones only of what was not acknowledged
-/// within a round trip: at round-trip times around a multiple of the interval, too, for bytes near the least.
+/// `interactive-bundling` sends a copy of each message with the next one, and further copies only of messages not
+/// acknowledged within a round trip. Its bytes are near the least possible, also if the round-trip time is close to a
+/// multiple of the interval.
 #[test]
 fn one_bundled_copy_costs_hardly_more_than_the_least() {
     for (delay, over_all_copies) in [("46.5ms", 0.0), ("51.5ms", 50.0)] {
@@ -321,8 +322,8 @@ fn one_bundled_copy_costs_hardly_more_than_the_least() {
     }
 }
 
-/// A lost ACK must not count as a slow one, although the copies of the retransmission are reported as duplicates later:
-/// with a copy of each retransmission the second loss of a message is repaired as fast as the first.
+/// A lost ACK must not count as a slow one, although the copies of the retransmission are later reported as duplicates.
+/// With a copy of each retransmission, the second loss of a message is repaired as fast as the first.
 #[test]
 fn redundant_copies_repair_within_two_round_trips() {
     for interval in ["every 250ms", "every 237ms"] {

@@ -206,8 +206,8 @@ impl Iterator for ApplicationSource {
 enum Payload {
     /// Mostly small messages.
     Small(Curve<2>),
-    /// Messages of the largest size, except for the share `short`, whose size has a uniform
-    /// logarithm: the full packets of a transfer, and the last packet of each write.
+    /// Messages of the largest size, such as the full packets of a transfer; except for the share `short`, such as the
+    /// last packets of writes, whose size has a uniform logarithm.
     Full { min: f64, max: f64, short: f64 },
 }
 

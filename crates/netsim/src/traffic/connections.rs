@@ -25,7 +25,7 @@ type Key = (Protocol, SocketAddr, SocketAddr);
 #[derive(Debug, Default)]
 pub struct Connections {
     connections: Vec<Ends>,
-    /// The current connection between two ends.
+    /// The number of the latest connection between two ends.
     present: BTreeMap<Key, usize>,
 }
 
@@ -34,7 +34,7 @@ pub struct Connections {
 pub struct Ends {
     /// Its protocol.
     pub protocol: Protocol,
-    /// The side that opened it; if that was not captured, the sender of the first captured packet.
+    /// The side that opened the connection; if that was not captured, the sender of the first captured packet.
     pub client: SocketAddr,
     /// The other side.
     pub server: SocketAddr,

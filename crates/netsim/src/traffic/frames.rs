@@ -36,7 +36,7 @@ pub struct CapturedFrame {
     pub time: Duration,
     /// The interface of the file at which it was captured.
     pub interface: u32,
-    /// Its direction, seen from the interface, if the file has it.
+    /// The direction of the packet, seen from the interface, if the file contains it.
     pub direction: Option<CaptureDirection>,
     /// Whether a comment marks it as lost on an emulated link.
     pub is_lost: bool,

@@ -34,7 +34,8 @@ pub struct Replay {
     pub seed: u64,
     /// Whether messages may be delivered in any order. Over TCP delivery is always in order.
     pub unordered: bool,
-    /// The deadline of every message, in the lanes whose profile has a probe timer (SCTP): others send no copies.
+    /// The deadline of every message, in the lanes whose profile has a probe timer (SCTP); other profiles send no
+    /// copies.
     pub deadline: Option<Deadline>,
     /// Makes the logs of the servers, one for each profile.
     pub logs: Option<Arc<dyn MakeLog>>,

@@ -28,7 +28,7 @@ ProfileName = Literal[
 
 
 class Profile(str, enum.Enum):
-    """How loss is recovered while an association sends little. Concerns what this side sends.
+    """The recovery profile: how losses of the data sent by this side are recovered.
 
     ``interactive``, the default, is for small messages at a low rate that are needed in time. The book's page
     "Choose a profile" describes the others.
@@ -70,7 +70,7 @@ class Scheduling(str, enum.Enum):
     in which messages were accepted.
 
     ``priority``: the stream with the highest priority that has anything to send; ``weighted_fair_queueing``: bytes in
-    proportion to the priorities. The others do not look at priorities.
+    proportion to the priorities. The others ignore priorities.
     """
 
     round_robin = "round-robin"
@@ -91,7 +91,7 @@ class Config:
     Parameters
     ----------
     outbound_streams : int, optional
-        Outgoing streams to ask for (16).
+        Outgoing streams to request (16).
     max_inbound_streams : int, optional
         Incoming streams to accept (2048).
     max_message_bytes : int, optional

@@ -70,6 +70,9 @@ const LONG_SILENT_PACE: Duration = Duration::from_secs(1);
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 /// The resolution of the timer of delayed ACKs.
 const TIMER_TICK: Duration = Duration::from_millis(10);
+/// An ACK over a cold path that takes so much longer than is known of it shows that a host is busy: half of the least margin
+/// there.
+const SLOW: Duration = Duration::from_millis(30);
 /// The timeout of a probe of a silent path exceeds the mean round trip by this at most.
 const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 
@@ -437,8 +440,9 @@ impl ProbeTimer {
         let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
         let mut report = Report { is_unanswered, ..Report::default() };
         for probe in self.paths.iter_mut() {
-            let Report { answers, late, .. } = std::mem::take(&mut probe.unreported);
+            let Report { answers, slow, late, .. } = std::mem::take(&mut probe.unreported);
             report.answers = report.answers.saturating_add(answers);
+            report.slow = report.slow.saturating_add(slow);
             report.late = report.late.max(late);
         }
         unanswered.update(now, share, report);
@@ -556,7 +560,10 @@ impl ProbeTimer {
     pub(crate) fn learn(&mut self, now: Instant, path: u8, has_acked: bool, echo: Option<Echo>) {
         if let Some(probe) = self.paths.get_mut(path) {
             let in_time = u32::from(has_acked && !probe.is_unanswered());
-            probe.unreported.answers = probe.unreported.answers.saturating_add(in_time);
+            let is_slow = probe.is_slow(now);
+            let Report { answers, slow, .. } = &mut probe.unreported;
+            let count = if is_slow { slow } else { answers };
+            *count = count.saturating_add(in_time);
             probe.learn(now, has_acked, echo);
         }
     }
@@ -590,6 +597,13 @@ impl PathProbe {
     fn is_unanswered(&self) -> bool {
         self.silent.is_none()
             && (self.unanswered_rounds > 0 || self.put_off_at < Instant::FAR_FUTURE)
+    }
+
+    /// Whether the ACK that comes now took much longer than is known of a cold path.
+    fn is_slow(&self, now: Instant) -> bool {
+        let known = self.mean();
+        let is_cold = self.samples.is_cold() && !known.is_zero();
+        is_cold && self.ack.certain.is_some_and(|(newest, _)| now - newest >= known + SLOW)
     }
 
     fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<Echo>) {

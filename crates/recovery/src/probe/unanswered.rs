@@ -26,8 +26,10 @@ const LATE_FOR: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub struct Unanswered {
     connections: usize,
-    /// Answers in time in the period that began last, and in the one before.
+    /// Answers in time, slow ones not included, in the period that began last, and in the one before.
     answers: [usize; 2],
+    /// Slow answers over cold paths in these periods.
+    slow: [usize; 2],
     began_at: Instant,
     /// The longest round trip of a late ACK, and when it came.
     late: Option<(Duration, Instant)>,
@@ -38,8 +40,10 @@ pub struct Unanswered {
 pub(crate) struct Report {
     /// Whether it is unanswered.
     pub(crate) is_unanswered: bool,
-    /// How often it was answered in time since the last report.
+    /// How often it was answered in time since the last report, slow answers not included.
     pub(crate) answers: u32,
+    /// How often it was answered slowly over a cold path.
+    pub(crate) slow: u32,
     /// The longest round trip since then of an ACK that came when a probe was due, if it is certain.
     pub(crate) late: Option<Micros>,
 }
@@ -50,16 +54,18 @@ pub(crate) struct Report {
 pub struct Share(bool);
 
 impl Unanswered {
-    /// Whether more than half as many connections are unanswered as were answered in time lately. Losses alone are the
-    /// reason for that only if a third of all packets or ACKs is lost.
+    /// Whether more than half as many connections are unanswered, or were answered slowly, as were answered in time lately.
+    /// Losses alone are the reason for that only if a third of all packets or ACKs is lost.
     #[must_use]
     pub fn is_common(&self, now: Instant) -> bool {
-        let recent = match (now - self.began_at).as_nanos() / PERIOD.as_nanos() {
-            0 => self.answers[0] + self.answers[1],
-            1 => self.answers[0],
+        let recent = |counts: [usize; 2]| match (now - self.began_at).as_nanos() / PERIOD.as_nanos()
+        {
+            0 => counts[0] + counts[1],
+            1 => counts[0],
             _ => 0,
         };
-        self.connections >= LEAST_CONNECTIONS && 2 * self.connections > recent
+        let late = self.connections + recent(self.slow);
+        self.connections >= LEAST_CONNECTIONS && 2 * late > recent(self.answers)
     }
 
     /// The longest time by which a probe may be put off.
@@ -69,7 +75,7 @@ impl Unanswered {
     }
 
     pub(crate) fn update(&mut self, now: Instant, share: &mut Share, report: Report) {
-        let Report { is_unanswered, answers, late } = report;
+        let Report { is_unanswered, answers, slow, late } = report;
         if let Some(rtt) = late.map(Duration::from)
             && self.late.is_none_or(|(longest, at)| longest <= rtt || now - at >= LATE_FOR)
         {
@@ -81,15 +87,18 @@ impl Unanswered {
             self.connections =
                 if is_unanswered { connections + 1 } else { connections.saturating_sub(1) };
         }
-        if answers == 0 {
+        if answers == 0 && slow == 0 {
             return;
         }
         if now - self.began_at >= PERIOD {
             let is_next = now - self.began_at < 2 * PERIOD;
-            self.answers = [0, if is_next { self.answers[0] } else { 0 }];
+            for counts in [&mut self.answers, &mut self.slow] {
+                *counts = [0, if is_next { counts[0] } else { 0 }];
+            }
             self.began_at = now;
         }
         self.answers[0] += answers as usize;
+        self.slow[0] += slow as usize;
     }
 }
 
@@ -106,7 +115,8 @@ mod tests {
         answers: u32,
     ) -> Share {
         let mut share = Share::default();
-        unanswered.update(now, &mut share, Report { is_unanswered, answers, late: None });
+        let report = Report { is_unanswered, answers, ..Report::default() };
+        unanswered.update(now, &mut share, report);
         share
     }
 
@@ -143,6 +153,24 @@ mod tests {
         assert!(unanswered.is_common(AT(1500)), "those before are long past");
         enter(&mut unanswered, AT(1501), false, 1);
         assert!(!unanswered.is_common(AT(1501)));
+    }
+
+    #[test]
+    fn slow_answers_over_cold_paths_count_as_unanswered() {
+        let mut unanswered = Unanswered::default();
+        (0..8).for_each(|_| _ = enter(&mut unanswered, AT(1000), true, 0));
+        enter(&mut unanswered, AT(1000), false, 100);
+        let mut slow = |at: u64, slow: u32| {
+            let report = Report { slow, ..Report::default() };
+            unanswered.update(AT(at), &mut Share::default(), report);
+            unanswered.is_common(AT(at))
+        };
+        assert!(!slow(1010, 42), "50 of 100");
+        assert!(slow(1020, 1));
+        enter(&mut unanswered, AT(1060), false, 101);
+        assert!(!unanswered.is_common(AT(1060)), "51 of 201");
+        enter(&mut unanswered, AT(1120), false, 1);
+        assert!(!unanswered.is_common(AT(1120)), "the slow ones are long past");
     }
 
     #[test]

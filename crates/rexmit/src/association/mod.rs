@@ -153,7 +153,8 @@ impl Association {
         self.recv_of(None).await
     }
 
-    /// The next message of a stream with a [`ByteReader`](crate::ByteReader), or of all streams without.
+    /// The next message for the [`ByteReader`](crate::ByteReader) of a stream or, with `None`, of all streams without a
+    /// reader.
     async fn recv_of(&self, stream: Option<u16>) -> Option<InboundMessage> {
         loop {
             let readable = self.cell().readable.notified();

@@ -12,9 +12,9 @@ use rexmit_netsim::capture::{CaptureDirection, CaptureWriter, CapturedPacket};
 use super::direction::Bound;
 use crate::clock;
 
-/// Packets that may wait for the disk; others are missing in the capture, and counted.
+/// The most packets that wait for the disk; further ones are not captured, and counted.
 const MAX_WAITING: usize = 8192;
-/// The default hop limit of Linux; the relay does not see the one that the sender chose.
+/// The hop limit in synthesized headers: the default of Linux, as the relay does not see the sender's.
 const HOP_LIMIT: u8 = 64;
 /// SCTP's IP protocol number, which packets in UDP do not use.
 const IP_PROTOCOL: u8 = 132;
@@ -28,7 +28,7 @@ pub(super) enum Output {
     Qlog(rexmit_qlog::Log),
 }
 
-/// Under which addresses a packet is shown.
+/// The addresses under which a capture shows a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shown {
     /// With the IP header of the packet itself.

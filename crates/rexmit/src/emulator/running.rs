@@ -9,7 +9,7 @@ use super::error::EmulatorError;
 use super::relay::{Counts, Link, Relay, lock};
 use super::statistics::EmulatorStatistics;
 
-/// A relay at work. Dropping it stops it.
+/// A running relay. Dropping it stops it.
 #[derive(Debug)]
 pub(super) struct Running {
     counts: Arc<Mutex<Counts>>,

@@ -94,7 +94,7 @@ impl UdpLink {
         }
     }
 
-    /// The client with this address, if need be a new one; `None` if there are too many.
+    /// The client with this address, which is added if it is new; `None` if there are too many.
     fn sender(&mut self, now: Instant, address: SocketAddr) -> Option<ClientId> {
         if let Some(id) = self.clients.find(now, address) {
             return Some(id);

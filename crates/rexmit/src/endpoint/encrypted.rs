@@ -1,4 +1,4 @@
-//! Endpoints whose associations are encrypted, and handshakes of their own.
+//! Encrypted endpoints, and the DTLS handshakes before their associations.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Attempt {
         }
     }
 
-    /// Why the connection has ended, if it has.
+    /// Why the connection has ended; `None` if it has not.
     pub(super) fn error(&self) -> Option<HandshakeError> {
         self.outcome()?.err()
     }

@@ -59,12 +59,12 @@ impl State {
         Some(ConnectError::Unreachable { local: self.local_addr, remote, source })
     }
 
-    /// Whether a peer's association may still come.
+    /// Whether associations of peers can still be accepted.
     pub(super) fn accepts(&self) -> bool {
         self.incoming.is_allowed && !self.life.is_closing
     }
 
-    /// The next association that a peer began. The caller becomes its owner.
+    /// The next association that a peer has initiated. The caller becomes its owner.
     pub(super) fn accept(&mut self) -> Option<(Arc<Cell>, Established)> {
         let cell = self.incoming.waiting.pop_front()?;
         let established = self.associations.get(&cell.id)?.established?;

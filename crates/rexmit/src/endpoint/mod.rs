@@ -154,7 +154,7 @@ impl Endpoint {
         sctp.set_trace(log::sink(None));
         let is_raw = socket.is_raw();
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
-        tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
+        tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::default()).run());
         Ok(Self { shared, port, is_raw, told_addresses, association })
     }
 
@@ -411,7 +411,7 @@ fn unencrypted(config: EndpointConfig, seed: &Seed) -> Result<Protocol, ConfigEr
     Ok(Protocol::Unencrypted(Box::new(sctp::Endpoint::new(config, seed)?)))
 }
 
-/// Draws the SCTP port if need be, and checks the rest for an endpoint at `address`.
+/// Chooses the SCTP port if it is 0, and checks the configuration for an endpoint at `address`.
 fn prepare(config: &mut EndpointConfig, address: IpAddr) -> Result<(), BindError> {
     if !address.is_unspecified() && config.addresses.iter().any(|&own| own != address) {
         return Err(BindError::NotWildcard { address });
@@ -454,8 +454,7 @@ mod tests {
 
     use super::*;
 
-    /// Packets that are not sent at once would otherwise be sent at the next arrival,
-    /// or never.
+    /// Otherwise these packets would be sent with the next arrival, or never.
     #[tokio::test]
     async fn the_driver_is_called_for_what_is_not_sent_at_once() {
         let bind = |port| {

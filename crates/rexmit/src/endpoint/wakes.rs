@@ -1,4 +1,4 @@
-//! The tasks to wake once the lock is released, so that none waits for it.
+//! The tasks that are woken once the lock is released, so that none of them has to wait for it.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -14,7 +14,7 @@ use crate::turns;
 pub(crate) enum Waiting {
     /// A message, or the end.
     Readable,
-    /// Room for a message, or the end.
+    /// Room for a message, or the end of the association.
     Writable,
     /// An event.
     Event,

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Visitors at one time; more wait in the kernel.
+/// The most simultaneous visitors; further ones wait in the kernel.
 const MAX_VISITORS: usize = 16;
 /// The longest request.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
@@ -18,7 +18,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// A pause after an error of the system, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers `GET /metrics` with the text of `page`, one request per connection, until it is dropped.
+/// Answers `GET /metrics` with the text of `page`, one request per connection, until the future is dropped.
 ///
 /// At most 16 requests are served at one time, each of at most 8 KiB within 5 s. There is no authentication: bind
 /// the listener to an address that only those can reach who may read the metrics, such as 127.0.0.1.

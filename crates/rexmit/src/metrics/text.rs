@@ -95,7 +95,8 @@ fn escaped(text: &str) -> String {
 }
 
 #[cfg(any(feature = "udp", all(feature = "proxy", target_os = "linux")))]
-/// Names every cause, so that none is forgotten. Redundant copies are no retransmissions.
+/// Retransmissions by cause. The match lists every cause, so that a new one cannot be forgotten. Redundant copies are
+/// not counted as retransmissions.
 pub(crate) fn by_cause(counts: &ByCause) -> [(&'static str, u64); 6] {
     let ByCause { timeout, fast_retransmit, early, bundled, window_probe, probe, redundant: _ } =
         *counts;

@@ -21,19 +21,19 @@ use crate::tcp::{CloseReason, TcpStream};
 /// Checks of a silent connection per idle timeout. It is detected late by at most the time between two checks.
 const LOOKS: u32 = 4;
 
-/// Why there was nothing to relay.
+/// Why a client was not served.
 #[derive(Debug)]
 pub(super) enum Unserved {
     /// The service was not reached.
     Upstream(io::Error),
-    /// The client, or the proxy, ended before that.
+    /// The client or the proxy ended the connection first.
     Ended(EndReason),
 }
 
 /// Becomes true when all sessions must end at once.
 pub(super) type Stopping = watch::Receiver<bool>;
 
-/// Connects with the service on behalf of a client that waits.
+/// Connects to the service on behalf of a client, which waits.
 pub(super) async fn reach(
     client: &Client,
     config: &ProxyConfig,
@@ -63,7 +63,7 @@ async fn connect(upstream: SocketAddr, buffer_bytes: usize) -> io::Result<Servic
     Ok(service)
 }
 
-/// Carries in both directions until the end, and passes the end on.
+/// Relays data in both directions until the end, and passes the end on.
 pub(super) async fn relay(
     client: &Client,
     service: Service,
@@ -97,7 +97,7 @@ pub(super) async fn relay(
         () = stopped(stopping) => EndReason::Stopped,
     };
     match ending {
-        // The kernel is to deliver what it still has.
+        // The kernel still delivers the data in its buffers.
         EndReason::Finished => drop(SockRef::from(&service).set_linger(None)),
         // As without a proxy, data that one side sent before its end still reaches the other, as far as that has room.
         EndReason::ResetByService => to_client.flush(&service, stream),

@@ -39,7 +39,7 @@ pub struct RoundTrips {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ProxyStatistics {
-    /// Clients that were accepted, those refused for the limit not included.
+    /// Clients that were accepted, without those refused because of the limit.
     pub accepted: u64,
     /// Clients connected now.
     pub open: u64,
@@ -76,7 +76,7 @@ pub struct Monitor(Arc<Mutex<Ledger>>);
 
 #[derive(Default)]
 struct Ledger {
-    /// Counts of ended connections, and of events counted at once.
+    /// Counts of ended connections, and of events that are counted when they occur.
     past: ProxyStatistics,
     open: BTreeMap<u64, Arc<Client>>,
     next_number: u64,

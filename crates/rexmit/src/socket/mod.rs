@@ -46,15 +46,15 @@ enum Kind {
 pub(crate) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
-    /// The most packets of a batch, as the system reported when the socket was created. The number in `state` drops to
-    /// one permanently after an error of any destination.
+    /// The most packets of a batch, as the system reported when the socket was created. The value in `state` is not
+    /// used, because it drops to one permanently after an error of any destination.
     max_segments: usize,
     kind: Kind,
     local: SocketAddr,
 }
 
 impl Socket {
-    /// A UDP socket. An IPv6 wildcard address takes IPv4 too.
+    /// A UDP socket. An IPv6 wildcard address accepts IPv4, too.
     pub(crate) fn bind_udp(address: SocketAddr) -> io::Result<Self> {
         let domain = Domain::for_address(address);
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
@@ -64,7 +64,7 @@ impl Socket {
         Self::bind(socket, address, Kind::Udp)
     }
 
-    /// A raw socket that takes the SCTP packets to `sctp_port`.
+    /// A raw socket that receives the SCTP packets to `sctp_port`.
     #[cfg(all(feature = "raw", target_os = "linux"))]
     pub(crate) fn bind_raw(address: IpAddr, sctp_port: u16) -> io::Result<Self> {
         let address = SocketAddr::new(address, 0);
@@ -106,7 +106,7 @@ impl Socket {
         !matches!(self.kind, Kind::Udp)
     }
 
-    /// Packets to one destination that one call may send.
+    /// The most packets to one destination that one call may send.
     const fn max_segments(&self) -> usize {
         self.max_segments
     }
@@ -141,7 +141,7 @@ impl Socket {
         }
     }
 
-    /// The source address to be chosen, where there is a choice.
+    /// The source address for the packet, if the socket leaves a choice.
     fn source(&self, local: IpAddr) -> Option<IpAddr> {
         (self.local.ip().is_unspecified() && !local.is_unspecified()).then_some(local)
     }

@@ -1,4 +1,4 @@
-//! Packets on their way to the socket, gathered into batches that one system call sends.
+//! Packets to be sent, gathered into batches that one system call sends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,21 +8,21 @@ use rexmit_core::Route;
 
 use super::Socket;
 
-/// Bytes of one batch at most: what fits an IPv4 datagram, which a batch is until it is cut.
+/// The most bytes of one batch: until the kernel cuts it, a batch is one IPv4 datagram.
 const MAX_BATCH_BYTES: usize = 64_000;
-/// Batch buffers kept for reuse.
+/// The most batch buffers kept for reuse.
 const MAX_SPARE: usize = 4;
-/// Destinations that are remembered to take no batches.
+/// The most destinations that are remembered because batches to them fail.
 const MAX_UNBATCHED: usize = 64;
 
-/// Packets of the same way and length, but for the last one, which may be shorter.
+/// Packets of the same route and length; the last one may be shorter.
 #[derive(Debug)]
 struct Batch {
     route: Route,
     bytes: Vec<u8>,
     segment_bytes: usize,
     packets: usize,
-    /// Whether it is a part of a batch that the system refused as a whole.
+    /// Whether it is a part of a batch that the system refused.
     is_part: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Outbox {
     /// destination does not concern others.
     unbatched: VecDeque<IpAddr>,
     last_failure: Option<SendFailure>,
-    /// Packets that the system took.
+    /// Packets that the system accepted.
     pub(crate) sent: u64,
     /// Packets that the system refused, which the protocol treats as lost.
     pub(crate) failed: u64,
@@ -75,17 +75,17 @@ impl Outbox {
         self.is_blocked
     }
 
-    /// The socket takes packets again.
+    /// Called when the socket accepts packets again.
     pub(crate) fn resume(&mut self) {
         self.is_blocked = false;
     }
 
-    /// Sends the batches that nothing can be added to any more, as far as the socket takes them.
+    /// Sends the complete batches, until the socket is full.
     pub(crate) fn flush_complete(&mut self, socket: &Socket) {
         self.flush_down_to(1, socket);
     }
 
-    /// Sends everything, as far as the socket takes it.
+    /// Sends all batches, until the socket is full.
     pub(crate) fn flush(&mut self, socket: &Socket) {
         self.flush_down_to(0, socket);
     }
@@ -176,7 +176,7 @@ fn may_be_cutting(error: &io::Error) -> bool {
     return error.kind() != io::ErrorKind::NetworkUnreachable;
 }
 
-/// Whether the packet is larger than the link takes: a probe of the path MTU, for example.
+/// Whether the packet is larger than the link allows: a probe of the path MTU, for example.
 fn is_too_large(error: &io::Error) -> bool {
     #[cfg(target_os = "linux")]
     return error.raw_os_error() == Some(libc::EMSGSIZE);
@@ -277,8 +277,8 @@ mod tests {
         assert_eq!((outbox.sent, outbox.failed), (0, 4));
     }
 
-    /// The kernel refuses a batch that begins with such a packet by the same error as if it supported no
-    /// batches.
+    /// The kernel refuses a batch that begins with such a packet with the same error that it uses when batches are not
+    /// supported.
     #[tokio::test]
     async fn a_packet_that_is_too_large_does_not_switch_batches_off() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -293,7 +293,7 @@ mod tests {
         assert!(outbox.unbatched.is_empty());
     }
 
-    /// Two INITs from UDP port 0 once switched batches off for everybody.
+    /// In an earlier version, two INITs from UDP port 0 disabled batches for all destinations.
     #[tokio::test]
     async fn an_error_of_one_destination_changes_nothing_for_others() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();

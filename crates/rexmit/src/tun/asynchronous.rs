@@ -56,7 +56,7 @@ impl AsyncTun {
         std::future::poll_fn(|cx| self.poll_receive(cx, batch)).await
     }
 
-    /// Sends one packet, header and payload side by side: as [`Tun::send_parts`].
+    /// Sends one packet, with header and payload in separate slices, as [`Tun::send_parts`].
     ///
     /// # Errors
     /// As there.

@@ -20,8 +20,8 @@ config! {
         pub mtu: u16,
         /// The kernel's IPv4 address and the length of the network's prefix. Default none.
         pub ipv4: Option<(Ipv4Addr, u8)>,
-        /// The kernel's IPv6 addresses and the lengths of their prefixes. Default none, which also
-        /// keeps the kernel from multicasting over the device on IPv6's behalf.
+        /// The kernel's IPv6 addresses and the lengths of their prefixes. Default none: IPv6 is then disabled on the
+        /// device, so that the kernel sends no multicasts of its own.
         pub ipv6: Vec<(Ipv6Addr, u8)>,
         /// The most packets that wait in the kernel to be read; it drops further ones. Default 1000. In a
         /// [user namespace](super::enter_user_namespace) the kernel always uses 500.

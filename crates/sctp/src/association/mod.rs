@@ -101,7 +101,7 @@ pub(crate) struct Incoming {
     pub(crate) bytes: usize,
 }
 
-/// Whether the chunks that follow in the packet are looked at.
+/// Whether the following chunks of the packet are processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Continue,
@@ -159,7 +159,7 @@ impl Association {
         self.paths.get(self.out.recovery.paths().primary()).route
     }
 
-    /// The peer's transport addresses that it has shown to be its own, or that the application named.
+    /// The transport addresses of the peer that are confirmed, or that the application named.
     pub(crate) fn confirmed_transports(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         let is_confirmed =
             |path: u8| self.out.recovery.paths()[path].reach().state() != PathState::Unconfirmed;
@@ -207,7 +207,7 @@ impl Association {
         !is_changing && self.out.is_empty() && (self.state.is_closed() || owes_nothing())
     }
 
-    /// A packet whose tag was found right.
+    /// Processes a packet whose tag was verified.
     pub(crate) fn on_packet(
         &mut self,
         cx: &mut Context<'_>,
@@ -407,7 +407,7 @@ impl Association {
         if action.stop { Next::Stop } else { Next::Continue }
     }
 
-    /// The conditions that decide what may be sent.
+    /// The state that decides what may be sent.
     const fn standing(&self) -> Standing {
         Standing {
             may_send: self.state.may_send_data(),
@@ -437,7 +437,7 @@ impl Association {
         self.out.send(cx.now, self.standing(), message)
     }
 
-    /// The sending half, for changes of its thin-stream configuration.
+    /// The sending side, whose thin-stream configuration is to be changed.
     pub(crate) const fn outbound(&mut self) -> &mut Outbound {
         &mut self.out
     }
@@ -555,7 +555,7 @@ impl Association {
         self.inbound.receive(self.state.may_receive_data())
     }
 
-    /// The application resets outgoing streams; none means all.
+    /// Resets outgoing streams, as the application requests; an empty list means all.
     pub(crate) fn reset_streams(&mut self, streams: &[u16]) -> Result<(), ResetError> {
         if !matches!(self.state, State::Established) {
             return Err(ResetError::NotEstablished);
@@ -705,7 +705,7 @@ impl Association {
         cx.tracer().emit(|| TraceEvent::State { state: name });
     }
 
-    /// Processes AUTH, with all that follows it in its packet (RFC 4895 §6.3).
+    /// Processes AUTH, given all chunks that follow it in its packet (RFC 4895 §6.3).
     fn on_auth(&mut self, cx: &mut Context<'_>, raw: &RawChunk<'_>, rest: &[u8]) -> Next {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         let Some(auth) = &mut self.auth else { return self.on_unknown_chunk(raw) };
@@ -720,8 +720,8 @@ impl Association {
         Next::Stop
     }
 
-    /// Whether the AUTH at the beginning of a packet is valid for the rest of it: for chunks that the endpoint handles
-    /// before the association.
+    /// Whether the AUTH at the beginning of a packet is valid for the rest of it; used for chunks that the endpoint
+    /// handles before the association.
     pub(crate) fn is_authentic(&mut self, auth: &RawChunk<'_>, rest: &[u8]) -> bool {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         self.auth.as_mut().is_some_and(|own| own.verify(ours, (auth, rest)).is_ok())
@@ -739,7 +739,7 @@ impl Association {
         self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), ours, peers));
     }
 
-    /// The state of address changes, and what they act on; `None` before the first change.
+    /// The state of address changes and the state that they modify; `None` before the first change.
     fn changes(&mut self) -> Option<(&mut AddressChanges, Addressing<'_>)> {
         let addressing = Addressing {
             config: &self.config,
@@ -780,7 +780,7 @@ impl Association {
         changes.is_some_and(|changes| changes.is_held(&self.paths, &self.out.recovery, path))
     }
 
-    /// Whether `packet`, with our tag and from an address that is not known, may be from the peer.
+    /// Whether `packet`, with our tag and from an unknown address, may be from the peer.
     pub(crate) fn may_be_from_elsewhere(&self, packet: &Packet<'_>) -> bool {
         self.peer.changes_addresses() && asconf::may_be_from_elsewhere(packet)
     }

@@ -97,7 +97,7 @@ impl State {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
 
-    /// Whether DATA is taken (RFC 9260 §6).
+    /// Whether DATA is accepted (RFC 9260 §6).
     pub(super) const fn may_receive_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent(_))
     }
@@ -144,8 +144,7 @@ impl State {
         matches!(self, Self::Closed(_))
     }
 
-    /// Whether an INIT may bring addresses that are not known: only while nothing is known of the
-    /// peer (RFC 9260 §5.2.1, §5.2.2).
+    /// Whether an INIT may add unknown addresses: only while nothing is known of the peer (RFC 9260 §5.2.1, §5.2.2).
     pub(crate) const fn may_learn_addresses(&self) -> bool {
         matches!(self, Self::CookieWait(_))
     }
@@ -154,7 +153,7 @@ impl State {
         matches!(self, Self::ShutdownAckSent(_))
     }
 
-    /// Whether SHUTDOWN ACK may come.
+    /// Whether SHUTDOWN ACK is expected.
     pub(super) const fn is_shutting_down(&self) -> bool {
         matches!(self, Self::ShutdownSent(_) | Self::ShutdownAckSent(_))
     }
@@ -205,7 +204,7 @@ impl State {
         }
     }
 
-    /// The timers that only some states have.
+    /// The timers that exist only in some states.
     pub(super) fn timers(&self) -> [(Timer, Deadline); 3] {
         let (t1, t2, t5) = match self {
             Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => {

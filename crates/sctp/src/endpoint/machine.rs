@@ -159,7 +159,7 @@ fn bears_reflected_tag(packet: &Packet<'_>) -> bool {
     )
 }
 
-/// The packet in `bytes` if it has no checksum and may have none: it is of an association that has said so,
+/// The packet in `bytes` if it has no checksum and may have none: it is for an association that accepts such packets,
 /// and does not begin with INIT, COOKIE ECHO or ASCONF (RFC 9653 §5.2, §5.3).
 fn without_checksum<'p>(
     (lookup, table): (&Lookup, &Table<Slot>),

@@ -18,7 +18,7 @@ use crate::wire::{
     Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params, RawChunk, kind,
 };
 
-/// The most that a cookie's life is extended at the peer's wish (RFC 9260 §3.3.2.1.3).
+/// The most by which a cookie's lifetime is extended if the peer requests it (RFC 9260 §3.3.2.1.3).
 pub(super) const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
 
 /// The reaction of an existing association to an INIT.
@@ -131,7 +131,7 @@ impl Endpoint {
             });
         }
         // In COOKIE-WAIT an answer goes only to where the application has connected to
-        // (RFC 9260 §5.2.1 rules 1 and 2); in other states this is the INIT's own way.
+        // (RFC 9260 §5.2.1 rules 1 and 2); in other states the answer takes the route of the INIT.
         let is_from_known = is_known(route.remote.ip());
         let route = if is_from_known { route } else { association.primary_route() };
         let existing = if association.state().is_setting_up() {
@@ -246,7 +246,7 @@ impl Endpoint {
         }
     }
 
-    /// An ABORT to a sender without an association, under the tag that it chose.
+    /// Sends ABORT, under the tag that it chose, to a sender without an association.
     fn send_abort(
         &mut self,
         route: Route,
@@ -459,7 +459,7 @@ impl Endpoint {
     }
 }
 
-/// The ports of an answer to `packet`.
+/// The ports of an answer to `packet`: its ports exchanged.
 pub(super) const fn answer_ports(packet: &Packet<'_>) -> Header {
     Header {
         source_port: packet.header.destination_port,
@@ -468,8 +468,8 @@ pub(super) const fn answer_ports(packet: &Packet<'_>) -> Header {
     }
 }
 
-/// The association that a cookie of ours is for: the one that it has begun or that gave it its tag,
-/// or the one whose peer the INIT came from.
+/// The association that a cookie of ours concerns: that with our tag in the cookie if its peer sent the INIT, otherwise
+/// one whose peer has the port and an address of the INIT.
 fn find_of_cookie(endpoint: &Endpoint, cookie: &StateCookie) -> Option<u32> {
     let port = cookie.identity.remote_port;
     let has_begun = |&index: &u32| {

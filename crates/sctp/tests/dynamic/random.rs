@@ -12,19 +12,19 @@ use rexmit_sctp::{
     OutboundMessage, PathState,
 };
 
-/// Random runs; `REXMIT_SEEDS` asks for more.
+/// The number of random runs; `REXMIT_SEEDS` overrides it.
 fn seeds() -> u64 {
     std::env::var("REXMIT_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60)
 }
 
-/// Changes and messages end then; nothing is lost any more.
+/// From this time on there are no more changes, messages and losses.
 const CALM_MS: u64 = 60_000;
 
 struct Host {
     endpoint: Endpoint,
     id: Option<AssociationId>,
     is_connected: bool,
-    /// The address at which it can be reached.
+    /// The addresses at which it can be reached.
     plugged: BTreeSet<IpAddr>,
     /// The addresses that it wants the peer to know.
     wanted: BTreeSet<IpAddr>,
@@ -231,7 +231,7 @@ impl World {
         }
     }
 
-    /// The peer's addresses, as `index` knows them.
+    /// The peer's addresses, as known to `index`.
     fn known(&self, index: usize) -> BTreeSet<IpAddr> {
         let host = &self.hosts[index];
         let paths = host.endpoint.statistics(host.id.unwrap()).unwrap().paths;

@@ -69,7 +69,7 @@ pub fn data(n: u16, payload: &[u8]) -> wire::Data<'_> {
 /// Takes the next packet, which must be sent now, and matches its chunks: `expect_packet!(script, [pattern, …] if guard
 /// => value)`; guard and value may be left out.
 ///
-/// The packet bears the peer's tag. `expect_packet!(script, tag t, […])` asks for the tag `t` instead.
+/// The packet must have the peer's tag, or with `expect_packet!(script, tag t, […])` the tag `t`.
 macro_rules! expect_packet {
     ($script:expr, tag $tag:expr, [$($chunk:pat),*] $(if $guard:expr)? $(=> $value:expr)?) => {{
         let sent = $script.next_packet();
@@ -89,7 +89,7 @@ macro_rules! expect_packet {
 }
 pub(crate) use expect_packet;
 
-/// The peer as the endpoint knows it.
+/// The peer's identity, as the endpoint sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     /// The route from the endpoint to the peer.
@@ -129,7 +129,7 @@ impl Script {
         self.peer_sends_under(self.peer.endpoint_tag, chunks);
     }
 
-    /// The same, under another verification tag.
+    /// As [`Self::peer_sends`], with another verification tag.
     pub fn peer_sends_under<'c>(&mut self, tag: u32, chunks: impl IntoIterator<Item = Chunk<'c>>) {
         self.peer_writes_under(tag, |packet| {
             for chunk in chunks {
@@ -138,12 +138,12 @@ impl Script {
         });
     }
 
-    /// A packet of the peer arrives, as `build` fills it: for chunks with lists.
+    /// A packet of the peer arrives, written by `build`: for chunks with lists.
     pub fn peer_writes<T>(&mut self, build: impl FnOnce(&mut PacketWriter<'_>) -> T) {
         self.peer_writes_under(self.peer.endpoint_tag, build);
     }
 
-    /// The same, under another verification tag.
+    /// As [`Self::peer_writes`], with another verification tag.
     pub fn peer_writes_under<T>(
         &mut self,
         tag: u32,

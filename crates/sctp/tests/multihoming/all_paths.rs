@@ -13,9 +13,9 @@ fn two_paths(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     })
 }
 
-/// Paths take turns, and each takes what its own window holds.
+/// Paths send in turn, each as much as its own window allows.
 #[test]
-fn paths_take_turns() {
+fn paths_send_in_turn() {
     let mut s = two_paths(|_| ());
     for _ in 0..12 {
         s.send(&[0; 1_180]);
@@ -32,9 +32,9 @@ fn paths_take_turns() {
     assert_eq!(s.statistics().recovery.retransmitted.total(), 0);
 }
 
-/// RFC 9260 §6.2.1: what waits to be retransmitted needs the peer's window before anything new.
+/// RFC 9260 §6.2.1: data that waits to be retransmitted has precedence over new data in the peer's window.
 #[test]
-fn what_is_lost_keeps_its_part_of_the_window() {
+fn lost_data_keeps_its_part_of_the_window() {
     let mut s = two_paths(|association| {
         association.recovery.sctp.retransmission_destination = RetransmissionDestination::Same;
     });
@@ -59,7 +59,7 @@ fn what_is_lost_keeps_its_part_of_the_window() {
 
 /// A failed path gets no data.
 #[test]
-fn inactive_path_takes_no_turn() {
+fn inactive_path_gets_no_turn() {
     let mut s = two_paths(|association| association.failure.path_max_retrans = 0);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
@@ -75,7 +75,7 @@ fn inactive_path_takes_no_turn() {
 
 /// RTX-CWND: a retransmission takes the path with the larger window.
 #[test]
-fn retransmission_takes_the_path_with_the_larger_window() {
+fn retransmission_uses_the_path_with_the_larger_window() {
     let mut s = two_paths(|association| {
         association.recovery.sctp.retransmission_destination = RetransmissionDestination::Cwnd;
     });
@@ -93,7 +93,7 @@ fn retransmission_takes_the_path_with_the_larger_window() {
 /// DAC: a gap does not cause an immediate SACK. The SACK reports the number of packets that it acknowledges, but not to
 /// a sender without DAC.
 #[test]
-fn gap_does_not_hurry_an_acknowledgement() {
+fn gap_does_not_cause_an_immediate_acknowledgement() {
     let mut s = two_paths(|_| ());
     s.peer_sends([Data(data(0, b"the first is acknowledged at once"))]);
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 1);
@@ -109,9 +109,9 @@ fn gap_does_not_hurry_an_acknowledgement() {
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 0);
 }
 
-/// DAC: the number of packets that the peer's SACK reports is used.
+/// DAC: missing reports are counted by the number of packets that the peer's SACK reports.
 #[test]
-fn reports_count_by_the_packets_that_a_sack_answers() {
+fn missing_reports_are_counted_by_the_packets_that_a_sack_acknowledges() {
     let mut s = two_paths(|_| ());
     s.set_primary(1).unwrap();
     for _ in 0..8 {

@@ -19,7 +19,7 @@ const ONE_WAY: Duration = Duration::from_micros(367_500);
 /// The interval between packets towards the receiver: 50 of them in a round trip.
 const SPACING: Duration = Duration::from_millis(15);
 
-/// Packets on their way, by when they arrive and in the order in which they left.
+/// Packets in flight, by time of arrival and order of transmission.
 #[derive(Default)]
 struct Way {
     packets: BTreeMap<(Instant, u64), Vec<u8>>,
@@ -59,7 +59,7 @@ fn endpoint(profile: &str, accept: bool) -> Endpoint {
     Endpoint::new(config, &Seed::from_u64(1)).expect("a valid configuration")
 }
 
-/// Messages, one to a packet, delivered within ten seconds; and how many events were undone.
+/// The number of messages, one per packet, delivered within ten seconds, and that of undone episodes.
 fn delivered(profile: &str) -> (usize, u32) {
     let (mut sender, mut receiver) = (endpoint(profile, false), endpoint(profile, true));
     let route = Route { local: address(1, 9899), remote: address(2, 9899) };
@@ -108,7 +108,7 @@ fn delivered(profile: &str) -> (usize, u32) {
     }
 }
 
-/// In the paper 320 packets against 400; here at least 1.2 times as many are required.
+/// In the paper 320 and 400 packets are delivered; here a ratio of at least 1.2 is required.
 #[test]
 fn a_packet_delayed_by_four_positions_costs_a_fifth_less() {
     let (standard, none) = delivered("rfc9260");

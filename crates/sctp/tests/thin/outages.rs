@@ -6,13 +6,13 @@ use rexmit_sctp::recovery::RecoveryConfig;
 
 use super::*;
 
-/// A message every 50 ms before, during and after an outage of a path with one round-trip time.
+/// A message every 50 ms before, during and after an outage, over a path with this round-trip time.
 struct Outage {
     script: Script,
     rtt: u64,
     /// The begin and the end of the outage.
     lasts: (u64, u64),
-    /// TSNs that arrived, and what the peer acknowledges when.
+    /// TSNs that arrived, and the SACKs in flight with their times.
     arrived: std::collections::BTreeSet<u32>,
     acks: std::collections::VecDeque<(u64, u32)>,
     /// When DATA was sent during the outage.

@@ -40,6 +40,7 @@ document.getElementById("load").addEventListener("change", ({ target }) => {
   // The same file can be loaded again.
   if (file) attempt(load(file)).finally(() => { target.value = ""; });
 });
+document.getElementById("jump").addEventListener("click", () => nodes.answer.scrollIntoView());
 document.getElementById("settings").addEventListener("submit", (event) => event.preventDefault());
 window.addEventListener("hashchange", () => use(fromAddress(location.hash)));
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => article?.draw());

@@ -23,17 +23,23 @@ function numberControl(control, onChange) {
   const id = "setting-" + control.name;
   const number = element("input", { type: "number", id, min: control.least, max: control.most, step: control.step, required: "", inputmode: "decimal", title: control.about });
   const slider = element("input", { type: "range", min: 0, max: values.length - 1, step: 1, "aria-label": `${control.label}, slider`, title: control.about, "data-name": control.name });
+  const unit = element("span", { class: "unit" });
+  const tell = () => {
+    const isZero = control.zero && Number(number.value) === 0;
+    unit.textContent = isZero ? control.zero : control.unit;
+    slider.setAttribute("aria-valuetext", isZero ? control.zero : `${number.value} ${control.unit}`);
+  };
   const follow = () => {
     slider.value = closest(values, Number(number.value));
-    slider.setAttribute("aria-valuetext", `${number.value} ${control.unit}`);
+    tell();
   };
   slider.addEventListener("input", () => {
     number.value = values[slider.value];
-    slider.setAttribute("aria-valuetext", `${number.value} ${control.unit}`);
+    tell();
     onChange();
   });
   number.addEventListener("input", () => { follow(); onChange(); });
-  const row = element("div", { class: "control" }, element("label", { for: id }, control.label), number, element("span", { class: "unit" }, control.unit), slider);
+  const row = element("div", { class: "control" }, element("label", { for: id }, control.label), number, unit, slider);
   document.getElementById(sections[control.name] ?? "link").append(row);
   return {
     read: () => number.value === "" ? NaN : Number(number.value), row,
@@ -68,6 +74,9 @@ function buildForm(onChange) {
   const choices = element("div", { class: "choices" });
   document.getElementById("systems").append(choices);
   const systems = OFFER.systems.map((system) => ({ ...system, box: checkbox(system.name, choices, changed) }));
+  const known = OFFER.systems.filter(({ about }) => about);
+  document.getElementById("systems").append(element("details", { class: "note" }, element("summary", {}, "What they are"),
+    element("dl", {}, ...known.flatMap(({ name, about }) => [element("dt", {}, name), element("dd", {}, about)]))));
   if (OFFER.how_to_build) document.getElementById("systems").append(element("p", { class: "note" }, `Other implementations: ${OFFER.how_to_build}.`));
   const seeds = numberControl({ name: "seeds", label: "Runs of each", unit: "", about: "each has its own losses", least: 1, most: OFFER.seeds, step: 1, log_from: 1 }, changed);
   document.getElementById("runs").append(seeds.row);
@@ -77,9 +86,9 @@ function buildForm(onChange) {
     for (const name of ["interval_ms", "size"]) numbers.get(name).disable(isTrace);
     numbers.get("burst_ms").disable(!(numbers.get("loss_percent").read() > 0));
     numbers.get("queue").disable(!(numbers.get("rate_kbit").read() > 0));
-    for (const { box, is_ordered_only } of systems) {
+    for (const { box, is_ordered_only, about } of systems) {
       box.disabled = is_ordered_only && !ordered.checked;
-      box.parentElement.title = box.disabled ? "delivers in order only" : "";
+      box.parentElement.title = box.disabled ? "delivers in order only" : about ?? "";
     }
   };
   const read = () => ({

@@ -61,7 +61,7 @@ impl Comparison {
         Instance { point: self.point.clone(), verdict, left, right, finding }
     }
 
-    /// Decides by the bootstrap of the values of all seeds together.
+    /// Decides by the bootstrap over the values of all seeds together.
     fn pooled(&self, outcomes: &Outcomes, unit: Unit) -> Instance {
         let (point, seeds) = (self.point.clone(), outcomes.seeds());
         let sides = match &self.right {

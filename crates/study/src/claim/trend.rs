@@ -1,4 +1,4 @@
-//! Claims along an axis: each label is compared with the one before it, or all with the first.
+//! Claims along an axis: each label is compared with the previous one, or all with the first.
 
 use super::comparison::Relation;
 use super::read::{Draft, KINDS, Kind, Left, Means, Target, is_bounded, listed, relation};

@@ -1,11 +1,13 @@
-//! The limits of the settings: what a page offers, and what is refused.
+//! The limits of the settings, which the page and the server apply.
 
 use serde::Serialize;
 
 use super::settings::Settings;
 
-/// The largest number of messages of all runs of one question together: some seconds of work.
+/// The largest number of messages in all runs of one question together, which take some seconds.
 pub const MAX_MESSAGES: u64 = 2_000_000;
+/// The most bytes of payload of all runs of one question together, for the same reason.
+pub const MAX_PAYLOAD_BYTES: u64 = 4_000_000_000;
 /// The most runs of one system.
 pub const MAX_SEEDS: u32 = 20;
 
@@ -18,7 +20,7 @@ pub struct Control {
     pub label: &'static str,
     /// The unit of its values.
     pub unit: &'static str,
-    /// What it does, and what zero means.
+    /// The effect of the setting, and the meaning of zero.
     pub about: &'static str,
     /// The least value.
     pub least: f64,
@@ -26,6 +28,8 @@ pub struct Control {
     pub most: f64,
     /// Values are multiples of this.
     pub step: f64,
+    /// What is shown instead of the unit if the value is zero; `None`: the unit.
+    pub zero: Option<&'static str>,
     /// The least value above zero of a slider on a logarithmic scale; `None`: the scale is linear.
     pub log_from: Option<f64>,
     #[serde(skip)]
@@ -42,6 +46,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 1.0,
         most: 10_000.0,
         step: 0.001,
+        zero: None,
         log_from: Some(1.0),
         value: |it| it.interval_ms,
     },
@@ -53,6 +58,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 1.0,
         most: 20_000.0,
         step: 1.0,
+        zero: None,
         log_from: Some(1.0),
         value: |it| f64::from(it.size),
     },
@@ -64,6 +70,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 1.0,
         most: 2000.0,
         step: 0.001,
+        zero: None,
         log_from: Some(1.0),
         value: |it| it.rtt_ms,
     },
@@ -75,6 +82,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 0.0,
         most: 500.0,
         step: 0.001,
+        zero: None,
         log_from: Some(0.5),
         value: |it| it.jitter_ms,
     },
@@ -86,6 +94,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 0.0,
         most: 50.0,
         step: 0.001,
+        zero: None,
         log_from: Some(0.01),
         value: |it| it.loss_percent,
     },
@@ -97,6 +106,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 0.0,
         most: 5000.0,
         step: 0.001,
+        zero: None,
         log_from: Some(1.0),
         value: |it| it.burst_ms,
     },
@@ -108,6 +118,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 0.0,
         most: 1_000_000.0,
         step: 1.0,
+        zero: Some("unlimited"),
         log_from: Some(8.0),
         value: |it| f64::from(it.rate_kbit),
     },
@@ -119,6 +130,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 1.0,
         most: 10_000.0,
         step: 1.0,
+        zero: None,
         log_from: Some(1.0),
         value: |it| f64::from(it.queue),
     },
@@ -130,6 +142,7 @@ pub const CONTROLS: [Control; 9] = [
         least: 5.0,
         most: 3600.0,
         step: 1.0,
+        zero: None,
         log_from: Some(5.0),
         value: |it| f64::from(it.duration_s),
     },

@@ -8,7 +8,7 @@ mod read;
 mod settings;
 mod text;
 
-pub use limits::{CONTROLS, Control, MAX_MESSAGES, MAX_SEEDS};
+pub use limits::{CONTROLS, Control, MAX_MESSAGES, MAX_PAYLOAD_BYTES, MAX_SEEDS};
 pub use read::NotReadable;
 pub use settings::{Rhythm, Settings, SettingsError, systems};
 pub use text::NAME;

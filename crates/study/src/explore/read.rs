@@ -15,7 +15,7 @@ pub enum NotReadable {
     /// Not TOML.
     #[error("the file is not TOML: {0}")]
     Toml(String),
-    /// A field is missing, or has another form.
+    /// A field is missing, or has an unexpected value.
     #[error("{0} is missing or not as this page writes it: run the file with `rexmit study run`")]
     Field(&'static str),
     /// More than the settings.
@@ -31,7 +31,7 @@ impl Settings {
     /// queue of a link of unlimited rate, have their default value.
     ///
     /// # Errors
-    /// If the file contains anything else, so that no file is shown as what it is not.
+    /// If the file contains anything else: the page would otherwise show other settings than those of the file.
     pub fn read(text: &str) -> Result<Self, NotReadable> {
         if text.len() > MAX_BYTES {
             return Err(NotReadable::Size(text.len()));

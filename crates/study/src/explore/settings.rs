@@ -6,7 +6,7 @@ use rexmit_lab::scenario::Traffic;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::limits::{CONTROLS, Control, MAX_MESSAGES, MAX_SEEDS};
+use super::limits::{CONTROLS, Control, MAX_MESSAGES, MAX_PAYLOAD_BYTES, MAX_SEEDS};
 use crate::advice::{Candidate, every_candidate};
 use crate::mistake::Mistakes;
 
@@ -50,7 +50,7 @@ pub enum Rhythm {
     Every,
     /// At random intervals: a Poisson process.
     Poisson,
-    /// As the servers of an embedded trace sent them.
+    /// The messages that the servers of an embedded trace sent.
     Trace(String),
 }
 
@@ -93,11 +93,17 @@ pub enum SettingsError {
     /// A system that delivers in order only.
     #[error("{0} delivers messages in order only: choose ordered delivery, or leave it out")]
     Ordered(String),
-    /// More than the server computes for one question.
+    /// There are more messages than the server computes for one question.
     #[error(
         "{0} messages in all runs together, but there may be {MAX_MESSAGES}: choose a shorter duration, fewer runs, or fewer systems"
     )]
-    Work(u64),
+    Messages(u64),
+    /// More payload than the server computes for one question.
+    #[error(
+        "{} MB of payload in all runs together, but there may be {}: choose smaller or fewer messages, fewer runs, or fewer systems",
+        .0 / 1_000_000, MAX_PAYLOAD_BYTES / 1_000_000
+    )]
+    Payload(u64),
     /// The laboratory refuses them.
     #[error("{0}")]
     Study(#[from] Mistakes),
@@ -148,8 +154,11 @@ impl Settings {
             return Err(SettingsError::Trace(name.clone(), known.join(", ")));
         }
         self.chosen()?;
-        match self.messages() {
-            work if work > MAX_MESSAGES => Err(SettingsError::Work(work)),
+        let (messages, payload_bytes) = self.work_of_run();
+        let runs = self.systems.len() as u64 * u64::from(self.seeds);
+        match (messages * runs, payload_bytes * runs) {
+            (messages, _) if messages > MAX_MESSAGES => Err(SettingsError::Messages(messages)),
+            (_, bytes) if bytes > MAX_PAYLOAD_BYTES => Err(SettingsError::Payload(bytes)),
             _ => Ok(()),
         }
     }
@@ -182,13 +191,13 @@ impl Settings {
         if chosen.is_empty() { Err(SettingsError::NoSystem) } else { Ok(chosen) }
     }
 
-    /// The number of messages of all runs together, counted no further than is needed to refuse it.
-    fn messages(&self) -> u64 {
+    /// The number of messages of a run and their bytes, counted no further than is needed to refuse them.
+    pub(super) fn work_of_run(&self) -> (u64, u64) {
         let end = Instant::from_millis(u64::from(self.duration_s) * 1000);
-        let runs = self.systems.len() as u64 * u64::from(self.seeds);
         let traffic = self.traffic().parse::<Traffic>().ok();
         let source = traffic.and_then(|traffic| traffic.source(&Seed::from_u64(1)).ok());
         let within = source.into_iter().flatten().take_while(|(at, _)| *at < end);
-        within.take(MAX_MESSAGES as usize + 1).count() as u64 * runs
+        let counted = within.take(MAX_MESSAGES as usize + 1);
+        counted.fold((0, 0), |(messages, bytes), (_, size)| (messages + 1, bytes + size as u64))
     }
 }

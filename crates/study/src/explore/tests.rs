@@ -36,6 +36,16 @@ fn a_file_holds_the_settings_that_made_it() {
 }
 
 #[test]
+fn the_figure_goes_down_to_a_single_message() {
+    // 6000 messages in each of three runs.
+    let text = Settings::default().text().unwrap();
+    assert!(text.contains("range = [0.00001, 1.15]"), "{text}");
+    // Six messages in one run.
+    let few = with(|it| (it.interval_ms, it.duration_s, it.seeds) = (1000.0, 5, 1));
+    assert!(few.text().unwrap().contains("range = [0.1, 1.15]"));
+}
+
+#[test]
 fn settings_without_effect_are_not_in_the_file() {
     let settings = with(|it| (it.loss_percent, it.burst_ms, it.queue) = (0.0, 70.0, 5));
     let read = Settings::read(&settings.text().unwrap()).unwrap();
@@ -111,9 +121,19 @@ fn a_question_has_limits() {
     }
     // 5 systems with 3 runs: 2,000,000 messages are 133,333 in a run.
     let every_ms = |duration_s| with(|it| (it.interval_ms, it.duration_s) = (1.0, duration_s));
-    assert!(matches!(refused(every_ms(134)), SettingsError::Work(work) if work > MAX_MESSAGES));
-    assert!(matches!(refused(every_ms(3600)), SettingsError::Work(_)));
+    assert!(
+        matches!(refused(every_ms(134)), SettingsError::Messages(count) if count > MAX_MESSAGES)
+    );
+    assert!(matches!(refused(every_ms(3600)), SettingsError::Messages(_)));
     assert!(every_ms(133).study().is_ok());
+    // 4 GB are 13,333 messages of 20,000 bytes in each of the 15 runs.
+    let large = |duration_s| {
+        with(|it| (it.interval_ms, it.size, it.duration_s) = (10.0, 20_000, duration_s))
+    };
+    let payload = refused(large(134));
+    assert!(matches!(payload, SettingsError::Payload(bytes) if bytes > MAX_PAYLOAD_BYTES));
+    assert!(payload.to_string().starts_with("4020 MB"), "{payload}");
+    assert!(large(133).study().is_ok());
     assert!(matches!(refused(with(|it| it.systems.clear())), SettingsError::NoSystem));
     assert!(matches!(refused(with(|it| it.systems.push("thin".into()))), SettingsError::Twice(_)));
     let tcp = |it: &mut Settings| it.systems = vec!["tcp-cubic".into()];
@@ -125,7 +145,7 @@ fn a_question_has_limits() {
 #[test]
 fn the_page_of_the_study_has_a_curve_per_system_and_the_bounds() {
     let settings = with(|it| {
-        (it.duration_s, it.seeds, it.systems) = (20, 2, vec!["thin".into(), "rack".into()])
+        (it.duration_s, it.seeds, it.systems) = (20, 2, vec!["thin".into(), "rack".into()]);
     });
     let study = settings.study().unwrap();
     let page = study.page(|document| {

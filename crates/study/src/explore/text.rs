@@ -1,10 +1,10 @@
-//! The file of the study that settings stand for.
+//! The text of the study file with these settings.
 
 use super::settings::{Rhythm, Settings, SettingsError};
 use crate::advice::Candidate;
 use crate::file::Study;
 
-/// The name of the study, and of its file without the ending.
+/// The name of the study, and of its file without the extension.
 pub const NAME: &str = "lab";
 
 const QUANTITIES: &str = "\
@@ -38,19 +38,21 @@ impl Settings {
             )
         });
         Ok(format!(
-            "# `rexmit study run {NAME}.toml` runs it; the page of `rexmit lab serve` can load it.\n\
+            "# `rexmit study run ./{NAME}.toml` runs it; the page of `rexmit lab serve` can load it.\n\
              title = \"{title}\"\nabout = \"{about}\"\nseeds = {seeds}\n{QUANTITIES}\n\n\
              [scenario]\nduration = \"{duration}s\"\nnetwork.forward = \"{link}\"\n\n\
              [scenario.thin.flow]\ntraffic = \"{traffic}\"\nunordered = {unordered}\nbounds = [{bounds}]\n\n\
              [[axis]]\nname = \"system\"\n{points}\n\
              [[figure]]\ntitle = \"Latency\"\nabout = \"Share of messages with at least this latency.\"\n\
-             kind = \"ccdf\"\nx = \"flow.latency\"\nx_axis = {{ log = true }}\nbeside = [\n{beside}]\n",
+             kind = \"ccdf\"\nx = \"flow.latency\"\nx_axis = {{ label = \"latency\", log = true }}\n\
+             y_axis = {{ label = \"share of messages\", range = [{rarest}, 1.15] }}\nbeside = [\n{beside}]\n",
             title = self.title(),
             about = "Latency from the intended sending of a message to its delivery, and what it costs.",
             seeds = self.seeds,
             duration = self.duration_s,
             link = self.link(),
             traffic = self.traffic(),
+            rarest = self.rarest(),
             unordered = !self.ordered,
             bounds = bounds.join(", "),
             beside = beside.collect::<String>(),
@@ -71,8 +73,8 @@ impl Settings {
         )
     }
 
-    /// The messages, in the notation of studies. The clock of the sender is fast by 50 ppm, so that messages do not coincide with
-    /// timers and acknowledgements in every period.
+    /// The messages, in the notation of studies. The clock of the sender is fast by 50 ppm, so that messages do not
+    /// coincide with timers and acknowledgements again and again.
     pub(super) fn traffic(&self) -> String {
         let Self { interval_ms, size, .. } = self;
         match &self.rhythm {
@@ -97,6 +99,12 @@ impl Settings {
             words += &format!(" rate {}kbit limit {}", self.rate_kbit, self.queue);
         }
         words
+    }
+
+    /// The power of ten at or below the share that a single message of a system is. Bounds go on below it.
+    fn rarest(&self) -> f64 {
+        let messages = self.work_of_run().0.max(1) * u64::from(self.seeds);
+        (10.0_f64).powi(-((messages as f64).log10().ceil() as i32))
     }
 
     /// The bounds of the latency that are defined for these settings, with their labels. They assume that no ACK is lost and no

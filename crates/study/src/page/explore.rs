@@ -1,9 +1,10 @@
-//! The page of `rexmit lab serve`: controls for [`Settings`], and their answer from the server of the page.
+//! The page of `rexmit lab serve`: controls for [`Settings`], and the results that the server returns for them.
 //!
 //! Like other pages it is one file. Its content security policy allows requests to its own server only.
 
 use rexmit_lab::load::BUNDLED;
 use rexmit_lab::rivals::{ARE_BUILT, HOW_TO_BUILD};
+use rexmit_lab::scenario::profiles;
 use serde::Serialize;
 
 use super::study::Embedded;
@@ -13,14 +14,14 @@ use crate::page::template::{self, escaped, fill, script_json};
 
 const PAGE: &str = include_str!("../../assets/explore/explore.html");
 
-/// Everything that the page offers.
+/// The settings, limits and systems that the page shows.
 #[derive(Serialize)]
 struct Offer {
     controls: &'static [Control],
     traces: Vec<OfferedTrace>,
     systems: Vec<OfferedSystem>,
     seeds: u32,
-    /// The settings of a page without others in its address.
+    /// The settings of a page whose address contains none.
     settings: Settings,
     /// How to get other implementations, if this program has none.
     how_to_build: Option<&'static str>,
@@ -37,6 +38,8 @@ struct OfferedTrace {
 #[derive(Serialize)]
 struct OfferedSystem {
     name: &'static str,
+    /// What the profile does; `None`: another implementation.
+    about: Option<&'static str>,
     is_ordered_only: bool,
     is_rival: bool,
 }
@@ -49,6 +52,7 @@ pub fn html() -> Result<String, serde_json::Error> {
     let traces = BUNDLED.iter().map(|it| OfferedTrace { name: it.name, about: it.about });
     let systems = systems().map(|it| OfferedSystem {
         name: it.label,
+        about: profiles().find(|(name, _)| *name == it.label).map(|(_, about)| about),
         is_ordered_only: it.is_ordered_only(),
         is_rival: it.is_rival(),
     });

@@ -11,7 +11,7 @@ pub(super) struct Job<'d> {
     pub(super) document: &'d RunDocument,
     /// Its relative duration.
     pub(super) weight: f64,
-    /// Whether another process was executing it when it was tried.
+    /// Whether another process was executing the job when it was tried here.
     pub(super) is_elsewhere: bool,
 }
 

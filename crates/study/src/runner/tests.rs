@@ -235,7 +235,7 @@ fn the_heaviest_begin_first() {
     assert_eq!(*locked(&order), [19, 7, 3, 1]);
 }
 
-/// For each run, the seeds of the runs in progress when it began.
+/// For each run, the seeds of the other runs in progress when it began.
 fn companions(is_alone: bool) -> Vec<(u64, Vec<u64>)> {
     let place = tempfile::tempdir().unwrap();
     let store = store(place.path());

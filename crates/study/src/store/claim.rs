@@ -1,8 +1,7 @@
 //! Claims on results, so that no two processes compute the same result at the same time.
 //!
-//! A claim is a lock on the temporary file into which the result is written. The system releases it
-//! when the process ends for whatever reason; the next process overwrites what a killed one has
-//! left in the file.
+//! A claim is a lock on the temporary file into which the result is written. The system releases it when the process
+//! ends, for any reason; the next process overwrites the file of a killed one.
 
 use std::fs::{self, File, TryLockError};
 use std::io;

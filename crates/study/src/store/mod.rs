@@ -175,8 +175,8 @@ impl Store {
         Claim::try_take(self, key)
     }
 
-    /// As [`try_claim`](Self::try_claim), but waits until the owner releases the claim. There may
-    /// be a result then.
+    /// As [`try_claim`](Self::try_claim), but waits until the owner releases the claim. The other owner may have stored
+    /// a result by then.
     ///
     /// # Errors
     /// If the store cannot be written to.

@@ -356,8 +356,8 @@ fn a_report_without_runs_decides_nothing() {
     assert_eq!(page.cells.len(), 6);
 }
 
-/// The messages of a seed take 0 to 99 ms and the seed, those of lksctp 100 ms more. Without
-/// `pooled` the quantities are missing, as no run reports them.
+/// The messages of a seed take 0 to 99 ms plus the seed, and those of lksctp 100 ms more. Without `pooled` the
+/// quantities are missing, because no run reports them.
 #[test]
 fn pooled_claims_are_of_the_values_of_all_seeds() {
     let judged = |seeds: u32, text: &str| {

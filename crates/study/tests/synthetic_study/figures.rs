@@ -170,7 +170,7 @@ fn tails(rng: &mut Rng, kind: FigureKind) -> DrawnFigure {
     )
 }
 
-/// The path with its queue, and a wait per loss, each longer than the one before.
+/// The path with its queue, and a waiting time per loss, each longer than the previous one.
 fn wait(rng: &mut Rng, slowness: f64) -> f64 {
     let mut wait = 50.0 + 250.0 * slowness * rng.unit();
     let mut timeout = 1000.0 * slowness;

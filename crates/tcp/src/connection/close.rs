@@ -16,7 +16,7 @@ pub(crate) struct TimeWaitSeed {
     pub(crate) rcv_nxt: u32,
     /// The value of the window field.
     pub(crate) window: u16,
-    /// TS.Recent, if timestamps are agreed on.
+    /// TS.Recent, if timestamps were negotiated.
     pub(crate) ts_recent: Option<u32>,
     /// The end of TIME-WAIT.
     pub(crate) until: Instant,

@@ -72,11 +72,11 @@ pub(crate) struct Identity {
     pub(crate) remote: SocketAddr,
     /// Our initial sequence number (ISS).
     pub(crate) iss: u32,
-    /// The offset added to the clock to make TSval (RFC 7323 §5.4).
+    /// The offset added to the clock for TSval (RFC 7323 §5.4).
     pub(crate) timestamp_offset: u32,
 }
 
-/// The options negotiated by the two SYNs, and those of the peer's.
+/// The options negotiated by the two SYNs, and the peer's MSS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Negotiated {
     /// The peer's initial sequence number (IRS).

@@ -19,7 +19,7 @@ pub(super) struct Handshake {
     /// The options negotiated by the SYNs, once the peer's has arrived.
     pub(super) agreed: Option<Negotiated>,
     sent_at: Instant,
-    /// When it was sent last, in microseconds after the first time.
+    /// When the SYN was last sent, in microseconds after its first transmission.
     last_sent_us: u32,
     /// The number of retransmissions.
     repeats: u16,
@@ -33,7 +33,7 @@ enum Sending {
     ByTimer,
     /// Again for a retransmitted SYN, so that its RTT sample is ambiguous (Karn).
     ForSyn,
-    /// As a SYN cookie, not by this connection.
+    /// As a SYN cookie, which was not sent by this connection.
     AsCookie,
 }
 
@@ -106,7 +106,7 @@ impl Handshake {
         }
     }
 
-    /// Whether it was sent again because its timer expired.
+    /// Whether the SYN was retransmitted because its timer expired.
     pub(super) const fn was_repeated(&self) -> bool {
         self.repeats > 0
     }

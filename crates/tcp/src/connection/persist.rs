@@ -35,9 +35,9 @@ impl Connection {
 }
 
 impl Outbound {
-    /// Called when the probe of a closed window was answered, that is, accepted or refused. If it was refused
-    /// and the window is open now, it is retransmitted at once. A window update sent before the probe arrived
-    /// is no answer: it comes sooner than a round trip after the probe, with no refusal before it.
+    /// Called when the probe of a closed window was answered, that is, accepted or refused. If it was refused and the
+    /// window is open now, it is retransmitted at once. A window update that arrives less than a round trip after the
+    /// probe, without an earlier refusal, is no answer: it was sent before the probe arrived.
     pub(super) fn check_probe(&mut self, now: Instant, tracer: &mut Tracer<'_>) {
         let is_closed = self.is_window_closed_to_oldest();
         self.probing.is_closed_confirmed |= is_closed;

@@ -9,7 +9,7 @@ use crate::config::KeepAlive;
 /// The time without a segment after which unused memory is released.
 const QUIET: Duration = Duration::from_secs(5);
 /// The minimum time between answers to segments out of the window without data or FIN. Without it, two ends that
-/// disagree about sequence numbers would acknowledge each other for ever, and an attacker could cause an answer with
+/// disagree about sequence numbers would acknowledge each other forever, and an attacker could cause an answer with
 /// each SYN.
 const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
 
@@ -50,7 +50,7 @@ impl Silence {
         self.heard_at + QUIET
     }
 
-    /// Whether a segment out of the window without data is answered now; counts it.
+    /// Whether a segment without data outside the window is answered now; if so, counts the answer.
     pub(super) fn may_answer(&mut self, now: Instant) -> bool {
         let may = now >= self.answers_from;
         if may {

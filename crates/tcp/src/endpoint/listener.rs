@@ -23,7 +23,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Whether its connections use timestamps, if the peer does.
+    /// Whether its connections use timestamps, if the peer offers them.
     pub(super) fn takes_timestamps(&self) -> bool {
         self.config.timestamps
     }
@@ -70,9 +70,8 @@ impl Endpoint {
         }
     }
 
-    /// Begins a connection with a peer that sent a SYN, or answers with a SYN cookie if the backlog is full.
-    /// `floor` is given if the SYN reopens a connection in TIME-WAIT: our initial sequence number is not
-    /// before it.
+    /// Begins a connection with a peer that sent a SYN, or answers with a SYN cookie if the backlog is full. `floor` is
+    /// given if the SYN reopens a connection in TIME-WAIT: the least initial sequence number that we may use.
     pub(super) fn accept(
         &mut self,
         now: Instant,
@@ -126,7 +125,8 @@ impl Endpoint {
         }
     }
 
-    /// The first segment of a connection whose SYN was answered with a cookie, or a stray.
+    /// Handles an ACK for a listening port without a connection: it returns a SYN cookie and creates the connection, or
+    /// is a stray segment.
     fn on_ack_in_listen(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         let Some(listener) = self.listeners.get(&tuple.local.1) else { return };
         if segment.header.flags.has(Flags::SYN) {

@@ -13,7 +13,7 @@ impl Script {
         Self::client_with(|_, _| ())
     }
 
-    /// The same with a changed configuration.
+    /// As [`client`], with a changed configuration.
     pub fn client_with(change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig)) -> Self {
         let mut script = Self::silent_with(change);
         script.connect();
@@ -31,7 +31,7 @@ impl Script {
         Self::established_client_with(|_, _| (), |_| ())
     }
 
-    /// The same with a changed configuration and a changed peer.
+    /// As [`established_client`], with a changed configuration and a changed peer.
     #[track_caller]
     pub fn established_client_with(
         change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig),
@@ -51,7 +51,7 @@ impl Script {
         Self::established_server_with(|_, _| (), |_| ())
     }
 
-    /// The same with a changed configuration and a changed peer.
+    /// As [`established_server`], with a changed configuration and a changed peer.
     #[track_caller]
     pub fn established_server_with(
         change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig),

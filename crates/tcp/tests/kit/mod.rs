@@ -39,9 +39,9 @@ pub use draft::{Draft, Sent, ack, data, fin, rst, rst_ack, syn, syn_ack};
 
 /// The initial sequence number of the endpoint, two below the wrap.
 pub const ISS: u32 = u32::MAX - 1;
-/// That of the peer, three below it.
+/// The peer's initial sequence number, three below the wrap.
 pub const PEER_ISS: u32 = u32::MAX - 2;
-/// The port of the endpoint: the one it listens on, and the one it connects from.
+/// The port of the endpoint: for listening, and for connecting.
 pub const PORT: u16 = 80;
 /// The port of the peer.
 pub const PEER_PORT: u16 = 6000;
@@ -56,7 +56,7 @@ pub struct Peer {
     pub endpoint: SocketAddr,
     /// Its initial sequence number, from which its drafts are counted.
     pub iss: u32,
-    /// The endpoint's, from which its acknowledgments are counted.
+    /// The endpoint's initial sequence number, from which the peer's acknowledgments are counted.
     pub endpoint_iss: u32,
     /// The options of its SYN or SYN-ACK.
     pub options: Options,
@@ -80,7 +80,7 @@ impl Script {
         script
     }
 
-    /// The same, but it does not listen.
+    /// As [`Self::with`], but the endpoint does not listen.
     pub fn silent_with(change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig)) -> Self {
         let mut config = EndpointConfig::default().initial_sequence(Some(ISS));
         let mut connection = ConnectionConfig::sack();
@@ -131,7 +131,7 @@ impl Script {
         self.deliver(&bytes);
     }
 
-    /// The same, from another address and port; its numbers are counted as the peer's.
+    /// The same as `arrives`, from another address and port; its numbers are counted as the peer's.
     pub fn arrives_from(&mut self, from: SocketAddr, draft: Draft) {
         let peer = std::mem::replace(&mut self.peer.address, from);
         self.arrives(draft);

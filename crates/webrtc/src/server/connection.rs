@@ -12,7 +12,7 @@ use crate::{
     SendError,
 };
 
-/// Calls that wait for something of one peer.
+/// The calls that wait for an event or for room, of one peer.
 #[derive(Default)]
 pub(super) struct Waiters {
     /// Notified when there is an event; a single task waits.

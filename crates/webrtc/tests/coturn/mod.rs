@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) const USER: &str = "player";
 pub(crate) const PASSWORD: &str = "secret";
 
-/// A TURN server on this host, which ends with it.
+/// A TURN server on this host, which is stopped when this value is dropped.
 pub(crate) struct Coturn {
     process: Child,
     pub(crate) address: SocketAddr,
@@ -22,7 +22,7 @@ impl Drop for Coturn {
 }
 
 impl Coturn {
-    /// Starts one that listens, and relays, at an address of this host; `None` if it is not installed.
+    /// Starts a server that listens and relays at an address of this host; `None` if it is not installed.
     pub(crate) async fn start(ip: IpAddr) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let address = UdpSocket::bind((ip, 0)).unwrap().local_addr().unwrap();

@@ -31,11 +31,10 @@ use crate::values::{self, Host};
 /// another namespace in which the server runs. With --serve no privileges are needed where
 /// unprivileged user namespaces are allowed. The exit status is that of COMMAND.
 ///
-/// Both directions behave alike unless --forward or --backward is given; these are appended to the
-/// other options. It ends with COMMAND, with SIGINT or SIGTERM, or after --duration, and then
-/// prints how many packets were delivered and dropped, and the timing error of the emulator.
-/// Standard output belongs to COMMAND, if there is one, so these figures go to standard error
-/// unless --json is given.
+/// Both directions behave alike unless --forward or --backward is given; these are appended to the other options. It
+/// ends with COMMAND, with SIGINT or SIGTERM, or after --duration, and then prints how many packets were delivered and
+/// dropped, and the timing error of the emulator. If there is a COMMAND, it has the standard output, so these figures
+/// are printed to standard error unless --json is given.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit emulate --listen 127.0.0.1:9900 --to 127.0.0.1:9899 --delay 50ms --loss 5%
@@ -63,8 +62,8 @@ pub(crate) struct Arguments {
     /// Stop after this time.
     #[arg(long, value_name = "TIME", value_parser = values::interval)]
     duration: Option<Duration>,
-    /// Write packets as they arrive at either end of the link, and dropped ones with the reason as
-    /// a comment, to this file (pcapng, for Wireshark).
+    /// Write to this file (pcapng, for Wireshark) the packets that arrive at either end of the link, and those that
+    /// were dropped, with the reason as a comment.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Write packets as they arrive at either end of the link, and dropped ones as lost, to this file (qlog, for qvis: name it

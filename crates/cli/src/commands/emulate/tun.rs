@@ -203,7 +203,7 @@ impl TunOptions {
         self.mtu.unwrap_or(TunConfig::default().mtu)
     }
 
-    /// Refuses two networks of one family.
+    /// Returns an error for two networks of one family.
     fn check_networks(&self) -> Outcome {
         let count = |is_ipv4| {
             self.tun_network.iter().filter(|network| network.address.is_ipv4() == is_ipv4).count()

@@ -11,7 +11,7 @@ use super::{Arguments, unwritable};
 use crate::failure::{Failure, Outcome};
 use crate::signals::{Signals, after, block_on};
 
-/// Clients at one time: what `perf send` can have.
+/// The most clients at one time: the most connections of `perf send`.
 const MAX_CLIENTS: usize = 16_000;
 
 /// The addresses of both ends.

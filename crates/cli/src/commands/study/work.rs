@@ -27,9 +27,8 @@ use crate::failure::{Failure, Kind};
 /// The options for running, and for the location of results.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Number of concurrent runs [default: the number of cores]. Runs on real sockets are
-    /// executed one at a time: concurrently with the others if real-time priority is permitted, else
-    /// before them.
+    /// Number of concurrent runs [default: the number of cores]. Runs on real sockets are executed one at a time:
+    /// concurrently with the others if real-time priority is permitted, otherwise before them.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Directory for reports and tables: one subdirectory per study, and an index.

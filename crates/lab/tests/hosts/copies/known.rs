@@ -9,7 +9,7 @@ use super::*;
 /// The number of messages in most scripts; TCP's FIN is sent with the last one.
 const MESSAGES: u64 = 10;
 
-/// The ledger of a number of messages over a forward path `what`.
+/// The ledger of a number of messages over the forward path `what`.
 fn measured<T: Traced>(recovery: &RecoveryConfig, messages: u64, what: &str) -> CopyStatistics {
     let forward = format!("delay 50ms {what}");
     measured_with::<T>(recovery, messages, &forward, |_| {})
@@ -100,8 +100,8 @@ fn from_the_fourth_on_retransmissions_count_together() {
     assert_brought(&copies, 4, &[(Timeout, 1, 6 * 1000 + 20 + 50)]);
 }
 
-/// Message 2 is held back until the given number of later packets has passed. The third report of it comes after 340
-/// ms: message 5 left after 240 ms. Message 6 arrives after 370 ms, the copy after 390 ms.
+/// Message 2 is held back until the given number of later packets has passed. The third report of it arrives after 340
+/// ms, because message 5 was sent after 240 ms. Message 6 arrives after 370 ms, the copy after 390 ms.
 fn reordered<T: Traced>(recovery: &RecoveryConfig) {
     let copies = measured::<T>(recovery, MESSAGES, "hold 4 4");
     assert_sent(&copies, 0, &[(New, MESSAGES)], &[]);
@@ -155,8 +155,8 @@ fn a_retransmission_of_tcp_bundles_all_following_segments() {
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
 }
 
-/// Each message but the last is bundled with the next one. Message 2 is lost and arrives with
-/// message 3, 80 ms later; no other copy is needed.
+/// Every message except the last is bundled with the next one. Message 2 is lost and arrives with message 3, 80 ms
+/// later; no other copy is needed.
 fn bundled_redundantly<T: Traced>(recovery: &RecoveryConfig) {
     let thin = ThinConfig::OFF.max_bundle_packets(1);
     let recovery = recovery.clone().with_thin(thin);

@@ -13,7 +13,7 @@ use rexmit_tcp::wire::{Flags, Segment};
 
 use super::*;
 
-/// Everything that was reported, in its order.
+/// All reported events in their order.
 #[derive(Clone, Default)]
 pub(super) struct Oracle(Arc<Mutex<Vec<Told>>>);
 
@@ -166,13 +166,13 @@ impl Look for Segments {
 struct Unit {
     first: Instant,
     retransmissions: usize,
-    /// Of each copy: the number of the retransmission, its cause, and the indices of the events of its transmission and
-    /// its arrival.
+    /// For each copy: the number of the retransmission, its cause, and the indices of the events of its transmission
+    /// and arrival.
     copies: Vec<(usize, SendCause, usize, Option<usize>)>,
 }
 
 impl Oracle {
-    /// Asserts that `copies` follows from all reported events, once nothing is in flight.
+    /// Asserts that `copies` follows from all reported events, when nothing is in flight.
     pub(super) fn check<L: Look>(&self, copies: &CopyStatistics) {
         let reported = self.0.lock().unwrap();
         let mut arrivals = BTreeMap::new();
@@ -241,7 +241,7 @@ fn answers_in<L: Look>(
     reported.iter().enumerate().filter_map(answer).collect()
 }
 
-/// All units, how many packets carried them, and how many of those were lost.
+/// All units, each with the number of packets that carried it, and of those that were lost.
 fn units_in<L: Look>(
     reported: &[Told],
     arrivals: &BTreeMap<u64, (usize, Instant)>,

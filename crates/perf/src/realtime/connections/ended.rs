@@ -14,8 +14,8 @@ use super::sender::{Finished, Sender};
 use crate::realtime::error::RealtimeError;
 use crate::realtime::tasks::in_order;
 
-/// Time from the arrival of the last message to the last reading of the senders' statistics. A run
-/// in virtual time goes on for up to one second then.
+/// The time from the arrival of the last message to the last reading of the senders' statistics. A run in virtual time
+/// also continues for up to one second.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Connections that have ended.

@@ -1,4 +1,4 @@
-//! Rules by iptables, each with a comment by which it is found.
+//! Rules of iptables, each with a comment by which it is found again.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use super::error::SetupError;
 use super::host;
 use super::rules::{Found, Rules};
 
-/// The tables that have rules of ours.
+/// The tables that contain our rules.
 const TABLES: [&str; 2] = ["nat", "filter"];
 
 fn iptables(listen: SocketAddr, words: &str) -> Vec<String> {
@@ -54,7 +54,7 @@ fn rules_of(rules: &Rules<'_>) -> Vec<String> {
     lines
 }
 
-/// The commands that remove rules, made from those that added them.
+/// The commands that remove rules, derived from those that added them.
 pub(super) fn delete(rules: &Rules<'_>) -> Vec<Vec<String>> {
     let lines = rules_of(rules);
     let undo = lines.iter().rev().map(|line| line.replace(" -I ", " -D ").replace(" -A ", " -D "));
@@ -78,7 +78,7 @@ pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
     Ok(found)
 }
 
-/// Removes the rules of this listening address, whichever they are.
+/// Removes all rules of this listening address.
 pub(super) fn delete_found(listen: SocketAddr) -> Result<(), SetupError> {
     for table in TABLES {
         for line in list(listen, table)?.lines() {
@@ -99,7 +99,7 @@ fn list(listen: SocketAddr, table: &str) -> Result<String, SetupError> {
 #[derive(Debug, PartialEq, Eq)]
 struct Rule {
     name: String,
-    /// The interface, if it is the rule that guards one.
+    /// The interface, if the rule prevents all other forwarding on one.
     guarded: Option<String>,
 }
 

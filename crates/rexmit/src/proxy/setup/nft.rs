@@ -1,4 +1,4 @@
-//! Rules by nftables: one table per proxy, made and deleted as a whole.
+//! Rules of nftables: one table per proxy, created and deleted as a whole.
 
 use std::net::SocketAddr;
 
@@ -77,7 +77,7 @@ pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
     Ok(found)
 }
 
-/// The interfaces of the rules that guard, in a listing of a table.
+/// The interfaces with a rule that prevents all other forwarding, from the listing of a table.
 fn guarded(listing: &str) -> Vec<String> {
     let guards = listing.lines().filter(|line| line.contains(&format!("comment \"{GUARD}\"")));
     guards.filter_map(|line| Some(line.split('"').nth(1)?.to_owned())).collect()

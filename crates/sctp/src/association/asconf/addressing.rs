@@ -74,8 +74,8 @@ impl AddressChanges {
         self.begin_paths_from_own(cx, addressing);
     }
 
-    /// Stops sending from our addresses that `is_given_up`: their paths continue from another local address,
-    /// or are removed if there is such a path already.
+    /// Stops sending from our addresses that are `is_given_up`: their paths continue from another local address, or are
+    /// removed if a path from there exists already.
     pub(super) fn leave_locals(
         &self,
         cx: &mut Context<'_>,

@@ -7,7 +7,7 @@ use rexmit_core::Route;
 use crate::association::identity::unwrapped_initial_tsn;
 use crate::wire::{PacketWriter, kind};
 
-/// Responses kept for retransmission, and the limit of ASCONFs processed per packet.
+/// The most responses kept for retransmission, and the most ASCONFs processed per packet.
 pub(super) const MAX_ANSWERS: usize = 4;
 /// Sequence number of the last request, and the responses to the last packet.
 #[derive(Debug)]

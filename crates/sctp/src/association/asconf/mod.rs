@@ -63,7 +63,7 @@ impl Addressing<'_> {
 pub(crate) enum OwnAddress<'a> {
     /// An address was added; unspecified: the address that the packet will come from.
     Add(IpAddr),
-    /// An address was deleted: nothing is sent from it any more.
+    /// The application asks the peer to send to this address.
     Delete(IpAddr),
     /// The peer is asked to send to it.
     Prefer(IpAddr),

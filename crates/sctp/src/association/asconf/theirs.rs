@@ -65,8 +65,8 @@ impl AddressChanges {
         self.answering.owe(asconf.serial, route);
     }
 
-    /// Performs the requests in their order (V1). After one to add or delete was refused, so is every
-    /// other of that ASCONF (F11).
+    /// Performs the requests in their order (V1). After a refused request to add or delete an address, all further ones
+    /// in the same ASCONF are refused, too (F11).
     fn perform<'a>(
         &mut self,
         cx: &mut Context<'_>,

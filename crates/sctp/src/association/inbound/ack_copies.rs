@@ -1,4 +1,4 @@
-//! Second copies of the SACKs of thin streams: when the next one is due, and what they may cost.
+//! Second copies of the SACKs of thin streams: when the next one is due, and their budget.
 //!
 //! A sender cannot distinguish a lost SACK from lost data, and retransmits: with 5 % loss each way half of what it
 //! retransmits had arrived. Every SACK reports all that has arrived, so that a later one, whatever caused it, is the
@@ -14,13 +14,13 @@ use crate::config::AckCopyConfig;
 /// Packets with DATA within a round trip, at most, of a thin stream: as many as a sender with the profile `interactive`
 /// has in flight while it is thin.
 const MAX_PACKETS: u32 = 16;
-/// A packet of this length is one of a transfer: senders of bulk data fill their packets.
+/// A packet of at least this length belongs to a bulk transfer: senders of bulk data fill their packets.
 const FULL_PACKET_BYTES: usize = 1024;
-/// The round trip while none was measured.
+/// The round-trip time that is assumed before one was measured.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 /// The number of packets after which older counts are halved.
 const WINDOW: u32 = 512;
-/// Packets that are counted in advance, so that the budget allows copies of the first SACKs.
+/// Packets that the count starts with, so that the budget allows copies of the first SACKs.
 const HEAD_START: u32 = 16;
 
 /// The copies of one association's SACKs.
@@ -36,7 +36,7 @@ pub(super) struct AckCopies {
     rate: Rate,
     /// Whether the last packet with DATA was full.
     was_full: bool,
-    /// Packets of both directions that are no copies, and packets that are.
+    /// Packets of both directions, without copies and packets that contain only copies.
     packets: u32,
     copies: u32,
     /// Copies sent, in packets of their own and bundled with DATA.
@@ -99,7 +99,7 @@ impl AckCopies {
         self.on_packet();
     }
 
-    /// A packet that is no copy was received or sent.
+    /// A packet that is not a copy was received or sent.
     fn on_packet(&mut self) {
         if self.packets >= WINDOW {
             (self.packets, self.copies) = (self.packets / 2, self.copies.div_ceil(2));
@@ -120,8 +120,8 @@ impl AckCopies {
         }
     }
 
-    /// The copy has waited for DATA long enough. Returns whether the budget allows a packet for it; if not, the next DATA
-    /// still carries it.
+    /// The copy was not bundled with DATA in time. Returns whether the budget allows a packet for it; if not, the next
+    /// DATA still carries it.
     pub(super) fn on_timeout(&mut self, now: Instant) -> bool {
         if self.deadline.instant() > now {
             return false;

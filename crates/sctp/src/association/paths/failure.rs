@@ -8,7 +8,7 @@ use crate::error::PrimaryError;
 use crate::event::Event;
 
 impl Paths {
-    /// Counts an error of the association. Returns whether there were too many, so that the peer is
+    /// Counts an error of the association. Returns whether the limit is exceeded, so that the peer counts as
     /// unreachable (RFC 9260 §8.1).
     pub(in crate::association) fn count_error(&mut self) -> bool {
         self.errors += 1;
@@ -20,8 +20,8 @@ impl Paths {
         self.errors = 0;
     }
 
-    /// Called when the peer has answered over `path`; `is_certain` if what it answers was sent over no other
-    /// path.
+    /// Called when the peer has answered over `path`; `is_certain` if the acknowledged data was sent over this path
+    /// only.
     pub(in crate::association) fn on_answered(
         &mut self,
         cx: &mut Context<'_>,

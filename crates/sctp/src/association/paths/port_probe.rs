@@ -16,7 +16,7 @@ use super::heartbeat::heartbeat_info;
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
 
-/// HEARTBEATs to a new port that are not answered, before it is forgotten.
+/// Unanswered HEARTBEATs to a new port after which it is forgotten.
 const MAX_PROBES: u8 = 5;
 
 /// The changes of the peer's transport addresses: those that the endpoint has to learn, and the port being
@@ -43,7 +43,7 @@ struct PortProbe {
     remote: SocketAddr,
     nonce: u64,
     sent: u8,
-    /// When the probe that was sent has failed; none while one is to be sent.
+    /// When the probe in flight counts as failed; `None` while one is to be sent.
     deadline: Option<Instant>,
 }
 
@@ -174,7 +174,7 @@ impl Paths {
         (self.is_watched && probe.is_due()).then_some(probe.path)
     }
 
-    /// Writes the HEARTBEAT to a port that the peer may have, in a packet of its own. Returns its route.
+    /// Writes the HEARTBEAT that probes a new port, in a packet of its own. Returns its route.
     pub(in crate::association) fn write_port_probe(
         &mut self,
         cx: &mut Context<'_>,

@@ -8,7 +8,7 @@ use rexmit_core::Instant;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sampling {
     is_due: bool,
-    /// The nonce of the HEARTBEAT that is not answered.
+    /// The nonce of the last such HEARTBEAT, until it is answered.
     awaited: Option<u64>,
     last_sent: Option<Instant>,
 }

@@ -157,7 +157,8 @@ impl Paths {
         watched
     }
 
-    /// Called when the heartbeat period of a path is over. Returns whether new data uses this path, and it is idle.
+    /// Called when the heartbeat period of a path is over. Returns whether the path is idle although new data would use
+    /// it.
     fn on_rest_over(
         &mut self,
         cx: &mut Context<'_>,
@@ -178,8 +179,9 @@ impl Paths {
         heartbeat == Heartbeat::Due && path == recovery.paths().data_path()
     }
 
-    /// RFC 9260 §8.3, §5.4; RFC 7829 §3.2 rules 5 and 6. Only on the path of data does it count as an error of the
-    /// association (§8.1); returns whether the limit of these is exceeded.
+    /// Called when a HEARTBEAT was not answered in time (RFC 9260 §8.3, §5.4; RFC 7829 §3.2 rules 5 and 6). It counts
+    /// as an error of the association (§8.1) only on the path of data; returns whether the limit of these errors is
+    /// exceeded.
     fn on_heartbeat_unanswered(
         &mut self,
         cx: &mut Context<'_>,
@@ -229,7 +231,7 @@ impl Paths {
         self.entries.iter().position(is_due).map(|index| index as u8)
     }
 
-    /// Writes the HEARTBEATs that are due on `path`, into a packet that takes it.
+    /// Writes the HEARTBEATs that are due on `path` into a packet for this path.
     pub(in crate::association) fn write_heartbeats(
         &mut self,
         cx: &mut Context<'_>,

@@ -33,7 +33,7 @@ impl Association {
         Some(route)
     }
 
-    /// The probe of a port that the peer may have, or of a path's MTU: it has nothing else in its packet.
+    /// Writes the probe of a port that the peer may have, or of a path's MTU: nothing else is in its packet.
     fn write_probe(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
         let of_port = self.paths.with_port_probe_due().filter(|&path| !self.is_silent(path));
         let of_mtu = || self.paths.sizes.due_probe(&self.out.recovery);
@@ -217,8 +217,8 @@ impl Association {
         })
     }
 
-    /// Whether a delayed SACK can be bundled with the next DATA without taking its room. Not if that takes
-    /// another path: the destination of SACKs should not vary (RFC 9260 §6.4).
+    /// Whether a delayed SACK can be bundled with the next DATA without reducing its size. Not if that DATA is sent
+    /// over another path: the destination of SACKs should not vary (RFC 9260 §6.4).
     fn has_room_for_sack(&self, path: u8, writer: &PacketWriter<'_>) -> bool {
         if path != self.paths.reply || !self.inbound.is_unacknowledged() {
             return false;

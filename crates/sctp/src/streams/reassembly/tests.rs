@@ -472,7 +472,7 @@ fn of_mids(max_held_chunks: usize) -> Receiver {
     receiver
 }
 
-/// RFC 8260 §2.1: the MID is a serial number of 32 bits, for ordered and unordered messages apart.
+/// RFC 8260 §2.1: the MID is a serial number of 32 bits, with separate counts for ordered and unordered messages.
 #[test]
 fn interleaved_messages_go_by_their_mids_across_the_wrap() {
     let mut receiver = of_mids(100);
@@ -523,7 +523,7 @@ fn contradictions_of_interleaved_pieces_are_violations_and_spare_other_messages(
     }
 }
 
-/// Pieces of an abandoned message that arrive later are discarded without a trace.
+/// Pieces of an abandoned message that arrive later are discarded, and change no state.
 #[test]
 fn skipped_interleaved_messages_leave_nothing() {
     for unordered in [false, true] {

@@ -36,7 +36,7 @@ fn a_syn_in_the_window_is_challenged_and_one_outside_is_acknowledged() {
 }
 
 #[test]
-fn acknowledgements_of_what_cannot_be_are_challenged_and_their_data_not_taken() {
+fn impossible_acknowledgements_are_challenged_and_their_data_is_not_accepted() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
     s.peer(". 1:1(0) ack 1001 win 5000");
@@ -53,7 +53,7 @@ fn acknowledgements_of_what_cannot_be_are_challenged_and_their_data_not_taken() 
 }
 
 #[test]
-fn the_window_of_a_syn_ack_counts_for_what_is_long_ago() {
+fn an_old_ack_within_the_window_of_the_syn_ack_is_accepted() {
     let mut s = Script::client(plain());
     s.expect("S 0:0(0)");
     s.peer("S. 0:0(0) ack 1 <mss 1000>").expect(". 1:1(0) ack 1");
@@ -79,7 +79,7 @@ fn challenges_are_limited_over_all_connections() {
 
 /// Otherwise an attacker with one connection could silence all others.
 #[test]
-fn one_connection_takes_no_more_than_its_share_of_the_challenges() {
+fn one_connection_uses_no_more_than_its_share_of_the_challenges() {
     let mut s = Script::established();
     s.end.around.challenges = ChallengeLimit::new(1000);
     let mut answers = 0;
@@ -96,7 +96,7 @@ fn one_connection_takes_no_more_than_its_share_of_the_challenges() {
 }
 
 #[test]
-fn without_ack_nothing_is_taken() {
+fn without_ack_nothing_is_accepted() {
     let mut s = Script::established();
     s.peer("P 1:101(100)").expect_silence();
     assert_eq!(s.read(1000), 0);
@@ -116,7 +116,7 @@ fn data_beyond_the_window_are_cut_and_before_it_are_known() {
 }
 
 #[test]
-fn two_ends_that_disagree_do_not_acknowledge_each_other_for_ever() {
+fn two_ends_that_disagree_do_not_acknowledge_each_other_endlessly() {
     let mut s = Script::established();
     s.peer(". 0:0(0) ack 1").expect(". 1:1(0) ack 1");
     s.peer(". 0:0(0) ack 1").expect_silence();

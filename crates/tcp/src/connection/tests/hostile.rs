@@ -39,7 +39,7 @@ impl Attacked {
         Self { end: End::new(connection, around, id), now, rng, highest_edge: 0 }
     }
 
-    /// A random number, most often close to one of `near`.
+    /// A random number, usually close to one of `near`.
     fn number(&mut self, near: &[u64]) -> u32 {
         let base = near[self.rng.below(near.len() as u64) as usize] as u32;
         match self.rng.below(6) {

@@ -9,8 +9,8 @@ use super::redundant::run_to;
 use super::script::*;
 use super::*;
 
-/// A connection whose first RTT sample was 100 ms, so that the margin of the probe timer is 60 ms at first. The time is
-/// 200 ms.
+/// A connection whose first RTT sample was 100 ms, so that the margin of the probe timer is 60 ms at first. It returns
+/// at 200 ms.
 fn with_profile(name: &str) -> Script {
     changed(name, |_| ())
 }
@@ -37,8 +37,8 @@ fn lost_and_doubled() -> Script {
     s
 }
 
-/// The peer's SYN-ACK is lost. The next one echoes the timestamp of the first SYN, as that of Linux does, and comes 100 ms
-/// after the second.
+/// The peer's SYN-ACK is lost. The next one echoes the timestamp of the first SYN, as Linux does, and arrives 100 ms
+/// after the second SYN.
 #[test]
 fn after_a_lost_syn_ack_the_first_data_waits_for_three_round_trips_and_not_for_three_times_the_outage()
  {
@@ -68,8 +68,8 @@ fn a_syn_is_repeated_after_a_quarter_of_a_second_and_for_as_long_as_others() {
     assert!(s.end.connection.is_over());
 }
 
-/// A copy was planned when the last acknowledgement came: in FIN-WAIT-2 its timer stayed due, and `handle_timeout` of
-/// the endpoint never returned.
+/// A copy was planned when the last acknowledgement arrived. In an earlier version its timer stayed due in FIN-WAIT-2,
+/// and `handle_timeout` of the endpoint never returned.
 #[test]
 fn a_planned_copy_keeps_no_timer_due_once_the_fin_is_acknowledged() {
     let mut s = with_profile("tcp-interactive-redundant");
@@ -100,7 +100,7 @@ fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
 }
 
 #[test]
-fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
+fn a_redundant_retransmission_is_sent_twice_and_timed_from_the_second() {
     let mut s = lost_and_doubled();
     s.at(521).expect("P. 101:201(100) ack 1");
     s.at(522).expect("P. 101:201(100) ack 1");
@@ -111,7 +111,7 @@ fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
 }
 
 #[test]
-fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
+fn a_copy_of_acknowledged_data_is_not_sent() {
     for (ack, copies) in [(". 1:1(0) ack 201", 0), (". 1:1(0) ack 101", 1)] {
         let mut s = with_profile("tcp-interactive-redundant");
         s.send(100).expect("P. 101:201(100) ack 1");
@@ -125,7 +125,7 @@ fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
 }
 
 #[test]
-fn each_duplicate_report_is_told_from_the_others() {
+fn each_duplicate_report_is_evaluated_separately() {
     // The segment of 200 ms was lost, and both copies arrived.
     let mut s = lost_and_doubled();
     s.at(460).peer(". 1:1(0) ack 201").at(461).peer(". 1:1(0) ack 201 <sack 101:201>");
@@ -177,7 +177,7 @@ fn copies_of_segments_that_follow_each_other_share_one_if_they_fit() {
 }
 
 #[test]
-fn only_what_is_not_acknowledged_of_a_segment_is_copied() {
+fn only_the_unacknowledged_part_of_a_segment_is_copied() {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).expect("P. 101:201(100) ack 1");
     s.at(360).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 141");
@@ -209,7 +209,7 @@ fn a_copy_beyond_the_window_waits_for_it() {
 
 const SPACED: DelayedCopyConfig = DelayedCopyConfig::OFF;
 
-/// `tcp-interactive` with these copies and no others.
+/// `tcp-interactive` with only these copies.
 fn copies(delayed_copies: DelayedCopyConfig) -> ThinConfig {
     let interactive = RecoveryConfig::tcp_profile("tcp-interactive").expect("it is listed").thin;
     interactive.delayed_copies(delayed_copies)
@@ -302,7 +302,7 @@ impl Delayed {
     }
 }
 
-/// The RTT of the network is 20 ms, which only the handshake measures: the peer delays the ACKs of data.
+/// The RTT of the network is 20 ms; only the handshake measures it, because the peer delays the ACKs of data.
 #[test]
 fn a_peer_that_delays_acknowledgements_is_known_soon_and_answers_before_the_timer_from_then_on() {
     for (interval_ms, ack_delay_ms, most) in [
@@ -325,7 +325,7 @@ fn a_peer_that_delays_acknowledgements_is_known_soon_and_answers_before_the_time
     }
 }
 
-/// As Linux does once the application sends data of its own.
+/// Linux delays ACKs once its application sends data of its own.
 #[test]
 fn a_peer_that_begins_to_delay_acknowledgements_is_known_soon() {
     for (interval_ms, timestamps) in [(250, false), (250, true), (50, false), (50, true)] {
@@ -338,7 +338,7 @@ fn a_peer_that_begins_to_delay_acknowledgements_is_known_soon() {
     }
 }
 
-/// One ACK in ten is lost: the time until a later ACK, or a duplicate report, is no RTT sample.
+/// One ACK in ten is lost: the time until a later ACK, or until a duplicate report, is not an RTT sample.
 #[test]
 fn lost_acknowledgements_are_not_waited_for() {
     let is_ack = |packet: &[u8]| packet.len() < 100;
@@ -362,10 +362,10 @@ fn lost_acknowledgements_are_not_waited_for() {
     }
 }
 
-/// The ACK of a duplicated retransmission is not delayed, so it arrives sooner than any ACK before. It must not count
+/// The ACK of a duplicated retransmission is not delayed, so it arrives earlier than any ACK before. It must not count
 /// as a late ACK of the original.
 #[test]
-fn an_early_answer_to_a_repetition_is_not_taken_for_a_late_one_to_the_original() {
+fn an_early_ack_of_a_retransmission_is_not_mistaken_for_a_late_one_of_the_original() {
     for timestamps in [false, true] {
         let mut delayed = Delayed::of("tcp-interactive-redundant", (250, 40), timestamps);
         delayed.send(20, |_, _| Fate::Deliver);

@@ -70,7 +70,7 @@ struct End {
     id: ConnectionId,
     events: Vec<Event>,
     received: Vec<u8>,
-    /// The packets for the other end, and their times.
+    /// The packets for the other end, with their times of arrival.
     outgoing: VecDeque<(Instant, Vec<u8>)>,
 }
 

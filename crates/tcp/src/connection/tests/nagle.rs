@@ -4,7 +4,7 @@ use super::script::*;
 use super::*;
 
 #[test]
-fn a_small_segment_waits_for_what_is_outstanding() {
+fn a_small_segment_waits_for_outstanding_data() {
     let mut s = Script::established();
     s.send(100).expect("P. 1:101(100) ack 1");
     s.send(100).expect_silence();

@@ -51,7 +51,7 @@ fn the_earliest_of_several_segments_is_echoed_and_none_beyond_a_gap() {
 }
 
 #[test]
-fn what_was_retransmitted_is_measured_by_its_echo() {
+fn retransmitted_data_is_measured_by_its_echo() {
     let mut s = stamped();
     s.send(988).expect("P. 1:989(988) ack 1 <ts 0:1>");
     s.at(1000).expect("P. 1:989(988) ack 1 <ts 1000:1>");

@@ -10,7 +10,7 @@
 //!   length, and if they matter `ack`, `win` (the field), and `<options>`. Numbers count from the
 //!   SYN of their side; both sides' wrap on the wire within the first 1500 bytes.
 //! - Each payload byte is a function of its place in the stream ([`byte_at`]), against which sent bytes are checked.
-//! - A sent segment that the script did not `expect` fails it: before time moves on, and at its end.
+//! - A sent segment that the script did not `expect` fails the test: before time moves on, and at its end.
 //! - By default, only SACK is negotiated, and the MSS is 1000 bytes.
 
 use super::*;
@@ -18,7 +18,7 @@ use crate::wire::{Options, Timestamps};
 
 /// Both initial sequence numbers.
 const ISS: u32 = u32::MAX - 1500;
-/// The peer's window unless a script says otherwise.
+/// The peer's window unless a script sets another.
 const PEER_WINDOW: u16 = 60_000;
 /// The peer's SYN.
 pub(super) const SYN: &str = "S 0:0(0) <mss 1000,sackOK>";
@@ -149,7 +149,7 @@ impl Script {
         self
     }
 
-    /// The application sends `len` bytes more; all must be taken.
+    /// The application sends `len` more bytes, all of which must be accepted.
     #[track_caller]
     pub(super) fn send(&mut self, len: u64) -> &mut Self {
         let bytes = bytes(1 + self.sent, 1 + self.sent + len);

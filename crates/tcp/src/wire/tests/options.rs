@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::{MAX_OPTIONS_LEN, MAX_SACK_BLOCKS};
 
 #[test]
-fn each_is_read_wherever_it_stands() {
+fn each_option_is_read_at_any_place() {
     let table: &[(&[u8], Options)] = &[
         (&[], Options::default()),
         (&[1, 1, 1, 0], Options::default()),

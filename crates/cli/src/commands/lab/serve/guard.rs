@@ -1,4 +1,4 @@
-//! Which requests are served: those of this page, and not those of other sites.
+//! Decides which requests are served: those of this page, and not those of other sites.
 //!
 //! A browser lets the page of any site send requests to a server of this machine. Such a request names its site in `Origin`
 //! (RFC 6454 §7), unless the site's name was made to resolve to this machine (DNS rebinding): then `Host` has that name.
@@ -12,11 +12,11 @@ use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 /// Why a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
-    /// The name of the host is none of this server.
+    /// The host name is not one of this server's.
     Host,
-    /// It was sent by a page of another site.
+    /// The page of another site sent the request.
     Origin,
-    /// A form can send it, for which a browser does not ask first.
+    /// The content type is one that a form can send without the browser asking first.
     ContentType,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn check(method: &Method, headers: &HeaderMap, names: &[String]) -> R
     if method == Method::POST && !is_ours { Err(Refusal::ContentType) } else { Ok(()) }
 }
 
-/// The value of a header that is given once.
+/// The value of a header that occurs once.
 fn one<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none());

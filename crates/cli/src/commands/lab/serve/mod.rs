@@ -1,7 +1,7 @@
 //! `rexmit lab serve`: a page whose settings are run by this process.
 //!
 //! [`site`] answers requests, [`guard`] refuses those of other sites, [`listener`] bounds connections, [`queue`] bounds
-//! questions, and [`work`] runs them. What is asked and how it is shown is `rexmit_study::explore` and its page.
+//! questions, and [`work`] runs them. `rexmit_study::explore` defines the questions, and has the page.
 
 mod guard;
 mod listener;
@@ -16,7 +16,7 @@ use rexmit_study::page::explore;
 use rexmit_study::runner::all_cores;
 use tokio::net::TcpListener;
 
-use self::listener::Limited;
+use self::listener::{Limited, Limits};
 use self::site::Site;
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
@@ -29,8 +29,9 @@ use crate::signals::{Signals, block_on};
 /// the distribution of the latency and the costs. Its settings are in the address of the page, and can be saved as the file of
 /// a study, which `rexmit study run` runs with the same figures and the page can load.
 ///
-/// Whoever reaches the address can use all cores of this machine. By default that is this machine only. Requests that a page
-/// of another site makes are refused, and so are those for another name than an IP address, localhost or --allow-host.
+/// Everyone who can reach the address can use all cores of this machine; by default only this machine can. Requests
+/// made by pages of other sites are refused, and so are requests for other host names than IP addresses, localhost and
+/// --allow-host.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit lab serve                                 # open the printed address in a browser
@@ -60,8 +61,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             Failure::new(Kind::Address, what)
         })?;
         output::print(&format!("http://{}/\n", listener.local_addr()?))?;
+        let listener = Limited::new(listener, Limits::default());
         tokio::select! {
-            result = axum::serve(Limited::new(listener), site.router()).into_future() => Ok(result?),
+            result = axum::serve(listener, site.router()).into_future() => Ok(result?),
             () = signals.stop() => Ok(()),
         }
     })

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Questions that are run or wait; more are refused.
+/// The most questions that run or wait; further ones are refused.
 pub(super) const MAX_QUESTIONS: usize = 16;
 
-/// The places of questions, and the turn of one.
+/// The queue: its places, and the right to run of one question at a time.
 #[derive(Clone)]
 pub(super) struct Queue {
     places: Arc<Semaphore>,
@@ -40,12 +40,12 @@ impl Queue {
 }
 
 impl Place {
-    /// Whether it would have to wait now.
+    /// Whether the question would have to wait now.
     pub(super) fn waits(&self) -> bool {
         self.turn.available_permits() == 0
     }
 
-    /// Waits for its turn, in the order of the calls.
+    /// Waits for the right to run, which is granted in the order of the calls.
     pub(super) async fn turn(self) -> Turn {
         let turn = Arc::clone(&self.turn).acquire_owned().await;
         Turn { _turn: turn.expect("the semaphore is never closed"), _place: self }

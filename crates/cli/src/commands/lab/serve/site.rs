@@ -1,13 +1,13 @@
-//! What the server answers.
+//! The requests that the server answers.
 //!
 //! | request | body | answer |
 //! |---|---|---|
 //! | `GET /` | | the page |
-//! | `POST /run` | settings, JSON | lines of JSON: `{"waiting":true}`, `{"done":3,"runs":15}`, then `{"answer":…}` or `{"problem":"…"}` |
+//! | `POST /run` | settings, JSON | lines of JSON: `{"waiting":true}`, `{"done":3,"runs":15}`, `{}` from time to time, then `{"answer":…}` or `{"problem":"…"}` |
 //! | `POST /file` | settings, JSON | the file of the study, TOML |
 //! | `POST /settings` | such a file, TOML | its settings, JSON |
 //!
-//! A request that is not valid is answered by a text that says why.
+//! An invalid request is answered by a text with the reason.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,8 +37,10 @@ use super::guard;
 use super::queue::{Place, Queue};
 use super::work::{self, Ended};
 
-/// How long a request may take to arrive and to be accepted; runs are not part of it.
+/// How long a request may take to arrive and to be accepted, without the runs.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time between two lines without content: a connection that transmits nothing is closed.
+const BEAT: Duration = Duration::from_secs(10);
 /// Lines of an answer that wait for the reader.
 const LINES: usize = 16;
 
@@ -113,7 +115,12 @@ async fn run(State(site): State<Arc<Site>>, body: Bytes) -> Result<Response, Ref
         (StatusCode::SERVICE_UNAVAILABLE, what.to_owned())
     })?;
     let (lines, read) = mpsc::channel(LINES);
-    tokio::spawn(answer(study, site.jobs, place, lines));
+    tokio::spawn(async move {
+        tokio::select! {
+            () = answer(study, site.jobs, place, lines.clone()) => {}
+            () = beat(&lines, BEAT) => {}
+        }
+    });
     let body = Body::from_stream(Lines(read));
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
@@ -122,6 +129,7 @@ fn asked(body: &[u8]) -> Result<Settings, Refused> {
     serde_json::from_slice(body).map_err(refused)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands the error over")]
 fn refused(error: impl ToString) -> Refused {
     (StatusCode::BAD_REQUEST, error.to_string())
 }
@@ -132,6 +140,16 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Refused> {
     let checked = tokio::task::spawn_blocking(check).await;
     checked.unwrap_or_else(|error| Err((StatusCode::INTERNAL_SERVER_ERROR, error.to_string())))
+}
+
+/// Writes a line without content every `period` until nobody reads them. A full channel needs none.
+async fn beat(lines: &mpsc::Sender<String>, period: Duration) {
+    loop {
+        tokio::time::sleep(period).await;
+        if let Err(TrySendError::Closed(_)) = lines.try_send("{}\n".to_owned()) {
+            return;
+        }
+    }
 }
 
 /// Runs the study when it is its turn, and writes lines about it until nobody reads them.
@@ -181,5 +199,24 @@ impl Stream for Lines {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(context).map(|line| line.map(Ok))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_comes_from_time_to_time_until_nobody_reads() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let (lines, mut read) = mpsc::channel(LINES);
+            let beat = tokio::spawn(async move { beat(&lines, Duration::from_millis(1)).await });
+            for _ in 0..3 {
+                assert_eq!(read.recv().await.as_deref(), Some("{}\n"));
+            }
+            drop(read);
+            beat.await.unwrap();
+        });
     }
 }

@@ -1,4 +1,4 @@
-//! Runs the runs of a question on several threads, and gives up when nobody waits for the answer.
+//! Executes the runs of a question on several threads, and stops when no reader waits for the answer.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,20 +10,20 @@ use rexmit_perf::execute;
 use rexmit_study::page::StudyPage;
 use rexmit_study::{RunDocument, Study};
 
-/// What becomes of a question.
+/// The outcome of a question.
 #[derive(Debug)]
 pub(super) enum Ended {
     /// All runs are done.
     Page(Box<StudyPage>),
     /// A run failed.
     Failed(String),
-    /// Nobody waits for the answer.
+    /// The reader has disconnected.
     Left,
 }
 
 /// Runs all of `study` with `jobs` threads. `watch` is told how many runs are done after each, and answers whether somebody
 /// still waits; once it answers no, no further run begins. A run that has begun ends: its length has a limit
-/// (`explore::MAX_MESSAGES`).
+/// (`explore::MAX_MESSAGES`, `MAX_PAYLOAD_BYTES`).
 pub(super) fn run(study: &Study, jobs: usize, watch: impl Fn(usize) -> bool + Sync) -> Ended {
     let documents = study.plan();
     let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(!watch(0)));
