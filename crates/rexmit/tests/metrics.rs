@@ -3,9 +3,16 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{Pair, in_time};
 use rexmit::metrics::{self, Metrics};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 
 /// A family of metrics: its type, and its values by name and labels.
 #[derive(Debug, Default)]
@@ -119,4 +126,70 @@ fn a_summary_and_a_help_with_line_breaks_are_well_formed() {
         ["{quantile=\"0.5\"}", "{quantile=\"1\"}"].map(|it| format!("rexmit_wait_seconds{it}"));
     assert_eq!(names[2..], [&quantiles[0], &quantiles[1]].map(String::as_str));
     assert_eq!(names[..2], ["rexmit_wait_seconds_count", "rexmit_wait_seconds_sum"]);
+}
+
+/// The answer to a request for the metrics.
+async fn read(address: SocketAddr) -> String {
+    requested(address, "GET /metrics").await
+}
+
+async fn requested(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("{request} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn only_the_metrics_are_served() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(metrics::serve(listener, || "a 1\n".into()));
+    let cases = [
+        ("GET /metrics", "200", "a 1\n"),
+        ("GET /metrics?collect=all", "200", "a 1\n"),
+        ("GET /", "404", "the metrics are at /metrics\n"),
+        ("GET /metrics/../etc/passwd", "404", "the metrics are at /metrics\n"),
+        ("DELETE /metrics", "400", "only GET is understood\n"),
+    ];
+    for (request, status, body) in cases {
+        let answer = in_time(requested(address, request)).await;
+        let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+        assert_eq!((head.split(' ').nth(1), text), (Some(status), body), "{request}");
+        let length = format!("\r\nContent-Length: {}\r\n", body.len());
+        assert!(head.contains(&length), "{request}: {head}");
+    }
+}
+
+/// A runtime of one thread: if it made the page itself, the signal that the page waits for could not be given.
+#[tokio::test]
+async fn a_page_is_made_beside_everything_else_and_one_at_a_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (signal, signalled) = channel::<()>();
+    let signalled: Arc<Mutex<Receiver<()>>> = Arc::new(Mutex::new(signalled));
+    let (begun, mut has_begun) = tokio::sync::mpsc::unbounded_channel();
+    let at_once = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&at_once);
+    tokio::spawn(metrics::serve(listener, move || {
+        let others = counted.fetch_add(1, Ordering::SeqCst);
+        begun.send(others).unwrap();
+        // The limit is reached by a failing test only.
+        let signal = signalled.lock().unwrap().recv_timeout(Duration::from_secs(4));
+        counted.fetch_sub(1, Ordering::SeqCst);
+        if signal.is_ok() { "in time\n".into() } else { "late\n".into() }
+    }));
+    let readers: Vec<_> = (0..4).map(|_| tokio::spawn(read(address))).collect();
+    for _ in 0..readers.len() {
+        let others = in_time(has_begun.recv()).await.unwrap();
+        assert_eq!(others, 0, "another page is being made");
+        // Time for a second page to begin, if it may.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        signal.send(()).unwrap();
+    }
+    for reader in readers {
+        let answer = in_time(reader).await.unwrap();
+        assert!(answer.ends_with("\r\n\r\nin time\n"), "{answer}");
+    }
 }

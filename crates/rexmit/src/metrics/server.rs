@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// The most simultaneous visitors; further ones wait in the kernel.
@@ -22,8 +23,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 ///
 /// At most 16 requests are served at one time, each of at most 8 KiB within 5 s. There is no authentication: bind
 /// the listener to an address that only those can reach who may read the metrics, such as 127.0.0.1.
+/// `page` is called for each request in a thread for blocking work, once at a time: a large page delays readers
+/// only, and not what else runs on this runtime.
 pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Sync + 'static) {
-    let page = Arc::new(page);
+    let page = Arc::new(Page { make: Arc::new(page), turn: Mutex::new(()) });
     let places = Arc::new(Semaphore::new(MAX_VISITORS));
     let mut visitors = tokio::task::JoinSet::new();
     loop {
@@ -34,7 +37,7 @@ pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Syn
                 let page = Arc::clone(&page);
                 visitors.spawn(async move {
                     // Errors and timeouts of a visitor are ignored.
-                    let _ = timeout(TIME_LIMIT, answer(stream, &*page)).await;
+                    let _ = timeout(TIME_LIMIT, answer(stream, &page)).await;
                     drop(place);
                 });
             }
@@ -43,18 +46,37 @@ pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Syn
     }
 }
 
-async fn answer(mut stream: TcpStream, page: &(impl Fn() -> String + Sync)) -> io::Result<()> {
+struct Page<F> {
+    make: Arc<F>,
+    turn: Mutex<()>,
+}
+
+impl<F: Fn() -> String + Send + Sync + 'static> Page<F> {
+    async fn text(&self) -> io::Result<String> {
+        let _turn = self.turn.lock().await;
+        let make = Arc::clone(&self.make);
+        spawn_blocking(move || make()).await.map_err(io::Error::other)
+    }
+}
+
+async fn answer<F>(mut stream: TcpStream, page: &Page<F>) -> io::Result<()>
+where
+    F: Fn() -> String + Send + Sync + 'static,
+{
     let (status, body) = match request_target(&mut stream).await? {
-        Some(target) if target == "/metrics" => ("200 OK", page()),
+        Some(target) if target.split('?').next() == Some("/metrics") => {
+            ("200 OK", page.text().await?)
+        }
         Some(_) => ("404 Not Found", "the metrics are at /metrics\n".into()),
         None => ("400 Bad Request", "only GET is understood\n".into()),
     };
     let length = body.len();
-    let answer = format!(
+    let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
-         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+         Content-Length: {length}\r\nConnection: close\r\n\r\n"
     );
-    stream.write_all(answer.as_bytes()).await?;
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
     stream.shutdown().await
 }
 

@@ -30,7 +30,7 @@ use crate::values::{self, Host};
 #[command(after_help = examples!(
 "  rexmit perf recv --listen 127.0.0.1:9899 --out latency.csv
   rexmit perf recv --listen 0.0.0.0:9899 --duration 60s --json | jq .latency
-  rexmit perf recv --metrics 127.0.0.1:9100     # and in another shell: rexmit top 127.0.0.1:9100"))]
+  rexmit perf recv --metrics 9100     # and in another shell: rexmit top localhost:9100"))]
 pub(super) struct Arguments {
     /// Address to listen on; port 0 for any.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",

@@ -26,7 +26,7 @@ use crate::values::{self, Host};
 #[command(after_help = examples!(
 "  rexmit perf send --to 127.0.0.1:9899 --connections 100 --interval 250ms --size 100 --duration 60s
   rexmit perf send --to 192.0.2.1:9899 --poisson --profile lksctp --json
-  rexmit perf send --to 192.0.2.1:9899 --metrics 127.0.0.1:9100     # and in another shell: rexmit top 127.0.0.1:9100
+  rexmit perf send --to 192.0.2.1:9899 --metrics 9100     # and in another shell: rexmit top localhost:9100
   rexmit perf send --to 192.0.2.1:9899 --qlog logs && rexmit trace page logs/connection0.sqlog"))]
 pub(super) struct Arguments {
     /// Address on which `rexmit perf recv` listens.

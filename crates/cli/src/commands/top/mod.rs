@@ -24,14 +24,15 @@ const UNKNOWN: Screen = Screen { columns: 80, rows: 24 };
 /// Show the live associations of a program on a terminal, once a second: round-trip times, loss, retransmissions by cause,
 /// redundant copies.
 ///
-/// The program serves its metrics: `--metrics` of `rexmit listen`, `perf recv` and `proxy`, or `Endpoint::metrics` of the library.
-/// With `perf recv`, there are latencies of messages, too; the clients of `proxy` are shown together. Interrupt it to end it.
+/// The program serves its metrics: `--metrics` of `rexmit listen`, `connect`, `perf send`, `perf recv`, `perf bulk send` and `proxy`, or
+/// `Endpoint::metrics` of the library. With `perf recv`, there are latencies of messages, too; the clients of `proxy` are shown
+/// together. Interrupt it to end it.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
-"  rexmit perf recv --metrics 127.0.0.1:9100     # and in another shell:
-  rexmit top 127.0.0.1:9100
-  rexmit top 127.0.0.1:9100 --sort rtt --once
-  rexmit top 127.0.0.1:9100 --json | jq '.associations[] | {peer, srtt_ms}'"))]
+"  rexmit perf send --to 192.0.2.1:9899 --metrics 9100     # and in another shell:
+  rexmit top localhost:9100
+  rexmit top localhost:9100 --sort rtt --once
+  rexmit top localhost:9100 --json | jq '.associations[] | {peer, srtt_ms}'"))]
 pub(crate) struct Arguments {
     /// Address of the metrics.
     #[arg(value_name = "ADDR:PORT")]
