@@ -143,7 +143,7 @@ impl Traffic {
     }
 }
 
-/// Everything that happens.
+/// A test case: the initial state, and the actions.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Script {
     /// The state of the association when the script begins, and the profile of both sides.
@@ -168,7 +168,7 @@ struct Side {
     tsn: u32,
 }
 
-/// Both sides.
+/// Two endpoints, and the packets between them.
 pub struct Exchange {
     now: Instant,
     sides: [Side; 2],

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The SCTP or the TCP of Linux as a peer: boots a User Mode kernel, an ordinary process, and runs linux-program or
-linux-tcp in it with the command line of this one. The kernel's network devices end in this process.
+linux-tcp in it with the same arguments. The kernel's network devices end in this process.
 
-Over UDP the kernel has one address, and what it sends from there leaves by a UDP socket at --local: no
+Over UDP the kernel has one address, and its packets are sent by a UDP socket at --local: no
 privileges are needed. Over IP the kernel takes over the addresses of --local, together with the devices of
 the system that have them (CAP_NET_ADMIN, CAP_NET_RAW). With --over tcp its IP packets are the payloads of datagrams of
 the UDP socket.

@@ -257,7 +257,7 @@ fn a_thousand_clients_at_once_over_cold_paths_are_no_loss() {
     }
 }
 
-/// Round trips of 0.1 ms are known, and clients then answer after up to 40 ms.
+/// The RTT estimate is 0.1 ms; clients then answer after up to 40 ms.
 #[test]
 fn a_server_whose_clients_are_late_puts_probes_off() {
     let mut world = World::new("interactive");

@@ -369,8 +369,7 @@ enum rexmit_profile
      */
     REXMIT_BULK = 7,
     /**
-     * `REXMIT_INTERACTIVE` for small messages beside large transfers in one association: it keeps the queue of the path
-     * short.
+     * `REXMIT_INTERACTIVE` for associations that also carry large transfers: it keeps the queue of the path short.
      */
     REXMIT_MIXED = 8,
 };
@@ -727,7 +726,7 @@ typedef union rexmit_event_data {
      */
     struct rexmit_dropped_event dropped;
     /**
-     * Room for events to come.
+     * Reserved for the data of later events.
      */
     uint64_t reserved[16];
 } rexmit_event_data;
@@ -999,15 +998,19 @@ rexmit_status rexmit_receive(struct rexmit_endpoint *endpoint,
  * Ends the association gracefully: everything accepted on both sides is still delivered.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
-rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint, uint64_t now, uint64_t association);
+rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint,
+                              uint64_t now,
+                              uint64_t association);
 
 /**
  * Aborts the association at once; the peer gets the reason (`length` bytes, of which at most 400 are sent).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
                            uint64_t now,
@@ -1019,7 +1022,8 @@ rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
  * Resets outgoing streams to sequence number 0 (RFC 6525); an empty list resets all.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_reset_streams(struct rexmit_endpoint *endpoint,
                                    uint64_t now,
@@ -1067,7 +1071,8 @@ rexmit_status rexmit_set_scheduling(struct rexmit_endpoint *endpoint,
  * Sets the mechanisms of the association while it is thin to those of this profile (`enum rexmit_profile`).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
                               uint64_t now,
@@ -1080,7 +1085,8 @@ rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
  * life of an association.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
                                      uint64_t now,
@@ -1092,7 +1098,8 @@ rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
  * Ends `rexmit_set_stream_thin`: chunks that the stream sends from now on count as the association's again.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
                                        uint64_t now,
@@ -1103,7 +1110,8 @@ rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
  * Makes this path the primary path, which carries new data while it works.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
                                  uint64_t now,
@@ -1114,7 +1122,8 @@ rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
  * Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
                                  uint64_t now,
@@ -1125,7 +1134,8 @@ rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
  * Removes a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1136,7 +1146,8 @@ rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
  * Replaces all local addresses by this one (RFC 5061), after the host has changed its network.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_move_to(struct rexmit_endpoint *endpoint,
                              uint64_t now,
@@ -1147,7 +1158,8 @@ rexmit_status rexmit_move_to(struct rexmit_endpoint *endpoint,
  * Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_set_shared_key(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1160,7 +1172,8 @@ rexmit_status rexmit_set_shared_key(struct rexmit_endpoint *endpoint,
  * Authenticates outgoing chunks with this key from now on.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1171,7 +1184,8 @@ rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
  * Deletes a shared key that is not in use.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
+ * its length says.
  */
 rexmit_status rexmit_delete_shared_key(struct rexmit_endpoint *endpoint,
                                        uint64_t now,

@@ -118,8 +118,8 @@ unsafe fn of(
 /// Ends the association gracefully: everything accepted on both sides is still delivered.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_shutdown(
     endpoint: *mut rexmit_endpoint,
@@ -138,8 +138,8 @@ pub unsafe extern "C" fn rexmit_shutdown(
 /// Aborts the association at once; the peer gets the reason (`length` bytes, of which at most 400 are sent).
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_abort(
     endpoint: *mut rexmit_endpoint,
@@ -160,8 +160,8 @@ pub unsafe extern "C" fn rexmit_abort(
 /// Resets outgoing streams to sequence number 0 (RFC 6525); an empty list resets all.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_reset_streams(
     endpoint: *mut rexmit_endpoint,
@@ -246,8 +246,8 @@ pub unsafe extern "C" fn rexmit_set_scheduling(
 /// Sets the mechanisms of the association while it is thin to those of this profile (`enum rexmit_profile`).
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_set_thin(
     endpoint: *mut rexmit_endpoint,
@@ -268,8 +268,8 @@ pub unsafe extern "C" fn rexmit_set_thin(
 /// life of an association.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_set_stream_thin(
     endpoint: *mut rexmit_endpoint,
@@ -290,8 +290,8 @@ pub unsafe extern "C" fn rexmit_set_stream_thin(
 /// Ends `rexmit_set_stream_thin`: chunks that the stream sends from now on count as the association's again.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_unset_stream_thin(
     endpoint: *mut rexmit_endpoint,
@@ -310,8 +310,8 @@ pub unsafe extern "C" fn rexmit_unset_stream_thin(
 /// Makes this path the primary path, which carries new data while it works.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_set_primary(
     endpoint: *mut rexmit_endpoint,
@@ -330,8 +330,8 @@ pub unsafe extern "C" fn rexmit_set_primary(
 /// Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_add_address(
     endpoint: *mut rexmit_endpoint,
@@ -351,8 +351,8 @@ pub unsafe extern "C" fn rexmit_add_address(
 /// Removes a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_delete_address(
     endpoint: *mut rexmit_endpoint,
@@ -372,8 +372,8 @@ pub unsafe extern "C" fn rexmit_delete_address(
 /// Replaces all local addresses by this one (RFC 5061), after the host has changed its network.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_move_to(
     endpoint: *mut rexmit_endpoint,
@@ -393,8 +393,8 @@ pub unsafe extern "C" fn rexmit_move_to(
 /// Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_set_shared_key(
     endpoint: *mut rexmit_endpoint,
@@ -416,8 +416,8 @@ pub unsafe extern "C" fn rexmit_set_shared_key(
 /// Authenticates outgoing chunks with this key from now on.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_use_shared_key(
     endpoint: *mut rexmit_endpoint,
@@ -436,8 +436,8 @@ pub unsafe extern "C" fn rexmit_use_shared_key(
 /// Deletes a shared key that is not in use.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
-/// its length says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_delete_shared_key(
     endpoint: *mut rexmit_endpoint,

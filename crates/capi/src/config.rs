@@ -31,8 +31,7 @@ pub enum rexmit_profile {
     REXMIT_LINUX = 6,
     /// Large transfers alone: CUBIC, paced, with RACK.
     REXMIT_BULK = 7,
-    /// `REXMIT_INTERACTIVE` for small messages beside large transfers in one association: it keeps the queue of the path
-    /// short.
+    /// `REXMIT_INTERACTIVE` for associations that also carry large transfers: it keeps the queue of the path short.
     REXMIT_MIXED = 8,
 }
 

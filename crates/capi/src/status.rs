@@ -148,7 +148,7 @@ failures! {
     }
 }
 
-/// The text of the last failed call on an object, as a C string.
+/// The error message of the last failed call on an object, as a C string.
 #[derive(Debug, Default)]
 pub(crate) struct LastError(CString);
 

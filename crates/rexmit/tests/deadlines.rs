@@ -139,7 +139,7 @@ async fn a_peer_that_is_killed_while_inputs_flow_is_reported_in_time() {
     assert_eq!(peer.ours.close_reason(), Some(CloseReason::Unreachable));
     let waited = now() - peer.at;
     // The peer's last packet came before it was killed.
-    assert!((dead_after - LIMIT..SOON).contains(&waited), "{waited:?}");
+    assert!((dead_after / 2..SOON).contains(&waited), "{waited:?}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ async fn a_receiver_that_does_not_receive_makes_the_sender_wait() {
             Err(error) => {
                 assert_eq!(error, TrySendError::Full);
                 // Sent data arrives meanwhile and makes room, while the receiver has any.
-                let limit = Duration::from_millis(300);
+                let limit = Duration::from_secs(2);
                 match tokio::time::timeout(limit, pair.ours.send(message)).await {
                     Ok(sent) => accepted += usize::from(sent.is_ok()),
                     Err(_) => break,

@@ -241,7 +241,7 @@ async fn a_client_that_does_not_read_stops_the_service() {
     let mut written = 0;
     let pattern = |at: usize| (0..1024).map(|n| ((at + n) % 251) as u8).collect::<Vec<_>>();
     while let Ok(result) =
-        tokio::time::timeout(Duration::from_millis(500), service.write(&pattern(written))).await
+        tokio::time::timeout(Duration::from_secs(2), service.write(&pattern(written))).await
     {
         written += result.unwrap();
         assert!(written < 64 << 20, "nothing stops the service");
@@ -266,7 +266,7 @@ async fn a_service_that_does_not_read_stops_the_client() {
     let (mut client, mut service) = site.pair().await;
     let mut written = 0;
     while let Ok(result) =
-        tokio::time::timeout(Duration::from_millis(500), client.write(&[5; 1024])).await
+        tokio::time::timeout(Duration::from_secs(2), client.write(&[5; 1024])).await
     {
         written += result.unwrap();
         assert!(written < 64 << 20, "nothing stops the client");
@@ -307,10 +307,11 @@ async fn a_client_of_a_missing_service_is_reset() {
 
 #[tokio::test]
 async fn silence_ends_a_connection_if_that_is_asked_for() {
-    let site = Site::new(|config| config.idle_timeout = Some(Duration::from_millis(200))).await;
+    let site = Site::new(|config| config.idle_timeout = Some(Duration::from_secs(2))).await;
     let (mut client, mut service) = site.pair().await;
-    for _ in 0..10 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    // For longer than the timeout, with short pauses.
+    for _ in 0..12 {
+        tokio::time::sleep(Duration::from_millis(200)).await;
         service.write_all(b"x").await.unwrap();
         expect(&mut client, b"x").await;
     }

@@ -1,4 +1,4 @@
-//! Thin streams of ours to the kernel's TCP, an unmodified peer, over lossy links.
+//! Thin streams sent to the kernel's TCP, an unmodified peer, over lossy links.
 
 mod common;
 

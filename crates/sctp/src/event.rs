@@ -20,9 +20,9 @@ pub enum Event {
         incoming: bool,
         /// The peer's address and encapsulation port.
         peer: SocketAddr,
-        /// Outgoing streams: 0 to one less than this.
+        /// The number of outgoing streams; they are numbered from 0.
         outbound_streams: u16,
-        /// Incoming streams.
+        /// The number of incoming streams.
         inbound_streams: u16,
     },
     /// [`Endpoint::receive`](crate::Endpoint::receive) has a message (DATA ARRIVE). Reported once until all

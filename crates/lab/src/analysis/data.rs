@@ -62,7 +62,7 @@ struct Recoveries {
 /// A recovery. It ends when everything sent before it began is acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Recovery {
-    /// The highest number sent before it began, plus one.
+    /// The end of the data that was sent before the recovery began.
     point: u64,
     /// The first retransmission.
     packet: usize,

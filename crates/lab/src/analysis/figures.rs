@@ -96,12 +96,12 @@ pub struct RedundancyFigures {
     pub packets: u64,
     /// Copies of ranges.
     pub copies: u64,
-    /// Their bytes.
+    /// The bytes of these copies.
     pub bytes: u64,
     /// Copies that delivered their range before any other transmission; `None` if the capture does not show it, because the
     /// receiver reports no data that arrived again (RFC 2883).
     pub hits: Option<u64>,
-    /// Their bytes.
+    /// The bytes of these copies.
     pub hit_bytes: Option<u64>,
 }
 

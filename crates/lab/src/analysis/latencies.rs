@@ -28,7 +28,7 @@ pub struct LatencyByNumber {
     pub retransmissions: usize,
     /// Ranges.
     pub ranges: u64,
-    /// Their bytes.
+    /// The bytes of these ranges.
     pub bytes: u64,
     /// Latency per byte to the ACK.
     pub ack: Option<LatencySummary>,

@@ -11,7 +11,7 @@ use crate::measure::LatencyDistribution;
 pub struct MeasuredCost {
     /// Messages that were sent.
     pub messages: u64,
-    /// Their bytes.
+    /// The bytes of these messages.
     pub payload_bytes: u64,
     /// IP packets.
     pub packets: u64,

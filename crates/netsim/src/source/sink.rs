@@ -27,7 +27,7 @@ const WORDS: usize = 16;
 pub struct SinkStats {
     /// Packets of the sender, whatever their content.
     pub packets: u64,
-    /// Their bytes.
+    /// The bytes of these packets.
     pub bytes: u64,
     /// Packets that had a sequence number, without duplicates.
     pub numbered: u64,

@@ -62,7 +62,7 @@ pub struct ProgramsOutcome {
     pub latencies: Vec<u64>,
     /// IP packets sent over the link, in both directions.
     pub packets: u64,
-    /// Their bytes.
+    /// The bytes of these packets.
     pub bytes: u64,
     /// How a program ended that should have continued, or ended without success.
     pub failed: Option<String>,

@@ -93,7 +93,7 @@ impl TunEmulator {
     /// As [`Emulator::finish_capture`](super::Emulator::finish_capture).
     ///
     /// # Errors
-    /// As there.
+    /// As `Emulator::finish_capture`.
     pub fn finish_capture(&mut self) -> io::Result<()> {
         self.0.finish_capture()
     }
@@ -101,7 +101,7 @@ impl TunEmulator {
     /// As [`Emulator::stop`](super::Emulator::stop).
     ///
     /// # Errors
-    /// As there.
+    /// As `Emulator::stop`.
     pub fn stop(self) -> io::Result<EmulatorStatistics> {
         self.0.stop()
     }

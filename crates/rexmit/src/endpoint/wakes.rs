@@ -16,7 +16,7 @@ pub(crate) enum Waiting {
     Readable,
     /// Room for a message, or the end of the association.
     Writable,
-    /// An event.
+    /// An event that can be read.
     Event,
     /// The beginning or the end of the association; the end concerns all waiting tasks.
     Change,

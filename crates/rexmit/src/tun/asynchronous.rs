@@ -59,7 +59,7 @@ impl AsyncTun {
     /// Sends one packet, with header and payload in separate slices, as [`Tun::send_parts`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Tun::send_parts`].
     pub fn try_send(&self, header: &[u8], payload: &[u8]) -> io::Result<()> {
         self.0.get_ref().send_parts(header, payload)
     }

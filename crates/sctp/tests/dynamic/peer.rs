@@ -161,7 +161,7 @@ impl Dynamic {
         this
     }
 
-    /// Established by the endpoint with the peer at 192.0.2.2.
+    /// An association that the endpoint has initiated, with the peer at 192.0.2.2.
     pub fn client() -> Self {
         Self::client_with(Keys::default(), |_, _| ())
     }

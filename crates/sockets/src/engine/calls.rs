@@ -221,7 +221,7 @@ impl Engine {
         Ok(Vec::new())
     }
 
-    /// Begins a connection; `None` if the request is answered once it is known what became of it.
+    /// Begins a connection; `None` if the request is answered later, when the attempt has succeeded or failed.
     fn connect_call(
         &mut self,
         number: u64,

@@ -73,7 +73,7 @@ impl From<rustix::io::Errno> for Failure {
 /// The result of a call: the value for the program.
 pub(crate) type Outcome = Result<Vec<u8>, Failure>;
 
-/// See the module.
+/// An engine: see the module.
 #[derive(Debug)]
 pub struct Engine {
     number: EngineNumber,

@@ -32,7 +32,7 @@ pub struct Settings {
     pub burst_ms: f64,
     /// Rate of each direction in kbit/s; 0: unlimited.
     pub rate_kbit: u32,
-    /// Packets that may wait for the rate; unused if that is unlimited.
+    /// Length of the queue in packets; unused if the rate is unlimited.
     pub queue: u32,
     /// Seconds in which messages are sent.
     pub duration_s: u32,

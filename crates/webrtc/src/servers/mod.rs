@@ -117,7 +117,7 @@ impl Servers {
         }
     }
 
-    /// Handles a datagram before peers do.
+    /// Handles a datagram of a STUN or TURN server; others are left to the peers.
     pub(crate) fn handle_input(
         &mut self,
         now: Instant,

@@ -478,7 +478,7 @@ impl Inbound {
         self.is_sack_owed
     }
 
-    /// Cancels a delayed SACK, because another chunk acknowledges the same.
+    /// Cancels a delayed SACK, because another chunk carries the acknowledgement.
     pub(super) const fn stop_delaying(&mut self) {
         self.sack_timer = Deadline::OFF;
     }

@@ -173,7 +173,7 @@ impl ByMid {
         Ok(())
     }
 
-    /// The piece that the message `key` needs next.
+    /// Appends the next piece to the message `key`.
     fn append(
         &mut self,
         key: Key,

@@ -44,7 +44,7 @@ fn u16_at(value: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes(bytes_at(value, at))
 }
 
-/// `sctp_assoc_value`, or the `int` that it was before.
+/// Reads an `sctp_assoc_value`, or the `int` that the option took before.
 fn assoc_value(value: &[u8]) -> Result<u32, Failure> {
     if value.len() >= 8 { Ok(u32_at(value, 4)) } else { int(value) }
 }

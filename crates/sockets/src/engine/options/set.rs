@@ -1,4 +1,4 @@
-//! Options that are set.
+//! Setting socket options.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -192,7 +192,7 @@ fn set_init(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `sctp_sack_info`, or the `sctp_assoc_value` that it was before.
+/// Takes an `sctp_sack_info`, or the `sctp_assoc_value` of older versions of the interface.
 fn set_delayed_sack(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
     let (delay, every) = match value.len() {
         12.. => (u32_at(value, 4), u32_at(value, 8)),
