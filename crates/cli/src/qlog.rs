@@ -96,7 +96,7 @@ pub(crate) fn file(path: &Path, about: About, now: Instant) -> Result<Log, Failu
     open(path, &from_now(about, now)).map_err(|error| unwritable(path, &error))
 }
 
-/// `about`, with `now` as the file's time 0 and the time of the clock beside it.
+/// `about`, with `now` as the file's time 0, and the wall-clock time of it.
 pub(crate) fn from_now(about: About, now: Instant) -> About {
     about.begin(now, unix_millis())
 }
@@ -135,7 +135,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     )
 }
 
-/// `name` as part of a file's name: it may come from a file of somebody else.
+/// `name` as part of a file's name: it may come from an untrusted file.
 fn plain(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let name: String =

@@ -19,7 +19,7 @@ const MAX_WAITING_BYTES: usize = 256 * 1024;
 /// Packets of which one acknowledgement reports the arrival, in one record; further ones have records of their own.
 const MAX_ACKED: usize = 4096;
 
-/// What the header of a file states.
+/// The header of a file.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct About {

@@ -12,7 +12,7 @@ pub(crate) enum Packet {
     Received { bytes: u32, ack: Option<Ack>, acked: Vec<u64> },
 }
 
-/// What an acknowledgement reports.
+/// The sequence numbers that an acknowledgement reports.
 #[derive(Debug)]
 pub(crate) struct Ack {
     pub(crate) cumulative: u64,

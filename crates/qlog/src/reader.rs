@@ -53,7 +53,7 @@ pub enum ReadError {
     Broken {
         /// Which record, counted from 1: the header.
         number: u64,
-        /// What is wrong with it.
+        /// The error in it.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What is written, what is read of it, and what is refused.
+//! Files written, read back, and refused.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -31,7 +31,7 @@ const fn sent(packet: u64, runs: Vec<SentRun>) -> TraceEvent {
     TraceEvent::PacketSent { packet, path: 0, units: 1, bytes: 100, runs }
 }
 
-/// What an endpoint records while two packets are sent, the first is lost and found so, and is sent again with a copy.
+/// The events of an endpoint that sends two packets: the first is declared lost, and sent again with a copy.
 fn events() -> Vec<(u64, TraceEvent)> {
     use SendCause::{FastRetransmit, New};
     let window = TraceEvent::Window { path: 0, cwnd: 4380, ssthresh: u64::MAX, flight: 100 };

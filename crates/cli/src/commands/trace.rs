@@ -122,7 +122,7 @@ fn analyse(arguments: &Analyse) -> Outcome {
 
 fn write_page(arguments: &Page) -> Outcome {
     let stalls = Stalls::open(&arguments.file).map_err(|error| {
-        // What the file says of itself may contain anything.
+        // The title in the file may contain any characters.
         Failure::new(Kind::File, printable(&error.to_string()))
     })?;
     let out = arguments.out.clone().unwrap_or_else(|| {

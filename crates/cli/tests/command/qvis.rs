@@ -86,7 +86,7 @@ impl Qvis {
         }
     }
 
-    /// What a view shows.
+    /// Opens a view, and returns the labels and errors in it.
     fn look(&self, address: SocketAddr, view: &str) -> Value {
         let profile = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("qvis-{view}"));
         let output = Command::new(self.browser)

@@ -12,10 +12,10 @@ use super::unit::{Cause, Unit};
 /// Data beyond the cumulative acknowledgement that an event shows, in ranges.
 const MAX_GAPS: usize = 64;
 
-/// What the sender of one direction of a connection did, since the capture began.
+/// Packets sent and acknowledgements received by the sender of one direction, since the capture began.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Timeline {
-    /// What the direction is called.
+    /// The name of the direction.
     pub name: String,
     /// Packets with data and acknowledgements, in the order of time. SCTP has its TSNs, TCP the numbers of the ranges of bytes that
     /// were always sent together.

@@ -19,7 +19,7 @@ const HOP_LIMIT: u8 = 64;
 /// SCTP's IP protocol number, which packets in UDP do not use.
 const IP_PROTOCOL: u8 = 132;
 
-/// What the packets are written to.
+/// The file to which the packets are written.
 pub(super) enum Output {
     /// A capture (pcapng) with these interfaces, one per direction.
     Pcapng([&'static str; 2], Box<dyn Write + Send>),

@@ -11,7 +11,7 @@ use crate::{Endpoint, EndpointStatistics};
 /// The most associations of an endpoint with metrics of their own: those that began first.
 pub const MAX_SHOWN_ASSOCIATIONS: usize = 1024;
 
-/// What the metrics of an endpoint are made of.
+/// The counters from which the metrics of an endpoint are made.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointMetrics {
     /// Of these, only what has a metric is added up.

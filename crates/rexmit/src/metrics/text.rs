@@ -24,7 +24,7 @@ impl Metrics {
         self.family(name, kind, about, [([], value)]);
     }
 
-    /// A metric with a value for each set of labels; nothing if there is none.
+    /// A metric with a value for each set of labels; without values, the family is omitted.
     pub fn family<const LABELS: usize, V: Display>(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! What can be seen of a load while it runs: the options of commands that send one.
+//! `--qlog` and `--metrics` of commands that send a load.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct SightOptions {
     metrics: MetricsOption,
 }
 
-/// What is open for them while the load runs.
+/// The directory and listener of the options, before the load begins.
 #[derive(Debug)]
 pub(super) struct Sight {
     logs: Option<Directory>,

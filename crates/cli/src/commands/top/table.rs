@@ -39,14 +39,14 @@ const LEAST_IMPORTANT: [&str; 12] = [
     "assoc",
 ];
 
-/// What a table has room in.
+/// The size of the terminal, in characters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Screen {
     pub(super) columns: usize,
     pub(super) rows: usize,
 }
 
-/// What the table is sorted by, the largest first.
+/// The column by which the table is sorted, the largest value first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(super) enum Sort {
     Loss,
@@ -56,7 +56,7 @@ pub(super) enum Sort {
     Messages,
 }
 
-/// What a metrics page shows at one time.
+/// The values of a metrics page.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub(super) struct Sample {
     /// Associations that have not ended, also those without a row.
@@ -179,7 +179,7 @@ impl Sample {
     }
 }
 
-/// What a metric's name says, and whether it is of the proxy.
+/// A metric's name without its prefix, and whether it is of the proxy.
 fn metric(name: &str) -> Option<(&str, bool)> {
     if let Some(metric) = name.strip_prefix("rexmit_association_") {
         return Some((metric, false));
@@ -269,7 +269,7 @@ impl Row {
     }
 }
 
-/// `value` with `digits` after the point. A page of somebody else may have values of hundreds of digits.
+/// `value` with `digits` after the point. A page may contain values of hundreds of digits.
 fn decimal(value: f64, digits: usize) -> String {
     if value.abs() <= MAX_COUNT { format!("{value:.digits$}") } else { format!("{value:.1e}") }
 }
@@ -405,7 +405,7 @@ rexmit_message_latency_seconds{quantile=\"1\"} 0.5
         assert_eq!(sample.associations.len(), 1000);
     }
 
-    /// The page may be of anybody: what it says must not move the cursor.
+    /// The page may come from any program: its text must not move the cursor.
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
         let page = "rexmit_association_data_packets_total{association=\"\u{1b}[2J\",peer=\"\\n\u{9b}x\u{7}\"} 1\n";
