@@ -14,7 +14,7 @@ fn hostile() -> String {
     format!("<img src=x onerror=alert(1)></script><script>alert(1)</script>{}", "w".repeat(2000))
 }
 
-/// What the page shows of two associations, one with two waits.
+/// The result of the self-test in a page of two associations, one with two waits.
 fn shown(name: &str, width: u32) -> Option<Value> {
     let runs = synthetic::comparison(7, 1200).runs;
     let mut stalls = runs.into_iter().filter_map(|run| run.worst_stall);
