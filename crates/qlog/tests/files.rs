@@ -65,8 +65,7 @@ fn written(events: &[(u64, TraceEvent)]) -> Vec<u8> {
         sink.record(Instant::from_millis(ms + 5), 4, event);
     }
     drop((log, sink));
-    let bytes = file.0.lock().unwrap().clone();
-    bytes
+    std::mem::take(&mut file.0.lock().unwrap())
 }
 
 fn records(file: &[u8]) -> Vec<Value> {

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Pair, in_time};
+use rexmit::Endpoint;
 use rexmit::metrics::{self, Metrics};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -90,7 +91,7 @@ async fn several_endpoints_are_one_page_with_sums() {
     let [one, two] = [Pair::connect().await, Pair::connect().await];
     let (mut sent, mut labels) = (0, Vec::new());
     let endpoints = [one.client.clone(), two.client.clone()];
-    let page = metrics::of_endpoints(&endpoints);
+    let page = Endpoint::metrics_of_all(&endpoints);
     let found = families(&page);
     assert_conventional(&found);
     for (position, pair) in [&one, &two].into_iter().enumerate() {
@@ -109,7 +110,7 @@ async fn several_endpoints_are_one_page_with_sums() {
     assert!(counted >= 4.0 && counted <= sent as f64, "{counted} of {sent}");
     let packets = &found["rexmit_association_data_packets_total"].values;
     assert_eq!(packets.keys().collect::<Vec<_>>(), labels.iter().collect::<Vec<_>>());
-    assert_eq!(metrics::of_endpoints(&[]).lines().filter(|it| !it.starts_with('#')).count(), 7);
+    assert_eq!(Endpoint::metrics_of_all(&[]).lines().filter(|it| !it.starts_with('#')).count(), 7);
 }
 
 #[test]

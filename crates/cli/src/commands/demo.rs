@@ -98,18 +98,25 @@ pub(crate) struct Arguments {
     /// this time if losses are independent.
     #[arg(long, value_name = "TIME", value_parser = values::interval, conflicts_with_all = ["tcp", "two_paths"])]
     deadline: Option<Duration>,
+    #[command(flatten)]
+    files: Files,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// Files that the demo writes.
+#[derive(Debug, Args)]
+struct Files {
     /// File to write the report to [default: rexmit-demo.html; none with --json].
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Directory to write a qlog file of each profile's server to, for qvis and `rexmit trace page`.
     #[arg(long, value_name = "DIR")]
     qlog: Option<PathBuf>,
-    #[command(flatten)]
-    format: Format,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let report = match (&arguments.report, arguments.format.json) {
+    let report = match (&arguments.files.report, arguments.format.json) {
         (Some(path), _) => Some(path.clone()),
         (None, false) => Some(PathBuf::from("rexmit-demo.html")),
         (None, true) => None,
@@ -119,7 +126,7 @@ pub(crate) fn run(arguments: Arguments) -> Outcome {
     if let Some(path) = &report {
         check_writable(path).map_err(|error| unwritable(path, &error))?;
     }
-    let logs = arguments.qlog.as_deref().map(Directory::create).transpose()?.map(Arc::new);
+    let logs = arguments.files.qlog.as_deref().map(Directory::create).transpose()?.map(Arc::new);
     let (comparison, mut timing) = if arguments.two_paths {
         let compared = TwoPaths { logs: made_by(logs.as_ref()), ..two_paths(&arguments)? }.run()?;
         (compared, String::new())

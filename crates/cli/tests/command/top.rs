@@ -117,7 +117,7 @@ fn serve_without_end(piece: &'static [u8]) -> (String, std::thread::JoinHandle<(
     let address = listener.local_addr().unwrap().to_string();
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        stream.read(&mut [0; 1024]).unwrap();
+        assert!(stream.read(&mut [0; 1024]).unwrap() > 0);
         while stream.write_all(piece).is_ok() && !piece.is_empty() {}
         // Nothing more is said; the reader ends the connection.
         let _ = stream.read(&mut [0; 1]);
@@ -142,7 +142,7 @@ fn top_is_interrupted_while_it_waits_for_an_answer() {
     let address = listener.local_addr().unwrap().to_string();
     let top = Rexmit::start_idle(["top", &address]);
     let (mut stream, _) = listener.accept().unwrap();
-    stream.read(&mut [0; 1024]).unwrap();
+    assert!(stream.read(&mut [0; 1024]).unwrap() > 0);
     top.signal("INT");
     let ended = top.end();
     assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), ""));

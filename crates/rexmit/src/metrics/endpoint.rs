@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use rexmit_sctp::AssociationStatistics;
 
 use super::{Metrics, by_cause};
+use crate::EndpointStatistics;
 use crate::recovery::ByCause;
-use crate::{Endpoint, EndpointStatistics};
 
 /// The most associations of an endpoint with metrics of their own: those that began first.
 pub const MAX_SHOWN_ASSOCIATIONS: usize = 1024;
@@ -31,20 +31,6 @@ pub(crate) struct AssociationMetrics {
     pub(crate) statistics: AssociationStatistics,
 }
 
-/// The metrics of several endpoints on one page, such as those of a client with an endpoint for each server.
-///
-/// The counters of the endpoints are added up. The label `association` is the endpoint's position in the list, a dot, and the
-/// association's number in it. As with one endpoint, the first [`MAX_SHOWN_ASSOCIATIONS`] associations have metrics of their own.
-#[must_use]
-pub fn of_endpoints(endpoints: &[Endpoint]) -> String {
-    let mut all = EndpointMetrics::default();
-    for (position, endpoint) in endpoints.iter().enumerate() {
-        let room = MAX_SHOWN_ASSOCIATIONS - all.associations.len();
-        all.add(position, endpoint.counters(room));
-    }
-    all.text()
-}
-
 impl AssociationMetrics {
     fn labels(&self) -> [(&'static str, String); 2] {
         [("association", self.number.clone()), ("peer", self.peer.to_string())]
@@ -58,7 +44,7 @@ impl AssociationMetrics {
 
 impl EndpointMetrics {
     /// Adds those of the endpoint at `position` of a list.
-    fn add(&mut self, position: usize, other: Self) {
+    pub(crate) fn add(&mut self, position: usize, other: Self) {
         let Self { statistics, open, associations } = other;
         let sum = &mut self.statistics;
         sum.packets_sent += statistics.packets_sent;

@@ -18,9 +18,9 @@ mod server;
 mod text;
 
 #[cfg(feature = "udp")]
-pub(crate) use endpoint::{AssociationMetrics, EndpointMetrics};
+pub use endpoint::MAX_SHOWN_ASSOCIATIONS;
 #[cfg(feature = "udp")]
-pub use endpoint::{MAX_SHOWN_ASSOCIATIONS, of_endpoints};
+pub(crate) use endpoint::{AssociationMetrics, EndpointMetrics};
 pub use server::serve;
 pub use text::Metrics;
 #[cfg(any(feature = "udp", all(feature = "proxy", target_os = "linux")))]

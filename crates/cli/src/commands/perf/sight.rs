@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use rexmit::Endpoint;
 use rexmit::clock::now;
-use rexmit::{Endpoint, metrics};
 use rexmit_qlog::{About, MakeLog, VantagePoint};
 
 use crate::failure::{Failure, Outcome};
@@ -50,7 +50,7 @@ impl Sight {
         }
         let endpoints: Arc<[Endpoint]> = endpoints.into();
         let shown = Arc::clone(&endpoints);
-        self.listener.serve(move || metrics::of_endpoints(&shown));
+        self.listener.serve(move || Endpoint::metrics_of_all(&shown));
         Logs { directory: self.logs, endpoints }
     }
 }
