@@ -15,6 +15,13 @@ pub trait TraceSink: Send {
     fn record(&mut self, now: Instant, association: u32, event: &TraceEvent);
 }
 
+/// Passes each event to every sink of the list.
+impl TraceSink for Vec<Box<dyn TraceSink>> {
+    fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
+        self.iter_mut().for_each(|sink| sink.record(now, association, event));
+    }
+}
+
 /// Passes events to a sink, if there is one; without a sink, an event costs one branch.
 pub struct Tracer<'a> {
     now: Instant,
@@ -159,6 +166,16 @@ pub enum TraceEvent {
         path: u8,
         /// The sequence numbers (unwrapped) of the copies: lowest and highest of each run, ascending.
         runs: Vec<(u64, u64)>,
+    },
+    /// A packet was written, of any kind. If it carries data, its [`PacketSent`](Self::PacketSent) precedes.
+    Transmitted {
+        /// Its length from the protocol's own header on, in bytes.
+        bytes: u32,
+    },
+    /// A packet of the peer arrived and belongs to the association. What it causes follows.
+    Arrived {
+        /// Its length from the protocol's own header on, in bytes.
+        bytes: u32,
     },
     /// An acknowledgement arrived and was not stale (RFC 9260 §6.2.1 i).
     AckReceived {

@@ -39,7 +39,7 @@ async fn send_to_server_of(most: Option<usize>, connections: u32) -> Result<Sent
         unordered: false,
         seed: 1,
     };
-    let sent = send::thin(&target, &load, std::future::pending(), || {}).await;
+    let sent = send::thin(&target, &load, std::future::pending(), |_| {}).await;
     serving.abort();
     sent.map(|(sent, _)| sent)
 }

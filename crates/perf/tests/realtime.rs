@@ -20,6 +20,7 @@ fn replay() -> Replay {
         seed: 5,
         unordered: false,
         deadline: None,
+        logs: None,
     }
 }
 

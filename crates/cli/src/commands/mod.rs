@@ -18,6 +18,7 @@ mod profiles;
 mod proxy;
 mod run;
 mod study;
+mod top;
 mod trace;
 
 use clap::Subcommand;
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     Advise(Box<advise::Arguments>),
     Lab(lab::Arguments),
     Compare(Box<compare::Arguments>),
+    Top(top::Arguments),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
@@ -63,6 +65,7 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Lab(arguments) => lab::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, whole()),

@@ -11,10 +11,10 @@ use rexmit::proxy::{Proxy, ProxyConfig, ProxyEvent, serve_metrics};
 use rexmit::recovery::TCP_PROFILES;
 use rexmit::tcp::Stack;
 use rexmit::tun::{AsyncTun, Tun, TunError};
-use tokio::net::TcpListener;
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::metrics::{self, bind};
 use crate::output::print;
 use crate::signals::{Signals, block_on};
 use crate::values::{self, Network};
@@ -60,8 +60,8 @@ pub(crate) struct Arguments {
     /// Send each client's address to the service, by the PROXY protocol, version 2.
     #[arg(long)]
     proxy_protocol: bool,
-    /// Address to serve metrics for Prometheus on, at /metrics.
-    #[arg(long, value_name = "ADDR:PORT")]
+    /// Address to serve metrics for Prometheus on, at /metrics. A port alone is one of 127.0.0.1.
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
     /// Do not log individual clients.
     #[arg(long)]
@@ -178,14 +178,6 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
         0 => Ok(()),
         count => Err(Failure::new(Kind::Interrupted, format!("{count} clients were reset"))),
     }
-}
-
-async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    let listener = TcpListener::bind(address).await;
-    listener.map_err(|error| {
-        let message = format!("--metrics {address}: {error}; choose another address or port");
-        Failure::new(Kind::Address, message)
-    })
 }
 
 fn log(is_quiet: bool) -> impl Fn(&ProxyEvent<'_>) + Send + Sync {

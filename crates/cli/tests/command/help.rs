@@ -2,7 +2,7 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 29] = [
+const SUBCOMMANDS: [&str; 32] = [
     "advise",
     "demo",
     "listen",
@@ -28,7 +28,10 @@ const SUBCOMMANDS: [&str; 29] = [
     "study exec",
     "run",
     "trace",
+    "top",
     "trace stats",
+    "trace analyse",
+    "trace page",
     "profiles",
     "completions",
     "man",

@@ -52,7 +52,7 @@ pub struct Lingering(Vec<Endpoint>);
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) association: Association,
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
 }
 
 /// How a connection ended.

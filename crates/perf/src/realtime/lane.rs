@@ -46,7 +46,7 @@ impl Lane {
         let server = EndpointConfig::default().accept(true).association(association);
         let port = server.port;
         let server = Endpoint::bind_unencrypted(LOOPBACK, server)?;
-        server.set_trace(Some(recorder.sink()));
+        server.set_trace(Some(replay.sink(&profile, &recorder)));
         let emulator = Emulator::start(
             &EmulatorConfig::new(LOOPBACK, server.local_addr())
                 .forward(replay.link.path())

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
-use super::capture::Shown;
+use super::capture::{Output, Shown};
 use super::config::LinkConfig;
 use super::direction::{Bound, Packet};
 use super::error::EmulatorError;
@@ -67,7 +67,21 @@ impl TunEmulator {
         (near, far): (Tun, Tun),
         out: impl Write + Send + 'static,
     ) -> Result<Self, EmulatorError> {
-        Running::start_capturing(relay(config, near, far)?, INTERFACES, out).map(Self)
+        let output = Output::Pcapng(INTERFACES, Box::new(out));
+        Running::start_capturing(relay(config, near, far)?, output).map(Self)
+    }
+
+    /// As [`Emulator::start_logging`](super::Emulator::start_logging); packets from the near device count as sent.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    #[cfg(feature = "qlog")]
+    pub fn start_logging(
+        config: &LinkConfig,
+        (near, far): (Tun, Tun),
+        log: rexmit_qlog::Log,
+    ) -> Result<Self, EmulatorError> {
+        Running::start_capturing(relay(config, near, far)?, Output::Qlog(log)).map(Self)
     }
 
     /// The counts so far.

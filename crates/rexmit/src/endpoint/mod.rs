@@ -384,6 +384,34 @@ impl Endpoint {
         self.shared.lock().statistics()
     }
 
+    /// The counters of the endpoint and of its associations in Prometheus' text format: those that began first, if
+    /// there are more than [`MAX_SHOWN_ASSOCIATIONS`](crate::metrics::MAX_SHOWN_ASSOCIATIONS). Names begin with
+    /// `rexmit_`.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        // The text is made without the lock.
+        let metrics = self.shared.lock().metrics(crate::metrics::MAX_SHOWN_ASSOCIATIONS);
+        metrics.text()
+    }
+
+    /// The metrics of several endpoints on one page, such as those of a client with an endpoint for each server.
+    ///
+    /// The counters of the endpoints are added up. The label `association` is the endpoint's position in the list, a dot,
+    /// and the association's number in it. The first
+    /// [`MAX_SHOWN_ASSOCIATIONS`](crate::metrics::MAX_SHOWN_ASSOCIATIONS) associations of all have metrics of their own.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn metrics_of_all(endpoints: &[Self]) -> String {
+        let mut all = crate::metrics::EndpointMetrics::default();
+        for (position, endpoint) in endpoints.iter().enumerate() {
+            let room = crate::metrics::MAX_SHOWN_ASSOCIATIONS - all.associations.len();
+            let metrics = endpoint.shared.lock().metrics(room);
+            all.add(position, metrics);
+        }
+        all.text()
+    }
+
     /// Sends all trace events of the protocol to `sink`, from within the turn in which they occur; `None`
     /// disables tracing.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {

@@ -221,6 +221,24 @@ impl State {
         }
     }
 
+    #[cfg(feature = "metrics")]
+    pub(super) fn metrics(&self, room: usize) -> crate::metrics::EndpointMetrics {
+        use crate::metrics::{AssociationMetrics, EndpointMetrics};
+        let open = |(id, entry): (&AssociationId, &Entry)| {
+            let peer = entry.established.filter(|_| entry.closed.is_none())?.peer;
+            Some((id.index(), *id, peer))
+        };
+        let mut shown: Vec<_> = self.associations.iter().filter_map(open).collect();
+        shown.sort_unstable_by_key(|(index, ..)| *index);
+        shown.truncate(room);
+        let associations = shown.into_iter().map(|(number, id, peer)| {
+            let statistics = self.association_statistics(id);
+            AssociationMetrics { number: number.to_string(), peer, statistics }
+        });
+        let associations = associations.collect();
+        EndpointMetrics { statistics: self.statistics(), open: self.open, associations }
+    }
+
     /// The counters of an association, final if it has ended.
     pub(crate) fn association_statistics(&self, id: AssociationId) -> AssociationStatistics {
         let at_end = self.associations.get(&id).and_then(|entry| entry.statistics.as_deref());

@@ -216,6 +216,7 @@ impl Association {
     ) {
         self.packets.received += 1;
         self.packets.bytes_received += incoming.bytes as u64;
+        cx.tracer().emit(|| TraceEvent::Arrived { bytes: incoming.bytes as u32 });
         let route = incoming.route;
         let path = self.paths.on_packet(route);
         if path.is_none() && !self.may_be_from_elsewhere(packet) {

@@ -6,5 +6,6 @@ pub mod explore;
 mod shown;
 pub mod study;
 mod template;
+pub mod trace;
 
 pub use shown::{AxisHead, Cell, StudyHead, StudyPage};

@@ -118,6 +118,7 @@ impl Connection {
     pub(crate) fn on_segment(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         self.traffic.segments_received += 1;
         self.traffic.bytes_received += wire_len(segment);
+        cx.tracer().emit(|| TraceEvent::Arrived { bytes: wire_len(segment) as u32 });
         self.out.recovery.begin_opportunity();
         match self.state {
             State::Closed => {}

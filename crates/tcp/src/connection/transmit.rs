@@ -1,5 +1,7 @@
 //! Writing segments: the next one, and the fields of every segment.
 
+use rexmit_core::trace::TraceEvent;
+
 use super::owed::Reset;
 use super::piece::Piece;
 use super::segment::SegmentRoom;
@@ -18,6 +20,7 @@ impl Connection {
         if has_written {
             self.traffic.segments_sent += 1;
             self.traffic.bytes_sent += packet.len() as u64;
+            cx.tracer().emit(|| TraceEvent::Transmitted { bytes: packet.len() as u32 });
         }
         has_written
     }

@@ -57,7 +57,7 @@ impl Lane {
             .seed(Seed::from_u64(replay.seed));
         let place = Place::new(&link, config)?;
         let recorder = Recorder::default();
-        place.stack.set_trace(Some(recorder.sink()));
+        place.stack.set_trace(Some(replay.sink(&profile, &recorder)));
         let listener = place.stack.listen(PORT)?;
         let mut flows = Vec::new();
         for messages in &replay.load.flows {

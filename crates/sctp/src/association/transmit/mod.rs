@@ -4,6 +4,7 @@
 mod setup;
 
 use rexmit_core::Route;
+use rexmit_core::trace::TraceEvent;
 
 use super::state::AbortCause;
 use super::{Association, Context, Farewell, Ours, State};
@@ -28,6 +29,7 @@ impl Association {
         }?;
         self.packets.sent += 1;
         self.packets.bytes_sent += packet.len() as u64;
+        cx.tracer().emit(|| TraceEvent::Transmitted { bytes: packet.len() as u32 });
         Some(route)
     }
 
