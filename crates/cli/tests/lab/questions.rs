@@ -158,7 +158,7 @@ fn begin(server: &Server, settings: &Value, first: &str) -> TcpStream {
 #[test]
 fn a_question_that_was_left_ends_and_makes_room() {
     let server = Server::start();
-    // What the whole question costs, and what it costs if it is left at its beginning.
+    // The cost of the whole question, and its cost if the client disconnects at the beginning.
     let before = server.ticks();
     assert!(server.run(&long(20))["answer"].is_object());
     let whole = server.ticks() - before;

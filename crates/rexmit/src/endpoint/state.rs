@@ -336,12 +336,7 @@ impl Served for State {
         socket.poll_receive(cx, inbox)
     }
 
-    fn handle_received(
-        &mut self,
-        now: Instant,
-        socket: &Socket,
-        received: io::Result<&mut Inbox>,
-    ) {
+    fn handle_received(&mut self, now: Instant, socket: &Socket, received: io::Result<&mut Inbox>) {
         match received {
             Ok(inbox) => {
                 self.handle_packets(now, socket, inbox);

@@ -1,4 +1,4 @@
-// What the page offers, and the latest answer in the form of a study page.
+// The choices of the page, and the latest answer in the form of a study page.
 
 const OFFER = JSON.parse(document.getElementById("data").textContent);
 let STUDY = { axes: [], figures: [], cells: [], quantities: [] };

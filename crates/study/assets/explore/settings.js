@@ -80,7 +80,7 @@ function buildForm(onChange) {
   if (OFFER.how_to_build) document.getElementById("systems").append(element("p", { class: "note" }, `Other implementations: ${OFFER.how_to_build}.`));
   const seeds = numberControl({ name: "seeds", label: "Runs of each", unit: "", about: "each has its own losses", least: 1, most: OFFER.seeds, step: 1, log_from: 1 }, changed);
   document.getElementById("runs").append(seeds.row);
-  // What has no effect is disabled, and what does not fit is left out.
+  // Settings without effect are disabled, and values that do not fit are left out.
   const enable = () => {
     const isTrace = rhythm.value.startsWith(TRACE);
     for (const name of ["interval_ms", "size"]) numbers.get(name).disable(isTrace);

@@ -28,7 +28,7 @@ pub struct Control {
     pub most: f64,
     /// Values are multiples of this.
     pub step: f64,
-    /// What is shown instead of the unit if the value is zero; `None`: the unit.
+    /// The text shown instead of the unit if the value is zero; `None`: the unit.
     pub zero: Option<&'static str>,
     /// The least value above zero of a slider on a logarithmic scale; `None`: the scale is linear.
     pub log_from: Option<f64>,

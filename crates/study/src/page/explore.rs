@@ -38,7 +38,7 @@ struct OfferedTrace {
 #[derive(Serialize)]
 struct OfferedSystem {
     name: &'static str,
-    /// What the profile does; `None`: another implementation.
+    /// A description of the profile; `None`: another implementation.
     about: Option<&'static str>,
     is_ordered_only: bool,
     is_rival: bool,

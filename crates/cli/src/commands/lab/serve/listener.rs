@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct Limits {
     /// Connections at a time; others wait in the backlog of the socket.
     pub(super) connections: usize,
-    /// How long a connection lasts on which no byte is transmitted. An answer that takes longer needs lines meanwhile.
+    /// Time limit of a connection on which no byte is transmitted. An answer that takes longer needs lines meanwhile.
     pub(super) silence: Duration,
 }
 

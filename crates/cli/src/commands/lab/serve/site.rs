@@ -37,7 +37,7 @@ use super::guard;
 use super::queue::{Place, Queue};
 use super::work::{self, Ended};
 
-/// How long a request may take to arrive and to be accepted, without the runs.
+/// Time limit for a request to arrive and to be accepted, without the runs.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time between two lines without content: a connection that transmits nothing is closed.
 const BEAT: Duration = Duration::from_secs(10);
@@ -142,7 +142,7 @@ async fn blocking<T: Send + 'static>(
     checked.unwrap_or_else(|error| Err((StatusCode::INTERNAL_SERVER_ERROR, error.to_string())))
 }
 
-/// Writes a line without content every `period` until nobody reads them. A full channel needs none.
+/// Writes a line without content every `period` until the reader closes. A full channel needs none.
 async fn beat(lines: &mpsc::Sender<String>, period: Duration) {
     loop {
         tokio::time::sleep(period).await;
@@ -152,7 +152,7 @@ async fn beat(lines: &mpsc::Sender<String>, period: Duration) {
     }
 }
 
-/// Runs the study when it is its turn, and writes lines about it until nobody reads them.
+/// Runs the study when it is its turn, and writes lines about it until the reader closes.
 async fn answer(study: Study, jobs: usize, place: Place, lines: mpsc::Sender<String>) {
     if place.waits() {
         let _ = lines.try_send("{\"waiting\":true}\n".to_owned());
@@ -163,7 +163,7 @@ async fn answer(study: Study, jobs: usize, place: Place, lines: mpsc::Sender<Str
     };
     let told = lines.clone();
     let run = move || {
-        // The turn ends with the runs: a slow reader of the answer delays nobody.
+        // The turn ends with the runs: a slow reader of the answer delays no other.
         let _turn = turn;
         let runs = study.runs();
         let is_awaited = |done| {

@@ -21,7 +21,7 @@ pub(super) enum Ended {
     Left,
 }
 
-/// Runs all of `study` with `jobs` threads. `watch` is told how many runs are done after each, and answers whether somebody
+/// Runs all of `study` with `jobs` threads. `watch` is told how many runs are done after each, and answers whether a client
 /// still waits; once it answers no, no further run begins. A run that has begun ends: its length has a limit
 /// (`explore::MAX_MESSAGES`, `MAX_PAYLOAD_BYTES`).
 pub(super) fn run(study: &Study, jobs: usize, watch: impl Fn(usize) -> bool + Sync) -> Ended {
