@@ -338,10 +338,18 @@ impl<P> State<P> {
         match self.config.sctp.retransmission_destination {
             RetransmissionDestination::Alternate if is_timeout => self.paths.alternate_to(path),
             RetransmissionDestination::Elsewhere => self.paths.alternate_to(path),
+            RetransmissionDestination::LeastCorrelated => self.paths.least_correlated(path),
             // Those that choose late do so when it is sent; until then it stays.
             _ if self.paths.is_active(path) => path,
             _ => self.paths.alternate_to(path),
         }
+    }
+
+    /// The path over which a redundant copy of a unit is sent that is in flight over `path`.
+    pub(crate) fn copy_path(&self, path: u8) -> u8 {
+        let destination = self.config.sctp.retransmission_destination;
+        let is_diverse = destination == RetransmissionDestination::LeastCorrelated;
+        if is_diverse && !self.paths.is_one() { self.paths.least_correlated(path) } else { path }
     }
 
     /// Whether the path of a retransmission is chosen only when it is sent.
@@ -414,10 +422,13 @@ impl<P> State<P> {
 
     /// Counts a unit that was declared lost; `is_loss` if the network lost it.
     pub(crate) fn count_lost(&mut self, lost: &LostUnit, is_loss: bool) {
-        if lost.packet.is_none() || !is_loss {
-            return;
-        }
+        let Some(number) = lost.packet.filter(|_| is_loss) else { return };
         self.count_lost_packet();
+        if let Some(diversity) = self.paths.diversity_mut()
+            && let Some(packet) = self.outstanding.packets().packet(number)
+        {
+            diversity.on_lost(packet.path, Some(packet.sent_at), packet.trial);
+        }
         if lost.is_first_transmission {
             self.note_first_lost(lost.path);
         }

@@ -1,10 +1,12 @@
 //! A game in a page: a server sends the positions of its balls 20 times a second, over data channels with different
 //! recovery profiles and over a plain WebSocket, and the page shows how late each snapshot arrives.
 //!
-//! `make web-demo` starts it. A switch in the page enables an emulated link: TUN devices between this machine and a
-//! network namespace with a second set of the same servers. That requires root; without it there is no switch.
-//! `--measure 60` starts Chromium, and prints a table.
+//! `make web-demo` starts it. A switch in the page puts an emulated link in between: a TUN device between this machine
+//! and a network namespace, in which a second set of the same servers is. That needs root; without it there is no
+//! switch. `--measure 60` opens a browser by itself, and prints a table.
 
+mod browser;
+mod devtools;
 mod game;
 mod link;
 mod rival;
@@ -12,7 +14,7 @@ mod site;
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use clap::Parser;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use browser::Browser;
 use link::Link;
 use rival::Rival;
 use site::{Servers, Site};
@@ -37,36 +40,31 @@ struct Options {
     /// Delay of the emulated link, one way.
     #[arg(long, default_value = "50ms")]
     delay: String,
-    /// Opens the page in headless Chromium, measures for this many seconds, and prints a table.
+    /// Opens the page in a browser without a screen, measures for this many seconds, and prints a table.
     #[arg(long, value_name = "SECONDS")]
     measure: Option<u64>,
+    /// The browser for measurements.
+    #[arg(long, value_enum, default_value_t = Browser::Chromium)]
+    browser: Browser,
     /// Connections of each kind while measuring.
     #[arg(long, default_value_t = 4)]
     copies: u32,
     /// Instead, measures this many times how long it takes from `new RTCPeerConnection()` to the first snapshot.
     #[arg(long, value_name = "TIMES")]
     setups: Option<u32>,
-    /// An additional server of snapshots behind the emulated link (repeatable): a program that reads offers and prints
-    /// answers, such as those in `rivals/`.
+    /// Channels of ours are announced (DCEP), as those of other servers, instead of known to both sides in advance.
+    #[arg(long)]
+    dcep: bool,
+    /// Writes a picture of the page in Chromium, as it is after the measurement, into this file (PNG).
+    #[arg(long, value_name = "FILE", requires = "measure", conflicts_with = "setups")]
+    screenshot: Option<PathBuf>,
+    /// An additional server of snapshots behind the emulated link (repeatable): a program that reads offers and
+    /// prints answers, as those in `rivals/`.
     #[arg(long, value_name = "NAME=COMMAND")]
     rival: Vec<String>,
 }
 
-/// Starts headless Chromium, which ends with this program.
-fn open_browser(url: &str, profile: &std::path::Path) -> std::io::Result<std::process::Child> {
-    Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-background-timer-throttling", "--disable-renderer-backgrounding"])
-        .args(["--disable-dev-shm-usage", "--remote-debugging-port=0"])
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .arg(url)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-}
-
-/// The columns of the tables, as the page names them.
+/// Columns of the tables, as the page names them.
 const LATENCY_COLUMNS: [&str; 5] = ["p50", "p99", "p999", "max", "setup"];
 const SETUP_COLUMNS: [&str; 4] = ["p50", "p95", "p99", "max"];
 
@@ -85,6 +83,9 @@ fn print_table(found: &Value, columns: &[&str]) {
         println!();
     }
 }
+
+/// The time limit of the browser for a picture of the page.
+const SCREENSHOT_LIMIT: Duration = Duration::from_secs(30);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -121,10 +122,21 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     let kind = if link.is_some() { "lossy" } else { "clear" };
     let profile = tempfile::tempdir()?;
-    let mut browser = open_browser(&format!("{url}?link={kind}&{query}"), profile.path())?;
+    let dcep = if options.dcep { "&dcep=1" } else { "" };
+    let page = format!("{url}?link={kind}&{query}{dcep}");
+    let mut browser = options.browser.open(&page, profile.path())?;
     let result = tokio::time::timeout(Duration::from_secs(limit_s + 120), found.recv()).await;
+    let shot = match &options.screenshot {
+        Some(_) => {
+            Some(tokio::time::timeout(SCREENSHOT_LIMIT, devtools::screenshot(profile.path())).await)
+        }
+        None => None,
+    };
     let _ = browser.kill();
     let _ = browser.wait();
+    if let (Some(file), Some(shot)) = (&options.screenshot, shot) {
+        std::fs::write(file, shot??)?;
+    }
     let result = result?.ok_or("the page has reported nothing")?;
     if result.is_array() {
         print_table(&result, columns);

@@ -17,7 +17,7 @@ use rexmit_webrtc::{AgentConfig, ServeConfig, Server};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::game;
+use crate::game::{self, Opening};
 use crate::rival::Rival;
 
 /// The profiles that are compared.
@@ -83,7 +83,7 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/", get(|| async { Html(include_str!("page.html")) }))
         .route("/config", get(on_config))
-        .route("/offer/{link}/{profile}", post(on_offer))
+        .route("/offer/{link}/{profile}/{opening}", post(on_offer))
         .route("/rival/{name}", post(on_rival))
         .route("/result", post(on_result))
         .with_state(site)
@@ -100,14 +100,15 @@ async fn on_config(State(site): State<Arc<Site>>) -> String {
 
 async fn on_offer(
     State(site): State<Arc<Site>>,
-    Path((link, profile)): Path<(String, String)>,
+    Path((link, profile, opening)): Path<(String, String, String)>,
     offer: String,
 ) -> Response {
+    let opening = if opening == "dcep" { Opening::Dcep } else { Opening::Negotiated };
     let server = site.servers(&link).and_then(|servers| servers.profiles.get(&profile[..]));
     let Some(server) = server else { return StatusCode::NOT_FOUND.into_response() };
     match server.answer(&offer) {
         Ok((answer, connection)) => {
-            tokio::spawn(game::play(connection));
+            tokio::spawn(game::play(connection, opening));
             (StatusCode::CREATED, answer).into_response()
         }
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),

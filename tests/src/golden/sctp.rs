@@ -117,8 +117,10 @@ fn config(profile: &str, kind: Kind, rng: &mut Rng) -> EndpointConfig {
     let mut recovery = RecoveryConfig::profile(profile).expect("a profile");
     if kind == Kind::TwoPaths {
         use RetransmissionDestination::{Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh};
-        recovery.sctp.retransmission_destination =
-            pick(rng, &[Alternate, Same, Asap, LossRate, Cwnd, Ssthresh, Csi]);
+        let drawn = pick(rng, &[Alternate, Same, Asap, LossRate, Cwnd, Ssthresh, Csi]);
+        if !recovery.sctp.lowest_tail {
+            recovery.sctp.retransmission_destination = drawn;
+        }
         recovery.sctp.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
         if rng.chance(0.5) {
             recovery.sctp.cmt = CmtConfig::default()

@@ -240,11 +240,12 @@ mod tests {
 
     #[test]
     fn the_interactive_profiles_have_these_fields() {
-        let [rfc9260, interactive, bundling, redundant] = [
+        let [rfc9260, interactive, bundling, redundant, multipath] = [
             RecoveryConfig::rfc9260(),
             RecoveryConfig::interactive(),
             RecoveryConfig::interactive_bundling(),
             RecoveryConfig::interactive_redundant(),
+            RecoveryConfig::interactive_multipath(),
         ];
         let of_interactive = [
             ("loss_detection", "rack"),
@@ -255,7 +256,7 @@ mod tests {
             ("thin.rto_min", "200ms"),
             ("thin.restart_by_age", "on"),
             ("thin.ack_delay_samples", "on"),
-            ("thin.probe_timer.min_margin", "1.5ms"),
+            ("thin.probe_timer.min_margin", "1500us"),
             ("thin.probe_timer.late_per_mille", "10"),
             ("thin.probe_timer.silence", "250ms"),
             ("thin.queue_delay_limit", "25ms"),
@@ -279,5 +280,8 @@ mod tests {
             ("thin.copy_budget.bytes_percent", "200"),
         ];
         assert_eq!(differing(&interactive, &redundant), want(&of_redundant));
+        let of_multipath =
+            [("sctp.retransmission_destination", "least_correlated"), ("sctp.lowest_tail", "on")];
+        assert_eq!(differing(&interactive, &multipath), want(&of_multipath));
     }
 }

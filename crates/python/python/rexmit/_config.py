@@ -10,6 +10,7 @@ ProfileName = Literal[
     "interactive",
     "interactive-bundling",
     "interactive-redundant",
+    "interactive-multipath",
     "rfc9260",
     "rack",
     "bulk",
@@ -37,6 +38,7 @@ class Profile(str, enum.Enum):
     interactive = "interactive"
     interactive_bundling = "interactive-bundling"
     interactive_redundant = "interactive-redundant"
+    interactive_multipath = "interactive-multipath"
     rfc9260 = "rfc9260"
     rack = "rack"
     bulk = "bulk"

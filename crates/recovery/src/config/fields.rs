@@ -53,6 +53,7 @@ pub const FIELDS: &[(&str, &str)] = fields! {
     "thin.tcp.max_segment_bytes" "thin only with segments in flight of so many bytes at most in the mean"
     "sctp.retransmission_destination" "which of several paths a retransmission takes"
     "sctp.potentially_failed_max_retrans" "errors after which a path gets no data while another is active"
+    "sctp.lowest_tail" "new data takes the path with the lowest tail latency; idle paths are probed, once a second at most"
     "sctp.cmt.all_paths" "new data is sent over every active path at once"
     "sctp.cmt.split_fast_retransmit" "SFR: only later data of the same path reports data missing"
     "sctp.cmt.cwnd_update" "CUC: windows grow by what is acknowledged of their own path"

@@ -52,7 +52,7 @@ impl<P> Outstanding<P> {
                 lost.map(|(unit, _)| unit).eq(path.lost.iter().copied()),
                 "lost on path {index}"
             );
-            let last_over = || self.units_from(0).filter(move |(_, u)| u.last_path == index);
+            let last_over = || self.units_from(0).filter(move |(_, u)| u.last_sent.path == index);
             let awaiting = last_over().filter(|(_, u)| matches!(u.state, UnitState::Lost(_)));
             assert_eq!(path.awaiting, awaiting.count() as u32, "awaiting of path {index}");
             let user_bytes = last_over().filter(|(_, u)| u.is_outstanding());

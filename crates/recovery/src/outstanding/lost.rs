@@ -57,7 +57,7 @@ impl<P> Outstanding<P> {
     /// queued for retransmission over another path.
     pub(crate) fn awaiting(&self, path: u8) -> impl Iterator<Item = u64> {
         let lost = self.paths.iter().flat_map(|on_path| on_path.lost.iter().copied());
-        lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last_path == path))
+        lost.filter(move |&unit| self.unit(unit).is_some_and(|unit| unit.last_sent.path == path))
     }
 
     /// The first transmission of `unit`, if it was declared lost and round trips are measured by it.
@@ -109,7 +109,7 @@ impl<P> Outstanding<P> {
         let Some(u) = self.unit_mut(unit).filter(|u| u.state == UnitState::Acknowledged) else {
             return; // An abandoned unit stays abandoned.
         };
-        u.path = u.last_path;
+        u.path = u.last_sent.path;
         let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
         self.return_to_flight(unit);
         let on_path = self.on_mut(path);
@@ -122,7 +122,7 @@ impl<P> Outstanding<P> {
     /// Returns `unit`, which was declared lost wrongly, to flight on the path where it was last sent.
     pub(crate) fn return_lost(&mut self, unit: u64) -> Option<Moved> {
         let u = self.unit(unit)?;
-        let (from, to) = (u.path, u.last_path);
+        let (from, to) = (u.path, u.last_sent.path);
         self.leave_lost(unit);
         let moved = (from != to).then(|| self.move_between(unit, from, to));
         self.return_to_flight(unit);
@@ -183,7 +183,7 @@ impl<P> Outstanding<P> {
     /// Removes `unit` from the units that wait to be retransmitted.
     pub(super) fn leave_lost(&mut self, unit: u64) {
         let Some(u) = self.unit(unit) else { return };
-        let (path, sent_over, user_bytes) = (u.path, u.last_path, u64::from(u.user_bytes));
+        let (path, sent_over, user_bytes) = (u.path, u.last_sent.path, u64::from(u.user_bytes));
         self.on_mut(path).lost.remove(&unit);
         self.on_mut(sent_over).awaiting -= 1;
         self.user_bytes_lost -= user_bytes;

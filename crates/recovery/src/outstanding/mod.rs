@@ -16,6 +16,8 @@ pub(crate) use sending::Placement;
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::paths::Pair;
+
 mod lost;
 mod repeats;
 mod sending;
@@ -97,6 +99,12 @@ pub(crate) struct Transmission {
     pub(crate) cause: SendCause,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct LastSent {
+    path: u8,
+    cause: SendCause,
+}
+
 /// A unit that was sent and is not cumulatively acknowledged.
 #[derive(Clone, Debug)]
 pub struct Unit<P> {
@@ -111,9 +119,8 @@ pub struct Unit<P> {
     state: UnitState,
     /// The last transmission, in parts so that a unit with an SCTP fragment stays within 128 bytes, the size
     /// that the compiler moves without a call.
-    last_path: u8,
-    last_cause: SendCause,
     last_packet: PacketNumber,
+    last_sent: LastSent,
     /// How often it was sent, redundant copies in packets of their own included.
     pub(crate) transmissions: u16,
     /// How many of the transmissions were redundant copies in packets of their own.
@@ -156,7 +163,8 @@ impl<P> Unit<P> {
 
     /// The last transmission; copies bundled into other packets do not count.
     pub(crate) const fn last(&self) -> Transmission {
-        Transmission { packet: self.last_packet, path: self.last_path, cause: self.last_cause }
+        let LastSent { path, cause } = self.last_sent;
+        Transmission { packet: self.last_packet, path, cause }
     }
 
     #[inline]
@@ -254,6 +262,8 @@ pub(crate) struct SentPacket {
     in_flight: u16,
     /// The groups of its units, one bit each.
     pub(crate) groups: u32,
+    /// The pair of paths for which its fate counts.
+    pub(crate) trial: Option<Pair>,
 }
 
 /// Data in flight on a path.

@@ -2,11 +2,13 @@
 
 use super::repeats::{EpisodeId, FirstSent, LOG_CAPACITY, Repeat};
 use super::{
-    Fate, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit, UnitState,
+    Fate, LastSent, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit,
+    UnitState,
 };
-use crate::plan::Due;
+use crate::paths::Pair;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
+use rexmit_deadline::Due;
 
 /// A unit that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +34,8 @@ pub(crate) struct Placement {
     pub(crate) path: u8,
     /// Whether the unit is the first of its packet.
     pub(crate) starts_packet: bool,
+    /// The pair of paths for which the fate of a new packet counts.
+    pub(crate) trial: Option<Pair>,
 }
 
 /// A unit was retransmitted in a packet of its own.
@@ -64,8 +68,7 @@ impl<P> Unit<P> {
             group: new.group,
             path,
             state: UnitState::InFlight,
-            last_path: path,
-            last_cause: SendCause::New,
+            last_sent: LastSent { path, cause: SendCause::New },
             last_packet: packet,
             transmissions: 1,
             redundant: 0,
@@ -79,7 +82,7 @@ impl<P> Unit<P> {
 
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
-        (self.last_path, self.last_cause) = (last.path, last.cause);
+        self.last_sent = LastSent { path: last.path, cause: last.cause };
     }
 }
 
@@ -137,7 +140,7 @@ impl<P> Outstanding<P> {
         carried: Carried,
     ) -> PacketNumber {
         if place.starts_packet {
-            self.packets.begin(now, place.path, cause, carried);
+            self.packets.begin(now, place, cause, carried);
         } else {
             self.packets.add(carried);
         }
@@ -162,8 +165,10 @@ impl<P> Outstanding<P> {
             UnitState::InFlight => _ = self.leave_flight(unit, Fate::Superseded),
             UnitState::Acknowledged | UnitState::Abandoned => return None,
         }
-        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
         let path = place.path;
+        let trial = Pair::new(before.path, path).filter(|_| matches!(state, UnitState::Lost(_)));
+        let place = Placement { trial, ..place };
+        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
         self.sent += 1;
         self.user_bytes_in_flight += u64::from(user_bytes);
         let moved = (from != path).then(|| self.move_between(unit, from, path));
@@ -266,7 +271,14 @@ impl<P> Outstanding<P> {
 
 impl SentPackets {
     #[inline]
-    pub(super) fn begin(&mut self, now: Instant, path: u8, cause: SendCause, carried: Carried) {
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        cause: SendCause,
+        carried: Carried,
+    ) {
+        let Placement { path, trial, .. } = place;
         let Carried { unit, bytes, group } = carried;
         self.packets.push_back(SentPacket {
             sent_at: now,
@@ -279,6 +291,7 @@ impl SentPackets {
             fate: Fate::InFlight,
             in_flight: 1,
             groups: 1 << group,
+            trial,
         });
         *self.groups.of_mut(group) += 1;
         let flight = &mut self.flights[usize::from(path)];

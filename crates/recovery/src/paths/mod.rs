@@ -1,7 +1,6 @@
 //! The paths of an association: the state of each, and the path of data and retransmissions
 //! (RFC 9260 §6.4, §8.2; RFC 7829). With one path there is nothing to choose.
 
-use crate::congestion::{RateShare, rate};
 use crate::rtt::T3;
 use crate::{CongestionWindow, PathCounters, RecoveryConfig, RtoConfig, RtoTimer, RttEstimator};
 use queue::QueueSigns;
@@ -12,8 +11,10 @@ use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 pub(crate) use destination::{Candidate, TIMEOUT_MEMORY, choose};
+pub(crate) use diversity::{Diversity, MAX_MEASURED, Pair, PathLatency};
 
 mod destination;
+mod diversity;
 mod queue;
 
 #[cfg(test)]
@@ -107,13 +108,51 @@ impl Paths {
     }
 
     /// Makes `path` the primary path: new data is sent over it while it works.
-    pub(crate) const fn set_primary(&mut self, path: u8) {
+    pub(crate) fn set_primary(&mut self, path: u8) {
         self.primary = path;
+        self.diversity_mut().into_iter().for_each(|diversity| diversity.prefer(path));
     }
 
     /// Chooses the path of new data again, after a path has changed its state.
     pub(crate) fn choose_data_path(&mut self) {
-        self.data_path = destination::data_path(self.reaches(), self.primary, self.data_path);
+        let preferred = self.diversity().map_or(self.primary, Diversity::preferred);
+        self.data_path = destination::data_path(self.reaches(), preferred, self.data_path);
+    }
+
+    /// Begins to compare the paths.
+    pub(crate) fn compare(&mut self) {
+        let primary = self.primary;
+        let multipath = self.list[0].multipath.get_or_insert_default();
+        multipath.diversity.get_or_insert_with(|| Box::new(Diversity::new(primary)));
+    }
+
+    /// The measurements by which paths are chosen, if any is.
+    #[inline]
+    pub(crate) fn diversity(&self) -> Option<&Diversity> {
+        self.list[0].multipath.as_ref()?.diversity.as_deref()
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub(crate) fn diversity_mut(&mut self) -> Option<&mut Diversity> {
+        self.list[0].multipath.as_mut()?.diversity.as_deref_mut()
+    }
+
+    /// The pair of paths that the fate of a new packet over `path` counts for, if it follows a loss within two round trips:
+    /// about then a retransmission is sent.
+    #[inline]
+    pub(crate) fn on_new(&mut self, now: Instant, path: u8) -> Option<Pair> {
+        self.diversity()?;
+        let srtt = self[path].timer.rtt().srtt().unwrap_or_default();
+        self.diversity_mut()?.on_new(now, path, 2 * srtt)
+    }
+
+    /// The path that loses the least of the data that was just lost over `path`.
+    pub(crate) fn least_correlated(&self, path: u8) -> u8 {
+        let active = self.numbers().filter(|&path| self.is_active(path));
+        let chosen = self.diversity().and_then(|diversity| diversity.away_from(path, active));
+        let chosen = chosen.filter(|&chosen| self.is_active(chosen));
+        chosen.unwrap_or_else(|| self.alternate_to(path))
     }
 
     /// The path over which to retransmit data that was not acknowledged over `path` (RFC 9260 §6.4.1).
@@ -140,11 +179,11 @@ impl Paths {
         let rate_of = |path: &Path| {
             let srtt = path.timer.rtt().srtt()?;
             let is_active = path.reach.state() == PathState::Active;
-            is_active.then(|| rate(path.window.cwnd(), srtt))
+            is_active.then(|| path.window.rate(srtt))
         };
-        let total = self.list.iter().filter_map(rate_of).sum();
+        let total: f64 = self.list.iter().filter_map(rate_of).sum();
         for path in &mut self.list {
-            let share = rate_of(path).map(|rate| RateShare::of(rate, total));
+            let share = rate_of(path).map(|rate| rate / total);
             path.window.set_share(share);
         }
     }
@@ -203,6 +242,8 @@ pub(crate) struct MultipathState {
     pub(crate) earliest_first_sent: u64,
     /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
     timeouts: VecDeque<Instant>,
+    /// Of the first path: the measurements by which paths are compared, here so that a single path needs no room for it.
+    diversity: Option<Box<Diversity>>,
 }
 
 /// The time after `now`: a packet sent at `now` is before.
@@ -214,7 +255,7 @@ impl Path {
     pub(crate) fn new(config: &RecoveryConfig, packet: u32, reach: Reach) -> Self {
         let mut path = Self {
             timer: RtoTimer::new(&config.rto),
-            window: CongestionWindow::new(config, packet),
+            window: CongestionWindow::new(config.window(), packet),
             t3: T3::default(),
             reach,
             counters: PathCounters::default(),
@@ -255,7 +296,7 @@ impl Path {
     /// it stays.
     pub(crate) fn renew(&mut self, now: Instant, config: &RecoveryConfig, packet: u32) {
         self.timer = RtoTimer::new(&config.rto);
-        self.window = CongestionWindow::new(config, packet);
+        self.window = CongestionWindow::new(config.window(), packet);
         self.queue = None;
         self.gate.is_single_packet = false;
         // Earlier data took another way and makes no sample.
@@ -293,6 +334,12 @@ impl Path {
     /// Called when a packet with something retransmitted is sent.
     pub(crate) fn on_retransmission(&mut self, now: Instant) {
         self.samples_from = after(now);
+    }
+
+    /// Forgets what several paths need of this one, whose number is used again.
+    pub(crate) fn renew_multipath(&mut self) {
+        let diversity = self.multipath.take().and_then(|multipath| multipath.diversity);
+        self.multipath = Some(Box::new(MultipathState { diversity, ..Default::default() }));
     }
 
     /// Remembers that T3-rtx expired `at`, if the destination of retransmissions depends on that.

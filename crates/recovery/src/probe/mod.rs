@@ -15,7 +15,6 @@
 //! seconds, one probe is sent per second. T3-rtx runs as well; it backs off and counts errors as if there
 //! were no probes.
 
-mod config;
 mod expiry;
 mod rtt_samples;
 mod unanswered;
@@ -27,16 +26,16 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_deadline::RoundTrip;
 
-pub use config::ProbeConfig;
 pub(crate) use rtt_samples::Round;
 use rtt_samples::{Micros, RttSamples};
 use unanswered::Report;
 pub use unanswered::{Share, Unanswered};
 
+use crate::ProbeConfig;
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
-use crate::plan::RoundTrip;
 use crate::rtt::Echo;
 use crate::state::State;
 
@@ -119,8 +118,8 @@ struct PathProbe {
     /// The timer does not expire before this time, because its last expiry came late or most connections are
     /// unanswered.
     not_before: Instant,
-    /// The first timeout of the packets whose probes are delayed because most connections are unanswered; far in
-    /// the future without such packets.
+    /// The first timeout of the packets whose probes are delayed because the timer was late or most connections are
+    /// unanswered; far in the future without such packets.
     put_off_at: Instant,
     /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
     /// path is silent.

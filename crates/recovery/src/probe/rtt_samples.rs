@@ -24,7 +24,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::config::ProbeConfig;
+use crate::ProbeConfig;
 use crate::rtt::blend;
 
 /// Samples that are remembered.

@@ -4,7 +4,7 @@
 //! reason, most connections still have their answers in time. Where many are unanswered at once, the peers or this host have
 //! no time to answer, or a link that all share is down: a probe would only be one more packet to be processed, or be
 //! lost. The connections that are unanswered first probe for all; the others put their probes off, for
-//! [`PUT_OFF`](super::expiry::PUT_OFF) at a time and [`LEAST_IN_ALL`] in all, or for twice the longest round trip that a late
+//! [`AT_A_TIME`] or longer at a time and [`LEAST_IN_ALL`] in all, or for twice the longest round trip that a late
 //! ACK showed lately on any of them, if that is longer. Silent paths put nothing off.
 
 use std::time::Duration;
@@ -17,6 +17,11 @@ use super::rtt_samples::Micros;
 const LEAST_CONNECTIONS: usize = 8;
 /// An ACK counts for one to two periods.
 const PERIOD: Duration = Duration::from_millis(50);
+/// The least time by which a probe is put off at a time.
+const AT_A_TIME: Duration = Duration::from_millis(10);
+/// The same for each unanswered connection, so that all of them together look again at most 50,000 times per second: with
+/// thousands of them, that alone would keep the host too busy to process the ACKs that they wait for.
+const AT_A_TIME_EACH: Duration = Duration::from_micros(20);
 /// How long probes are put off in all, if no ACK was so late.
 const LEAST_IN_ALL: Duration = Duration::from_millis(100);
 /// The time for which a late ACK counts.
@@ -66,6 +71,12 @@ impl Unanswered {
         };
         let late = self.connections + recent(self.slow);
         self.connections >= LEAST_CONNECTIONS && 2 * late > recent(self.answers)
+    }
+
+    /// The time by which a probe is put off before its connection looks again.
+    pub(crate) fn at_a_time(&self) -> Duration {
+        let connections = u32::try_from(self.connections).unwrap_or(u32::MAX);
+        AT_A_TIME.max(AT_A_TIME_EACH.saturating_mul(connections))
     }
 
     /// The longest time by which a probe may be put off.
@@ -171,6 +182,17 @@ mod tests {
         assert!(!unanswered.is_common(AT(1060)), "51 of 201");
         enter(&mut unanswered, AT(1120), false, 1);
         assert!(!unanswered.is_common(AT(1120)), "the slow ones are long past");
+    }
+
+    #[test]
+    fn all_unanswered_connections_look_again_at_most_50000_times_a_second() {
+        let mut unanswered = Unanswered::default();
+        assert_eq!(unanswered.at_a_time(), Duration::from_millis(10));
+        for connections in 1..=20_000 {
+            enter(&mut unanswered, AT(1), true, 0);
+            let looks = f64::from(connections) / unanswered.at_a_time().as_secs_f64();
+            assert!(looks < 50_001.0, "{looks} with {connections}");
+        }
     }
 
     #[test]

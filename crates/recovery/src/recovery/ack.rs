@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use rexmit_congestion::Acked;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;
 
 use super::LossRecovery;
-use crate::congestion::Acked;
+use super::diversity::review_paths;
 use crate::loss::{AckRange, LateUnit};
 use crate::outstanding::{Repeats, Runs, Unit};
 use crate::redundancy::AckedCopied;
@@ -168,6 +169,7 @@ impl<P> LossRecovery<P> {
                 step.detect_spurious_episodes(ack.has_new, ack.echo);
             }
             step.update_timers();
+            review_paths(step.recovery, now);
         }
         if ack.is_duplicate {
             step.count_duplicate();
@@ -328,6 +330,12 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let rtt = probe.round_trip(state, acked.last.path, acked.group);
             before_copies = plan.on_acked(self.now, unit, is_reported, rtt);
             before_copies = before_copies.filter(|_| !acked.is_on_several_paths);
+        }
+        if let Some(packet) =
+            acked.packet.and_then(|number| state.outstanding.packets().packet(number))
+            && let Some(diversity) = state.paths.diversity_mut()
+        {
+            diversity.on_arrived(packet.path, packet.trial);
         }
         probe.on_acked(self.now, &acked, before_copies, state);
         if acked.is_copied {

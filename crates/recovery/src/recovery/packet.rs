@@ -3,12 +3,12 @@
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};
+use rexmit_deadline::{Due, NewPlanned};
 
 use super::LossRecovery;
 use super::permission::Permission;
 use crate::TimerRestart;
 use crate::outstanding::{FirstSent, NewUnit, PacketNumber, Placement, Unit};
-use crate::plan::{Due, NewPlanned};
 use crate::redundancy::{BundleRoom, Copies, Redundancy};
 
 /// At most this many units are searched for one of the same thin stream; bulk data may lie between.
@@ -293,7 +293,10 @@ impl OpenPacket {
     ) -> (u64, bool) {
         let state = &mut recovery.state;
         let wants_ack = state.wants_immediate_ack(new.group);
-        let place = self.place();
+        let mut place = self.place();
+        if place.starts_packet {
+            place.trial = state.paths.on_new(now, self.path);
+        }
         let (unit, was_idle) = state.outstanding.send(now, place, new, payload);
         if place.starts_packet {
             self.on_started(recovery, now, new.bytes);
@@ -350,7 +353,7 @@ impl OpenPacket {
     const fn place(&mut self) -> Placement {
         let starts_packet = self.content.units == 0;
         self.content.units += 1;
-        Placement { path: self.path, starts_packet }
+        Placement { path: self.path, starts_packet, trial: None }
     }
 
     /// Called when the first unit of the packet, of `bytes`, is written: the window of an idle path decays

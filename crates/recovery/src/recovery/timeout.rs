@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use rexmit_congestion::TimedOut;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::LossRecovery;
+use super::diversity::review_paths;
 use crate::RetransmissionDestination;
-use crate::congestion::TimedOut;
 use crate::loss::expired_early;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
@@ -83,6 +84,7 @@ impl<P> LossRecovery<P> {
     ) -> Option<Timeout> {
         let mut expiry = Expiry::new(self, now, tracer);
         expiry.expire_probes();
+        review_paths(expiry.recovery, now);
         let path = expiry.due_t3()?;
         let has_backed_off = expiry.expire_t3(path, kind);
         Some(Timeout { path, has_backed_off })
@@ -110,7 +112,7 @@ impl Unanswered {
             return;
         }
         for path in recovery.state.paths.numbers() {
-            if recovery.probe.put_off(now, path, self.longest(now)) {
+            if recovery.probe.put_off(now, path, self.at_a_time(), self.longest(now)) {
                 recovery.probe.renew(path, &recovery.state);
             }
         }

@@ -16,14 +16,12 @@
 
 use crate::outstanding::{AckedUnit, Fate, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
-use crate::plan::{Copies as CopyPlan, Planner};
 use crate::probe::ProbeTimer;
 use crate::state::State;
-pub use budget::CopyBudget;
 use budget::{Share, Spending};
-pub use delayed::DelayedCopyConfig;
 use delayed::{DelayedCopies, Planned};
 use rexmit_core::Instant;
+use rexmit_deadline::{Copies as CopyPlan, Planner};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -106,20 +104,20 @@ impl Redundancy {
         if is_denied { 0 } else { self.spending.bytes_left(budget) }
     }
 
-    /// Whether the budget allows a copy of `unit` in a packet of its own or, with `is_begun`, in one that has
-    /// other units.
-    fn may_pay<P>(&self, unit: &Unit<P>, is_begun: bool, state: &State<P>) -> bool {
+    /// Whether the budget allows a copy of `unit` over `path`, in a packet of its own or, with `is_begun`, in one that
+    /// has other units.
+    fn may_pay<P>(&self, path: u8, unit: &Unit<P>, is_begun: bool, state: &State<P>) -> bool {
         let budget = state.groups.config(unit.group()).copy_budget;
         let has_packet = is_begun || self.spending.has_packet(budget);
-        let left = self.bytes_to_copy(unit.path, unit.group(), state);
+        let left = self.bytes_to_copy(path, unit.group(), state);
         has_packet && left >= u64::from(unit.bytes)
     }
 
-    /// Whether a copy of `unit` may be sent in a packet of its own.
-    fn may_copy_alone<P>(&self, unit: &Unit<P>, state: &State<P>) -> CopyPermission {
-        if !state.is_thin(unit.group()) || !state.has_window_for(unit.path) {
+    /// Whether a copy of `unit` may be sent over `path` in a packet of its own.
+    fn may_copy_alone<P>(&self, path: u8, unit: &Unit<P>, state: &State<P>) -> CopyPermission {
+        if !state.is_thin(unit.group()) || !state.has_window_for(path) {
             CopyPermission::NotThin
-        } else if self.may_pay(unit, false, state) {
+        } else if self.may_pay(path, unit, false, state) {
             CopyPermission::Granted
         } else {
             CopyPermission::Denied
@@ -242,11 +240,8 @@ impl Redundancy {
         let copies = copies.saturating_sub(standing);
         if copies > 0 && state.is_thin(u.group()) {
             let spacing = state.groups.config(u.group()).delayed_copies.interval;
-            self.plan_copy(
-                now,
-                (unit, u),
-                CopyPlan { count: copies, spacing, early: Duration::ZERO },
-            );
+            let plan = CopyPlan { count: copies, spacing, early: Duration::ZERO };
+            self.plan_copy(now, (unit, u), plan, state);
         }
     }
 
@@ -259,12 +254,19 @@ impl Redundancy {
         state: &State<P>,
     ) {
         if let Some(u) = state.outstanding.unit(unit).filter(|_| copies.count > 0) {
-            self.plan_copy(now, (unit, u), copies);
+            self.plan_copy(now, (unit, u), copies, state);
         }
     }
 
-    fn plan_copy<P>(&mut self, now: Instant, (unit, u): (u64, &Unit<P>), copies: CopyPlan) {
-        let delayed = self.delayed.get_or_insert_with(u.path, DelayedCopies::default);
+    fn plan_copy<P>(
+        &mut self,
+        now: Instant,
+        (unit, u): (u64, &Unit<P>),
+        copies: CopyPlan,
+        state: &State<P>,
+    ) {
+        let path = state.copy_path(u.path);
+        let delayed = self.delayed.get_or_insert_with(path, DelayedCopies::default);
         let CopyPlan { count, spacing, early } = copies;
         let (at, packet, left) = (now + spacing, u.last().packet, count - 1);
         delayed.plan(Planned { at, unit, packet, left, spacing, early });
@@ -299,7 +301,7 @@ impl Redundancy {
     ) -> u64 {
         let Some(delayed) = self.delayed.get(path) else { return 0 };
         let is_denied =
-            |it: &&Planned| is_awaited(path, it, state) && !self.is_paid(it, false, state);
+            |it: &&Planned| is_awaited(it, state) && !self.is_paid(path, it, false, state);
         let mut denied = delayed.ready.iter().filter(is_denied).count() as u64;
         let Some(delayed) = self.delayed.get_mut(path) else { return denied };
         delayed.ready.clear();
@@ -347,10 +349,11 @@ impl Redundancy {
             return self.ready_copy(path, planned, state);
         } else if missing > 0
             && let Some(u) = state.outstanding.unit(planned.unit)
-            && is_awaited(path, &planned, state)
+            && is_awaited(&planned, state)
         {
             let Planned { spacing, early, .. } = planned;
-            self.plan_copy(now, (planned.unit, u), CopyPlan { count: missing, spacing, early });
+            let plan = CopyPlan { count: missing, spacing, early };
+            self.plan_copy(now, (planned.unit, u), plan, state);
         }
         0
     }
@@ -358,11 +361,10 @@ impl Redundancy {
     /// Makes one copy ready. Returns how many the budget denied, 0 or 1.
     fn ready_copy<P>(&mut self, path: u8, planned: Planned, state: &State<P>) -> u64 {
         let unit = state.outstanding.unit(planned.unit);
-        let Some(unit) = unit.filter(|unit| !unit.is_probe && is_awaited(path, &planned, state))
-        else {
+        let Some(unit) = unit.filter(|unit| !unit.is_probe && is_awaited(&planned, state)) else {
             return 0;
         };
-        let permission = self.may_copy_alone(unit, state);
+        let permission = self.may_copy_alone(path, unit, state);
         if permission == CopyPermission::Granted
             && let Some(delayed) = self.delayed.get_mut(path)
         {
@@ -372,9 +374,9 @@ impl Redundancy {
     }
 
     /// Whether the budget still allows the copy: others that were due at the same time may have spent it.
-    fn is_paid<P>(&self, planned: &Planned, is_begun: bool, state: &State<P>) -> bool {
+    fn is_paid<P>(&self, path: u8, planned: &Planned, is_begun: bool, state: &State<P>) -> bool {
         let unit = state.outstanding.unit(planned.unit);
-        unit.is_some_and(|unit| self.may_pay(unit, is_begun, state))
+        unit.is_some_and(|unit| self.may_pay(path, unit, is_begun, state))
     }
 
     /// Whether a copy is due on `path`.
@@ -388,7 +390,7 @@ impl Redundancy {
     pub(crate) fn next_copy<P>(&self, path: u8, is_begun: bool, state: &State<P>) -> Option<u64> {
         let delayed = self.delayed.get(path)?;
         let may_be_sent =
-            |it: &&Planned| is_awaited(path, it, state) && self.is_paid(it, is_begun, state);
+            |it: &&Planned| is_awaited(it, state) && self.is_paid(path, it, is_begun, state);
         delayed.ready.iter().find(may_be_sent).map(|ready| ready.unit)
     }
 
@@ -420,15 +422,15 @@ impl Redundancy {
         let Some(u) = state.outstanding.unit(unit) else { return };
         self.spending.on_copied(u.bytes);
         if left.count > 0 {
-            self.plan_copy(now, (unit, u), left);
+            self.plan_copy(now, (unit, u), left, state);
         }
     }
 }
 
 /// Whether the unit is still in flight in the same packet, so that the copy makes sense.
-fn is_awaited<P>(path: u8, planned: &Planned, state: &State<P>) -> bool {
+fn is_awaited<P>(planned: &Planned, state: &State<P>) -> bool {
     let unit = state.outstanding.unit(planned.unit);
-    unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet) && unit.path == path)
+    unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet))
 }
 
 /// The data to be sent when the probe timer of a unit has expired.
@@ -468,7 +470,7 @@ impl Redundancy {
         if is_enough || !is_first {
             return ProbeAction::Nothing { is_denied: false };
         }
-        let permission = self.may_copy_alone(u, state);
+        let permission = self.may_copy_alone(u.path, u, state);
         if permission != CopyPermission::Granted {
             return ProbeAction::Nothing { is_denied: permission == CopyPermission::Denied };
         }
@@ -502,7 +504,7 @@ impl AckedCopied {
         probe: &ProbeTimer,
     ) -> bool {
         let Some(packet) = state.outstanding.packets().packet(self.copy) else { return false };
-        match probe.shortest_rtt(self.first.path).filter(|_| self.is_alone) {
+        match probe.shortest_rtt(packet.path).filter(|_| self.is_alone) {
             Some(shortest) => now - packet.sent_at >= shortest,
             None => packet.fate == Fate::Acknowledged,
         }

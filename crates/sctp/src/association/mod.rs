@@ -644,11 +644,12 @@ impl Association {
         self.advance_shutdown(cx);
     }
 
-    /// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time. Called after
-    /// each call of the association.
+    /// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time; to the application that
+    /// new data takes another path. Called after each call of the association.
     #[inline]
     pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
         cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
+        self.paths.follow_data_path(cx, &self.out.recovery);
     }
 
     /// The timers of the procedures.

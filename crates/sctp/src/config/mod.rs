@@ -233,6 +233,9 @@ profiles! {
     interactive_bundling
     /// `interactive` with redundant copies within a budget, for when latency matters more than bytes.
     interactive_redundant
+    /// `interactive` for associations with several paths: retransmissions take the path whose losses coincide least with
+    /// those of the first transmission's, new data the path with the lowest tail latency.
+    interactive_multipath
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
     rack
     /// For large transfers alone: CUBIC, paced, with RACK, and buffers of 4 MiB. It fills the queue of the path.
@@ -393,6 +396,7 @@ mod tests {
             AssociationConfig::interactive,
             AssociationConfig::interactive_bundling,
             AssociationConfig::interactive_redundant,
+            AssociationConfig::interactive_multipath,
             AssociationConfig::rack,
             AssociationConfig::bulk,
             AssociationConfig::mixed,

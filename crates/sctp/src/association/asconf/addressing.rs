@@ -94,7 +94,6 @@ impl AddressChanges {
                 addressing.paths.end(cx, addressing.recovery, path);
             } else {
                 addressing.paths.redirect(path, local);
-                let before = addressing.recovery.paths().data_path();
                 let pmdcs = addressing.config.pmdcs();
                 addressing.recovery.change_path(
                     cx.now,
@@ -102,7 +101,7 @@ impl AddressChanges {
                     PathChange::Redirected { packet: pmdcs },
                     &mut cx.tracer(),
                 );
-                addressing.paths.follow_data_path(cx, addressing.recovery, before);
+                addressing.paths.follow_data_path(cx, addressing.recovery);
                 let is_silent = self.is_silent(addressing.paths, path);
                 addressing.paths.watch(cx, addressing.recovery, path, is_silent);
             }

@@ -96,9 +96,8 @@ impl Paths {
         recovery: &mut Recovery,
         path: u8,
     ) {
-        let before = recovery.paths().data_path();
         recovery.set_primary_path(path);
-        self.follow_data_path(cx, recovery, before);
+        self.follow_data_path(cx, recovery);
     }
 
     /// Changes the state of `path`, and reports a new state to the application.
@@ -109,10 +108,9 @@ impl Paths {
         path: u8,
         event: PathEvent,
     ) {
-        let (before, data_path) =
-            (recovery.paths()[path].reach().state(), recovery.paths().data_path());
+        let before = recovery.paths()[path].reach().state();
         let Some(after) = recovery.on_path_event(path, event) else {
-            return self.follow_data_path(cx, recovery, data_path);
+            return self.follow_data_path(cx, recovery);
         };
         // The endpoint has to add the address of a newly confirmed path to its lookup table.
         self.transports.touch();
@@ -126,19 +124,21 @@ impl Paths {
             let address = self.get(path).route.remote;
             cx.event(Event::PathStatus { path, address, state: told(after) });
         }
-        self.follow_data_path(cx, recovery, data_path);
+        self.follow_data_path(cx, recovery);
     }
 
-    /// Called when new data was sent over the path `before`: if it takes another now, so do control chunks
-    /// that belong to no particular path, and the application gets an event.
+    /// If new data takes another path than before, so do control chunks that belong to no particular path, and the
+    /// application gets an event.
+    #[inline]
     pub(in crate::association) fn follow_data_path(
         &mut self,
         cx: &mut Context<'_>,
         recovery: &Recovery,
-        before: u8,
     ) {
         let path = recovery.paths().data_path();
-        if path != before {
+        if !self.get(path).is_followed {
+            self.entries.iter_mut().for_each(|entry| entry.is_followed = false);
+            self.get_mut(path).is_followed = true;
             self.control = path;
             let address = self.get(path).route.remote;
             cx.event(Event::DataPathChanged { path, address });

@@ -38,6 +38,8 @@ pub(super) struct PathEntry {
     pub(super) route: Route,
     /// Whether the local address was chosen among our own, so that the driver must not replace it.
     is_local_chosen: bool,
+    /// Whether the application knows it as the path of new data.
+    is_followed: bool,
     /// Whether one of its addresses was deleted. A new path may replace it under the same number.
     is_removed: bool,
     heartbeat: Heartbeat,
@@ -51,6 +53,7 @@ impl PathEntry {
         Self {
             route,
             is_local_chosen: own.contains(&route.local.ip()),
+            is_followed: false,
             is_removed: false,
             heartbeat: Heartbeat::Off,
             sampling: Sampling::default(),
@@ -94,7 +97,8 @@ impl Paths {
                 .and_then(|_| local_for(route.remote.ip(), own, routes));
             PathEntry::new(Route { local: chosen.unwrap_or(route.local), ..route }, own)
         };
-        let entries: Vec<PathEntry> = routes.iter().map(entry).collect();
+        let mut entries: Vec<PathEntry> = routes.iter().map(entry).collect();
+        entries[0].is_followed = true;
         Self {
             sizes: PacketSizes::new(&config, routes),
             config,
@@ -157,7 +161,6 @@ impl Paths {
 
     /// Removes `path`; another one exists.
     pub(super) fn end(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery, path: u8) {
-        let before = recovery.paths().data_path();
         self.remove(path);
         recovery.change_path(cx.now, path, PathChange::Removed, &mut cx.tracer());
         let data_path = recovery.paths().data_path();
@@ -167,7 +170,7 @@ impl Paths {
         if self.reply == path {
             self.reply = data_path;
         }
-        self.follow_data_path(cx, recovery, before);
+        self.follow_data_path(cx, recovery);
     }
 
     fn remove(&mut self, path: u8) {

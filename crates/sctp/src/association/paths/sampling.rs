@@ -1,4 +1,4 @@
-//! Measuring the round trip by HEARTBEAT when ACKs cannot (Petlund 2009 §8).
+//! Measuring the round trip by HEARTBEAT when ACKs cannot (Petlund 2009 §8), also on paths without new data.
 
 use std::time::Duration;
 
@@ -22,13 +22,18 @@ impl Sampling {
         self.is_due = true;
     }
 
-    /// Whether the last such HEARTBEAT was sent less than `rto` ago.
-    pub(super) fn is_too_soon(&self, now: Instant, rto: Duration) -> bool {
-        self.last_sent.is_some_and(|last| now - last < rto)
+    /// Whether the last such HEARTBEAT was sent less than `interval` ago.
+    pub(super) fn is_too_soon(&self, now: Instant, interval: Duration) -> bool {
+        self.last_sent.is_some_and(|last| now - last < interval)
     }
 
     pub(super) const fn on_sent(&mut self, nonce: u64, now: Instant) {
         *self = Self { is_due: false, awaited: Some(nonce), last_sent: Some(now) };
+    }
+
+    /// Whether the last one was not answered; it does not count any more.
+    pub(super) fn take_unanswered(&mut self) -> bool {
+        self.awaited.take().is_some()
     }
 
     /// Whether `nonce` is that of the last such HEARTBEAT.

@@ -4,12 +4,15 @@
 use std::time::Duration;
 
 use rexmit_core::{Instant, Route};
-use rexmit_recovery::{PathState, RttSource, T3Event};
+use rexmit_recovery::{PathEvent, PathState, RttSource, T3Event};
 
-use super::Paths;
 use super::heartbeat::{Heartbeat, HeartbeatInfo, heartbeat_info, read_heartbeat_info};
+use super::{PathEntry, Paths};
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
+
+/// A path without new data is probed this often at most, to know its round trip and losses while data takes another.
+const IDLE_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The result of expired heartbeat timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,6 +25,19 @@ pub(in crate::association) struct Watched {
 
 fn is_unconfirmed(recovery: &Recovery, path: u8) -> bool {
     recovery.paths()[path].reach().state() == PathState::Unconfirmed
+}
+
+impl PathEntry {
+    /// Whether neither new data nor a HEARTBEAT was sent over the path for `interval`.
+    fn may_be_probed(&self, now: Instant, interval: Duration) -> bool {
+        let is_watched =
+            matches!(self.heartbeat, Heartbeat::Resting { .. } | Heartbeat::Awaiting { .. });
+        let is_idle = now - self.last_used >= interval;
+        is_watched
+            && is_idle
+            && !self.sampling.is_due()
+            && !self.sampling.is_too_soon(now, interval)
+    }
 }
 
 impl Paths {
@@ -256,9 +272,30 @@ impl Paths {
         }
     }
 
-    /// Called when new DATA was sent over `path`, which measures it.
-    pub(in crate::association) fn on_used(&mut self, now: Instant, path: u8) {
+    /// Called when new DATA was sent over `path`, which measures it. If the path of data is chosen by what is measured on
+    /// all, requests a HEARTBEAT on idle ones that are worth it, one in [`IDLE_PROBE_INTERVAL`] at most.
+    pub(in crate::association) fn on_used(
+        &mut self,
+        now: Instant,
+        path: u8,
+        recovery: &mut Recovery,
+    ) {
         self.get_mut(path).last_used = now;
+        if self.len() == 1 || !self.is_watched {
+            return;
+        }
+        for (path, entry) in (0..).zip(&mut self.entries) {
+            // Not the RTO: it is backed off while the path does not answer.
+            let srtt = recovery.paths()[path].timer().rtt().srtt().unwrap_or_default();
+            if entry.may_be_probed(now, IDLE_PROBE_INTERVAL.max(2 * srtt)) {
+                if entry.sampling.take_unanswered() {
+                    recovery.on_path_event(path, PathEvent::ProbeLost);
+                }
+                if recovery.take_idle_probe(path) {
+                    entry.sampling.ask();
+                }
+            }
+        }
     }
 
     /// Handles a HEARTBEAT ACK that arrived over `route`. Only the answer to a HEARTBEAT that was sent

@@ -235,7 +235,7 @@ impl Association {
         let most = self.paths.sizes.packet_bytes(&self.config, path);
         let filled = self.out.write_data(cx, path, most, self.standing(), writer);
         if filled.has_new {
-            self.paths.on_used(cx.now, path);
+            self.paths.on_used(cx.now, path, &mut self.out.recovery);
         }
         if filled.is_full {
             self.paths.sizes.want_larger(cx.now, path);

@@ -482,3 +482,14 @@ fn an_expiry_that_comes_late_is_put_off_as_long() {
     let (us, repeated) = s.repeat_next();
     assert!(us > 101_500 + 120_000 && repeated == [2], "{us}");
 }
+
+/// With thousands of connections, each wake-up makes the others late: none is put off again and again.
+#[test]
+fn an_expiry_that_comes_late_again_is_not_put_off_again() {
+    let mut s = Sender::timed();
+    s.push(&[SMALL]);
+    s.after_us(101_500 + 20_000).timers();
+    assert!(s.resend().is_empty());
+    s.after_us(101_500 + 2 * 20_000 + 20_000).timers();
+    assert_eq!(s.resend().len(), 1);
+}

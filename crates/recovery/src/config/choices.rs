@@ -1,5 +1,4 @@
-//! The settings of mechanisms: which detector, which window, which path. They are apart from the mechanisms,
-//! which read the configuration.
+//! The settings that are one of several: which detector, which window, which path.
 
 use rexmit_core::config;
 use serde::{Deserialize, Serialize};
@@ -98,26 +97,6 @@ impl Default for LossDetection {
     }
 }
 
-/// How a window grows and shrinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CongestionControl {
-    /// SCTP: `partial_bytes_acked`, half of cwnd, the last packet may exceed it (RFC 9260 §7.2).
-    #[default]
-    Rfc9260,
-    /// TCP: slow start and congestion avoidance by bytes acknowledged, half of outstanding data
-    /// (RFC 5681 §3.1).
-    NewReno,
-    /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
-    Cubic,
-    /// CUBIC with pacing: the packets of a window are spread over a round trip (RFC 9002 §7.7).
-    PacedCubic,
-    /// A window that keeps the queue of the path short, by the delay of round trips, and paced (Copa: Arun and
-    /// Balakrishnan, NSDI 2018).
-    Copa,
-}
-
 /// How the windows of paths that are used at once depend on each other. Resource pooling makes them together
 /// as aggressive as one flow (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath,
 /// "CMT/RPv2").
@@ -197,12 +176,15 @@ pub enum RetransmissionDestination {
     /// threshold, then with the fewest timeouts within 30 s, then with the longest
     /// time since the last one; then one at random.
     Csi,
+    /// The active path that loses least of what was just lost over the path of the first transmission, as measured for
+    /// each pair of paths; another one while little was measured. Redundant copies in packets of their own take it, too.
+    LeastCorrelated,
 }
 
 impl RetransmissionDestination {
     /// Whether the path is chosen when the packet is sent, and not when the loss is detected.
     pub(crate) const fn is_chosen_late(self) -> bool {
-        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere)
+        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere | Self::LeastCorrelated)
     }
 }
 
