@@ -1,4 +1,4 @@
-//! An endpoint with a correct peer, and between them an attacker who has all keys: he drops, repeats, alters and
+//! An endpoint with a correct peer, and between them an attacker with all keys: he drops, repeats, alters and
 //! invents packets, while both applications act.
 
 use std::collections::VecDeque;
@@ -637,7 +637,7 @@ fn vector(params: Params<'_>) -> Vec<u8> {
     wanted.into_iter().filter_map(of).flat_map(|param| param.bytes.to_vec()).collect()
 }
 
-/// Corrects the MAC of the first AUTH, as an attacker who knows both key vectors can.
+/// Corrects the MAC of the first AUTH, as an attacker that has both key vectors can.
 fn sign(packet: &mut [u8], a: &[u8], b: &[u8]) {
     let mut at = 12;
     while at + 8 <= packet.len() {

@@ -231,7 +231,7 @@ const RIVALS: [Contestant; 3] = [
 ];
 
 impl Contestant {
-    /// One run in a separate process, so that no stack uses memory that another one has left.
+    /// One run in a separate process, so that no stack uses the memory of another one.
     fn run(&self, size: usize) -> Result<Run, String> {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
         let total = (self.megabytes << 20) / size as u64;

@@ -174,7 +174,7 @@ const NOTE: &str = "Same loop, 1460-byte segments, buffers of 1 MiB, TCP checksu
     smoltcp writes and reads IPv4 headers besides (their checksum is off), has neither congestion \
     control nor SACK's scoreboard. Both lend what has arrived to the reader.";
 
-/// One run in a separate process, so that no stack uses memory that another one has left.
+/// One run in a separate process, so that no stack uses the memory of another one.
 fn run_apart(stack: &str) -> Result<Run, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(own)

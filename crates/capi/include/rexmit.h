@@ -998,19 +998,17 @@ rexmit_status rexmit_receive(struct rexmit_endpoint *endpoint,
  * Ends the association gracefully: everything accepted on both sides is still delivered.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
-rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint,
-                              uint64_t now,
-                              uint64_t association);
+rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint, uint64_t now, uint64_t association);
 
 /**
  * Aborts the association at once; the peer gets the reason (`length` bytes, of which at most 400 are sent).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
                            uint64_t now,
@@ -1022,8 +1020,8 @@ rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
  * Resets outgoing streams to sequence number 0 (RFC 6525); an empty list resets all.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_reset_streams(struct rexmit_endpoint *endpoint,
                                    uint64_t now,
@@ -1071,8 +1069,8 @@ rexmit_status rexmit_set_scheduling(struct rexmit_endpoint *endpoint,
  * Sets the mechanisms of the association while it is thin to those of this profile (`enum rexmit_profile`).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
                               uint64_t now,
@@ -1085,8 +1083,8 @@ rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
  * life of an association.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
                                      uint64_t now,
@@ -1098,8 +1096,8 @@ rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
  * Ends `rexmit_set_stream_thin`: chunks that the stream sends from now on count as the association's again.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
                                        uint64_t now,
@@ -1110,8 +1108,8 @@ rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
  * Makes this path the primary path, which carries new data while it works.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
                                  uint64_t now,
@@ -1122,8 +1120,8 @@ rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
  * Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
                                  uint64_t now,
@@ -1134,8 +1132,8 @@ rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
  * Removes a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1146,8 +1144,8 @@ rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
  * Replaces all local addresses by this one (RFC 5061), after the host has changed its network.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_move_to(struct rexmit_endpoint *endpoint,
                              uint64_t now,
@@ -1158,8 +1156,8 @@ rexmit_status rexmit_move_to(struct rexmit_endpoint *endpoint,
  * Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_set_shared_key(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1172,8 +1170,8 @@ rexmit_status rexmit_set_shared_key(struct rexmit_endpoint *endpoint,
  * Authenticates outgoing chunks with this key from now on.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1184,8 +1182,8 @@ rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
  * Deletes a shared key that is not in use.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to as many elements as
- * its length says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_delete_shared_key(struct rexmit_endpoint *endpoint,
                                        uint64_t now,

@@ -102,7 +102,7 @@ pub struct rexmit_config {
 }
 
 impl rexmit_config {
-    /// The encryption of the endpoint; `None` if there is none.
+    /// The encryption of the endpoint; `None` if it was not set.
     pub(crate) fn encryption(&self) -> Result<Option<Encryption>, Failure> {
         self.parties.encryption(self.endpoint.max_associations)
     }

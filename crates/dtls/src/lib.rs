@@ -20,7 +20,7 @@
 //!   are not offered.
 //! - No datagram can make an endpoint panic, or use more memory than these limits allow.
 //!
-//! # What is not supported
+//! # Not supported
 //! - DTLS 1.2, except in a [`Session`]; raw public keys; resumption and early data.
 //! - Certificate authorities, names and dates: certificates are compared by fingerprint only. Server names
 //!   (SNI) and ALPN.

@@ -59,7 +59,7 @@ fn check(result: isize) -> Outcome<usize> {
     usize::try_from(result).map_err(|_| Errno(errno()))
 }
 
-/// The function of this name in libc, or in the library preloaded next; `None` if there is none.
+/// The function of this name in libc, or in the library preloaded next; `None` if it does not exist.
 pub(crate) fn next(cache: &AtomicPtr<c_void>, name: &CStr) -> Option<*mut c_void> {
     let mut found = cache.load(Ordering::Relaxed);
     if found.is_null() {

@@ -74,7 +74,7 @@ pub(crate) fn message(
     }
 }
 
-/// Reads the first message with `MSG_PEEK`; `EAGAIN` if there is none.
+/// Reads the first message with `MSG_PEEK`; `EAGAIN` without a message.
 fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
     const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
     let mut bytes = [0; HEADER_BYTES];

@@ -16,7 +16,7 @@
 //!   [`MAX_DESCRIPTION_BYTES`], [`MAX_CANDIDATES`], [`MAX_FINGERPRINTS`], [`MAX_PEER_ADDRESSES`],
 //!   [`MAX_RELAYED_HOSTS`].
 //!
-//! # What is not supported
+//! # Not supported
 //! - Audio and video; ICE over TCP, and TURN over TCP or TLS.
 //! - Priorities of channels, which are sent to the peer but do not change the order of sending.
 

@@ -86,7 +86,7 @@ pub struct RunResult {
     pub messages: u64,
     /// Number of messages that were not delivered before the run ended.
     pub undelivered: u64,
-    /// Latency of the delivered messages; `null` if there are none.
+    /// Latency of the delivered messages; `null` if no message was delivered.
     pub latency: Option<LatencySummary>,
     /// Data units retransmitted, by cause.
     pub retransmissions: ByCause,

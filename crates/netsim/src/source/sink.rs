@@ -53,14 +53,14 @@ pub struct DelayStats {
     pub count: u64,
     /// Their sum.
     pub sum: Duration,
-    /// The shortest; zero if there are none.
+    /// The shortest; zero without packets.
     pub min: Duration,
     /// The longest.
     pub max: Duration,
 }
 
 impl DelayStats {
-    /// The mean; zero if there are none.
+    /// The mean; zero without packets.
     #[must_use]
     pub fn mean(&self) -> Duration {
         if self.count == 0 {

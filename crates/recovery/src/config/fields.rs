@@ -1,4 +1,4 @@
-//! What the fields of a configuration mean.
+//! The meaning of the fields of a configuration.
 
 macro_rules! fields {
     ($($name:literal $meaning:literal)*) => { &[$(($name, $meaning)),*] };

@@ -103,7 +103,7 @@ struct Drain {
     verifies: bool,
 }
 
-/// What a drain shows.
+/// The result of a drain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Found {
     /// The queue was of this sender alone.

@@ -118,8 +118,8 @@ struct PathProbe {
     /// The timer does not expire before this time, because its last expiry came late or most connections are
     /// unanswered.
     not_before: Instant,
-    /// When the earliest of the packets would have expired whose probes are put off because the timer was late or most
-    /// connections are unanswered; far in the future if there are none.
+    /// The first timeout of the packets whose probes are delayed because the timer was late or most connections are
+    /// unanswered; far in the future without such packets.
     put_off_at: Instant,
     /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
     /// path is silent.

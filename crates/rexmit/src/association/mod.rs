@@ -166,7 +166,7 @@ impl Association {
         }
     }
 
-    /// The next message; `None` if there is none now, or the association has ended.
+    /// The next message; `None` if no message is available now, or the association has ended.
     #[must_use]
     pub fn try_recv(&self) -> Option<InboundMessage> {
         match self.receive(None) {
@@ -216,7 +216,7 @@ impl Association {
         }
     }
 
-    /// The next event; `None` if there is none now.
+    /// The next event; `None` if no event is available now.
     #[must_use]
     pub fn try_event(&self) -> Option<Event> {
         self.handle.shared.lock().associations.get_mut(&self.cell().id)?.events.pop()

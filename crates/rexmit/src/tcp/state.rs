@@ -139,7 +139,7 @@ impl StackState {
         (Poll::Pending, self.take_wakes())
     }
 
-    /// Writes as much as there is room for, or registers the task of `cx` to be woken when there is room.
+    /// Writes what fits, or registers the task of `cx` to be woken when there is room.
     pub(super) fn poll_send(
         &mut self,
         cx: Option<&Context<'_>>,

@@ -167,7 +167,7 @@ impl Tun {
     /// Reads one packet that the kernel routed to the device, truncated to `packet`. Returns its length.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) without a packet.
     pub fn receive(&self, packet: &mut [u8]) -> io::Result<usize> {
         self.device.recv(packet)
     }

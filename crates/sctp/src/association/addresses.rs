@@ -99,7 +99,7 @@ pub(super) fn nearest_of(remote: IpAddr, choices: &[IpAddr], routes: &[Route]) -
 }
 
 /// The local address for a new route to `remote`, given the existing `routes`, the first of which is the primary one;
-/// `None` if there is none of the same family.
+/// `None` without an address of the same family.
 ///
 /// If this endpoint has addresses of its own, the one with the longest common prefix with `remote`; otherwise the local
 /// address of the primary route, or one that the driver chooses.
@@ -118,7 +118,7 @@ pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Opt
 }
 
 /// The routes to `remotes`. Each begins at the one of our `own` addresses that has the longest common prefix with it
-/// and may be used with its scope; if there is none, at `local`.
+/// and may be used with its scope; otherwise at `local`.
 pub(crate) fn routes_to(remotes: &[SocketAddr], own: &[IpAddr], local: SocketAddr) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::with_capacity(remotes.len());
     for &remote in remotes {

@@ -170,7 +170,7 @@ fn shared_keys_are_changed_during_the_association() {
     assert_eq!(s.take_answer(1, 2), [], "still the first one");
     s.endpoint.use_shared_key(now, id, 10).unwrap();
     assert_eq!(s.endpoint.delete_shared_key(now, id, 10), Err(KeyError::InUse));
-    // Either key is accepted, and the one in use authenticates what is sent.
+    // Either key is accepted, and the one in use authenticates the chunks of this side.
     s.peer_asks(2, &[]);
     s.keys.shared = (10, b"ten".to_vec());
     assert_eq!(s.take_answer(2, 2), []);

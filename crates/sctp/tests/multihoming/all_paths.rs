@@ -13,7 +13,7 @@ fn two_paths(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     })
 }
 
-/// Paths send in turn, each as much as its own window allows.
+/// Paths send in turn, each within its own window.
 #[test]
 fn paths_send_in_turn() {
     let mut s = two_paths(|_| ());

@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// The association that a message is for; begins it if there is none (RFC 6458 §3.1.4).
+    /// The association that a message is for; begins it if necessary (RFC 6458 §3.1.4).
     fn target(&mut self, number: u64, header: &Header) -> Result<u32, Failure> {
         let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         if this.is_one_to_one() {

@@ -33,7 +33,7 @@ pub fn parse(bytes: &[u8]) -> Option<(SocketAddr, usize)> {
     }
 }
 
-/// All addresses in `bytes`; `None` if there are none, or anything else.
+/// All addresses in `bytes`; `None` for no address, and for other content.
 #[must_use]
 pub fn parse_all(mut bytes: &[u8]) -> Option<Vec<SocketAddr>> {
     let mut all = Vec::new();
@@ -64,7 +64,7 @@ pub fn write(address: SocketAddr, to: &mut Vec<u8>) {
     }
 }
 
-/// Appends `address` as `sockaddr_storage`; zeros if there is none.
+/// Appends `address` as `sockaddr_storage`; zeros without an address.
 pub fn write_storage(address: Option<SocketAddr>, to: &mut Vec<u8>) {
     let end = to.len() + STORAGE_BYTES;
     if let Some(address) = address {

@@ -87,7 +87,7 @@ impl Outbound {
         Some(Piece { start: self.snd_nxt, len, has_fin })
     }
 
-    /// New data to be appended to a retransmission that leaves `room` for more payload, if the data fills the segment
+    /// New data to be appended to a retransmission with `room` for more payload, if the data fills the segment
     /// or is all that is queued. Otherwise a refused window probe would be retransmitted alone, and the data after it
     /// would wait for another round trip.
     pub(super) fn next_behind(&self, room: u32) -> Option<Piece> {

@@ -91,7 +91,7 @@ pub(super) enum Duplicates {
 
 impl Outbound {
     /// Evaluates a report that the peer has received `left..right` more than once. Each retransmitted or copied unit in
-    /// it was a spurious retransmission or a redundant copy. If there is none, the network duplicated a segment.
+    /// it was a spurious retransmission or a redundant copy. Otherwise the network duplicated a segment.
     pub(super) fn duplicates_within(&mut self, left: u64, right: u64) -> Duplicates {
         let mut units = Vec::new();
         let known = self.retransmitted.as_mut().map_or(Known::Never, |retransmitted| {

@@ -34,7 +34,7 @@ impl EphemeralPorts {
         }
     }
 
-    /// The next port of `local` towards `remote` for which `is_free` holds; `None` if there is none.
+    /// The next port of `local` towards `remote` for which `is_free` holds; `None` if all are in use.
     pub(super) fn choose(
         &mut self,
         local: IpAddr,

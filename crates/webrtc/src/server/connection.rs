@@ -231,7 +231,7 @@ impl Connection {
         self.sender.call(|agent, _| agent.is_relayed()).unwrap_or(false)
     }
 
-    /// Counters of the association; `None` while there is none.
+    /// Counters of the association; `None` before it exists.
     #[must_use]
     pub fn statistics(&self) -> Option<AssociationStatistics> {
         self.sender.call(|agent, _| agent.statistics()).flatten()

@@ -48,7 +48,7 @@ pub struct Options {
     pub streams: u16,
     /// The time after which the peer stops and reports its results so far.
     pub timeout: Duration,
-    /// How long a client continues to answer packets after the association; it ends earlier at the end of its standard
+    /// Time for which a client still answers packets after the association; it ends earlier at the end of its standard
     /// input.
     pub linger: Duration,
     /// A deliberate fault in the sent messages.

@@ -16,7 +16,7 @@ from ._sweep import Executor, Report
 
 @dataclass(frozen=True)
 class ProfileCost:
-    """What a profile gains and costs: latencies from the intended sending to the delivery in milliseconds, packets of both
+    """The gain and the cost of a profile: latencies from the intended sending to the delivery in milliseconds, packets of both
     hosts per message, and their bytes per byte of payload, headers and acknowledgements included. Rivals are other
     implementations, for comparison."""
 

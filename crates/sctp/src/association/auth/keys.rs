@@ -51,7 +51,7 @@ pub(super) struct KeyRing {
 }
 
 impl KeyRing {
-    /// A ring of `keys` that uses the first; `None` if there are none.
+    /// A ring of `keys` that uses the first; `None` without keys.
     pub(super) fn of(keys: &[SharedKey]) -> Option<Box<Self>> {
         let active = keys.first()?.id;
         Some(Box::new(Self { keys: keys.to_vec(), active }))

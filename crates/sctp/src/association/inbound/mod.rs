@@ -45,7 +45,7 @@ pub(super) struct Inbound {
     is_sack_owed: bool,
     /// The delayed acknowledgement.
     sack_timer: Deadline,
-    /// Second copies of the SACKs of thin streams; `None` if there are none.
+    /// Second copies of the SACKs of thin streams; `None` if disabled.
     ack_copies: Option<Box<AckCopies>>,
     counters: Counters,
 }

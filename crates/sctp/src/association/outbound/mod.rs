@@ -725,7 +725,7 @@ impl Outbound {
                 && self.next_new_len_over(path).is_some())
     }
 
-    /// The payload length of the next DATA chunk on `path`; 0 if there is none.
+    /// The payload length of the next DATA chunk on `path`; 0 without such a chunk.
     pub(super) fn next_len(&self, path: u8) -> usize {
         match self.recovery.next_due(path) {
             Some(Next::Lost(tsn)) => self.payload_len(tsn),

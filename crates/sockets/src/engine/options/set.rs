@@ -15,7 +15,7 @@ use crate::protocol::{IPPROTO_SCTP, address, bytes_at};
 /// The longest delay of SACKs (RFC 9260 §6.2).
 const MAX_SACK_DELAY_MS: u32 = 500;
 
-/// The offset of the association's number in the value of an option; `None` if there is none.
+/// The offset of the association's number in the value of an option; `None` for options without it.
 const fn association_at(option: i32, length: usize) -> Option<usize> {
     match option {
         name::RTO_INFO
