@@ -162,14 +162,6 @@ impl<P> State<P> {
         signs.is_some_and(|signs| signs.losses.show_overload() || signs.delay.standing() >= limit)
     }
 
-    /// Whether a packet may be sent over `path` whose first unit declared lost is of `group`. Beside a queue two losses pay
-    /// for one; with nothing in flight one may always be sent.
-    pub(crate) fn may_retransmit(&self, path: u8, group: u8) -> bool {
-        let signs = self.paths[path].queue.as_deref();
-        let is_paid = signs.is_none_or(|signs| signs.credit.is_enough());
-        is_paid || self.outstanding.flight(path).packets == 0 || !self.yields(path, group)
-    }
-
     #[inline]
     pub(crate) fn note_queueing(&mut self, now: Instant, path: u8, rtt: Duration) {
         if self.groups.yields() {
@@ -445,7 +437,6 @@ impl<P> State<P> {
         if lost.is_first_transmission {
             self.note_first_lost(lost.path);
         }
-        self.paths[lost.path].queue.iter_mut().for_each(|signs| signs.credit.on_lost());
         self.paths[lost.path].counters.packets_lost += 1;
         self.paths[lost.path].window.on_packet_lost();
     }

@@ -126,7 +126,6 @@ fn list(profiles: &[Profile]) -> String {
         for Profile { name, about, .. } in profiles.iter().filter(|p| is_of_tcp(p) == is_tcp) {
             let _ = writeln!(text, "  {name:<names$}{about}");
         }
-        text.push('\n');
     }
     text + "All fields of a profile: rexmit profiles NAME. Differences: rexmit profiles --diff A B.\n"
 }

@@ -61,7 +61,7 @@ fn an_unassigned_address_needs_a_route_only() {
     };
     let refused = command("").output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("no interface has 198.51.100.1: say where"), "{said}");
+    assert!(said.contains("no interface has 198.51.100.1: name the interface"), "{said}");
     let mut proxy = Running::start(&mut command(&format!("--interface {}", place.interface)));
     proxy.wait_for("listening on");
     assert!(!place.look().contains("dnat to"), "an address is translated");

@@ -26,7 +26,7 @@ const COPA_GAIN: f64 = 2.0;
 enum Control {
     Rfc9260(Rfc9260),
     NewReno(NewReno),
-    Cubic(Cubic),
+    Cubic(Box<Cubic>),
     Copa(Box<Copa>),
 }
 
@@ -59,7 +59,7 @@ impl CongestionWindow {
                 CongestionControl::Rfc9260 => Control::Rfc9260(Rfc9260::default()),
                 CongestionControl::NewReno => Control::NewReno(NewReno::default()),
                 CongestionControl::Cubic | CongestionControl::PacedCubic => {
-                    Control::Cubic(Cubic::default())
+                    Control::Cubic(Box::default())
                 }
                 CongestionControl::Copa => Control::Copa(Box::default()),
             },
@@ -218,7 +218,7 @@ impl CongestionWindow {
         let algorithm: &mut dyn Algorithm = match &mut self.control {
             Control::Rfc9260(algorithm) => algorithm,
             Control::NewReno(algorithm) => algorithm,
-            Control::Cubic(algorithm) => algorithm,
+            Control::Cubic(algorithm) => &mut **algorithm,
             Control::Copa(algorithm) => &mut **algorithm,
         };
         (&mut self.window, algorithm)

@@ -28,37 +28,6 @@ const JITTER_DEVIATIONS: f64 = 4.5;
 pub(crate) struct QueueSigns {
     pub(crate) delay: QueueingDelay,
     pub(crate) losses: RecentLosses,
-    pub(crate) credit: RetransmissionCredit,
-}
-
-/// The credit for retransmissions beside a queue: half of the packets lost. What overflowed a queue is not offered again at
-/// the same rate.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RetransmissionCredit {
-    /// Packets declared lost that have not paid for a retransmission.
-    lost: u8,
-}
-
-impl RetransmissionCredit {
-    /// The packets lost for each packet of retransmissions.
-    const PRICE: u8 = 2;
-    /// The most packets lost that may pay later, so that a burst of retransmissions is of eight packets.
-    const MOST: u8 = 16;
-
-    /// Called when a packet was declared lost.
-    pub(crate) fn on_lost(&mut self) {
-        self.lost = (self.lost + 1).min(Self::MOST);
-    }
-
-    /// Called when a packet with units declared lost is sent.
-    pub(crate) const fn on_retransmitted(&mut self) {
-        self.lost = self.lost.saturating_sub(Self::PRICE);
-    }
-
-    /// Whether a packet with units declared lost is paid for.
-    pub(crate) const fn is_enough(self) -> bool {
-        self.lost >= Self::PRICE
-    }
 }
 
 /// How much longer round trips take because of a queue.
@@ -275,21 +244,6 @@ mod tests {
         let mut losses = RecentLosses::default();
         (0..20).for_each(|_| (losses.on_sent(), losses.on_lost()).0);
         assert!(!losses.show_overload(), "the first ones tell nothing");
-    }
-
-    #[test]
-    fn two_losses_pay_for_a_retransmission_and_few_are_saved() {
-        let mut credit = RetransmissionCredit::default();
-        let mut sent_after = |lost: u32| {
-            (0..lost).for_each(|_| credit.on_lost());
-            let mut sent = 0;
-            while credit.is_enough() {
-                credit.on_retransmitted();
-                sent += 1;
-            }
-            sent
-        };
-        assert_eq!([1, 1, 5, 1, 1000].map(&mut sent_after), [0, 1, 2, 1, 8]);
     }
 
     #[test]

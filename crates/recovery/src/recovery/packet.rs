@@ -603,9 +603,6 @@ impl OpenPacket {
         }
         p.gate.may_retransmit_now = false;
         p.on_retransmission(now);
-        if self.content.is_needed {
-            p.queue.iter_mut().for_each(|signs| signs.credit.on_retransmitted());
-        }
         if chooses_late {
             state.paths.iter_mut().for_each(|path| path.gate.may_retransmit_now = false);
         }

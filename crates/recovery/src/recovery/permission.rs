@@ -1,7 +1,7 @@
 //! Permission to send: by the window, Max.Burst, and the rules of a recovery.
 
 use super::LossRecovery;
-use crate::{PathState, Unit};
+use crate::PathState;
 
 /// A look at what decides.
 #[derive(Debug)]
@@ -44,11 +44,7 @@ impl<'a, P> Permission<'a, P> {
         let unit = self.0.state.outstanding.on(path).first_lost()?;
         let gate = &self.0.state.paths[path].gate;
         let may_be_sent = gate.may_retransmit_now || self.may_pass_window(path);
-        let is_held = || {
-            let group = self.0.state.outstanding.unit(unit).map_or(0, Unit::group);
-            self.0.spurious.holds_lost(path, gate.may_retransmit_now)
-                || !self.0.state.may_retransmit(path, group)
-        };
+        let is_held = || self.0.spurious.holds_lost(path, gate.may_retransmit_now);
         (may_be_sent && !is_held()).then_some(unit)
     }
 

@@ -1,7 +1,7 @@
 //! Copies and probes that are held back while the path has a queue.
 
 use super::*;
-use crate::recovery::tests::{BASE, LossRecovery};
+use crate::recovery::tests::LossRecovery;
 use crate::{CopyBudget, ProbeConfig};
 
 const LIMIT: Duration = Duration::from_millis(25);
@@ -120,34 +120,4 @@ fn without_the_field_nothing_is_measured() {
     });
     s.answered(41, 40, 140);
     assert!(s.recovery.state.paths[0].queue.is_none());
-}
-
-/// A sender with four packets in flight, after round trips with a queue of `queue_ms`, and the unit in the first of them.
-fn lost_beside(queue_ms: u64) -> (Sender, u64) {
-    let mut s = Sender::warm(|config| config.thin = YIELDING);
-    s.answered(41, 40, 100 + queue_ms);
-    (0..4).for_each(|_| s.push(&[SMALL]));
-    (s, 81)
-}
-
-#[test]
-fn beside_a_queue_half_as_many_packets_are_retransmitted_as_are_lost() {
-    for (queue_ms, waits) in [(40, true), (0, false)] {
-        let (mut s, first) = lost_beside(queue_ms);
-        let lose = |s: &mut Sender, unit| {
-            let cause = rexmit_core::trace::SendCause::Probe;
-            s.recovery.declare_lost(unit + BASE, cause, &mut Tracer::off());
-            s.recovery.state.retransmit_now(0);
-        };
-        let may_retransmit = |s: &Sender| s.recovery.next_due(0).is_some();
-        lose(&mut s, first);
-        assert_eq!(may_retransmit(&s), !waits, "one was lost");
-        lose(&mut s, first + 1);
-        assert!(may_retransmit(&s), "two were lost");
-        assert_eq!(s.resend(), [first, first + 1], "both in one packet");
-        lose(&mut s, first + 2);
-        assert_eq!(may_retransmit(&s), !waits, "one more was lost");
-        s.ack(first + 1, &[(first + 3, first + 3)]);
-        assert!(may_retransmit(&s), "nothing is in flight");
-    }
 }
