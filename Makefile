@@ -2,7 +2,7 @@
 CARGO ?= cargo
 SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
-PUBLISHED = rexmit-core rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
+PUBLISHED = rexmit-core rexmit-qlog rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
 .PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package setup install-c clean
 
@@ -32,7 +32,7 @@ test-long: setup ## the same at full length, thousands of seeds; path MTUs of na
 	scripts/interop --messages 10000
 	$(CARGO) test --quiet --release -p rexmit-webrtc --test browsers -- --ignored
 	scripts/webrtc-interop --messages 10000
-	REXMIT_SLURM=1 scripts/python-test
+	REXMIT_SLURM=1 REXMIT_RAY=1 REXMIT_ROWS=1 scripts/python-test
 	$(CARGO) build --quiet --release -p rexmit-cli
 	scripts/path-mtu
 	if scripts/kernel-host --check; then scripts/compare-quinn --duration 20s --seeds 1 --fail-above p50=5s; fi

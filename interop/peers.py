@@ -26,10 +26,10 @@ def start(command):
     )
 
 
-def finish(process, patience):
+def finish(process, timeout):
     """Lets a process end, by force if it must be; its report, or what it said instead."""
     try:
-        out, err = process.communicate(timeout=patience)
+        out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         process.terminate()
         out, err = process.communicate()

@@ -74,8 +74,8 @@ class Relay:
 
     def run(self):
         while True:
-            patience = self.waiting[0][0] - time.monotonic() if self.waiting else 0.5
-            readable, _, _ = select.select([self.front, self.back], [], [], max(0, patience))
+            timeout = self.waiting[0][0] - time.monotonic() if self.waiting else 0.5
+            readable, _, _ = select.select([self.front, self.back], [], [], max(0, timeout))
             for udp in readable:
                 self.take_in(udp)
             self.send_due()

@@ -171,6 +171,8 @@ def rust_latency(rexmit, seed):
         subprocess.run(
             [rexmit, "perf", "send", "--to", address, *load, "--duration", f"{SECONDS}s"], check=True, capture_output=True
         )
+        # All messages are acknowledged. One whose SHUTDOWN COMPLETE was lost keeps the receiver for minutes (RFC 9260 §9.2).
+        receiver.send_signal(signal.SIGTERM)
         receiver.wait(60)
         link.send_signal(signal.SIGTERM)
         link.wait()
@@ -183,22 +185,17 @@ def python_receiver(pipe):
 
     async def main():
         latencies = []
-        is_over = asyncio.Event()
-        open_ones = set()
 
         async def take(association):
-            open_ones.add(association)
             async for message in association:
                 latencies.append(time.monotonic_ns() - int.from_bytes(message.payload[:8], "big"))
-            open_ones.discard(association)
-            if not open_ones:
-                is_over.set()
 
         identity = rexmit.Identity.generate()
         async with rexmit.serve(take, "127.0.0.1", 0, identity) as server:
             pipe.send((server.address[1], identity.fingerprint))
-            await is_over.wait()
-        pipe.send(latencies)
+            # The sender has ended, and with it everything is acknowledged.
+            await asyncio.get_running_loop().run_in_executor(None, pipe.recv)
+            pipe.send(latencies)
 
     asyncio.run(main())
 
@@ -233,8 +230,9 @@ def python_latency(rexmit, seed):
     link, address = emulator(rexmit, f"127.0.0.1:{port}", seed)
     sender = spawn.Process(target=python_sender, args=(address, fingerprint), daemon=True)
     sender.start()
-    latencies = ours.recv()
     sender.join()
+    ours.send(None)
+    latencies = ours.recv()
     receiver.join()
     link.send_signal(signal.SIGTERM)
     link.wait()
@@ -347,8 +345,9 @@ def frame(_):
     size = first.estimated_size()
 
     def places(frame):
-        chunks = (chunk for column in frame.select(polars.selectors.numeric()) for chunk in column.get_chunks())
-        return [chunk._get_buffer_info()[0] for chunk in chunks]
+        columns = (column for column in frame.select(polars.selectors.numeric()) if column.null_count() == 0)
+        chunks = (chunk for column in columns for chunk in column.get_chunks())
+        return [chunk.to_numpy(allow_copy=False).ctypes.data for chunk in chunks]
 
     is_shared = places(first) == places(second)
     what = f"{len(table):,} rows of {first.width} columns, {size / 1e6:,.0f} MB, in {seconds * 1e3:.1f} ms; memory grows by"

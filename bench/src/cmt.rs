@@ -1,5 +1,5 @@
-//! Concurrent multipath transfer over the dual dumbbell, in our simulator and in ns-2: whether both come
-//! to the same throughput, and how fast they do.
+//! Concurrent multipath transfer over the dual dumbbell, in our simulator and in ns-2: whether both measure the same
+//! throughput, and the speed of each.
 //!
 //! The run of ns-2 is in `simulators/cmt.tcl`: the same topology, the same transfer, RFC 4460.
 
@@ -24,15 +24,15 @@ use crate::sample::{cpu_time, median, median_ratio};
 const BUFFERS: [u32; 5] = [16, 32, 64, 128, 256];
 const VIRTUAL_SECONDS: u64 = 30;
 const BEGIN: Instant = Instant::from_millis(500);
-/// The queues of ns-2, which drops when one packet less than this waits.
+/// The queue limit for ns-2, which drops packets when one packet less than this waits.
 const NS2_QUEUE: usize = 50;
 /// The largest packet, with its IP header, and the payload of a chunk that fills it.
 const PACKET_BYTES: usize = 1500;
 const IP_BYTES: usize = 20;
 const PAYLOAD_BYTES: usize = 1452;
-/// How far the throughputs may be apart.
+/// The largest relative difference of the throughputs.
 const TOLERANCE: f64 = 0.1;
-/// The least speed-up over ns-2.
+/// The least speed-up compared with ns-2.
 const SPEED: f64 = 2.0;
 const RIVAL: &str = "ns-2";
 const NOTE: &str = "CMT with SFR, CUC and DAC over two paths of 10 Mbit/s, RTT 110 ms, queues of 50 packets, no \
@@ -87,7 +87,7 @@ fn endpoint(
 /// The run of rexmit, with a receive buffer of this many KiB.
 ///
 /// # Panics
-/// If something else arrives than what was sent.
+/// If the received data differs from the sent data.
 #[must_use]
 pub fn run(buffer_kib: u32, seed: u64) -> Run {
     let seed = Seed::from_u64(seed);
@@ -128,7 +128,7 @@ pub fn run(buffer_kib: u32, seed: u64) -> Run {
     }
 }
 
-/// The same in ns-2, or why not.
+/// The same run in ns-2, or the reason why it failed.
 fn run_ns2(buffer_kib: u32) -> Result<Run, String> {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("simulators/cmt.tcl");
     let arguments = [buffer_kib.to_string(), VIRTUAL_SECONDS.to_string(), NS2_QUEUE.to_string()];
@@ -141,7 +141,7 @@ fn run_ns2(buffer_kib: u32) -> Result<Run, String> {
     serde_json::from_str(&line).map_err(|_| format!("ns-2 failed: {}", complaint.trim()))
 }
 
-/// Throughput for each receive buffer, and the speed with the largest, `repetitions` times.
+/// Measures the throughput for each receive buffer, and the speed with the largest one, `repetitions` times.
 #[must_use]
 pub fn measure(repetitions: usize) -> Vec<Row> {
     let mut rows: Vec<Row> = BUFFERS.into_iter().map(throughput).collect();

@@ -1,9 +1,8 @@
-//! The cost of idle mechanisms: bulk in memory, thick and without loss, with
-//! all mechanisms of a profile on, against the same profile without any.
+//! The cost of idle mechanisms: a bulk transfer in memory without loss, so that no stream is thin, with all mechanisms
+//! of a profile, compared with the same profile without them.
 //!
-//! Both take turns in one process with slices of the same work, so that whatever disturbs the
-//! machine disturbs both. What they cost when they are off cannot be told in one run: code without
-//! them is another program.
+//! Both run alternately in one process, in slices of equal work, so that other load on the machine affects both. The
+//! cost of disabled mechanisms cannot be measured in one run, because code without them is another program.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::report::{Row, Target};
 use crate::sample::{cpu_time, median, median_ratio};
 use crate::{bulk, tcp};
 
-/// The profiles with mechanisms, and what bulk may cost with them.
+/// The profiles with mechanisms, and the largest cost ratio of each.
 const PROFILES: [(&str, f64); 6] = [
     ("thin", 1.02),
     ("thin-bundling", 1.02),
@@ -23,9 +22,9 @@ const PROFILES: [(&str, f64); 6] = [
     ("tcp-rr", 1.01),
 ];
 const MESSAGE_BYTES: usize = 1024;
-/// The data carried before the other's turn.
+/// The bytes transferred before the other configuration runs.
 const SLICE_BYTES: u64 = 64 << 20;
-/// Turns of each in one repetition.
+/// The number of slices of each configuration in one repetition.
 const SLICES: usize = 6;
 const NOTE: &str = "Processor time per byte, all mechanisms on against all off, in turns within one \
     process.";
@@ -33,7 +32,7 @@ const NOTE: &str = "Processor time per byte, all mechanisms on against all off, 
 /// Transfers this many bytes at each call.
 type Carry = Box<dyn FnMut(u64)>;
 
-/// Bulk with `profile`, its mechanisms on or off; `None` if there is no such profile.
+/// A bulk transfer with `profile`, whose mechanisms are enabled or disabled; `None` if there is no such profile.
 #[must_use]
 pub fn carry(profile: &str, is_on: bool) -> Option<Carry> {
     let with = |recovery: RecoveryConfig, loss_detection| {
@@ -83,7 +82,7 @@ fn row(profile: &str, most: f64, repetitions: usize) -> Row {
     }
 }
 
-/// The processor time of all slices, on and off, with new endpoints.
+/// The processor time of all slices with enabled and with disabled mechanisms, with new endpoints.
 fn turns(profile: &str, is_on_first: bool) -> [Duration; 2] {
     let ready = |is_on| {
         let mut carry = carry(profile, is_on).expect("a profile");

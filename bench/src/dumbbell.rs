@@ -1,8 +1,8 @@
 //! Greedy TCP flows over a dumbbell, in our simulator with real packets, and in ns-2 and ns-3.
 //!
-//! The other simulators are in `simulators/`: the same topology, the same flows. How fast a simulator
-//! is, is told in virtual time per processor time and in delivered segments per processor time;
-//! the ratio is that of the latter, so that no one gains by delivering less.
+//! The programs for the other simulators are in `simulators/`; topology and flows are the same. The speed of a
+//! simulator is reported as virtual time and as delivered segments per processor time; the ratio uses the latter, so
+//! that delivering less is no advantage.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ const MSS: u64 = 1460;
 const BUFFER_BYTES: usize = 128 * 1024;
 const PORT: u16 = 5000;
 
-/// A simulator to be compared with, and how much faster than it we have to be.
+/// Another simulator, and the required speed-up over it.
 struct Rival {
     name: &'static str,
     least: f64,
@@ -87,7 +87,7 @@ fn endpoint(seed: &Seed) -> Endpoint {
 /// A run of this many greedy flows for this time.
 ///
 /// # Panics
-/// If something else arrives than what was sent.
+/// If the received data differs from the sent data.
 #[must_use]
 pub fn run(flows: u32, virtual_seconds: u64, seed: u64) -> Run {
     let seed = Seed::from_u64(seed);
@@ -128,7 +128,7 @@ pub fn run(flows: u32, virtual_seconds: u64, seed: u64) -> Run {
     }
 }
 
-/// One run of each other simulator with this many flows; the error text of those that did not run.
+/// One run of each other simulator with this many flows; the errors of those that did not run.
 fn run_rivals(flows: u32) -> (Vec<Run>, String) {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("simulators/run");
     let output = Command::new(&script)
@@ -146,7 +146,7 @@ fn run_rivals(flows: u32) -> (Vec<Run>, String) {
     }
 }
 
-/// Every simulator in turn, `repetitions` times.
+/// Measures every simulator in turn, `repetitions` times.
 #[must_use]
 pub fn measure(repetitions: usize) -> Vec<Row> {
     FLOWS.into_iter().flat_map(|flows| compare(flows, repetitions)).collect()

@@ -1,5 +1,5 @@
-//! The cost of an idle association: memory, the processor time of its heartbeats,
-//! and what it adds to the cost of others' packets.
+//! The cost of an idle association: its memory, the processor time of its heartbeats, and the additional cost of
+//! packets of other associations.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -16,7 +16,7 @@ const MANY: u32 = 100_000;
 const LIMIT_BYTES: f64 = 4096.0;
 const PORT: u16 = 5000;
 const MESSAGE_BYTES: usize = 100;
-/// The first heartbeat of an idle path is behind it.
+/// The duration of the idle phase, which includes the first heartbeat.
 const SILENCE: Duration = Duration::from_secs(65);
 const BURST_MESSAGES: u32 = 100;
 const PING_PONGS: u32 = 20_000;
@@ -24,16 +24,15 @@ const PING_PONGS: u32 = 20_000;
 /// The traffic of an association before it became idle.
 #[derive(Clone, Copy)]
 pub enum Past {
-    /// It was only established.
+    /// The association was established, and no message was sent.
     None,
     /// One message each way.
     Message,
-    /// A hundred messages at once each way.
+    /// A hundred messages at once in each direction.
     Burst,
 }
 
-/// A client and a server endpoint with any number of associations between them, and nothing in
-/// between.
+/// A client and a server endpoint, directly connected, with any number of associations between them.
 pub struct Crowd {
     now: Instant,
     client: Endpoint,
@@ -44,7 +43,7 @@ pub struct Crowd {
     packets: u64,
 }
 
-/// Each association has addresses of its own, or they could not be distinguished.
+/// The route of an association: each has its own addresses, by which the endpoints distinguish them.
 fn route(number: u32) -> Route {
     let address = |network: u32| {
         SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits((network << 24) + number + 1)), 9899)
@@ -91,7 +90,7 @@ impl Crowd {
         crowd
     }
 
-    /// Exchanges packets until both are idle, and takes the events.
+    /// Exchanges packets until both are idle, and discards the events.
     fn pump(&mut self) {
         let (now, packet) = (self.now, &mut self.packet);
         loop {
@@ -112,7 +111,7 @@ impl Crowd {
         }
     }
 
-    /// Sends this many messages to the server, and the same number back.
+    /// Sends this many messages to the server, and as many back.
     fn ping_pong(&mut self, number: usize, messages: u32) {
         let (here, there) = (self.of_client[number], self.of_server[number]);
         let message = || OutboundMessage::new(0, vec![0; MESSAGE_BYTES]);
@@ -131,7 +130,7 @@ impl Crowd {
         }
     }
 
-    /// Lets time pass, with what is due in it.
+    /// Advances the time, and handles the timers that are due.
     fn run_for(&mut self, duration: Duration) {
         let end = self.now + duration;
         let next = |crowd: &Self| {
@@ -158,13 +157,12 @@ fn take_events(endpoint: &mut Endpoint, ids: &mut Vec<AssociationId>) {
     }
 }
 
-/// The memory of idle associations; `counted` returns how many bytes more are allocated after a call
-/// than before it.
+/// The memory of idle associations; `counted` returns by how many bytes a call increases the allocated memory.
 pub fn measure_memory(counted: fn(&mut dyn FnMut()) -> i64) -> Vec<Row> {
     [Past::None, Past::Message, Past::Burst].map(|past| memory(counted, past)).into()
 }
 
-/// The time that idle associations cost, others and themselves.
+/// The processor time of idle associations: their own, and that added to others.
 #[must_use]
 pub fn measure_time(repetitions: usize) -> Vec<Row> {
     let mut crowds = [FEW, SOME, MANY].map(|n| Crowd::new(n, Past::Message));
@@ -195,7 +193,7 @@ fn memory(counted: fn(&mut dyn FnMut()) -> i64, past: Past) -> Row {
     }
 }
 
-/// Ratio of the round trip of a message and its reply with many idle associations to that with few.
+/// The ratio of the time for a message and its reply with many idle associations to that with few.
 fn ping_pongs(few: &mut Crowd, many: &mut Crowd, repetitions: usize) -> Row {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..repetitions {

@@ -1,9 +1,9 @@
-//! How long messages take over UDP sockets of this machine and the real-time emulator: ours against
-//! what others would use, each behind the same loop, with the same programs at both ends.
+//! The latency of messages over UDP sockets of this machine and the real-time emulator: ours compared with other
+//! implementations, each driven by the same loop, with the same programs at both ends.
 //!
-//! All contestants run at once, each on a thread of its own with several connections. Each connection
-//! goes over an emulator of its own; the n-th of every contestant over one with the same seed, where
-//! the n-th packet of either way meets the same fate.
+//! All contestants run at the same time, each on its own thread with several connections. Each connection has its own
+//! emulator. The emulators of the n-th connection of all contestants have the same seed, so that the n-th packet of a
+//! direction is lost for all of them or for none.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -77,7 +77,7 @@ fn in_words(quantile: impl Fn(f64) -> Duration) -> String {
     format!("{p99:.0} / {p999:.0} ms")
 }
 
-/// For each of our profiles a row for each rival, and one for what is possible.
+/// For each of our profiles, a row for each rival, and one for the theoretical bound.
 #[must_use]
 pub fn measure() -> Vec<Row> {
     let ours = OURS.map(|profile| {
@@ -121,7 +121,7 @@ fn row(
     }
 }
 
-/// The theoretical bound that a profile is compared with.
+/// The theoretical bound of a profile.
 fn ideal(profile: &str) -> Bound {
     let of = |strategy| Bound::new(strategy, DELAY, LossModel::Uniform(LOSS));
     match profile {
@@ -151,8 +151,7 @@ fn ours(profile: &str, role: Role, seed: &Seed) -> Endpoint {
     Endpoint::new(config, seed).expect("a valid configuration")
 }
 
-/// Carries the messages of all connections, whose ends `make` makes. `port` is that of the ways that
-/// they are told.
+/// Carries the messages of all connections, whose ends are created by `make`. `port` is the UDP port in their routes.
 fn carry<T: Transport>(
     port: u16,
     make: impl Fn(Role, &Seed) -> Result<T, String>,
@@ -176,7 +175,7 @@ fn carry<T: Transport>(
     Ok(Measured { latency, bytes })
 }
 
-/// A thin stream through an emulator of its own.
+/// A thin stream over its own emulator.
 struct Connection {
     /// The sender's and the receiver's.
     ends: [End; 2],
@@ -243,10 +242,10 @@ impl Connection {
 
 /// IP and UDP headers.
 const HEADER_BYTES: u64 = 28;
-/// The largest packet that any of them sends.
+/// The largest packet of any contestant.
 const MAX_PACKET_BYTES: usize = 2048;
 
-/// Runs both ends of all connections until everything has arrived or the time has come.
+/// Drives both ends of all connections until all messages have arrived, or the time limit is reached.
 fn drive<T: Transport>(connections: &mut [Connection], until: Instant) -> io::Result<()> {
     let is_through = |one: &Connection| one.receiver::<T>().delivered() >= MESSAGES;
     let mut buffer = Vec::new();
@@ -266,7 +265,7 @@ fn drive<T: Transport>(connections: &mut [Connection], until: Instant) -> io::Re
 }
 
 impl End {
-    /// Lets what is due happen and sends what there is. Returns when something is due again.
+    /// Handles the timers that are due, and sends packets. Returns the time of the next timer.
     fn send(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<Instant>> {
         let now = clock::now();
         let Self { host, socket, sent_bytes, .. } = self;
@@ -280,8 +279,7 @@ impl End {
         Ok(host.poll_timeout())
     }
 
-    /// Takes a packet. An unknown peer cannot be sent to: a socket without a peer waits for
-    /// its first packet.
+    /// Processes a packet. A socket without a peer answers to the source of its first packet.
     fn receive(&mut self) -> io::Result<()> {
         let mut buffer = [0; MAX_PACKET_BYTES];
         let (len, from) = self.socket.recv_from(&mut buffer)?;
@@ -293,8 +291,8 @@ impl End {
     }
 }
 
-/// Waits for a packet until `due`, to the microsecond: a socket's own timeout counts in milliseconds.
-/// Returns which of the sockets have one.
+/// Waits until `due` for a packet, with microsecond precision: a socket's own timeout counts in milliseconds. Returns
+/// which of the sockets have one.
 fn readable<'a>(
     sockets: impl Iterator<Item = &'a UdpSocket>,
     due: Instant,

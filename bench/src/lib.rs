@@ -1,8 +1,7 @@
 //! Measures rexmit against its rivals and its limits.
 //!
-//! Every figure is a ratio within one run on one machine: against another implementation that did
-//! the same at the same time, or against a stated limit. Nothing here is a test, and no test
-//! depends on a time.
+//! Every figure is a ratio within one run on one machine: to another implementation with the same work at the same
+//! time, or to a stated limit. Nothing here is a test, and no test depends on a time.
 
 pub mod bulk;
 pub mod cmt;
@@ -17,6 +16,7 @@ pub mod sample;
 pub mod simulation;
 pub mod tcp;
 pub mod web;
+pub mod webrtc;
 
 /// How often each contestant of a comparison runs.
 pub const REPETITIONS: usize = 7;

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode};
 use rexmit_bench::report::{Row, in_words};
 use rexmit_bench::{
     REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, mixed, simulation, tcp, web,
+    webrtc,
 };
 
 const USAGE: &str = "\
@@ -16,15 +17,16 @@ usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench web-of RUNS                    some runs, for a profiler
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
        rexmit-bench cmt-of RUNS                    some runs, for a profiler
+       rexmit-bench webrtc-of PEERS                one run, for a profiler
 --strict: fails if what has to come to the same does not; how fast that is never fails
-parts: bulk tcp cost loopback latency mixed simulation web dumbbell cmt idle; all of them if none is named
+parts: bulk tcp cost loopback latency mixed simulation web dumbbell cmt idle webrtc; all of them if none is named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
     ("cost", || cost::measure(REPETITIONS)),
@@ -36,25 +38,31 @@ const PARTS: [Part; 11] = [
     ("dumbbell", || dumbbell::measure(REPETITIONS)),
     ("cmt", || cmt::measure(REPETITIONS)),
     ("idle", idle),
+    ("webrtc", || webrtc::measure(3)),
 ];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words[..] {
-        ["loopback-peer", ..] => return loopback::be_peer(&words[1..]),
+    run(&words)
+}
+
+/// A single run, a process that another part starts, or the tables.
+fn run(words: &[&str]) -> ExitCode {
+    match *words {
+        ["loopback-peer", ..] => loopback::be_peer(&words[1..]),
         ["bulk-of", stack, messages, size] => {
             let numbers = (messages.parse(), size.parse());
             let (Ok(messages), Ok(size)) = numbers else { return refuse() };
             let Some(run) = bulk::run_of(stack, messages, size) else { return refuse() };
             println!("{}", serde_json::to_string(&run).expect("a plain value"));
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
         ["tcp-of", stack, megabytes] => {
             let Ok(megabytes) = megabytes.parse() else { return refuse() };
             let Some(run) = tcp::run_of(stack, megabytes) else { return refuse() };
             println!("{}", serde_json::to_string(&run).expect("a plain value"));
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
         ["cost-of", profile, mechanisms @ ("on" | "off"), megabytes] => {
             let Ok(megabytes) = megabytes.parse::<u64>() else { return refuse() };
@@ -62,34 +70,48 @@ fn main() -> ExitCode {
                 return refuse();
             };
             carry(megabytes << 20);
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
         ["simulation-of", runs] => {
             let Ok(runs) = runs.parse() else { return refuse() };
             println!("{}", (0..runs).map(|seed| simulation::run(seed).events).sum::<u64>());
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
         ["web-of", runs] => {
             let Ok(runs) = runs.parse() else { return refuse() };
             println!("{}", (0..runs).map(|seed| web::run(seed).events).sum::<u64>());
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
         ["dumbbell-of", flows, seconds] => {
             let numbers = (flows.parse(), seconds.parse());
             let (Ok(flows), Ok(seconds)) = numbers else { return refuse() };
             println!("{:?}", dumbbell::run(flows, seconds, 1));
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
         ["cmt-of", runs] => {
             let Ok(runs) = runs.parse() else { return refuse() };
             (0..runs).for_each(|seed| println!("{:?}", cmt::run(256, seed)));
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
-        _ => {}
+        ["webrtc-of", peers] => {
+            let Ok(peers) = peers.parse() else { return refuse() };
+            println!("{:?}", webrtc::run(peers));
+            ExitCode::SUCCESS
+        }
+        // The server of the part `webrtc`, which that starts.
+        ["webrtc-server", peers] => {
+            let Ok(peers) = peers.parse() else { return refuse() };
+            webrtc::be_server(peers)
+        }
+        _ => tables(words),
     }
+}
+
+/// The tables of the parts that are named, of all if none is.
+fn tables(words: &[&str]) -> ExitCode {
     const FLAGS: [&str; 2] = ["--json", "--strict"];
     let [is_json, is_strict] = FLAGS.map(|flag| words.contains(&flag));
-    let wanted: Vec<&str> = words.into_iter().filter(|word| !FLAGS.contains(word)).collect();
+    let wanted: Vec<&str> = words.iter().copied().filter(|word| !FLAGS.contains(word)).collect();
     if wanted.iter().any(|word| PARTS.iter().all(|(name, _)| name != word)) {
         return refuse();
     }

@@ -1,14 +1,15 @@
 //! Small messages during a large transfer, in virtual time: 60 bytes every 50 ms, and a transfer that fills 10 Mbit/s, 10 ms each
 //! way, with a queue of 100 packets at the link.
 //!
-//! Both are in one association or connection of each contestant, and the messages go first where it can be said so.
+//! Both use one association or connection of each contestant; if the contestant has priorities, the messages have the
+//! higher one.
 
 use rexmit_lab::scenario::{Scenario, execute};
 
 use crate::report::{Row, Target};
 
 const WHAT: &str = "inputs beside a transfer, 10 Mbit/s";
-/// The most that a player is to notice, at the 90th percentile.
+/// The limit of the latency at the 90th percentile, which a player should not notice.
 const LIMIT_MS: f64 = 40.0;
 const NOTE: &str = "60 bytes every 50 ms on one stream, a greedy transfer on another, 10 ms each way, a queue of 100 packets, one \
                     minute in virtual time: the 90th and 99th percentile of the messages, and the goodput of the transfer; \

@@ -1,4 +1,4 @@
-//! The table: one ratio per row, with what it has to be.
+//! The table: one ratio per row, with its target.
 
 use comfy_table::presets;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
@@ -12,9 +12,9 @@ pub enum Target {
     AtLeast(f64),
     /// This much, or less.
     AtMost(f64),
-    /// Within this share of 1: both are to be equal.
+    /// Within this relative difference of 1: both should be equal.
     Within(f64),
-    /// It is only told.
+    /// No target: the ratio is only reported.
     None,
 }
 
@@ -80,14 +80,14 @@ impl Row {
         }
     }
 
-    /// Whether both were to be equal and are not: that is wrong, and not only slow.
+    /// Whether both should be equal and are not: that is an error, not only a slow result.
     #[must_use]
     pub fn is_wrong(&self) -> bool {
         matches!(self.target, Target::Within(_)) && self.is_met() == Some(false)
     }
 }
 
-/// The rows as a table, their notes below it.
+/// The rows as a table, followed by their notes.
 #[must_use]
 pub fn in_words(rows: &[Row]) -> String {
     let mut table = Table::new();

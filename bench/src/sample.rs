@@ -1,5 +1,5 @@
-//! How a figure is made on a machine that others use too: processor time instead of wall time where
-//! one thread does all the work, contestants in turn, and the median of paired ratios.
+//! Measurement on a machine with other load: processor time instead of wall time if one thread does all the work,
+//! contestants in turn, and the median of paired ratios.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub fn median(values: &[f64]) -> f64 {
     if sorted.len() % 2 == 1 { sorted[middle] } else { sorted[middle - 1].midpoint(sorted[middle]) }
 }
 
-/// The median of `a[n] / b[n]`, which were measured one right after the other.
+/// The median of `a[n] / b[n]`, whose values were measured directly after each other.
 #[must_use]
 pub fn median_ratio(a: &[f64], b: &[f64]) -> f64 {
     let ratios: Vec<f64> = a.iter().zip(b).map(|(a, b)| a / b).collect();

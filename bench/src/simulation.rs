@@ -1,5 +1,5 @@
-//! How much faster than real time the simulator runs a thin stream, everything included: two
-//! endpoints, the lossy path between them, and the application on either side.
+//! The speed of the simulator for a thin stream, relative to real time: two endpoints, the lossy path between them, and
+//! the applications.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rexmit_sctp::{AssociationId, Endpoint, EndpointConfig, Event, OutboundMessag
 use crate::report::{Row, Target};
 use crate::sample::{cpu_time, median};
 
-/// RTT 100 ms, 5 % of the packets lost in either direction.
+/// RTT 100 ms, 5 % of the packets lost in each direction.
 const PATH: &str = "delay 50ms loss 5%";
 const INTERVAL: Duration = Duration::from_millis(250);
 const MESSAGE_BYTES: usize = 100;
@@ -64,7 +64,7 @@ impl Game {
 
 /// The measurements of one run.
 pub struct Run {
-    /// Messages, all of which arrived.
+    /// The number of messages, all of which arrived.
     pub messages: u64,
     /// Simulator events.
     pub events: u64,

@@ -1,5 +1,5 @@
-//! How much faster than real time the simulator runs the standard experiment of the thin-stream
-//! studies: web traffic that fills a bottleneck, and a thin stream through it.
+//! The speed of the simulator, relative to real time, in the standard experiment of the thin-stream studies: web
+//! traffic fills a bottleneck, through which a thin stream is sent.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -28,11 +28,11 @@ const LIMIT: f64 = 100.0;
 
 /// The measurements of one run.
 pub struct Run {
-    /// Files that came, and their bytes.
+    /// The number of files received, and of their bytes.
     pub files: (u64, u64),
-    /// Messages of the thin stream, all of which arrived.
+    /// The number of messages of the thin stream, all of which arrived.
     pub messages: u64,
-    /// Packets that entered the bottleneck towards the clients, and those it had no room for.
+    /// Packets that entered the bottleneck towards the clients, and those dropped at its queue.
     pub packets: (u64, u64),
     /// Simulator events.
     pub events: u64,
@@ -58,7 +58,8 @@ fn sctp(seed: &Seed) -> Sctp {
     Sctp::new(config, seed).expect("valid")
 }
 
-/// Hosts on the left receive, hosts on the right send: web first, the thin stream second.
+/// The hosts: those on the left receive, those on the right send. The first pair is for the web, the second for the
+/// thin stream.
 fn hosts(seed: &Seed, end: Instant) -> [[Host; 2]; 2] {
     let left = |n| SocketAddr::new(Dumbbell::left_address(n), 0);
     let right = |n| SocketAddr::new(Dumbbell::right_address(n), 0);

@@ -1,4 +1,4 @@
-//! Two honest endpoints over DTLS, and an attacker without keys between them who drops, repeats, changes and invents
+//! Two correct endpoints over DTLS, and an attacker without keys between them who drops, repeats, changes and invents
 //! datagrams.
 
 use std::collections::VecDeque;
@@ -11,13 +11,13 @@ use rexmit_sctp::{
     AssociationConfig, AssociationId, EndpointConfig, Event as Sctp, OutboundMessage,
 };
 
-/// Datagrams and events that one input may cause; more would be a hang.
+/// The most datagrams and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
-/// Captured datagrams that are kept to be repeated.
+/// The most captured datagrams that are kept for replay.
 const MOST_CAPTURED: usize = 64;
-/// Timeouts until everything that can be delivered is delivered, or the endpoints are idle.
+/// The most timeouts until everything deliverable is delivered, or the endpoints are idle.
 const MOST_TIMEOUTS: usize = 1000;
-/// Bytes of a record's header, in which a change has most effect.
+/// Bytes of a record's header, where changes have the greatest effect.
 const HEADER_BYTES: u16 = 16;
 
 /// The SCTP port of both sides.
@@ -35,32 +35,32 @@ pub enum Handling {
     Drop,
     /// It arrives twice.
     Twice,
-    /// It arrives after the one behind it.
+    /// The datagram arrives after the next one.
     Late,
-    /// One bit is changed: at this byte, this bit.
+    /// One bit is flipped: the byte's offset, and the bit.
     Flip(u16, u8),
-    /// One byte near the beginning is replaced: at this byte, by this one.
+    /// One byte near the beginning is replaced: its offset, and the new value.
     Header(u16, u8),
-    /// It is cut: this many bytes remain.
+    /// The datagram is truncated to this many bytes.
     Cut(u16),
-    /// Bytes are appended: this many, of this value.
+    /// Bytes are appended: their number and value.
     Append(u8, u8),
     /// The records of a captured datagram follow in the same datagram.
     Join(u8),
-    /// A captured datagram of either direction arrives in its place.
+    /// A captured datagram of either direction arrives instead.
     Instead(u8),
-    /// It arrives from another UDP port of the peer's address.
+    /// The datagram arrives from another UDP port of the peer's address.
     Elsewhere(u16),
 }
 
-/// Traffic, and what happens to it.
+/// Traffic, and the attacks on it.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct DtlsTraffic {
     /// Whether the attacker waits until both sides have a connection and an association.
     pub is_connected: bool,
-    /// Share of datagrams that are not simply delivered, of 256.
+    /// The share of attacked datagrams, in 1/256.
     pub share: u8,
-    /// Each with a number that decides whether it is in the share.
+    /// The attacks, each with a number that decides whether it is performed.
     #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..80))]
     pub handlings: Vec<(u8, Handling)>,
 }
@@ -73,19 +73,19 @@ struct Side {
     is_connected: bool,
     has_ended: bool,
     inbox: VecDeque<(Route, Vec<u8>)>,
-    /// Messages that this side has sent, and those that it has received, numbered from 0.
+    /// The number of messages that this side has sent, and that of messages received.
     sent: u32,
     received: u32,
 }
 
-/// The endpoints and everything on its way between them.
+/// The endpoints, and all datagrams in flight between them.
 pub struct DtlsExchange {
     now: Instant,
     sides: [Side; 2],
     captured: VecDeque<Vec<u8>>,
 }
 
-/// A server that knows the client of [`client`].
+/// A server that trusts the client of [`client`].
 #[must_use]
 pub fn server() -> Endpoint {
     endpoint(SERVER)
@@ -165,7 +165,7 @@ impl Side {
     }
 }
 
-/// Message `number` of a side: its size depends on the number, with which it begins.
+/// Message `number` of a side: it begins with the number, which also determines its size.
 fn content(number: u32) -> Vec<u8> {
     let mut bytes = number.to_be_bytes().to_vec();
     bytes.resize(4 + number as usize * 397 % 2500, number as u8);
@@ -205,8 +205,8 @@ impl DtlsExchange {
         self.sides.iter().all(|side| side.is_connected)
     }
 
-    /// Passes the next datagram on its way to each side on as `handling` says. Without any, both applications send,
-    /// and time passes.
+    /// Passes the next datagram in flight to each side on, with the attack `handling`. If none is in flight, both
+    /// applications send, and time passes.
     pub fn handle_next(&mut self, handling: Handling) {
         if self.sides.iter().all(|side| side.inbox.is_empty()) {
             self.sides.iter_mut().for_each(|side| side.send(self.now));
@@ -265,7 +265,7 @@ impl DtlsExchange {
         datagram
     }
 
-    /// Everything arrives from now on. Whether all messages arrive, or an end is reported.
+    /// From now on, everything arrives. Returns whether all messages arrived, or an end was reported.
     ///
     /// # Panics
     /// If messages are neither delivered nor their connection reported as ended, within bounded time.
@@ -294,7 +294,7 @@ impl DtlsExchange {
         self.sides[to].check_limits();
     }
 
-    /// Time passes until a timer is due.
+    /// Advances the time until a timer is due.
     fn wait(&mut self) {
         let Some(at) = self.sides.iter().filter_map(|side| side.endpoint.poll_timeout()).min()
         else {
@@ -311,7 +311,7 @@ impl DtlsExchange {
         }
     }
 
-    /// Takes everything that both endpoints have to say.
+    /// Reads all datagrams and events of both endpoints.
     fn settle(&mut self) {
         let mut datagram = Vec::new();
         for _ in 0..MOST_OUTPUTS {

@@ -1,5 +1,5 @@
-//! An endpoint with a genuine peer, and an attacker in between with all keys that does what he
-//! likes: drops, repeats, alters and invents packets, while both applications act.
+//! An endpoint with a correct peer, and between them an attacker with all keys: he drops, repeats, alters and
+//! invents packets, while both applications act.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -22,9 +22,9 @@ use rexmit_sctp::{
 
 use crate::PacketDraft;
 
-/// Packets and events that one input may cause; more would be a hang.
+/// The most packets and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
-/// Captured packets that are kept to be repeated.
+/// The most captured packets that are kept for replay.
 const MOST_CAPTURED: usize = 64;
 /// The receive buffer of both endpoints.
 const RECEIVE_BUFFER: usize = 8192;
@@ -32,11 +32,11 @@ const RECEIVE_BUFFER: usize = 8192;
 /// One event.
 #[derive(Clone, Debug, TypeGenerator)]
 pub enum Act {
-    /// The attacker invents a packet with the right tag and a right checksum.
+    /// The attacker invents a packet with the right tag and a correct checksum.
     Invent(PacketDraft, Aim),
-    /// A captured packet comes again, to either side.
+    /// A captured packet is repeated, to either side.
     Repeat(u8, bool),
-    /// A captured packet comes with another byte and a right checksum.
+    /// A captured packet arrives with one byte changed and a correct checksum.
     Alter(u8, u8, u8, bool),
     /// This many packets in flight to each side arrive.
     Deliver(u8),
@@ -44,7 +44,7 @@ pub enum Act {
     Drop(u8),
     /// The packets in flight to one side are reordered.
     Reverse(bool),
-    /// The chunks of one captured packet come behind those of another, with a right checksum.
+    /// The chunks of one captured packet are appended to another, with a correct checksum.
     Join(u8, u8, bool),
     /// Time passes: a power of two of milliseconds.
     Wait(u8),
@@ -56,16 +56,15 @@ pub enum Act {
     Reset(bool, u8),
     /// The application of one side ends the association gracefully.
     Shutdown(bool),
-    /// The application of one side ends it at once.
+    /// The application of one side aborts the association.
     Abort(bool),
-    /// The application of one side begins a new one.
+    /// The application of one side begins a new association.
     Connect(bool),
-    /// The host of one side gets, loses or prefers an address, or moves.
+    /// The host of one side adds, deletes or prefers an address, or moves.
     Address(bool, u8, u8),
-    /// The application of one side changes the mechanisms for thin streams, of a stream or of the
-    /// association.
+    /// The application of one side changes the thin-stream mechanisms of a stream, or of the association.
     Thin(bool, u8, u8),
-    /// A router reports to one side that a packet was larger than this MTU, with the right tag or another.
+    /// A router reports to one side that a packet was larger than this MTU, with the right tag or a wrong one.
     TooBig(bool, u16, bool),
 }
 
@@ -74,11 +73,11 @@ pub enum Act {
 pub struct Aim {
     /// To which side.
     pub side: bool,
-    /// Selects the tag: right more often than not.
+    /// Selects the tag: usually the right one.
     pub tag: u8,
-    /// Whether its sequence numbers are moved near to the real ones.
+    /// Whether its sequence numbers are moved close to the real ones.
     pub is_near: bool,
-    /// Selects where it comes from: the peer's address more often than not.
+    /// Selects the source: usually the peer's address.
     pub source: u8,
     /// Whether the chunks after an AUTH are authentic.
     pub is_signed: bool,
@@ -102,34 +101,34 @@ pub enum Handling {
     Drop,
     /// It arrives twice.
     Twice,
-    /// It arrives after those behind it.
+    /// The packet arrives after later ones.
     Late,
-    /// It arrives with another byte and a right checksum: where, and which.
+    /// The packet arrives with one byte changed and a correct checksum: the offset, and the value.
     Alter(u16, u8),
-    /// It arrives with a bit turned over and a right checksum.
+    /// The packet arrives with one bit flipped and a correct checksum.
     Flip(u16, u8),
-    /// The chunks of a captured packet come with it.
+    /// The chunks of a captured packet are appended.
     Join(u8),
-    /// A captured packet comes instead.
+    /// A captured packet arrives instead.
     Instead(u8),
 }
 
 impl Handling {
-    /// No more than a network may do without an attacker.
+    /// Whether this can also happen in a network without an attacker.
     #[must_use]
     pub const fn is_of_network(self) -> bool {
         matches!(self, Self::Deliver | Self::Drop | Self::Twice | Self::Late)
     }
 }
 
-/// Real traffic, and what becomes of it.
+/// Real traffic, and the attacks on it.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Traffic {
     /// As in [`Script`].
     pub start: u8,
-    /// Number of packets in 256 that are not simply delivered.
+    /// The share of attacked packets, in 1/256.
     pub share: u8,
-    /// Each with a number that decides whether it is in the share.
+    /// The attacks, each with a number that decides whether it is performed.
     #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
     pub handlings: Vec<(u8, Handling)>,
 }
@@ -144,10 +143,10 @@ impl Traffic {
     }
 }
 
-/// Everything that happens.
+/// A test case: the initial state, and the actions.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Script {
-    /// How far the association is when the script begins, and the profile of both sides.
+    /// The state of the association when the script begins, and the profile of both sides.
     pub start: u8,
     /// The actions, in their order.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
@@ -159,7 +158,7 @@ struct Side {
     endpoint: Endpoint,
     route: Route,
     associations: Vec<AssociationId>,
-    /// Packets on the way to it, and the way.
+    /// The packets in flight to it, with their routes.
     inbox: VecDeque<(Route, Vec<u8>)>,
     /// RANDOM, CHUNKS and HMAC-ALGO of its last INIT or INIT ACK.
     vector: Vec<u8>,
@@ -169,12 +168,12 @@ struct Side {
     tsn: u32,
 }
 
-/// Both sides.
+/// Two endpoints, and the packets between them.
 pub struct Exchange {
     now: Instant,
     sides: [Side; 2],
     captured: VecDeque<Vec<u8>>,
-    /// Packets arrived that were altered, or that were sent to another endpoint.
+    /// Whether packets have arrived that were altered, or sent to another endpoint.
     is_forged: bool,
 }
 
@@ -277,8 +276,8 @@ impl Side {
 }
 
 impl Exchange {
-    /// Two endpoints whose association is as far as the low bits of `start` say, with the profile of the high ones:
-    /// the default comes more often than the others.
+    /// Two endpoints. The low bits of `start` select the state of their association, the high bits the profile: the
+    /// default one more often than the others.
     #[must_use]
     pub fn new(start: u8) -> Self {
         let (profile, _) = PROFILES.get(usize::from(start / 16)).unwrap_or(&("interactive", ""));
@@ -315,7 +314,7 @@ impl Exchange {
         exchange
     }
 
-    /// Lets `act` happen, and everything that it causes in the endpoints.
+    /// Performs `act`, and handles everything that it causes in the endpoints.
     pub fn act(&mut self, act: &Act) {
         let now = self.now;
         self.is_forged |=
@@ -387,7 +386,7 @@ impl Exchange {
         self.settle(1);
     }
 
-    /// A router tells `side` that packets of more than `mtu` bytes do not pass. A forged one does not know the tag.
+    /// A router reports to `side` that packets of more than `mtu` bytes do not pass. A forged report has a wrong tag.
     fn refuse_size(&mut self, side: bool, mtu: u16, is_forged: bool) {
         let tag = self.sides[usize::from(!side)].tag ^ u32::from(is_forged);
         let Side { endpoint, route, .. } = &mut self.sides[usize::from(side)];
@@ -395,8 +394,8 @@ impl Exchange {
         endpoint.handle_packet_too_big(self.now, *route, mtu.into(), &quote);
     }
 
-    /// Handles the next packet in flight to each side by `handling`. Without any, both applications send and read,
-    /// and time passes.
+    /// Handles the next packet in flight to each side by `handling`. If none is in flight, both applications send and
+    /// read, and time passes.
     pub fn handle_next(&mut self, handling: Handling) {
         if self.sides.iter().all(|side| side.inbox.is_empty()) {
             return self.make_traffic();
@@ -437,7 +436,7 @@ impl Exchange {
         self.settle(1);
     }
 
-    /// Both applications read and send, and time passes until a timer is due.
+    /// Both applications read and send, and time advances until a timer is due.
     fn make_traffic(&mut self) {
         for side in [false, true] {
             self.act(&Act::Receive(side));
@@ -482,7 +481,7 @@ impl Exchange {
         });
     }
 
-    /// Nothing more arrives: the endpoints become idle in bounded time.
+    /// Nothing more arrives: checks that the endpoints become idle in bounded time.
     pub fn run_out(&mut self) {
         for side in &mut self.sides {
             side.inbox.clear();
@@ -583,7 +582,7 @@ impl Exchange {
         panic!("too many timeouts in {duration:?}");
     }
 
-    /// Takes everything that an endpoint has to say.
+    /// Reads all packets and events of an endpoint.
     fn settle(&mut self, side: usize) {
         let mut packet = Vec::new();
         let other = 1 - side;
@@ -612,7 +611,7 @@ impl Exchange {
     }
 }
 
-/// `packet` with another byte behind the tag, and a right checksum.
+/// `packet` with one byte after the tag changed, and a correct checksum.
 fn altered(mut packet: Vec<u8>, at: u16, change: impl FnOnce(u8) -> u8) -> Vec<u8> {
     let at = 12 + usize::from(at) % packet.len().saturating_sub(12).max(1);
     if let Some(place) = packet.get_mut(at) {
@@ -622,7 +621,7 @@ fn altered(mut packet: Vec<u8>, at: u16, change: impl FnOnce(u8) -> u8) -> Vec<u
     packet
 }
 
-/// `packet` with the chunks of `other` behind its own, and a right checksum.
+/// `packet` with the chunks of `other` appended, and a correct checksum.
 fn joined(mut packet: Vec<u8>, other: &[u8]) -> Vec<u8> {
     packet.extend(other.get(12..).unwrap_or_default());
     if packet.len() >= 12 {
@@ -638,7 +637,7 @@ fn vector(params: Params<'_>) -> Vec<u8> {
     wanted.into_iter().filter_map(of).flat_map(|param| param.bytes.to_vec()).collect()
 }
 
-/// Makes the first AUTH right, as an attacker with both vectors can.
+/// Corrects the MAC of the first AUTH, as an attacker that has both key vectors can.
 fn sign(packet: &mut [u8], a: &[u8], b: &[u8]) {
     let mut at = 12;
     while at + 8 <= packet.len() {
@@ -657,8 +656,7 @@ fn sign(packet: &mut [u8], a: &[u8], b: &[u8]) {
     write_checksum(packet);
 }
 
-/// Moves the sequence numbers of chunks near to the real ones: those of the sender's own TSNs, and
-/// those that it acknowledges.
+/// Moves the sequence numbers of chunks close to the real ones: the sender's own TSNs, and those that it acknowledges.
 fn move_near(packet: &mut [u8], own: u32, acknowledged: u32) {
     let mut at = 12;
     while at + 8 <= packet.len() {

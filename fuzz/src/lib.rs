@@ -1,16 +1,15 @@
-//! Fuzzing of parsers and state machines. Each file under `tests/` is one subject, each test in
-//! it one target; what targets share in the way of generated input stands here.
+//! Fuzzing of parsers and state machines. Each file under `tests/` is one subject, each test in it one target; this
+//! crate generates their inputs.
 //!
-//! As part of `cargo test` a target runs for a fixed number of random inputs, and over what lies
-//! in its `corpus` and `crashes` folders. A failure prints the input and a `BOLERO_RANDOM_SEED`
-//! that repeats it. `BOLERO_RANDOM_ITERATIONS` and `BOLERO_RANDOM_TEST_TIME_MS` make it run
-//! longer. `make fuzz` (`scripts/fuzz`) runs all targets guided by coverage, and those inside other crates, too.
+//! In `cargo test`, a target runs with a fixed number of random inputs, and with the files in its `corpus` and
+//! `crashes` folders. A failure prints the input and a `BOLERO_RANDOM_SEED` that repeats it. `BOLERO_RANDOM_ITERATIONS`
+//! and `BOLERO_RANDOM_TEST_TIME_MS` make it run longer. `make fuzz` (`scripts/fuzz`) runs all targets guided by
+//! coverage, and those inside other crates, too.
 //!
-//! DTLS draws its keys itself: inputs of the target of changed records meet other bytes in each run, and a failure
-//! may need several runs to come back.
+//! The DTLS library draws its own keys: the target of changed records sees other bytes in each run, so that reproducing
+//! a failure may take several runs.
 //!
-//! A failure belongs into the tests of the crate it was found in, under a name that says what
-//! broke.
+//! For a failure that was found, a test is added to the crate concerned, whose name describes the failure.
 
 pub mod dtls;
 mod endpoint;

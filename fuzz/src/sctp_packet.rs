@@ -1,4 +1,4 @@
-//! SCTP packets that are mostly well formed, so that random ones reach beyond the first check.
+//! SCTP packets that are mostly well-formed, so that random ones pass the first checks.
 
 use bolero::{TypeGenerator, produce};
 use rexmit_sctp::wire::{Header, kind, write_checksum};
@@ -29,13 +29,13 @@ const KINDS: [u8; 22] = [
     kind::ASCONF_ACK,
 ];
 
-/// A packet to be, with a right checksum.
+/// A packet to be written, with a correct checksum.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct PacketDraft {
     /// Its chunks, in order.
     #[generator(produce::<Vec<ChunkDraft>>().with().len(0usize..6))]
     pub chunks: Vec<ChunkDraft>,
-    /// Bytes behind the last chunk.
+    /// Bytes after the last chunk.
     #[generator(produce::<Vec<u8>>().with().len(0usize..5))]
     pub surplus: Vec<u8>,
 }
@@ -43,19 +43,19 @@ pub struct PacketDraft {
 /// A chunk to be.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct ChunkDraft {
-    /// Selects its type, from those that are known more often than not.
+    /// Selects the chunk's type, usually a known one.
     pub kind: u8,
     /// Its flags.
     pub flags: u8,
     /// The bytes from which its fixed part is made.
     pub fixed: [u8; 16],
-    /// Selectors of type and values of its parameters or error causes, if it has such.
+    /// Selectors of type and value of its parameters or error causes, if it has any.
     #[generator(produce::<Vec<FieldDraft>>().with().len(0usize..5))]
     pub fields: Vec<FieldDraft>,
     /// The rest of its value, if it has no such list.
     #[generator(produce::<Vec<u8>>().with().len(0usize..40))]
     pub tail: Vec<u8>,
-    /// Falsifies its length, if small.
+    /// A small value falsifies the length.
     pub lie: u8,
 }
 
@@ -67,7 +67,7 @@ pub struct FieldDraft {
     /// Its value.
     #[generator(produce::<Vec<u8>>().with().len(0usize..24))]
     pub value: Vec<u8>,
-    /// Falsifies its length, if small; shortens its value to a multiple of four bytes, if odd.
+    /// A small value falsifies the length; an odd value shortens the value to a multiple of four bytes.
     pub lie: u8,
 }
 
@@ -179,7 +179,7 @@ impl ChunkDraft {
 }
 
 impl ChunkDraft {
-    /// A request or an answer about addresses, near to those that there are.
+    /// Appends a request or an answer about addresses, close to the existing ones.
     fn append_change_to(&self, value: &mut Vec<u8>, field: &FieldDraft) {
         let host = field.value.first().map_or(0, |byte| byte % 16);
         let address = match field.lie % 4 {
@@ -192,7 +192,7 @@ impl ChunkDraft {
     }
 }
 
-/// Ends a header with the length, which may be off by a few bytes, and appends the padded value.
+/// Completes a header with the length, which may be wrong by a few bytes, and appends the padded value.
 fn append_length_and_value(bytes: &mut Vec<u8>, value: &[u8], lie: u8) {
     let off_by = if lie < 16 { u16::from(lie).wrapping_sub(8) } else { 0 };
     let length = (value.len() as u16 + 4).wrapping_add(off_by);

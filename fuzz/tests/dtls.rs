@@ -1,5 +1,5 @@
-//! SCTP over DTLS under an attacker without keys: no datagram causes a panic, a hang or state beyond the limits, and
-//! each side receives what the other sent, in order, and nothing else.
+//! SCTP over DTLS under an attacker without keys: no datagram causes a panic, an endless loop or state beyond the
+//! limits, and each side receives exactly the messages that the other sent, in order.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
@@ -9,12 +9,12 @@ use bolero::{TypeGenerator, check};
 use rexmit_core::{Instant, Machine as _, Route};
 use rexmit_fuzz::dtls::{DtlsExchange, DtlsTraffic, Handling, client, server};
 
-/// Random inputs per target as part of `cargo test`.
+/// The number of random inputs per target in `cargo test`.
 const ITERATIONS: usize = 2_000;
-/// No target takes longer then.
+/// The time limit of a target in `cargo test`.
 const TEST_TIME: Duration = Duration::from_secs(4);
 
-/// Two endpoints with traffic, of which each datagram is delivered, lost, doubled, delayed, changed or replaced.
+/// Two endpoints with traffic, each datagram of which is delivered, lost, duplicated, delayed, changed or replaced.
 #[test]
 fn records_altered_on_the_path() {
     check!()
@@ -43,7 +43,7 @@ struct Hello {
     port: u16,
     changes: Vec<(u16, u8)>,
     cut: Option<u16>,
-    /// Other bytes take its place.
+    /// Bytes that replace it.
     other: Option<Vec<u8>>,
 }
 

@@ -1,5 +1,5 @@
-//! The filter of IP packets: whatever comes is accepted or dropped, and counted once; what is
-//! accepted has the header that we would have written.
+//! The filter of IP packets: each packet is accepted or dropped, and counted once; accepted packets have the header
+//! that we would have written.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use rexmit::tun::ip::{HeaderConfig, PacketFilter};
 
 use bolero::{TypeGenerator, check};
 
-/// Random inputs per target as part of `cargo test`.
+/// The number of random inputs per target in `cargo test`.
 const ITERATIONS: usize = 20_000;
 
 const PROTOCOL: u8 = 6;
@@ -16,7 +16,7 @@ fn local(is_ipv6: bool) -> IpAddr {
     if is_ipv6 { "fd00::2".parse().unwrap() } else { "10.0.0.2".parse().unwrap() }
 }
 
-/// Hands a packet to a filter, and checks what must hold whatever it is.
+/// Passes a packet to a filter, and checks invariants.
 fn offer(bytes: &[u8]) -> bool {
     let mut filter = PacketFilter::new(PROTOCOL, [local(false), local(true)]);
     let accepted = filter.accept(bytes);
@@ -40,14 +40,14 @@ fn arbitrary_ip_bytes() {
     });
 }
 
-/// A packet that is right, or nearly so.
+/// A packet that is correct, or nearly so.
 #[derive(Debug, TypeGenerator)]
 struct Draft {
     is_ipv6: bool,
     source: [u8; 16],
     extensions: Vec<(u8, [u8; 6])>,
     payload: Vec<u8>,
-    /// Where and how a byte is changed afterwards.
+    /// A byte that is changed afterwards: its offset, and the value.
     damage: Option<(u16, u8)>,
     cut: u8,
 }
@@ -86,7 +86,7 @@ impl Draft {
     }
 }
 
-/// Mostly the kinds that are skipped.
+/// The IPv6 extension header of this number: usually one that is skipped.
 const fn extension(kind: u8) -> u8 {
     match kind % 8 {
         0..3 => 0,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use bolero::check;
 use rexmit_fuzz::{Act, Aim, Exchange, Handling, PacketDraft, Script, Traffic};
 
-/// Random inputs per target as part of `cargo test`.
+/// The number of random inputs per target in `cargo test`.
 const ITERATIONS: usize = 3_000;
-/// No target takes longer then: together they take a minute at most.
+/// The time limit of a target in `cargo test`: together they take a minute at most.
 const TEST_TIME: Duration = Duration::from_secs(7);
 
 #[test]
@@ -39,7 +39,7 @@ fn sequences_of_everything_that_may_happen() {
     );
 }
 
-/// Two endpoints with real traffic, of which each packet is handed on, lost, doubled, delayed or changed.
+/// Two endpoints with real traffic, each packet of which is delivered, lost, duplicated, delayed or changed.
 #[test]
 fn valid_traffic_altered_on_the_path() {
     run_traffic(|_| true);

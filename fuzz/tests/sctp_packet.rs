@@ -1,5 +1,5 @@
-//! The SCTP packet parser: whatever comes is read to its end, and what was understood is written
-//! and read again as the same.
+//! The SCTP packet parser: every packet is read to its end, and all parsed parts are the same after being written and
+//! read again.
 
 use rexmit_sctp::wire::{
     AsconfAnswer, AsconfChange, AsconfRequest, Chunk, Header, Init, Packet, PacketWriter, Param,
@@ -12,10 +12,10 @@ use rexmit_fuzz::PacketDraft;
 const HEADER: Header =
     Header { source_port: 5000, destination_port: 5001, verification_tag: 0xFEED_BEEF };
 
-/// More than any packet made here takes.
+/// A limit above the size of any packet generated here.
 const LIMIT: usize = 200_000;
 
-/// Random inputs per target as part of `cargo test`.
+/// The number of random inputs per target in `cargo test`.
 const ITERATIONS: usize = 20_000;
 
 #[test]
@@ -86,7 +86,7 @@ fn assert_written_and_read_again(raw: &RawChunk<'_>, chunk: &Chunk<'_>) {
     }
 }
 
-/// `again` is `chunk`, less the members of lists that could not be read.
+/// Asserts that `again` equals `chunk`, apart from list members that could not be parsed.
 fn assert_same(chunk: &Chunk<'_>, again: &Chunk<'_>) {
     match (chunk, again) {
         (Chunk::Init(a), Chunk::Init(b)) | (Chunk::InitAck(a), Chunk::InitAck(b)) => {
@@ -131,7 +131,7 @@ fn assert_same(chunk: &Chunk<'_>, again: &Chunk<'_>) {
     }
 }
 
-/// Decodes the parameters of an INIT, writes what was understood, and reads it again.
+/// Parses the parameters of an INIT, writes the parsed ones, and parses them again.
 fn read_params(chunk: &Chunk<'_>) {
     let (Chunk::Init(init) | Chunk::InitAck(init)) = chunk else { return };
     for raw in init.params().flatten() {

@@ -1,11 +1,11 @@
-//! The study file: any text is a study or is refused at a line of it, and a study has
-//! the runs that it says.
+//! The study file: any text is a study, or is refused with the position of a mistake; a study has exactly the runs that
+//! it defines.
 
 use rexmit_study::{MAX_MISTAKES, MAX_RUNS, Study};
 
 use bolero::{TypeGenerator, check};
 
-/// Random inputs per target as part of `cargo test`.
+/// The number of random inputs per target in `cargo test`.
 const ITERATIONS: usize = 2_000;
 
 /// Reads a file, and checks invariants that hold for any content. Returns whether it is a study.
@@ -35,7 +35,7 @@ fn arbitrary_text() {
     });
 }
 
-/// Lines of studies, right and wrong, in any order.
+/// Lines of studies, valid and invalid, in any order.
 const LINES: &[&str] = &[
     "seeds = 2",
     "title = \"again\"",
@@ -70,12 +70,12 @@ const HEAD: &str = "title = \"Anything\"\nseeds = 1\n";
 const SCENARIO: &str = "[scenario]\nduration = \"1h\"\nnetwork.forward = \"delay 50ms\"\n\
                         [scenario.thin.game]\ntraffic = \"every 250ms size 100\"\nprofile = \"lksctp\"\n";
 
-/// A study of some of those lines.
+/// A study that consists of some of those lines.
 #[derive(Debug, TypeGenerator)]
 struct Draft {
     lines: Vec<u8>,
     is_headless: bool,
-    /// Where and by what a byte is replaced afterwards.
+    /// A byte that is replaced afterwards: its offset, and the value.
     damage: Option<(u16, u8)>,
 }
 

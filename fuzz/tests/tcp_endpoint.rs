@@ -1,15 +1,15 @@
-//! The TCP endpoint under an attacker who sees everything: it never panics, becomes
-//! idle after each input, sends nothing malformed, stays within its limits, and without forgeries
-//! delivers what was sent and nothing else.
+//! The TCP endpoint under an attacker who sees everything: it never panics, becomes idle after each input, sends
+//! nothing malformed, and stays within its limits. Without forged segments it delivers exactly the bytes that were
+//! sent.
 
 use std::time::Duration;
 
 use bolero::check;
 use rexmit_fuzz::tcp::{Act, Aim, Exchange, Handling, Script, SegmentDraft, Traffic};
 
-/// Random inputs per target as part of `cargo test`.
+/// The number of random inputs per target in `cargo test`.
 const ITERATIONS: usize = 3_000;
-/// No target takes longer then: together they take a minute at most.
+/// The time limit of a target in `cargo test`: together they take a minute at most.
 const TEST_TIME: Duration = Duration::from_secs(7);
 
 #[test]
@@ -37,13 +37,13 @@ fn sequences_of_what_a_network_may_do() {
     run(|act| !matches!(act, Act::Invent(..) | Act::Alter(..)));
 }
 
-/// Two endpoints with real traffic, of which each segment is handed on, lost, doubled, delayed or changed.
+/// Two endpoints with real traffic, each segment of which is delivered, lost, duplicated, delayed or changed.
 #[test]
 fn valid_traffic_altered_on_the_path() {
     run_traffic(|_| true);
 }
 
-/// The same without changes: what arrives is what was sent.
+/// The same without changed segments: the received bytes equal the sent ones.
 #[test]
 fn valid_traffic_over_a_bad_network() {
     run_traffic(Handling::is_of_network);

@@ -1,5 +1,5 @@
-//! The TCP segment parser: whatever comes is read to its end, and what was understood is written
-//! and read again as the same.
+//! The TCP segment parser: every segment is read to its end, and all parsed parts are the same after being written and
+//! read again.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,7 +11,7 @@ use rexmit_fuzz::tcp::SegmentDraft;
 const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const TO: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
-/// Random inputs per target as part of `cargo test`.
+/// The number of random inputs per target in `cargo test`.
 const ITERATIONS: usize = 20_000;
 
 #[test]

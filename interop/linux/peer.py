@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The SCTP of Linux as a peer: boots a User Mode kernel, an ordinary process, and runs linux-program in it
-with the command line of this one. The kernel's network devices end in this process.
+"""The SCTP or the TCP of Linux as a peer: boots a User Mode kernel, an ordinary process, and runs linux-program or
+linux-tcp in it with the same arguments. The kernel's network devices end in this process.
 
-Over UDP the kernel has one address, and what it sends from there leaves by a UDP socket at --local: no
+Over UDP the kernel has one address, and its packets are sent by a UDP socket at --local: no
 privileges are needed. Over IP the kernel takes over the addresses of --local, together with the devices of
-the system that have them (CAP_NET_ADMIN, CAP_NET_RAW).
+the system that have them (CAP_NET_ADMIN, CAP_NET_RAW). With --over tcp its IP packets are the payloads of datagrams of
+the UDP socket.
 """
 
 import argparse
@@ -34,7 +35,7 @@ MODULE_NAMES = [
 ]
 # Extensions that are off by default: RFC 6525, RFC 4895, RFC 5061, RFC 8260.
 EXTENSIONS = ["reconf_enable", "auth_enable", "addip_enable", "intl_enable"]
-PROGRAM = "linux-program"
+PROGRAMS = {"udp": "linux-program", "ip": "linux-program", "tcp": "linux-tcp"}
 WHOLE_STATE = "linux-whole-state.so"
 
 HOST_MAC = bytes.fromhex("020000000001")
@@ -99,6 +100,22 @@ class UdpWire:
             self.socket.sendto(frame[at + 8 : at + length], (self.ip, port))
 
 
+class TunnelWire(UdpWire):
+    """A UDP socket of the system whose datagrams are IP packets of the kernel."""
+
+    def __init__(self, local, remote):
+        super().__init__(local, remote)
+        self.remote = remote
+
+    def to_kernel(self):
+        packet, self.remote = self.socket.recvfrom(65536)
+        return ETHERNET.pack(KERNEL_MAC, HOST_MAC, IPV4_TYPE) + packet if len(packet) <= 1500 else None
+
+    def to_system(self, frame):
+        if self.remote and ETHERNET.unpack_from(frame)[2] == IPV4_TYPE:
+            self.socket.sendto(frame[ETHERNET.size :], self.remote)
+
+
 class DeviceWire:
     """A network device of the system that loses its address to the kernel. It has Ethernet, or is a TUN device with
     one neighbour."""
@@ -150,7 +167,7 @@ def options():
     add("--local", type=address, action="append", required=True)
     add("--remote", type=address)
     add("--add-address", type=address, help="one that the kernel has, but the program adds it later")
-    add("--over", choices=["udp", "ip"], default="udp")
+    add("--over", choices=list(PROGRAMS), default="udp")
     add("--timeout", type=int, default=60)
     add("--linger", type=float, default=5)
     add("--console", action="store_true", help="print what the kernel prints")
@@ -159,14 +176,15 @@ def options():
 
 def program_line(chosen, others, build):
     """The program's command line inside the kernel: with the addresses that it has there."""
-    line = [build / PROGRAM, "--role", chosen.role, "--over", chosen.over, "--timeout", chosen.timeout]
+    is_at_socket = chosen.over != "ip"
+    line = [build / PROGRAMS[chosen.over], "--role", chosen.role, "--over", chosen.over, "--timeout", chosen.timeout]
     for host, port in chosen.local:
-        line += ["--local", f"{KERNEL_ADDRESS if chosen.over == 'udp' else host}:{port}"]
+        line += ["--local", f"{KERNEL_ADDRESS if is_at_socket else host}:{port}"]
     if chosen.add_address:
         line += ["--add-address", "{}:{}".format(*chosen.add_address)]
     if chosen.remote:
         host, port = chosen.remote
-        line += ["--remote", f"{HOST if chosen.over == 'udp' else host}:{port}"]
+        line += ["--remote", f"{HOST if is_at_socket else host}:{port}"]
     return shlex.join(map(str, [*line, "--linger", 0, *others]))
 
 
@@ -254,9 +272,9 @@ def serve(chosen, kernel, wires, ends):
         watch(end, lambda wire=wire, end=end: wire.to_system(end.recv(65536)))
     if chosen.role == "client":
         open_wires()
-    code, patience = None, (chosen.timeout + 60) * 1000
+    code, timeout = None, (chosen.timeout + 60) * 1000
     while True:
-        ready = poll.poll(patience)
+        ready = poll.poll(timeout)
         if not ready:
             return code if code is not None else 1
         for descriptor, _ in ready:
@@ -285,7 +303,7 @@ def serve(chosen, kernel, wires, ends):
                     if chosen.role == "server" or code:
                         return code
                     poll.register(sys.stdin, select.POLLIN)
-                    patience = chosen.linger * 1000
+                    timeout = chosen.linger * 1000
 
 
 def main():
@@ -293,6 +311,8 @@ def main():
     build = pathlib.Path(__file__).resolve().parent.parent / "build"
     if chosen.over == "udp":
         wires = [UdpWire(chosen.local[0], chosen.remote)]
+    elif chosen.over == "tcp":
+        wires = [TunnelWire(chosen.local[0], chosen.remote)]
     else:
         added = [chosen.add_address] if chosen.add_address else []
         wires = [DeviceWire(local) for local in chosen.local + added]

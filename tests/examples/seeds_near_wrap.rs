@@ -1,4 +1,4 @@
-//! Looks for endpoint seeds whose first association begins just below the wrap of its TSNs, for
+//! Searches for endpoint seeds whose first association has an initial TSN just below the wrap, for
 //! `rexmit_tests::seeds::NEAR_WRAP`. Prints each with the distance to the wrap.
 //!
 //! ```text

@@ -1,10 +1,9 @@
 //! Random runs: two SCTP endpoints over a simulated path, driven by random operations, and
 //! checkers of the applications' events and of the packets.
 //!
-//! A run is a function of its seed: [`Plan::draw`] makes a plan from it, [`run`] carries the plan
-//! out and says what was wrong. [`plan`] is what may be drawn; [`messages`] checks what the
-//! applications see; [`watch`] checks the wire; [`world`] puts them together. [`golden`] pins what
-//! endpoints send, seed by seed.
+//! A run is a function of its seed: [`Plan::draw`] makes a plan from it, and [`run`] executes the plan and reports
+//! violations. [`plan`] defines the plans, [`messages`] checks the applications' events, [`watch`] checks the packets,
+//! and [`world`] combines them. [`golden`] compares the endpoints' packets with recorded hashes.
 //!
 //! ```text
 //! cargo test -p rexmit-tests                                  the usual number of seeds

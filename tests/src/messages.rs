@@ -1,10 +1,9 @@
 //! The fate of every message, as seen by the two applications.
 //!
-//! Each message of a run has a number of its own, which travels as its payload protocol identifier
-//! and determines its content. The book of all messages is then checked against the contract: each
-//! is delivered at most once, unaltered, in the order of its stream if it has one; each accepted
-//! one meets exactly one end; an acknowledged one was delivered, and a failed one that never left
-//! was not.
+//! Each message of a run has a unique number, which is its payload protocol identifier and determines its content. The
+//! records of all messages are then checked against the contract: each is delivered at most once, unaltered and, if it
+//! is ordered, in the order of its stream; each accepted one ends with exactly one event; an acknowledged one was
+//! delivered, and a failed one that was never sent was not.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use rexmit_sctp::{
     AssociationId, FailReason, InboundMessage, MessageId, OutboundMessage, Reliability,
 };
 
-/// The identifier of the first message: far from those that Wireshark knows a protocol for.
+/// The identifier of the first message: far from those for which Wireshark has dissectors.
 const FIRST_PPID: u32 = 1_000_000_000;
 
 /// An association at one host: the host, its number of restarts, and the id.
@@ -33,9 +32,9 @@ pub struct Side {
 pub enum End {
     /// It was acknowledged.
     Acknowledged,
-    /// It failed; `true` if a part of it had left.
+    /// It failed; `true` if a part of it was sent.
     Failed(FailReason, bool),
-    /// Its sender is no more.
+    /// Its sender does not exist any more.
     Vanished,
 }
 
@@ -44,24 +43,24 @@ pub enum End {
 pub struct Sent {
     /// The sender.
     pub from: Side,
-    /// How its sender names it.
+    /// The id that its sender uses.
     pub id: MessageId,
-    /// As it was given.
+    /// The message as passed to the endpoint.
     pub message: OutboundMessage,
     /// When it was accepted.
     pub at: Instant,
     is_sent_told: bool,
     end: Option<End>,
-    /// To whom, and whether its sender knew by then that the association was established.
+    /// The receiving side, and whether the sender knew by then that the association was established.
     delivered_to: Option<(Side, bool)>,
 }
 
-/// The book of all messages of a run.
+/// The records of all messages of a run.
 #[derive(Debug, Default)]
 pub struct Messages {
     sent: Vec<Sent>,
     numbers: BTreeMap<(Side, MessageId), usize>,
-    /// The last ordered message delivered of each stream from one association to one.
+    /// The last ordered message delivered, for each stream between two associations.
     last_in_order: BTreeMap<(Side, Side, u16), usize>,
     /// The senders whose messages each association has delivered: several, one after the other, if peers restart.
     sources: BTreeMap<Side, Vec<Side>>,
@@ -89,7 +88,7 @@ impl Messages {
         FIRST_PPID + self.sent.len() as u32
     }
 
-    /// `message`, with [`Self::next_ppid`], was accepted.
+    /// Records that `message`, with [`Self::next_ppid`], was accepted.
     pub fn on_accepted(
         &mut self,
         at: Instant,
@@ -112,7 +111,7 @@ impl Messages {
         &mut self.sent[number]
     }
 
-    /// The sender was told that all of the message was sent.
+    /// Records the event that the message was sent completely.
     pub fn on_sent_told(&mut self, from: Side, id: MessageId) {
         let sent = self.find(from, id);
         assert!(!sent.is_sent_told, "told twice that it was sent: {sent:?}");
@@ -120,14 +119,14 @@ impl Messages {
         sent.is_sent_told = true;
     }
 
-    /// The sender was told that the message was acknowledged.
+    /// Records the event that the message was acknowledged.
     pub fn on_acknowledged(&mut self, from: Side, id: MessageId) {
         let sent = self.find(from, id);
         assert_eq!(sent.end, None, "a second end, acknowledged: {sent:?}");
         sent.end = Some(End::Acknowledged);
     }
 
-    /// The sender was told that the message failed, and got it back.
+    /// Records the event that the message failed, which returns it to the sender.
     pub fn on_failed(
         &mut self,
         from: Side,
@@ -155,8 +154,8 @@ impl Messages {
         sent.end = Some(End::Failed(reason, was_begun));
     }
 
-    /// The association of `from` is over: everything must have met its end. Returns how many
-    /// failed because of that.
+    /// Called when the association of `from` has ended: every message must have ended. Returns how many failed because
+    /// of that.
     pub fn on_closed(&mut self, from: Side) -> usize {
         let mut failed = 0;
         for sent in self.sent.iter().filter(|sent| sent.from == from) {
@@ -181,8 +180,8 @@ impl Messages {
         self.sent.get(ppid.wrapping_sub(FIRST_PPID) as usize).map(|sent| sent.from)
     }
 
-    /// The application at `to` has read `message`. `is_established` says whether its sender knew,
-    /// before it ended, that the association is.
+    /// Called when the application at `to` has read `message`. `is_established`: whether its sender learned, before it
+    /// ended, that the association was established.
     pub fn on_delivered(&mut self, to: Side, message: &InboundMessage, is_established: bool) {
         let number = message.ppid.wrapping_sub(FIRST_PPID) as usize;
         let sent = self.sent.get_mut(number).expect("a message that was never sent");
@@ -216,12 +215,12 @@ impl Messages {
         }
     }
 
-    /// Messages that have not met their end.
+    /// Messages that have not ended with an event.
     pub fn open(&self) -> impl Iterator<Item = &Sent> {
         self.sent.iter().filter(|sent| sent.end.is_none())
     }
 
-    /// Everything is over: what was acknowledged has been delivered.
+    /// Called at the end of the run: checks that acknowledged messages were delivered.
     pub fn check_at_end(&self) {
         for sent in &self.sent {
             assert!(sent.end.is_some(), "no end: {sent:?}");

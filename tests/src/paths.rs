@@ -1,4 +1,4 @@
-//! The paths of random runs: every impairment by itself and together, changes, and black-outs.
+//! The paths of random runs: each impairment alone and all together, changes, and outages.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rexmit_netsim::path::{BurstLoss, Delay, Jitter, Loss, PathConfig, QueueLimit
 
 use crate::plan::pick;
 
-/// A path and its changes within `duration_ms`.
+/// Draws a path, and its changes within `duration_ms`.
 pub fn draw(rng: &mut Rng, duration_ms: u64) -> Vec<(Instant, [PathConfig; 2])> {
     let mut paths = vec![(Instant::ZERO, pair(rng))];
     for _ in 0..pick(rng, &[0, 0, 1, 3]) {
@@ -19,7 +19,7 @@ pub fn draw(rng: &mut Rng, duration_ms: u64) -> Vec<(Instant, [PathConfig; 2])> 
     paths
 }
 
-/// A path with outages; after each of them it is `usual` again.
+/// A path with outages, after each of which it is as `usual`.
 #[must_use]
 pub fn outages(
     rng: &mut Rng,
@@ -36,7 +36,7 @@ pub fn outages(
     changes
 }
 
-/// The path at the end of the run: some loss, nothing unusual.
+/// The path at the end of the run, with some loss only.
 #[must_use]
 pub fn mild() -> PathConfig {
     PathConfig {
@@ -51,7 +51,7 @@ fn pair(rng: &mut Rng) -> [PathConfig; 2] {
     if rng.chance(0.5) { [there.clone(), there] } else { [there, direction(rng)] }
 }
 
-/// Nothing passes in one direction, or in both.
+/// An outage of one direction, or of both.
 fn blackout(rng: &mut Rng, before: &[PathConfig; 2]) -> [PathConfig; 2] {
     let [there, back] = before.clone();
     let dark =

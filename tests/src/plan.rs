@@ -1,5 +1,5 @@
-//! The plan of a run, drawn from its seed: two configurations, a path and how it changes, and the
-//! operations of both applications in time.
+//! The plan of a run, drawn from its seed: two configurations, a path and its changes, and the operations of both
+//! applications with their times.
 
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use rexmit_sctp::{
 use crate::paths;
 use crate::watch::{address, second_address};
 
-/// Pairs of addresses that the two hosts have at most, hence associations at one time.
+/// The most pairs of addresses of the two hosts, and so the most associations at one time.
 pub const MAX_PAIRS: usize = 3;
 
 /// An action of an application.
@@ -30,45 +30,45 @@ pub const MAX_PAIRS: usize = 3;
 pub enum Op {
     /// Begins an association between a pair of addresses.
     Connect,
-    /// Sends messages that differ in nothing but their content.
+    /// Sends messages that differ in their content only.
     Send(Burst),
-    /// Reads nothing until [`Op::Resume`].
+    /// Stops reading until [`Op::Resume`].
     Pause,
-    /// Reads again.
+    /// Resumes reading.
     Resume,
-    /// Resets outgoing streams; none means all.
+    /// Resets outgoing streams; an empty list means all.
     Reset(Vec<u16>),
     /// Ends the association gracefully.
     Shutdown,
-    /// Ends it at once.
+    /// Aborts the association.
     Abort,
     /// The endpoint loses its state and restarts.
     Restart,
-    /// Has data take a path, which may not be there.
+    /// Selects the primary path, which may not exist.
     SetPrimary(u8),
     /// Changes the mechanisms for thin streams: of a stream, or of the association.
     Thin {
-        /// The stream, which the association may not have.
+        /// The stream, which may not exist in the association.
         stream: Option<u16>,
         /// `None` lets the stream count as the association again.
         thin: Option<ThinConfig>,
     },
 }
 
-/// Messages sent in one go.
+/// Messages sent at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
     /// How many.
     pub count: usize,
-    /// Their stream, which the association may not have.
+    /// Their stream, which may not exist in the association.
     pub stream: u16,
     /// Their length in bytes.
     pub len: usize,
-    /// Whether they need no order.
+    /// Whether they are sent unordered.
     pub unordered: bool,
-    /// Whether they ask for an acknowledgement at once.
+    /// Whether they request an immediate acknowledgement.
     pub immediate: bool,
-    /// When they are given up.
+    /// How long their delivery is attempted.
     pub reliability: Reliability,
 }
 
@@ -81,7 +81,7 @@ impl Burst {
     }
 }
 
-/// An operation, when, and by which of the two hosts on which pair of addresses.
+/// An operation: its time, its host, and its pair of addresses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// When.
@@ -90,7 +90,7 @@ pub struct Step {
     pub host: usize,
     /// Which pair of addresses.
     pub pair: usize,
-    /// What.
+    /// The operation.
     pub op: Op,
 }
 
@@ -107,7 +107,7 @@ impl Step {
 pub struct Plan {
     /// The seed of everything that is random in the run.
     pub seed: u64,
-    /// Seeds of the endpoints in place of those that come from `seed`.
+    /// Seeds of the endpoints; `None` for those derived from `seed`.
     pub endpoint_seeds: [Option<u64>; 2],
     /// The two endpoints.
     pub configs: [EndpointConfig; 2],
@@ -119,9 +119,9 @@ pub struct Plan {
     pub second: Option<Vec<(Instant, [PathConfig; 2])>>,
     /// The actions of the applications, by time.
     pub steps: Vec<Step>,
-    /// When everybody is to be content: from here on the path is mild and everybody reads.
+    /// The time from which the path is mild and both applications read, so that everything can be completed.
     pub calm_at: Instant,
-    /// The side that shuts the remaining associations down at the end; both if `None`.
+    /// The side that shuts down the remaining associations at the end; `None` for both.
     pub closer: Option<usize>,
 }
 
@@ -159,7 +159,7 @@ impl Plan {
         }
     }
 
-    /// The plan of `seed`, with path MTU discovery, over paths whose MTUs differ and change.
+    /// The plan of `seed` with path MTU discovery, over paths whose MTUs differ and change.
     #[must_use]
     pub fn draw_path_mtus(seed: u64) -> Self {
         let mut plan = Self::draw(seed);
@@ -198,7 +198,7 @@ impl Plan {
         plan
     }
 
-    /// The largest packet that `host` may ever send.
+    /// The largest packet that `host` may send at any time.
     #[must_use]
     pub fn largest_packet(&self, host: usize) -> usize {
         let association = &self.configs[host].association;
@@ -206,7 +206,7 @@ impl Plan {
         association.max_packet_bytes.max(MAX_PACKET_BYTES.min(found))
     }
 
-    /// The plan of `seed`, over two links that go down and up, with an address of each host at both.
+    /// The plan of `seed` over two links that fail and recover; each host has an address on both.
     #[must_use]
     pub fn draw_two_homes(seed: u64) -> Self {
         let mut plan = Self::draw(seed);
@@ -230,8 +230,8 @@ impl Plan {
         plan
     }
 
-    /// A plan to be filled by hand: default configurations, a path of 20 ms each way, `steps`, and
-    /// nothing unusual.
+    /// A plan to be filled by the caller: default configurations, a path of 20 ms each way, `steps`, and no
+    /// impairments.
     #[must_use]
     pub fn by_hand(steps: Vec<Step>) -> Self {
         let association = AssociationConfig::rfc9260().report_acknowledged(true);
@@ -258,14 +258,13 @@ impl Plan {
         Arc::make_mut(&mut self.configs[host].association)
     }
 
-    /// The same plan with endpoints made from these seeds: the TSNs of their first association
-    /// begin as the seeds have it.
+    /// The same plan with endpoints made from these seeds, which determine the initial TSNs of their first association.
     #[must_use]
     pub fn with_endpoint_seeds(self, seeds: [u64; 2]) -> Self {
         Self { endpoint_seeds: seeds.map(Some), ..self }
     }
 
-    /// Whether any message may be given up before it is delivered.
+    /// Whether any message may be abandoned.
     #[must_use]
     pub fn has_partial_reliability(&self) -> bool {
         let is_partial = |step: &Step| matches!(step.op, Op::Send(burst) if burst.reliability != Reliability::Full);
@@ -278,7 +277,7 @@ pub fn pick<T: Clone>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize].clone()
 }
 
-/// Each pair is connected at the beginning, by one side or by both at about the same time.
+/// Connects each pair at the beginning: from one side, or from both at about the same time.
 fn first_connects(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
     let mut steps = Vec::new();
     for pair in 0..pairs {
@@ -293,7 +292,7 @@ fn first_connects(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
     steps
 }
 
-/// In half of the runs the mechanisms for thin streams change now and then.
+/// In half of the runs, changes the thin-stream mechanisms at times.
 fn thin_steps(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
     let count = pick(rng, &[0, 0, 3, 30]);
     let step = |_| Step {
@@ -308,7 +307,7 @@ fn thin_steps(rng: &mut Rng, pairs: usize, duration_ms: u64) -> Vec<Step> {
     (0..count).map(step).collect()
 }
 
-/// Any switches.
+/// Draws any combination of mechanisms.
 fn draw_thin(rng: &mut Rng) -> ThinConfig {
     let ms = Duration::from_millis;
     let thin = ThinConfig::OFF
@@ -334,7 +333,7 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
         .queue_delay_limit(late.queue_delay_limit)
 }
 
-/// Those that later seeds brought, by themselves, so that the plans of the others stay what they were.
+/// Draws the settings added later, from separate random numbers, so that existing plans do not change.
 fn draw_timer_and_copies(rng: &mut Rng) -> ThinConfig {
     let ms = Duration::from_millis;
     let is_probing = rng.chance(0.5);

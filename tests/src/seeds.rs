@@ -1,21 +1,21 @@
 //! Seeds of endpoints whose TSNs begin just below the wrap.
 //!
-//! An endpoint draws its initial TSN at random, which must stay so. Runs near the wrap therefore
-//! use seeds that were searched for: `examples/seeds_near_wrap.rs`.
+//! An endpoint must draw its initial TSN at random. Runs near the wrap therefore use seeds found by a search:
+//! `examples/seeds_near_wrap.rs`.
 
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_netsim::network::PointToPoint;
 use rexmit_sctp::wire::{Chunk, Packet};
 use rexmit_sctp::{Endpoint, EndpointConfig};
 
-/// How far below the wrap the first TSN is at most.
+/// The largest distance of the first TSN from the wrap.
 pub const MOST_BELOW_WRAP: u32 = 600;
 
-/// Endpoint seeds whose first association begins at most [`MOST_BELOW_WRAP`] below the wrap.
+/// Endpoint seeds whose first association has an initial TSN at most [`MOST_BELOW_WRAP`] below the wrap.
 pub const NEAR_WRAP: [u64; 6] =
     [3_127_296, 3_145_196, 6_314_898, 10_756_119, 1_003_489_351, 1_013_114_743];
 
-/// The initial TSN of the first association of an endpoint made from `seed`, as its INIT says.
+/// The initial TSN of the first association of an endpoint made from `seed`, as announced in its INIT.
 ///
 /// # Panics
 /// If an endpoint that connects sends no INIT.

@@ -1,5 +1,5 @@
-//! An endpoint under observation: every packet that it sends and receives is read, and what it
-//! sends is held against the windows.
+//! An endpoint under observation: all packets that it sends and receives are parsed, and those that it sends are
+//! checked against the windows.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,15 +22,15 @@ pub struct Limits {
     pub max_packet_bytes: usize,
     /// The endpoint's receive buffer.
     pub receive_buffer_bytes: usize,
-    /// The window with which its peer begins.
+    /// The window that its peer advertises at first.
     pub peer_window: usize,
-    /// Whether outstanding data can be distinguished from the wire: not if messages are given up.
+    /// Whether outstanding data can be determined from the packets: not if messages may be abandoned.
     pub is_flight_visible: bool,
-    /// With `by_stream`, a thin stream may exceed the window by a packet.
+    /// Whether a thin stream may exceed the window by a packet, as with `by_stream`.
     pub may_exceed_window: bool,
 }
 
-/// An [`Endpoint`] whose packets are checked as they pass.
+/// An [`Endpoint`] whose packets are checked.
 #[derive(Debug)]
 pub struct Watched {
     /// The endpoint.
@@ -40,13 +40,13 @@ pub struct Watched {
     wires: BTreeMap<AssociationId, Wire>,
     /// Chunks sent, by type.
     pub chunks_sent: BTreeMap<u8, u64>,
-    /// The first TSN that any INIT or INIT ACK of this endpoint announced.
+    /// The initial TSN in the first INIT or INIT ACK of this endpoint.
     pub first_tsn: Option<u32>,
     /// A hash of what was sent.
     pub sent: Digest,
 }
 
-/// One direction of an association as it looks on the wire.
+/// One direction of an association, as seen in its packets.
 #[derive(Debug)]
 struct Wire {
     peer_tag: u32,
@@ -62,7 +62,7 @@ struct Wire {
 struct Piece {
     tsn: u32,
     stream: u16,
-    /// Bytes of its payload, and of its header.
+    /// Bytes of the chunk's payload, and of its header.
     payload: usize,
     header: usize,
 }

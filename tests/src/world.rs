@@ -1,5 +1,4 @@
-//! One run: the network, the two applications that carry out the plan, and what must hold at the
-//! end.
+//! One run: the network, the two applications that execute the plan, and the checks at the end.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -21,7 +20,7 @@ use crate::paths;
 use crate::plan::{Burst, Op, Plan};
 use crate::watch::{Limits, Watched, address, second_address};
 
-/// Longer than the slowest association takes to recover or to give up: ten timeouts of a minute.
+/// A time longer than the slowest recovery or failure of an association: ten timeouts of a minute.
 const TIME_LIMIT: Duration = Duration::from_secs(3600);
 /// The most events of a run; more indicate an endless exchange of packets.
 const MOST_EVENTS: u64 = 3_000_000;
@@ -33,25 +32,25 @@ const ABORT_REASON: &[u8] = b"random abort";
 pub struct Outcome {
     /// Messages accepted, delivered and failed.
     pub counts: (usize, usize, usize),
-    /// The number of times that each side got each close reason.
+    /// The close reasons that each side got.
     pub closed: Vec<CloseReason>,
     /// Chunks sent by type, of both sides.
     pub chunks: std::collections::BTreeMap<u8, u64>,
     /// The first TSN of each side's first association.
     pub first_tsns: [Option<u32>; 2],
-    /// Everything that happened in the network.
+    /// The number of events in the network.
     pub events: u64,
-    /// Of each association that was open when all was quiet, by host.
+    /// The statistics of each association that was open in the quiet phase, with its host.
     pub statistics: Vec<(usize, AssociationStatistics)>,
-    /// Packets that both sent in five idle seconds.
+    /// The packets that both sides sent in five idle seconds.
     pub quiet_packets: u64,
     /// A hash of what each host sent.
     pub sent: [Digest; 2],
-    /// Everything at both hosts, as pcapng, if asked for.
+    /// The packets at both hosts as pcapng, if requested.
     pub capture: Option<Vec<u8>>,
 }
 
-/// An association as its application knows it.
+/// An association, as its application sees it.
 #[derive(Debug)]
 struct Known {
     side: Side,
@@ -64,9 +63,9 @@ struct Known {
     waits_for_room: bool,
     waits_for_reset: bool,
     was_restarted: bool,
-    /// It ended while the other side had no association.
+    /// Whether it ended while the other side had no association.
     has_ended_unknown: bool,
-    /// The close reasons, as reported.
+    /// The state of each path, as reported by events.
     path_states: BTreeMap<u8, PathState>,
 }
 
@@ -89,7 +88,7 @@ impl Known {
     }
 }
 
-/// Both applications.
+/// The applications at both hosts.
 struct Applications<'a> {
     plan: &'a Plan,
     hosts: [HostId; 2],
@@ -104,7 +103,7 @@ struct Applications<'a> {
 /// Executes `plan`. `tells` logs the events to standard error, `captures` records all packets.
 ///
 /// # Panics
-/// When anything is not as it must be.
+/// If a check fails.
 #[must_use]
 pub fn run(plan: &Plan, tells: bool, captures: bool) -> Outcome {
     let (mut network, hosts, links) = build(plan);
@@ -218,7 +217,7 @@ fn advance(network: &mut Network<Watched>, applications: &mut Applications<'_>, 
     assert!(events < MOST_EVENTS, "{events} events by {:?}", network.now());
 }
 
-/// The path becomes mild, everybody reads, and in the end everybody is content.
+/// Makes the path mild and resumes reading, and waits until everything is completed.
 fn calm_down(
     network: &mut Network<Watched>,
     applications: &mut Applications<'_>,
@@ -246,7 +245,7 @@ fn calm_down(
     }
 }
 
-/// Nothing is left anywhere, and nothing but heartbeats passes.
+/// Checks that nothing is outstanding, and that only heartbeats are sent.
 fn check_quiet(
     network: &mut Network<Watched>,
     applications: &mut Applications<'_>,
@@ -287,7 +286,7 @@ fn check_quiet(
     (all, packets)
 }
 
-/// Everything is shut down; then nothing is left to happen.
+/// Shuts everything down, and checks that nothing remains to be done.
 fn close_all(network: &mut Network<Watched>, applications: &mut Applications<'_>) {
     let closer = applications.plan.closer;
     for host in [0, 1].into_iter().filter(|&host| closer.is_none_or(|closer| closer == host)) {
@@ -384,7 +383,7 @@ impl Applications<'_> {
         }
     }
 
-    /// The newest association that the application has on this pair and that is not closed.
+    /// The newest association of the application on this pair that is not closed.
     fn present(&self, host: usize, pair: usize) -> Option<usize> {
         let is_it = |known: &Known| {
             (known.side.host, known.side.life, known.pair, known.is_closed)
@@ -596,7 +595,7 @@ impl Applications<'_> {
         }
     }
 
-    /// Whether nothing is open: no message, no wish of an application, nothing owed to a peer.
+    /// Whether everything is completed: no message, request of an application, or answer to a peer is pending.
     fn is_content(&self, network: &Network<Watched>) -> bool {
         let waits = |known: &Known| {
             let has_wish = known.waits_for_room || known.waits_for_reset || known.is_shut_down;

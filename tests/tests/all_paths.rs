@@ -29,7 +29,7 @@ fn end(own: fn(usize) -> std::net::IpAddr, association: &AssociationConfig, seed
     Endpoint::new(config, &Seed::from_u64(seed)).expect("it is valid")
 }
 
-/// Sends as fast as it may; the payload that arrived, and the sender's counters.
+/// Sends at full speed; returns the payload received, and the sender's counters.
 fn transfer(cmt: CmtConfig) -> (u64, AssociationStatistics) {
     let mut association = AssociationConfig::rfc9260();
     association.recovery.sctp.cmt = cmt;
@@ -99,7 +99,7 @@ fn fill(
     }
 }
 
-/// With ample receive buffer both paths together carry nearly the sum of what they could.
+/// With a large receive buffer, both paths together carry nearly the sum of their rates.
 #[test]
 fn two_paths_at_once_carry_nearly_twice_as_much() {
     let (one, _) = transfer(CmtConfig::default());
@@ -110,9 +110,9 @@ fn two_paths_at_once_carry_nearly_twice_as_much() {
     assert!(packets[0] < packets[1] * 2 && packets[1] < packets[0] * 2, "{packets:?}");
 }
 
-/// Without SFR and CUC the order in which data arrive over two paths is taken for loss.
+/// Without SFR and CUC, reordering between two paths would be mistaken for loss.
 #[test]
-fn split_fast_retransmit_keeps_reordering_from_being_taken_for_loss() {
+fn split_fast_retransmit_does_not_mistake_reordering_for_loss() {
     let classes = |split_fast_retransmit| {
         let (_, statistics) = transfer(CmtConfig::ON.split_fast_retransmit(split_fast_retransmit));
         statistics.recovery.spurious.fast_retransmit
@@ -132,8 +132,8 @@ fn unequal(cmt: CmtConfig) -> u64 {
     transfer_over(&association, &[DumbbellPaths::default(), slow]).0
 }
 
-/// A second path with a tenth of the rate takes, by its long queue, most of a small window; with its part
-/// it cannot.
+/// A second path with a tenth of the rate and a long queue would use most of a small window; buffer splitting prevents
+/// that.
 #[test]
 fn a_split_buffer_keeps_a_slow_path_from_using_the_whole_window() {
     let [shared, split] =
@@ -141,8 +141,8 @@ fn a_split_buffer_keeps_a_slow_path_from_using_the_whole_window() {
     assert!(split * 10 > shared * 12, "{shared} bytes without, {split} with");
 }
 
-/// That is still far from what the faster path carries alone. Only what does not keep that one waiting may
-/// go over the slower one: then a second path does no harm.
+/// The goodput is still far below that of the faster path alone. Only data that does not delay the faster path may use
+/// the slower one: then a second path does no harm.
 #[test]
 fn a_slow_path_that_may_not_block_the_other_does_no_harm() {
     let alone = unequal(CmtConfig::default());
@@ -150,8 +150,8 @@ fn a_slow_path_that_may_not_block_the_other_does_no_harm() {
     assert!(both * 100 > alone * 95, "{alone} bytes over the faster path alone, {both} over both");
 }
 
-/// Two paths of 50 Mbit/s, RTT 40 ms, and 2 MiB at the receiver: at least 90 % of the rate of both carries
-/// payload, the beginning included. Headers take 3.2 % of it.
+/// Two paths of 50 Mbit/s, RTT 40 ms, and 2 MiB at the receiver: payload uses at least 90 % of the sum of both rates,
+/// including the start. Headers use 3.2 %.
 #[test]
 fn two_fast_paths_carry_nine_tenths_of_their_sum() {
     const MBIT: u64 = 50;

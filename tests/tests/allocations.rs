@@ -1,4 +1,4 @@
-//! On the steady path (next to) nothing is allocated per packet.
+//! In steady operation, (almost) no memory is allocated per packet.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Pair {
         pair
     }
 
-    /// Carries packets until both sides are idle; both read everything.
+    /// Exchanges packets until both sides are idle; both applications read everything.
     fn exchange(&mut self) {
         loop {
             let before = self.packets;
@@ -67,7 +67,7 @@ impl Pair {
         endpoint.send(self.now, id.expect("established"), message).expect("there is room");
     }
 
-    /// Time passes; timers that are due go off.
+    /// Advances the time, and handles timers that are due.
     fn wait_ms(&mut self, ms: u64) {
         self.now += std::time::Duration::from_millis(ms);
         for (endpoint, ..) in &mut self.ends {
@@ -77,8 +77,8 @@ impl Pair {
     }
 }
 
-/// Allocations per packet of `run`, after a first round that is not counted; nor is the one of each received message,
-/// which has its memory to itself (docs/security.md).
+/// The allocations per packet of `run`, after a first round that is not counted. The one allocation of each received
+/// message is not counted either (docs/security.md).
 fn allocations_per_packet(profile: &str, mut run: impl FnMut(&mut Pair)) -> f64 {
     let mut pair = Pair::established(profile);
     run(&mut pair);

@@ -15,7 +15,7 @@ const INPUTS: u16 = 0;
 const BULK: u16 = 1;
 const BULK_BYTES: usize = 1_000_000;
 const EVERY: Duration = Duration::from_millis(50);
-/// The transfer begins here, and takes 1.6 s of the rate.
+/// The time at which the transfer begins; at the link's rate it takes 1.6 s.
 const BULK_AT: Duration = Duration::from_millis(500);
 const END: Duration = Duration::from_secs(4);
 const CONNECT: u64 = 0;
@@ -126,7 +126,8 @@ fn run(ends: [AssociationConfig; 2], queue_packets: usize) -> Seen {
 
 const MS: Duration = Duration::from_millis(1);
 
-/// The queue of the link holds about a round trip's worth: what is left is the way, that queue, and a chunk.
+/// The queue of the link holds about a round trip: latency consists of the path's delay, that queue, and the
+/// transmission of a chunk.
 #[test]
 fn inputs_are_on_time_during_large_messages() {
     for scheduling in [Scheduling::Priority, Scheduling::RoundRobin] {
@@ -137,7 +138,7 @@ fn inputs_are_on_time_during_large_messages() {
     }
 }
 
-/// Priority costs the transfer nothing that the inputs do not take: it is as fast as one without interleaving.
+/// Priority delays the transfer only by the capacity that the inputs use: it is as fast as without interleaving.
 #[test]
 fn the_transfer_is_as_fast_as_without_interleaving() {
     let without = [association(), association()].map(|ours| ours.interleaving(false));
@@ -146,7 +147,7 @@ fn the_transfer_is_as_fast_as_without_interleaving() {
     assert!(with < without * 103 / 100, "{with:?} and {without:?}");
 }
 
-/// A peer without I-DATA gets whole messages: schedulers act between them, and an input waits for up to one.
+/// A peer without I-DATA gets complete messages: schedulers act between them, and an input waits for up to one message.
 #[test]
 fn without_i_data_an_input_waits_for_one_message() {
     let peer = association().interleaving(false);
@@ -157,8 +158,8 @@ fn without_i_data_an_input_waits_for_one_message() {
     assert!(most < message + 400 * MS, "one message of {message:?}, not two: {seen:?}");
 }
 
-/// The next limit: a window that grows until packets are lost fills any queue, and inputs wait in it with
-/// everything else. 100 packets are 126 ms at this rate.
+/// The next limit: a window that grows until packets are lost fills any queue, in which the inputs wait, too. 100
+/// packets are 126 ms at this rate.
 #[test]
 fn a_long_queue_of_the_link_delays_inputs_by_its_length() {
     let seen = run([association(), association()], 100);
@@ -166,7 +167,7 @@ fn a_long_queue_of_the_link_delays_inputs_by_its_length() {
     assert!(seen.p90() < 10 * MS + 126 * MS + 4 * MS, "{seen:?}");
 }
 
-/// `mixed` does not: whatever queue the link has, an input waits for little of it.
+/// With `mixed`, inputs wait for a short queue only, whatever queue the link has.
 #[test]
 fn mixed_keeps_inputs_on_time_whatever_the_queue() {
     for queue in [20, 40, 100, 1000] {

@@ -1,10 +1,9 @@
-//! The book in docs/: every page is in its summary, and every link of the book and of the documents next to it leads
-//! somewhere.
+//! The book in docs/: its summary lists every page, and every link of the book and of the other documents has a target.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Where a link to a file outside of the book has to point, so that it works on every page that is rendered.
+/// The prefix of links to files outside of the book, so that they work on every rendered page.
 const REPOSITORY: &str = "https://github.com/rexmit/rexmit/";
 
 fn root() -> PathBuf {
@@ -22,7 +21,7 @@ fn pages() -> BTreeSet<PathBuf> {
     paths.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// `text` without its blocks of code, in which brackets are no links.
+/// `text` without its code blocks, in which brackets are not links.
 fn prose(text: &str) -> String {
     text.split("```").step_by(2).collect()
 }

@@ -1,5 +1,5 @@
-//! The cost of an association: memory while idle, work per event whatever their number, and
-//! allocations on the steady path. Counted, never timed.
+//! The cost of an association: memory while idle, work per event independent of the number of associations, and
+//! allocations in steady operation. Counted, never timed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::{AssociationConfig, AssociationId, Endpoint, EndpointConfig, OutboundMessage};
 
-/// One endpoint that serves many, and one peer for each of its associations.
+/// One endpoint with many associations, and a peer for each.
 struct Server {
     now: Instant,
     endpoint: Endpoint,
@@ -29,7 +29,7 @@ fn route_to_peer(number: u32) -> Route {
 }
 
 impl Server {
-    /// A server with `count` established associations, and the peers' ends thrown away.
+    /// A server with `count` established associations; the peers' endpoints are dropped.
     fn with_associations(count: u32, config: &Arc<AssociationConfig>) -> Self {
         let mut server = Self {
             now: Instant::ZERO,
@@ -52,7 +52,7 @@ impl Server {
         self.ids.push(id);
     }
 
-    /// Carries packets to and fro until both sides are idle; returns how many the server sent.
+    /// Exchanges packets until both sides are idle; returns the number of packets that the server sent.
     fn exchange(&mut self, peer: &mut Endpoint, route: Route) -> u32 {
         let mut sent = 0;
         loop {
@@ -72,7 +72,7 @@ impl Server {
     }
 }
 
-/// Bytes that each idle association takes in an endpoint that serves many.
+/// Bytes of each idle association in an endpoint with many.
 fn idle_bytes(config: AssociationConfig) -> i64 {
     const COUNT: u32 = 1000;
     let config = Arc::new(config);
@@ -89,15 +89,15 @@ fn idle_bytes(config: AssociationConfig) -> i64 {
 }
 
 #[test]
-fn an_idle_association_takes_at_most_4_kib() {
+fn an_idle_association_uses_at_most_4_kib() {
     let each = idle_bytes(AssociationConfig::rfc9260());
     eprintln!("an idle association takes {each} bytes");
     assert!((500..=4096).contains(&each), "{each} bytes");
 }
 
-/// An implementation elsewhere takes megabytes for them (libdatachannel#602).
+/// Another implementation uses megabytes for them (libdatachannel#602).
 #[test]
-fn streams_that_are_not_used_take_no_memory() {
+fn unused_streams_need_no_memory() {
     let each = idle_bytes(
         AssociationConfig::rfc9260().outbound_streams(u16::MAX).max_inbound_streams(u16::MAX),
     );
@@ -129,7 +129,7 @@ fn an_association_that_was_busy_is_small_again_when_idle() {
 }
 
 impl Server {
-    /// As [`Self::exchange`] for this time; the peer reads everything.
+    /// As [`Self::exchange`], for this time; the peer reads everything.
     fn run(&mut self, peer: &mut Endpoint, route: Route, duration: Duration) {
         let until = self.now + duration;
         loop {
@@ -149,7 +149,7 @@ impl Server {
     }
 }
 
-/// Allocations and packets of an idle hour and of one message, in an endpoint of `count`.
+/// Allocations and packets of an idle hour and of one message, in an endpoint with `count` associations.
 fn work(count: u32) -> (u64, u64, u64) {
     let mut server = Server::with_associations(count, &Arc::default());
     let mut heartbeats = 0;

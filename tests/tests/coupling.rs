@@ -1,5 +1,5 @@
-//! Coupled windows (resource pooling v2): two paths that meet at a bottleneck take one flow's share of
-//! it, two that do not are both filled.
+//! Coupled windows (resource pooling v2): two paths that share a bottleneck get the share of one flow, and two paths
+//! without a common bottleneck are both filled.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ fn path(megabits: u64, ms: u64) -> PathConfig {
     }
 }
 
-/// One association that sends as fast as it may: its ends, and how many messages have arrived, before
-/// [`WARM_UP`] and after it.
+/// An association that sends at full speed: its ends, and the number of messages that arrived before and after
+/// [`WARM_UP`].
 struct Transfer {
     ends: [HostId; 2],
     way: Route,
@@ -130,7 +130,7 @@ fn bottleneck(network: &mut Network<Endpoint>, ms: u64) -> [NodeId; 2] {
     nodes
 }
 
-/// Runs the transfers, which begin one second after the other; their rates.
+/// Runs the transfers, which begin at intervals of a second; returns their rates.
 fn run<const N: usize>(mut network: Network<Endpoint>, mut transfers: [Transfer; N]) -> [f64; N] {
     for (seconds, transfer) in (0..).zip(&transfers) {
         network.wake_at(transfer.ends[0], Instant::from_millis(1_000 * seconds), 0);
@@ -144,8 +144,8 @@ fn run<const N: usize>(mut network: Network<Endpoint>, mut transfers: [Transfer;
     transfers.map(|transfer| transfer.rate())
 }
 
-/// How often an association with two paths takes of the bottleneck at which both meet what a flow with
-/// one path takes at the same time.
+/// The rate of an association with two paths through one bottleneck, divided by that of a flow with one path at the
+/// same time.
 fn against_one_flow(cmt: CmtConfig, ms: u64) -> f64 {
     let mut network = Network::new(&Seed::from_u64(1));
     let shared = bottleneck(&mut network, ms);
@@ -156,7 +156,7 @@ fn against_one_flow(cmt: CmtConfig, ms: u64) -> f64 {
     two / one
 }
 
-/// The share that an association gets of two bottlenecks of its own, with this delay.
+/// The share of the rates of two separate bottlenecks that an association uses, with this delay.
 fn over_disjoint_paths(cmt: CmtConfig, ms: u64) -> f64 {
     let mut network = Network::new(&Seed::from_u64(1));
     let ways = [bottleneck(&mut network, ms), bottleneck(&mut network, ms)];
@@ -170,7 +170,7 @@ fn over_disjoint_paths(cmt: CmtConfig, ms: u64) -> f64 {
 }
 
 #[test]
-fn paths_that_meet_take_one_flows_share_if_they_are_coupled() {
+fn coupled_paths_through_one_bottleneck_get_the_share_of_one_flow() {
     for ms in [10, 20] {
         let (uncoupled, coupled) = (against_one_flow(UNCOUPLED, ms), against_one_flow(COUPLED, ms));
         assert!(uncoupled > 1.6, "{ms} ms: {uncoupled}");
@@ -178,8 +178,8 @@ fn paths_that_meet_take_one_flows_share_if_they_are_coupled() {
     }
 }
 
-/// Where a queue holds some round trips. With less a loss, which takes half of the rate of both paths,
-/// leaves one of them with too small a window to fill it.
+/// The queue holds some round trips. With a shorter queue, a loss, which halves the rate of both paths, would leave one
+/// of them with too small a window to fill it.
 #[test]
 fn paths_that_do_not_meet_are_filled_although_they_are_coupled() {
     for ms in [1, 5] {

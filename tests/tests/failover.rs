@@ -1,9 +1,9 @@
 //! One of two paths fails in the middle of a transfer: everything arrives exactly once, and how long
 //! it stalls follows from the timers.
 //!
-//! A message leaves every 100 ms over a path of 55 ms each way. From 5 s on nothing passes the first
-//! path; what was transmitted at 4.9 s and its acknowledgement did. That SACK comes at 5.010 s and restarts
-//! T3-rtx, which expires a second later, the least it may be.
+//! A message is sent every 100 ms over a path of 55 ms each way. The first path fails at 5 s; the message of 4.9 s and
+//! its acknowledgement have passed it. That SACK arrives at 5.010 s and restarts T3-rtx, which expires a second later
+//! (RTO.Min).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,7 +48,7 @@ fn end(addresses: [std::net::IpAddr; 2], association: &AssociationConfig, seed: 
     Endpoint::new(config, &Seed::from_u64(seed)).expect("it is valid")
 }
 
-/// The transfer; nothing passes the first path from 5 s on, until `until`.
+/// Runs the transfer; the first path fails from 5 s until `until`.
 fn transfer(association: &AssociationConfig, until: Option<Instant>) -> Seen {
     let mut network = Network::new(&Seed::from_u64(1));
     let ends = [
@@ -114,8 +114,8 @@ impl Seen {
         assert_eq!(numbers, (0..MESSAGES).collect::<Vec<_>>());
     }
 
-    /// The times, in milliseconds, in which nothing arrived: longer than a round trip, which a window
-    /// of one packet may take.
+    /// The times in milliseconds in which nothing arrived, if they were longer than a round trip, which a window of one
+    /// packet may cause.
     fn stalls_ms(&self) -> Vec<u128> {
         let gaps = self.arrived.windows(2).map(|pair| (pair[1].1 - pair[0].1).as_millis());
         gaps.filter(|&gap| gap > ROUND_TRIP_MS).collect()
@@ -130,9 +130,9 @@ fn association() -> AssociationConfig {
     AssociationConfig::rfc9260().sack_every(1).heartbeat_interval(None)
 }
 
-/// RFC 9260 §6.3.3, §8.2: the first path is given up with its sixth timeout, each twice the one
-/// before; what timed out arrives over the second each time. A stall is the timeout, and the
-/// first one the round trip besides.
+/// RFC 9260 §6.3.3, §8.2: the first path is inactive with its sixth timeout; each is twice the one before. After each
+/// timeout, the data is delivered over the second path. Each stall has the length of its timeout; the first one is
+/// longer by a round trip.
 #[test]
 fn standard_failover_stalls_for_six_timeouts() {
     let seen = transfer(&association(), None);

@@ -1,4 +1,4 @@
-//! Behaviour against the golden set: same seed, same bytes, same statistics as recorded.
+//! Behaviour compared with the golden set: the same seed gives the recorded bytes and statistics.
 //!
 //! ```text
 //! cargo test -p rexmit-tests --test golden                              a part of each file
@@ -12,11 +12,11 @@ use std::thread;
 
 use rexmit_tests::golden::{self, Case, Fingerprint, Subject};
 
-/// The short form compares one run in this many of each file.
+/// The short form compares one of this many runs of each file.
 const STRIDE: usize = 5;
 /// The most differences reported per file.
 const MOST_TOLD: usize = 5;
-/// The least number of runs in which any two profiles differ.
+/// The least number of runs in which any two profiles must differ.
 const MIN_DIFFERING: usize = 20;
 
 fn carry_out(subject: Subject, cases: &[Case]) -> Vec<(Case, Fingerprint)> {
@@ -72,7 +72,7 @@ fn behaviour_is_as_recorded() {
     assert!(all.is_empty(), "{} runs differ; `make golden-renew` records a change", all.len());
 }
 
-/// Runs that are the same with two profiles pin nothing of what those differ in.
+/// Runs that are the same with two profiles would not test the difference between them.
 #[test]
 fn the_recorded_runs_differ_between_seeds_and_profiles() {
     let of = |subject| golden::read(subject).unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
-//! Which crate may import which (ARCHITECTURE.md), checked against Cargo's metadata and, where an arrow
-//! leads to one module only, against the source.
+//! Which crate may import which (ARCHITECTURE.md), checked against Cargo's metadata and, where only one module may be
+//! imported, against the source.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The arrows: each crate and what it may import.
+/// The permitted imports: each crate, and the crates that it may import.
 const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-core", &[]),
     ("rexmit-recovery", &["rexmit-core"]),
@@ -17,7 +17,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-webrtc", &["rexmit-core", "rexmit-sctp", "rexmit-dtls"]),
     ("rexmit-netsim", &["rexmit-core"]),
     ("rexmit-testkit", &["rexmit-core"]),
-    ("rexmit", &["rexmit-core", "rexmit-sctp", "rexmit-dtls", "rexmit-tcp", "rexmit-netsim"]),
+    ("rexmit-qlog", &["rexmit-core"]),
+    (
+        "rexmit",
+        &[
+            "rexmit-core",
+            "rexmit-qlog",
+            "rexmit-sctp",
+            "rexmit-dtls",
+            "rexmit-tcp",
+            "rexmit-netsim",
+        ],
+    ),
     ("rexmit-capi", &["rexmit-core", "rexmit-sctp", "rexmit-dtls"]),
     ("rexmit-sockets", &["rexmit-core", "rexmit-recovery", "rexmit-sctp"]),
     ("rexmit-preload", &["rexmit-sockets"]),
@@ -32,15 +43,19 @@ const ARROWS: &[(&str, &[&str])] = &[
             "rexmit-study",
         ],
     ),
-    ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-tcp"]),
+    ("rexmit-lab", &["rexmit-core", "rexmit-netsim", "rexmit-qlog", "rexmit-sctp", "rexmit-tcp"]),
     ("rexmit-study", &["rexmit-core", "rexmit-lab"]),
-    ("rexmit-perf", &["rexmit-core", "rexmit-netsim", "rexmit-sctp", "rexmit-lab", "rexmit"]),
+    (
+        "rexmit-perf",
+        &["rexmit-core", "rexmit-netsim", "rexmit-qlog", "rexmit-sctp", "rexmit-lab", "rexmit"],
+    ),
     (
         "rexmit-cli",
         &[
             "rexmit-core",
             "rexmit-recovery",
             "rexmit-netsim",
+            "rexmit-qlog",
             "rexmit-sctp",
             "rexmit-tcp",
             "rexmit-lab",
@@ -52,17 +67,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Rooms for tests, measurements and demonstrations, which may import everything and are never imported.
+/// Crates for tests, measurements and demonstrations, which may import everything and are never imported.
 const TEST_ROOMS: &[&str] = &["rexmit-tests", "rexmit-fuzz", "rexmit-bench", "rexmit-web-game"];
 
-/// The modules of netsim that the async crate may use: those without imports of others.
+/// The modules of netsim that `rexmit` may use: those that import no other module.
 const STANDING_ALONE: &[&str] = &["path", "netem", "units", "capture"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace above").to_owned()
 }
 
-/// Every member and what it imports of the others, without what only its tests import.
+/// Every member and the members that it imports, without those that only its tests import.
 fn imports() -> Vec<(String, BTreeSet<String>)> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let output = Command::new(cargo)
@@ -111,7 +126,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The item of netsim that a line of source code names; `None` if none.
+/// The item of netsim that a line of source code names, if any.
 fn part_of_netsim(line: &str) -> Option<&str> {
     let code = line.split("//").next()?;
     let at = code.find("rexmit_netsim")?;
@@ -119,7 +134,7 @@ fn part_of_netsim(line: &str) -> Option<&str> {
 }
 
 #[test]
-fn the_async_crate_uses_only_what_stands_alone_of_netsim() {
+fn rexmit_imports_only_the_independent_modules_of_netsim() {
     let mut files = Vec::new();
     sources(&root().join("crates/rexmit/src"), &mut files);
     assert!(!files.is_empty());

@@ -1,4 +1,4 @@
-//! Mistakes that other implementations have made, each excluded here by a run that would show it.
+//! Bugs of other implementations, each with a run that would show it here.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn the_window_grows_again_when_a_timeout_ends_fast_recovery() {
     assert!(statistics.paths[0].cwnd > 10_000, "{statistics:?}");
 }
 
-/// pion/sctp#498: T3-rtx was not armed again after a probe.
+/// pion/sctp#498: T3-rtx was not rearmed after a probe.
 #[test]
 fn a_window_is_probed_until_it_opens_though_every_probe_is_lost() {
     let mut plan = Plan::by_hand(vec![
@@ -82,8 +82,7 @@ fn nothing_is_reported_after_a_skipped_message() {
     assert_eq!(outcome.quiet_packets, 0);
 }
 
-/// open5gs#895: the peer delayed its acknowledgements for longer than the least timeout, and
-/// everything was sent twice.
+/// open5gs#895: the peer delayed its acknowledgements for longer than RTO.Min, and everything was sent twice.
 #[test]
 fn delayed_acknowledgements_cause_no_retransmission() {
     let mut steps = vec![Step::new(0, 0, Op::Connect)];
@@ -98,8 +97,8 @@ fn delayed_acknowledgements_cause_no_retransmission() {
     assert_eq!(recovery.packets, 100);
 }
 
-/// The same with the probe timer, which expires after a round trip, against a peer that ignores the I bit: the
-/// timer adapts to the peer's ACK delay.
+/// The same with the probe timer, which expires after a round trip, and a peer that ignores the I bit: the timer adapts
+/// to the peer's ACK delay.
 #[test]
 fn a_timer_of_a_round_trip_learns_that_acknowledgements_are_delayed() {
     for (interval, sack_every) in [(700, 2), (250, 2), (50, 2), (100, 10)] {
@@ -120,7 +119,7 @@ fn a_timer_of_a_round_trip_learns_that_acknowledgements_are_delayed() {
     }
 }
 
-/// Round-trip times kept in whole milliseconds.
+/// Other implementations keep round-trip times in whole milliseconds.
 #[test]
 fn a_round_trip_below_a_millisecond_is_measured() {
     let delay = Duration::from_nanos(100_300);
@@ -135,7 +134,7 @@ fn a_round_trip_below_a_millisecond_is_measured() {
     assert_eq!(sender(&outcome).paths[0].srtt, Some(2 * delay));
 }
 
-/// dcsctp: a cookie that others can forge.
+/// dcsctp: others can forge a cookie.
 #[test]
 fn a_cookie_with_any_bit_changed_begins_nothing() {
     let config = |accept| EndpointConfig::default().accept(accept);
@@ -178,7 +177,7 @@ fn messages_keep_their_order_across_the_wrap_of_stream_sequence_numbers() {
     assert_eq!(outcome.counts, (70_000, 70_000, 0));
 }
 
-/// Nothing but heartbeats in an idle hour.
+/// In an idle hour, only heartbeats are sent.
 #[test]
 fn an_idle_association_sends_nothing_but_heartbeats() {
     let mut plan = Plan::by_hand(vec![Step::new(0, 0, Op::Connect)]);

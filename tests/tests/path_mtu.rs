@@ -1,5 +1,5 @@
-//! Path MTU discovery over simulated paths: the size is found with few probes, nothing but probes is lost to it, and
-//! a path that shrinks in the middle of a transfer costs one timeout.
+//! Path MTU discovery over simulated paths: the size is found with few probes, only probes are lost because of their
+//! size, and a smaller MTU in the middle of a transfer costs one timeout.
 //!
 //! A transfer of messages of 60,000 bytes over 10 Mbit/s with 10 ms each way. The least RTO is 1 s.
 
@@ -21,7 +21,7 @@ use rexmit_sctp::{
 const MESSAGE_BYTES: usize = 60_000;
 const CONNECT: u64 = 0;
 const RTO: Duration = Duration::from_secs(1);
-/// IPv4 and UDP.
+/// Bytes of the IPv4 and UDP headers.
 const BELOW: usize = 28;
 /// The base size, as an IP packet.
 const BASE: usize = 1232 + BELOW;
@@ -32,7 +32,7 @@ struct Sent {
     at: Instant,
     wire_bytes: usize,
     has_data: bool,
-    /// The first of its TSNs.
+    /// The first TSN in the packet.
     tsn: Option<u32>,
     is_probe: bool,
     /// It was larger than the MTU.
@@ -50,7 +50,7 @@ impl Seen {
         self.packets.iter().filter(|packet| packet.is_probe)
     }
 
-    /// Packets that begin with a chunk that was sent before.
+    /// Packets that begin with a chunk that was already sent.
     fn retransmissions(&self) -> impl Iterator<Item = &Sent> {
         let mut last: Option<u32> = None;
         self.data().filter(move |packet| {
@@ -66,7 +66,7 @@ impl Seen {
     }
 }
 
-/// One path: what it takes at first, and from an instant on.
+/// The MTU of one path: at first, and from a given time on.
 #[derive(Clone, Copy)]
 struct Mtu {
     at_first: usize,
@@ -200,7 +200,7 @@ fn profiles() -> [AssociationConfig; 3] {
     all.map(|it| it.path_mtu(Some(PathMtuConfig::default())))
 }
 
-/// The largest SCTP packet of an IP packet of `mtu` bytes, over IPv4 and UDP.
+/// The largest SCTP packet in an IP packet of `mtu` bytes, over IPv4 and UDP.
 const fn packet_in(mtu: usize) -> usize {
     (mtu - BELOW) & !3
 }
@@ -229,7 +229,7 @@ fn the_size_of_a_path_is_found_and_only_probes_are_lost_to_it() {
     }
 }
 
-/// Directly over IP packets have eight bytes more.
+/// Directly over IP, packets have eight bytes more.
 #[test]
 fn without_udp_packets_are_larger() {
     let [association, ..] = profiles();
@@ -257,9 +257,9 @@ fn a_path_that_shrinks_in_the_middle_costs_one_timeout() {
     }
 }
 
-/// Losses of congestion and of chance are no black hole: the size stays.
+/// Congestion and random losses are not mistaken for a black hole: the size does not change.
 #[test]
-fn losses_of_any_size_change_nothing() {
+fn losses_of_packets_of_any_size_do_not_change_the_size() {
     for association in profiles() {
         let seen = transfer(&association, Mtu { loss: 0.02, ..Mtu::of(1500) }, 100);
         assert_eq!(seen.path.max_packet_bytes, packet_in(1500));

@@ -1,4 +1,4 @@
-//! Random runs by seed. See the crate's documentation for how many, and how to repeat one.
+//! Random runs by seed. The crate's documentation describes how to run more of them, and how to repeat one.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ use rexmit_sctp::wire::kind;
 use rexmit_tests::seeds::{MOST_BELOW_WRAP, NEAR_WRAP};
 use rexmit_tests::{Outcome, Plan, run};
 
-/// Seeds as part of `cargo test`.
+/// The number of seeds in `cargo test`.
 const SEEDS: u64 = 1000;
 
 fn number(variable: &str) -> Option<u64> {
@@ -15,7 +15,7 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-/// Carries out the plan of each seed and gives the outcomes; fails at the end if any seed did.
+/// Executes the plan of each seed and returns the outcomes; fails at the end if any seed failed.
 fn run_seeds(test: &str, plan: impl Fn(u64) -> Plan, mut see: impl FnMut(&Outcome)) {
     let count = number("REXMIT_SEEDS").unwrap_or(SEEDS);
     let first = number("REXMIT_FIRST_SEED").unwrap_or(0);
@@ -38,7 +38,7 @@ fn run_seeds(test: &str, plan: impl Fn(u64) -> Plan, mut see: impl FnMut(&Outcom
     assert!(failed.is_empty(), "{} seeds failed: {failed:?}", failed.len());
 }
 
-/// Two links that go down and up, and an address of each host at both.
+/// Two links that fail and recover; each host has an address on both.
 #[test]
 fn random_runs_over_two_paths_keep_every_invariant() {
     let (mut sent, mut delivered, mut over_second) = (0, 0, 0);
@@ -69,7 +69,7 @@ fn random_runs_with_copies_of_sacks_keep_every_invariant() {
     }
 }
 
-/// Paths take larger packets, and then smaller ones again.
+/// The paths' MTUs grow, and shrink again.
 #[test]
 fn random_runs_with_path_mtu_discovery_keep_every_invariant() {
     let (mut sent, mut delivered, mut larger) = (0, 0, 0);

@@ -1,8 +1,8 @@
 //! Files of a crate import each other in small circles only (ARCHITECTURE.md).
 //!
-//! A file imports what its `use` declarations and its paths name, wherever that is defined: a name that
-//! passes through `pub use` leads to the file behind it, and a file that only passes a name on does not
-//! import it. Names of other crates, and all that is built for tests or documentation alone, do not count.
+//! A file imports the files that define the names in its `use` declarations and paths: `pub use` is followed to the
+//! definition, and a file that only re-exports a name does not import it. Names of other crates, and code that is built
+//! only for tests or documentation, are ignored.
 
 mod sources;
 
@@ -14,7 +14,7 @@ use sources::{Import, Source};
 /// The largest number of files in a circle of imports.
 const MOST: usize = 3;
 
-/// The place of a module: `["association", "paths"]`; of the root, nothing.
+/// The path of a module: `["association", "paths"]`; empty for the root.
 type Place = Vec<String>;
 
 /// The modules of a crate.
@@ -48,7 +48,7 @@ impl Crate {
         }))
     }
 
-    /// Where a path leads that stands in the module at `place`; `None` out of the crate.
+    /// The absolute path of one that is used in the module at `place`; `None` if it leads out of the crate.
     fn absolute(&self, place: &[String], path: &[String]) -> Option<Place> {
         let first = path.first()?;
         let ups = path.iter().take_while(|part| *part == "super").count();
@@ -62,7 +62,7 @@ impl Crate {
         Some([base, rest].concat())
     }
 
-    /// The modules that define what `path` names, which begins at the root.
+    /// The modules that define the names in `path`, which begins at the root.
     fn definers(&self, path: &[String], seen: &mut BTreeSet<Place>) -> BTreeSet<Place> {
         if !seen.insert(path.to_vec()) {
             return BTreeSet::new();
@@ -110,14 +110,14 @@ impl Crate {
         found
     }
 
-    /// Where the `use` in the module at `place` leads; of `a::*`, `a`.
+    /// The target of a `use` in the module at `place`; for `a::*`, `a`.
     fn target(&self, place: &[String], import: &Import) -> Option<Place> {
         let path = import.path.strip_suffix(&["*".to_owned()]).unwrap_or(&import.path);
         self.absolute(place, path)
     }
 
-    /// The modules that define `name`, if the one at `place` has it from them: so `use place::*` imports
-    /// from them, too.
+    /// The modules that define `name`, if the one at `place` re-exports it from them; `use place::*` then imports from
+    /// them, too.
     fn passed_on(&self, place: &Place, name: &str, seen: &mut BTreeSet<Place>) -> BTreeSet<Place> {
         let Some(source) = self.modules.get(place).filter(|_| seen.insert(place.clone())) else {
             return BTreeSet::new();
@@ -137,7 +137,7 @@ impl Crate {
         found
     }
 
-    /// Modules of which each leads to every other, the largest circle first.
+    /// Groups of modules that import each other, directly or indirectly, the largest first.
     fn circles(&self) -> Vec<Vec<Place>> {
         let graph: BTreeMap<&Place, BTreeSet<Place>> =
             self.modules.keys().map(|place| (place, self.imports(place))).collect();
@@ -207,7 +207,7 @@ fn no_circle_of_imports_has_more_than_three_files() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// A crate of made-up files: module and text.
+/// An artificial crate, given by module names and texts.
 fn made_up(files: &[(&str, &str)]) -> Crate {
     Crate::new(files.iter().map(|(place, text)| {
         let parts = place.split('/').filter(|part| !part.is_empty());

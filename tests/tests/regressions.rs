@@ -1,5 +1,5 @@
-//! Failures found by random runs, each as the smallest run that shows it. The seed in the comment is
-//! that of the run that did, at the commit that repaired it.
+//! Failures found by random runs, each reduced to the smallest run that shows it. The seed in the comment is that of
+//! the original run, at the commit that fixed it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rexmit_tests::run;
 
 /// Seed 2.
 #[test]
-fn messages_to_streams_the_peer_does_not_take_fail_before_the_cookie_takes_them_along() {
+fn messages_to_streams_that_the_peer_refuses_fail_before_they_are_bundled_with_the_cookie() {
     let mut plan = Plan::by_hand(vec![
         Step::new(0, 0, Op::Connect),
         Step::new(1, 0, Op::Send(Burst::new(5, 3, 100))),
@@ -33,9 +33,9 @@ fn messages_that_fail_during_setup_do_not_restart_other_streams() {
     assert_eq!(run(&plan, false, false).counts, (36, 33, 3));
 }
 
-/// Seed 26: a run succeeds only when each sender that waits for room was informed.
+/// Seed 26: a sender that waited for room was not notified.
 #[test]
-fn room_made_by_failed_messages_is_told() {
+fn room_made_by_failed_messages_is_reported() {
     let mut plan = Plan::by_hand(vec![
         Step::new(0, 0, Op::Connect),
         Step::new(1, 0, Op::Send(Burst::new(5, 100, 100))),
@@ -59,7 +59,7 @@ fn a_failed_message_is_not_also_acknowledged() {
     assert_eq!(run(&plan, false, false).counts, (4, 3, 1));
 }
 
-/// Seeds 51, 205 and 319: COOKIE ECHO comes again after what it began has been aborted.
+/// Seeds 51, 205 and 319: COOKIE ECHO arrives again after its association was aborted.
 #[test]
 fn a_late_cookie_does_not_begin_an_association_a_second_time() {
     let mut plan = Plan::by_hand(vec![
@@ -75,7 +75,7 @@ fn a_late_cookie_does_not_begin_an_association_a_second_time() {
     assert_eq!(outcome.closed.last(), Some(&ignorant));
 }
 
-/// Seed 1303: the reset ends while the window is closed, and the update of the window is lost.
+/// Seed 1303: the reset ends while the window is closed, and the window update is lost.
 #[test]
 fn a_window_is_probed_for_messages_that_a_reset_has_let_go() {
     let mut plan = Plan::by_hand(vec![
@@ -99,9 +99,9 @@ fn a_window_is_probed_for_messages_that_a_reset_has_let_go() {
     assert_eq!(run(&plan, false, false).counts, (8, 8, 0));
 }
 
-/// Seed 5124: what was given up but not skipped yet fills the buffer, and fails no more.
+/// Seed 5124: messages that were abandoned but not skipped yet filled the buffer, and did not fail a second time.
 #[test]
-fn room_made_by_a_restart_is_told() {
+fn room_made_by_a_restart_is_reported() {
     let expiring =
         Burst { reliability: Reliability::Timed(Duration::ZERO), ..Burst::new(0, 1, 1000) };
     let mut plan = Plan::by_hand(vec![

@@ -1,4 +1,4 @@
-//! The same seed gives the same bytes, and what is on the wire is SCTP to Wireshark, too.
+//! The same seed gives the same bytes, and Wireshark decodes the packets as SCTP.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use rexmit_sctp::wire::kind;
 use rexmit_tests::{Plan, run};
 
-/// Plans whose runs together send every type of chunk that we know.
+/// Plans whose runs together send every known type of chunk.
 fn plans_with_every_chunk() -> Vec<Plan> {
     // Corrupted packets are captured where they arrive, and are malformed indeed.
     let is_clean = |plan: &Plan| {
@@ -63,7 +63,7 @@ fn wireshark_finds_nothing_wrong_in_runs_with_every_chunk_type() {
     }
 }
 
-/// A line for each packet that the filter lets pass; `None` if there is no tshark.
+/// A line for each packet that matches the filter; `None` if there is no tshark.
 fn tshark(file: &Path, filter: &str) -> Option<String> {
     let mut command = Command::new("tshark");
     command.arg("-r").arg(file).args(["-o", "sctp.checksum:CRC-32C", "-Y", filter]);

@@ -1,5 +1,5 @@
-//! The part of the measurement that counts allocations, in a process of its own, so that the
-//! counting costs other programs nothing. Prints its rows as JSON.
+//! The part of the benchmark that counts allocations. It is a separate process, so that counting slows down no other
+//! part. Prints its rows as JSON.
 
 fn main() {
     let counted = |work: &mut dyn FnMut()| allocation_counter::measure(work).bytes_current;

@@ -1,9 +1,9 @@
 //! Two endpoints in memory, one sending to the other as fast as it can: ours and the rivals, all
 //! driven by the same loop.
 //!
-//! The loop is what a driver over sockets does: packets wait in a queue in each direction, and after
-//! each one that is handed in, whatever is to be sent is taken out. Every message is made anew, as
-//! an application would, and checked when it arrives. Time is virtual.
+//! The loop does the same as a driver over sockets: packets wait in a queue in each direction, and after each packet
+//! that an endpoint receives, all packets that it has to send are transmitted. Every message is newly generated, and
+//! checked when it arrives. Time is virtual.
 
 mod dcsctp;
 mod rexmit;
@@ -24,21 +24,21 @@ use crate::sample::{cpu_time, median, median_ratio};
 const MAX_PACKET_BYTES: usize = 1232;
 /// The receive buffer of each endpoint.
 const RECEIVE_BUFFER_BYTES: usize = 1 << 20;
-/// The most data in flight: sent and not arrived.
+/// The most data in flight: sent and not yet received.
 const WINDOW_BYTES: usize = 256 * 1024;
-/// The SCTP port of either endpoint.
+/// The SCTP port of both endpoints.
 const PORT: u16 = 5000;
-/// The program that this is part of.
+/// The name of this program.
 const OWN_PROGRAM: &str = "rexmit-bench";
 /// The duration of one round of the loop.
 const TURN: Duration = Duration::from_micros(100);
-/// Turns without a packet after which a stack is taken to have stopped.
+/// Rounds without a packet after which a stack counts as stopped.
 const MAX_QUIET_TURNS: u32 = 1000;
 
 /// One endpoint with at most one association.
 trait Stack: Sized {
     const NAME: &'static str;
-    /// A packet in the form in which the stack gives and takes it.
+    /// A packet in the form that the stack uses.
     type Packet;
 
     fn new(is_client: bool) -> Self;
@@ -47,7 +47,7 @@ trait Stack: Sized {
     fn send(&mut self, now: Instant, message: Vec<u8>);
     /// Passes the next message that has arrived to `check`. Returns whether there was one.
     fn receive(&mut self, now: Instant, check: &mut impl FnMut(&[u8])) -> bool;
-    /// Takes a packet; what can be used again goes to `spare`.
+    /// Processes a received packet; its memory is put into `spare` for reuse.
     fn handle_input(&mut self, now: Instant, packet: Self::Packet, spare: &mut Vec<Self::Packet>);
     fn poll_transmit(
         &mut self,
@@ -178,8 +178,8 @@ pub fn run_of(name: &str, total: u64, size: usize) -> Option<Run> {
     }
 }
 
-/// Two of our endpoints with this recovery, connected: each call of what is returned carries so many
-/// messages of `size` bytes.
+/// Two connected endpoints of ours with this recovery configuration. Each call of the returned function transfers so
+/// many messages of `size` bytes.
 pub fn ours_with(recovery: &RecoveryConfig, size: usize) -> impl FnMut(u64) + use<> {
     let end = |is_client| rexmit::Rexmit::with(is_client, recovery.clone());
     let mut pair = Pair::connected(end(true), end(false));
@@ -195,10 +195,10 @@ const SCTP_PROTO_NOTE: &str = "As above. Its CRC32c works by tables.";
 /// One stack in the comparison.
 struct Contestant {
     name: &'static str,
-    /// The program that has it, and its name there.
+    /// The program that contains the stack, and the stack's name there.
     program: &'static str,
     stack: &'static str,
-    /// The bytes that it transfers in one run, chosen so that all runs last about equally long.
+    /// The megabytes that it transfers in one run, chosen so that all runs take about equally long.
     megabytes: u64,
     note: &'static str,
 }
@@ -231,7 +231,7 @@ const RIVALS: [Contestant; 3] = [
 ];
 
 impl Contestant {
-    /// One run in a process of its own, so that no stack finds the memory that another left behind.
+    /// One run in a separate process, so that no stack uses the memory of another one.
     fn run(&self, size: usize) -> Result<Run, String> {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;
         let total = (self.megabytes << 20) / size as u64;

@@ -1,9 +1,10 @@
 //! Bulk transfer over UDP on loopback between two processes: ours against usrsctp, the stack of
-//! FreeBSD in user space, over its own UDP encapsulation.
+//! FreeBSD in user space, over its own UDP encapsulation, and ours over DTLS against quinn.
 //!
-//! Messages, packets, and buffers of both protocol and sockets have the same sizes. The receiver's
-//! clock counts, from the first message to the last.
+//! Messages, packets, and buffers of both protocol and sockets have the same sizes. The receiver measures the time from
+//! the first message to the last.
 
+mod quinn;
 mod rexmit;
 mod usrsctp;
 
@@ -16,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use crate::report::{Row, Target};
 use crate::sample::{median, median_ratio};
 
-const WHAT: &str = "bulk over UDP on loopback";
-const RIVAL: &str = "usrsctp";
 /// The largest SCTP packet, common header included.
 const PACKET_BYTES: usize = 1232;
+/// The largest UDP datagram with encryption: what quinn finds on a path of 1500 bytes.
+const DATAGRAM_BYTES: usize = 1452;
 /// Send and receive buffer of each association.
 const BUFFER_BYTES: usize = 1 << 20;
 /// UDP ports of the receiver and the sender.
@@ -30,13 +31,15 @@ const PORTS: [u16; 2] = [29_899, 29_900];
 struct Transfer {
     messages: u64,
     size: usize,
+    /// The largest packet: of SCTP, or the UDP datagram with encryption.
+    packet_bytes: usize,
 }
 
 /// The output of an end of a transfer.
 #[derive(Serialize, Deserialize)]
 struct Ending {
     messages: u64,
-    /// From the first message to the last; only the receiver knows.
+    /// From the first message to the last; only the receiver measures it.
     seconds: f64,
     cpu_seconds: f64,
 }
@@ -48,7 +51,7 @@ struct Run {
     bytes_per_cpu_second: f64,
 }
 
-/// A program that is one end of a transfer, with what comes before the common arguments.
+/// A program that is one end of a transfer, with the arguments before the common ones.
 struct Peer {
     program: PathBuf,
     first_arguments: Vec<String>,
@@ -63,7 +66,7 @@ impl Peer {
             other.to_string(),
             transfer.messages.to_string(),
             transfer.size.to_string(),
-            PACKET_BYTES.to_string(),
+            transfer.packet_bytes.to_string(),
         ];
         Command::new(&self.program)
             .args(&self.first_arguments)
@@ -105,36 +108,77 @@ fn parse(line: &str) -> Result<Ending, String> {
 /// Bulk transfer over loopback, `repetitions` times each.
 #[must_use]
 pub fn measure(repetitions: usize) -> Vec<Row> {
-    let peers = rexmit::peer().and_then(|ours| Ok((ours, usrsctp::peer()?)));
+    let plain = rexmit::peer(false).and_then(|ours| Ok((ours, usrsctp::peer()?)));
+    let encrypted = rexmit::peer(true).and_then(|ours| Ok((ours, quinn::peer()?)));
+    let mut rows = measure_pair(&PLAIN, plain, repetitions);
+    rows.extend(measure_pair(&OVER_DTLS, encrypted, repetitions));
+    rows
+}
+
+/// Ours against a rival.
+struct Comparison {
+    what: &'static str,
+    rival: &'static str,
+    packet_bytes: usize,
+    note: &'static str,
+}
+
+const PLAIN: Comparison = Comparison {
+    what: "bulk over UDP on loopback",
+    rival: "usrsctp",
+    packet_bytes: PACKET_BYTES,
+    note: "Two processes; wall time at the receiver; packets of 1232 bytes, CRC32c on, buffers \
+           of 1 MiB per association and 4 MiB asked for per socket. Ours sends and receives \
+           batches (GSO, GRO); usrsctp has one system call per packet.",
+};
+const OVER_DTLS: Comparison = Comparison {
+    what: "encrypted bulk over UDP on loopback",
+    rival: "quinn",
+    packet_bytes: DATAGRAM_BYTES,
+    note: "Two processes of one thread each; wall time at the receiver; datagrams of at most 1452 bytes, \
+           AES-GCM. Ours: DTLS 1.3, ordered messages. quinn: one stream, its default windows, ring. Both \
+           send and receive batches (GSO, GRO).",
+};
+
+fn measure_pair(
+    comparison: &Comparison,
+    peers: Result<(Peer, Peer), String>,
+    repetitions: usize,
+) -> Vec<Row> {
+    let &Comparison { what, rival, packet_bytes, .. } = comparison;
     let (ours, theirs) = match peers {
         Ok(peers) => peers,
-        Err(why) => return vec![Row::not_run(WHAT, RIVAL, &why)],
+        Err(why) => return vec![Row::not_run(what, rival, &why)],
     };
     let sizes = [(1024, "1 KiB", 64u64), (64 * 1024, "64 KiB", 96)];
     let rows = sizes.into_iter().map(|(size, label, megabytes)| {
-        let transfer = Transfer { messages: (megabytes << 20) / size as u64, size };
-        compare(&ours, &theirs, transfer, repetitions).map(|runs| row(label, &runs)).unwrap_or_else(
-            |why| Row::not_run(&format!("{WHAT}, messages of {label}"), RIVAL, &why),
-        )
+        let transfer = Transfer { messages: (megabytes << 20) / size as u64, size, packet_bytes };
+        match compare([&ours, &theirs], rival, transfer, repetitions) {
+            Ok(runs) => row(comparison, label, &runs),
+            Err(why) => Row::not_run(&format!("{what}, messages of {label}"), rival, &why),
+        }
     });
     rows.collect()
 }
 
 fn compare(
-    ours: &Peer,
-    theirs: &Peer,
+    peers: [&Peer; 2],
+    rival: &str,
     transfer: Transfer,
     repetitions: usize,
 ) -> Result<[Vec<Run>; 2], String> {
     let mut runs = [Vec::new(), Vec::new()];
     for _ in 0..repetitions {
-        runs[0].push(ours.run(transfer).map_err(|why| format!("rexmit: {why}"))?);
-        runs[1].push(theirs.run(transfer).map_err(|why| format!("usrsctp: {why}"))?);
+        for (peer, (name, runs)) in
+            peers.into_iter().zip(["rexmit", rival].into_iter().zip(&mut runs))
+        {
+            runs.push(peer.run(transfer).map_err(|why| format!("{name}: {why}"))?);
+        }
     }
     Ok(runs)
 }
 
-fn row(label: &str, runs: &[Vec<Run>; 2]) -> Row {
+fn row(comparison: &Comparison, label: &str, runs: &[Vec<Run>; 2]) -> Row {
     let speeds = [0, 1].map(|n| runs[n].iter().map(|run| run.bytes_per_second).collect::<Vec<_>>());
     let cpu =
         [0, 1].map(|n| runs[n].iter().map(|run| run.bytes_per_cpu_second).collect::<Vec<_>>());
@@ -143,21 +187,17 @@ fn row(label: &str, runs: &[Vec<Run>; 2]) -> Row {
         format!("{speed:.0} MB/s, {cpu:.0} MB per CPU second")
     });
     Row {
-        what: format!("{WHAT}, messages of {label}"),
+        what: format!("{}, messages of {label}", comparison.what),
         ours,
-        against: RIVAL.into(),
+        against: comparison.rival.into(),
         theirs,
         ratio: Some(median_ratio(&speeds[0], &speeds[1])),
         target: Target::AtLeast(1.0),
-        note:
-            "Two processes; wall time at the receiver; packets of 1232 bytes, CRC32c on, buffers \
-               of 1 MiB per association and 4 MiB asked for per socket. Ours sends and receives \
-               batches (GSO, GRO); usrsctp has one system call per packet."
-                .into(),
+        note: comparison.note.into(),
     }
 }
 
-/// One end of a transfer of ours, in this process.
+/// Runs one end of a transfer of ours, in this process.
 #[must_use]
 pub fn be_peer(arguments: &[&str]) -> ExitCode {
     rexmit::run(arguments)

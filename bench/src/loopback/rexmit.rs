@@ -1,23 +1,28 @@
-//! Ours: an async endpoint on a runtime of one thread, as an application would have it.
+//! Ours: an async endpoint on a runtime with one thread, as in an application.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rexmit::{AssociationConfig, Endpoint, EndpointConfig, OutboundMessage};
+use rexmit::{AssociationConfig, Endpoint, EndpointConfig, Identity, OutboundMessage, Trust};
+use rexmit_dtls::{Encryption, RECORD_OVERHEAD_BYTES};
 
 use super::{BUFFER_BYTES, Ending, Peer, Transfer};
 use crate::sample::{monotonic, process_cpu_time};
 
 const SCTP_PORT: u16 = 5000;
+/// The argument for DTLS.
+const ENCRYPTED: &str = "encrypted";
 
-pub(super) fn peer() -> Result<Peer, String> {
+pub(super) fn peer(is_encrypted: bool) -> Result<Peer, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    Ok(Peer { program, first_arguments: vec!["loopback-peer".into()] })
+    let mut first_arguments = vec!["loopback-peer".to_owned()];
+    first_arguments.extend(is_encrypted.then(|| ENCRYPTED.to_owned()));
+    Ok(Peer { program, first_arguments })
 }
 
-/// ROLE OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES
+/// [encrypted] ROLE OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES
 pub(super) fn run(arguments: &[&str]) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(act(arguments)));
@@ -34,20 +39,32 @@ pub(super) fn run(arguments: &[&str]) -> ExitCode {
 }
 
 async fn act(arguments: &[&str]) -> Result<Ending, Box<dyn std::error::Error>> {
-    let [role, own, peer, messages, size, packet_bytes] = arguments else {
+    let is_encrypted = arguments.first() == Some(&ENCRYPTED);
+    let [role, own, peer, messages, size, packet_bytes] = &arguments[usize::from(is_encrypted)..]
+    else {
         return Err("six arguments are needed".into());
     };
-    let transfer = Transfer { messages: messages.parse()?, size: size.parse()? };
+    let mut packet_bytes = packet_bytes.parse()?;
+    let transfer = Transfer { messages: messages.parse()?, size: size.parse()?, packet_bytes };
     let loopback = |port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    if is_encrypted {
+        packet_bytes = (packet_bytes - RECORD_OVERHEAD_BYTES) & !3;
+    }
     let association = AssociationConfig::rfc9260()
-        .max_packet_bytes(packet_bytes.parse()?)
+        .max_packet_bytes(packet_bytes)
         .send_buffer_bytes(BUFFER_BYTES)
         .receive_buffer_bytes(BUFFER_BYTES);
     let config = EndpointConfig::default()
         .port(SCTP_PORT)
         .accept(*role == "receive")
         .association(Arc::new(association));
-    let endpoint = Endpoint::bind_unencrypted(loopback(own.parse()?), config)?;
+    let own = loopback(own.parse()?);
+    let endpoint = if is_encrypted {
+        let encryption = Encryption::new(Identity::generate()?, Trust::anyone());
+        Endpoint::bind(own, config, encryption)?
+    } else {
+        Endpoint::bind_unencrypted(own, config)?
+    };
     match *role {
         "receive" => receive(&endpoint, transfer).await,
         _ => send(&endpoint, loopback(peer.parse()?), transfer).await,

@@ -1,9 +1,9 @@
 //! Two TCP endpoints in memory, one sending to the other as fast as it can: ours and smoltcp's,
 //! driven by the same loop.
 //!
-//! Packets go over in bursts, as a driver hands them over: what the sender has to send, up to a
-//! limit, is taken out at once, then handed in, read by the application, and answered. Every byte
-//! is written by the application and checked when it arrives. Time is virtual; nothing waits.
+//! Packets are transferred in bursts, as by a driver: the sender writes up to a limit of packets, which the receiver
+//! then processes, reads and answers. Every byte is written by the application and checked when it arrives. Time is
+//! virtual; nothing waits.
 
 mod rexmit;
 mod smoltcp;
@@ -25,16 +25,16 @@ const MSS: usize = 1460;
 const BUFFER_BYTES: usize = 1 << 20;
 /// The server's port.
 const PORT: u16 = 5000;
-/// Packets handed over at once: they stay in the processor's cache.
+/// The packets of a burst, few enough to stay in the processor's cache.
 const BURST: usize = 64;
 /// The duration of one round of the loop.
 const TURN: Duration = Duration::from_micros(100);
-/// Turns without a byte after which a stack is taken to have stopped.
+/// Rounds without a byte after which a stack counts as stopped.
 const MAX_QUIET_TURNS: u32 = 100_000;
 /// The sent data: this block, repeated.
 const BLOCK_BYTES: usize = 65_521;
 
-/// Packets on their way in one direction, and those to be used again.
+/// Packets in transit in one direction, and buffers for reuse.
 #[derive(Default)]
 struct Way {
     packets: VecDeque<Vec<u8>>,
@@ -49,13 +49,13 @@ trait Stack: Sized {
     fn new(is_client: bool) -> Self;
     fn connect(&mut self, now: Instant);
     fn is_connected(&mut self) -> bool;
-    /// Accepts of `bytes` what finds room.
+    /// Accepts as many of `bytes` as there is room for.
     fn send(&mut self, now: Instant, bytes: &[u8]) -> usize;
-    /// Hands all that has arrived to `check`.
+    /// Passes all received data to `check`.
     fn receive(&mut self, now: Instant, check: &mut impl FnMut(&[u8]));
-    /// Takes all packets in.
+    /// Processes all packets in `way`.
     fn take(&mut self, now: Instant, way: &mut Way);
-    /// Makes packets, until there are [`BURST`].
+    /// Writes packets, until there are [`BURST`].
     fn give(&mut self, now: Instant, way: &mut Way);
     fn handle_timeout(&mut self, now: Instant);
 }
@@ -87,7 +87,7 @@ impl<S: Stack> Pair<S> {
         panic!("{} does not connect", S::NAME);
     }
 
-    /// Packets to the server, what they bring to `check`, and packets back.
+    /// Delivers packets to the server, passes their data to `check`, and delivers packets back.
     fn turn(&mut self, check: &mut impl FnMut(&[u8])) {
         let now = self.now;
         self.client.give(now, &mut self.to_server);
@@ -158,8 +158,8 @@ pub fn run_of(name: &str, megabytes: u64) -> Option<Run> {
     }
 }
 
-/// Two of our endpoints with this recovery, connected: each call of what is returned carries so many
-/// bytes.
+/// Two connected endpoints of ours with this recovery configuration. Each call of the returned function transfers so
+/// many bytes.
 pub fn ours_with(recovery: &RecoveryConfig) -> impl FnMut(u64) + use<> {
     let end = |is_client| rexmit::Rexmit::with(is_client, recovery.clone());
     let mut pair = Pair::connected(end(true), end(false));
@@ -174,7 +174,7 @@ const NOTE: &str = "Same loop, 1460-byte segments, buffers of 1 MiB, TCP checksu
     smoltcp writes and reads IPv4 headers besides (their checksum is off), has neither congestion \
     control nor SACK's scoreboard. Both lend what has arrived to the reader.";
 
-/// One run in a process of its own, so that no stack finds the memory that another left behind.
+/// One run in a separate process, so that no stack uses the memory of another one.
 fn run_apart(stack: &str) -> Result<Run, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let output = Command::new(own)

@@ -20,7 +20,7 @@ pub(super) struct Smoltcp {
     socket: SocketHandle,
 }
 
-/// One direction of the wire, seen from an end of it.
+/// One direction of the wire, seen from one end.
 enum End<'a> {
     Inbound(&'a mut Way),
     Outbound(&'a mut Way),
@@ -28,7 +28,7 @@ enum End<'a> {
 
 struct Arrived<'a>(Vec<u8>, &'a mut Vec<Vec<u8>>);
 
-/// Room for a packet, if the device takes any.
+/// Room for a packet, if the device accepts one.
 struct Room<'a>(&'a mut Way);
 
 impl RxToken for Arrived<'_> {
@@ -50,7 +50,7 @@ impl TxToken for Room<'_> {
     }
 }
 
-/// An answer that is sent while packets come in: there is no need of any.
+/// Discards answers sent during reception: none are needed.
 struct NoRoom;
 
 impl TxToken for NoRoom {
@@ -59,7 +59,7 @@ impl TxToken for NoRoom {
     }
 }
 
-/// Either way out.
+/// A buffer for an outgoing packet, in either direction.
 enum Out<'a> {
     Room(Room<'a>),
     NoRoom(NoRoom),

@@ -38,7 +38,7 @@
 #define REXMIT_UNLIMITED UINT32_MAX
 
 /**
- * The result of a call: 0, or why nothing was done.
+ * The result of a call: 0, or the reason why nothing was done.
  */
 enum rexmit_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -54,7 +54,7 @@ enum rexmit_status
      */
     REXMIT_INVALID_ARGUMENT = -1,
     /**
-     * The number names no association, or none any more.
+     * The number names no association (any more).
      */
     REXMIT_NO_ASSOCIATION = -2,
     /**
@@ -147,7 +147,7 @@ enum rexmit_event_kind
      */
     REXMIT_EVENT_MESSAGE_ACKNOWLEDGED = 5,
     /**
-     * A message failed: it will not be delivered, or it is unknown whether it was: `message`.
+     * A message failed: it will not be delivered, or may not have been delivered. Data: `message`.
      */
     REXMIT_EVENT_MESSAGE_FAILED = 6,
     /**
@@ -163,27 +163,27 @@ enum rexmit_event_kind
      */
     REXMIT_EVENT_STREAMS_RESET = 9,
     /**
-     * The peer has reset its outgoing streams: `streams`.
+     * The peer has reset its outgoing streams. Data: `streams`.
      */
     REXMIT_EVENT_PEER_RESET_STREAMS = 10,
     /**
-     * The state of a path has changed: `path`.
+     * The state of a path has changed. Data: `path`.
      */
     REXMIT_EVENT_PATH_STATUS = 11,
     /**
-     * New data is sent over another path: `path`.
+     * New data is sent over another path. Data: `path`.
      */
     REXMIT_EVENT_DATA_PATH_CHANGED = 12,
     /**
-     * The peer has added an address: `path`.
+     * The peer has added an address. Data: `path`.
      */
     REXMIT_EVENT_PEER_ADDRESS_ADDED = 13,
     /**
-     * The peer has deleted an address: `path`.
+     * The peer has deleted an address. Data: `path`.
      */
     REXMIT_EVENT_PEER_ADDRESS_DELETED = 14,
     /**
-     * The peer has answered a change of our addresses: `address_change`.
+     * The peer has answered a change of our addresses. Data: `address_change`.
      */
     REXMIT_EVENT_ADDRESS_CHANGED = 15,
     /**
@@ -191,13 +191,13 @@ enum rexmit_event_kind
      */
     REXMIT_EVENT_PEER_ERROR = 16,
     /**
-     * The association has ended: `closed`. This is its last event. Received messages can still be read; then
-     * the number is invalid.
+     * The association has ended; this is its last event. Received messages can still be read; then the number becomes
+     * invalid. Data: `closed`.
      */
     REXMIT_EVENT_CLOSED = 17,
     /**
-     * A message of the peer was dropped, although it was acknowledged: it is larger than
-     * `max_message_bytes`, or filled the receive buffer together with other incomplete messages: `dropped`.
+     * A message of the peer was dropped, although it was acknowledged: it is larger than `max_message_bytes`, or
+     * filled the receive buffer together with other incomplete messages. Data: `dropped`.
      */
     REXMIT_EVENT_MESSAGE_DROPPED = 18,
 };
@@ -337,8 +337,7 @@ enum rexmit_profile
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * For small messages at a low rate that are urgent; bulk transfers are as fast as without it. The
-     * default.
+     * For urgent small messages at a low rate; bulk transfers are as fast as without it. The default.
      */
     REXMIT_INTERACTIVE = 0,
     /**
@@ -370,8 +369,7 @@ enum rexmit_profile
      */
     REXMIT_BULK = 7,
     /**
-     * `REXMIT_INTERACTIVE` for small messages beside large transfers in one association: it keeps the queue of the path
-     * short.
+     * `REXMIT_INTERACTIVE` for associations that also carry large transfers: it keeps the queue of the path short.
      */
     REXMIT_MIXED = 8,
 };
@@ -522,7 +520,7 @@ typedef struct rexmit_message {
      */
     size_t length;
     /**
-     * Payload protocol identifier, as the peer's application gave it.
+     * Payload protocol identifier, as set by the peer's application.
      */
     uint32_t ppid;
     /**
@@ -566,7 +564,7 @@ typedef struct rexmit_connected {
      */
     uint16_t inbound_streams;
     /**
-     * Whether the peer asked for it.
+     * Whether the peer initiated the association.
      */
     bool incoming;
 } rexmit_connected;
@@ -728,13 +726,13 @@ typedef union rexmit_event_data {
      */
     struct rexmit_dropped_event dropped;
     /**
-     * Room for events to come.
+     * Reserved for the data of later events.
      */
     uint64_t reserved[16];
 } rexmit_event_data;
 
 /**
- * An event. What it points to is valid until the next call of `rexmit_endpoint_poll_event`.
+ * An event. The memory that it points to is valid until the next call of `rexmit_endpoint_poll_event`.
  */
 typedef struct rexmit_event {
     /**
@@ -860,7 +858,7 @@ typedef struct rexmit_statistics {
      */
     uint64_t send_buffered_bytes;
     /**
-     * Bytes received and not yet taken.
+     * Bytes received and not yet read by the application.
      */
     uint64_t receive_buffered_bytes;
     /**
@@ -953,10 +951,10 @@ rexmit_status rexmit_address_parse(const char *text, struct rexmit_address *addr
 rexmit_status rexmit_address_format(const struct rexmit_address *address, char *text, size_t capacity);
 
 /**
- * Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of
- * the same host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or
- * REXMIT_EVENT_CLOSED reports the result; if one side does not trust the other, the text of the latter says
- * which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` to give up earlier.
+ * Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
+ * host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
+ * the result; if one side does not trust the other, the text of REXMIT_EVENT_CLOSED says which. The only time limit is
+ * Max.Init.Retransmits: call `rexmit_abort` to stop earlier.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -1000,7 +998,8 @@ rexmit_status rexmit_receive(struct rexmit_endpoint *endpoint,
  * Ends the association gracefully: everything accepted on both sides is still delivered.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint, uint64_t now, uint64_t association);
 
@@ -1008,7 +1007,8 @@ rexmit_status rexmit_shutdown(struct rexmit_endpoint *endpoint, uint64_t now, ui
  * Aborts the association at once; the peer gets the reason (`length` bytes, of which at most 400 are sent).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
                            uint64_t now,
@@ -1020,7 +1020,8 @@ rexmit_status rexmit_abort(struct rexmit_endpoint *endpoint,
  * Resets outgoing streams to sequence number 0 (RFC 6525); an empty list resets all.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_reset_streams(struct rexmit_endpoint *endpoint,
                                    uint64_t now,
@@ -1068,7 +1069,8 @@ rexmit_status rexmit_set_scheduling(struct rexmit_endpoint *endpoint,
  * Sets the mechanisms of the association while it is thin to those of this profile (`enum rexmit_profile`).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
                               uint64_t now,
@@ -1081,7 +1083,8 @@ rexmit_status rexmit_set_thin(struct rexmit_endpoint *endpoint,
  * life of an association.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
                                      uint64_t now,
@@ -1090,10 +1093,11 @@ rexmit_status rexmit_set_stream_thin(struct rexmit_endpoint *endpoint,
                                      uint32_t number);
 
 /**
- * Ends `rexmit_set_stream_thin`: what the stream sends from now on counts as the association's again.
+ * Ends `rexmit_set_stream_thin`: chunks that the stream sends from now on count as the association's again.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
                                        uint64_t now,
@@ -1104,7 +1108,8 @@ rexmit_status rexmit_unset_stream_thin(struct rexmit_endpoint *endpoint,
  * Makes this path the primary path, which carries new data while it works.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
                                  uint64_t now,
@@ -1115,7 +1120,8 @@ rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
  * Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
                                  uint64_t now,
@@ -1126,7 +1132,8 @@ rexmit_status rexmit_add_address(struct rexmit_endpoint *endpoint,
  * Removes a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1137,7 +1144,8 @@ rexmit_status rexmit_delete_address(struct rexmit_endpoint *endpoint,
  * Replaces all local addresses by this one (RFC 5061), after the host has changed its network.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_move_to(struct rexmit_endpoint *endpoint,
                              uint64_t now,
@@ -1148,7 +1156,8 @@ rexmit_status rexmit_move_to(struct rexmit_endpoint *endpoint,
  * Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_set_shared_key(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1161,7 +1170,8 @@ rexmit_status rexmit_set_shared_key(struct rexmit_endpoint *endpoint,
  * Authenticates outgoing chunks with this key from now on.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
                                     uint64_t now,
@@ -1172,7 +1182,8 @@ rexmit_status rexmit_use_shared_key(struct rexmit_endpoint *endpoint,
  * Deletes a shared key that is not in use.
  *
  * # Safety
- * `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
  */
 rexmit_status rexmit_delete_shared_key(struct rexmit_endpoint *endpoint,
                                        uint64_t now,
@@ -1219,7 +1230,7 @@ rexmit_status rexmit_config_set_profile(struct rexmit_config *config, uint32_t n
 rexmit_status rexmit_config_set_port(struct rexmit_config *config, uint16_t port);
 
 /**
- * Whether associations that peers ask for are accepted. Default false.
+ * Whether associations initiated by peers are accepted. Default false.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1253,7 +1264,7 @@ rexmit_status rexmit_config_set_interleaving(struct rexmit_config *config,
 rexmit_status rexmit_config_set_max_associations(struct rexmit_config *config, size_t limit);
 
 /**
- * Outgoing streams to ask for. Default 16.
+ * The number of outgoing streams to request. Default 16.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1385,7 +1396,7 @@ rexmit_status rexmit_config_add_shared_key(struct rexmit_config *config,
                                            size_t length);
 
 /**
- * Whether an endpoint would take this configuration; `rexmit_config_error` says why not.
+ * Whether an endpoint would accept this configuration; `rexmit_config_error` says why not.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1432,7 +1443,7 @@ rexmit_status rexmit_config_set_identity_der(struct rexmit_config *config,
 rexmit_status rexmit_config_certificate(struct rexmit_config *config, struct rexmit_buffer *certificate);
 
 /**
- * The private key of the identity in DER. Keep it secret. Valid as the certificate is.
+ * The private key of the identity in DER. Keep it secret. Valid as long as the certificate.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; `private_key` points to memory for the result.
@@ -1489,14 +1500,14 @@ rexmit_status rexmit_fingerprint_format(const struct rexmit_fingerprint *fingerp
 
 /**
  * The monotonic clock, in nanoseconds: the `now` of all calls of an endpoint with a socket. A program that drives the
- * endpoint by itself may take any clock that does not go back.
+ * endpoint itself may use any clock that does not go back.
  */
 uint64_t rexmit_now(void);
 
 /**
- * Makes an endpoint, which encrypts if the configuration has an identity or trusted peers. `seed` points to
- * 32 bytes of full entropy; if it is NULL, the system gives them. (A fixed seed is for simulations: tags and
- * cookies are drawn from it, encryption keys are not.) On failure `rexmit_config_error` says why.
+ * Makes an endpoint, which encrypts if the configuration has an identity or trusted peers. `seed` points to 32 bytes
+ * of full entropy; if it is NULL, the system provides them. (A fixed seed is for simulations: tags and cookies are
+ * drawn from it, encryption keys are not.) On failure `rexmit_config_error` says why.
  *
  * # Safety
  * `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.
@@ -1545,9 +1556,9 @@ rexmit_status rexmit_endpoint_handle_input(struct rexmit_endpoint *endpoint,
 rexmit_status rexmit_endpoint_handle_timeout(struct rexmit_endpoint *endpoint, uint64_t now);
 
 /**
- * Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity`
- * of at least the configured packet size (default 1232) always suffices; a datagram that does not fit is
- * dropped (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
+ * Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity` of at
+ * least the configured packet size (default 1232) always suffices; a datagram that does not fit is dropped
+ * (REXMIT_TOO_LARGE), and treated as lost. An unspecified `local` leaves the choice to the program.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `datagram` points to `capacity` bytes; the others to memory for results.
@@ -1569,13 +1580,13 @@ rexmit_status rexmit_endpoint_poll_transmit(struct rexmit_endpoint *endpoint,
 uint64_t rexmit_endpoint_poll_timeout(const struct rexmit_endpoint *endpoint);
 
 /**
- * Event loop: binds a UDP socket of the endpoint to `address` (port 0: any). From now on, each call also
- * transmits.
+ * Event loop: gives the endpoint a UDP socket bound to `address` (port 0: any). From now on, each call also transmits.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `address` points to an address.
  */
-rexmit_status rexmit_endpoint_bind(struct rexmit_endpoint *endpoint, const struct rexmit_address *address);
+rexmit_status rexmit_endpoint_bind(struct rexmit_endpoint *endpoint,
+                                   const struct rexmit_address *address);
 
 /**
  * Event loop: the address to which the socket is bound.
@@ -1587,7 +1598,7 @@ rexmit_status rexmit_endpoint_local_address(struct rexmit_endpoint *endpoint, st
 
 /**
  * Event loop: the descriptor to wait for with poll, select or epoll, until it is readable; then call
- * `rexmit_endpoint_process`. -1 without a socket. It stays the endpoint's: neither read nor close it.
+ * `rexmit_endpoint_process`. -1 without a socket. The endpoint owns it: neither read nor close it.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`.
@@ -1595,8 +1606,8 @@ rexmit_status rexmit_endpoint_local_address(struct rexmit_endpoint *endpoint, st
 int32_t rexmit_endpoint_fd(const struct rexmit_endpoint *endpoint);
 
 /**
- * Event loop: receives, lets timers expire and transmits, without waiting. Then read `rexmit_endpoint_poll_event`
- * until there is nothing.
+ * Event loop: receives, lets timers expire and transmits, without waiting. Then call `rexmit_endpoint_poll_event`
+ * until it returns REXMIT_NOTHING.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`.

@@ -13,10 +13,10 @@ use crate::message::{gather, rexmit_buffer, rexmit_delivery, rexmit_message};
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, Outcome, deref, slice, store};
 
-/// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of
-/// the same host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or
-/// REXMIT_EVENT_CLOSED reports the result; if one side does not trust the other, the text of the latter says
-/// which. There is no time limit but Max.Init.Retransmits: call `rexmit_abort` to give up earlier.
+/// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
+/// host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
+/// the result; if one side does not trust the other, the text of REXMIT_EVENT_CLOSED says which. The only time limit is
+/// Max.Init.Retransmits: call `rexmit_abort` to stop earlier.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -118,7 +118,8 @@ unsafe fn of(
 /// Ends the association gracefully: everything accepted on both sides is still delivered.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_shutdown(
     endpoint: *mut rexmit_endpoint,
@@ -137,7 +138,8 @@ pub unsafe extern "C" fn rexmit_shutdown(
 /// Aborts the association at once; the peer gets the reason (`length` bytes, of which at most 400 are sent).
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_abort(
     endpoint: *mut rexmit_endpoint,
@@ -158,7 +160,8 @@ pub unsafe extern "C" fn rexmit_abort(
 /// Resets outgoing streams to sequence number 0 (RFC 6525); an empty list resets all.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_reset_streams(
     endpoint: *mut rexmit_endpoint,
@@ -243,7 +246,8 @@ pub unsafe extern "C" fn rexmit_set_scheduling(
 /// Sets the mechanisms of the association while it is thin to those of this profile (`enum rexmit_profile`).
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_set_thin(
     endpoint: *mut rexmit_endpoint,
@@ -264,7 +268,8 @@ pub unsafe extern "C" fn rexmit_set_thin(
 /// life of an association.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_set_stream_thin(
     endpoint: *mut rexmit_endpoint,
@@ -282,10 +287,11 @@ pub unsafe extern "C" fn rexmit_set_stream_thin(
     }
 }
 
-/// Ends `rexmit_set_stream_thin`: what the stream sends from now on counts as the association's again.
+/// Ends `rexmit_set_stream_thin`: chunks that the stream sends from now on count as the association's again.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_unset_stream_thin(
     endpoint: *mut rexmit_endpoint,
@@ -304,7 +310,8 @@ pub unsafe extern "C" fn rexmit_unset_stream_thin(
 /// Makes this path the primary path, which carries new data while it works.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_set_primary(
     endpoint: *mut rexmit_endpoint,
@@ -323,7 +330,8 @@ pub unsafe extern "C" fn rexmit_set_primary(
 /// Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_add_address(
     endpoint: *mut rexmit_endpoint,
@@ -343,7 +351,8 @@ pub unsafe extern "C" fn rexmit_add_address(
 /// Removes a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_delete_address(
     endpoint: *mut rexmit_endpoint,
@@ -363,7 +372,8 @@ pub unsafe extern "C" fn rexmit_delete_address(
 /// Replaces all local addresses by this one (RFC 5061), after the host has changed its network.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_move_to(
     endpoint: *mut rexmit_endpoint,
@@ -383,7 +393,8 @@ pub unsafe extern "C" fn rexmit_move_to(
 /// Sets a shared key of `length` bytes for authenticated chunks (RFC 4895).
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_set_shared_key(
     endpoint: *mut rexmit_endpoint,
@@ -405,7 +416,8 @@ pub unsafe extern "C" fn rexmit_set_shared_key(
 /// Authenticates outgoing chunks with this key from now on.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_use_shared_key(
     endpoint: *mut rexmit_endpoint,
@@ -424,7 +436,8 @@ pub unsafe extern "C" fn rexmit_use_shared_key(
 /// Deletes a shared key that is not in use.
 ///
 /// # Safety
-/// `endpoint` came from `rexmit_endpoint_new`; each pointer leads to what its name says.
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rexmit_delete_shared_key(
     endpoint: *mut rexmit_endpoint,

@@ -15,8 +15,7 @@ use crate::status::{Failure, LastError, Outcome, deref, deref_mut, guard, slice}
 #[repr(u32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum rexmit_profile {
-    /// For small messages at a low rate that are urgent; bulk transfers are as fast as without it. The
-    /// default.
+    /// For urgent small messages at a low rate; bulk transfers are as fast as without it. The default.
     REXMIT_INTERACTIVE = 0,
     /// REXMIT_INTERACTIVE with redundant copies within a budget, for when latency matters more than bytes.
     REXMIT_INTERACTIVE_REDUNDANT = 1,
@@ -32,12 +31,11 @@ pub enum rexmit_profile {
     REXMIT_LINUX = 6,
     /// Large transfers alone: CUBIC, paced, with RACK.
     REXMIT_BULK = 7,
-    /// `REXMIT_INTERACTIVE` for small messages beside large transfers in one association: it keeps the queue of the path
-    /// short.
+    /// `REXMIT_INTERACTIVE` for associations that also carry large transfers: it keeps the queue of the path short.
     REXMIT_MIXED = 8,
 }
 
-/// Each profile, with the configuration of an association that has it.
+/// Each profile, with the configuration of associations that use it.
 const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 9] = [
     (rexmit_profile::REXMIT_INTERACTIVE, AssociationConfig::interactive),
     (rexmit_profile::REXMIT_INTERACTIVE_REDUNDANT, AssociationConfig::interactive_redundant),
@@ -77,7 +75,7 @@ pub enum rexmit_scheduling {
     REXMIT_WEIGHTED_FAIR_QUEUEING = 5,
 }
 
-/// Each stream scheduler, with what it is in Rust.
+/// Each stream scheduler of the C API, with the one of the Rust API.
 const SCHEDULERS: [(rexmit_scheduling, Scheduling); 6] = [
     (rexmit_scheduling::REXMIT_ROUND_ROBIN, Scheduling::RoundRobin),
     (rexmit_scheduling::REXMIT_ROUND_ROBIN_PER_PACKET, Scheduling::RoundRobinPerPacket),
@@ -104,7 +102,7 @@ pub struct rexmit_config {
 }
 
 impl rexmit_config {
-    /// How the endpoint encrypts, if it does.
+    /// The encryption of the endpoint; `None` if it was not set.
     pub(crate) fn encryption(&self) -> Result<Option<Encryption>, Failure> {
         self.parties.encryption(self.endpoint.max_associations)
     }
@@ -218,7 +216,7 @@ pub unsafe extern "C" fn rexmit_config_set_port(
     unsafe { assign(config, |config| config.endpoint.port = port) }
 }
 
-/// Whether associations that peers ask for are accepted. Default false.
+/// Whether associations initiated by peers are accepted. Default false.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -276,7 +274,7 @@ pub unsafe extern "C" fn rexmit_config_set_max_associations(
     unsafe { assign(config, |config| config.endpoint.max_associations = limit) }
 }
 
-/// Outgoing streams to ask for. Default 16.
+/// The number of outgoing streams to request. Default 16.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -509,7 +507,7 @@ pub unsafe extern "C" fn rexmit_config_add_shared_key(
     }
 }
 
-/// Whether an endpoint would take this configuration; `rexmit_config_error` says why not.
+/// Whether an endpoint would accept this configuration; `rexmit_config_error` says why not.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.

@@ -58,7 +58,7 @@ impl Parties {
         };
         let identity = self.identity.clone().map_or_else(Identity::generate, Ok)?;
         let encryption = Encryption::new(identity, trust);
-        // A connection outlives its associations by a few seconds, and must not keep others out.
+        // A connection lasts some seconds longer than its associations, and must not take the place of a new one.
         let max_connections = encryption.max_connections.max(max_associations);
         Ok(Some(encryption.max_connections(max_connections)))
     }
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn rexmit_config_set_identity_der(
     }
 }
 
-/// Shows a part of the identity.
+/// Stores a part of the identity in `part`.
 ///
 /// # Safety
 /// As [`rexmit_config_certificate`].
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn rexmit_config_certificate(
     unsafe { show(config, certificate, Identity::certificate) }
 }
 
-/// The private key of the identity in DER. Keep it secret. Valid as the certificate is.
+/// The private key of the identity in DER. Keep it secret. Valid as long as the certificate.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `private_key` points to memory for the result.

@@ -23,7 +23,7 @@ pub struct rexmit_endpoint {
     pub(crate) sctp: MaybeEncrypted,
     /// The configuration of its associations.
     pub(crate) association: Arc<AssociationConfig>,
-    /// The latest time that a call has told: time does not go back.
+    /// The latest time passed by a call: time does not go back.
     now: Instant,
     /// The memory that the latest event points to.
     pub(crate) held: Held,
@@ -43,7 +43,7 @@ impl rexmit_endpoint {
         self.sctp.paths(id).map(|_| id).ok_or_else(missing)
     }
 
-    /// The local address for ways to `remotes`: that of the socket, or one that the program or the system chooses.
+    /// The local address of routes to `remotes`: that of the socket, or one that the program or the system chooses.
     pub(crate) fn local_for(&self, remotes: &[SocketAddr]) -> Result<SocketAddr, Failure> {
         #[cfg(target_os = "linux")]
         if let Some(socket) = &self.socket {
@@ -56,7 +56,7 @@ impl rexmit_endpoint {
         }
     }
 
-    /// Transmits what the call before has caused, if the endpoint has a socket.
+    /// Transmits the packets that the previous call caused, if the endpoint has a socket.
     fn flush(&mut self) -> Outcome {
         #[cfg(target_os = "linux")]
         if let Some(socket) = &mut self.socket {
@@ -93,7 +93,7 @@ pub(crate) unsafe fn call(
 }
 
 /// The monotonic clock, in nanoseconds: the `now` of all calls of an endpoint with a socket. A program that drives the
-/// endpoint by itself may take any clock that does not go back.
+/// endpoint itself may use any clock that does not go back.
 #[cfg(target_os = "linux")]
 #[unsafe(no_mangle)]
 pub extern "C" fn rexmit_now() -> u64 {
@@ -104,9 +104,9 @@ pub extern "C" fn rexmit_now() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Makes an endpoint, which encrypts if the configuration has an identity or trusted peers. `seed` points to
-/// 32 bytes of full entropy; if it is NULL, the system gives them. (A fixed seed is for simulations: tags and
-/// cookies are drawn from it, encryption keys are not.) On failure `rexmit_config_error` says why.
+/// Makes an endpoint, which encrypts if the configuration has an identity or trusted peers. `seed` points to 32 bytes
+/// of full entropy; if it is NULL, the system provides them. (A fixed seed is for simulations: tags and cookies are
+/// drawn from it, encryption keys are not.) On failure `rexmit_config_error` says why.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.
@@ -235,9 +235,9 @@ pub unsafe extern "C" fn rexmit_endpoint_handle_timeout(
     }
 }
 
-/// Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity`
-/// of at least the configured packet size (default 1232) always suffices; a datagram that does not fit is
-/// dropped (REXMIT_TOO_LARGE), as if it was lost. An unspecified `local` leaves the choice to the program.
+/// Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity` of at
+/// least the configured packet size (default 1232) always suffices; a datagram that does not fit is dropped
+/// (REXMIT_TOO_LARGE), and treated as lost. An unspecified `local` leaves the choice to the program.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `datagram` points to `capacity` bytes; the others to memory for results.
@@ -291,8 +291,7 @@ pub unsafe extern "C" fn rexmit_endpoint_poll_timeout(endpoint: *const rexmit_en
     })
 }
 
-/// Event loop: binds a UDP socket of the endpoint to `address` (port 0: any). From now on, each call also
-/// transmits.
+/// Event loop: gives the endpoint a UDP socket bound to `address` (port 0: any). From now on, each call also transmits.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `address` points to an address.
@@ -334,7 +333,7 @@ pub unsafe extern "C" fn rexmit_endpoint_local_address(
 }
 
 /// Event loop: the descriptor to wait for with poll, select or epoll, until it is readable; then call
-/// `rexmit_endpoint_process`. -1 without a socket. It stays the endpoint's: neither read nor close it.
+/// `rexmit_endpoint_process`. -1 without a socket. The endpoint owns it: neither read nor close it.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`.
@@ -348,8 +347,8 @@ pub unsafe extern "C" fn rexmit_endpoint_fd(endpoint: *const rexmit_endpoint) ->
     })
 }
 
-/// Event loop: receives, lets timers expire and transmits, without waiting. Then read `rexmit_endpoint_poll_event`
-/// until there is nothing.
+/// Event loop: receives, lets timers expire and transmits, without waiting. Then call `rexmit_endpoint_poll_event`
+/// until it returns REXMIT_NOTHING.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`.

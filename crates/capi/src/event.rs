@@ -27,7 +27,7 @@ pub enum rexmit_event_kind {
     REXMIT_EVENT_MESSAGE_SENT = 4,
     /// Every chunk of a message is acknowledged: `message`.
     REXMIT_EVENT_MESSAGE_ACKNOWLEDGED = 5,
-    /// A message failed: it will not be delivered, or it is unknown whether it was: `message`.
+    /// A message failed: it will not be delivered, or may not have been delivered. Data: `message`.
     REXMIT_EVENT_MESSAGE_FAILED = 6,
     /// The peer has begun to shut down: it accepts no more messages.
     REXMIT_EVENT_PEER_SHUTDOWN = 7,
@@ -35,25 +35,25 @@ pub enum rexmit_event_kind {
     REXMIT_EVENT_PEER_RESTARTED = 8,
     /// Outgoing streams were reset, or the peer refused: `streams`.
     REXMIT_EVENT_STREAMS_RESET = 9,
-    /// The peer has reset its outgoing streams: `streams`.
+    /// The peer has reset its outgoing streams. Data: `streams`.
     REXMIT_EVENT_PEER_RESET_STREAMS = 10,
-    /// The state of a path has changed: `path`.
+    /// The state of a path has changed. Data: `path`.
     REXMIT_EVENT_PATH_STATUS = 11,
-    /// New data is sent over another path: `path`.
+    /// New data is sent over another path. Data: `path`.
     REXMIT_EVENT_DATA_PATH_CHANGED = 12,
-    /// The peer has added an address: `path`.
+    /// The peer has added an address. Data: `path`.
     REXMIT_EVENT_PEER_ADDRESS_ADDED = 13,
-    /// The peer has deleted an address: `path`.
+    /// The peer has deleted an address. Data: `path`.
     REXMIT_EVENT_PEER_ADDRESS_DELETED = 14,
-    /// The peer has answered a change of our addresses: `address_change`.
+    /// The peer has answered a change of our addresses. Data: `address_change`.
     REXMIT_EVENT_ADDRESS_CHANGED = 15,
     /// The peer reported an error: `code` (RFC 9260 §3.3.10).
     REXMIT_EVENT_PEER_ERROR = 16,
-    /// The association has ended: `closed`. This is its last event. Received messages can still be read; then
-    /// the number is invalid.
+    /// The association has ended; this is its last event. Received messages can still be read; then the number becomes
+    /// invalid. Data: `closed`.
     REXMIT_EVENT_CLOSED = 17,
-    /// A message of the peer was dropped, although it was acknowledged: it is larger than
-    /// `max_message_bytes`, or filled the receive buffer together with other incomplete messages: `dropped`.
+    /// A message of the peer was dropped, although it was acknowledged: it is larger than `max_message_bytes`, or
+    /// filled the receive buffer together with other incomplete messages. Data: `dropped`.
     REXMIT_EVENT_MESSAGE_DROPPED = 18,
 }
 
@@ -124,7 +124,7 @@ pub struct rexmit_connected {
     pub outbound_streams: u16,
     /// The number of incoming streams, which are numbered from 0.
     pub inbound_streams: u16,
-    /// Whether the peer asked for it.
+    /// Whether the peer initiated the association.
     pub incoming: bool,
 }
 
@@ -226,11 +226,11 @@ pub union rexmit_event_data {
     pub closed: rexmit_closed_event,
     /// The data of REXMIT_EVENT_MESSAGE_DROPPED.
     pub dropped: rexmit_dropped_event,
-    /// Room for events to come.
+    /// Reserved for the data of later events.
     pub reserved: [u64; 16],
 }
 
-/// An event. What it points to is valid until the next call of `rexmit_endpoint_poll_event`.
+/// An event. The memory that it points to is valid until the next call of `rexmit_endpoint_poll_event`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct rexmit_event {

@@ -105,7 +105,7 @@ pub struct rexmit_message {
     pub data: *const u8,
     /// How many.
     pub length: usize,
-    /// Payload protocol identifier, as the peer's application gave it.
+    /// Payload protocol identifier, as set by the peer's application.
     pub ppid: u32,
     /// The incoming stream.
     pub stream: u16,

@@ -17,11 +17,11 @@ use rustix::time::{
 
 use crate::status::Outcome;
 
-/// Bytes of a receive buffer: what one coalesced batch has at most.
+/// The size of a receive buffer in bytes: the largest coalesced batch.
 const BUFFER_BYTES: usize = 1 << 16;
-/// Batches received by one call at most, so that it ends while packets keep coming.
+/// The most batches received by one call, so that it returns even if packets keep arriving.
 const RECEIVED_PER_CALL: usize = 64;
-/// Bytes of a batch to be sent at most.
+/// The most bytes of a batch to be sent.
 const MAX_BATCH_BYTES: usize = 64_000;
 /// How often entropy of the system is mixed into future secrets.
 const ENTROPY_INTERVAL: Duration = Duration::from_secs(600);
@@ -36,7 +36,7 @@ struct Batch {
     bytes: Vec<u8>,
 }
 
-/// A UDP socket, the timer of the endpoint, and what waits for both.
+/// A UDP socket, the timer of the endpoint, and the epoll descriptor that waits for both.
 #[derive(Debug)]
 pub(crate) struct Socket {
     io: UdpSocket,
@@ -144,7 +144,7 @@ impl Socket {
         Ok(true)
     }
 
-    /// Sends what the endpoint has to send, as far as the socket takes it, and sets the timer.
+    /// Sends the endpoint's packets until the socket is full, and sets the timer.
     pub(crate) fn transmit(&mut self, sctp: &mut MaybeEncrypted, now: Instant) -> Outcome {
         self.flush()?;
         while !self.is_blocked {
@@ -185,7 +185,7 @@ impl Socket {
                     return self.set_blocked(true);
                 }
                 Err(_) if batch.bytes.len() > batch.segment_bytes => {
-                    // Not every way takes batches. What fails alone, too, is lost as if on the way.
+                    // Not every route supports batches (GSO). A packet that fails alone, too, counts as lost.
                     for packet in batch.bytes.chunks(batch.segment_bytes) {
                         let _ = self.send(batch.route, packet, packet.len());
                     }

@@ -1,4 +1,4 @@
-//! Counters, as C reads them.
+//! Counters in the form that C reads.
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ pub struct rexmit_statistics {
     pub spurious: rexmit_by_cause,
     /// Bytes accepted and not yet acknowledged.
     pub send_buffered_bytes: u64,
-    /// Bytes received and not yet taken.
+    /// Bytes received and not yet read by the application.
     pub receive_buffered_bytes: u64,
     /// Whether the association is thin.
     pub is_thin: bool,
@@ -181,8 +181,8 @@ impl From<&PathStatistics> for rexmit_path_statistics {
     }
 }
 
-/// Writes as much of `value` as a caller has room for, so that a program built with an older, shorter structure goes on
-/// working, and one built with a newer one finds zeros.
+/// Writes as much of `value` as the caller has room for: a program built with an older, shorter structure continues to
+/// work, and one built with a newer structure finds zeros in the rest.
 ///
 /// # Safety
 /// `pointer` is NULL or points to `size` bytes.

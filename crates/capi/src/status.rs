@@ -1,4 +1,4 @@
-//! Results of calls, and the border that no panic crosses.
+//! Results of calls, and the boundary that catches panics.
 
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use rexmit_sctp::{
     SendError, ThinError,
 };
 
-/// The result of a call: 0, or why nothing was done.
+/// The result of a call: 0, or the reason why nothing was done.
 #[repr(i32)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum rexmit_status {
@@ -16,7 +16,7 @@ pub enum rexmit_status {
     REXMIT_OK = 0,
     /// A pointer is NULL, or a value is out of its range.
     REXMIT_INVALID_ARGUMENT = -1,
-    /// The number names no association, or none any more.
+    /// The number names no association (any more).
     REXMIT_NO_ASSOCIATION = -2,
     /// The association is closing, or not established (yet, or any more).
     REXMIT_NOT_ESTABLISHED = -3,
@@ -46,7 +46,7 @@ pub enum rexmit_status {
 
 use rexmit_status::*;
 
-/// Why a call failed, with words for `rexmit_endpoint_error` and `rexmit_config_error`.
+/// Why a call failed, with the text for `rexmit_endpoint_error` and `rexmit_config_error`.
 #[derive(Debug)]
 pub struct Failure {
     pub(crate) status: rexmit_status,
@@ -71,7 +71,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// A status for each variant of an error, and its words.
+/// A status for each variant of an error, and its text.
 macro_rules! failures {
     ($($error:ident { $($pattern:pat => $status:ident),* $(,)? })*) => {$(
         impl From<$error> for Failure {
@@ -148,12 +148,12 @@ failures! {
     }
 }
 
-/// The words of the last failed call on an object, as C reads them.
+/// The error message of the last failed call on an object, as a C string.
 #[derive(Debug, Default)]
 pub(crate) struct LastError(CString);
 
 impl LastError {
-    /// Remembers why a call failed, and says it by number.
+    /// Stores why a call failed, and returns its status.
     pub(crate) fn note(&mut self, outcome: Outcome) -> rexmit_status {
         match outcome {
             Ok(()) => REXMIT_OK,
@@ -169,7 +169,7 @@ impl LastError {
     }
 }
 
-/// `words` as a text for C, with question marks in place of zero bytes, which would end it.
+/// `words` as a C string; question marks replace zero bytes, which would end it.
 pub(crate) fn text(words: &str) -> CString {
     CString::new(words.replace('\0', "?")).unwrap_or_default()
 }
@@ -207,7 +207,7 @@ pub(crate) unsafe fn store<T>(pointer: *mut T, value: T, what: &str) -> Outcome 
     Ok(())
 }
 
-/// The elements behind a pointer; none if `length` is 0, whatever the pointer is.
+/// The elements behind a pointer; none if `length` is 0, even if the pointer is NULL.
 ///
 /// # Safety
 /// `pointer` is NULL or points to `length` elements that are not changed while the slice lives.
@@ -229,7 +229,7 @@ pub(crate) unsafe fn slice<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(pointer, length) })
 }
 
-/// A text of the caller.
+/// A string passed by the caller.
 ///
 /// # Safety
 /// `pointer` is NULL or points to a text that ends with a zero byte.

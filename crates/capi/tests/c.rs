@@ -21,7 +21,7 @@ fn has(tools: &[&str]) -> bool {
         .is_none()
 }
 
-/// The parts that every test needs.
+/// The common parts of all tests.
 const C: [&str; 2] = ["cc", "pkg-config"];
 
 /// The library, installed into a directory of its own.
@@ -78,14 +78,14 @@ impl Installed {
         self.compile(&root().join("examples").join(name), &name.replace('.', "_"), &[])
     }
 
-    /// A program that finds the shared library.
+    /// A command that runs a program with the shared library.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env("LD_LIBRARY_PATH", self.prefix.path().join("lib"));
         command
     }
 
-    /// The same under valgrind, which reports invalid accesses and leaks.
+    /// As [`command`], under valgrind, which reports invalid accesses and leaks.
     fn checked(&self, program: &Path) -> Command {
         if !has(&["valgrind"]) {
             return self.command(program);
@@ -99,7 +99,7 @@ impl Installed {
     }
 }
 
-/// The library that Cargo has built for this test, in the same directory.
+/// The static library that Cargo has built for this test, in the same directory.
 fn archive() -> PathBuf {
     let test = std::env::current_exe().expect("a path");
     let built = std::fs::read_dir(test.parent().expect("a directory")).expect("a directory");
@@ -190,7 +190,7 @@ fn a_game_loop_in_cpp_serves_its_clients() {
     assert!(text.starts_with("5 of 5 clients"), "{text}");
 }
 
-/// Sanitizers see what the program does with what it got; the library is built without them.
+/// Sanitizers check how the program uses the results; the library is built without them.
 #[test]
 fn examples_pass_the_address_and_undefined_behaviour_sanitizers() {
     let Some(installed) = Installed::get() else { return };
@@ -207,7 +207,7 @@ fn wrong_use_is_an_error_and_never_a_crash() {
     run(&mut installed.checked(&program));
 }
 
-/// A program that was compiled with the header of the last release runs with the library of today.
+/// A program compiled with the header of the last release runs with the present library.
 #[test]
 fn the_abi_of_the_last_release_is_kept() {
     let Some(installed) = Installed::get() else { return };

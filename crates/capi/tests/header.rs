@@ -1,4 +1,4 @@
-//! The header is that of the sources. `REXMIT_HEADER=renew` writes it.
+//! The header equals the one generated from the sources. `REXMIT_HEADER=renew` writes it.
 
 use std::path::Path;
 

@@ -22,8 +22,7 @@ use crate::values;
 /// §16).
 pub(crate) const LINGER: Duration = Duration::from_millis(1500);
 
-/// Input that arrives within this time after the peer ended the association was meant for that
-/// association.
+/// Input that arrives within this time after the peer ended the association counts as intended for that association.
 const INPUT_GRACE: Duration = Duration::from_millis(100);
 
 /// Messages queued between a thread and the association.

@@ -18,7 +18,7 @@ Exit codes:
 /// The kind of a failure, which is its exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Anything without a code of its own.
+    /// Any failure without its own exit code.
     Failed = 1,
     /// Invalid arguments that clap cannot detect.
     Usage = 2,
@@ -51,7 +51,7 @@ impl Failure {
         Self { code, message: Some(message.to_string()) }
     }
 
-    /// The exit code of a command that `rexmit` started.
+    /// The exit code of a command started by `rexmit`.
     pub(crate) const fn exit(code: u8) -> Self {
         Self { code, message: None }
     }

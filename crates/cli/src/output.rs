@@ -58,3 +58,9 @@ pub(crate) fn print(text: &str) -> Outcome {
         _ => Ok(()),
     }
 }
+
+/// `text` without characters that a terminal takes as commands.
+pub(crate) fn printable(text: &str) -> String {
+    let plain = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+    text.chars().map(plain).collect()
+}

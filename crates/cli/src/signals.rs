@@ -34,7 +34,7 @@ impl Signals {
     /// Installs the handler for a command with state to restore: the second signal ends
     /// [`hurry`](Self::hurry) instead of the process, and SIGHUP (the terminal was closed) requests
     /// a stop, too.
-    pub(crate) fn patient() -> io::Result<Self> {
+    pub(crate) fn graceful() -> io::Result<Self> {
         Self::watch(true, |_| {})
     }
 

@@ -11,12 +11,13 @@ use crate::failure::{Failure, Kind};
 /// Encryption of associations.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Tls {
-    /// Do not encrypt: for peers that speak plain SCTP, and with several addresses or --raw. Otherwise associations
-    /// are encrypted by DTLS 1.3; without --cert a new certificate is made, and its fingerprint printed.
+    /// Do not encrypt. Required for peers that speak plain SCTP, and with several addresses or --raw. Otherwise
+    /// associations are encrypted by DTLS 1.3; without --cert a new certificate is generated, and its fingerprint
+    /// printed.
     #[arg(long, conflicts_with_all = ["fingerprints", "certificate", "key"])]
     unencrypted: bool,
-    /// SHA-256 of the peer's certificate, in hexadecimal: other peers are refused. May be repeated. Without it any
-    /// peer is accepted, which protects against eavesdroppers, but not against a host in between.
+    /// SHA-256 of the peer's certificate, in hexadecimal: other peers are refused. May be repeated. Without it any peer
+    /// is accepted, which protects against eavesdroppers, but not against a man in the middle.
     #[arg(long = "fingerprint", value_name = "SHA256")]
     fingerprints: Vec<Fingerprint>,
     /// Certificate of this side, in PEM. Its dates and names are ignored.

@@ -30,12 +30,12 @@ pub(crate) struct Transport {
     /// Recovery profile: a name of `rexmit profiles`.
     #[arg(long, value_name = "NAME", default_value = "interactive", value_parser = values::profile)]
     profile: AssociationConfig,
-    /// Discover the path MTU, and send larger packets where the path takes them, up to 9000 bytes.
+    /// Discover the path MTU, and send larger packets, up to 9000 bytes, if the path allows them.
     #[arg(long)]
     path_mtu: bool,
-    /// Copies of SACKs, so that a lost one does not cost a retransmission: `request` asks the peer to send each SACK of
-    /// our thin streams twice, `always` sends those of its thin streams twice, `off` does so for no peer.
-    /// Without it, they are sent to peers that ask.
+    /// Second copies of SACKs, so that a lost SACK does not cause a retransmission. `request`: ask the peer to send
+    /// each SACK for our thin streams twice; `always`: send each SACK for the peer's thin streams twice; `off`: never
+    /// send them twice. By default they are sent twice to peers that request it.
     #[arg(long, value_name = "WHEN")]
     ack_copies: Option<AckCopiesOption>,
     /// Send SCTP directly over IP (protocol 132) instead of over UDP; needs CAP_NET_RAW.
@@ -120,8 +120,8 @@ impl Transport {
         Ok(endpoint)
     }
 
-    /// The address to bind an endpoint at `address` to, and all its addresses if there are several:
-    /// one socket sends from all of them.
+    /// The address to which an endpoint at `address` is bound, and all its addresses if there are several: one socket
+    /// sends from all of them.
     fn listening(&self, address: SocketAddr) -> (SocketAddr, Vec<IpAddr>) {
         if self.locals.is_empty() {
             return (address, Vec::new());

@@ -22,12 +22,12 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// `5%`, `0.1%`, as a number from 0 to 1.
+/// Parses `5%` or `0.1%` as a number from 0 to 1.
 pub(crate) fn probability(text: &str) -> Result<f64, String> {
     netem::parse_probability(text).map_err(|error| error.to_string())
 }
 
-/// A size above zero: bytes such as `100`, or `64kb`.
+/// Parses a size above zero: bytes such as `100`, or `64kb`.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let bytes = match text.parse() {
         Ok(bytes) => bytes,

@@ -96,7 +96,7 @@ fn errors_state_the_remedy_and_no_report_is_written() {
     std::fs::remove_dir(directory).unwrap();
 }
 
-/// In virtual time: minutes take a moment, and the same seed gives the same figures.
+/// The comparison is in virtual time: minutes take a moment, and the same seed gives the same figures.
 #[test]
 fn two_paths_are_compared_when_one_fails() {
     let report = fresh("two-paths.html");

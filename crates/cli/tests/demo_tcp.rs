@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-/// The error text of a machine that grants no devices or namespaces.
+/// The error text if the machine does not permit devices or namespaces.
 const NOT_PERMITTED: [&str; 4] =
     ["/dev/net/tun", "needs CAP_", "user namespace is refused", "/proc/sys writable"];
 

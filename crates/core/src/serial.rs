@@ -36,8 +36,8 @@ serial!(u16, i16);
 
 /// The number congruent to `wire` modulo 2³² that is nearest to `reference`.
 ///
-/// Callers start their numbering at or above 2³², so that the result cannot fall below zero; a
-/// result that would is clamped into range by wrapping, never by panicking.
+/// Callers start their numbering at or above 2³², so that the result cannot fall below zero; a result below zero wraps
+/// around instead of panicking.
 #[must_use]
 pub const fn unwrap_u32(reference: u64, wire: u32) -> u64 {
     let delta = wire.wrapping_sub(reference as u32) as i32;

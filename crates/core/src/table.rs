@@ -33,7 +33,8 @@ impl Key {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// The inverse of [`to_bits`](Self::to_bits). Any other number is the key of no entry, or of another one.
+    /// The inverse of [`to_bits`](Self::to_bits). A number that `to_bits` did not return is the key of no entry, or of
+    /// an arbitrary one.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self { index: bits as u32, generation: (bits >> 32) as u32 }
@@ -49,9 +50,9 @@ pub trait Timed {
 #[derive(Debug)]
 struct Slot<T> {
     key: Key,
-    /// Whether it is in `Table::ready`.
+    /// Whether the entry is in `Table::ready`.
     is_ready: bool,
-    /// Whether its owner took its last event.
+    /// Whether the application has got its last event.
     is_end_reported: bool,
     /// The connection's entry in `Table::deadlines`, never later than its earliest timer;
     /// [`Instant::FAR_FUTURE`] if it has none (half the size of an `Option`).
@@ -61,15 +62,15 @@ struct Slot<T> {
 
 /// Entries with a deadline each, and a queue of those that may have something to transmit.
 ///
-/// A deadline that becomes later is not moved: finding no timer due when it is reached costs less than moving
-/// it with every packet.
+/// An entry whose deadline becomes later keeps its place: one call that finds no timer due costs less than a move with
+/// every packet.
 #[derive(Debug)]
 pub struct Table<T> {
     slots: Vec<Option<Slot<T>>>,
     generations: Vec<u32>,
     free: Vec<u32>,
     deadlines: BTreeSet<(Instant, u32)>,
-    /// May contain removed entries: to remove one from the middle would take time.
+    /// May contain keys of removed entries: removing a key from the middle would cost O(n).
     ready: VecDeque<Key>,
     /// The entry whose last event was taken most recently.
     reported: Option<u32>,
@@ -289,7 +290,7 @@ mod tests {
     use super::*;
     use crate::{Rng, Seed};
 
-    /// An entry that is its own timer.
+    /// For tests: an entry that consists of its deadline.
     impl Timed for Option<u64> {
         fn next_timeout(&self) -> Option<Instant> {
             self.map(Instant::from_millis)

@@ -10,7 +10,7 @@ pub trait TimerKey: Copy + 'static {
     fn index(self) -> usize;
 }
 
-/// One optional deadline per key.
+/// A table with one optional deadline per key.
 #[derive(Clone, Debug)]
 pub struct TimerTable<const N: usize> {
     /// [`Instant::FAR_FUTURE`] for a timer that is not armed: half the size of an option, and the
@@ -123,7 +123,7 @@ mod tests {
         let mut table = TimerTable::<2>::default();
         let far = Instant::FAR_FUTURE;
         let choices = [Instant::ZERO, Instant::from_millis(1), Instant::from_millis(2), far];
-        // Each pair of deadlines after each other one.
+        // Every sequence of two pairs of deadlines.
         for n in 0..choices.len().pow(4) {
             let choose = |place: u32| choices[n / choices.len().pow(place) % choices.len()];
             for (key, place) in [(Key::A, 0), (Key::B, 1), (Key::A, 2), (Key::B, 3)] {

@@ -15,6 +15,13 @@ pub trait TraceSink: Send {
     fn record(&mut self, now: Instant, association: u32, event: &TraceEvent);
 }
 
+/// Passes each event to every sink of the list.
+impl TraceSink for Vec<Box<dyn TraceSink>> {
+    fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
+        self.iter_mut().for_each(|sink| sink.record(now, association, event));
+    }
+}
+
 /// Passes events to a sink, if there is one; without a sink, an event costs one branch.
 pub struct Tracer<'a> {
     now: Instant,
@@ -52,14 +59,14 @@ pub enum SendCause {
     Timeout,
     /// Fast retransmit: enough missing reports (RFC 9260 §7.2.4), duplicate ACKs, or RACK.
     FastRetransmit,
-    /// Outstanding data bundled with a retransmission that had room.
+    /// Outstanding data that was bundled with a retransmission, because the packet had room.
     Bundled,
     /// A probe of a zero receive window (RFC 9260 §6.1 A).
     WindowProbe,
     /// The timer of Early Fast Retransmit expired while the window was not full.
     Early,
-    /// A redundant copy of outstanding data, bundled with new data or in a packet of its own. As the cause of
-    /// a loss: a copy repaired it.
+    /// A redundant copy of outstanding data, bundled with new data or in a packet of its own. As the cause of a lost
+    /// packet: a copy delivered its data.
     Redundant,
     /// The probe timer of a thin stream expired (PTO, as in RFC 9002 §6.2).
     Probe,
@@ -160,6 +167,16 @@ pub enum TraceEvent {
         /// The sequence numbers (unwrapped) of the copies: lowest and highest of each run, ascending.
         runs: Vec<(u64, u64)>,
     },
+    /// A packet was written, of any kind. If it carries data, its [`PacketSent`](Self::PacketSent) precedes.
+    Transmitted {
+        /// Its length from the protocol's own header on, in bytes.
+        bytes: u32,
+    },
+    /// A packet of the peer arrived and belongs to the association. What it causes follows.
+    Arrived {
+        /// Its length from the protocol's own header on, in bytes.
+        bytes: u32,
+    },
     /// An acknowledgement arrived and was not stale (RFC 9260 §6.2.1 i).
     AckReceived {
         /// The cumulative acknowledgement: the highest sequence number (unwrapped) up to which all
@@ -219,7 +236,8 @@ pub enum TraceEvent {
         path: u8,
         /// Missing reports after which a packet is declared lost.
         missing_reports: u16,
-        /// The fraction of reordered packets that this threshold is meant not to retransmit.
+        /// The fraction of reordered packets that this threshold should tolerate, that is, that should not cause
+        /// retransmissions.
         percentile: f64,
     },
     /// A round-trip time was measured.

@@ -161,8 +161,7 @@ pub mod optional_duration {
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    /// Writes the duration in the format of [`format_duration`](super::format_duration), or
-    /// nothing.
+    /// Writes the duration in the format of [`format_duration`](super::format_duration); `None` writes no field.
     ///
     /// # Errors
     /// Errors of the serializer.
@@ -201,7 +200,7 @@ pub mod or_off {
         Word(String),
     }
 
-    /// Writes the value, or nothing.
+    /// Writes the value; `None` writes no field.
     ///
     /// # Errors
     /// Errors of the serializer.

@@ -9,7 +9,7 @@ pub const RECORD_OVERHEAD_BYTES: usize = 5 + 1 + 16;
 /// The largest SCTP packet in a record, in bytes (RFC 8446 §5.1), a multiple of four.
 pub const MAX_PACKET_BYTES: usize = 1 << 14;
 
-/// The longest datagram with one record, and some room.
+/// The size of the buffer for a datagram with one record, with a margin.
 pub(crate) const BUFFER_BYTES: usize = MAX_PACKET_BYTES + 512;
 
 rexmit_core::config! {
@@ -27,13 +27,13 @@ rexmit_core::config! {
     pub struct Encryption {
         /// The certificate and private key of this host.
         pub identity: Identity,
-        /// The peers that are trusted, whichever side begins.
+        /// The peers that are trusted, whichever side initiates the connection.
         pub trust: Trust,
-        /// The most handshakes in progress that peers began. A further one replaces the oldest if that has
-        /// lasted a second; otherwise it is dropped, and its client retries. Only peers that have returned a
-        /// cookie count. Default 256.
+        /// The most handshakes in progress that peers initiated; only peers that have returned a cookie count. A
+        /// further handshake replaces the oldest if that has lasted a second; otherwise it is dropped, and its client
+        /// retries. Default 256.
         pub max_handshakes: usize,
-        /// The most connections at one time, handshakes included. Default 200,000.
+        /// The most connections at one time, including handshakes. Default 200,000.
         pub max_connections: usize,
         /// The time until a handshake flight is retransmitted first; it doubles with each retransmission.
         /// Default 250 ms.

@@ -11,21 +11,23 @@ use crate::record::records;
 use crate::trials::Trials;
 use crate::{Encryption, Fingerprint};
 
-/// A deadline beyond this means none: the library reports one ten years away if it has no timer.
+/// A deadline further away than this counts as none: the library reports one ten years away if it has no timer.
 pub(crate) const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
-/// The shortest time between retransmissions, acknowledgements of an incomplete flight, and looks at a connection.
+/// The shortest time between retransmissions, between acknowledgements of an incomplete flight, and between checks of a
+/// connection.
 pub(crate) const LEAST: Duration = Duration::from_millis(1);
-/// Retransmissions of a flight; the limit of the whole handshake comes first.
+/// The most retransmissions of a flight; in practice, the time limit of the whole handshake is reached first.
 pub(crate) const FLIGHT_RETRIES: usize = 6;
-/// Addresses of one peer: its present one, and those that a NAT on the way has given it before.
+/// The most addresses of one peer: its present one, and those that a NAT has given it before.
 pub(crate) const MAX_ADDRESSES: usize = 4;
-/// Bytes that a peer may send in one handshake, as the library keeps what cannot be used yet: a certificate of some
-/// kilobytes, each of its flights several times. More are dropped.
+/// The most bytes that a peer may send in one handshake, because the library stores those that it cannot use yet. They
+/// suffice for a certificate of some kilobytes, with each flight sent several times. Further bytes are dropped.
 pub(crate) const MAX_HANDSHAKE_BYTES: usize = 1 << 16;
-/// Datagrams to which the last record of a connection is the answer, in case it was lost.
+/// The most datagrams of a refused peer that are answered by the last record, which may have been lost.
 const MAX_FAREWELLS: u8 = 8;
 
-/// The library's time: its clock is a value that only it makes, so one is taken as the origin.
+/// Converts between our instants and those of the library, `std::time::Instant`. The latter can only be created by
+/// reading the clock, so one that was read serves as the origin.
 #[derive(Clone, Copy)]
 pub(crate) struct Clock {
     origin: std::time::Instant,
@@ -86,14 +88,14 @@ pub(crate) struct Connection {
     pub(crate) route: Route,
     /// The peer's addresses, the oldest first.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// The random of the ClientHello that began it; `None` if this side began.
+    /// The random of the ClientHello that began the handshake; `None` if this side began it.
     pub(crate) random: Option<[u8; 32]>,
     pub(crate) peer: Option<Fingerprint>,
     pub(crate) state: State,
     pub(crate) begun: Instant,
     /// Bytes received from the peer during the handshake.
     received: usize,
-    /// Records from unknown ports that may be tried.
+    /// The budget of records from unknown ports that may be tried.
     pub(crate) trials: Trials,
     /// The library's next deadline.
     timeout: Instant,
@@ -102,7 +104,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A connection that this side begins, or, given the peer's random, that the peer begins.
+    /// A connection that this side initiates or, given the peer's random, that the peer initiates.
     pub(crate) fn new(
         now: Instant,
         clock: Clock,
@@ -137,7 +139,7 @@ impl Connection {
         matches!(self.state, State::Handshaking)
     }
 
-    /// Whether it is a handshake that the peer began.
+    /// Whether it is a handshake that the peer initiated.
     pub(crate) const fn counts_as_in_progress(&self) -> bool {
         self.is_handshaking() && !self.is_client()
     }
@@ -146,7 +148,7 @@ impl Connection {
         matches!(self.state, State::Secured { .. })
     }
 
-    /// Whether a datagram of this size is within [`MAX_HANDSHAKE_BYTES`], of which it is charged.
+    /// Whether a datagram of this size is within [`MAX_HANDSHAKE_BYTES`]; if so, counts it.
     pub(crate) fn charge(&mut self, bytes: usize) -> bool {
         if self.is_handshaking() {
             self.received = self.received.saturating_add(bytes);
@@ -156,8 +158,8 @@ impl Connection {
 
     pub(crate) fn handle_packet(&mut self, now: Instant, datagram: &[u8]) -> Result<(), Error> {
         self.dtls.handle_timeout(self.clock.for_library(now))?;
-        // One by one: of a datagram that begins with a record it has, the library drops the others too, and a
-        // retransmitted flight need not be divided as before.
+        // Records are passed one by one: if the first record of a datagram is a duplicate, the library would drop the
+        // others, too, although a retransmitted flight may be divided into datagrams in another way.
         records(datagram).try_for_each(|record| self.dtls.handle_packet(record))
     }
 
@@ -165,7 +167,7 @@ impl Connection {
         self.dtls.handle_timeout(self.clock.for_library(now))
     }
 
-    /// The library's next output; `None` when there is no more.
+    /// The library's next output; `None` if there is no more.
     pub(crate) fn poll_output<'b>(&mut self, buffer: &'b mut Vec<u8>) -> Option<Output<'b>> {
         // Every record and every packet fits: the library's longest one is a bit above 16 KiB.
         if buffer.len() < crate::config::BUFFER_BYTES {
@@ -176,13 +178,14 @@ impl Connection {
                 self.timeout = self.clock.for_us(at);
                 None
             }
-            // Of a record that is too long, which does not get here: it would be returned without end.
+            // Only for a record that is too long, which was dropped before. The library would return this again and
+            // again.
             Output::BufferTooSmall { .. } => None,
             output => Some(output),
         }
     }
 
-    /// Encrypts an SCTP packet: [`Self::poll_output`] has the record.
+    /// Encrypts an SCTP packet; [`Self::poll_output`] returns the record.
     pub(crate) fn seal(&mut self, now: Instant, packet: &[u8]) -> Result<(), Error> {
         self.dtls.handle_timeout(self.clock.for_library(now))?;
         self.dtls.send_application_data(packet).map(drop)
@@ -207,7 +210,7 @@ impl Connection {
         self.state = State::Refused { farewell, until, left: MAX_FAREWELLS };
     }
 
-    /// The answer to a datagram of a peer that was refused.
+    /// The answer to a datagram of a peer that was refused, if it still gets one.
     pub(crate) fn farewell(&mut self) -> Option<Vec<u8>> {
         let State::Refused { farewell, left, .. } = &mut self.state else { return None };
         *left = left.checked_sub(1)?;

@@ -1,9 +1,9 @@
 //! Cookies (RFC 9147 §5.1): a peer proves that it receives at its address before any state is kept for it.
 //!
-//! The library keeps a state for each ClientHello that it answers, with the cookie's secret in it. Here that
-//! state is dropped after the answer, and recreated when the cookie is returned: the second ClientHello
-//! contains all of the first ([`ClientHello::first`]). The cookie, which the library gets from its HMAC
-//! provider, is [ours](Cookies), and depends on the peer's address and the time.
+//! The library keeps a state for each ClientHello that it answers, with the cookie's secret in it. Here that state is
+//! dropped after the answer, and recreated when the cookie is returned: the second ClientHello contains all of the
+//! first ([`ClientHello::first`]). The library gets the cookie from its HMAC provider. Ours returns a [cookie](Cookies)
+//! that depends on the peer's address and the time.
 
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
@@ -19,15 +19,15 @@ use crate::record::ClientHello;
 
 /// The library's part of a cookie.
 const COOKIE_BYTES: usize = 32;
-/// The part with its creation time, in seconds.
+/// Bytes of the cookie that contain its creation time in seconds.
 const TIME_BYTES: usize = 8;
 /// Lifetime of a cookie.
 const LIFETIME: Duration = Duration::from_secs(30);
 
-/// A cookie as the library has it.
+/// A cookie in the form that the library uses.
 pub(crate) type Cookie = [u8; COOKIE_BYTES];
 
-/// Makes cookies and knows them again.
+/// Creates cookies, and verifies those that are returned.
 pub(crate) struct Cookies {
     key: [u8; 32],
 }
@@ -54,7 +54,7 @@ impl Cookies {
         let seconds = now.as_nanos() / 1_000_000_000;
         let age = seconds.checked_sub(u64::from_be_bytes(*made));
         let expected = self.signed(*made, peer, hello);
-        // Compared in constant time: the duration tells nothing to a guesser.
+        // Compared in constant time, so that the duration reveals nothing to an attacker.
         let differs = |(a, b): (&u8, &u8)| a ^ b;
         let difference = hello.cookie().unwrap_or_default().iter().zip(&expected).map(differs);
         hello.cookie().is_some_and(|it| it.len() == COOKIE_BYTES)
@@ -81,11 +81,11 @@ impl Cookies {
 }
 
 thread_local! {
-    /// The library's cookie of the moment, and the client random it is for.
+    /// The cookie for the library's current call, and the client random that it belongs to.
     static CURRENT: Cell<Option<([u8; 32], Cookie)>> = const { Cell::new(None) };
 }
 
-/// Calls the library, for which `cookie` is the one of the client with this random.
+/// Calls the library; during the call, its HMAC provider returns `cookie` for the client with this random.
 pub(crate) fn with_cookie<R>(random: &[u8], cookie: Cookie, act: impl FnOnce() -> R) -> R {
     CURRENT.set(random.try_into().ok().map(|random| (random, cookie)));
     let result = act();

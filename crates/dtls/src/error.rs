@@ -11,7 +11,7 @@ use crate::Fingerprint;
 #[non_exhaustive]
 pub enum IdentityError {
     /// The system gave no random numbers.
-    #[error("no certificate can be generated: the system gives no random numbers")]
+    #[error("no certificate can be generated: the system provides no random numbers")]
     Generation,
     /// The certificate cannot be read.
     #[error("the certificate cannot be read: it must be X.509, in DER or PEM")]
@@ -34,7 +34,7 @@ pub enum HandshakeError {
     /// The certificate of the peer is not trusted here.
     #[error(
         "refused here: the peer's certificate has the fingerprint {0}, which is not trusted. If it is \
-         the right peer, trust this fingerprint; if not, somebody else answers at its address"
+         the right peer, trust this fingerprint; if not, another host answers at its address"
     )]
     Untrusted(Fingerprint),
     /// The peer does not trust our certificate.

@@ -104,7 +104,7 @@ impl Identity {
     /// [`certificate_pem`](Self::certificate_pem) and [`private_key_pem`](Self::private_key_pem).
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If the system provides no random numbers.
     pub fn generate() -> Result<Self, IdentityError> {
         let mut entropy = [0; 32];
         let random = dimpl::crypto::rust_crypto::default_provider().secure_random;
@@ -133,8 +133,8 @@ impl Identity {
         Ok(Self { certificate, fingerprint })
     }
 
-    /// As [`from_der`](Self::from_der), in PEM. Of several certificates only the first is used: a chain is of
-    /// no use, because peers compare the fingerprint of that one.
+    /// As [`from_der`](Self::from_der), in PEM. Of several certificates only the first is used: a chain would be
+    /// useless, because peers compare the fingerprint of the first certificate only.
     ///
     /// # Errors
     /// As [`from_der`](Self::from_der).
@@ -169,7 +169,7 @@ impl Identity {
         to_pem("CERTIFICATE", self.certificate())
     }
 
-    /// The private key in PEM (RFC 7468 §10, or RFC 5915 §4 if it was given so). Keep it secret.
+    /// The private key in PEM (RFC 7468 §10; RFC 5915 §4 if it was passed in that form). Keep it secret.
     #[must_use]
     pub fn private_key_pem(&self) -> String {
         let key = self.private_key();
@@ -206,7 +206,7 @@ fn to_pem(label: &str, der: &[u8]) -> String {
     pem_rfc7468::encode_string(label, pem_rfc7468::LineEnding::LF, der).unwrap_or_default()
 }
 
-/// Whether a private key is of RFC 5915 (SEC 1): behind its version, 1, there is an OCTET STRING.
+/// Whether a private key has the form of RFC 5915 (SEC 1): an OCTET STRING follows its version, 1.
 fn is_sec1(der: &[u8]) -> bool {
     let header = if der.get(1).is_some_and(|len| len & 0x80 != 0) { 3 } else { 2 };
     der.get(header..header + 4) == Some(&[2, 1, 1, 4])
@@ -252,8 +252,8 @@ fn base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The peers that an endpoint trusts, whichever side began. Both sides show a certificate and prove that they
-/// have its key; this says which certificates are trusted.
+/// The peers that an endpoint trusts, whichever side initiates the connection. Both sides show a certificate and prove
+/// that they have its key; this value defines which certificates are trusted.
 ///
 /// Certificates are compared by their fingerprints only: issuers, names and dates of expiry are ignored, and
 /// there are no root certificates.

@@ -7,9 +7,8 @@
 //! has validated (WebRTC).
 //!
 //! # The contract
-//! - **Both sides are authenticated.** Each shows a certificate and proves that it has its key; [`Trust`]
-//!   says which certificates are trusted, by their [`Fingerprint`]s. No SCTP packet is sent or accepted
-//!   before.
+//! - **Both sides are authenticated.** Each shows a certificate and proves that it has its key; [`Trust`] says which
+//!   certificates are trusted, by their [`Fingerprint`]s. No SCTP packet is sent or accepted before that.
 //! - **No state for an address that does not answer.** A ClientHello is answered by a cookie (HelloRetryRequest),
 //!   with fewer bytes than it has itself, and forgotten. Handshakes in progress are limited
 //!   ([`Encryption::max_handshakes`]).
@@ -21,7 +20,7 @@
 //!   are not offered.
 //! - No datagram can make an endpoint panic, or use more memory than these limits allow.
 //!
-//! # What is not supported
+//! # Not supported
 //! - DTLS 1.2, except in a [`Session`]; raw public keys; resumption and early data.
 //! - Certificate authorities, names and dates: certificates are compared by fingerprint only. Server names
 //!   (SNI) and ALPN.
@@ -30,10 +29,10 @@
 //!   succeeds.
 //!
 //! # The library
-//! `dimpl` 0.9 (MIT or Apache-2.0, the author of `str0m`, no unsafe code) is the only DTLS in Rust that is
-//! sans-IO, has 1.3, and uses no sockets; `webrtc-dtls` has 1.2 over its own sockets, OpenSSL and wolfSSL are
-//! C. Its cryptography is either RustCrypto or aws-lc-rs. Measured with records of 1172 bytes, AES-128-GCM,
-//! on a shared virtual machine of two cores:
+//! `dimpl` 0.9 (MIT or Apache-2.0, by the author of `str0m`, without unsafe code) is the only DTLS library in Rust that
+//! is sans-IO and has DTLS 1.3; `webrtc-dtls` has 1.2 over its own sockets, OpenSSL and wolfSSL are written in C. Its
+//! cryptography is either RustCrypto or aws-lc-rs. Measured with records of 1172 bytes, AES-128-GCM, on a shared
+//! virtual machine of two cores:
 //!
 //! | | RustCrypto | aws-lc-rs |
 //! |---|---|---|
@@ -42,8 +41,8 @@
 //! | encrypting a record, decrypting | 4.6 µs, 4.2 µs | 5.1 µs, 5.5 µs |
 //! | needs a C compiler | no | yes, also for other systems |
 //!
-//! RustCrypto is used: the cost of data is about the same, and cross-compiling needs nothing but Rust. For a
-//! server with hundreds of new peers a second the other would be better.
+//! RustCrypto is used: the cost of data is about the same, and cross-compiling needs nothing but Rust. For a server
+//! with hundreds of new peers per second, aws-lc-rs would be better.
 //!
 //! A datagram is checked twice before it reaches the library. Cookies of our own (`cookie.rs`) replace the
 //! state that it would keep for each ClientHello. And plaintext records that could do harm are dropped

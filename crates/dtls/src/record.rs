@@ -1,4 +1,4 @@
-//! Parsing of records and the ClientHello, as far as needed before the library (RFC 9147 §4, §5).
+//! Parsing of records and the ClientHello, as far as needed before the library sees them (RFC 9147 §4, §5).
 
 /// Content types of DTLS 1.2 (RFC 6347 §4.1).
 const CHANGE_CIPHER_SPEC: u8 = 20;
@@ -7,7 +7,7 @@ const APPLICATION_DATA: u8 = 23;
 const ALERT: u8 = 21;
 const HANDSHAKE: u8 = 22;
 const ACK: u8 = 26;
-/// Records in a datagram, each of which costs a decryption; a datagram with more is dropped.
+/// The most records in a datagram, because each costs a decryption; a datagram with more is dropped.
 const MAX_RECORDS: usize = 16;
 /// The longest record (RFC 8446 §5.2).
 const MAX_RECORD_BYTES: usize = PLAINTEXT_HEADER_BYTES + (1 << 14) + 256;
@@ -22,7 +22,7 @@ const PADDING: [u8; 2] = [0, 21];
 /// Type and length of an extension.
 const EXTENSION_HEADER_BYTES: usize = 4;
 
-/// Whether a record of this first byte is protected (RFC 9147 §4: the bits 001).
+/// Whether a record with this first byte is protected (RFC 9147 §4: the bits 001).
 const fn is_protected(first: u8) -> bool {
     first & 0xe0 == 0x20
 }
@@ -60,9 +60,9 @@ pub(crate) fn records(mut datagram: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The part of a datagram that the library may see.
 ///
-/// During the handshake that is all of it, if what is in the clear belongs to a handshake: application data
-/// in the clear would wait in the library's queue until the handshake is complete. Afterwards only the
-/// protected records, which follow those in the clear.
+/// During the handshake these are all records, if those in the clear belong to a handshake: the library would queue
+/// application data in the clear until the handshake is complete. Afterwards these are the protected records, which
+/// follow those in the clear.
 pub(crate) fn admissible(datagram: &[u8], is_handshaking: bool) -> Option<&[u8]> {
     let mut rest = datagram;
     let mut protected = None;
@@ -96,8 +96,8 @@ pub(crate) enum Admission {
     Protected,
 }
 
-/// Whether the library may see the datagram, which is of DTLS 1.2 or 1.3: none of its records is cut short or
-/// of a kind that does harm at this time.
+/// Whether the library may see the datagram, which is of DTLS 1.2 or 1.3: none of its records is truncated or of a type
+/// that could do harm in this state.
 pub(crate) fn admissible_in_session(datagram: &[u8], admission: Admission) -> bool {
     let mut rest = datagram;
     let mut count = 0;
@@ -124,9 +124,9 @@ pub(crate) fn admissible_in_session(datagram: &[u8], admission: Admission) -> bo
 
 /// Numbers of a client's records in the clear.
 ///
-/// The library retransmits its first ClientHello in a record of number 0 again. A pair of epoch and number must be unique
-/// (RFC 6347 §4.1): a server that looks for replays would drop the retransmission, and a lost HelloVerifyRequest
-/// would end the handshake. Nothing authenticates these numbers, so the records get others.
+/// The library retransmits its first ClientHello in a record of number 0 again. A pair of epoch and number must be
+/// unique (RFC 6347 §4.1): a server with replay protection would drop the retransmission, so that a lost
+/// HelloVerifyRequest would end the handshake. These numbers are not authenticated, so the records are renumbered.
 #[derive(Default)]
 pub(crate) struct ClearNumbers {
     /// First ClientHellos transmitted.
@@ -158,10 +158,10 @@ pub(crate) fn is_client_hello(datagram: &[u8]) -> bool {
         && datagram.get(PLAINTEXT_HEADER_BYTES) == Some(&CLIENT_HELLO)
 }
 
-/// A ClientHello that is whole in one record.
+/// A ClientHello that is completely in one record.
 pub(crate) struct ClientHello<'a> {
     body: &'a [u8],
-    /// Where its extensions begin in the body, behind their length.
+    /// The offset of its extensions in the body, after their length.
     extensions_at: usize,
     cookie: Option<Cookie<'a>>,
     /// The place of the padding among the extensions.
@@ -177,7 +177,7 @@ struct Cookie<'a> {
     value: &'a [u8],
 }
 
-/// Takes a vector off `bytes` whose length has `N` bytes (RFC 8446 §3.4).
+/// Removes a vector from the start of `bytes`; its length has `N` bytes (RFC 8446 §3.4).
 fn split_vector<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let (len, rest) = bytes.split_first_chunk::<N>()?;
     let len = len.iter().fold(0, |len, &byte| len << 8 | usize::from(byte));
@@ -187,7 +187,7 @@ fn split_vector<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 }
 
 impl<'a> ClientHello<'a> {
-    /// The ClientHello that is all of `datagram`.
+    /// The ClientHello, if `datagram` consists of one.
     pub(crate) fn parse(datagram: &'a [u8]) -> Option<Self> {
         let mut rest = datagram;
         let record = split_record(&mut rest).filter(|_| is_client_hello(datagram))?;
@@ -220,8 +220,8 @@ impl<'a> ClientHello<'a> {
         self.cookie.as_ref().map(|cookie| cookie.value)
     }
 
-    /// The client's first ClientHello as a record, reconstructed from this second one: without the cookie,
-    /// and with the padding extension, if any, as much longer (RFC 8446 §4.1.2). A client that changed its
+    /// The client's first ClientHello as a record, reconstructed from this second one: without the cookie, and with a
+    /// padding extension, if any, that is longer by the cookie's length (RFC 8446 §4.1.2). A client that changed its
     /// padding in another way cannot complete the handshake.
     pub(crate) fn first(&self) -> Vec<u8> {
         let body = match &self.cookie {
@@ -258,7 +258,8 @@ impl<'a> ClientHello<'a> {
     }
 }
 
-/// The cookie among `extensions`, and the place of the padding, if there are any; `None` if they are cut short.
+/// The cookie among `extensions`, and the offset of the padding, if there are any; `None` if the extensions are
+/// truncated.
 fn find_cookie(extensions: &[u8]) -> Option<(Option<Cookie<'_>>, Option<usize>)> {
     let mut rest = extensions;
     let (mut cookie, mut padding_at) = (None, None);
@@ -349,7 +350,7 @@ mod tests {
         }
     }
 
-    /// The library would not let go of one that is longer than the buffer for its content.
+    /// In an endless loop, the library would return a record that is longer than its content buffer.
     #[test]
     fn records_of_more_than_16_kilobytes_are_dropped() {
         let longest = MAX_RECORD_BYTES - PLAINTEXT_HEADER_BYTES;

@@ -33,7 +33,8 @@ fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     [header, content].concat()
 }
 
-/// A key on P-256 and its certificate. It has no name and does not expire: peers know it by its fingerprint.
+/// A key on P-256 and its certificate. The certificate has no name and does not expire: peers identify it by its
+/// fingerprint.
 pub(crate) fn self_signed(rng: &mut Rng) -> DtlsCertificate {
     let secret = secret_key(rng);
     let algorithm = der(SEQUENCE, &[&der(OID, &[EC_PUBLIC_KEY]), &der(OID, &[SECP256R1])]);

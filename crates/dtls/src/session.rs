@@ -1,8 +1,8 @@
 //! A single DTLS connection, for a peer whose address was validated by other means: by ICE, in WebRTC.
 //!
-//! Unlike [`Endpoint`](crate::Endpoint) there is no cookie, as the address is known to be the peer's, and
-//! DTLS 1.2 is used with peers that do not have 1.3 (RFC 8831 §5 requires it). The caller must not pass
-//! datagrams from other addresses.
+//! Unlike [`Endpoint`](crate::Endpoint) there is no cookie, as the address is known to be the peer's, and DTLS 1.2 is
+//! used with peers that do not support 1.3 (RFC 8831 §5 requires DTLS 1.2). The caller must not pass datagrams from
+//! other addresses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -157,7 +157,7 @@ impl Session {
         matches!(self.state, State::Secured { .. })
     }
 
-    /// The negotiated version; `None` before.
+    /// The negotiated version; `None` before it is known.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         match self.dtls.protocol_version()? {
@@ -200,7 +200,7 @@ impl Session {
         }
         self.advance(now, &mut sink, |dtls| {
             records(datagram).try_for_each(|record| match dtls.handle_packet(record) {
-                // The rest of a server's flight has arrived before its beginning: it is sent again.
+                // The rest of a server's flight has arrived before its beginning; the server will retransmit it.
                 Err(Error::UnexpectedMessage(
                     UnexpectedMessageError::UnrecognizedAutoServerResponse,
                 )) => Ok(()),
@@ -236,7 +236,8 @@ impl Session {
         }
     }
 
-    /// A peer whose last flight was lost sends the one before again, in the clear with DTLS 1.2.
+    /// The records admitted after the handshake. If our last flight was lost, the peer retransmits its own, which is
+    /// not encrypted in DTLS 1.2.
     fn after_handshake(&self) -> Admission {
         match self.version() {
             Some(Version::Dtls12) => Admission::Flights,
@@ -244,7 +245,7 @@ impl Session {
         }
     }
 
-    /// Calls the library, and handles what came of it.
+    /// Calls the library, and handles its outputs.
     fn advance(
         &mut self,
         now: Instant,
@@ -329,7 +330,8 @@ impl Session {
         sink(SessionOutput::Ended(error));
     }
 
-    /// The library's deadline; with a gap in the peer's flight it is due at once, again and again.
+    /// The next deadline of the library. While a flight of the peer has a gap, the library always reports it as due;
+    /// then it is delayed.
     fn next_timeout(&self, now: Instant, at: std::time::Instant) -> Instant {
         match self.clock.for_us(at) {
             at if at <= now => now + GAP_RETRY.max(LEAST),

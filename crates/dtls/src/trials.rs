@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-/// Records that are tried at once.
+/// The most records that are tried at once.
 const BURST: u32 = 32;
-/// One more may be tried after this time.
+/// The interval after which another record may be tried.
 const INTERVAL: Duration = Duration::from_millis(125);
 
-/// A connection's budget of decryptions for records that may not be its own. It lets all peers behind a NAT that has
-/// restarted be found, and bounds what a flood costs that names their IP address.
+/// A connection's budget of decryptions for records that may not be its own. It is large enough to find all peers
+/// behind a restarted NAT, and bounds the cost of a flood with their IP address as its source.
 pub(crate) struct Trials {
     left: u32,
     refilled: Instant,
@@ -21,7 +21,7 @@ impl Trials {
         Self { left: BURST, refilled: now }
     }
 
-    /// Whether there may be one more, which is then charged.
+    /// Whether another record may be tried; charges it to the budget.
     pub(crate) fn take(&mut self, now: Instant) -> bool {
         let earned = (now - self.refilled).as_nanos() / INTERVAL.as_nanos();
         if earned > 0 {

@@ -10,9 +10,8 @@ use rexmit_core::{Instant, Machine as _, Seed};
 use rexmit_dtls::{Encryption, Session, SessionOutput, SessionSettings, Trust, within_records};
 use rexmit_sctp::{AssociationConfig, EndpointConfig, OutboundMessage};
 
-/// The checksums of the packets that an encrypted server sends to a client, which offers to go without or not, and
-/// whether a message was
-/// acknowledged.
+/// The checksums of the SCTP packets that an encrypted server sends to a client, which accepts zero checksums if it
+/// `offers`; and whether a message was acknowledged.
 fn checksums_of_the_server(offers: bool) -> (Vec<u32>, bool) {
     let mut now = Instant::from_millis(1000);
     let mut server = endpoint(true, Encryption::new(identity(2), Trust::anyone()), 2);

@@ -75,7 +75,7 @@ fn a_handshake_survives_loss() {
     assert!(pair.now - begun < Duration::from_millis(500), "{:?}", pair.now - begun);
 }
 
-/// Flights of several datagrams, whose retransmission may be fragmented differently.
+/// Flights consist of several datagrams, and retransmissions may be fragmented differently.
 #[test]
 fn a_handshake_survives_the_loss_of_each_datagram_of_its_flights() {
     for (end, number) in (0..2).flat_map(|end| (0..8).map(move |number| (end, number))) {
@@ -91,8 +91,8 @@ fn a_handshake_survives_the_loss_of_each_datagram_of_its_flights() {
     }
 }
 
-/// A record of the server's flight is damaged: the client acknowledges those behind the gap (RFC 9147 §7.1) a few
-/// times until it is retransmitted, not without end at the same time.
+/// A record of the server's flight is damaged: the client acknowledges the records after the gap (RFC 9147 §7.1) a few
+/// times until it is retransmitted, not in an endless loop at one instant.
 #[test]
 fn a_gap_in_a_flight_costs_few_acknowledgements() {
     for at in (0..800).step_by(25) {
@@ -172,7 +172,7 @@ fn an_association_waits_for_the_handshake_and_does_not_measure_it() {
     let begun = pair.now;
     let id = connect_at_once(&mut pair);
     assert!(pair.run(LONG, |pair| pair.ends[0].received == [b"early"]));
-    // An INIT that was sent during the handshake would be repeated after 250 ms (T1-init).
+    // An INIT sent during the handshake would have been lost, and retransmitted after 250 ms (T1-init).
     assert!(pair.now - begun < Duration::from_millis(250), "{:?}", pair.now - begun);
     assert_eq!(pair.client().association, Some(id));
     let statistics = pair.client().endpoint.sctp().statistics(id).unwrap();
@@ -286,7 +286,7 @@ fn replayed_records_are_dropped() {
     pair.echo(b"goes on");
     pair.run(Duration::from_secs(1), |_| false);
     let after = packets(&mut pair);
-    // The whole conversation from another address: a handshake of which nothing comes.
+    // The client's datagrams, replayed from another address: a handshake that never completes.
     for datagram in &copies {
         pair.inject(1, "192.0.2.7:4000", datagram);
     }
@@ -358,7 +358,7 @@ fn a_client_continues_after_a_nat_rebinding() {
     assert!(pair.server().endpoint.statistics().discarded > 0);
 }
 
-/// Its last record is sent from yet another port.
+/// The close alert is sent from yet another port.
 #[test]
 fn a_client_whose_port_has_changed_several_times_ends_its_connection() {
     let client = trusting(1, 2).idle_timeout(Duration::from_secs(1));

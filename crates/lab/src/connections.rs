@@ -39,7 +39,7 @@ pub struct Connections {
     pub setup_timeout: Duration,
 }
 
-/// The messages of one connection.
+/// The planned messages of one connection.
 #[derive(Clone, Debug)]
 pub struct Planned {
     /// When the connection is opened, relative to the begin of the run.
@@ -83,7 +83,7 @@ pub struct Measured {
     pub sending: LatencyDistribution,
     /// The statistics of the link: forward and backward.
     pub link: [LinkStats; 2],
-    /// How late packets were sent over the link; `None` without packets.
+    /// How late packets were sent over the link; `None` if there were no packets.
     pub lateness: Option<Lateness>,
     /// Bytes of the IP header in each packet on the link.
     pub ip_bytes: u64,

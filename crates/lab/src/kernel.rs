@@ -1,7 +1,7 @@
 //! Hosts whose transport is that of an operating system's kernel: what a run needs of that kernel, without any I/O.
 //!
-//! A run with such hosts takes place inside the kernel: [`scenario::execute_in`](crate::scenario::execute_in) is called by a
-//! process there, with a [`Kernel`] that makes hosts out of it and waits on its clock. The network between the hosts,
+//! A run with such hosts takes place inside the kernel: [`scenario::execute_in`](crate::scenario::execute_in) is called
+//! by a process there, with a [`Kernel`] that creates the hosts and waits on its clock. The network between the hosts,
 //! the programs on them and the meters are those of any other run.
 
 use std::net::{IpAddr, SocketAddr};
@@ -59,7 +59,7 @@ pub trait KernelHost: Send {
     /// Passes an arriving packet, without IP header, to the kernel.
     fn deliver(&mut self, route: Route, packet: &[u8]);
 
-    /// Writes the next packet that the kernel has sent, without IP header, into `packet` (cleared first).
+    /// Writes the next packet sent by the kernel, without IP header, into `packet`, which is cleared first.
     fn transmit(&mut self, packet: &mut Vec<u8>) -> Option<Route>;
 
     /// The next event of a socket.
@@ -71,7 +71,7 @@ pub trait KernelHost: Send {
     /// Passes bytes to a socket. A stream may accept a part of them, a message is accepted as a whole or refused.
     fn write(&mut self, id: SocketId, bytes: &mut Bytes) -> WriteResult;
 
-    /// Reads everything that a socket has.
+    /// Reads all data that a socket has received.
     fn read(&mut self, id: SocketId, each: &mut dyn FnMut(&[u8])) -> ReadResult;
 
     /// Ends sending; accepted data is still delivered.
@@ -95,14 +95,14 @@ pub enum KernelError {
 
 /// The kernel in which a run takes place.
 pub trait Kernel {
-    /// Makes a host. Hosts have the numbers 0, 1, 2, … in the order in which they are made.
+    /// Creates a host. Hosts are numbered 0, 1, 2, … in the order of creation.
     ///
     /// # Errors
     /// If the kernel refuses, or does not know a setting.
     fn host(&mut self, plan: HostPlan) -> Result<Box<dyn KernelHost>, KernelError>;
 
-    /// Waits until `until`, or until the kernel has packets or events of hosts, whose numbers are then in
-    /// `ready` (cleared first). Returns the time since the first call of this function, on the kernel's clock.
+    /// Waits until `until`, or until the kernel has packets or events for hosts, whose numbers it then writes into
+    /// `ready`, which is cleared first. Returns the time since the first call of this function, on the kernel's clock.
     ///
     /// # Errors
     /// If a call of the system fails.

@@ -22,6 +22,7 @@ pub mod load;
 pub mod measure;
 pub mod rivals;
 pub mod scenario;
+pub mod stalls;
 pub mod table;
 pub mod timesequence;
 pub mod traffic;

@@ -97,7 +97,7 @@ pub enum LoadError {
 }
 
 impl Load {
-    /// The load of `trace`, the name of a bundled one or else a file, for `duration`.
+    /// The load of `trace`, which is the name of a bundled trace or a file, for `duration`.
     ///
     /// # Errors
     /// If there is no such trace, or it is too short or has no messages of the servers.

@@ -43,6 +43,10 @@ pub struct TimeSequence {
     pub expiries: Vec<Expiry>,
     /// Whether there were more than [`MARK_LIMIT`] marks of a kind.
     pub is_cut: bool,
+    /// Whether deliveries are unknown: messages end with their acknowledgement, and begin with their first
+    /// transmission.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_by_ack: bool,
 }
 
 /// A message, from its intended sending to its delivery.
@@ -94,12 +98,25 @@ pub struct Expiry {
     pub rto_ms: f64,
 }
 
+impl Bar {
+    /// How long it took.
+    #[must_use]
+    pub fn wait_ms(&self) -> f64 {
+        self.delivered_ms - self.intended_ms
+    }
+}
+
 impl TimeSequence {
     /// The graph of `run`'s message with the highest latency (the first, if several have it);
     /// `None` if nothing was delivered or the trace has no packet in the window.
     #[must_use]
     pub fn of_worst_stall(run: &Run) -> Option<Self> {
-        let worst = run.messages.iter().rev().max_by_key(|message| message.latency())?;
+        Self::of_message(run, run.messages.iter().rev().max_by_key(|message| message.latency())?)
+    }
+
+    /// The graph around `message` of `run`; `None` if it was not delivered or the trace has no packet in the window.
+    #[must_use]
+    pub fn of_message(run: &Run, worst: &MessageRecord) -> Option<Self> {
         let window = Window::around(run.started, worst)?;
         let numbers = Numbers::of(&run.trace.events, worst.connection);
         let mut graph = Self {
@@ -145,7 +162,7 @@ impl TimeSequence {
 
     /// Adds copies to the packet of the previous event, before its new data.
     fn add_copies(&mut self, packet: u64, runs: impl Iterator<Item = (u32, u32)>) {
-        // It is not there if it was one too many.
+        // The packet is missing if the limit of marks was reached.
         if let Some(send) = self.sends.last_mut().filter(|send| send.packet == packet) {
             let copies = runs.map(|(first, last)| (first, last, SendCause::Redundant));
             send.runs.splice(..0, copies);
@@ -409,7 +426,7 @@ mod tests {
         );
     }
 
-    /// Copies of any other packet belong to a packet that is not drawn.
+    /// The copies of any other packet are not drawn.
     #[test]
     fn copies_are_drawn_with_the_packet_that_they_travel_in() {
         let mut run = stalled_run();

@@ -10,10 +10,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Seed};
 use rexmit_netsim::network::{BuildError, Direction, LinkId, Livelock, Network};
 use rexmit_netsim::path::{Loss, PathConfig};
 use rexmit_netsim::traffic::trace::Message;
+use rexmit_qlog::{About, MakeLog};
 use rexmit_sctp::recovery::{CmtConfig, RecoveryConfig, SctpConfig};
 use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
 use thiserror::Error;
@@ -59,6 +61,8 @@ pub struct TwoPaths {
     pub fails_at: Duration,
     /// The seed of the links.
     pub seed: u64,
+    /// Makes the logs of the servers, one for each strategy and client.
+    pub logs: Option<Arc<dyn MakeLog>>,
 }
 
 /// Why the comparison cannot be made.
@@ -148,7 +152,7 @@ impl TwoPaths {
         let seed = Seed::from_u64(self.seed).split(&format!("client {}", flow.number));
         let recorder = Recorder::default();
         let end = Instant::ZERO + self.load.duration;
-        let [server, client] = flow.hosts(end, &seed, &recorder);
+        let [server, client] = flow.hosts(end, &seed, self.sink(flow, &recorder));
         let mut network = Network::new(&seed.split("network"));
         let server = network.add_host("server", server);
         let client = network.add_host("client", client);
@@ -188,6 +192,15 @@ impl TwoPaths {
         Ok(())
     }
 
+    /// What records the trace of the server.
+    fn sink(&self, flow: &Flow<'_>, recorder: &Recorder) -> Box<dyn TraceSink> {
+        let name = format!("{}-client{}", flow.rule.name, flow.number);
+        let about = About::new(format!("{name}: {}", self.load.name));
+        let log = self.logs.as_ref().and_then(|logs| logs.log(&name, &about));
+        let sinks = log.map(|log| log.sink()).into_iter().chain([recorder.sink()]);
+        Box::new(sinks.collect::<Vec<_>>())
+    }
+
     /// Makes `link` lose every packet from now on.
     fn fail(&self, network: &mut Network<Host>, link: LinkId) -> Result<(), BuildError> {
         let dark =
@@ -213,7 +226,7 @@ type Receiver = ThinReceiver<Endpoint>;
 
 impl Flow<'_> {
     /// Creates the server and the client.
-    fn hosts(&self, end: Instant, seed: &Seed, recorder: &Recorder) -> [Host; 2] {
+    fn hosts(&self, end: Instant, seed: &Seed, sink: Box<dyn TraceSink>) -> [Host; 2] {
         let association = Arc::new(AssociationConfig::new(self.rule.recovery()));
         let endpoint = |side: usize| {
             let addresses = ADDRESSES[..self.rule.paths()].iter().map(|path| path[side]);
@@ -232,7 +245,7 @@ impl Flow<'_> {
         let [from, to] = ADDRESSES[0].map(|ip| SocketAddr::new(ip, PORT));
         let thin = Thin { stays_open: true, waits_for_connection: true, ..Thin::new(from, to) };
         let mut server = endpoint(0);
-        server.set_trace(Some(recorder.sink()));
+        server.set_trace(Some(sink));
         [
             Host::new(server, Sender::new(thin, plan.clone())),
             Host::new(endpoint(1), Receiver::new(plan)),
@@ -274,21 +287,22 @@ mod tests {
             link: Link { loss: 0.0, ..Link::default() },
             fails_at: Duration::from_secs(20),
             seed: 1,
+            logs: None,
         }
         .run()
         .unwrap()
     }
 
-    /// Message n is sent at 0.2 + n/4 s. 79 is the last that passes the first path; the SACK of 78, 200 ms
-    /// late, restarts T3-rtx at 20 s. 80 is sent at 20.2 s and arrives over the other path at 21.05 s.
+    /// Message n is sent at 0.2 + n/4 s. The last one that passes the first path is 79; the SACK of 78 is delayed by
+    /// 200 ms and restarts T3-rtx at 20 s. Message 80 is sent at 20.2 s and arrives over the other path at 21.05 s.
     ///
     /// Without PF new data stay on the first path until its sixth timeout, a packet of ten messages at a
     /// time: 84 until 23.2 s, 85 until 27.2 s, 93 until 35.2 s, 103 until 51.2 s, and 113, which had
     /// waited since 28.45 s, until 83.2 s.
     ///
-    /// With all paths 78 left over the second one, so that the timer of the first starts with 80, at
-    /// 20.2 s. Without PF it expires at 21.2, 23.2, 27.2, 35.2 and 51.2 s, and each time the next message
-    /// is sent over that path: that of 51.2 s waits for 32 s.
+    /// With all paths, 78 was sent over the second one, so that the timer of the first starts with 80, at 20.2 s.
+    /// Without PF it expires at 21.2, 23.2, 27.2, 35.2 and 51.2 s, and each time the next message is sent over that
+    /// path: that of 51.2 s waits for 32 s.
     #[test]
     fn each_failover_rule_stalls_for_its_computed_time() {
         let comparison = compared();

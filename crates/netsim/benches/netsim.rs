@@ -36,7 +36,7 @@ fn offer(bencher: Bencher<'_, '_>, path: &str) {
     });
 }
 
-/// Answers each packet, and rearms a timer each time.
+/// Answers each packet, and rearms a timer for each.
 struct PingPong {
     reply: Option<Route>,
     deadline: Option<Instant>,

@@ -1,7 +1,7 @@
 //! Captures: packets as pcapng, with IP headers, so that Wireshark decodes them.
 //!
-//! It depends on nothing else here, so that simulated networks and the real-time emulator write the
-//! same files.
+//! It depends on no other module of this crate, so that simulated networks and the real-time emulator write the same
+//! files.
 //!
 //! ```
 //! use rexmit_netsim::capture::{CaptureWriter, CapturedPacket, CaptureDirection};
@@ -80,7 +80,7 @@ pub enum CaptureDirection {
     Out = 2,
 }
 
-/// Comments in captures on lost packets begin with it.
+/// The prefix of the comments on lost packets in captures.
 pub const LOST: &str = "lost: ";
 
 /// The comment in captures on a lost packet.

@@ -45,13 +45,13 @@ pub enum NetemError {
     /// The text ends too early.
     #[error("after `{after}` something is missing: {expected}")]
     Missing {
-        /// The word that requires another one after it.
+        /// A word that requires another one after it.
         after: &'static str,
         /// The expected values.
         expected: &'static str,
     },
-    /// An option that may be given once, given again.
-    #[error("`{option}` is given twice; a path has one")]
+    /// An option that may be given only once was repeated.
+    #[error("`{option}` is given twice, but may be given only once")]
     Twice {
         /// The option.
         option: &'static str,
@@ -172,7 +172,7 @@ impl Jitter {
 
 struct Words<'a> {
     rest: Peekable<SplitWhitespace<'a>>,
-    /// The options of which there is one at most, as far as they were given.
+    /// The options that may be given once, as far as they were given.
     given: Vec<&'static str>,
 }
 
@@ -181,7 +181,7 @@ impl<'a> Words<'a> {
         Self { rest: text.split_whitespace().peekable(), given: Vec::new() }
     }
 
-    /// Refuses `option` if it was given before.
+    /// Returns an error if `option` was given before.
     fn once(&mut self, option: &'static str) -> Result<(), NetemError> {
         if self.given.contains(&option) {
             return Err(NetemError::Twice { option });
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn refuses_an_option_that_would_replace_another() {
         let parse = |text: &str| text.parse::<PathConfig>().map_err(|error| error.to_string());
-        let twice = |option| Err(format!("`{option}` is given twice; a path has one"));
+        let twice = |option| Err(format!("`{option}` is given twice, but may be given only once"));
         assert_eq!(parse("loss burst 5% 3 loss burst 0.02% 3s"), twice("loss burst"));
         assert_eq!(parse("loss burst 5% 3 loss gemodel 1% 10%"), twice("loss burst"));
         assert_eq!(parse("loss 5% delay 1ms loss random 3%"), twice("loss random"));

@@ -1,4 +1,4 @@
-//! On the steady path nothing is allocated per packet.
+//! In steady operation, no memory is allocated per packet.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use rexmit_netsim::source::{
     self, Application, Bursts, ConstantRate, UdpSender, UdpSink, VariableRate, WebClient,
 };
 
-/// Every impairment; packets that are held back are rare and may allocate.
+/// A path with every impairment, except that packets are held back rarely, which may allocate.
 const PATH: &str = "delay 50ms 5ms distribution normal loss 5% loss burst 5% 3 reorder 5% 5ms \
                     duplicate 1% corrupt 1% rate 100mbit limit 100";
 
@@ -28,7 +28,7 @@ fn offering_a_packet_allocates_nothing() {
     assert_eq!(allocation_counter::measure(|| offer(10_000)).count_total, 0);
 }
 
-/// Sends a packet every millisecond, and takes what comes.
+/// Sends a packet every millisecond, and discards what it receives.
 struct Source {
     route: Route,
     next: Instant,
@@ -72,7 +72,7 @@ impl PacketObserver for Counting {
     }
 }
 
-/// With and without an observer.
+/// Also with an observer.
 #[test]
 fn carrying_a_packet_through_the_simulator_allocates_nothing() {
     carry(|_| {});
@@ -87,7 +87,7 @@ fn carry(set_up: impl Fn(&mut Network<Source>)) {
     PointToPoint::build(&mut network, machines, &PATH.parse().unwrap()).unwrap();
     set_up(&mut network);
     let mut run = |end| network.run_until(Instant::from_millis(end), |_, _| {}).unwrap();
-    // Long enough that the most packets that are ever under way have been.
+    // Long enough to reach the largest number of packets in flight.
     run(60_000);
     let allocations = allocation_counter::measure(|| run(70_000)).count_total;
     assert!(allocations < 20, "{allocations} for 20,000 packets");

@@ -1,4 +1,4 @@
-//! Laws of the path model: what holds for every packet, and what holds in the long run.
+//! Laws of the path model: for every packet, and for long runs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -97,7 +97,7 @@ fn bursts_in_time_match_the_closed_form_and_ignore_the_traffic() {
         let got = f64::from(both) / f64::from(all);
         assert!((got - expected).abs() < 0.04, "after {d} ms: expected {expected}, got {got}");
     }
-    // A sparse stream sees the same bad times.
+    // A sparse stream encounters the same bad periods.
     let mut sparse = model(config, 9);
     for n in (0..2_000_000).step_by(250) {
         let lost = sparse.offer(Instant::from_millis(n), LEN).fate == Fate::Lost(LossCause::Burst);
@@ -145,7 +145,7 @@ fn one_impairment_does_not_disturb_the_draws_of_another() {
     assert_eq!(losses(plain.clone(), 1, 5000), losses(busy.clone(), 1, 5000));
     assert_eq!(losses(plain.clone(), 1, 5000), losses(quiet, 1, 5000));
 
-    // Without loss the delays of the packets that were not lost before are the same.
+    // Packets that were not lost have the same delays on the path without loss.
     let lossless = PathConfig { loss: Loss::default(), ..plain.clone() };
     let with = offer_all(&mut model(plain, 1), 5000, MS);
     let without = offer_all(&mut model(lossless, 1), 5000, MS);
@@ -174,7 +174,7 @@ fn a_rate_is_never_exceeded_over_any_window() {
         arrivals.extend(outcome.deliveries.iter().map(|delivery| (delivery.at, len)));
     }
     assert!(model.stats().lost_queue > 100, "the test needs an overload");
-    // Bytes that arrive after the first of a window, up to its last, fit into its length.
+    // The bytes of a window's packets after the first fit into the time between the first and the last.
     for from in 0..arrivals.len() {
         let mut bytes = 0;
         for to in from + 1..(from + 200).min(arrivals.len()) {
@@ -224,7 +224,7 @@ fn queueing_delays_are_exact() {
     // One is sent, two wait, the fourth finds the queue full.
     let expected = [Some(11), Some(12), Some(13), None];
     assert_eq!(four, expected.map(|ms| ms.map(Instant::from_millis)));
-    // At 1 ms the second is being sent: room for one.
+    // At 1 ms the second packet is in transmission, which leaves room for one.
     assert_eq!(at(&model.offer(Instant::from_millis(1), LEN)), Some(Instant::from_millis(14)));
     assert_eq!(at(&model.offer(Instant::from_millis(1), LEN)), None);
     assert_eq!((model.stats().max_queue_packets, model.stats().max_queue_bytes), (2, 3000));
@@ -410,8 +410,7 @@ fn an_invalid_change_does_not_change_the_path() {
     assert_eq!(model.offer(Instant::ZERO, LEN).fate, Fate::Passed);
 }
 
-/// A path on which nothing is drawn takes a shorter way through the model. A jitter of zero width
-/// takes the long one.
+/// A path without random impairments uses a shortcut in the model, which a jitter of zero width disables.
 #[test]
 fn a_path_without_chance_behaves_as_one_whose_chance_has_no_effect() {
     let plain: PathConfig = "delay 7ms rate 10mbit limit 5".parse().unwrap();
@@ -435,7 +434,7 @@ fn a_path_without_chance_behaves_as_one_whose_chance_has_no_effect() {
     assert_eq!(short, long);
 }
 
-/// Also with random losses, and from the first packet after a change.
+/// This also holds with random losses, and from the first packet after a change.
 #[test]
 fn a_packet_larger_than_the_mtu_is_lost_and_no_other() {
     for uniform in [0.0, 1e-9] {

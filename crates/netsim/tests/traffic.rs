@@ -1,5 +1,5 @@
-//! Traces: the bundled ones against the figures made when they were captured, captures against
-//! their traces, and other files.
+//! Traces: the bundled ones compared with figures computed when they were captured, captures compared with their
+//! traces, and other files.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,8 @@ use rexmit_core::{Instant, Seed};
 use rexmit_netsim::traffic::stats::Row;
 use rexmit_netsim::traffic::trace::{Message, Sender, Trace, TraceError};
 
-/// The rows that were made together with the traces, by other software: packets, duration in s;
-/// payload mean, min, max; interarrival mean, median, min, max, 1 %, 99 % in ms; packets/s, bits/s
-/// on the wire, bits/s of payload.
+/// The rows computed from the traces by other software: packets, duration in s; payload mean, min, max; interarrival
+/// mean, median, min, max, 1 %, 99 % in ms; packets/s, bits/s on the wire, bits/s of payload.
 const EXPECTED: [(&str, Sender, &str); 8] = [
     (
         "bzflag-tcp",
@@ -88,7 +87,7 @@ fn assert_rows(trace: &Trace) {
             row.payload_bits_per_second,
         ];
         for (place, (value, expected)) in values.iter().zip(expected.split(' ')).enumerate() {
-            // As many digits as were printed: within half of the last one.
+            // The tolerance is half of the last printed digit.
             let decimals = expected.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             let half_digit = 0.5 * 10f64.powi(-(decimals as i32));
             let expected: f64 = expected.parse().unwrap();
@@ -183,7 +182,7 @@ fn errors_name_the_file_and_the_line() {
 const CLIENT: [u8; 4] = [10, 0, 0, 1];
 const SERVER: [u8; 4] = [10, 0, 0, 2];
 
-/// A capture of frames, a millisecond apart, of which at most `snaplen` bytes are kept.
+/// A capture of frames that are a millisecond apart, and of which at most `snaplen` bytes are stored.
 fn capture(frames: &[Vec<u8>], snaplen: usize) -> Vec<u8> {
     let header = PcapHeader {
         datalink: DataLink::RAW,
@@ -199,7 +198,7 @@ fn capture(frames: &[Vec<u8>], snaplen: usize) -> Vec<u8> {
     writer.into_writer()
 }
 
-/// A TCP segment on the way from `source` to the other.
+/// A TCP segment from `source` to the other end.
 fn tcp(source: [u8; 4], syn: bool, sequence: u32, payload: usize) -> Vec<u8> {
     let is_client = source == CLIENT;
     let (destination, ports) = if is_client { (SERVER, (4000, 22)) } else { (CLIENT, (22, 4000)) };
@@ -300,7 +299,7 @@ fn sctp_with_checksum(tsn: u32, payload: u8) -> Vec<u8> {
     bytes
 }
 
-/// Of datagrams at other ports than SCTP's, the checksum decides.
+/// At other UDP ports than 9899, the checksum decides.
 #[test]
 fn sctp_in_udp_is_found_at_any_port() {
     let udp = |port: u16, payload: &[u8]| {
@@ -320,7 +319,7 @@ fn sctp_in_udp_is_found_at_any_port() {
     assert_eq!(sent, expected.map(messages));
 }
 
-/// The same as pcapng, with a clock of 2⁻¹⁰ s, or microseconds if it is not told.
+/// The same as pcapng, with the clock `resolution` (`if_tsresol`); microseconds if that is missing.
 fn capture_ng(frames: &[Vec<u8>], resolution: Option<u8>) -> Vec<u8> {
     let mut writer = PcapNgWriter::new(Vec::new()).unwrap();
     let options = resolution.map(InterfaceDescriptionOption::IfTsResol).into_iter().collect();
@@ -367,7 +366,7 @@ fn damaged_captures_are_errors_or_less_but_never_panic() {
         for _ in 0..2000 {
             let mut bytes = whole.clone();
             for _ in 0..1 + rng.below(8) {
-                // The first bytes say what file it is.
+                // The first four bytes, which identify the format, stay as they are.
                 let place = 4 + rng.below(bytes.len() as u64 - 4) as usize;
                 bytes[place] = rng.u32() as u8;
             }

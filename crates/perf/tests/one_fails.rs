@@ -8,7 +8,7 @@ use rexmit_perf::load::result::Sent;
 use rexmit_perf::load::schedule::ThinLoad;
 use rexmit_perf::load::{LoadError, Target, send};
 
-/// The result of `connections` to a server that accepts `most`, or none.
+/// The result of `connections` to a server that accepts at most `most`, or to no server.
 async fn send_to_server_of(most: Option<usize>, connections: u32) -> Result<Sent, LoadError> {
     let config = EndpointConfig::default().port(5000).accept(most.is_some());
     let config = config.max_associations(most.unwrap_or(1));
@@ -39,7 +39,7 @@ async fn send_to_server_of(most: Option<usize>, connections: u32) -> Result<Sent
         unordered: false,
         seed: 1,
     };
-    let sent = send::thin(&target, &load, std::future::pending(), || {}).await;
+    let sent = send::thin(&target, &load, std::future::pending(), |_| {}).await;
     serving.abort();
     sent.map(|(sent, _)| sent)
 }

@@ -1,4 +1,4 @@
-//! A short comparison on real sockets. Latencies are the machine's business and not looked at.
+//! A short comparison on real sockets. Latencies depend on the machine, and are not checked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +20,7 @@ fn replay() -> Replay {
         seed: 5,
         unordered: false,
         deadline: None,
+        logs: None,
     }
 }
 

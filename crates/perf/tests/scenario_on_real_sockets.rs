@@ -1,5 +1,4 @@
-//! Short scenarios on real sockets. How long anything takes is the machine's business and not looked
-//! at.
+//! Short scenarios on real sockets. Times depend on the machine, and are not checked.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +23,7 @@ fn check(scenario: &Scenario, outcome: &RunOutcome) {
     let latencies = &outcome.distributions["game.latency"];
     assert_eq!(latencies.counts.iter().sum::<u64>() as f64, messages);
     assert_eq!(outcome.messages.len() as f64, messages);
-    // Light does not travel faster for us.
+    // No message takes less than the delay of the link.
     assert!(outcome.messages.iter().all(|row| row.application_ms.unwrap() >= 10.0));
     assert!(of("network.forward.packets") >= messages / 5.0, "some carry several");
     assert!(of("game.wire_bytes_per_payload_byte") > 1.0);
@@ -67,7 +66,7 @@ fn messages_cross_real_devices_over_tcp() {
     }
 }
 
-/// The same names mean the same on either clock; a real one has some of them only, and its own.
+/// A quantity has the same name with either clock. A run in real time lacks some quantities, and has some of its own.
 #[test]
 fn a_catalogue_says_what_its_clock_can_measure() {
     let real = scenario(r#""late": ["100ms"]"#);

@@ -18,7 +18,7 @@ mod kind {
     pub(super) const DSTADDRV6: i32 = 8;
 }
 
-/// Bytes of a `cmsghdr`; what follows is aligned to 8.
+/// Bytes of a `cmsghdr`; its data is aligned to 8.
 const HEADER: usize = 16;
 /// The bits of `sinfo_flags` that name a policy (RFC 7496 §4).
 const POLICY: u16 = 0x30;
@@ -31,7 +31,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|part| part.try_into().ok()).map_or(0, u32::from_ne_bytes)
 }
 
-/// How to send, as the control messages say; added to `header`.
+/// Reads from the control messages how to send, and stores it in `header`.
 pub(crate) fn read(mut control: &[u8], header: &mut Header) -> Outcome<()> {
     while control.len() >= HEADER {
         let length = usize::from_ne_bytes(control[..8].try_into().unwrap_or_default());
@@ -100,7 +100,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// All of them: their headers, and bodies of 28, 28 and 32 bytes that are padded.
+    /// The size of all control messages: their headers, and padded bodies of 28, 28 and 32 bytes.
     const MOST: usize = 3 * (HEADER + 32);
 
     /// Control messages for a buffer with `room` bytes.
@@ -113,7 +113,7 @@ impl Control {
         &self.bytes[..self.length]
     }
 
-    /// Whether there was no room for one (`MSG_CTRUNC`).
+    /// Whether a control message was left out for lack of room (`MSG_CTRUNC`).
     pub(crate) const fn is_cut(&self) -> bool {
         self.is_cut
     }
@@ -154,7 +154,7 @@ impl Control {
         self.add(kind::RCVINFO, &body);
     }
 
-    /// `SCTP_NXTINFO` (RFC 6458 §5.3.6), about the message with this header and so many bytes.
+    /// `SCTP_NXTINFO` (RFC 6458 §5.3.6) for the message with this header and length.
     pub(crate) fn add_nxtinfo(&mut self, next: &Header, bytes: usize) {
         let mut body = [0; 16];
         body[..2].copy_from_slice(&next.stream.to_ne_bytes());

@@ -10,7 +10,7 @@ use rexmit_sockets::protocol::{IPPROTO_SCTP, Style, address};
 use crate::raw::{self, Address};
 use crate::{Errno, Outcome, descriptor, engine, receive};
 
-/// Options of Linux's `linux/sctp.h` that are calls of their own.
+/// Options of Linux's `linux/sctp.h` that have their own calls.
 mod option {
     pub(super) const EVENTS: i32 = 11;
     pub(super) const BINDX_ADD: i32 = 100;
@@ -24,11 +24,11 @@ mod option {
     pub(super) const PEEL_OFF_FLAGS: i32 = 122;
 }
 
-/// The most bytes of an option's value that the engine looks at.
+/// The most bytes of an option's value that the engine reads.
 const MAX_OPTION_BYTES: usize = 1024;
 /// Bytes of a filler.
 const FILLER_BYTES: usize = 32 * 1024;
-/// Fillers of a pair at most: its send buffer has 4 MiB at most on most systems.
+/// The most fillers of a pair: its send buffer has at most 4 MiB on most systems.
 const MAX_FILLERS: usize = 1024;
 
 const fn request(call: Call, name: SocketName, first: i32, second: i32) -> Request {
@@ -37,12 +37,12 @@ const fn request(call: Call, name: SocketName, first: i32, second: i32) -> Reque
 
 const NOTHING: iovec = raw::part_at(Address(0), 0);
 
-/// Asks for something without a value.
+/// Sends a request without a value.
 fn ask(name: SocketName, request: &Request, body: iovec) -> Outcome<()> {
     engine::ask(name.engine, request, body, NOTHING, None).map(drop)
 }
 
-/// The part of a request that is an address of the program.
+/// The body of a request that is an address of the program.
 fn body_of(at: Address, length: usize) -> Outcome<iovec> {
     if length > MAX_BODY_BYTES {
         return Err(Errno(libc::EINVAL));
@@ -52,7 +52,7 @@ fn body_of(at: Address, length: usize) -> Outcome<iovec> {
 
 /// `socket`; `None` if it is not for SCTP.
 pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> Option<Outcome<c_int>> {
-    /// The bits of `type` that are no flags.
+    /// The bits of `type` that are not flags.
     const TYPES: c_int = 0xF;
     let flags = kind & !TYPES;
     let kind = kind & TYPES;
@@ -93,7 +93,7 @@ fn address_bytes(at: Address, length: usize) -> Outcome<usize> {
     }
 }
 
-/// The error of Linux in cases where `bind` reports an unsupported family.
+/// The error code of Linux where `bind` would report an unsupported family.
 fn invalid_family(error: Errno) -> Errno {
     if error == Errno(libc::EAFNOSUPPORT) { Errno(libc::EINVAL) } else { error }
 }
@@ -109,7 +109,7 @@ pub(crate) fn connect(fd: c_int, name: SocketName, at: Address, length: usize) -
     connect_over(fd, name, body_of(at, length.min(bytes))?).map(drop)
 }
 
-/// Connects to these addresses; the number of the association.
+/// Connects to these addresses; returns the number of the association.
 fn connect_over(fd: c_int, name: SocketName, body: iovec) -> Outcome<u32> {
     let is_non_blocking = raw::is_non_blocking(fd);
     let request = request(Call::Connect, name, i32::from(is_non_blocking), 0);
@@ -125,7 +125,7 @@ fn connect_over(fd: c_int, name: SocketName, body: iovec) -> Outcome<u32> {
     Ok(u32::from_ne_bytes(number))
 }
 
-/// Makes a socket unwritable until the engine reads what it sent: when the connection is there, or has failed.
+/// Makes a socket unwritable until the engine reads the fillers, when the connection is established or has failed.
 fn fill(fd: c_int) {
     let header = Header { kind: Kind::Filler, ..Header::default() }.to_bytes();
     let payload = [0; FILLER_BYTES - HEADER_BYTES];
@@ -151,7 +151,7 @@ pub(crate) fn name(name: SocketName, is_peer: bool, to: (Address, Address)) -> O
     receive::write_address(shown.map(|(shown, _)| shown), to)
 }
 
-/// `setsockopt`; `None` if libc's serves it.
+/// `setsockopt`; `None` if libc handles it.
 pub(crate) fn set_option(
     fd: c_int,
     name: SocketName,
@@ -191,7 +191,7 @@ pub(crate) fn set_option(
     })
 }
 
-/// Sets an option of SCTP, and remembers what the library itself acts upon.
+/// Sets an option of SCTP, and records the ones that the library itself needs.
 fn set_of_sctp(
     fd: c_int,
     name: SocketName,
@@ -208,7 +208,7 @@ fn set_of_sctp(
     Ok(())
 }
 
-/// `getsockopt`; `None` if libc's serves it.
+/// `getsockopt`; `None` if libc handles it.
 pub(crate) fn option(
     fd: c_int,
     name: SocketName,
@@ -266,7 +266,7 @@ fn read_option(
     write_value(value, level == IPPROTO_SCTP && option == option::EVENTS, to)
 }
 
-/// Writes the value of an option: the whole of it, unless it `may_be_cut`.
+/// Writes the value of an option: completely, unless it `may_be_cut`.
 fn write_value(value: &[u8], may_be_cut: bool, (to, length_at): (Address, Address)) -> Outcome<()> {
     let room = room_of(length_at)?;
     if room < value.len() && !may_be_cut {
@@ -294,7 +294,8 @@ fn peel_off(name: SocketName, has_flags: bool, to: (Address, Address)) -> Outcom
     raw::copy_out(&made.to_ne_bytes(), to.0.add(4)).inspect_err(|_| raw::close(made))
 }
 
-/// `sctp_connectx`: a `sctp_getaddrs_old` with the length of the addresses and where they are.
+/// `sctp_connectx`: `at` points to a `struct sctp_getaddrs_old`, which has the length of the addresses and a pointer to
+/// them.
 fn connectx(fd: c_int, name: SocketName, at: Address) -> Outcome<()> {
     let mut bytes = [0; 16];
     raw::copy_in(at, &mut bytes)?;

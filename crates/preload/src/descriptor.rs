@@ -1,4 +1,4 @@
-//! State of sockets in this process; none of it would have to be known to another process.
+//! Caches of the state of sockets in this process. Other processes that share a socket work without them.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
@@ -8,13 +8,13 @@ use rexmit_sockets::protocol::request::{Call, Request, State};
 
 use crate::{Outcome, engine, raw};
 
-/// Entries of both tables; several sockets may share one.
+/// The entries of each table; several sockets may share one.
 const ENTRIES: usize = 1024;
 
-/// Numbers of sockets that were connected when they were last asked for. A one-to-one socket that was connected once
-/// never becomes unconnected, so that an entry is right as long as it is there.
+/// Numbers of sockets that were connected when the engine was last asked. A one-to-one socket that was connected once
+/// never becomes unconnected, so that an entry stays valid.
 static CONNECTED: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
-/// Sockets and associations that belonged together when they were last asked for.
+/// Sockets and their associations when the engine was last asked.
 static ASSOCIATIONS: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
 /// The threads that receive on sockets.
 static RECEIVING: [AtomicI32; ENTRIES] = [const { AtomicI32::new(0) }; ENTRIES];
@@ -23,7 +23,7 @@ const fn entry(socket: u64) -> usize {
     (socket % ENTRIES as u64) as usize
 }
 
-/// The state of the socket, on which the permitted calls depend.
+/// The state of the socket, which determines the permitted calls.
 pub(crate) fn state(name: SocketName) -> Outcome<State> {
     if CONNECTED[entry(name.socket)].load(Ordering::Relaxed) == name.socket {
         return Ok(State::Connected);
@@ -39,7 +39,7 @@ pub(crate) fn state(name: SocketName) -> Outcome<State> {
     Ok(state)
 }
 
-/// Whether anything may come for a one-to-many socket: it listens, or has an association.
+/// Whether a message may arrive for a one-to-many socket: it listens, or has an association.
 pub(crate) fn may_receive(name: SocketName) -> Outcome<bool> {
     let entry = &CONNECTED[entry(name.socket)];
     if entry.load(Ordering::Relaxed) == name.socket {
@@ -52,7 +52,7 @@ pub(crate) fn may_receive(name: SocketName) -> Outcome<bool> {
     Ok(may_receive)
 }
 
-/// Whether a one-to-many socket has this association, or had it a short time ago.
+/// Whether a one-to-many socket has this association, or had it recently.
 pub(crate) fn has_association(name: SocketName, association: u32) -> Outcome<()> {
     // The numbers of sockets are random, so that sums hardly collide.
     let both = name.socket.wrapping_add(u64::from(association) << 32 | u64::from(association));
@@ -76,8 +76,8 @@ pub(crate) fn fragment_bytes(name: SocketName) -> Outcome<usize> {
     Ok(u32::from_ne_bytes(value) as usize)
 }
 
-/// Runs `act`, which does not wait, while no other thread of this process receives on the socket: to read a message
-/// takes two calls of the kernel.
+/// Runs `act`, which does not wait, while no other thread of this process receives on the socket, because reading a
+/// message takes two system calls.
 pub(crate) fn receiving<T>(name: SocketName, act: impl FnOnce() -> T) -> T {
     let owner = &RECEIVING[entry(name.socket)];
     let thread = raw::thread();
@@ -95,14 +95,14 @@ pub(crate) fn receiving<T>(name: SocketName, act: impl FnOnce() -> T) -> T {
     result
 }
 
-/// In the child of a fork no thread but the calling one receives.
+/// Called in the child of a fork, where only the calling thread exists: no other thread is receiving.
 pub(crate) extern "C" fn forget_threads() {
     for owner in &RECEIVING {
         owner.store(0, Ordering::Relaxed);
     }
 }
 
-/// Whether a call on this descriptor may wait.
+/// Whether a call on this descriptor may block.
 pub(crate) fn may_wait(fd: c_int, flags: c_int) -> bool {
     flags & libc::MSG_DONTWAIT == 0 && !raw::is_non_blocking(fd)
 }

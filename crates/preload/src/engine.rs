@@ -12,14 +12,14 @@ use rexmit_sockets::protocol::{
 use crate::raw;
 use crate::{Errno, Outcome};
 
-/// An answer: how long the value is, and the descriptor that came along.
+/// An answer: the length of its value, and the descriptor that came with it.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) length: usize,
     pub(crate) descriptor: Option<c_int>,
 }
 
-/// A connection that is closed at the end.
+/// A connection, which is closed when this is dropped.
 struct Connection(c_int);
 
 impl Drop for Connection {
@@ -28,8 +28,8 @@ impl Drop for Connection {
     }
 }
 
-/// Sends a request and receives its answer, whose value goes to `value`. A signal ends the call if
-/// `is_interruptible`, or the send timeout of `like`.
+/// Sends a request and receives its answer, whose value goes to `value`. The send timeout of `like` ends the call, and
+/// a signal does if `is_interruptible`.
 pub(crate) fn ask(
     engine: EngineNumber,
     request: &Request,
@@ -84,7 +84,7 @@ pub(crate) fn of_process() -> Option<EngineNumber> {
     Some(number)
 }
 
-/// Whether TCP sockets of this process are SCTP's (`rexmit run --tcp-as-sctp`).
+/// Whether TCP sockets of this process are replaced by SCTP (`rexmit run --tcp-as-sctp`).
 pub(crate) fn takes_tcp() -> bool {
     raw::variable(TCP_VARIABLE, &mut [0; 8]).is_some()
 }

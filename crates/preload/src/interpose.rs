@@ -1,6 +1,7 @@
 //! The functions that programs call instead of libc's.
 //!
-//! Each looks whether the descriptor is one of ours, and calls libc's if not. Pointers become [`Address`]es at once.
+//! Each checks whether the descriptor is one of ours, and calls libc's function if not. Pointers are converted to
+//! [`Address`]es at once.
 //!
 //! They may unwind: a thread that is cancelled while it waits is unwound by libc (`pthread_cancel`), which Rust must
 //! not catch.
@@ -44,7 +45,7 @@ static AT_START: extern "C" fn() = {
     at_start
 };
 
-/// Defines a function of libc: what is done if the descriptor, its first parameter, is one of ours.
+/// Defines a function of libc, given the code to run if the descriptor, its first parameter, is one of ours.
 macro_rules! interpose {
     ($(fn $name:ident($fd:ident: c_int $(, $parameter:ident: $kind:ty)*) -> $result:ty => |$socket:ident| $act:expr;)*) => {$(
         /// libc's, for SCTP sockets, too.
@@ -188,7 +189,7 @@ interpose! {
     };
 }
 
-/// `recvmmsg` and `sendmmsg`: calls `act` for each message until one fails, and returns how many did not.
+/// `recvmmsg` and `sendmmsg`: calls `act` for each message until one fails, and returns the number of successes.
 fn several(
     messages: Address,
     count: u32,

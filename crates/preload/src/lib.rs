@@ -2,9 +2,9 @@
 //!
 //! [`interpose`] has the functions that programs call instead of libc's. It and [`raw`], which calls libc and the
 //! kernel, are the only modules with unsafe code. A descriptor is recognised by the abstract name of its socket
-//! ([`descriptor`]); [`receive`] and [`send`] are about messages, [`calls`] about everything that the engine is asked
-//! for, over [`engine`]. Pointers of the program are plain numbers ([`raw::Address`]): only the kernel follows them, so
-//! that a bad one is `EFAULT` and not the end of the program.
+//! ([`descriptor`]); [`receive`] and [`send`] handle messages, [`calls`] all requests to the engine, which [`engine`]
+//! transports. Pointers of the program are plain numbers ([`raw::Address`]): only the kernel dereferences them, so that
+//! an invalid one results in `EFAULT` and not in a crash.
 #![cfg(target_os = "linux")]
 
 mod ancillary;

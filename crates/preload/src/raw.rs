@@ -1,7 +1,7 @@
 //! Calls of libc and the kernel, behind safe functions.
 //!
-//! Memory of the program is named by [`Address`]; only the kernel touches it, which answers `EFAULT` for a bad one.
-//! The addresses of libc's own functions are looked up behind this library ([`next`]).
+//! Memory of the program is identified by [`Address`]; only the kernel accesses it, and returns `EFAULT` for an invalid
+//! one. The addresses of libc's own functions are looked up in the libraries after this one ([`next`]).
 
 use std::ffi::CStr;
 use std::mem::{size_of, zeroed};
@@ -59,7 +59,7 @@ fn check(result: isize) -> Outcome<usize> {
     usize::try_from(result).map_err(|_| Errno(errno()))
 }
 
-/// libc's function of this name, or that of the library preloaded next; `None` without one.
+/// The function of this name in libc, or in the library preloaded next; `None` if it does not exist.
 pub(crate) fn next(cache: &AtomicPtr<c_void>, name: &CStr) -> Option<*mut c_void> {
     let mut found = cache.load(Ordering::Relaxed);
     if found.is_null() {
@@ -70,7 +70,7 @@ pub(crate) fn next(cache: &AtomicPtr<c_void>, name: &CStr) -> Option<*mut c_void
     (!found.is_null()).then_some(found)
 }
 
-/// Declares functions with the signature of libc's that call the next one of that name.
+/// Declares functions with libc's signatures that call the next function of that name.
 macro_rules! next_functions {
     ($($name:ident($($parameter:ident: $kind:ty),*) -> $result:ty;)*) => {$(
         /// libc's.
@@ -176,7 +176,7 @@ fn complete(copied: isize, wanted: usize) -> Outcome<()> {
     }
 }
 
-/// Memory of the program as a part of a message: only the kernel follows it.
+/// Memory of the program as a part of a message: only the kernel dereferences it.
 pub(crate) const fn part_at(at: Address, length: usize) -> iovec {
     iovec { iov_base: at.0 as *mut c_void, iov_len: length }
 }
@@ -189,7 +189,7 @@ pub(crate) fn read_header(from: Address) -> Outcome<msghdr> {
     Ok(unsafe { std::mem::transmute::<[u8; size_of::<msghdr>()], msghdr>(bytes) })
 }
 
-/// Parts of a message, as the program has them.
+/// Reads the parts of a message, as the program passed them.
 pub(crate) fn read_parts(from: Address, count: usize) -> Outcome<Vec<iovec>> {
     const LIMIT: usize = 1024;
     if count > LIMIT {
@@ -234,7 +234,7 @@ pub(crate) fn send_parts(fd: c_int, parts: &[iovec], flags: c_int) -> Outcome<us
     check(unsafe { libc_next::sendmsg(fd, &raw const message, flags) })
 }
 
-/// Receives into these parts, which are our own or the program's; also the descriptor that came along.
+/// Receives into these parts, which are our own or the program's, and the descriptor that comes with the message.
 pub(crate) fn receive_parts(
     fd: c_int,
     parts: &[iovec],
@@ -257,20 +257,20 @@ pub(crate) fn receive_parts(
     Ok((received, descriptor))
 }
 
-/// Waits until something can be received, as a blocking `recv` does: signals and `SO_RCVTIMEO` end it.
+/// Waits until a message can be received, as a blocking `recv` does: signals and `SO_RCVTIMEO` end the wait.
 pub(crate) fn wait_readable(fd: c_int) -> Outcome<()> {
     // SAFETY: nothing is written.
     let waited = unsafe { libc_next::recv(fd, std::ptr::null_mut(), 0, libc::MSG_PEEK) };
     check(waited).map(drop)
 }
 
-/// Drops the first message that waits.
+/// Drops the first waiting message.
 pub(crate) fn consume(fd: c_int) {
     // SAFETY: nothing is written.
     unsafe { libc_next::recv(fd, std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
 }
 
-/// Bytes of the first message that were read.
+/// The number of bytes of the first message that were read.
 pub(crate) fn peek_offset(fd: c_int) -> Outcome<usize> {
     match usize::try_from(int_option(fd, libc::SOL_SOCKET, SO_PEEK_OFF)?) {
         Ok(offset) => Ok(offset),
@@ -310,7 +310,7 @@ fn int_option(fd: c_int, level: c_int, name: c_int) -> Outcome<c_int> {
     Ok(value)
 }
 
-/// Has calls that receive on `to` wait no longer than those that send on `from` do.
+/// Copies the send timeout of `from` to `to`, as its receive timeout.
 pub(crate) fn copy_send_timeout(from: c_int, to: c_int) {
     let mut value = [0_u8; size_of::<libc::timeval>()];
     let mut length = value.len() as socklen_t;
@@ -365,7 +365,7 @@ pub(crate) fn connect_to(name: &[u8]) -> Outcome<c_int> {
 }
 
 /// Checks that the other end belongs to this user or to root: any process may bind an abstract name, and would get all
-/// that the program sends. Otherwise the connection is refused.
+/// data that the program sends. Otherwise the connection is refused.
 fn check_user(fd: c_int) -> Outcome<()> {
     let mut user = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
     let mut length = size_of::<libc::ucred>() as socklen_t;
@@ -387,8 +387,7 @@ pub(crate) fn close(fd: c_int) {
     set_errno(before);
 }
 
-/// The same descriptor under the lowest number that is free, as calls that make one are to return (some programs
-/// count on it).
+/// Moves the descriptor to the lowest free number, as calls that create descriptors must (some programs rely on it).
 pub(crate) fn lowest(fd: c_int) -> c_int {
     // SAFETY: it takes numbers alone.
     let lowest = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 0) };
@@ -426,7 +425,7 @@ pub(crate) fn is_writable(fd: c_int) -> bool {
     unsafe { libc::poll(&raw mut waiting, 1, 0) == 1 }
 }
 
-/// Raises SIGPIPE in this thread, as a call that sends on a closed connection does.
+/// Raises SIGPIPE in this thread, as a send on a closed connection does.
 pub(crate) fn raise_pipe() {
     // SAFETY: it takes a number alone.
     unsafe { libc::raise(libc::SIGPIPE) };
@@ -442,7 +441,7 @@ pub(crate) fn give_way() {
     unsafe { libc::sched_yield() };
 }
 
-/// A variable of the environment, if it is not longer than `N` bytes.
+/// A variable of the environment, if it has at most `N` bytes.
 pub(crate) fn variable<const N: usize>(name: &CStr, to: &mut [u8; N]) -> Option<usize> {
     // SAFETY: the name ends with a zero byte, and so does the value.
     let value = unsafe {

@@ -1,8 +1,8 @@
 //! Calls that receive, and `accept`.
 //!
-//! A message is looked at first (`MSG_PEEK`), right into the memory of the program, and dropped from the pair once it
-//! was read to its end. How much of it was read before is the pair's `SO_PEEK_OFF`, which the kernel keeps for all
-//! processes that share the socket.
+//! A message is read with `MSG_PEEK`, directly into the memory of the program, and removed from the pair once it was
+//! read to its end. `SO_PEEK_OFF` of the pair is the number of its bytes that were read before; the kernel keeps it for
+//! all processes that share the socket.
 
 use std::net::SocketAddr;
 
@@ -74,7 +74,7 @@ pub(crate) fn message(
     }
 }
 
-/// Looks at the first message; `EAGAIN` without one.
+/// Reads the first message with `MSG_PEEK`; `EAGAIN` without a message.
 fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
     const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
     let mut bytes = [0; HEADER_BYTES];
@@ -113,7 +113,7 @@ fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
     Err(Errno(header.error))
 }
 
-/// The message that was looked at; it is dropped from the pair if it was read to its end.
+/// The message that was read with `MSG_PEEK`; it is removed from the pair if it was read to its end.
 fn taken(
     fd: c_int,
     header: Header,

@@ -10,13 +10,13 @@ use rexmit_sockets::protocol::request::State;
 use crate::raw::{self, Address};
 use crate::{Errno, Outcome, ancillary, descriptor};
 
-/// The largest message: Linux's default of `SO_SNDBUF`, which bounds a message of its SCTP, too.
+/// The largest message: the default of `SO_SNDBUF` in Linux, which also limits messages of its SCTP.
 const MAX_MESSAGE_BYTES: usize = 212_992;
-/// Messages up to this size need one packet, whatever was set.
+/// Messages up to this size always fit one packet, whatever options were set.
 const SMALLEST_FRAGMENT: usize = 256;
 /// The most bytes of ancillary data.
 const MAX_CONTROL_BYTES: usize = 1024;
-/// `sinfo_flags` that end an association, and go with a message without payload.
+/// The flags in `sinfo_flags` that end an association; they are sent with a message without payload.
 const ENDING: u16 = 0x200 | 4;
 
 /// Sends one message.
@@ -110,7 +110,7 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     self::message(fd, name, &header, &parts, flags)
 }
 
-/// A destination, of a family that the socket has.
+/// Reads a destination, whose family the socket must support.
 fn read_address(name: SocketName, at: Address, length: usize) -> Outcome<std::net::SocketAddr> {
     let mut bytes = [0; address::STORAGE_BYTES];
     let bytes = bytes.get_mut(..length).ok_or(Errno(libc::EINVAL))?;

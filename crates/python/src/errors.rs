@@ -49,7 +49,7 @@ pub(crate) fn send(error: SendError) -> PyErr {
     match error {
         SendError::UnknownAssociation => no_association(),
         SendError::Closing => {
-            ClosedError::new_err("the association is closing and takes no more messages")
+            ClosedError::new_err("the association is closing and accepts no more messages")
         }
         SendError::BufferFull => BufferFullError::new_err(
             "the send buffer is full: wait for the event Writable, or `await send(…)`",

@@ -33,7 +33,7 @@ def test_the_programs_of_the_readme():
         for _ in range(50):
             program = client.replace("9899", port).replace("lifetime=0.1", "lifetime=9")
             connecting = start(program, fingerprint)
-            output, _ = connecting.communicate(timeout=20)
+            output, _ = connecting.communicate(timeout=120)
             if connecting.returncode == 0:
                 break
         assert output == "Message(payload=b'hello', stream=0, ppid=0, unordered=False)\n"
@@ -46,7 +46,7 @@ def test_the_programs_of_the_book():
     transport, sans_io = programs(CRATE.parent.parent / "docs/python.md")
     for program, expected in ((transport, "hello"), (sans_io, "")):
         running = start(program.replace("lifetime=0.1", "lifetime=9"))
-        output, _ = running.communicate(timeout=20)
+        output, _ = running.communicate(timeout=120)
         assert running.returncode == 0
         assert expected in output
 
@@ -65,7 +65,7 @@ def test_the_programs_of_the_page_on_the_lab(tmp_path):
         (readme, "interactive"),
     ):
         running = start(program, cwd=tmp_path, env=environment)
-        output, _ = running.communicate(timeout=100)
+        output, _ = running.communicate(timeout=300)
         assert running.returncode == 0
         assert expected in output
     assert "<svg" in (tmp_path / "first.svg").read_text()

@@ -23,7 +23,6 @@ enum Phase {
 }
 
 impl FastRecovery {
-    /// Sets the number of paths.
     pub(crate) fn set_paths(&mut self, count: usize) {
         let known = self.paths.iter().copied().chain(std::iter::repeat(None));
         self.paths = known.take(if count > 1 { count } else { 0 }).collect();
@@ -63,13 +62,11 @@ impl FastRecovery {
         }
     }
 
-    /// Begins a recovery of all units up to `highest`.
     pub(crate) const fn begin(&mut self, highest: u64) {
         self.phase = Phase::Recovering { exit: highest };
         self.beyond_window = 0;
     }
 
-    /// Begins a recovery of `path`, of all units up to `highest`.
     pub(crate) fn begin_on_path(&mut self, path: u8, highest: u64) {
         if let Some(exit) = self.paths.get_mut(usize::from(path)) {
             *exit = Some(highest);
@@ -103,7 +100,6 @@ impl FastRecovery {
         }
     }
 
-    /// Ends the recovery of `path`.
     pub(crate) fn leave_on_path(&mut self, path: u8) {
         if let Some(exit) = self.paths.get_mut(usize::from(path)) {
             *exit = None;
@@ -120,12 +116,10 @@ impl FastRecovery {
         self.phase = Phase::Open;
     }
 
-    /// Bytes sent beyond the window by limited transmit.
     pub(crate) const fn beyond_window(&self) -> u64 {
         self.beyond_window
     }
 
-    /// Counts `bytes` that are sent beyond the window by limited transmit.
     pub(crate) const fn on_beyond_window(&mut self, bytes: u64) {
         self.beyond_window += bytes;
     }

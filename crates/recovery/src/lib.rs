@@ -20,10 +20,8 @@
 //! | `spurious` | detection of spurious retransmissions, and undo |
 //! | `thin` | whether a stream is thin, and what is done while it is |
 //! | `state` | the state that all mechanisms read |
-//! | `choices` | the settings of mechanisms (plain values) |
 //! | `config` | the mechanisms as values, and the named profiles |
 
-mod choices;
 mod config;
 mod congestion;
 mod fast_recovery;
@@ -42,24 +40,22 @@ mod thin;
 
 use rexmit_core::trace::SendCause;
 
-pub use choices::{
-    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
-    SpuriousConfig, ThinTest,
-};
 pub use config::{
-    Field, InvalidRecovery, PROFILES, RecoveryConfig, SctpConfig, TCP_PROFILES, TcpConfig,
-    ThinConfig, ThinSctpConfig, ThinTcpConfig,
+    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, FIELDS, InvalidRecovery,
+    LossDetection, PROFILES, ProbeConfig, RecoveryConfig, Reordering, RetransmissionDestination,
+    SctpConfig, SpuriousConfig, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig,
+    ThinTest,
 };
 pub use congestion::CongestionWindow;
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
 pub use paths::{Path, PathState, Paths, Reach};
 pub use plan::{Deadline, Due};
-pub use probe::{ProbeConfig, Share, Unanswered};
+pub use probe::{Share, Unanswered};
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
     RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
 };
-pub use redundancy::{BundleRoom, CopyBudget, DelayedCopyConfig};
+pub use redundancy::BundleRoom;
 pub use rtt::{Echo, RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
@@ -70,7 +66,7 @@ pub use thin::{GroupLimit, MAX_GROUPS, Thinness};
 pub mod public {
     pub use crate::{
         ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig,
-        Field, InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState,
+        FIELDS, InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState,
         ProbeConfig, RecoveryConfig, RecoveryStatistics, Reordering, ReorderingState,
         RetransmissionDestination, RtoConfig, RttSample, SctpConfig, SpuriousConfig,
         SpuriousEvents, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig,

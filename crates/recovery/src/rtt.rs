@@ -302,7 +302,6 @@ pub(crate) struct T3 {
     linear: u8,
 }
 
-/// A running timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Running {
     pub(crate) started_at: Instant,
@@ -345,12 +344,10 @@ impl T3 {
         self.running = None;
     }
 
-    /// Whether the timer expired before with `earliest` as the earliest unit outstanding.
     pub(crate) const fn has_expired_over(&self, earliest: u64) -> bool {
         self.expired_over == earliest
     }
 
-    /// Called when the timer expired over a loss, with `earliest` as the earliest unit outstanding.
     pub(crate) const fn on_expired_over(&mut self, earliest: u64) {
         self.expired_over = earliest;
     }

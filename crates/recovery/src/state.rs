@@ -21,7 +21,6 @@ use crate::{
     Thinness,
 };
 
-/// The state of a sender; see the module.
 #[derive(Debug)]
 pub(crate) struct State<P> {
     pub(crate) config: Arc<RecoveryConfig>,
@@ -65,7 +64,6 @@ impl<P> State<P> {
         }
     }
 
-    /// Whether `group` is thin now.
     #[inline]
     pub(crate) fn is_thin(&self, group: u8) -> bool {
         let in_flight = self.outstanding.packets().packets_of(group);
@@ -121,7 +119,8 @@ impl<P> State<P> {
     /// Whether there is one group, and it cannot be thin. A fast test, for bulk transfers.
     #[inline]
     pub(crate) fn is_surely_thick(&self) -> bool {
-        self.groups.is_one_thick(self.outstanding.packets().packets_of(0))
+        self.groups.is_one()
+            && self.groups.is_surely_thick(self.outstanding.packets().packets_of(0))
     }
 
     /// The group of the earliest unit outstanding on `path`, whose mechanisms apply to T3-rtx.
@@ -163,7 +162,6 @@ impl<P> State<P> {
         signs.is_some_and(|signs| signs.losses.show_overload() || signs.delay.standing() >= limit)
     }
 
-    /// Updates the estimate of the queueing delay of `path` with a round trip.
     #[inline]
     pub(crate) fn note_queueing(&mut self, now: Instant, path: u8, rtt: Duration) {
         if self.groups.yields() {
@@ -171,7 +169,6 @@ impl<P> State<P> {
         }
     }
 
-    /// Counts a packet with new data sent over `path`.
     pub(crate) fn note_first_sent(&mut self, path: u8) {
         if self.groups.yields() {
             self.paths[path].queue.get_or_insert_default().losses.on_sent();
@@ -197,7 +194,6 @@ impl<P> State<P> {
         }
     }
 
-    /// When T3-rtx of `path` expires, given the present state.
     pub(crate) fn t3_deadline(&self, path: u8) -> Option<Instant> {
         let t3 = self.paths[path].t3.running()?;
         let is_thin = t3.only().is_none() && self.is_thin(self.group_of_earliest(path));
@@ -264,6 +260,11 @@ impl<P> State<P> {
         window.has_room(flight.bytes) || flight.bytes + mean <= window.cwnd()
     }
 
+    /// The congestion window of `path` less the bytes in flight.
+    pub(crate) fn window_left(&self, path: u8) -> u64 {
+        self.paths[path].window.cwnd().saturating_sub(self.outstanding.flight(path).bytes)
+    }
+
     /// Whether the window of `path` has room for a packet, if `departed` bytes in flight do not count.
     pub(crate) fn has_room(&self, path: u8, departed: u64) -> bool {
         let (p, flight) = (&self.paths[path], self.outstanding.flight(path));
@@ -282,12 +283,10 @@ impl<P> State<P> {
         !self.paths.is_one() && self.config.sctp.cmt.all_paths
     }
 
-    /// Whether missing reports are counted.
     pub(crate) fn counts_reports(&self) -> bool {
         matches!(self.config.loss_detection, LossDetection::MissingReports { .. })
     }
 
-    /// Begins a recovery of the association, of everything sent so far.
     pub(crate) fn begin_recovery(&mut self) {
         self.statistics.fast_recoveries += 1;
         self.fast_recovery.begin(self.outstanding.next_unit() - 1);
@@ -299,7 +298,6 @@ impl<P> State<P> {
         self.fast_recovery.begin_on_path(path, self.outstanding.next_unit() - 1);
     }
 
-    /// Reduces the window of `path` for a loss.
     pub(crate) fn reduce_window(&mut self, path: u8) {
         let flight_size = self.outstanding.bytes() - self.fast_recovery.beyond_window();
         self.couple_windows();
@@ -307,7 +305,6 @@ impl<P> State<P> {
         self.retransmit_now(path);
     }
 
-    /// Traces the window of `path`, which has changed.
     pub(crate) fn trace_window(&self, path: u8, tracer: &mut Tracer<'_>) {
         tracer.emit(|| {
             let window = &self.paths[path].window;
@@ -346,10 +343,18 @@ impl<P> State<P> {
         match self.config.sctp.retransmission_destination {
             RetransmissionDestination::Alternate if is_timeout => self.paths.alternate_to(path),
             RetransmissionDestination::Elsewhere => self.paths.alternate_to(path),
+            RetransmissionDestination::LeastCorrelated => self.paths.least_correlated(path),
             // Those that choose late do so when it is sent; until then it stays.
             _ if self.paths.is_active(path) => path,
             _ => self.paths.alternate_to(path),
         }
+    }
+
+    /// The path over which a redundant copy of a unit is sent that is in flight over `path`.
+    pub(crate) fn copy_path(&self, path: u8) -> u8 {
+        let destination = self.config.sctp.retransmission_destination;
+        let is_diverse = destination == RetransmissionDestination::LeastCorrelated;
+        if is_diverse && !self.paths.is_one() { self.paths.least_correlated(path) } else { path }
     }
 
     /// Whether the path of a retransmission is chosen only when it is sent.
@@ -405,7 +410,6 @@ impl<P> State<P> {
         moves
     }
 
-    /// Moves `unit`, which waits to be retransmitted, to the path `to`.
     pub(crate) fn move_unit(&mut self, unit: u64, to: u8) -> Moves {
         let mut moves = Moves::default();
         if let Some(moved) = self.outstanding.move_to(unit, to) {
@@ -415,7 +419,6 @@ impl<P> State<P> {
         moves
     }
 
-    /// Stops T3-rtx of `path` if nothing is outstanding on it.
     pub(crate) fn stop_t3_if_idle(&mut self, path: u8) {
         if self.outstanding.on(path).outstanding == 0 {
             self.paths[path].t3.stop();
@@ -424,10 +427,13 @@ impl<P> State<P> {
 
     /// Counts a unit that was declared lost; `is_loss` if the network lost it.
     pub(crate) fn count_lost(&mut self, lost: &LostUnit, is_loss: bool) {
-        if lost.packet.is_none() || !is_loss {
-            return;
-        }
+        let Some(number) = lost.packet.filter(|_| is_loss) else { return };
         self.count_lost_packet();
+        if let Some(diversity) = self.paths.diversity_mut()
+            && let Some(packet) = self.outstanding.packets().packet(number)
+        {
+            diversity.on_lost(packet.path, Some(packet.sent_at), packet.trial);
+        }
         if lost.is_first_transmission {
             self.note_first_lost(lost.path);
         }

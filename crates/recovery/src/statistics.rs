@@ -86,7 +86,6 @@ pub struct SpuriousEvents {
 }
 
 impl SpuriousEvents {
-    /// Counts an episode that `kind` began and `by` detected.
     pub(crate) const fn count(&mut self, kind: SendCause, by: Detector) {
         match kind {
             SendCause::Timeout => self.timeouts += 1,

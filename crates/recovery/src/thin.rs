@@ -6,10 +6,8 @@ mod tests;
 
 use crate::{RecoveryConfig, RecoveryStatistics, ThinConfig, ThinTest};
 use serde::Serialize;
-use std::ops::Deref;
 use std::sync::Arc;
 
-/// The inputs of the thin test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThinInputs {
     /// Packets in flight: neither acknowledged nor declared lost.
@@ -92,36 +90,12 @@ pub const MAX_GROUPS: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupLimit;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Group {
-    thin: Mechanisms,
+    /// The mechanisms of the group alone; `None` if it has those of the configuration.
+    own: Option<Box<ThinConfig>>,
     /// Whether the group was thin when it was tested last.
     was_thin: Option<bool>,
-}
-
-#[derive(Clone, Debug)]
-enum Mechanisms {
-    /// The mechanisms of the configuration, which associations share.
-    Configured(Arc<RecoveryConfig>),
-    /// Mechanisms of the group alone.
-    Own(Box<ThinConfig>),
-}
-
-impl Deref for Mechanisms {
-    type Target = ThinConfig;
-
-    fn deref(&self) -> &ThinConfig {
-        match self {
-            Self::Configured(config) => &config.thin,
-            Self::Own(thin) => thin,
-        }
-    }
-}
-
-impl Group {
-    fn own(thin: ThinConfig) -> Self {
-        Self { thin: Mechanisms::Own(Box::new(thin)), was_thin: None }
-    }
 }
 
 /// Groups of units: group 0 is the whole association except for the streams that the application singled
@@ -129,10 +103,9 @@ impl Group {
 /// Group 0 takes no allocation.
 #[derive(Clone, Debug)]
 pub(crate) struct Groups {
+    config: Arc<RecoveryConfig>,
     base: Group,
     others: Vec<Group>,
-    /// `pttfr`: the number of missing reports after which a packet is lost.
-    pttfr: u8,
     /// Whether any group has a mechanism.
     has_mechanisms: bool,
     /// The groups that have a probe timer, one bit each.
@@ -145,11 +118,10 @@ pub(crate) struct Groups {
 
 impl Groups {
     pub(crate) fn new(config: &Arc<RecoveryConfig>) -> Self {
-        let base = Group { thin: Mechanisms::Configured(Arc::clone(config)), was_thin: None };
         let mut groups = Self {
-            base,
+            config: Arc::clone(config),
+            base: Group::default(),
             others: Vec::new(),
-            pttfr: config.missing_reports,
             has_mechanisms: false,
             probed: 0,
             yields: false,
@@ -169,39 +141,44 @@ impl Groups {
         if usize::from(group) >= MAX_GROUPS {
             return Err(GroupLimit);
         }
-        self.others.push(Group::own(thin));
+        self.others.push(Group { own: Some(Box::new(thin)), was_thin: None });
         self.refresh(statistics);
         Ok(group)
     }
 
-    /// Sets the mechanisms of `group`.
     pub(crate) fn set(&mut self, group: u8, thin: ThinConfig, statistics: &RecoveryStatistics) {
-        *self.group_mut(group) = Group::own(thin);
+        *self.group_mut(group) = Group { own: Some(Box::new(thin)), was_thin: None };
         self.refresh(statistics);
     }
 
     /// Recomputes what is derived from the mechanisms and the loss rate, after either has changed.
     pub(crate) fn refresh(&mut self, statistics: &RecoveryStatistics) {
-        let all = std::iter::once(&self.base).chain(&self.others);
-        self.has_mechanisms = all.clone().any(|group| group.thin.is_any());
-        let probed = all.clone().zip(0..).filter(|(group, _)| group.thin.probe_timer.is_some());
-        self.probed = probed.fold(0, |groups, (_, index)| groups | 1 << index);
-        self.yields = all.clone().any(|group| group.thin.queue_delay_limit.is_some());
-        let most_stated = all.map(|group| match group.thin.test {
+        let all = || (0..self.count()).map(|group| self.config(group));
+        let has_mechanisms = all().any(ThinConfig::is_any);
+        let probed = (0..).zip(all()).filter(|(_, thin)| thin.probe_timer.is_some());
+        let probed = probed.fold(0, |groups, (group, _)| groups | 1 << group);
+        let yields = all().any(|thin| thin.queue_delay_limit.is_some());
+        let most_stated = all().map(|thin| match thin.test {
             ThinTest::Packets(most) => most.into(),
             ThinTest::PacketsInFlight | ThinTest::Linux => 0,
         });
-        let most =
-            ThinTest::most_when_thin(self.pttfr, statistics.packets, statistics.packets_lost);
-        self.most_when_thin = most_stated.max().unwrap_or(0).max(most);
+        let most_stated = most_stated.max().unwrap_or(0);
+        let pttfr = self.config.missing_reports;
+        let most = ThinTest::most_when_thin(pttfr, statistics.packets, statistics.packets_lost);
+        (self.has_mechanisms, self.probed, self.yields) = (has_mechanisms, probed, yields);
+        self.most_when_thin = most_stated.max(most);
     }
 
-    /// The mechanisms of `group`.
     #[inline]
     pub(crate) fn config(&self, group: u8) -> &ThinConfig {
+        self.group(group).own.as_deref().unwrap_or(&self.config.thin)
+    }
+
+    #[inline]
+    fn group(&self, group: u8) -> &Group {
         match usize::from(group).checked_sub(1) {
-            None => &self.base.thin,
-            Some(index) => &self.others[index].thin,
+            None => &self.base,
+            Some(index) => &self.others[index],
         }
     }
 
@@ -212,36 +189,30 @@ impl Groups {
         }
     }
 
-    /// The number of groups.
     pub(crate) fn count(&self) -> u8 {
         self.others.len() as u8 + 1
     }
 
-    /// Whether there is only one.
     #[inline]
     pub(crate) const fn is_one(&self) -> bool {
         self.others.is_empty()
     }
 
-    /// The groups that have a probe timer, one bit each.
     #[inline]
     pub(crate) const fn probed(&self) -> u32 {
         self.probed
     }
 
-    /// Whether some group backs off by queueing delay.
     #[inline]
     pub(crate) const fn yields(&self) -> bool {
         self.yields
     }
 
-    /// Whether some group has a mechanism.
     #[inline]
     pub(crate) const fn has_mechanisms(&self) -> bool {
         self.has_mechanisms
     }
 
-    /// Whether some group has delayed copies.
     pub(crate) fn has_delayed_copies(&self) -> bool {
         let has_copies = |group: u8| self.config(group).delayed_copies.is_any();
         self.has_mechanisms && (0..self.count()).any(has_copies)
@@ -256,22 +227,16 @@ impl Groups {
     /// Whether the thin test makes no difference; `in_flight` are the packets of group 0.
     #[inline]
     pub(crate) fn is_known_thick(&self, in_flight: u32) -> bool {
-        !self.has_mechanisms || (self.base.was_thin == Some(false) && self.is_one_thick(in_flight))
-    }
-
-    /// Whether there is one group, and it cannot be thin.
-    #[inline]
-    pub(crate) const fn is_one_thick(&self, in_flight: u32) -> bool {
-        self.is_one() && self.is_surely_thick(in_flight)
+        !self.has_mechanisms
+            || self.base.was_thin == Some(false) && self.is_one() && self.is_surely_thick(in_flight)
     }
 
     /// Records whether `group` is thin. Returns, for a group with mechanisms whose state has changed, whether
     /// the state was known before; `None` otherwise.
     pub(crate) fn note(&mut self, group: u8, is_thin: bool) -> Option<bool> {
-        let known = self.group_mut(group);
-        if known.was_thin == Some(is_thin) || !known.thin.is_any() {
+        if self.group(group).was_thin == Some(is_thin) || !self.config(group).is_any() {
             return None;
         }
-        Some(known.was_thin.replace(is_thin).is_some())
+        Some(self.group_mut(group).was_thin.replace(is_thin).is_some())
     }
 }

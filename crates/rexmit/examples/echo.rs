@@ -11,7 +11,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Sends `text` to a server and returns what comes back.
+/// Sends `text` to a server and returns the echo.
 pub(crate) async fn run(text: &str) -> Result<String> {
     // The client knows the server by the fingerprint of its certificate.
     let identity = Identity::generate()?;
@@ -32,7 +32,7 @@ pub(crate) async fn run(text: &str) -> Result<String> {
     Ok(String::from_utf8(message.payload.to_vec())?)
 }
 
-/// Sends everything back, on the stream that it came on.
+/// Sends every message back on the stream on which it arrived.
 async fn echo(association: Association) -> std::result::Result<(), SendError> {
     while let Some(message) = association.recv().await {
         association.stream(message.stream).send(message.payload).await?;

@@ -1,8 +1,8 @@
-//! Several addresses, and what an application is told of them:
-//! `cargo run -p rexmit --example failover` (Linux: it uses several addresses of the loopback device).
+//! Several addresses, and the events that report their failure: `cargo run -p rexmit --example failover` (Linux: it
+//! uses several addresses of the loopback device).
 //!
-//! The server has two addresses, and loses the one that data is sent to. Messages are delivered over
-//! the other, each once and in order, and events say what happens.
+//! The server has two addresses, and loses the one that data is sent to. Messages are delivered over the other, each
+//! once and in order.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends messages before and after the server loses its first address. Returns what the client is told.
+/// Sends messages before and after the server loses its first address. Returns the events that the client gets.
 pub(crate) async fn run(messages: u32) -> Result<Vec<String>, Error> {
     // One socket sends from all addresses, so that it is bound to the wildcard address.
     let config = EndpointConfig::default().addresses(vec![FIRST, SECOND]);

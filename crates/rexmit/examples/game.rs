@@ -1,8 +1,8 @@
 //! A game server with 100 clients: `cargo run --release -p rexmit --example game`.
 //!
-//! Clients send their inputs 20 times a second, in order and reliably: an input that is lost is sent
-//! again by the profile before anybody notices. The server sends every client a snapshot of the world
-//! 20 times a second, unordered, and drops it when the next one is due: an old snapshot is of no use.
+//! Clients send their inputs 20 times a second, in order and reliably: the profile retransmits lost inputs early. The
+//! server sends every client a snapshot of the world 20 times a second, unordered, and drops it when the next one is
+//! due: an old snapshot is of no use.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Has `clients` play for this many ticks.
+/// Runs `clients` for this many ticks.
 pub(crate) async fn play(clients: u32, ticks: u32) -> Result<Score, Error> {
     // A server that is killed is reported to a player after 5 s.
     let config = AssociationConfig::interactive().dead_after(Some(Duration::from_secs(5)));
@@ -68,7 +68,7 @@ pub(crate) async fn play(clients: u32, ticks: u32) -> Result<Score, Error> {
     Ok(score)
 }
 
-/// One client of the server: takes its inputs and sends it snapshots. Returns how many inputs came.
+/// Serves one client: receives its inputs and sends it snapshots. Returns the number of inputs received.
 async fn serve(association: Association) -> u64 {
     let snapshots = {
         let association = association.clone();
@@ -92,7 +92,7 @@ async fn serve(association: Association) -> u64 {
     inputs
 }
 
-/// Plays for `ticks`. Returns how many snapshots came.
+/// Plays for `ticks`. Returns the number of snapshots received.
 async fn player(association: Association, ticks: u32) -> Result<u64, Error> {
     let receiving = {
         let association = association.clone();

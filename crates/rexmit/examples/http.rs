@@ -7,8 +7,8 @@
 //! cargo run --release -p rexmit --example http -- get http://10.91.0.1:8000/FILE
 //! ```
 //!
-//! The device's other end, 10.91.0.1, is the kernel of this machine; we are 10.91.0.2. It speaks as
-//! much of HTTP/1.1 (RFC 9112) as one file per connection takes.
+//! The device's other end, 10.91.0.1, is the kernel of this machine; we are 10.91.0.2. It implements as much of
+//! HTTP/1.1 (RFC 9112) as one file per connection needs.
 
 use std::error::Error;
 use std::io;
@@ -21,7 +21,7 @@ use rexmit::tcp::{Stack, StackConfig, TcpListener, TcpStream};
 use rexmit::tun::{AsyncTun, Tun, TunConfig};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
-/// Longest request or header line, and most of them.
+/// The most bytes of a request line or of a header line, and of all lines together.
 const MAX_HEAD_BYTES: u64 = 16 * 1024;
 
 #[tokio::main]
@@ -118,7 +118,7 @@ pub(crate) async fn get(stack: &Stack, address: SocketAddr, path: &str) -> io::R
     Ok(body)
 }
 
-/// Everything up to the empty line.
+/// Reads everything up to the empty line.
 async fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
     let (mut head, mut stream) = (String::new(), stream.take(MAX_HEAD_BYTES));
     loop {
@@ -130,7 +130,7 @@ async fn read_head(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
     }
 }
 
-/// The file that a request names, if that lies in the directory.
+/// The path of the requested file, if it is inside the directory.
 fn file_of(directory: &Path, target: &str) -> Option<PathBuf> {
     let file = Path::new(target.strip_prefix('/')?);
     let is_plain = file.components().all(|part| matches!(part, Component::Normal(_)));

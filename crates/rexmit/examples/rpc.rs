@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Calls wait this long for their answers.
+/// The deadline of a call.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 #[tokio::main]
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Has a server compute the squares of the numbers below `count`, all at a time.
+/// Has a server compute the squares of the numbers below `count`, all calls at the same time.
 pub(crate) async fn squares(count: u32) -> Result<Vec<u64>, Error> {
     let identity = Identity::generate()?;
     let trust = Trust::only([identity.fingerprint()]);
@@ -92,7 +92,7 @@ impl Client {
     }
 }
 
-/// Hands answers to the calls that wait for them.
+/// Passes answers to the calls that wait for them.
 async fn receive(association: Association, waiting: Waiting) {
     while let Some(message) = association.recv().await {
         let Some((id, square)) = message.payload.split_at_checked(4) else { continue };

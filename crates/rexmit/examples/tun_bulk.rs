@@ -4,11 +4,10 @@
 //! cargo run --release -p rexmit --example tun_bulk -- [MEGABYTES]
 //! ```
 //!
-//! Two kernels (network namespaces) are connected by a pair of TUN devices and a relay between
-//! them. One sends to the other; then our stack, on a third device of the first kernel, which
-//! routes, sends and receives over the same pair; then it does so without the pair, right on its
-//! device. All in one run; the result is one line of JSON with rates in Mbit/s and the ratios to
-//! kernel to kernel.
+//! Two kernels (network namespaces) are connected by a pair of TUN devices and a relay between them. One sends to the
+//! other; then our stack, on a third device of the first kernel, which routes its packets, sends and receives over the
+//! same pair; then our stack exchanges data with the first kernel directly, without the pair. The result is one line of
+//! JSON with rates in Mbit/s and their ratios to that between the kernels, all measured in one run.
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -60,7 +59,7 @@ const OURS: [u8; 4] = [10, 91, 0, 2];
 const NEAR: [u8; 4] = [10, 91, 0, 1];
 const FAR: [u8; 4] = [10, 92, 0, 2];
 
-/// The kernels, what connects them, and our stack.
+/// The kernels, the devices that connect them, and our stack.
 struct Site {
     near: NetNamespace,
     far: NetNamespace,
@@ -80,7 +79,7 @@ impl Site {
         ];
         near.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1"))??;
         for namespace in [&near, &far] {
-            // What our profile is too, and what every namespace may choose.
+            // As in our profile; every namespace may select it.
             let control = "/proc/sys/net/ipv4/tcp_congestion_control";
             namespace.run(|| std::fs::write(control, "reno"))??;
         }
@@ -137,15 +136,15 @@ impl Site {
         let (listener, address) = listen(kernel, address)?;
         let accepting = tokio::task::spawn_blocking(move || listener.accept());
         let ours = self.stack.connect(address).await?;
-        Ok((ours, impatient(accepting.await??.0)?))
+        Ok((ours, with_time_limit(accepting.await??.0)?))
     }
 }
 
 async fn kernel_to_kernel(near: &NetNamespace, far: &NetNamespace, len: usize) -> Result<f64> {
     let (listener, address) = listen(far, FAR)?;
     let connect = || std::net::TcpStream::connect(address);
-    let sender = impatient(near.run(connect)??)?;
-    let receiver = impatient(listener.accept()?.0)?;
+    let sender = with_time_limit(near.run(connect)??)?;
+    let receiver = with_time_limit(listener.accept()?.0)?;
     let start = clock::now();
     let receiving = tokio::task::spawn_blocking(move || receive(receiver));
     tokio::task::spawn_blocking(move || send(sender, len)).await??;
@@ -158,7 +157,7 @@ fn listen(kernel: &NetNamespace, address: [u8; 4]) -> Result<(TcpListener, Socke
     Ok((listener, address))
 }
 
-fn impatient(stream: std::net::TcpStream) -> Result<std::net::TcpStream> {
+fn with_time_limit(stream: std::net::TcpStream) -> Result<std::net::TcpStream> {
     stream.set_read_timeout(Some(TIME_LIMIT))?;
     stream.set_write_timeout(Some(TIME_LIMIT))?;
     Ok(stream)

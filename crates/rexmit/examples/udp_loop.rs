@@ -21,7 +21,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends `text` to a server in another thread, and returns what comes back.
+/// Sends `text` to a server in another thread, and returns the answer.
 pub(crate) fn run(text: &str) -> Result<String, Error> {
     let mut server = Side::new(EndpointConfig::default().accept(true))?;
     let mut client = Side::new(EndpointConfig::default())?;
@@ -79,7 +79,7 @@ impl Side {
         Ok(Self { endpoint, socket: UdpSocket::bind("127.0.0.1:0")?, packet: Vec::new() })
     }
 
-    /// Drives the endpoint until it has an event; `None` when nothing will ever happen again.
+    /// Drives the endpoint until it has an event; `None` when no timer runs and no packet can arrive any more.
     fn wait(&mut self) -> io::Result<Option<(AssociationId, Event)>> {
         let mut buffer = vec![0; 65_536];
         loop {

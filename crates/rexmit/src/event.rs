@@ -10,8 +10,7 @@ pub use rexmit_sctp::{DroppedEvents, Event};
 pub const MAX_EVENTS: usize = 1024;
 
 /// The most memory for unread failed messages of an association, in bytes. Further ones are counted by
-/// [`Event::EventsDropped`]. It is enough for the content of a send buffer of the default size, unless its messages
-/// are tiny.
+/// [`Event::EventsDropped`]. A full send buffer of the default size fits, unless its messages are tiny.
 pub const MAX_FAILED_BYTES: usize = 4 << 20;
 
 /// Memory that a failed message keeps; zero for other events.
@@ -24,8 +23,8 @@ fn failed_bytes(event: &Event) -> usize {
 
 /// The events of one association that were not read yet.
 ///
-/// Events beyond the limits are counted in an [`Event::EventsDropped`] at their position. There is one
-/// of these between two events at most, so they are bounded too.
+/// Events beyond the limits are counted in an [`Event::EventsDropped`] at their position. There is at most one of these
+/// between two other events, so that they are bounded, too.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
     events: VecDeque<Event>,

@@ -1,10 +1,10 @@
 //! Reliable transport that recovers from loss before its users notice: SCTP (RFC 9260) and TCP
 //! (RFC 9293) in user space, with an async API on tokio.
 //!
-//! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints: it
-//! carries messages, not bytes, over many streams that do not wait for each other's losses, and reports
-//! each message that was not delivered. A [`Stream`] is a handle of one of its outgoing streams. TCP is in [`tcp`]: a
-//! stack over a TUN device, listeners and byte streams.
+//! An [`Endpoint`] is a socket that serves associations. An [`Association`] connects two endpoints: it carries
+//! messages, not bytes, over many streams, so that a loss on one delays no other, and reports each message that was not
+//! delivered. A [`Stream`] is a handle of one of its outgoing streams. TCP is in [`tcp`]: a stack over a TUN device,
+//! listeners and byte streams.
 //!
 //! An echo server and its client:
 //!
@@ -109,6 +109,7 @@
 //! | [`endpoint`] | sockets and their associations; threads and locks |
 //! | [`association`] | sending, receiving, ending |
 //! | [`event`] | events for the application, and the limits of unread ones |
+//! | [`metrics`] | counters in Prometheus' text format, over HTTP |
 //! | [`tcp`] | TCP over TUN devices: stacks, listeners, streams |
 //! | [`emulator`] | an emulated link for tests and demonstrations, in real time |
 //! | [`proxy`] | our TCP in front of a service that uses the kernel's |
@@ -125,6 +126,8 @@
 //! | `dtls`, a default | encryption: [`Endpoint::listen`], [`Association::connect`], [`Endpoint::bind`]; includes `udp` | as `udp` |
 //! | `udp`, a default | [`Endpoint`]: SCTP in UDP | Linux; compiles for macOS, Windows and FreeBSD, where it has not run |
 //! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
+//! | `metrics` | [`metrics`]: counters in Prometheus' text format, over HTTP | all |
+//! | `qlog` | [`qlog`]: traces as qlog files, which qvis opens | all |
 //! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
 //! | `netlink` | [`Endpoint::follow_addresses`]: associations follow the addresses of their host | Linux |
 //! | `tun` | [`tun`]: TUN devices and network namespaces | Linux |
@@ -140,8 +143,10 @@
         target_os = "linux",
         feature = "dtls",
         feature = "emulator",
+        feature = "metrics",
         feature = "netlink",
         feature = "proxy",
+        feature = "qlog",
         feature = "raw",
         feature = "udp"
     )),
@@ -166,6 +171,8 @@ pub mod event;
 mod limits;
 #[cfg(feature = "udp")]
 mod log;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(all(feature = "netlink", target_os = "linux"))]
 mod netlink;
 #[cfg(all(feature = "proxy", target_os = "linux"))]
@@ -202,6 +209,8 @@ pub use rexmit_dtls::{
 };
 #[cfg(all(feature = "emulator", target_os = "linux"))]
 pub use rexmit_netsim::path;
+#[cfg(feature = "qlog")]
+pub use rexmit_qlog as qlog;
 pub use rexmit_sctp::recovery::{CopyBudget, Deadline, PROFILES, RecoveryConfig, ThinConfig};
 pub use rexmit_sctp::{
     AckCopies, AckCopyConfig, AddressChange, AddressError, AssociationConfig,

@@ -37,7 +37,7 @@ impl Default for TimeLimits {
 #[cfg(feature = "udp")]
 pub(crate) const SHUTDOWN_TOO_LONG: &[u8] = b"the shutdown took longer than its time limit";
 
-/// Waits for `done`, for `limit` at most: `None` if it was not done by then.
+/// Waits for `done`, for at most `limit`: `None` if it is not ready by then.
 pub(crate) async fn within<T>(limit: Option<Duration>, done: impl Future<Output = T>) -> Option<T> {
     match limit {
         Some(limit) => tokio::time::timeout(limit, done).await.ok(),
@@ -45,7 +45,8 @@ pub(crate) async fn within<T>(limit: Option<Duration>, done: impl Future<Output 
     }
 }
 
-/// Waits for `done` as long as `left`, bytes to be acknowledged, falls within each `limit`: `None` if it did not.
+/// Waits for `done` as long as `left`, the number of bytes to be acknowledged, decreases within each `limit`: `None` if
+/// it did not.
 pub(crate) async fn while_it_falls<T>(
     limit: Option<Duration>,
     left: impl Fn() -> usize,

@@ -1,4 +1,4 @@
-//! The addresses of this host, as the kernel reports them and their changes (rtnetlink(7)).
+//! The addresses of this host and their changes, as the kernel reports them (rtnetlink(7)).
 
 use std::io;
 use std::net::IpAddr;
@@ -16,11 +16,11 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
 
-/// Of rtnetlink(7), counted from 1: changes of IPv4 and of IPv6 addresses.
+/// The groups of rtnetlink(7) for changes of IPv4 and of IPv6 addresses, numbered from 1.
 const GROUPS: [u32; 2] = [5, 9];
-/// More than the kernel puts into one datagram.
+/// Bytes of the receive buffer: more than the kernel puts into one datagram.
 const RECEIVE_BYTES: usize = 1 << 16;
-/// Addresses that are remembered, of all interfaces; further ones are ignored.
+/// The most addresses that are stored, of all interfaces; further ones are ignored.
 const MAX_KNOWN: usize = 256;
 
 /// The kernel's list of addresses, kept up to date.
@@ -37,7 +37,7 @@ impl HostAddresses {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
         socket.set_non_blocking(true)?;
-        // Before the first list: no change is missed.
+        // Joined before the first list is requested, so that no change is missed.
         GROUPS.iter().try_for_each(|&group| socket.add_membership(group))?;
         // SAFETY: the socket has the same descriptor until it is dropped.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
@@ -157,7 +157,7 @@ impl Known {
     }
 }
 
-/// The local address: over a link with two ends, `Address` is the other one.
+/// The local address. On a point-to-point link, `Address` is that of the other end, and `Local` is ours.
 fn address_of(message: &AddressMessage) -> Option<IpAddr> {
     let attributes = message.attributes.iter();
     let local = attributes.clone().find_map(|attribute| match attribute {
@@ -172,7 +172,7 @@ fn address_of(message: &AddressMessage) -> Option<IpAddr> {
     })
 }
 
-/// Whether it reaches beyond its link, and is neither under test (duplicate address detection) nor deprecated.
+/// Whether the address is not link-local, not under duplicate address detection, and not deprecated.
 fn is_usable(message: &AddressMessage) -> bool {
     let unusable = AddressFlags::Tentative | AddressFlags::Dadfailed | AddressFlags::Deprecated;
     let header = AddressHeaderFlags::Tentative

@@ -18,7 +18,7 @@ async fn pair() -> Pair {
         .await
 }
 
-/// The byte at `place` of every stream here.
+/// The byte at `place` of every stream in these tests.
 fn byte(place: usize) -> u8 {
     (place.wrapping_mul(0x9E37_79B9) >> 13) as u8
 }
@@ -137,8 +137,8 @@ async fn a_message_that_is_no_part_of_a_stream_of_bytes_is_an_error() {
     assert_eq!(in_time(pair.theirs.recv()).await.unwrap().payload, "another");
 }
 
-/// Data that a peer sends on the stream after its end is discarded: its reader reads no more, so it would block all
-/// data behind it.
+/// Data that the peer sends on the stream after its end is discarded: the reader reads no more, and would block all
+/// data after it.
 #[tokio::test]
 async fn a_reader_whose_stream_has_ended_delays_nothing() {
     let pair = pair().await;

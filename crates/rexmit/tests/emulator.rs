@@ -135,7 +135,7 @@ fn packets_that_the_kernel_coalesced_stay_separate_packets() {
 #[test]
 fn one_client_too_many_is_refused_until_another_has_been_idle() {
     let server = socket();
-    let config = config(&server).max_clients(1).client_idle_timeout(Duration::from_millis(20));
+    let config = config(&server).max_clients(1).client_idle_timeout(Duration::from_millis(500));
     let emulator = Emulator::start(&config).unwrap();
     let (first, second) = (socket(), socket());
     first.send_to(b"first", emulator.local_addr()).unwrap();

@@ -1,6 +1,5 @@
-//! Two machines (network namespaces) with two cables between them, one of which fails during a
-//! transfer and comes back: nothing is lost or doubled, the order is kept, and no message waits
-//! longer than the timers demand.
+//! Two machines (network namespaces) with two cables between them, one of which fails during a transfer and comes back:
+//! each message is delivered once and in order, and none waits longer than the timers allow.
 
 mod common;
 
@@ -19,9 +18,9 @@ use rexmit::{
 };
 use tokio::task::JoinSet;
 
-/// RTO.Min. The round trip takes less, so that this is the first timeout.
+/// RTO.Min. The round-trip time is shorter, so that this is the first timeout.
 const RTO_MIN: Duration = Duration::from_millis(500);
-/// Path.Max.Retrans: the path is given up with one timeout more.
+/// Path.Max.Retrans: the path becomes inactive with one timeout more.
 const PATH_MAX_RETRANS: u32 = 2;
 /// Extra time on a busy machine.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -70,8 +69,8 @@ impl Failover {
             .sack_delay(Duration::from_millis(20))
     }
 
-    /// Maximum latency of a message. With the state "potentially failed" that is one timeout;
-    /// without it new data try the path until that is inactive, each timeout twice the one before.
+    /// The largest latency of a message. With the state "potentially failed" it is one timeout; without it, new data is
+    /// sent over the path until it is inactive, and each timeout is twice the previous one.
     fn longest_stall(self) -> Duration {
         match self {
             Self::PotentiallyFailed | Self::CmtPotentiallyFailed => RTO_MIN,
@@ -83,7 +82,7 @@ impl Failover {
 /// How the first cable fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cut {
-    /// The sender's end is down: its system knows of no way (ENETUNREACH).
+    /// The sender's end is down: its system has no route (ENETUNREACH).
     Down,
     /// The receiver's end is down.
     FarDown,
@@ -116,7 +115,7 @@ impl Cut {
         }
     }
 
-    /// Whether it refuses packets with an error.
+    /// Whether the sender's system gets an error for its packets.
     fn is_told_to_the_sender(self) -> bool {
         matches!(self, Self::Down | Self::Forbidden | Self::AddressGone)
     }
@@ -207,7 +206,7 @@ async fn send(association: Association, is_over: Arc<AtomicBool>) -> Vec<Instant
     handed_over
 }
 
-/// Receives until the end. The number of each message, and when it came.
+/// Receives until the end. Returns the number of each message and its time of arrival.
 async fn receive(association: Association) -> Vec<(u32, Instant)> {
     let mut received = Vec::new();
     while let Some(message) = association.recv().await {
@@ -244,7 +243,7 @@ impl Transfer {
         [paths[0].state, paths[1].state]
     }
 
-    /// Packets that were sent with data over each path.
+    /// Packets with data sent over each path.
     fn packets(&self) -> [u64; 2] {
         let paths = self.ours.statistics().paths;
         [paths[0].counters.packets, paths[1].counters.packets]
@@ -271,7 +270,7 @@ impl Transfer {
         self.until(|it| it.delivered() >= before + MESSAGES_PER_PHASE).await;
     }
 
-    /// The first cable fails until it is given up, and comes back until it carries data again.
+    /// The first cable fails until its path is inactive, then works again until it carries data.
     async fn fail_and_return(&self, cut: Cut) {
         self.pass().await;
         assert!(self.packets()[0] > 0, "data take the first path from the start");
@@ -328,7 +327,7 @@ fn check_each_once_and_in_order(received: &[(u32, Instant)], sent: u32) {
     }
 }
 
-/// Runs all at the same time, because they mostly wait.
+/// Runs all cases at the same time, because they mostly wait.
 async fn run_all(runs: impl IntoIterator<Item = (Carrier, Failover, Cut)>) {
     let mut all = JoinSet::new();
     for (carrier, failover, cut) in runs {

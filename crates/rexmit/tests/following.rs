@@ -59,7 +59,7 @@ async fn exchange(ours: &Association, theirs: &Association) {
     assert_eq!(in_time(ours.recv()).await.unwrap().payload, "and back");
 }
 
-/// The local addresses of the paths that work.
+/// The local addresses of the active paths.
 fn active(association: &Association) -> Vec<IpAddr> {
     let paths = association.statistics().paths.into_iter();
     let active = paths.filter(|path| path.state == PathState::Active);
@@ -96,7 +96,7 @@ async fn follow_on(bind: fn(IpAddr) -> Endpoint, hosts: [NetNamespace; 2]) {
     exchange(&ours, &theirs).await;
     assert_eq!(active(&ours), [ip(FIRST)]);
 
-    // A new association lists what there is now.
+    // A new association lists the present addresses.
     in_time(ours.shutdown()).await;
     drop((ours, theirs));
     let connecting = client.connect(remote, server.port());

@@ -18,7 +18,7 @@ async fn answered(association: &Association) -> (AddressChange, Option<u16>) {
     }
 }
 
-/// Checks that every message arrives once and in order while `change` is made during the transfer.
+/// Checks that every message arrives once and in order if `change` is made during the transfer.
 async fn transfer(ours: &Association, theirs: &Association, change: impl AsyncFnOnce()) {
     let sending = async {
         let stream = ours.stream(0);

@@ -10,10 +10,10 @@ use tokio::net::UdpSocket;
 
 /// The SCTP port of all endpoints.
 const PORT: u16 = 5000;
-/// Clients of the test that always runs.
+/// Clients in the test that is not ignored.
 const CLIENTS: u32 = 500;
 
-/// Sends what it receives back, for every association.
+/// Sends every received message back, for all associations.
 async fn serve(server: Endpoint) {
     while let Some(association) = server.accept().await {
         tokio::spawn(async move {
@@ -47,7 +47,7 @@ impl Client {
         Self { number, socket, endpoint, id: None, connected_after: None }
     }
 
-    /// Connects, sends its number, and waits until it comes back. How long the connecting took.
+    /// Connects, sends its number, and waits for the echo. Returns how long the connecting took.
     async fn run(mut self, server: SocketAddr, begun: tokio::time::Instant) -> Duration {
         let now =
             |begun: tokio::time::Instant| Instant::ZERO + clock().saturating_duration_since(begun);

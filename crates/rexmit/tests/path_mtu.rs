@@ -79,7 +79,7 @@ async fn transfer(ours: &Association, theirs: &Association, messages: usize) {
     in_time(async { tokio::join!(send, receive) }).await;
 }
 
-/// Transfers data until a search is over that finds the size of an IP packet of `mtu` bytes.
+/// Transfers data until a search has found the size of an IP packet of `mtu` bytes.
 async fn transfer_until(ours: &Association, theirs: &Association, (mtu, below): (usize, usize)) {
     let found = async {
         loop {
@@ -102,12 +102,12 @@ async fn associate([client, server]: &[Endpoint; 2], remote: SocketAddr) -> [Ass
     in_time(async { tokio::join!(connect, accept) }).await.into()
 }
 
-/// The cable's end at `end` takes packets of this size from now on.
+/// Sets the MTU of the cable's end at `end`.
 fn set_mtu(namespaces: &[NetNamespace; 2], end: usize, mtu: usize) {
     netns::ip(&namespaces[end], &format!("link set cable mtu {mtu}"));
 }
 
-/// A path for `mtu`, which shrinks at `shrinking`, one of its ends.
+/// Tests the search over a path with this MTU, which then becomes smaller at one end, `shrinking`.
 async fn measure(carrier: Carrier, mtu: usize, shrinking: Option<(usize, usize)>) {
     let lists = ADDRESSES.map(|[v4, v6]| [format!("{v4}/24"), format!("{v6}/64")]);
     let [near, far] = &lists;
@@ -133,7 +133,7 @@ async fn an_mtu_black_hole_over_udp_is_detected() {
     measure(Carrier::Udp, 1500, Some((FAR, 1400))).await;
 }
 
-/// The system refuses what is larger (EMSGSIZE).
+/// The system refuses packets that are larger (EMSGSIZE).
 #[tokio::test]
 async fn a_device_with_a_smaller_mtu_is_found_over_udp() {
     measure(Carrier::UdpV6, 1500, Some((NEAR, 1400))).await;

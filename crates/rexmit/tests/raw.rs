@@ -51,7 +51,7 @@ impl Namespaces {
         Some(namespaces)
     }
 
-    /// Runs `task` in a thread that lives in one of the namespaces.
+    /// Runs `task` in a new thread in one of the namespaces.
     fn run_in<T: Send + 'static>(
         &self,
         end: usize,
@@ -70,7 +70,7 @@ impl Namespaces {
 impl Drop for Namespaces {
     fn drop(&mut self) {
         for name in &self.names {
-            // One may not have come into being.
+            // A namespace may not have been created.
             let _ = ip(&["netns", "delete", name]);
         }
     }
@@ -100,7 +100,7 @@ fn messages_cross_raw_ip_between_namespaces() {
         let client_address: IpAddr = ADDRESSES[0][family].parse().unwrap();
         let (ready, is_ready) = mpsc::channel();
         let server = namespaces.run_in(1, async move || {
-            // Its neighbour sees every packet too, and has to keep quiet.
+            // Another endpoint at this address receives every packet, too, and must not answer those for other ports.
             let neighbour = Endpoint::bind_raw(server_address, config(5001)).unwrap();
             let endpoint = Endpoint::bind_raw(server_address, config(5000)).unwrap();
             ready.send(()).unwrap();
@@ -139,7 +139,7 @@ fn nothing_listens_at_a_raw_address() {
         let address: IpAddr = ADDRESSES[0][0].parse().unwrap();
         let endpoint = Endpoint::bind_raw(address, config(6000)).unwrap();
         let error = in_time(endpoint.connect("198.51.100.1:0".parse().unwrap(), 5000)).await;
-        // No way there.
+        // No route to the peer.
         error.expect_err("no peer").to_string()
     });
     let error = client.join().unwrap();

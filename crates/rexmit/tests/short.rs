@@ -11,7 +11,7 @@ use rexmit::{
     EndpointConfig, Event, Identity, TimeLimits, Trust,
 };
 
-/// A UDP port of this host that nothing is bound to.
+/// A UDP port of this host to which no socket is bound.
 fn closed_port(host: &str) -> SocketAddr {
     UdpSocket::bind((host, 0)).unwrap().local_addr().unwrap()
 }
@@ -62,7 +62,7 @@ async fn a_server_refuses_clients_that_it_does_not_know() {
     in_time(connect(client)).await.unwrap();
 }
 
-/// Without a report of the system, each of them would time out after minutes: the endpoint has no time limits.
+/// Without the system's report, each attempt would time out after minutes, because the endpoint has no time limits.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn a_port_that_nothing_listens_on_is_refused_at_once() {
@@ -88,7 +88,7 @@ async fn a_port_that_nothing_listens_on_is_refused_at_once() {
     }
 }
 
-/// A refusal of one peer does not fail the attempt at another one on the same socket.
+/// The refusal by one peer does not fail an attempt at another peer on the same socket.
 #[tokio::test]
 async fn a_refusal_is_of_its_peer_only() {
     let server = Endpoint::listen_unencrypted("127.0.0.1:0", plain()).await.unwrap();
@@ -166,7 +166,7 @@ async fn a_delivery_limits_when_a_message_is_abandoned() {
     let over =
         association.stream(0).try_send_with("late", Delivery::ordered().lifetime(Duration::ZERO));
     let over = over.unwrap();
-    // It is given up, or was sent before the clock moved on.
+    // The message is abandoned, unless it was sent before the clock advanced.
     association.shutdown().await;
     while let Some(event) = association.event().await {
         if let Event::MessageFailed { id, .. } = event {

@@ -1,4 +1,5 @@
-//! Many clients send at once to one server, so that ACKs of both are later than any RTT sample: that is no loss.
+//! Many clients send at once to one server, so that ACKs on both sides are later than any RTT sample: that is not to be
+//! treated as loss.
 
 mod common;
 
@@ -10,9 +11,9 @@ use rexmit::recovery::RecoveryConfig;
 use rexmit::{Association, AssociationConfig, Endpoint, EndpointConfig, OutboundMessage};
 use tokio::task::JoinSet;
 
-/// Messages that each client sends while no other sends, before the last burst.
+/// Messages that each client sends alone before the last burst.
 const CALM_MESSAGES: usize = 20;
-/// Bursts before that, the first of which meets paths over which nothing but the setup was measured.
+/// Bursts before that. At the first, the RTT of each path is known from the setup only.
 const BURSTS: usize = 5;
 
 fn config(profile: &str) -> EndpointConfig {
@@ -24,7 +25,7 @@ fn config(profile: &str) -> EndpointConfig {
 /// Clients, each with an endpoint of its own, of one server that sends back what it receives.
 struct Crowd {
     clients: Vec<(Endpoint, Association)>,
-    /// The server's ends of the same.
+    /// The server's ends of these associations.
     accepted: Vec<Association>,
     _server: Endpoint,
 }
@@ -59,8 +60,8 @@ impl Crowd {
         ours.chain(&self.accepted).map(|it| it.statistics().recovery.packets).sum()
     }
 
-    /// Every client sends a message and waits until it comes back, all at once. Data packets of both sides, and how
-    /// long it took.
+    /// Every client sends a message at the same time and waits for its echo. Returns the data packets of both sides,
+    /// and the duration.
     async fn burst(&self) -> (u64, Duration) {
         tokio::time::sleep(Duration::from_millis(300)).await;
         let (before, began) = (self.data_packets(), now());

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::process::Stdio;
 
 use common::in_time;
-use common::site::{Site, impatient, in_thread};
+use common::site::{Site, in_thread, with_time_limit};
 use common::tshark::Directory;
 use rexmit::tcp::ConnectionConfig;
 use rexmit_core::Seed;
@@ -61,7 +61,7 @@ async fn our_client_fetches_a_file_from_a_server_on_the_kernel() {
     for theirs in site.theirs {
         let (listener, address) = site.kernel_listener(theirs);
         let serving = in_thread(move || {
-            let mut stream = impatient(listener.accept().unwrap().0);
+            let mut stream = with_time_limit(listener.accept().unwrap().0);
             let mut request = Vec::new();
             while !request.ends_with(b"\r\n\r\n") {
                 let mut byte = [0];

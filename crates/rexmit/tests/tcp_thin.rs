@@ -1,4 +1,4 @@
-//! Thin streams of ours to the kernel's TCP, an unmodified peer, over lossy links.
+//! Thin streams sent to the kernel's TCP, an unmodified peer, over lossy links.
 
 mod common;
 
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::in_time;
-use common::site::{Site, impatient, in_thread};
+use common::site::{Site, in_thread, with_time_limit};
 use rexmit::RecoveryConfig;
 use rexmit::tcp::{CloseReason, ConnectionConfig, TcpStream};
 use rexmit_core::Seed;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 
-/// A link with about three packets in flight.
+/// A link with a delay such that about three packets are in flight.
 const LINK: &str = "delay 20ms loss 5%";
 const INTERVAL: Duration = Duration::from_millis(14);
 const MESSAGES: usize = 300;
@@ -29,7 +29,7 @@ async fn connect(site: &Site, profile: &str) -> (TcpStream, JoinHandle<Vec<u8>>)
     let (listener, address) = site.kernel_listener(site.theirs[0]);
     let reading = in_thread(move || {
         let mut read = Vec::new();
-        impatient(listener.accept().unwrap().0).read_to_end(&mut read).unwrap();
+        with_time_limit(listener.accept().unwrap().0).read_to_end(&mut read).unwrap();
         read
     });
     let stream = in_time(site.stack.connect_with(None, address, config(profile))).await.unwrap();

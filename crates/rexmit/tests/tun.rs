@@ -179,7 +179,7 @@ fn commands_and_closures_live_in_their_namespace() {
 
 #[test]
 fn a_missing_capability_is_named_with_the_command_that_grants_it() {
-    // Of this thread alone.
+    // In a thread, because capabilities belong to threads.
     let errors = std::thread::spawn(|| {
         let mut sets = capabilities(None).unwrap();
         let lost = CapabilitySet::NET_ADMIN | CapabilitySet::SYS_ADMIN;

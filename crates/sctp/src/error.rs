@@ -9,7 +9,7 @@ pub enum SendError {
     #[error("there is no such association")]
     UnknownAssociation,
     /// The association is shutting down, or has ended.
-    #[error("the association is closing and takes no more messages")]
+    #[error("the association is closing and accepts no more messages")]
     Closing,
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
@@ -45,7 +45,7 @@ pub enum ConnectError {
     #[error("the peer's SCTP port is 0")]
     PortZero,
     /// No route was given, or too many.
-    #[error("there must be from 1 to {limit} ways to the peer")]
+    #[error("there must be from 1 to {limit} routes to the peer")]
     Routes {
         /// The most there may be.
         limit: usize,
@@ -63,7 +63,7 @@ pub enum PrimaryError {
     #[error("there is no such association")]
     UnknownAssociation,
     /// There is no path with this number.
-    #[error("there is no path of this number")]
+    #[error("there is no path with this number")]
     NoSuchPath,
     /// The path is not confirmed (RFC 9260 §5.4).
     #[error("the path is not confirmed yet")]
@@ -81,14 +81,14 @@ pub enum AddressError {
     #[error("addresses are changed only in an established association")]
     NotEstablished,
     /// The peer does not support dynamic addresses, or our configuration disables them.
-    #[error("the peer or the own configuration does not support dynamic addresses")]
+    #[error("the peer does not support dynamic addresses, or our configuration disables them")]
     NotSupported,
     /// The scope of the address is too small for the peer (link-local, private or loopback), or it is not the
     /// address of a single host.
     #[error("the peer cannot use this address")]
     OutOfScope,
     /// The association already has the address, or is adding it.
-    #[error("the association has this address")]
+    #[error("the association has this address already")]
     AlreadyThere,
     /// The association has no such local address.
     #[error("the association has no such address")]
@@ -103,7 +103,7 @@ pub enum AddressError {
         limit: usize,
     },
     /// Too many changes wait for a response of the peer.
-    #[error("at most {limit} changes can wait for the answer to the one before")]
+    #[error("at most {limit} changes can be queued behind an unanswered one")]
     TooManyChanges {
         /// The limit.
         limit: usize,
@@ -118,10 +118,10 @@ pub enum KeyError {
     #[error("there is no such association")]
     UnknownAssociation,
     /// The peer does not support authenticated chunks, or our configuration disables them.
-    #[error("the peer or the own configuration does not support authentication")]
+    #[error("the peer does not support authentication, or our configuration disables it")]
     NotSupported,
     /// There is no key with this number.
-    #[error("there is no key of this number")]
+    #[error("there is no key with this number")]
     NoSuchKey,
     /// The key authenticates outgoing chunks, and cannot be deleted.
     #[error("the key is in use")]
@@ -154,7 +154,7 @@ pub enum ThinError {
         limit: usize,
     },
     /// A value is out of its range.
-    #[error("a bound of the timers of thin streams is out of range")]
+    #[error("a timer bound of the thin-stream mechanisms is out of range")]
     Invalid,
 }
 
@@ -184,7 +184,7 @@ pub enum ResetError {
     #[error("streams are reset only in an established association")]
     NotEstablished,
     /// The peer does not support stream reset, or our configuration disables it.
-    #[error("the peer or the own configuration does not support stream reset")]
+    #[error("the peer does not support stream reset, or our configuration disables it")]
     NotSupported,
     /// A stream does not exist.
     #[error("there is no such stream")]
@@ -196,6 +196,6 @@ pub enum ResetError {
         limit: usize,
     },
     /// An earlier request was not answered yet.
-    #[error("a reset is under way; wait for its end")]
+    #[error("a reset is in progress; wait for its end")]
     InProgress,
 }

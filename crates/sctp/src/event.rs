@@ -20,9 +20,9 @@ pub enum Event {
         incoming: bool,
         /// The peer's address and encapsulation port.
         peer: SocketAddr,
-        /// Outgoing streams: 0 to one less than this.
+        /// The number of outgoing streams; they are numbered from 0.
         outbound_streams: u16,
-        /// Incoming streams.
+        /// The number of incoming streams.
         inbound_streams: u16,
     },
     /// [`Endpoint::receive`](crate::Endpoint::receive) has a message (DATA ARRIVE). Reported once until all
@@ -45,11 +45,11 @@ pub enum Event {
         /// The message as given to [`Endpoint::send`](crate::Endpoint::send).
         message: OutboundMessage,
     },
-    /// Messages sent from now on do not meet their deadline with the probability that was asked for: it is shorter than the
-    /// path, or needs more copies than the budget has. They are sent as well as it can be. Reported again after it could
-    /// be met for a while.
+    /// Messages sent from now on do not meet their deadline with the requested probability: the deadline is shorter
+    /// than the path's delay, or would need more copies than the budget has. They are sent with the best probability
+    /// possible. Reported again only after the deadline could be met for a while.
     Infeasible {
-        /// Of a million messages, how many can be in time, as losses are now.
+        /// How many of a million messages can arrive in time at the present loss rate.
         achievable_ppm: u32,
     },
     /// The peer has begun to shut down: it accepts no more messages. Those sent before are still delivered.
@@ -189,9 +189,9 @@ pub enum CloseReason {
     },
     /// Aborted by the peer.
     AbortedByPeer {
-        /// The first cause code in it (RFC 9260 §3.3.10); 0 if it had none.
+        /// The first cause code in the ABORT (RFC 9260 §3.3.10); 0 if it had none.
         cause: u16,
-        /// The peer's words (RFC 9260 §3.3.10.12, §3.3.10.13).
+        /// The text in the cause (RFC 9260 §3.3.10.12, §3.3.10.13).
         reason: Bytes,
     },
     /// The peer did not answer (COMMUNICATION LOST). Also reported when everything was delivered and

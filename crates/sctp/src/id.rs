@@ -19,8 +19,8 @@ impl AssociationId {
         self.0.to_bits()
     }
 
-    /// The inverse of [`to_bits`](Self::to_bits). Calls with an id from any other number fail, or concern
-    /// another association.
+    /// The inverse of [`to_bits`](Self::to_bits). Calls with an id made from any other number fail, or concern another
+    /// association.
     #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(Key::from_bits(bits))

@@ -36,7 +36,7 @@ mod id;
 mod message;
 mod statistics;
 mod streams;
-// For tests, benchmarks and the lab of this project: no part of the API, and so under no version.
+// For tests, benchmarks and the lab of this project: not part of the API, and not covered by semantic versioning.
 #[doc(hidden)]
 pub mod wire;
 

@@ -48,13 +48,14 @@ config! {
         /// Whether the peer may deliver it as soon as it is complete, out of the order of its stream
         /// (RFC 9260 §6.6).
         pub unordered: bool,
-        /// Whether the peer is asked to acknowledge its last chunk without delay (I bit, RFC 7053).
+        /// Whether the peer is asked to acknowledge the last chunk without delay (I bit, RFC 7053).
         pub immediate: bool,
         /// How long delivery is attempted.
         pub reliability: Reliability,
-        /// When the peer should have it, and with which probability; `None` for the deadline of its stream or
-        /// association, [`ThinConfig::deadline`](crate::recovery::ThinConfig::deadline), if that has one. It takes copies
-        /// of data, which only profiles with mechanisms for thin streams send, and does not give the message up.
+        /// When the message should arrive, and with which probability; `None` for the deadline of its stream or
+        /// association, [`ThinConfig::deadline`](crate::recovery::ThinConfig::deadline), if any. Deadlines are met by
+        /// redundant copies, which only profiles with mechanisms for thin streams send. A message that misses its
+        /// deadline is still delivered.
         pub deadline: Option<Deadline>,
         /// The content, at least one byte: a DATA chunk cannot be empty (RFC 9260 §3.3.1).
         pub payload: Bytes,

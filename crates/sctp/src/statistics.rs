@@ -16,7 +16,7 @@ pub struct AssociationStatistics {
     pub traffic: Traffic,
     /// Losses and retransmissions.
     pub recovery: RecoveryStatistics,
-    /// Whether the association is thin, without the streams that were singled out.
+    /// Whether the association is thin, not counting the streams that were singled out.
     pub thin: Thinness,
     /// Whether each stream that was singled out is thin, with the number of the stream.
     pub thin_streams: Vec<(u16, Thinness)>,
@@ -36,7 +36,7 @@ pub struct AssociationStatistics {
 pub struct Traffic {
     /// SCTP packets sent.
     pub packets_sent: u64,
-    /// Bytes of these, from the common header on.
+    /// Bytes of the packets sent, from the common header on.
     pub bytes_sent: u64,
     /// SCTP packets received.
     pub packets_received: u64,
@@ -60,7 +60,7 @@ pub struct Traffic {
     pub messages_dropped: u64,
     /// SACKs sent.
     pub sacks_sent: u64,
-    /// Of these, second copies: [`AckCopyConfig`](crate::AckCopyConfig).
+    /// Second copies among the SACKs sent: [`AckCopyConfig`](crate::AckCopyConfig).
     pub ack_copies_sent: u64,
     /// SACKs received.
     pub sacks_received: u64,
@@ -70,7 +70,7 @@ pub struct Traffic {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PathStatistics {
-    /// Our address, from which it is reached; unspecified if the driver chooses it.
+    /// Our address of the path; unspecified if the driver chooses it.
     pub local: SocketAddr,
     /// The peer's address.
     pub remote: SocketAddr,

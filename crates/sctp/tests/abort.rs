@@ -5,8 +5,8 @@ mod kit;
 use kit::*;
 use rexmit_sctp::{CloseReason, Event, FailReason, SendError};
 
-/// RFC 9260 §9.1, §3.3.10.12: the application's abort leaves at once, alone, under the peer's tag,
-/// with the application's words; nothing queued leaves any more, and all of it has failed.
+/// RFC 9260 §9.1, §3.3.10.12: the application's ABORT is sent at once, alone, with the peer's tag and the application's
+/// reason. Queued messages are not sent, and fail.
 #[test]
 fn abort_of_the_application_drops_everything() {
     let mut s = Script::established_server();
@@ -30,7 +30,7 @@ fn abort_of_the_application_drops_everything() {
 
 /// The limit of an abort reason (400 bytes).
 #[test]
-fn words_of_an_abort_are_limited() {
+fn the_reason_of_an_abort_is_limited() {
     let mut s = Script::established_server();
     s.abort(&[b'x'; 5_000]);
     expect_packet!(s, [Abort { causes, .. }] if {
@@ -38,8 +38,8 @@ fn words_of_an_abort_are_limited() {
     });
 }
 
-/// RFC 9260 §9.1: the peer's abort removes the association; its words reach the application, and
-/// nothing is answered.
+/// RFC 9260 §9.1: the peer's ABORT removes the association; its reason is reported to the application, and nothing is
+/// answered.
 #[test]
 fn abort_of_the_peer_ends_the_association_without_an_answer() {
     let mut s = Script::established_server();
@@ -57,7 +57,7 @@ fn abort_of_the_peer_ends_the_association_without_an_answer() {
     assert_eq!(s.endpoint.association_count(), 0);
 }
 
-/// RFC 9260 §3.3.7: an ABORT may have no cause, or one that is broken.
+/// RFC 9260 §3.3.7: an ABORT may have no cause, or a malformed one.
 #[test]
 fn abort_of_the_peer_needs_no_cause() {
     for value in [&[][..], &[0, 12, 0, 99, 1], &[0, 12], &[0xFF, 0xFF, 0, 4]] {
@@ -68,9 +68,9 @@ fn abort_of_the_peer_needs_no_cause() {
     }
 }
 
-/// RFC 9260 §9.1: what had arrived before an abort can still be read; then the association is gone.
+/// RFC 9260 §9.1: messages received before an ABORT can still be read; then the association is removed.
 #[test]
-fn messages_of_before_an_abort_can_be_read() {
+fn messages_received_before_an_abort_can_be_read() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"before"))]);
     expect_packet!(s, [Sack(_)]);
@@ -84,7 +84,7 @@ fn messages_of_before_an_abort_can_be_read() {
 
 /// RFC 9260 §3.3.7, §6.10: chunks after an ABORT are not processed.
 #[test]
-fn chunks_behind_an_abort_are_not_looked_at() {
+fn chunks_after_an_abort_are_not_processed() {
     let mut s = Script::established_server();
     s.peer_writes(|p| {
         p.abort(false, |_| ());
@@ -96,7 +96,7 @@ fn chunks_behind_an_abort_are_not_looked_at() {
     assert_eq!(s.receive(), None);
 }
 
-/// RFC 9260 §6.2, §3.3.10.9: DATA without user data end the association.
+/// RFC 9260 §6.2, §3.3.10.9: DATA without user data ends the association.
 #[test]
 fn data_without_user_data_are_answered_with_abort() {
     let mut s = Script::established_server();

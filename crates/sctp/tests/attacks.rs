@@ -21,7 +21,7 @@ fn peer_at(s: &Script, at: std::net::SocketAddr, tag: u32) -> Peer {
     Peer { route, tag, endpoint_tag: 0, ..s.peer }
 }
 
-/// The peer of `s` sets up an association; no other packet is sent.
+/// The peer of `s` sets up an association; no other packet is exchanged.
 #[track_caller]
 fn establish(s: &mut Script) {
     let cookie = s.peer_begins();
@@ -29,7 +29,7 @@ fn establish(s: &mut Script) {
     expect_packet!(s, [CookieAck]);
 }
 
-/// The association of the peer of `s` is alive, and answers to where that is.
+/// The association of the peer of `s` is alive, and answers to the peer's address.
 #[track_caller]
 fn expect_alive(s: &mut Script) {
     s.peer_sends([Heartbeat(b"alive?")]);
@@ -101,9 +101,9 @@ fn restart_from_another_udp_port_does_not_get_the_association() {
     expect_alive(&mut s);
 }
 
-/// The Tie-Tags in the cookie of an INIT ACK are zero for a stranger: they are not to be read.
+/// The Tie-Tags in the cookie of an INIT ACK are zero without an association; their encryption hides that.
 #[test]
-fn init_ack_does_not_tell_whether_an_association_exists() {
+fn init_ack_does_not_reveal_whether_an_association_exists() {
     let mut s = Script::established_server();
     let mut answers = Vec::new();
     for (port, udp_port) in [(PEER_PORT, 9899), (PEER_PORT, 666), (PEER_PORT + 1, 9899)] {
@@ -133,9 +133,9 @@ const fn s_tag(n: u32) -> u32 {
     0x1000 + n
 }
 
-/// An INIT that names the address of a victim is answered as if there were no association of it.
+/// An INIT that lists the address of a victim is answered as if the victim had no association.
 #[test]
-fn naming_the_address_of_a_victim_tells_nothing() {
+fn listing_the_address_of_a_victim_reveals_nothing() {
     let mut s = Script::established_server();
     let victim = s.peer.route.remote;
     for named in [victim.ip(), address(77, 0).ip()] {
@@ -152,8 +152,8 @@ fn naming_the_address_of_a_victim_tells_nothing() {
     expect_alive(&mut s);
 }
 
-/// RFC 5062 §2: an attacker that has set up an association with the address of a victim in its list
-/// keeps the victim from nothing.
+/// RFC 5062 §2: an attacker has set up an association, and has listed the address of a victim. The victim can still set
+/// up its own association.
 #[test]
 fn camping_on_an_address_does_not_lock_its_owner_out() {
     for is_over_ip in [false, true] {
@@ -191,7 +191,7 @@ fn camping_on_an_address_does_not_lock_its_owner_out() {
     }
 }
 
-/// Nor does the same attack keep the endpoint from connecting to the victim.
+/// Nor does this attack prevent the endpoint from connecting to the victim.
 #[test]
 fn camping_on_an_address_does_not_stop_a_connect() {
     let mut s = Script::server();
@@ -211,10 +211,9 @@ fn camping_on_an_address_does_not_stop_a_connect() {
     s.take_init();
 }
 
-/// An attacker sends a copy of a packet from a port of a third party: that one gets a few HEARTBEATs,
-/// and no data.
+/// An attacker sends a copy of a packet from a third party's port. The third party gets a few HEARTBEATs, and no data.
 #[test]
-fn data_do_not_go_to_a_port_that_somebody_else_named() {
+fn data_is_not_sent_to_a_port_used_by_an_attacker() {
     let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
     s.peer.route.remote = address(2, 53);
     s.peer_sends([CookieAck]);
@@ -259,8 +258,8 @@ fn forged_cookie_of_60_kilobytes_is_refused() {
 /// Bytes of the headers of IPv4 and UDP.
 const HEADERS: usize = 28;
 
-/// Bytes sent per byte received from an unverified sender, headers of IPv4 and UDP
-/// included: the table of docs/security.md. No more than three for one (RFC 9000 §8 has the same bound).
+/// Bytes sent per byte received from an unverified sender, headers of IPv4 and UDP included: the table of
+/// docs/security.md. The ratio is at most three (RFC 9000 §8 has the same limit).
 #[test]
 fn no_unauthenticated_packet_is_amplified() {
     let unknown = [0xFF, 0, 0, 8, 1, 2, 3, 4];
@@ -313,7 +312,7 @@ fn no_unauthenticated_packet_is_amplified() {
         let mut s = Script::server();
         s.deliver(&packet);
         let (received, mut sent) = (packet.len() + HEADERS, 0);
-        // Whatever leaves within minutes: nothing is repeated, as nothing is kept.
+        // All packets sent within ten minutes: nothing is retransmitted, since no state is kept.
         s.each_until(600_000, |_, answer| sent += answer.bytes.len() + HEADERS);
         let ratio = sent as f64 / received as f64;
         table += &format!("| {what} | {received} | {sent} | {ratio:.2} |\n");

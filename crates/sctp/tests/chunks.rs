@@ -1,5 +1,5 @@
-//! Chunks: unknown, broken, in order, and side by side (RFC 9260 §3.2, §6.10). That our own packets
-//! keep the rules of bundling is checked in every script; see `kit/sent.rs`.
+//! Unknown, malformed and bundled chunks, and their order (RFC 9260 §3.2, §6.10). Every script checks that our own
+//! packets follow the rules of bundling; see `kit/sent.rs`.
 
 mod kit;
 
@@ -46,7 +46,7 @@ fn reserved_chunk_types_end_the_packet() {
 
 /// RFC 3758 §3.3, RFC 6525 §5.1.1: chunks of extensions that were not negotiated are unknown.
 #[test]
-fn chunks_of_extensions_that_are_off_are_unknown() {
+fn chunks_of_disabled_extensions_are_unknown() {
     let mut s = Script::established_server_with(|_, association| {
         association.extensions.partial_reliability = false;
         association.extensions.stream_reset = false;
@@ -80,7 +80,7 @@ fn reports_of_unknown_chunks_are_limited() {
     s.expect_silence();
 }
 
-/// RFC 9260 §6.10: chunks count in their order, and a partial one is dropped with what follows.
+/// RFC 9260 §6.10: chunks are processed in order; a partial one is dropped with all that follow it.
 #[test]
 fn partial_chunk_is_dropped_and_those_before_it_count() {
     let mut s = Script::established_server();
@@ -98,7 +98,7 @@ fn partial_chunk_is_dropped_and_those_before_it_count() {
     expect_packet!(s, [HeartbeatAck(b"second")]);
 }
 
-/// RFC 9260 §3.2: a chunk length below four fits nothing: the packet ends there.
+/// RFC 9260 §3.2: a chunk length below four is impossible: the rest of the packet is dropped.
 #[test]
 fn chunk_without_a_length_ends_the_packet() {
     for length in 0..4 {
@@ -114,7 +114,7 @@ fn chunk_without_a_length_ends_the_packet() {
     }
 }
 
-/// RFC 9260 §3.2: padding is ignored, whatever it is, counted or not.
+/// RFC 9260 §3.2: the content of padding is ignored, whether the chunk's length includes the padding or not.
 #[test]
 fn padding_is_ignored() {
     let mut s = Script::established_server();
@@ -136,7 +136,7 @@ fn padding_is_ignored() {
     expect_packet!(s, [ShutdownAck]);
 }
 
-/// RFC 9260 §3.2: flags that have no meaning are ignored.
+/// RFC 9260 §3.2: undefined flags are ignored.
 #[test]
 fn reserved_flags_are_ignored() {
     let mut s = Script::established_server();
@@ -178,7 +178,7 @@ fn chunk_of_a_wrong_length_is_dropped_alone() {
 
 /// RFC 9260 §6.10: INIT ACK is alone in its packet; chunks bundled with it are not processed.
 #[test]
-fn chunks_behind_init_ack_are_not_looked_at() {
+fn chunks_after_init_ack_are_not_processed() {
     let mut s = Script::client();
     s.take_init();
     s.peer_writes(|p| {
@@ -191,7 +191,7 @@ fn chunks_behind_init_ack_are_not_looked_at() {
 
 /// RFC 9260 §3.3.10, §11.2.6: causes of an ERROR reach the application by their codes.
 #[test]
-fn errors_of_the_peer_are_told_to_the_application() {
+fn errors_of_the_peer_are_reported_to_the_application() {
     let mut s = Script::established_server();
     s.peer_writes(|p| {
         p.error(|causes| {
@@ -203,10 +203,9 @@ fn errors_of_the_peer_are_told_to_the_application() {
     assert_eq!(s.events(), [Event::PeerError(1), Event::PeerError(6)]);
 }
 
-/// RFC 9260 §6.10: DATA and control chunks of one packet count in their order: DATA in front of
-/// SHUTDOWN arrive.
+/// RFC 9260 §6.10: the chunks of a packet are processed in order: DATA before SHUTDOWN is received.
 #[test]
-fn data_in_front_of_shutdown_arrive() {
+fn data_before_shutdown_is_received() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"last")), Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
     assert_eq!(s.receive().unwrap(), "last");
@@ -217,9 +216,9 @@ fn data_in_front_of_shutdown_arrive() {
     assert_eq!(s.events().last(), Some(&closed));
 }
 
-/// Fourteen thousand of them fit into a packet: what follows the first thousand or so is dropped.
+/// Fourteen thousand unknown chunks fit into a packet; chunks after the limit of 1024 are dropped.
 #[test]
-fn chunks_of_unknown_types_are_passed_over_up_to_a_limit() {
+fn chunks_of_unknown_types_are_skipped_up_to_a_limit() {
     for (count, is_answered) in [(1024, true), (1025, false)] {
         let mut s = Script::established_server();
         s.peer_writes(|p| {

@@ -1,4 +1,4 @@
-//! Rules of the RFCs that an independent conformance suite found broken, one script each.
+//! Rules of the RFCs that an earlier version broke, as an independent conformance suite found; one script each.
 
 mod kit;
 
@@ -35,7 +35,8 @@ fn connecting_with_another_configuration() -> (Script, Vec<u8>) {
     (s, init)
 }
 
-/// The parameters that INIT and INIT ACK have in common for a peer that offers no authentication.
+/// The fields and parameter types that must be equal in an INIT and the INIT ACK that answers it, for a peer without
+/// authentication.
 fn said(init: &Init<'_>) -> (u32, u32, u16, u32, Vec<u16>) {
     const OTHERS: [u16; 5] = [
         param_kind::STATE_COOKIE,
@@ -105,7 +106,7 @@ fn length_of_unrecognized_parameters_does_not_count_the_last_padding() {
     }
 }
 
-/// RFC 9260 §5.1: an INIT that is not taken for an invalid parameter SHOULD be answered with ABORT.
+/// RFC 9260 §5.1: an INIT that is refused because of an invalid parameter SHOULD be answered with ABORT.
 #[test]
 fn init_with_a_parameter_of_wrong_length_is_aborted() {
     let wrong: [(u16, &[u8]); 3] = [
@@ -127,7 +128,7 @@ fn init_with_a_parameter_of_wrong_length_is_aborted() {
     }
 }
 
-/// RFC 9260 §3.3.2: an INIT without a tag is answered by nothing, whatever else is wrong.
+/// RFC 9260 §3.3.2: an INIT without a tag is never answered, whatever other errors it has.
 #[test]
 fn init_without_a_tag_is_not_aborted_for_a_parameter() {
     let mut s = Script::server();
@@ -165,8 +166,8 @@ fn forward_tsn_supported_is_reported_without_partial_reliability() {
     });
 }
 
-/// RFC 9260 §6.2: while the window advertised is 0, new DATA above the highest TSN MUST be dropped,
-/// also where the application has made a little room that is not offered yet.
+/// RFC 9260 §6.2: while the advertised window is 0, new DATA above the highest TSN MUST be dropped, even if the
+/// application has freed some room that was not advertised yet.
 #[test]
 fn data_beyond_an_advertised_window_of_zero_are_dropped() {
     let mut s = Script::established_server_with(|_, association| {
@@ -194,9 +195,8 @@ fn data_beyond_an_advertised_window_of_zero_are_dropped() {
     expect_packet!(s, [Sack(sack)] if (sack.cumulative_tsn_ack, sack.a_rwnd) == (tsn(9), 1_192));
 }
 
-/// RFC 6525 §5.2.2 E2, E4: in deferred reset processing, data of the affected streams beyond the
-/// Sender's Last Assigned TSN MUST be queued, and processed once the reset was performed; whole
-/// messages and fragments, in any order.
+/// RFC 6525 §5.2.2 E2, E4: in deferred reset processing, data of the affected streams beyond the Sender's Last Assigned
+/// TSN MUST be queued, and processed once the reset was performed: complete messages and fragments, in any order.
 #[test]
 fn data_beyond_a_deferred_reset_are_queued() {
     let mut s = Script::established_server_with(|_, association| {
@@ -243,7 +243,7 @@ fn data_beyond_a_deferred_reset_are_queued() {
     assert_eq!(resets.count(), 1);
 }
 
-/// The limits of the receive buffer and of held chunks hold for what is queued, too.
+/// The limits of the receive buffer and of held chunks also apply to queued data.
 #[test]
 fn queue_of_a_deferred_reset_is_bounded() {
     let mut s = Script::established_server_with(|_, association| {

@@ -25,7 +25,7 @@ fn peer_begins_with_preservative(s: &mut Script, ms: u32) -> Vec<u8> {
     s.take_init_ack()
 }
 
-/// RFC 9260 §5.1.5 (2): a cookie that was altered is silently discarded with what came with it.
+/// RFC 9260 §5.1.5 (2): an altered cookie is silently discarded, with the chunks bundled with it.
 #[test]
 fn altered_cookie_is_discarded() {
     let mut s = Script::server();
@@ -35,7 +35,7 @@ fn altered_cookie_is_discarded() {
     expect_refused(&mut s);
 }
 
-/// RFC 9260 §5.1.5 (3): the tag in front must be the one in the cookie.
+/// RFC 9260 §5.1.5 (3): the packet's verification tag must equal the one in the cookie.
 #[test]
 fn cookie_under_another_tag_is_discarded() {
     let mut s = Script::server();
@@ -44,7 +44,7 @@ fn cookie_under_another_tag_is_discarded() {
     expect_refused(&mut s);
 }
 
-/// RFC 9260 §5.1.5 (3): the ports must be those in the cookie.
+/// RFC 9260 §5.1.5 (3): the packet's ports must equal those in the cookie.
 #[test]
 fn cookie_from_another_port_is_discarded() {
     let mut s = Script::server();
@@ -64,10 +64,10 @@ fn cookie_from_a_stranger_is_discarded() {
     expect_refused(&mut s);
 }
 
-/// RFC 9260 §5.1.2 C, §5.4 (2): a cookie may come from another address of the INIT; what is
-/// answered goes to the address that is confirmed, the one that got INIT ACK.
+/// RFC 9260 §5.1.2 C, §5.4 (2): a cookie may come from another address of the INIT; answers go to the confirmed
+/// address, to which INIT ACK was sent.
 #[test]
-fn cookie_from_another_address_of_the_peer_is_good() {
+fn cookie_from_another_address_of_the_peer_is_accepted() {
     let mut s = Script::server();
     let other = address(3, 9899);
     s.peer_writes_under(0, |p| {
@@ -86,15 +86,15 @@ fn cookie_from_another_address_of_the_peer_is_good() {
 
 /// RFC 9260 §5.1.5 (4): good for its lifetime (Valid.Cookie.Life, 60 s), to the millisecond.
 #[test]
-fn cookie_is_good_for_sixty_seconds() {
+fn cookie_is_valid_for_sixty_seconds() {
     let mut s = Script::server();
     let cookie = s.peer_begins();
     s.at(60_000).peer_sends([CookieEcho(&cookie)]);
     expect_packet!(s, [CookieAck]);
 }
 
-/// RFC 9260 §5.1.5 (4), §4 (1), §3.3.10.3: later it is not, and by how much is told, under the
-/// peer's tag. What came with it is discarded.
+/// RFC 9260 §5.1.5 (4), §4 (1), §3.3.10.3: after its lifetime a cookie is refused by an ERROR with the Measure of
+/// Staleness, under the peer's tag. The chunks bundled with it are discarded.
 #[test]
 fn stale_cookie_is_reported() {
     let mut s = Script::server();
@@ -106,9 +106,9 @@ fn stale_cookie_is_reported() {
     assert_eq!(s.endpoint.association_count(), 0);
 }
 
-/// RFC 9260 §3.3.2.1.3: a longer life is granted at the peer's wish, up to 10 s more.
+/// RFC 9260 §3.3.2.1.3: a longer lifetime is granted if the peer requests it, up to 10 s more.
 #[test]
-fn cookie_lives_longer_if_asked_for() {
+fn cookie_lifetime_is_extended_on_request() {
     for (wish_ms, granted_ms) in [(5_000, 5_000), (1_000_000, 10_000)] {
         let mut s = Script::server();
         let cookie = peer_begins_with_preservative(&mut s, wish_ms);
@@ -143,8 +143,8 @@ fn secrets_change_and_old_ones_are_forgotten() {
     s.expect_silence();
 }
 
-/// RFC 9260 §5.2.4 (3), case E: the cookie of the association itself is good for ever, for COOKIE
-/// ACK may have been lost.
+/// RFC 9260 §5.2.4 (3), case E: the cookie with which the association was created never expires, because COOKIE ACK may
+/// have been lost.
 #[test]
 fn old_cookie_of_the_association_itself_is_acknowledged() {
     let mut s = Script::with(|_, association| association.failure.heartbeat_interval = None);
@@ -175,9 +175,8 @@ fn cookie_of_an_association_that_has_ended_is_refused() {
     s.peer_begins();
 }
 
-/// Of crossing INITs one cookie stays unused. It may come after what the other has begun has ended,
-/// with DATA that the peer retransmitted since under the tag that we agreed on; its own tag of ours was
-/// never that of an association, but the peer's was.
+/// When INITs cross, one of the two cookies stays unused. It may arrive after the association of the other cookie has
+/// ended, together with DATA. Our tag in it never belonged to an association, but the peer's tag did.
 #[test]
 fn cookie_left_over_from_a_collision_is_refused_after_the_end() {
     let mut s = Script::server();
@@ -197,13 +196,13 @@ fn cookie_left_over_from_a_collision_is_refused_after_the_end() {
     s.at(50_000).peer_sends_under(tag_of_unused, [CookieEcho(&unused), Data(data(0, b"once"))]);
     expect_packet!(s, [Abort { t_bit: false, .. }]);
     assert_eq!((s.events(), s.endpoint.association_count()), (vec![], 0));
-    // One that was made since is good, whatever tag the peer has drawn.
+    // A cookie made after the end is valid, whatever tag the peer has drawn.
     let cookie = s.peer_begins();
     s.peer_sends([CookieEcho(&cookie)]);
     expect_packet!(s, [CookieAck]);
 }
 
-/// The same for a peer that restarted in between, and then had another tag.
+/// The same for a peer that restarted in between, with a new tag.
 #[test]
 fn cookie_left_over_from_before_a_restart_is_refused_after_the_end() {
     let mut s = Script::server();
@@ -230,7 +229,7 @@ fn cookie_left_over_from_before_a_restart_is_refused_after_the_end() {
     assert_eq!((s.events(), s.endpoint.association_count()), (vec![], 0));
 }
 
-/// RFC 9260 §5.2.4 (3): a stale cookie with other tags is reported, and the association stays.
+/// RFC 9260 §5.2.4 (3): a stale cookie with other tags is reported, and the association continues.
 #[test]
 fn stale_cookie_of_a_restart_is_reported() {
     let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
@@ -244,10 +243,10 @@ fn stale_cookie_of_a_restart_is_reported() {
     expect_packet!(s, [HeartbeatAck(b"?")]);
 }
 
-/// RFC 9260 §5.2.6 (3): a stale cookie begins the setup again, with a wish for a longer life: the
-/// round trip and a second. T1 and its count begin again.
+/// RFC 9260 §5.2.6 (3): after a stale cookie the setup begins again, with a Cookie Preservative of the round-trip time
+/// plus a second. T1 and its count begin again.
 #[test]
-fn client_asks_for_a_longer_life_after_a_stale_cookie() {
+fn client_requests_a_longer_cookie_lifetime_after_a_stale_cookie() {
     let mut s = Script::client();
     s.take_init();
     s.at(100).peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
@@ -274,7 +273,7 @@ fn client_asks_for_a_longer_life_after_a_stale_cookie() {
     expect_event!(s, Event::Connected { .. });
 }
 
-/// RFC 9260 §5.2.6 (2): a peer that finds every cookie stale is given up after three new INITs.
+/// RFC 9260 §5.2.6 (2): the setup fails after three new INITs whose cookies the peer reports as stale, too.
 #[test]
 fn client_gives_up_after_three_more_stale_cookies() {
     let mut s = Script::client();
@@ -301,9 +300,9 @@ fn client_gives_up_after_three_more_stale_cookies() {
     expect_event!(s, Event::Closed(CloseReason::ConnectTimedOut));
 }
 
-/// RFC 9260 §5.2.6: data that were sent with the stale cookie are retransmitted with the next.
+/// RFC 9260 §5.2.6: data sent with the stale cookie is retransmitted with the next one.
 #[test]
-fn data_of_a_stale_cookie_are_sent_again() {
+fn data_sent_with_a_stale_cookie_is_retransmitted() {
     let mut s = Script::client();
     s.send(b"early");
     s.take_init();
@@ -339,9 +338,9 @@ fn report_of_a_stale_cookie_is_otherwise_discarded() {
     waiting.at(1_000).take_init();
 }
 
-/// RFC 9260 §5.1 B, §12.2.4.1: INITs use neither memory nor timers, however many.
+/// RFC 9260 §5.1 B, §12.2.4.1: any number of INITs uses neither memory nor timers.
 #[test]
-fn ten_thousand_inits_leave_nothing_behind() {
+fn ten_thousand_inits_leave_no_state() {
     let mut s = Script::server();
     let flood = |s: &mut Script| {
         for n in 1..=10_000 {

@@ -1,5 +1,5 @@
-//! The cost of a packet of a malicious peer, against a benign one of its size: the table of docs/security.md.
-//! `cargo test --release -p rexmit-sctp --test cost -- --ignored --nocapture`
+//! The processing cost of a packet of a malicious peer, compared with that of a benign packet of the same size: the
+//! table of docs/security.md. `cargo test --release -p rexmit-sctp --test cost -- --ignored --nocapture`
 
 mod kit;
 
@@ -10,11 +10,12 @@ use rexmit_core::Machine as _;
 use rexmit_sctp::Event;
 use rexmit_sctp::wire::{Init, RawParam, ReConfigParam};
 
-/// Packets of each kind; the one in the middle counts.
+/// Packets of each kind; the median counts.
 const PACKETS: u32 = 41;
 /// The largest ratio that is promised.
 const MOST: f64 = 20.0;
-/// What costs more, and by how much at most: messages of one byte, and streams to be looked up (docs/security.md).
+/// Packets that cost more, with their largest ratios: messages of one byte, and streams that must be looked up
+/// (docs/security.md).
 const EXCEPTIONS: [(&str, f64); 2] =
     [("DATA, 3000 chunks of one byte", 40.0), (FORWARD_TSN, 130.0)];
 const FORWARD_TSN: &str = "FORWARD-TSN that names 15,000 streams";
@@ -38,7 +39,7 @@ fn established() -> Script {
     s
 }
 
-/// The time that the packet in the middle takes, with what it causes to be sent and told, and its bytes.
+/// The median processing time of a packet, including the packets and events that it causes, and its length in bytes.
 #[expect(clippy::disallowed_methods, reason = "it measures")]
 fn cost(s: &mut Script, mut packet: impl FnMut(&mut Script, u32) -> Vec<u8>) -> (Duration, usize) {
     let mut times = Vec::new();
@@ -57,7 +58,7 @@ fn cost(s: &mut Script, mut packet: impl FnMut(&mut Script, u32) -> Vec<u8>) -> 
     (times[times.len() / 2], len)
 }
 
-/// A packet of this many bytes as a correct peer sends it: full-sized messages, in order.
+/// A packet of this many bytes from a correct peer: full-sized messages, in order.
 fn of_size(bytes: usize) -> Duration {
     let mut s = established();
     let mut next = 0_u16;
@@ -73,7 +74,7 @@ fn of_size(bytes: usize) -> Duration {
     time
 }
 
-/// 10,000 chunks outstanding, all but the first reported in a gap block.
+/// 10,000 outstanding chunks, all of which except the first are reported in a gap block.
 fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
     let recovery = rexmit_sctp::recovery::RecoveryConfig::profile(profile).expect("it exists");
     let mut s = Script::client_with(|_, association| {
@@ -104,7 +105,7 @@ fn with_outstanding_chunks(profile: &str) -> (Script, u16) {
 type Packet = Box<dyn FnMut(&mut Script, u32) -> Vec<u8>>;
 
 /// Packets that belong to no association.
-fn of_strangers() -> Vec<(&'static str, Packet)> {
+fn of_unknown_senders() -> Vec<(&'static str, Packet)> {
     let unknown = |count: usize| {
         move |s: &mut Script, _| {
             s.peer_packet(0, |p| {
@@ -181,7 +182,7 @@ fn of_peers() -> Vec<(&'static str, Packet)> {
     ]
 }
 
-/// SACKs to a sender with 10,000 chunks outstanding, against one that acknowledges the next chunk.
+/// SACKs to a sender with 10,000 outstanding chunks, compared with a SACK for the next chunk.
 fn of_receivers() -> Vec<(&'static str, Packet)> {
     let sack = |s: &mut Script, cumulative: u32, blocks: &[(u16, u16)]| {
         let cumulative = tsn(cumulative).wrapping_sub(1);
@@ -220,7 +221,7 @@ fn row(name: &str, (time, bytes): (Duration, usize), benign: Duration) -> Option
 fn packets_cost_at_most_twenty_times_a_benign_one() {
     println!("| packet | bytes | µs | a benign one | ratio |\n|---|---|---|---|---|");
     let mut above = Vec::new();
-    for (name, packet) in of_strangers() {
+    for (name, packet) in of_unknown_senders() {
         let measured = cost(&mut Script::server(), packet);
         above.extend(row(name, measured, of_size(measured.1)));
     }
@@ -238,7 +239,7 @@ fn packets_cost_at_most_twenty_times_a_benign_one() {
         for (name, packet) in of_receivers() {
             let (mut s, _) = with_outstanding_chunks(profile);
             let measured = cost(&mut s, packet);
-            // An honest SACK of 20 KB there is not.
+            // No benign SACK is as long as 20 KB.
             let benign = if measured.1 > 1000 { of_size(measured.1) } else { benign };
             above.extend(row(&format!("{name}, `{profile}`"), measured, benign));
         }

@@ -18,7 +18,7 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 struct World {
     now: Instant,
     ends: [Endpoint; 2],
-    /// The receiving ends, by arrival time.
+    /// Packets by arrival time, with the receiving end.
     packets: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     sent: u64,
     loss: f64,
@@ -137,7 +137,8 @@ fn within(ms: u64, probability: f64) -> OutboundMessage {
 
 const COUNT: u32 = 20_000;
 
-/// A lifetime of 100 ms at a round trip of 100 ms repairs nothing by itself: at 5 % loss 95 % are delivered.
+/// A lifetime of 100 ms at a round trip of 100 ms allows no retransmission: without copies, 95 % are delivered at 5 %
+/// loss.
 #[test]
 fn a_lifetime_of_a_round_trip_delivers_999_of_1000_by_copies() {
     let mut plain = World::new(AssociationConfig::interactive());
@@ -157,7 +158,7 @@ fn a_lifetime_of_a_round_trip_delivers_999_of_1000_by_copies() {
     assert_eq!(planned.infeasible, []);
 }
 
-/// One round trip fits into 210 ms: retransmissions with copies do, and no packet is spent on others.
+/// 210 ms are enough for one retransmission, so only retransmissions have copies.
 #[test]
 fn with_time_for_a_retransmission_only_that_has_copies() {
     let mut world = World::new(AssociationConfig::interactive());
@@ -168,7 +169,8 @@ fn with_time_for_a_retransmission_only_that_has_copies() {
     assert!(packets < 1.25, "{packets} packets");
 }
 
-/// The latencies, in ascending order, of bursts of one to five messages, one after the other, every 120 ms; and the packets for each.
+/// Sends a burst of one to five messages every 120 ms. Returns the latencies of the bursts in ascending order, and the
+/// packets of each.
 fn send_bursts(message: &OutboundMessage) -> (Vec<Duration>, f64) {
     let mut world = World::new(AssociationConfig::interactive());
     world.loss = 0.05;
@@ -188,8 +190,8 @@ fn send_bursts(message: &OutboundMessage) -> (Vec<Duration>, f64) {
     (latencies, packets / world.begun.len() as f64)
 }
 
-/// Without time for a retransmission, copies are bundled within a burst, and a burst has few packets of copies. No
-/// percentile is worse than without a deadline, also where a message waits for those before it.
+/// If a retransmission would be too late, copies are bundled within a burst, and a burst has few packets with copies
+/// only. No percentile is worse than without a deadline, although messages wait for earlier ones.
 #[test]
 fn bursts_meet_their_deadline_and_are_never_slower_than_without() {
     for unordered in [true, false] {
@@ -220,7 +222,7 @@ fn without_loss_and_without_a_deadline_nothing_is_copied() {
     }
 }
 
-/// After at most 50 messages it is met again; those are left out.
+/// The deadline is met again after at most 50 messages, which are not counted here.
 #[test]
 fn losses_that_begin_are_met_after_fifty_messages() {
     let mut late = 0;
@@ -239,7 +241,7 @@ fn losses_that_begin_are_met_after_fifty_messages() {
     assert!(late <= 42, "{late} late");
 }
 
-/// Ten seconds, 200 messages, after the losses have ended, at most 20 % more packets are sent than needed.
+/// Ten seconds (200 messages) after the losses have ended, at most 20 % more packets are sent than messages need.
 #[test]
 fn losses_that_end_are_not_paid_for_after_ten_seconds() {
     let (mut before, mut after) = (0.0, 0.0);
@@ -275,6 +277,6 @@ fn a_deadline_that_cannot_be_met_is_reported_at_once() {
         world.infeasible.first().copied().expect("a copy for one in ten is not enough");
     assert!((900_000..990_000).contains(&achievable), "{achievable}");
     let packets = world.send(1000, 250, &within(60, 0.999));
-    // Of 5 % and their lost SACKs, and the budget.
+    // Retransmissions for 5 % loss and for lost SACKs, and the budget.
     assert!(packets < 1.3, "{packets} packets");
 }

@@ -1,5 +1,5 @@
-//! Where packets go: the UDP port of the encapsulation is learned (RFC 6951 §5.4), and nothing is
-//! sent to an address that is not confirmed (RFC 9260 §5.4).
+//! The destinations of packets: the UDP port of the encapsulation is learned (RFC 6951 §5.4), and nothing is sent to an
+//! unconfirmed address (RFC 9260 §5.4).
 
 mod kit;
 
@@ -14,8 +14,8 @@ fn expect_way(s: &mut Script, remote: SocketAddr) {
     assert_eq!(s.next_packet().route.remote, remote);
 }
 
-/// RFC 6951 §5.4: the port of the last packet under the right tag is the peer's, once a HEARTBEAT was
-/// answered from there; until then everything goes to the old one.
+/// RFC 6951 §5.4: packets with the right tag from a new port make it the peer's port once a HEARTBEAT was answered from
+/// there; until then everything is sent to the old one.
 #[test]
 fn encapsulation_port_follows_the_peer_once_it_is_validated() {
     let mut s = Script::established_server();
@@ -36,7 +36,7 @@ fn encapsulation_port_follows_the_peer_once_it_is_validated() {
 
 /// RFC 6951 §5.4: a port of 0 stands for no encapsulation, and is learned as well.
 #[test]
-fn peer_may_give_up_the_encapsulation() {
+fn peer_may_stop_the_encapsulation() {
     let mut s = Script::established_client();
     s.peer.route.remote = address(2, 0);
     s.peer_sends([Heartbeat(b"")]);
@@ -47,7 +47,7 @@ fn peer_may_give_up_the_encapsulation() {
     expect_way(&mut s, address(2, 0));
 }
 
-/// A HEARTBEAT ACK validates a port only with the nonce that was sent there, and from there.
+/// A HEARTBEAT ACK validates a port only if it comes from there, with the nonce that was sent there.
 #[test]
 fn changed_port_is_validated_by_its_own_nonce_alone() {
     let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
@@ -67,8 +67,8 @@ fn changed_port_is_validated_by_its_own_nonce_alone() {
     s.peer_acknowledges(tsn(1));
 }
 
-/// A HEARTBEAT to a new port that is lost is repeated after one RTO, two, four, and then no more: until
-/// the next packet comes from there.
+/// A lost HEARTBEAT to a new port is retransmitted after one, two and four RTOs, and then not until another packet
+/// arrives from there.
 #[test]
 fn heartbeats_to_a_new_port_are_repeated_and_limited() {
     let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
@@ -87,7 +87,7 @@ fn heartbeats_to_a_new_port_are_repeated_and_limited() {
     s.peer_acknowledges(tsn(0));
 }
 
-/// RFC 6951 §5.4: it is learned only after the verification tag was found right.
+/// RFC 6951 §5.4: a port is learned only from packets with the right verification tag.
 #[test]
 fn encapsulation_port_is_not_learned_from_forged_packets() {
     let mut s = Script::established_server();
@@ -113,7 +113,7 @@ fn encapsulation_port_is_learned_from_init_ack() {
     expect_way(&mut s, address(2, 40_000));
 }
 
-/// RFC 6951 §5.1: each address of the peer has a port of its own.
+/// RFC 6951 §5.1: each address of the peer has its own port.
 #[test]
 fn encapsulation_port_belongs_to_an_address() {
     let mut s = Script::server();
@@ -130,8 +130,7 @@ fn encapsulation_port_belongs_to_an_address() {
     expect_way(&mut s, address(2, 9899));
 }
 
-/// RFC 9260 §5.4, §6.4: what comes from an address that is not confirmed is answered to one that
-/// is.
+/// RFC 9260 §5.4, §6.4: a packet from an unconfirmed address is answered to a confirmed one.
 #[test]
 fn nothing_but_heartbeat_ack_goes_to_an_unconfirmed_address() {
     let mut s = Script::server();

@@ -9,7 +9,7 @@ use kit::*;
 use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event, FailReason, PathState};
 
-/// When T3-rtx expires again and again, with an RTO of 1 s that doubles up to 60 s.
+/// The times at which T3-rtx expires, with an RTO of 1 s that doubles up to 60 s.
 const T3_EXPIRIES_MS: [u64; 11] =
     [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000, 243_000, 303_000, 363_000];
 
@@ -17,7 +17,7 @@ fn without_heartbeats() -> Script {
     Script::established_server_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
-/// Waits for the next HEARTBEAT; returns when it was sent and its Heartbeat Info.
+/// Waits for the next HEARTBEAT; returns its time and its Heartbeat Info.
 #[track_caller]
 fn next_heartbeat(s: &mut Script) -> (u64, Vec<u8>) {
     let sent = s.wait_for_packet();
@@ -25,7 +25,7 @@ fn next_heartbeat(s: &mut Script) -> (u64, Vec<u8>) {
     (sent.at_ms(), info.to_vec())
 }
 
-/// HB.interval, and RTO with half of it either way, after `from_ms`.
+/// The range of times of the next HEARTBEAT: `from_ms` plus HB.interval plus RTO ± 50 %.
 fn period_after(from_ms: u64, rto_ms: u64) -> RangeInclusive<u64> {
     from_ms + 30_000 + rto_ms / 2..=from_ms + 30_000 + rto_ms * 3 / 2
 }
@@ -98,7 +98,7 @@ fn without_an_interval_there_is_no_heartbeat() {
     assert_eq!(s.endpoint.poll_timeout(), None);
 }
 
-/// RFC 9260 §8.3: a path is not idle while data that measure it are sent.
+/// RFC 9260 §8.3: a path is not idle while data that measures it is sent.
 #[test]
 fn path_in_use_gets_no_heartbeat() {
     let mut s = Script::established_server();
@@ -112,7 +112,7 @@ fn path_in_use_gets_no_heartbeat() {
     assert!(period_after(200_000, 1_000).contains(&at_ms), "{at_ms}");
 }
 
-/// RFC 9260 §8.3: HEARTBEAT ACK measures the path, from the time in it.
+/// RFC 9260 §8.3: HEARTBEAT ACK gives an RTT sample, by the time that it contains.
 #[test]
 fn heartbeat_ack_measures_the_path() {
     let mut s = Script::established_server();
@@ -125,7 +125,7 @@ fn heartbeat_ack_measures_the_path() {
     assert!(path.rto > Duration::from_millis(1_190), "SRTT and four times half of it");
 }
 
-/// RFC 9260 §5.4, §8.3: only the answer to what was really sent counts, and only once.
+/// RFC 9260 §5.4, §8.3: a HEARTBEAT ACK counts only if it answers a HEARTBEAT that was sent, and only once.
 #[test]
 fn forged_and_repeated_heartbeat_acks_do_not_count() {
     let mut s = Script::established_server();
@@ -178,7 +178,7 @@ fn unanswered_heartbeats_end_an_idle_association() {
     expect_event!(s, Event::Closed(CloseReason::Unreachable));
 }
 
-/// RFC 9260 §8.3: HEARTBEAT ACK makes the path active again and clears the errors of both.
+/// RFC 9260 §8.3: HEARTBEAT ACK makes the path active again, and resets the error counters of path and association.
 #[test]
 fn heartbeat_ack_revives_an_inactive_path() {
     let mut s = Script::established_server();
@@ -197,7 +197,7 @@ fn heartbeat_ack_revives_an_inactive_path() {
     assert_eq!(s.events(), [], "ten errors are not too many");
 }
 
-/// RFC 9260 §8.3: HEARTBEAT is answered at once, with all that was in it, to where it came from.
+/// RFC 9260 §8.3: a HEARTBEAT is answered at once, to its source and with its complete content.
 #[test]
 fn heartbeat_is_answered_unchanged_to_its_source() {
     let mut s = Script::server();
@@ -232,7 +232,7 @@ fn heartbeat_answers_are_limited() {
     s.expect_silence();
 }
 
-/// A HEARTBEAT whose answer does not fit our packets is not answered, rather than by an empty one.
+/// A HEARTBEAT whose answer would not fit a packet of ours is not answered, not even by an empty packet.
 #[test]
 fn heartbeat_beyond_the_packet_limit_is_not_answered() {
     let mut s = Script::established_server_with(|_, a| a.max_packet_bytes = 512);
@@ -293,7 +293,7 @@ fn a_killed_peer_is_reported_within_the_configured_time() {
 
 /// Any packet of the peer, with or without a SACK, proves that it is alive.
 #[test]
-fn any_packet_of_the_peer_shows_that_it_is_there() {
+fn any_packet_of_the_peer_shows_that_it_is_alive() {
     let mut s = Script::established_server_with(|_, association| {
         association.failure.heartbeat_interval = None;
         association.failure.dead_after = Some(Duration::from_secs(10));

@@ -1,5 +1,5 @@
-//! The normal establishment of an association (RFC 9260 §5.1), its timers (§4), and what of INIT
-//! and INIT ACK is refused (§3.3.2, §3.3.3).
+//! The normal establishment of an association (RFC 9260 §5.1), its timers (§4), and which INIT and INIT ACK are refused
+//! (§3.3.2, §3.3.3).
 
 mod kit;
 
@@ -10,10 +10,10 @@ use rexmit_sctp::{CloseReason, Event, FailReason, OutboundMessage, SendError};
 /// The times at which T1 expires, with RTO.Initial 1 s and RTO.Max 60 s.
 const T1_EXPIRIES_MS: [u64; 8] = [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000];
 
-/// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the tag 0 in front and a
-/// tag of ours inside, and names the extensions with what authenticates them, nothing else.
+/// RFC 9260 §5.1 A, §3.3.2, §8.5.1 A; RFC 5061 §4.2.7; RFC 4895 §6.1: INIT has the verification tag 0 and our Initiate
+/// Tag, and lists the extensions and their authentication, nothing else.
 #[test]
-fn init_tells_what_the_configuration_says() {
+fn init_has_the_configured_values() {
     let mut s = Script::client();
     expect_packet!(s, tag 0, [Init(init)] if {
         let params: Vec<_> = init.params().flatten().map(|param| param.decode().unwrap()).collect();
@@ -48,9 +48,9 @@ fn each_association_has_a_tag_of_its_own() {
     assert_ne!(s.peer.endpoint_tag, first);
 }
 
-/// RFC 9260 §4 (2), §5.1.6: the same INIT again on T1-init, Max.Init.Retransmits times.
+/// RFC 9260 §4 (2), §5.1.6: T1-init retransmits the same INIT, Max.Init.Retransmits times.
 #[test]
-fn init_is_repeated_eight_times_then_the_application_is_told() {
+fn init_is_retransmitted_eight_times_then_the_failure_is_reported() {
     let mut s = Script::client();
     let init = s.take_init();
     for ms in T1_EXPIRIES_MS {
@@ -65,7 +65,7 @@ fn init_is_repeated_eight_times_then_the_application_is_told() {
 
 /// RFC 9260 §4 (3), §5.1.4: the same for COOKIE ECHO on T1-cookie.
 #[test]
-fn cookie_echo_is_repeated_eight_times_then_the_application_is_told() {
+fn cookie_echo_is_retransmitted_eight_times_then_the_failure_is_reported() {
     let mut s = Script::client();
     s.take_init();
     s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
@@ -80,8 +80,8 @@ fn cookie_echo_is_repeated_eight_times_then_the_application_is_told() {
     expect_event!(s, Event::Closed(CloseReason::ConnectTimedOut));
 }
 
-/// RFC 9260 §5.1 C, §5.1.4, §6.3.1 C2: INIT ACK stops T1-init, is answered at once, and measures
-/// the path: 400 ms make an RTO of 400 + 4 · 200 ms.
+/// RFC 9260 §5.1 C, §5.1.4, §6.3.1 C2: INIT ACK stops T1-init, is answered at once, and gives an RTT sample: with 400
+/// ms the RTO is 400 + 4 · 200 ms.
 #[test]
 fn init_ack_measures_the_path_for_t1_cookie() {
     let mut s = Script::client();
@@ -92,9 +92,9 @@ fn init_ack_measures_the_path_for_t1_cookie() {
     expect_packet!(s, [CookieEcho(COOKIE)]);
 }
 
-/// RFC 9260 §6.3.1 C5 (Karn): the answer to a repeated INIT measures nothing.
+/// RFC 9260 §6.3.1 C5 (Karn): the answer to a retransmitted INIT gives no sample.
 #[test]
-fn answer_to_a_repeated_init_is_no_measurement() {
+fn answer_to_a_retransmitted_init_gives_no_sample() {
     let mut s = Script::client();
     s.take_init();
     s.at(1_000).take_init();
@@ -105,10 +105,9 @@ fn answer_to_a_repeated_init_is_no_measurement() {
     assert_eq!(s.statistics().paths[0].srtt, None);
 }
 
-/// RFC 9260 §5.1 C: DATA may follow COOKIE ECHO in its packet, and nothing else may leave until
-/// COOKIE ACK returns.
+/// RFC 9260 §5.1 C: DATA may follow COOKIE ECHO in its packet, and nothing else may be sent until COOKIE ACK returns.
 #[test]
-fn data_travel_with_cookie_echo_and_then_wait_for_cookie_ack() {
+fn data_is_bundled_with_cookie_echo_and_then_waits_for_cookie_ack() {
     let mut s = Script::client();
     s.send(b"early");
     s.take_init();
@@ -125,7 +124,7 @@ fn data_travel_with_cookie_echo_and_then_wait_for_cookie_ack() {
     expect_packet!(s, [Data(d)] if d.tsn == tsn(1) && d.payload == b"late");
 }
 
-/// RFC 9260 §6: a SACK in COOKIE-ECHOED is taken, DATA are not.
+/// RFC 9260 §6: in COOKIE-ECHOED a SACK is processed, and DATA is not accepted.
 #[test]
 fn while_cookie_echoed_sack_counts_and_data_do_not() {
     let mut s = Script::client();
@@ -142,8 +141,8 @@ fn while_cookie_echoed_sack_counts_and_data_do_not() {
     assert_eq!(s.receive().unwrap(), "now");
 }
 
-/// RFC 9260 §5.1 B: INIT ACK bears the peer's tag, goes to where INIT came from, and has another
-/// tag and a cookie. Nothing is kept.
+/// RFC 9260 §5.1 B: INIT ACK has the peer's tag, is sent to the source of the INIT, and contains a tag of ours and a
+/// cookie. No state is kept.
 #[test]
 fn init_is_answered_to_its_source_and_forgotten() {
     let mut s = Script::server();
@@ -160,8 +159,8 @@ fn init_is_answered_to_its_source_and_forgotten() {
     assert_eq!((s.endpoint.association_count(), s.endpoint.poll_timeout()), (0, None));
 }
 
-/// RFC 9260 §5.1.5 (6), (7), §5.1: COOKIE ACK is first in its packet, and the DATA that came with
-/// the cookie are acknowledged with it.
+/// RFC 9260 §5.1.5 (6), (7), §5.1: COOKIE ACK is first in its packet, which also acknowledges the DATA bundled with the
+/// cookie.
 #[test]
 fn data_with_cookie_echo_are_acknowledged_with_cookie_ack() {
     let mut s = Script::server();
@@ -173,7 +172,7 @@ fn data_with_cookie_echo_are_acknowledged_with_cookie_ack() {
     assert_eq!(s.receive().unwrap(), "early");
 }
 
-/// RFC 9260 §5.1: the first DATA are acknowledged at once, the next packet is not.
+/// RFC 9260 §5.1: the first DATA is acknowledged at once, the next packet is not.
 #[test]
 fn first_data_are_acknowledged_at_once() {
     let mut s = Script::established_server();
@@ -185,9 +184,9 @@ fn first_data_are_acknowledged_at_once() {
     expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1));
 }
 
-/// RFC 9260 §5.1.1: min(OS, MIS) streams each way; what was meant for others never leaves.
+/// RFC 9260 §5.1.1: min(OS, MIS) streams each way; messages for other streams are never sent.
 #[test]
-fn streams_are_the_lesser_of_what_both_want() {
+fn streams_are_the_smaller_number_of_both_sides() {
     let mut s = Script::client();
     let lost = s.try_send(OutboundMessage::new(12, "lost")).unwrap();
     s.try_send(OutboundMessage::new(2, "kept")).unwrap();
@@ -301,7 +300,7 @@ fn init_with_impossible_values_is_answered_with_abort() {
 
 /// RFC 9260 §8.5.1 A, §6.10: an INIT that is bundled or has a tag other than 0 is discarded.
 #[test]
-fn init_beside_other_chunks_or_under_a_tag_is_discarded() {
+fn init_with_other_chunks_or_a_tag_is_discarded() {
     let mut s = Script::server();
     let init = peer_init(PEER_TAG);
     s.peer_writes_under(0, |p| {
@@ -334,7 +333,7 @@ fn abort_in_answer_to_init_ends_the_attempt() {
     s.expect_silence_until(100_000);
 }
 
-/// RFC 9260 §8.5.1 A, B: no peer's tag is known, so none can be reflected: a sender that knows only the
+/// RFC 9260 §8.5.1 A, B: while the peer's tag is unknown, no ABORT can reflect it: a sender that knows only the
 /// addresses cannot end an attempt.
 #[test]
 fn abort_under_tag_zero_does_not_end_the_attempt() {
@@ -346,9 +345,9 @@ fn abort_under_tag_zero_does_not_end_the_attempt() {
     s.at(1_000).take_init();
 }
 
-/// RFC 9260 §9.1, §8.5.1 B: before the peer's tag is known an abort cannot be sent.
+/// RFC 9260 §9.1, §8.5.1 B: no ABORT can be sent before the peer's tag is known.
 #[test]
-fn giving_up_is_told_to_the_peer_once_its_tag_is_known() {
+fn a_failed_setup_is_reported_to_the_peer_once_its_tag_is_known() {
     let mut s = Script::client();
     s.take_init();
     s.shutdown();

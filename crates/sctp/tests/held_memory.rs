@@ -1,5 +1,5 @@
-//! Memory that an association holds is what its counters say, plus a stated overhead (docs/security.md): measured
-//! by an allocator that counts, for each pattern that could make small chunks hold large blocks.
+//! The memory of an association is the number of bytes in its counters plus a stated overhead (docs/security.md). A
+//! counting allocator measures it for each pattern with which small chunks could occupy large blocks.
 
 mod kit;
 
@@ -11,7 +11,7 @@ use rexmit_sctp::{MessageId, OutboundMessage, SendError};
 const BUFFER_BYTES: usize = 1024 * 1024;
 /// The overhead of each chunk and message that is held, as docs/security.md states it.
 const OVERHEAD_BYTES: usize = 256;
-/// The overhead of an association: what is reserved for a message of which the beginning has arrived.
+/// The overhead of an association: the memory reserved for a message whose beginning has arrived.
 const RESERVED_BYTES: usize = 64 * 1024;
 const MAX_HELD_CHUNKS: usize = 16_384;
 
@@ -48,7 +48,7 @@ impl Sender {
         Self { next: 0, ssn: [0; 10] }
     }
 
-    /// A chunk on `stream`; the TSN and, where a message ends, the SSN go on.
+    /// Sends a chunk on `stream`; increments the TSN and, at the end of a message, the SSN.
     fn send(&mut self, s: &mut Script, stream: u16, flags: Flags, payload: &[u8]) {
         let Flags { unordered, beginning, ending } = flags;
         let ssn = self.ssn[usize::from(stream)];
@@ -69,7 +69,8 @@ fn discard(s: &mut Script) {
     while s.endpoint.poll_event().is_some() {}
 }
 
-/// Measures what `act` leaves allocated, and compares it with the payload and chunks that are held then.
+/// Measures the memory that is still allocated after `act`, and compares it with the payload and chunks that are held
+/// then.
 #[track_caller]
 fn expect_bounded(s: &mut Script, most_chunks: usize, act: impl FnOnce(&mut Script)) {
     let before = s.statistics().receive_buffered_bytes;
@@ -81,8 +82,8 @@ fn expect_bounded(s: &mut Script, most_chunks: usize, act: impl FnOnce(&mut Scri
     assert!(held <= bound as i64, "{held} bytes held, {charged} charged, bound {bound}");
 }
 
-/// One byte of every second message waits for its order; the others are read at once. Each that waits had a block of
-/// 16 KiB to itself.
+/// Every second message, of one byte, waits for its order; the others are read at once. In an earlier version each
+/// waiting message kept a block of 16 KiB alive.
 #[test]
 fn messages_that_wait_between_others_that_are_read_hold_no_blocks() {
     const COUNT: usize = 2000;
@@ -101,7 +102,7 @@ fn messages_that_wait_between_others_that_are_read_hold_no_blocks() {
     assert_eq!(s.statistics().receive_buffered_bytes, COUNT);
 }
 
-/// The middle of a message waits for its beginning, between others that are read at once.
+/// The middle of a message waits for its beginning, while messages before and after it are read at once.
 #[test]
 fn fragments_that_wait_between_messages_that_are_read_hold_no_blocks() {
     const COUNT: usize = 500;
@@ -121,7 +122,7 @@ fn fragments_that_wait_between_messages_that_are_read_hold_no_blocks() {
     });
 }
 
-/// Beginnings of messages, after one of 64 KiB whose size is expected of the next.
+/// Beginnings of messages, after a message of 64 KiB, which is the estimate for the size of the next.
 #[test]
 fn beginnings_reserve_memory_for_one_message_only() {
     const COUNT: usize = 900;
@@ -140,7 +141,8 @@ fn beginnings_reserve_memory_for_one_message_only() {
     });
 }
 
-/// The application reads nothing: messages of one byte until the window is closed, and those that close gaps.
+/// The application reads nothing: messages of one byte arrive until the window is closed, and then those that close
+/// gaps.
 #[test]
 fn messages_of_one_byte_that_nobody_reads_are_bounded() {
     let (mut s, mut peer) = (receiver(), Sender::new());
@@ -152,7 +154,8 @@ fn messages_of_one_byte_that_nobody_reads_are_bounded() {
     assert_eq!(s.statistics().receive_buffered_bytes, MAX_HELD_CHUNKS);
 }
 
-/// A closed window takes what closes a gap, which the farthest TSN leaves open as long as possible.
+/// With a closed window only chunks that close a gap are accepted. The highest possible TSN makes the gap as large as
+/// possible.
 #[test]
 fn messages_of_one_byte_that_close_a_gap_are_bounded() {
     const AHEAD: u32 = 32_767;
@@ -168,8 +171,8 @@ fn messages_of_one_byte_that_close_a_gap_are_bounded() {
     assert_eq!(s.statistics().receive_buffered_bytes, AHEAD as usize);
 }
 
-/// Large and small messages by turns, of which the application keeps the small ones: they are its own memory then,
-/// and no more than they need.
+/// Large and small messages alternate, and the application keeps the small ones: each keeps only its own memory
+/// allocated.
 #[test]
 fn a_small_message_that_the_application_keeps_holds_no_block() {
     const COUNT: usize = 1000;
@@ -191,7 +194,7 @@ fn a_small_message_that_the_application_keeps_holds_no_block() {
     assert!(held <= (COUNT * OVERHEAD_BYTES + RESERVED_BYTES) as i64, "{held} bytes held");
 }
 
-/// One application reads nothing, the other one everything.
+/// The application of one association reads nothing, that of another one everything.
 #[test]
 fn an_association_holds_no_blocks_of_another() {
     const COUNT: usize = 1000;
@@ -241,7 +244,7 @@ fn messages_of_one_byte_that_are_not_acknowledged_are_bounded() {
     assert!(held <= (count * OVERHEAD_BYTES) as i64, "{held} bytes held for {count} messages");
 }
 
-/// Beginnings and middles of one byte, each of a message of its own that never gets complete.
+/// One-byte beginnings and middles of different messages, none of which is ever completed.
 #[test]
 fn fragments_of_interleaved_messages_are_bounded() {
     const COUNT: u32 = 4000;

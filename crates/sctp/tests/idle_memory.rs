@@ -1,4 +1,4 @@
-//! An association that has nothing to do is small, whatever it did before.
+//! An idle association needs little memory, whatever it did before.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -104,7 +104,7 @@ impl Pair {
     }
 }
 
-/// Bytes that one end keeps after `past`.
+/// Bytes that one end keeps allocated after `past`.
 fn kept_bytes(past: impl FnOnce(&mut Pair)) -> i64 {
     let mut pair = None;
     let info = allocation_counter::measure(|| past(pair.insert(Pair::new())));

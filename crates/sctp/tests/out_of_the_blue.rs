@@ -7,7 +7,7 @@ use rexmit_sctp::{CloseReason, Event};
 
 const STRAY_TAG: u32 = 0xB10E;
 
-/// A stray packet with these chunks gets no answer.
+/// Asserts that a packet out of the blue with these chunks gets no answer.
 #[track_caller]
 fn expect_no_answer<'c>(chunks: impl IntoIterator<Item = Chunk<'c>>) {
     let mut s = Script::server();
@@ -30,7 +30,7 @@ fn stale_cookie<'c>() -> Cause<'c> {
 
 /// RFC 9260 §8.4 (1): packets from or to addresses that are not unicast are discarded.
 #[test]
-fn stray_to_or_from_many_hosts_is_discarded() {
+fn packet_out_of_the_blue_to_or_from_many_hosts_is_discarded() {
     for many in ["224.0.0.1:9899", "255.255.255.255:9899", "0.0.0.0:9899", "[ff02::1]:9899"] {
         let mut s = Script::server();
         s.peer.route.remote = many.parse().unwrap();
@@ -47,9 +47,9 @@ fn stray_to_or_from_many_hosts_is_discarded() {
     }
 }
 
-/// RFC 9260 §8.4 (2), §9.1: an ABORT is never answered, wherever it stands.
+/// RFC 9260 §8.4 (2), §9.1: a packet that contains an ABORT at any place is never answered.
 #[test]
-fn stray_abort_is_discarded() {
+fn abort_out_of_the_blue_is_discarded() {
     let mut s = Script::server();
     for t_bit in [false, true] {
         s.peer_writes_under(STRAY_TAG, |p| p.abort(t_bit, |_| ()));
@@ -61,24 +61,24 @@ fn stray_abort_is_discarded() {
     s.expect_silence();
 }
 
-/// RFC 9260 §8.4 (4): a COOKIE ECHO out of the blue is processed as a cookie.
+/// RFC 9260 §8.4 (4): a COOKIE ECHO out of the blue is processed, and discarded if its cookie is invalid.
 #[test]
-fn stray_cookie_echo_is_discarded_if_the_cookie_is_not_ours() {
+fn cookie_echo_out_of_the_blue_is_discarded_if_the_cookie_is_not_ours() {
     expect_no_answer([CookieEcho(b"not a cookie of this endpoint, but long enough for one")]);
     expect_no_answer([CookieEcho(b"")]);
 }
 
 /// RFC 9260 §8.4 (5): SHUTDOWN ACK gets SHUTDOWN COMPLETE under its own tag, with the T bit.
 #[test]
-fn stray_shutdown_ack_is_completed() {
+fn shutdown_ack_out_of_the_blue_is_completed() {
     let mut s = Script::server();
     s.peer_sends_under(STRAY_TAG, [ShutdownAck]);
     expect_packet!(s, tag STRAY_TAG, [ShutdownComplete { t_bit: true }]);
 }
 
-/// RFC 9260 §8.4 (6), (7): what may be left over from an association that ended is discarded.
+/// RFC 9260 §8.4 (6), (7): chunks that may be left over from an ended association are discarded.
 #[test]
-fn stray_leftovers_are_discarded() {
+fn leftovers_out_of_the_blue_are_discarded() {
     for t_bit in [false, true] {
         expect_no_answer([ShutdownComplete { t_bit }]);
     }
@@ -94,7 +94,7 @@ fn stray_leftovers_are_discarded() {
 
 /// RFC 9260 §8.4 (8): everything else gets an ABORT under its own tag, with the T bit.
 #[test]
-fn any_other_stray_is_aborted() {
+fn any_other_packet_out_of_the_blue_is_aborted() {
     let mut s = Script::server();
     let shutdown = Shutdown { cumulative_tsn_ack: 0 };
     for chunk in [Data(data(0, b"stray")), Heartbeat(b""), HeartbeatAck(b""), shutdown] {
@@ -116,7 +116,7 @@ fn any_other_stray_is_aborted() {
     assert_eq!(s.endpoint.endpoint_statistics().out_of_the_blue, 8);
 }
 
-/// RFC 9260 §8.5.1 A: under the tag 0 nothing but INIT is even looked at.
+/// RFC 9260 §8.5.1 A: with tag 0, only INIT is processed.
 #[test]
 fn tag_zero_is_for_init_alone() {
     let mut s = Script::server();
@@ -147,7 +147,7 @@ fn damaged_and_misdirected_packets_are_discarded() {
     assert_eq!(s.endpoint.endpoint_statistics().misdirected, 1);
 }
 
-/// RFC 9260 §8.5: what comes from a peer under a wrong tag is discarded.
+/// RFC 9260 §8.5: packets of a peer with a wrong tag are discarded.
 #[test]
 fn packet_under_a_wrong_tag_is_discarded() {
     let mut s = Script::established_server();
@@ -163,7 +163,7 @@ fn packet_under_a_wrong_tag_is_discarded() {
 
 /// RFC 9260 §5, §8.4: a packet with the right tag from an unknown address is out of the blue.
 #[test]
-fn packet_from_a_stranger_under_the_right_tag_is_a_stray() {
+fn packet_from_an_unknown_address_with_the_right_tag_is_out_of_the_blue() {
     let mut s = Script::established_server();
     let tag = s.peer.endpoint_tag;
     s.peer.route.remote = address(66, 9899);
@@ -174,7 +174,7 @@ fn packet_from_a_stranger_under_the_right_tag_is_a_stray() {
 
 /// RFC 9260 §8.5.1 B: ABORT under our tag without the T bit, or under the peer's tag with it.
 #[test]
-fn abort_is_taken_under_our_tag_or_reflected_under_the_peers() {
+fn abort_is_accepted_with_our_tag_or_the_reflected_tag_of_the_peer() {
     for (is_ours, t_bit, is_taken) in
         [(true, false, true), (false, true, true), (true, true, false), (false, false, false)]
     {
@@ -193,7 +193,7 @@ fn abort_is_taken_under_our_tag_or_reflected_under_the_peers() {
 
 /// RFC 9260 §8.5.1 C: the same for SHUTDOWN COMPLETE.
 #[test]
-fn shutdown_complete_is_taken_under_our_tag_or_reflected_under_the_peers() {
+fn shutdown_complete_is_accepted_with_our_tag_or_the_reflected_tag_of_the_peer() {
     for (is_ours, t_bit, is_taken) in
         [(true, false, true), (false, true, true), (true, true, false), (false, false, false)]
     {
@@ -209,9 +209,9 @@ fn shutdown_complete_is_taken_under_our_tag_or_reflected_under_the_peers() {
     }
 }
 
-/// RFC 9260 §8.5.1 B, C: under a reflected tag only ABORT and SHUTDOWN COMPLETE are looked at.
+/// RFC 9260 §8.5.1 B, C: with a reflected tag, only ABORT and SHUTDOWN COMPLETE are processed.
 #[test]
-fn reflected_tag_is_good_for_no_other_chunk() {
+fn reflected_tag_is_accepted_with_no_other_chunk() {
     let mut s = Script::established_server();
     s.peer_sends_under(PEER_TAG, [ShutdownComplete { t_bit: true }, Heartbeat(b"forged")]);
     s.peer_sends_under(
@@ -235,10 +235,10 @@ fn unexpected_shutdown_complete_is_ignored() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §8.5.1 E, §9.2: in COOKIE-WAIT and COOKIE-ECHOED SHUTDOWN ACK is out of the blue: answered
-/// under its tag, and T1 runs on.
+/// RFC 9260 §8.5.1 E, §9.2: in COOKIE-WAIT and COOKIE-ECHOED, SHUTDOWN ACK is out of the blue: it is answered under its
+/// tag, and T1 keeps running.
 #[test]
-fn shutdown_ack_during_the_setup_is_a_stray() {
+fn shutdown_ack_during_the_setup_is_out_of_the_blue() {
     let mut s = Script::client();
     s.take_init();
     s.peer_sends_under(STRAY_TAG, [ShutdownAck]);

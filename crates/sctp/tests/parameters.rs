@@ -10,7 +10,7 @@ use rexmit_sctp::{CloseReason, Event, MAX_ADDRESSES};
 
 const UNKNOWN: [u16; 4] = [0x0F01, 0x4F02, 0x8F03, 0xCF04];
 
-/// A parameter of an unknown type, with a value whose padding must not count.
+/// A parameter of an unknown type, whose value is followed by padding that its length does not count.
 fn unknown_param(kind: u16) -> wire::RawParam<'static> {
     let bytes: &'static [u8] = match kind {
         0x0F01 => &[0x0F, 1, 0, 5, 9],
@@ -45,8 +45,8 @@ fn paths(s: &Script) -> Vec<IpAddr> {
     s.statistics().paths.iter().map(|path| path.remote.ip()).collect()
 }
 
-/// RFC 9260 §3.2.1, §3.2.2: by its two high bits an unknown parameter of INIT is reported in INIT
-/// ACK or not, and ends the reading of parameters or not.
+/// RFC 9260 §3.2.1, §3.2.2: the two high bits of an unknown parameter's type decide whether INIT ACK reports it, and
+/// whether later parameters are read.
 #[test]
 fn unknown_parameters_of_init_are_treated_by_their_two_high_bits() {
     for (kind, is_reported, goes_on) in [
@@ -79,7 +79,7 @@ fn unknown_parameters_of_init_are_treated_by_their_two_high_bits() {
     }
 }
 
-/// RFC 9260 §3.2.2, §3.3.10.8: those of INIT ACK are reported in an ERROR behind COOKIE ECHO.
+/// RFC 9260 §3.2.2, §3.3.10.8: unknown parameters of INIT ACK are reported in an ERROR after COOKIE ECHO.
 #[test]
 fn unknown_parameters_of_init_ack_are_reported_with_cookie_echo() {
     let mut s = Script::client();
@@ -103,9 +103,9 @@ fn unknown_parameters_of_init_ack_are_reported_with_cookie_echo() {
     });
 }
 
-/// RFC 9260 §3.2.1: an unknown parameter before the cookie that ends the reading hides the cookie.
+/// RFC 9260 §3.2.1: parameters after an unknown one that ends the reading are ignored, here the cookie.
 #[test]
-fn cookie_behind_a_parameter_that_stops_the_reading_is_missing() {
+fn cookie_after_a_parameter_that_stops_the_reading_is_missing() {
     let mut s = Script::client();
     s.take_init();
     s.peer_writes(|p| {
@@ -117,7 +117,7 @@ fn cookie_behind_a_parameter_that_stops_the_reading_is_missing() {
     expect_packet!(s, [Abort { .. }]);
 }
 
-/// The limit of what is reported (512 bytes): an INIT full of unknown parameters is still answered.
+/// The limit of reported parameters (512 bytes): an INIT full of unknown parameters is still answered.
 #[test]
 fn report_of_unknown_parameters_is_limited() {
     let mut s = Script::server();
@@ -131,7 +131,7 @@ fn report_of_unknown_parameters_is_limited() {
     expect_packet!(s, [InitAck(ack)] if reported_in(&ack).len() == 512 / 8);
 }
 
-/// RFC 9260 §5.1.2 B: a host name in INIT is answered with ABORT, which quotes it.
+/// RFC 9260 §5.1.2 B: a host name in INIT is answered with an ABORT that quotes it.
 #[test]
 fn host_name_in_init_is_refused() {
     let mut s = Script::server();
@@ -149,7 +149,7 @@ fn host_name_in_init_is_refused() {
     });
 }
 
-/// RFC 9260 §5.1.2 B: the same in INIT ACK; the attempt ends.
+/// RFC 9260 §5.1.2 B: the same for INIT ACK, which also ends the attempt.
 #[test]
 fn host_name_in_init_ack_ends_the_attempt() {
     let mut s = Script::client();
@@ -173,8 +173,8 @@ fn source_address_is_the_only_one_by_default() {
     assert_eq!(paths(&Script::established_client()), [address(2, 0).ip()]);
 }
 
-/// RFC 9260 §5.1.2 C: addresses of both families are recorded beside the source, each once; those
-/// that cannot be a peer's are not.
+/// RFC 9260 §5.1.2 C: addresses of both families are recorded in addition to the source, each once; impossible ones are
+/// not.
 #[test]
 fn addresses_of_the_peer_are_recorded() {
     let v6: IpAddr = "2001:db8::9".parse().unwrap();
@@ -243,8 +243,8 @@ fn init_belongs_to_the_association_of_any_of_its_addresses() {
     });
 }
 
-/// RFC 9260 §5.1.2 D, C: an INIT ACK from another address of the peer is good if it names the one
-/// that the INIT went to; its source is recorded.
+/// RFC 9260 §5.1.2 D, C: an INIT ACK from another address of the peer is accepted if it lists the address that the INIT
+/// was sent to; its source is recorded.
 #[test]
 fn init_ack_may_come_from_another_address() {
     let mut s = Script::client();
@@ -261,7 +261,7 @@ fn init_ack_may_come_from_another_address() {
     assert_eq!(paths(&s), [named.ip(), address(3, 0).ip()]);
 }
 
-/// RFC 9260 §5.1.2: address types are no reason for an error, whatever they say, nor is ECN.
+/// RFC 9260 §5.1.2: address types never cause an error report, and neither does ECN.
 #[test]
 fn supported_address_types_and_ecn_are_not_reported() {
     let mut s = Script::server();
@@ -277,7 +277,7 @@ fn supported_address_types_and_ecn_are_not_reported() {
 
 /// RFC 9260 §5.1.2, §3.3.2.1: own addresses are reported only if the application names them.
 #[test]
-fn own_addresses_are_told_if_configured() {
+fn own_addresses_are_listed_if_configured() {
     let own: [IpAddr; 2] = [address(1, 0).ip(), "2001:db8::1".parse().unwrap()];
     let reported = |init: &wire::Init<'_>| -> Vec<IpAddr> {
         let address = |param: wire::RawParam<'_>| match param.decode() {
@@ -294,7 +294,7 @@ fn own_addresses_are_told_if_configured() {
     expect_packet!(s, tag 0, [Init(init)] if reported(&init) == own);
 }
 
-/// RFC 3758 §3.3, RFC 6525 §5.1.1, RFC 5061 §4.2.7: what is switched off is not offered.
+/// RFC 3758 §3.3, RFC 6525 §5.1.1, RFC 5061 §4.2.7: disabled extensions are not offered.
 #[test]
 fn extensions_that_are_switched_off_are_not_offered() {
     let kinds = |init: &wire::Init<'_>| -> Vec<u16> {

@@ -1,5 +1,5 @@
-//! Packet scripts of path MTU discovery (RFC 8899, RFC 4820): what is probed when, whom answers and reports are
-//! believed from, and what a lost probe means.
+//! Packet scripts of path MTU discovery (RFC 8899, RFC 4820): the sizes and times of probes, which answers and reports
+//! are accepted, and the effect of a lost probe.
 
 #[path = "kit/mod.rs"]
 mod kit;
@@ -14,7 +14,7 @@ const ETHERNET: usize = 1472;
 const JUMBO: usize = 8972;
 const PROBE_TIMER: u64 = 1_000;
 
-/// The size of a probe, and what its answer has to return.
+/// The size of a probe, and the Heartbeat Info that its answer returns.
 type Probe = (usize, Vec<u8>);
 
 impl Script {
@@ -31,7 +31,7 @@ impl Script {
         self.endpoint.endpoint_statistics().too_big_refused
     }
 
-    /// Takes what is transmitted now. Returns the probes.
+    /// Reads the packets transmitted now. Returns the probes.
     fn take_probes(&mut self) -> Vec<Probe> {
         let mut probes = Vec::new();
         while let Some(sent) = self.poll_packet() {
@@ -43,8 +43,8 @@ impl Script {
         probes
     }
 
-    /// Transfers a message of several packets, for which larger ones would help; the peer acknowledges all of it at
-    /// once. Returns the probes.
+    /// Transfers a message of several packets, for which larger ones would be useful; the peer acknowledges all of it
+    /// at once. Returns the probes.
     fn transfer(&mut self) -> Vec<Probe> {
         self.try_send(OutboundMessage::new(0, vec![b'x'; 20_000])).expect("it is accepted");
         let id = self.id();
@@ -84,7 +84,7 @@ impl Script {
 /// The quote in a true report.
 const QUOTE: (u16, u16, u32) = (PORT, PEER_PORT, PEER_TAG);
 
-/// Ethernet's size is confirmed; the probe of the largest one is in flight.
+/// The size of Ethernet is confirmed; the probe of the largest size is in flight.
 fn with_ethernet() -> Script {
     let mut s = Script::discovering();
     for expected in [BASE, ETHERNET] {
@@ -126,7 +126,7 @@ fn an_answer_with_another_nonce_confirms_nothing() {
     assert_eq!(s.path().max_packet_bytes, BASE, "twice is as once");
 }
 
-/// RFC 8899 §3, item 7: a lost probe is no congestion. RFC 9260 §8.3: nor is it an error of the path.
+/// RFC 8899 §3, item 7: a lost probe does not count as congestion, nor as an error of the path (RFC 9260 §8.3).
 #[test]
 fn lost_probes_cost_neither_window_nor_errors() {
     let mut s = with_ethernet();
@@ -143,9 +143,9 @@ fn lost_probes_cost_neither_window_nor_errors() {
     assert!(s.probe_of_transfer().0 < JUMBO, "a smaller one is tried");
 }
 
-/// The error state is left when the base size is confirmed after all (RFC 8899 §5.2).
+/// The error state ends when the base size is confirmed later (RFC 8899 §5.2).
 #[test]
-fn without_an_answer_to_base_probes_nothing_larger_is_tried() {
+fn without_an_answer_to_base_probes_no_larger_size_is_probed() {
     let mut s = Script::discovering();
     assert_eq!(s.probe_of_transfer().0, BASE);
     for lost in 1..=3 {
@@ -166,7 +166,7 @@ fn without_an_answer_to_base_probes_nothing_larger_is_tried() {
     assert_eq!(s.path().mtu_discovery, PathMtuState::Searching);
 }
 
-/// Ten minutes later larger packets are tried again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
+/// After ten minutes, larger packets are probed again (RFC 8899 §5.1.1, PMTU_RAISE_TIMER).
 #[test]
 fn a_search_begins_again_when_the_raise_timer_has_ended() {
     let mut s = with_ethernet();
@@ -194,7 +194,7 @@ fn reports_that_cannot_be_true_are_refused() {
         s.too_big(1400, quote);
         assert_eq!(s.refused(), refused, "{quote:?}");
     }
-    // Below the base, not below what was sent, and nothing at all.
+    // MTUs below the base size, not below the size that was sent, and zero.
     for (refused, mtu) in (5..).zip([0, 68, 576, BASE + 24, JUMBO + 28, 65_535, usize::MAX]) {
         s.too_big(mtu, QUOTE);
         assert_eq!(s.refused(), refused, "{mtu}");
@@ -215,7 +215,7 @@ fn without_discovery_reports_are_refused() {
     assert_eq!(s.path().mtu_discovery, PathMtuState::Off);
 }
 
-/// A report above the confirmed size replaces the probe; one below it has everything probed again, from the base on.
+/// A report above the confirmed size is probed next; one below it restarts the search from the base size.
 #[test]
 fn a_report_is_probed_before_it_is_used() {
     let mut s = with_ethernet();
@@ -250,7 +250,7 @@ fn pad_is_ignored() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// As unknown chunks: what is behind the last one that is looked at is dropped.
+/// PAD counts as an unknown chunk: chunks after the limit of these are dropped.
 #[test]
 fn a_packet_may_have_few_pad_chunks() {
     let mut s = Script::established_client();

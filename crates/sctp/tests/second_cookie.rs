@@ -1,5 +1,5 @@
-//! INIT, INIT ACK, COOKIE ECHO and COOKIE ACK where there is an association already: collision,
-//! restart, repetition (RFC 9260 §5.2, all of Table 12).
+//! INIT, INIT ACK, COOKIE ECHO and COOKIE ACK for an existing association: collision, restart, repetition (RFC 9260
+//! §5.2, all rows of Table 12).
 
 mod kit;
 
@@ -10,7 +10,7 @@ use rexmit_sctp::{Event, FailReason};
 /// The tag of the restarted peer.
 const NEW_TAG: u32 = 0x1234_5678;
 
-/// The peer has crashed and begins again; returns the cookie of the new association.
+/// The peer has crashed and sends INIT again; returns the cookie of the new association.
 #[track_caller]
 fn peer_begins_again(s: &mut Script) -> Vec<u8> {
     s.peer.tag = NEW_TAG;
@@ -24,8 +24,8 @@ fn expect_alive(s: &mut Script) {
     expect_packet!(s, [HeartbeatAck(b"alive?")]);
 }
 
-/// RFC 9260 §5.2.4 (A), §5.2.4.1: X X M M. The association begins again under new tags; the
-/// application is told of the restart, and of what was not acknowledged.
+/// RFC 9260 §5.2.4 (A), §5.2.4.1: X X M M. The association begins again with new tags; the restart and the
+/// unacknowledged messages are reported to the application.
 #[test]
 fn restart_of_the_peer_begins_the_association_again() {
     let mut s = Script::established_server();
@@ -46,7 +46,7 @@ fn restart_of_the_peer_begins_the_association_again() {
     assert_eq!(s.endpoint.association_count(), 1);
 }
 
-/// RFC 9260 §5.2.4 (A): window and timeout are those of a new association, and T3-rtx is gone.
+/// RFC 9260 §5.2.4 (A): window and timeout are those of a new association, and T3-rtx is stopped.
 #[test]
 fn restart_resets_congestion_control_and_timers() {
     let mut s = Script::established_server_with(|_, a| a.failure.heartbeat_interval = None);
@@ -69,7 +69,7 @@ fn restart_resets_congestion_control_and_timers() {
 
 /// RFC 9260 §5.2.4 (A), §5.3.1: the previous tags are invalid.
 #[test]
-fn restart_makes_the_old_tags_strangers() {
+fn restart_invalidates_the_old_tags() {
     let mut s = Script::established_server();
     let old = s.peer.endpoint_tag;
     let cookie = peer_begins_again(&mut s);
@@ -83,7 +83,7 @@ fn restart_makes_the_old_tags_strangers() {
 
 /// RFC 9260 §5.2.4 (A): data received before the restart is delivered before later data.
 #[test]
-fn messages_of_before_a_restart_can_be_read_first() {
+fn messages_received_before_a_restart_can_be_read_first() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"before"))]);
     expect_packet!(s, [Sack(_)]);
@@ -95,7 +95,7 @@ fn messages_of_before_a_restart_can_be_read_first() {
 
 /// RFC 9260 §5.2.4 (A) in SHUTDOWN-PENDING, SHUTDOWN-SENT and SHUTDOWN-RECEIVED.
 #[test]
-fn restart_ends_a_shutdown_that_is_under_way() {
+fn restart_ends_a_shutdown_in_progress() {
     let pending = |s: &mut Script| {
         s.send(b"outstanding");
         expect_packet!(s, [Data(_)]);
@@ -124,8 +124,8 @@ fn restart_ends_a_shutdown_that_is_under_way() {
     }
 }
 
-/// RFC 9260 §5.2.4 (A): in SHUTDOWN-ACK-SENT there is no restart, but SHUTDOWN ACK again, and an
-/// ERROR; the peer's SHUTDOWN COMPLETE reflects the tag it got.
+/// RFC 9260 §5.2.4 (A): in SHUTDOWN-ACK-SENT a restart is refused by another SHUTDOWN ACK and an ERROR; the peer's
+/// SHUTDOWN COMPLETE reflects the tag it got.
 #[test]
 fn restart_while_shutdown_ack_is_sent_is_refused() {
     let mut s = Script::established_server();
@@ -143,8 +143,8 @@ fn restart_while_shutdown_ack_is_sent_is_refused() {
     assert_eq!(s.endpoint.association_count(), 0);
 }
 
-/// RFC 9260 §8.4 (5), §8.5.1 E: the other side of that: a restarting client takes the SHUTDOWN
-/// ACK wherever it stands in the packet, and its INIT goes on.
+/// RFC 9260 §8.4 (5), §8.5.1 E: the same, seen from the peer: a restarting client processes the SHUTDOWN ACK at any
+/// place in the packet, and continues with its INIT.
 #[test]
 fn shutdown_ack_in_answer_to_a_restart_is_completed() {
     let mut s = Script::client();
@@ -180,8 +180,7 @@ fn cookie_of_a_restart_cannot_be_used_again() {
     expect_alive(&mut s);
 }
 
-/// RFC 9260 §5.2.1: INIT in COOKIE-WAIT is answered with the parameters of our own INIT; T1-init
-/// runs on.
+/// RFC 9260 §5.2.1: INIT in COOKIE-WAIT is answered with the parameters of our own INIT; T1-init keeps running.
 #[test]
 fn init_in_cookie_wait_is_answered_with_our_own_tag() {
     let mut s = Script::client();
@@ -206,7 +205,7 @@ fn init_in_cookie_echoed_is_answered_with_our_own_tag() {
     expect_packet!(s, [CookieEcho(_)]);
 }
 
-/// RFC 9260 §5.2.1: an INIT in COOKIE-ECHOED that adds addresses is discarded, and they are named.
+/// RFC 9260 §5.2.1: an INIT in COOKIE-ECHOED that adds addresses is discarded, and the ABORT lists them.
 #[test]
 fn init_in_cookie_echoed_with_new_addresses_is_refused() {
     let mut s = Script::client();
@@ -243,8 +242,8 @@ fn init_in_cookie_wait_from_elsewhere_is_answered_to_where_we_connect() {
     assert_eq!(s.next_packet().route.remote, named);
 }
 
-/// RFC 9260 §5.2.2: INIT for an established association: a new tag, the same state; and a new
-/// address is refused under the tag of the INIT.
+/// RFC 9260 §5.2.2: an INIT for an established association gets a new tag, and changes no state; one with a new address
+/// is refused under its own tag.
 #[test]
 fn init_in_established_changes_nothing() {
     let mut s = Script::established_server_over_ip();
@@ -266,8 +265,7 @@ fn init_in_established_changes_nothing() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §5.2.4 (B): M 0. Both have begun, and the peer's cookie comes back while we wait for
-/// its INIT ACK.
+/// RFC 9260 §5.2.4 (B): M 0. Both sides have begun, and the peer returns our cookie while we wait for its INIT ACK.
 #[test]
 fn collision_in_cookie_wait_establishes() {
     let mut s = Script::client();
@@ -281,10 +279,10 @@ fn collision_in_cookie_wait_establishes() {
     s.expect_silence_until(20_000);
 }
 
-/// RFC 9260 §5.2.4 (B): M X. The peer has chosen another tag since its INIT ACK: the cookie's
-/// counts, T1-cookie stops, and the data of our COOKIE ECHO are retransmitted.
+/// RFC 9260 §5.2.4 (B): M X. The peer has chosen another tag since its INIT ACK: the one in the cookie is used,
+/// T1-cookie stops, and the data of our COOKIE ECHO is retransmitted.
 #[test]
-fn collision_in_cookie_echoed_takes_the_new_tag_of_the_peer() {
+fn collision_in_cookie_echoed_uses_the_new_tag_of_the_peer() {
     let mut s = Script::client();
     s.send(b"early");
     s.take_init();
@@ -300,9 +298,9 @@ fn collision_in_cookie_echoed_takes_the_new_tag_of_the_peer() {
     expect_alive(&mut s);
 }
 
-/// RFC 9260 §5.2.4 (B): the collision comes just as T1-init has expired: no INIT is left over.
+/// RFC 9260 §5.2.4 (B): the collision occurs just when T1-init has expired: the pending INIT is not sent.
 #[test]
-fn collision_takes_back_an_init_that_was_about_to_leave() {
+fn collision_cancels_an_init_that_was_about_to_be_sent() {
     let mut s = Script::client();
     s.take_init();
     let cookie = s.peer_begins();
@@ -312,7 +310,7 @@ fn collision_takes_back_an_init_that_was_about_to_leave() {
     assert!(s.endpoint.is_idle());
 }
 
-/// RFC 9260 §5.2.4 (B) in ESTABLISHED: it stays established, with the peer's new tag.
+/// RFC 9260 §5.2.4 (B) in ESTABLISHED: the state stays ESTABLISHED, with the peer's new tag.
 #[test]
 fn late_collision_updates_the_tag_of_the_peer() {
     let mut s = Script::client();
@@ -332,9 +330,9 @@ fn late_collision_updates_the_tag_of_the_peer() {
     assert_eq!(s.events(), []);
 }
 
-/// A client whose peer begins at the same time, crashes, and begins again before its first cookie
-/// has come back: established with its first life, which sent one message. Returns the cookies of
-/// both lives; the TSNs of the second begin elsewhere, and `s.peer` is that one.
+/// A client whose peer begins at the same time, crashes, and begins again before its first cookie has come back. The
+/// association is established with the peer before the crash, which has sent one message. Returns the cookies from
+/// before and after the crash; `s.peer` is the peer after it, with another initial TSN.
 fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
     let mut s = Script::client_with(|_, a| a.failure.heartbeat_interval = None);
     s.take_init();
@@ -357,9 +355,9 @@ fn established_with_the_first_of_two_lives() -> (Script, [Vec<u8>; 2]) {
 /// The initial TSN of the peer after its second restart.
 const SECOND_LIFE_TSN: u32 = 0x7000_0000;
 
-/// RFC 9260 §5.2.4 (B) in ESTABLISHED, from a peer that restarted twice within one handshake: a tag
-/// *and* TSNs that are new are those of another life, so that the association begins again. To go
-/// on would acknowledge TSNs that this life never sent.
+/// RFC 9260 §5.2.4 (B) in ESTABLISHED, from a peer that restarted twice within one handshake: a new tag *and* a new
+/// initial TSN show a restart, so that the association begins again. Otherwise it would acknowledge TSNs that the
+/// restarted peer never sent.
 #[test]
 fn late_collision_with_new_tsns_is_a_restart() {
     let (mut s, [_, cookie]) = established_with_the_first_of_two_lives();
@@ -383,10 +381,9 @@ fn late_collision_with_new_tsns_is_a_restart() {
     assert_eq!(s.endpoint.association_count(), 1);
 }
 
-/// The cookie of the first life comes a second time, delayed beyond the second life's: it is older,
-/// and says nothing (RFC 9260 §5.2.4 C).
+/// The cookie from before the crash arrives a second time, after the newer one, and is discarded (RFC 9260 §5.2.4 C).
 #[test]
-fn late_cookie_of_an_earlier_life_is_discarded() {
+fn late_cookie_from_before_a_restart_is_discarded() {
     let (mut s, [first, second]) = established_with_the_first_of_two_lives();
     s.peer_sends([CookieEcho(&second)]);
     expect_packet!(s, [CookieAck]);
@@ -397,7 +394,7 @@ fn late_cookie_of_an_earlier_life_is_discarded() {
     expect_alive(&mut s);
 }
 
-/// The same while we wait for SHUTDOWN COMPLETE: as with any restart, SHUTDOWN ACK again.
+/// The same while we wait for SHUTDOWN COMPLETE: as with any restart, SHUTDOWN ACK is sent again.
 #[test]
 fn late_collision_with_new_tsns_while_shutdown_ack_is_sent_is_refused() {
     let (mut s, [_, cookie]) = established_with_the_first_of_two_lives();
@@ -411,7 +408,7 @@ fn late_collision_with_new_tsns_while_shutdown_ack_is_sent_is_refused() {
     });
 }
 
-/// RFC 9260 §5.2.4 (C): X M 0 0. A cookie of ours that comes late, with a tag of before: nothing.
+/// RFC 9260 §5.2.4 (C): X M 0 0. A late cookie of ours with an old tag has no effect.
 #[test]
 fn late_cookie_with_an_old_tag_of_ours_is_discarded() {
     let mut s = Script::server();
@@ -430,7 +427,7 @@ fn late_cookie_with_an_old_tag_of_ours_is_discarded() {
     s.expect_silence();
 }
 
-/// RFC 9260 §5.2.4: X X 0 0 is not in the table: a cookie of before the association.
+/// RFC 9260 §5.2.4: X X 0 0 is not in the table: a cookie made before the association.
 #[test]
 fn cookie_without_tie_tags_does_not_restart() {
     let mut s = Script::server();
@@ -463,7 +460,7 @@ fn own_cookie_in_cookie_echoed_establishes() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §5.2.4 (D): M M in ESTABLISHED: COOKIE ACK was lost. What comes with it is taken.
+/// RFC 9260 §5.2.4 (D): M M in ESTABLISHED: COOKIE ACK was lost. Chunks bundled with the cookie are processed.
 #[test]
 fn repeated_cookie_is_acknowledged_again() {
     let mut s = Script::server();
@@ -510,10 +507,10 @@ fn unexpected_cookie_ack_is_discarded() {
     assert_eq!(established.events(), []);
 }
 
-/// RFC 9260 §5.2.4 (A): an address that the restarted peer no longer names is free: an INIT from
-/// there is that of a stranger.
+/// RFC 9260 §5.2.4 (A): an address that the restarted peer no longer lists is released: an INIT from there begins
+/// another association.
 #[test]
-fn restart_with_fewer_addresses_lets_the_others_go() {
+fn restart_with_fewer_addresses_releases_the_others() {
     let mut s = Script::server();
     let other = address(3, 9899);
     s.peer_writes_under(0, |p| {

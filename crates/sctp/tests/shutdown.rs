@@ -7,10 +7,10 @@ use std::time::Duration;
 use kit::*;
 use rexmit_sctp::{CloseReason, Event, OutboundMessage, SendError};
 
-/// Nothing of ours has been received, or nothing of the peer's.
+/// The Cumulative TSN Ack before any data, of either side.
 const NOTHING: u32 = tsn(0).wrapping_sub(1);
 
-/// When T2-shutdown expires again and again, with an RTO of 1 s that doubles up to 60 s.
+/// The times at which T2-shutdown expires, with an RTO of 1 s that doubles up to 60 s.
 const T2_EXPIRIES_MS: [u64; 11] =
     [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000, 243_000, 303_000, 363_000];
 
@@ -27,7 +27,7 @@ fn shutdown_sent() -> Script {
     s
 }
 
-/// Established, and the peer has shut down with nothing outstanding.
+/// An established association whose peer has shut down, with nothing outstanding.
 fn shutdown_ack_sent() -> Script {
     let mut s = Script::established_server();
     s.peer_sends([shutdown(NOTHING)]);
@@ -40,8 +40,8 @@ fn expect_no_more_messages(s: &mut Script) {
     assert_eq!(s.try_send(OutboundMessage::new(0, "late")), Err(SendError::Closing));
 }
 
-/// RFC 9260 §9.2: with nothing outstanding SHUTDOWN leaves at once, SHUTDOWN ACK is completed, and
-/// no record is left.
+/// RFC 9260 §9.2: with nothing outstanding SHUTDOWN is sent at once, SHUTDOWN ACK is answered by SHUTDOWN COMPLETE, and
+/// no state remains.
 #[test]
 fn idle_association_is_shut_down_at_once() {
     let mut s = shutdown_sent();
@@ -53,8 +53,8 @@ fn idle_association_is_shut_down_at_once() {
     assert_eq!(s.endpoint.association_count(), 0);
 }
 
-/// RFC 9260 §9.2, SHUTDOWN-PENDING: outstanding data are waited for, retransmitted if need be, and
-/// queued ones are sent; nothing new is accepted. The last DATA ask for a SACK (I bit, §6.1).
+/// RFC 9260 §9.2, SHUTDOWN-PENDING: outstanding data is retransmitted if necessary, and queued data is sent; no new
+/// data is accepted. The last DATA chunk requests a SACK (I bit, §6.1).
 #[test]
 fn shutdown_waits_for_outstanding_data() {
     let mut s = Script::established_server();
@@ -72,9 +72,9 @@ fn shutdown_waits_for_outstanding_data() {
     expect_packet!(s, [Shutdown { cumulative_tsn_ack: NOTHING }]);
 }
 
-/// RFC 9260 §9.2: SHUTDOWN acknowledges what has arrived; no SACK comes after it.
+/// RFC 9260 §9.2: SHUTDOWN acknowledges all received data; no SACK follows it.
 #[test]
-fn shutdown_takes_the_place_of_a_delayed_sack() {
+fn shutdown_replaces_a_delayed_sack() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"first"))]);
     expect_packet!(s, [Sack(_)]);
@@ -86,7 +86,8 @@ fn shutdown_takes_the_place_of_a_delayed_sack() {
     expect_packet!(s, [Shutdown { .. }]);
 }
 
-/// RFC 9260 §9.2: SHUTDOWN on each T2-shutdown, then unreachable after Association.Max.Retrans.
+/// RFC 9260 §9.2: SHUTDOWN is retransmitted each time T2-shutdown expires; after Association.Max.Retrans the peer is
+/// unreachable.
 #[test]
 fn shutdown_is_repeated_ten_times() {
     let mut s = Script::established_server_with(|_, a| {
@@ -105,8 +106,8 @@ fn shutdown_is_repeated_ten_times() {
     expect_event!(s, Event::Closed(CloseReason::Unreachable));
 }
 
-/// RFC 9260 §9.2: SHUTDOWN ACK on each T2-shutdown, Association.Max.Retrans times; then the peer is
-/// reported unreachable.
+/// RFC 9260 §9.2: SHUTDOWN ACK is retransmitted each time T2-shutdown expires; after Association.Max.Retrans the peer
+/// is unreachable.
 #[test]
 fn shutdown_ack_is_repeated_ten_times() {
     let mut s = shutdown_ack_sent();
@@ -121,7 +122,7 @@ fn shutdown_ack_is_repeated_ten_times() {
     expect_event!(s, Event::Closed(CloseReason::Unreachable));
 }
 
-/// RFC 9260 §9.2: T5-shutdown-guard, five times RTO.Max after the first SHUTDOWN: ABORT.
+/// RFC 9260 §9.2: when T5-shutdown-guard expires, five times RTO.Max after the first SHUTDOWN, ABORT is sent.
 #[test]
 fn guard_ends_a_shutdown_after_five_minutes() {
     let mut s = shutdown_sent();
@@ -136,8 +137,8 @@ fn guard_ends_a_shutdown_after_five_minutes() {
     assert_eq!(s.endpoint.association_count(), 0);
 }
 
-/// RFC 9260 §9.2, §4 (4): in SHUTDOWN-SENT DATA are answered at once with SHUTDOWN, and T2 begins
-/// again; its expiry repeats the newest cumulative TSN.
+/// RFC 9260 §9.2, §4 (4): in SHUTDOWN-SENT, DATA is answered at once with SHUTDOWN, and T2 restarts; when it expires,
+/// the newest cumulative TSN is sent again.
 #[test]
 fn data_while_shutdown_is_sent_are_acknowledged_by_shutdown() {
     let mut s = shutdown_sent();
@@ -150,7 +151,7 @@ fn data_while_shutdown_is_sent_are_acknowledged_by_shutdown() {
 
 /// RFC 9260 §9.2: gaps and duplicates are reported by a SACK in addition to SHUTDOWN.
 #[test]
-fn gaps_while_shutdown_is_sent_are_told_in_a_sack() {
+fn gaps_while_shutdown_is_sent_are_reported_in_a_sack() {
     let mut s = shutdown_sent();
     s.peer_sends([Data(data(1, b"second"))]);
     expect_packet!(s, [Sack(sack), Shutdown { cumulative_tsn_ack: NOTHING }]
@@ -164,7 +165,7 @@ fn gaps_while_shutdown_is_sent_are_told_in_a_sack() {
 
 /// RFC 9260 §9.2: a packet of the peer restarts T2-shutdown and clears its count.
 #[test]
-fn packet_while_shutdown_is_sent_gives_the_peer_time() {
+fn packet_while_shutdown_is_sent_restarts_t2() {
     let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
     s.shutdown();
     expect_packet!(s, [Shutdown { .. }]);
@@ -178,8 +179,8 @@ fn packet_while_shutdown_is_sent_gives_the_peer_time() {
     expect_event!(s, Event::Closed(CloseReason::Unreachable));
 }
 
-/// A HEARTBEAT clears the count, but shows no data to come: found by a soak in which SHUTDOWN was lost while the RTO
-/// was longer than the peer's heartbeat interval, and was not retransmitted until T5-shutdown-guard.
+/// A HEARTBEAT clears the error count, but does not announce data. Found by a soak test: SHUTDOWN was lost while the
+/// RTO was longer than the peer's heartbeat interval, and was not retransmitted until T5-shutdown-guard.
 #[test]
 fn heartbeats_while_shutdown_is_sent_do_not_delay_its_retransmission() {
     let mut s = Script::established_server_with(|_, a| a.failure.association_max_retrans = 1);
@@ -230,9 +231,9 @@ fn shutdown_of_the_peer_waits_for_our_data() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 9260 §9.2: the same with more queued than the window lets out at once.
+/// RFC 9260 §9.2: the same, with more queued data than the window allows at once.
 #[test]
-fn queued_data_leave_after_the_shutdown_of_the_peer() {
+fn queued_data_is_sent_after_the_shutdown_of_the_peer() {
     let mut s = Script::established_server();
     let full = vec![0; 1200];
     for _ in 0..8 {
@@ -252,8 +253,9 @@ fn queued_data_leave_after_the_shutdown_of_the_peer() {
     expect_packet!(s, [ShutdownAck]);
 }
 
-/// RFC 9260 §8.4 (8), §9.2: the peer ended, SHUTDOWN COMPLETE was lost, and a late packet of ours made
-/// the peer reply with ABORT and the T bit: everything was delivered. Its own ABORT is one.
+/// RFC 9260 §8.4 (8), §9.2: the peer ended, SHUTDOWN COMPLETE was lost, and a late packet of ours made the peer reply
+/// with ABORT and the T bit: everything was delivered. An ABORT without the T bit, which the peer itself has caused, is
+/// reported as an abort.
 #[test]
 fn shutdown_is_complete_when_the_peer_has_no_association_any_more() {
     let abort = |t_bit| Abort { t_bit, causes: wire::Causes::default() };
@@ -268,7 +270,7 @@ fn shutdown_is_complete_when_the_peer_has_no_association_any_more() {
     expect_event!(s, Event::Closed(CloseReason::AbortedByPeer { .. }));
 }
 
-/// RFC 9260 §6, §9.2: DATA that come after the peer's SHUTDOWN are discarded.
+/// RFC 9260 §6, §9.2: DATA received after the peer's SHUTDOWN is discarded.
 #[test]
 fn data_after_the_shutdown_of_the_peer_are_discarded() {
     let mut received = Script::established_server();
@@ -294,8 +296,8 @@ fn impossible_acknowledgement_in_shutdown_is_ignored() {
     expect_packet!(s, [ShutdownAck]);
 }
 
-/// RFC 9260 §9.2: both sides shut down at once: SHUTDOWN in SHUTDOWN-SENT gets SHUTDOWN ACK, T2
-/// begins again, and SHUTDOWN ACK is completed.
+/// RFC 9260 §9.2: both sides shut down at once: SHUTDOWN in SHUTDOWN-SENT is answered by SHUTDOWN ACK, T2 restarts, and
+/// the peer's SHUTDOWN ACK is answered by SHUTDOWN COMPLETE.
 #[test]
 fn both_sides_shut_down_at_once() {
     let mut s = shutdown_sent();
@@ -309,7 +311,7 @@ fn both_sides_shut_down_at_once() {
     s.expect_silence_until(1_000_000);
 }
 
-/// RFC 9260 §9.2: the same, and the peer's SHUTDOWN COMPLETE comes first.
+/// RFC 9260 §9.2: the same, but the peer's SHUTDOWN COMPLETE arrives first.
 #[test]
 fn both_sides_shut_down_and_the_peer_completes() {
     let mut s = shutdown_sent();
@@ -320,7 +322,7 @@ fn both_sides_shut_down_and_the_peer_completes() {
     s.expect_silence_until(1_000_000);
 }
 
-/// RFC 9260 §9.2: SHUTDOWN in SHUTDOWN-PENDING: our data first, then SHUTDOWN ACK instead.
+/// RFC 9260 §9.2: SHUTDOWN arrives in SHUTDOWN-PENDING: our data is sent first, then SHUTDOWN ACK instead of SHUTDOWN.
 #[test]
 fn shutdown_of_the_peer_overtakes_ours() {
     let mut s = Script::established_server();
@@ -346,7 +348,7 @@ fn repeated_shutdown_is_acknowledged_again() {
 
 /// RFC 9260 §8.4 (5), §9.2: our SHUTDOWN COMPLETE was lost, and we have forgotten the peer.
 #[test]
-fn lost_shutdown_complete_is_made_good_as_a_stray() {
+fn lost_shutdown_complete_is_sent_again_out_of_the_blue() {
     let mut s = shutdown_sent();
     s.peer_sends([ShutdownAck]);
     expect_packet!(s, [ShutdownComplete { t_bit: false }]);
@@ -355,9 +357,9 @@ fn lost_shutdown_complete_is_made_good_as_a_stray() {
     expect_packet!(s, tag s.peer.endpoint_tag, [ShutdownComplete { t_bit: true }]);
 }
 
-/// The same while the application has not yet taken the last event or message.
+/// The same while the application has not read the last event or message yet.
 #[test]
-fn lost_shutdown_complete_is_made_good_though_messages_are_unread() {
+fn lost_shutdown_complete_is_sent_again_though_messages_are_unread() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"unread"))]);
     expect_packet!(s, [Sack(_)]);
@@ -392,7 +394,7 @@ fn init_while_shutdown_ack_is_sent_repeats_it() {
     assert_eq!((sent.chunks(), sent.route.remote), (vec![ShutdownAck], known));
 }
 
-/// RFC 9260 §9.2: INIT from another port has nothing to do with the shutdown.
+/// RFC 9260 §9.2: an INIT from another port does not concern the shutdown.
 #[test]
 fn init_from_another_port_while_shutdown_ack_is_sent_is_answered() {
     let mut s = shutdown_ack_sent();

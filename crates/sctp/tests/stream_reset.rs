@@ -7,7 +7,7 @@ use rexmit_sctp::wire::ReConfigParam::{self, Response};
 use rexmit_sctp::wire::ReConfigResult::{self, *};
 use rexmit_sctp::{CloseReason, Event, OutboundMessage, ResetError};
 
-/// The sequence number before the first, of TSNs and of requests.
+/// The sequence number before the first one, of TSNs and of requests.
 const BEFORE_FIRST: u32 = tsn(0).wrapping_sub(1);
 
 /// The peer's answer to our `n`th request.
@@ -15,7 +15,7 @@ fn answer<'c>(n: u32, result: ReConfigResult) -> ReConfigParam<'c> {
     Response { response_sequence: tsn(n), result, next_tsns: None }
 }
 
-/// The peer's `n`th request: it resets `streams`, of which `last` is the last TSN.
+/// The peer's `n`th request: it resets `streams`; `last` is the last assigned TSN.
 fn reset_by_peer(n: u32, last: u32, streams: &[u16]) -> ReConfigParam<'_> {
     ReConfigParam::OutgoingSsnResetRequest {
         request_sequence: tsn(n),
@@ -45,7 +45,7 @@ fn peer_asks<'p>(s: &mut Script, params: impl IntoIterator<Item = ReConfigParam<
     s.peer_writes(|p| p.re_config(params));
 }
 
-/// A RE-CONFIG with these parameters leaves, and only that or a SACK behind it.
+/// A RE-CONFIG with these parameters is sent, alone or followed by a SACK.
 #[track_caller]
 fn expect_re_config(s: &mut Script, params: &[ReConfigParam<'_>]) {
     let sent = s.next_packet();
@@ -91,7 +91,7 @@ fn streams_begin_at_zero_after_a_reset() {
     s.expect_silence_until(100_000);
 }
 
-/// RFC 6525 §5.1.2 A4: to reset all streams, none is named.
+/// RFC 6525 §5.1.2 A4: a request to reset all streams lists none.
 #[test]
 fn all_streams_are_reset_without_naming_them() {
     let mut s = without_heartbeats();
@@ -103,7 +103,7 @@ fn all_streams_are_reset_without_naming_them() {
     expect_ssn(&mut s, 1, 0);
 }
 
-/// RFC 6525 §5.2.7 H3: whatever the peer's reason, SSNs go on where they were.
+/// RFC 6525 §5.2.7 H3: whatever the peer's reason, SSNs continue unchanged.
 #[test]
 fn denied_reset_changes_no_ssn() {
     for result in [Denied, WrongSsn, AlreadyInProgress, BadSequenceNumber, Other(77)] {
@@ -136,7 +136,7 @@ fn unanswered_request_is_repeated_until_the_peer_is_unreachable() {
     assert_eq!(s.events().last(), Some(&Event::Closed(CloseReason::Unreachable)));
 }
 
-/// RFC 6525 §5.2.7 H2: while the peer answers "In progress" the request is repeated, which is no error.
+/// RFC 6525 §5.2.7 H2: while the peer answers "In progress", the request is retransmitted without counting errors.
 #[test]
 fn request_in_progress_is_repeated_without_counting_errors() {
     let mut s = without_heartbeats();
@@ -158,9 +158,9 @@ fn request_in_progress_is_repeated_without_counting_errors() {
     expect_event!(s, Event::StreamsReset { performed: true, .. });
 }
 
-/// RFC 6525 §5.1.1: one request at a time, and only where it makes sense.
+/// RFC 6525 §5.1.1: only one request at a time, and only for streams that can be reset.
 #[test]
-fn reset_is_refused_where_it_makes_no_sense() {
+fn invalid_resets_are_refused() {
     let mut s = without_heartbeats();
     let id = s.id();
     let now = rexmit_core::Instant::ZERO;
@@ -182,8 +182,7 @@ fn reset_is_refused_where_it_makes_no_sense() {
     assert_eq!(s.endpoint.reset_streams(now, id, &[0]), Err(ResetError::NotSupported));
 }
 
-/// RFC 6525 §5.1.2 A3, A5: a message that has begun is finished first, and its TSNs are covered; a
-/// request names no more streams than fit a packet.
+/// RFC 6525 §5.1.2 A3, A5: a message that has begun is finished first, and the request covers its TSNs.
 #[test]
 fn request_waits_for_a_message_that_has_begun() {
     let mut s = without_heartbeats();
@@ -217,7 +216,7 @@ fn request_names_no_more_streams_than_fit() {
     expect_re_config(&mut s, &[our_request(0, BEFORE_FIRST, BEFORE_FIRST, &streams[..594])]);
 }
 
-/// RFC 6525 §5.2.2 E3, E5, §5.2.1: the peer's streams begin at 0; a SACK goes with the answer.
+/// RFC 6525 §5.2.2 E3, E5, §5.2.1: the peer's streams begin at 0; a SACK is bundled with the answer.
 #[test]
 fn streams_of_the_peer_begin_at_zero_after_its_reset() {
     let mut s = without_heartbeats();
@@ -233,10 +232,10 @@ fn streams_of_the_peer_begin_at_zero_after_its_reset() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// RFC 6525 §5.2.2 E2–E5: what is still on the way is waited for ("In progress"), later data of
-/// the streams wait with it, and the end is told.
+/// RFC 6525 §5.2.2 E2–E5: the reset waits for data in flight ("In progress"), later data of the streams waits, too, and
+/// the result is reported.
 #[test]
-fn reset_waits_for_data_on_the_way() {
+fn reset_waits_for_data_in_flight() {
     let mut s = without_heartbeats();
     peer_asks(&mut s, [reset_by_peer(0, tsn(1), &[0])]);
     expect_re_config(&mut s, &[answer(0, InProgress)]);
@@ -270,7 +269,7 @@ fn repeated_request_gets_the_same_answer() {
     assert_eq!(s.events().len(), 3);
 }
 
-/// RFC 6525 §4.4, §5.2.1: a request out of order is an error, and spoils no answer.
+/// RFC 6525 §4.4, §5.2.1: a request out of order is an error, and does not affect other answers.
 #[test]
 fn request_out_of_order_is_an_error() {
     let mut s = without_heartbeats();
@@ -289,8 +288,8 @@ fn request_out_of_order_is_an_error() {
     assert_eq!(s.events().len(), 2);
 }
 
-/// RFC 6525 §5.1.1 allows one request under way; a peer that sends several gets each performed, in order, when one
-/// of them is lost.
+/// RFC 6525 §5.1.1 allows one request at a time. If a peer sends several and one is lost, each is still performed, in
+/// order.
 #[test]
 fn requests_behind_a_lost_one_are_in_progress() {
     let mut s = without_heartbeats();
@@ -306,7 +305,7 @@ fn requests_behind_a_lost_one_are_in_progress() {
     }
 }
 
-/// RFC 6525 §5.2.2 E2: a request behind one that waits for DATA does not take its place.
+/// RFC 6525 §5.2.2 E2: a request after one that waits for DATA does not replace that.
 #[test]
 fn request_behind_a_deferred_one_is_in_progress() {
     let mut s = without_heartbeats();
@@ -322,7 +321,7 @@ fn request_behind_a_deferred_one_is_in_progress() {
     assert_eq!(s.events().iter().filter(|event| resets(event)).count(), 2);
 }
 
-/// RFC 6525 §4.4: streams that do not exist are not reset.
+/// RFC 6525 §4.4: a request to reset streams that do not exist is an error.
 #[test]
 fn request_for_missing_streams_is_an_error() {
     let mut s = without_heartbeats();
@@ -333,10 +332,10 @@ fn request_for_missing_streams_is_an_error() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 6525 §5.2.3 F1, §5.1.2 A4: asked to reset, we request it, and that is the answer; asked
-/// again, we request it again.
+/// RFC 6525 §5.2.3 F1, §5.1.2 A4: if the peer asks us to reset our streams, our own request is the answer; if it
+/// repeats its request, ours is sent again.
 #[test]
-fn reset_that_the_peer_asks_for_is_requested_by_us() {
+fn reset_requested_by_the_peer_is_answered_by_our_request() {
     let mut s = without_heartbeats();
     let request = [our_request(0, tsn(0), BEFORE_FIRST, &[0, 2])];
     peer_asks(&mut s, [asked_by_peer(0, &[0, 2])]);
@@ -353,10 +352,10 @@ fn reset_that_the_peer_asks_for_is_requested_by_us() {
     s.expect_silence_until(100_000);
 }
 
-/// RFC 6525 §5.2.3: what our own request covers already is "Nothing to do"; anything else waits
-/// until that is answered.
+/// RFC 6525 §5.2.3: a request for streams that our own pending request already resets gets "Nothing to do"; any other
+/// waits until ours is answered.
 #[test]
-fn request_to_reset_meets_a_request_of_ours() {
+fn request_to_reset_while_our_own_is_pending() {
     let mut s = without_heartbeats();
     s.reset(&[0, 1]);
     expect_re_config(&mut s, &[our_request(0, BEFORE_FIRST, BEFORE_FIRST, &[0, 1])]);
@@ -401,7 +400,7 @@ fn other_requests_are_denied() {
     }
 }
 
-/// RFC 6525 §5.2.1: once the peer has shut down it cannot have our streams reset.
+/// RFC 6525 §5.2.1: once the peer has shut down, it cannot request a reset of our streams.
 #[test]
 fn request_to_reset_is_denied_during_a_shutdown() {
     let mut s = without_heartbeats();
@@ -412,7 +411,7 @@ fn request_to_reset_is_denied_during_a_shutdown() {
     expect_re_config(&mut s, &[answer(0, Denied)]);
 }
 
-/// RFC 6525 §5.1.1: before it is established an association knows no RE-CONFIG.
+/// RFC 6525 §5.1.1: RE-CONFIG is ignored before the association is established.
 #[test]
 fn requests_during_the_setup_are_ignored() {
     let mut s = Script::client();
@@ -424,7 +423,7 @@ fn requests_during_the_setup_are_ignored() {
     s.expect_silence();
 }
 
-/// The limit of answers that wait (4): a flood of requests is answered in part.
+/// The limit of answers that wait (4): only a part of a flood of requests is answered.
 #[test]
 fn answers_to_requests_are_limited() {
     let mut s = without_heartbeats();

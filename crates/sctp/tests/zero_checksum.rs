@@ -22,7 +22,7 @@ fn server(zero_checksum: bool, params: impl FnOnce(&mut ParamsWriter<'_, '_>)) -
     Raw(s)
 }
 
-/// A script whose packets the kit does not read: they may have no checksum.
+/// A script whose packets the kit does not parse: they may have no checksum.
 struct Raw(Script);
 
 impl Script {
@@ -34,7 +34,7 @@ impl Script {
 }
 
 impl Raw {
-    /// Delivers a packet without a checksum; returns whether it was answered, and by a packet without.
+    /// Delivers a packet without a checksum. Returns whether it was answered, and whether the answer has no checksum.
     fn deliver_without(&mut self, chunk: Chunk<'_>) -> Option<bool> {
         let tag = self.0.peer.endpoint_tag;
         let mut bytes = self.0.peer_packet(tag, |p| p.chunk(&chunk));
@@ -49,7 +49,7 @@ impl Raw {
 }
 
 #[test]
-fn what_both_agreed_on_has_no_checksum() {
+fn negotiated_packets_have_no_checksum() {
     let mut s = server(true, accepts);
     assert_eq!(s.deliver_without(Chunk::Heartbeat(b"there?")), Some(true));
     assert_eq!(s.refused(), 0);
@@ -59,7 +59,7 @@ fn what_both_agreed_on_has_no_checksum() {
     };
     assert_eq!(Packet::parse(&bytes), Err(PacketError::Checksum));
     assert!(Packet::parse_without_checksum(&bytes).is_some());
-    // A checksum is no error, either.
+    // A packet with a checksum is accepted, too.
     s.0.peer_sends([Chunk::Heartbeat(b"there?")]);
     assert!(s.0.endpoint_packet().is_some());
 }
@@ -75,9 +75,10 @@ fn a_packet_without_a_checksum_that_was_not_agreed_on_is_dropped() {
     assert!(Packet::parse(&answer).is_ok());
 }
 
-/// RFC 9653 §5.2: a peer that did not say so, or by another method, gets a checksum.
+/// RFC 9653 §5.2: a peer that has not announced zero checksums, or only with another error detection method, gets a
+/// checksum.
 #[test]
-fn a_peer_that_has_not_said_so_gets_checksums() {
+fn a_peer_that_has_not_announced_zero_checksums_gets_checksums() {
     for method in [None, Some(2)] {
         let mut s = server(true, |params| {
             if let Some(method) = method {
@@ -90,7 +91,7 @@ fn a_peer_that_has_not_said_so_gets_checksums() {
     }
 }
 
-/// RFC 9653 §5.2: INIT and COOKIE ECHO, and what belongs to no association.
+/// RFC 9653 §5.2: INIT, COOKIE ECHO, and packets that belong to no association have checksums.
 #[test]
 fn packets_of_the_setup_keep_their_checksum() {
     let mut s = Script::client_with(|_, association| association.extensions.zero_checksum = true);

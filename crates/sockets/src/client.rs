@@ -11,11 +11,11 @@ use rustix::process::geteuid;
 use crate::protocol::name::{EngineNumber, of_engine};
 use crate::protocol::request::{ANSWER_BYTES, Call, Request};
 
-/// Has the engine stay until the process `process` has ended.
+/// Registers the process `process`: the engine runs until that has ended.
 ///
 /// # Errors
-/// [`io::ErrorKind::ConnectionRefused`] if there is no engine of this number, [`io::ErrorKind::PermissionDenied`] if
-/// another user has its name, others if it has no descriptor left.
+/// [`io::ErrorKind::ConnectionRefused`] if there is no engine of this number, [`io::ErrorKind::PermissionDenied`] if a
+/// process of another user has its name, other errors if it has no descriptor left.
 pub fn register(engine: EngineNumber, process: u32) -> io::Result<()> {
     let flags = SocketFlags::CLOEXEC;
     let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;

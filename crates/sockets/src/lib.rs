@@ -1,8 +1,9 @@
 //! SCTP sockets (RFC 6458) for unmodified programs on a kernel without SCTP.
 //!
-//! [`transports`] chooses between UDP and IP. [`protocol`] is spoken between the preloaded library and the engine; [`engine`] owns the UDP socket and all
-//! SCTP state; [`client`] is how `rexmit run` talks to it. The library itself is the crate `rexmit-preload`. ARCHITECTURE.md has the design, `docs/preload.md`
-//! the calls and options that are served.
+//! [`transports`] chooses between UDP and IP. [`protocol`] defines the messages between the preloaded library and the
+//! engine; [`engine`] owns the UDP socket and all SCTP state; `rexmit run` registers programs with it by [`client`].
+//! The library itself is the crate `rexmit-preload`. ARCHITECTURE.md has the design, `docs/preload.md` the calls and
+//! options that are served.
 #![cfg(target_os = "linux")]
 
 pub mod client;

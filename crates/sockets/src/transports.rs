@@ -1,8 +1,9 @@
-//! Over what SCTP is sent to which destination: the file `/etc/rexmit.conf`, or the variable `REXMIT_TRANSPORT`.
+//! The transport of SCTP to each destination: over IP or over UDP, from the file `/etc/rexmit.conf` or the variable
+//! `REXMIT_TRANSPORT`.
 //!
-//! A line has a destination (an address, a network, or `*`) and the transports that may be used to it, the first one
-//! first: `ip`, or `udp` with or without a port (`udp:9899`). The most specific line counts. Other
-//! destinations are reached over IP, if the engine may, else over UDP.
+//! A line has a destination (an address, a network, or `*`) and its transports in order of preference: `ip`, or `udp`
+//! with or without a port (`udp:9899`). The most specific line counts. Other destinations are reached over IP if the
+//! engine has the permission, otherwise over UDP.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -12,7 +13,7 @@ use std::str::FromStr;
 pub enum Transport {
     /// Directly over IP (protocol 132).
     Ip,
-    /// Over UDP (RFC 6951), to this port, or that which the program's sockets have.
+    /// Over UDP (RFC 6951), to this port or, with `None`, to the one configured for the program's sockets.
     Udp(Option<u16>),
 }
 
@@ -20,7 +21,7 @@ pub enum Transport {
 struct Rule {
     network: IpAddr,
     bits: u32,
-    /// For addresses of both families.
+    /// Whether it applies to addresses of both families.
     is_any: bool,
     transports: Vec<Transport>,
 }
@@ -54,7 +55,7 @@ impl Transports {
         !self.0.iter().any(|rule| rule.is_any) || self.0.iter().any(uses_ip)
     }
 
-    /// The transport to this address, where IP can be used or not.
+    /// The transport to this address, given whether IP can be used.
     #[must_use]
     pub fn to(&self, ip: IpAddr, has_ip: bool) -> Transport {
         const DEFAULT: &[Transport] = &[Transport::Ip, Transport::Udp(None)];

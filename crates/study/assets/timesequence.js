@@ -3,6 +3,9 @@
 const seconds = (ms) => figure(ms / 1000, 3) + " s";
 const numbers = ([low, high]) => low === high ? `+${low}` : `+${low}\u2026+${high}`;
 
+/** What ends a message: without the receiver's trace, its acknowledgement. */
+const ending = (stall) => stall.is_by_ack ? "acknowledged" : "delivered";
+
 const meet = ([low, high]) => (run) => run[1] >= low && run[0] <= high;
 const touches = (range, runs) => runs.some(meet(range));
 /** When and why a packet carried something of the range; nothing if it did not. */
@@ -14,7 +17,8 @@ function readings(stall) {
     text: `${send.runs.map((run) => `${numbers(run)} ${causeLook(run[2]).text}`).join(", ")}; ${figure(send.bytes)} B` }));
   const deliveries = stall.deliveries.filter((bar) => bar.sequence).map((bar) => ({
     ms: bar.delivered_ms, range: bar.sequence,
-    text: `message ${bar.message} (${numbers(bar.sequence)}) delivered, ${millis(bar.delivered_ms - bar.intended_ms)} ms after its intended sending` }));
+    text: `message ${bar.message} (${numbers(bar.sequence)}) ${ending(stall)}, ${millis(bar.delivered_ms - bar.intended_ms)} ms after its ` +
+      (stall.is_by_ack ? "first transmission" : "intended sending") }));
   const acks = stall.acknowledgements.map((ack) => ({ ms: ack.at_ms,
     range: [ack.cumulative, ack.gaps.at(-1)?.[1] ?? ack.cumulative],
     text: `acknowledged up to ${ack.cumulative < 0 ? "before +0" : "+" + ack.cumulative}` +
@@ -260,7 +264,8 @@ function zoomBar({ chart, whole }) {
 const listed = (words) => words.length < 2 ? words.join("") : words.slice(0, -1).join(", ") + " and " + words.at(-1);
 
 /** What happened to the message, in words. */
-function story({ message, sends, deliveries }) {
+function story(stall) {
+  const { message, sends, deliveries } = stall;
   if (!message.sequence) return "";
   const since = (ms) => millis(ms - message.intended_ms) + " ms";
   const own = sends.flatMap((send) => carrying(message.sequence, send)).filter(({ at_ms }) => at_ms <= message.delivered_ms);
@@ -272,7 +277,7 @@ function story({ message, sends, deliveries }) {
   // Messages that the same packet releases are delivered at the same time, one after the other.
   const freed = deliveries.filter((bar) => bar.message > message.message && bar.delivered_ms >= message.delivered_ms &&
     bar.delivered_ms < message.delivered_ms + 5 && bar.delivered_ms - bar.intended_ms > 5);
-  if (freed.length > 1) sentences.push(`${figure(freed.length)} later messages were delivered with it.`);
+  if (freed.length > 1) sentences.push(`${figure(freed.length)} later messages were ${ending(stall)} with it.`);
   return " " + sentences.join(" ");
 }
 
@@ -287,7 +292,7 @@ function stallArticle(run, index) {
   const { message } = stall;
   const found = element("p", { class: "found" }, `Message ${figure(message.message)} of association ${stall.connection}, stream ${message.stream}, waited `,
     element("b", {}, millis(message.delivered_ms - message.intended_ms) + " ms"),
-    ` and was delivered at ${seconds(message.delivered_ms)}.` + story(stall) + (stall.is_cut ? " Too many marks to draw; the last are left out." : ""));
+    ` and was ${ending(stall)} at ${seconds(message.delivered_ms)}.` + story(stall) + (stall.is_cut ? " Too many marks to draw; the last are left out." : ""));
   const title = element("p", { class: "axis-title" }, `sequence number (SCTP: TSN, TCP: segment), counted from ${figure(stall.base)}`);
   const container = element("div", { class: "chart stall" });
   const reading = element("p", { class: "reading", "aria-live": "polite" });
@@ -312,7 +317,7 @@ function buildKey() {
       .filter((cause) => occurring.has(cause)).map((cause) => [mark(cause), causeLook(cause).text]),
     [stroke("M-8 5 L0 5 L0 -4 L8 -4", "ack"), "cumulative acknowledgement"],
     [stroke("M0 -7 L0 7", "ack", "stroke-width: 2.5"), "gap acknowledgement"],
-    [stroke(DELIVERY_SHAPE, "ack"), "delivered"],
+    [stroke(DELIVERY_SHAPE, "ack"), REPORT.runs.some((run) => run.worst_stall?.is_by_ack) ? "acknowledged for the first time" : "delivered"],
     [stroke("M0 -9 L0 9", "timeout", "stroke-dasharray: 3 3"), "retransmission timer expired"],
     [glyph(svg("rect", { x: -9, y: -6, width: 18, height: 12, style: "fill: var(--wait)" })), "the wait"],
   ];

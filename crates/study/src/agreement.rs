@@ -138,7 +138,7 @@ impl Runs {
         Some(largest)
     }
 
-    /// Whether the distance is at least `measured`, up to rounding errors.
+    /// Whether the distance is at least `measured`, with a tolerance for rounding errors.
     fn reaches(&self, is_left: &[bool], measured: f64) -> bool {
         self.distance(is_left).is_some_and(|distance| distance >= measured - 1e-12)
     }
@@ -207,7 +207,7 @@ fn drawn(
     f64::from(reached) / f64::from(EXCHANGES + 1)
 }
 
-/// The number of ways to choose `some` out of `all`.
+/// The binomial coefficient: the number of ways to choose `some` out of `all`.
 fn choose(all: usize, some: usize) -> f64 {
     (0..some).map(|index| (all - index) as f64 / (index + 1) as f64).product::<f64>().round()
 }
@@ -253,8 +253,8 @@ mod tests {
         assert_eq!((unpaired(3), unpaired(4)), (false, true));
     }
 
-    /// Runs differ from each other far more than their messages do: tables for independent messages
-    /// would see two worlds where there is one.
+    /// Runs differ from each other far more than their messages do: tables for independent messages would find a
+    /// difference where there is none.
     #[test]
     fn runs_that_differ_among_themselves_hide_no_agreement() {
         let left: Vec<_> = (0..8).map(|n| run(10 * n..10 * n + 5, 1000)).collect();
@@ -271,7 +271,7 @@ mod tests {
         assert!(compare(&left, &right, Pairing::Unpaired).p > 0.05);
     }
 
-    /// Values as on a real clock, all a little late.
+    /// Values as on a real clock: all are slightly late.
     #[test]
     fn a_grain_takes_no_notice_of_less_than_half_of_it() {
         let of = |values: &[f64]| Distribution { values: values.to_vec(), counts: vec![10, 2, 1] };

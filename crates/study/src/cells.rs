@@ -143,7 +143,7 @@ struct Wrong {
 /// The cells in which a mistake occurs.
 struct Affected {
     cells: usize,
-    /// Per axis, the index that all of them have in common, if any.
+    /// For each axis, the index that all of them have in common, if any.
     common: Vec<Option<usize>>,
 }
 

@@ -25,7 +25,7 @@ pub const YOURS: &str = "yours";
 /// The flow in names of quantities.
 pub const FLOW: &str = "flow";
 
-/// The link, the traffic, and what the programs are compared with.
+/// The link, the traffic, and the profiles that the programs are compared with.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
     /// Title of the page.
@@ -46,13 +46,13 @@ pub struct Comparison {
     pub is_ordered: bool,
 }
 
-/// The labels of what programs can be compared with.
+/// The labels of everything that programs can be compared with.
 pub fn labels(is_ordered: bool) -> impl Iterator<Item = &'static str> {
     candidates(is_ordered).map(|candidate| candidate.label)
 }
 
 impl Comparison {
-    /// The study. Runs of [`YOURS`] are for the caller: [`is_of_yours`].
+    /// The study. The caller executes the runs of [`YOURS`], which [`is_of_yours`] detects.
     ///
     /// # Errors
     /// If the link, the traffic or a label is not valid.
@@ -87,7 +87,7 @@ pub fn is_of_yours(document: &RunDocument) -> bool {
     document.point.first().is_some_and(|it| it.label == YOURS)
 }
 
-/// A limit for a figure of the user's programs: `p99=250ms`, or `p99=120%` of that of the first profile.
+/// A limit for a figure of the user's programs: `p99=250ms`, or `p99=120%` of the first profile's value.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Limit {
     /// `mean`, `p50`, `p90`, `p99`, `p999`, `p9999` or `max`.
@@ -151,8 +151,8 @@ pub struct Compared {
 pub struct ComparedRow {
     /// `yours`, or the profile.
     pub system: String,
-    /// Latency from the intended sending to the delivery, in milliseconds, by the names of [`Limit::figure`]. A message that
-    /// was not delivered is later than any; a figure among these is missing.
+    /// Latency from the intended sending to the delivery, in milliseconds, by the names of [`Limit::figure`].
+    /// Undelivered messages count as later than any other; a figure that falls on one of them is missing.
     pub latency_ms: BTreeMap<&'static str, f64>,
     /// Messages of a run.
     pub messages: f64,
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Messages that all take as long, but for one in `slow_every`; one in `lost_every` is lost.
+    /// Messages of equal latency, except that one in `slow_every` is slow, and one in `lost_every` is lost.
     fn outcome(slow_every: u64, lost_every: u64) -> RunOutcome {
         let mut latency = LatencyDistribution::new();
         for n in 1..=1000 {

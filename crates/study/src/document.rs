@@ -64,7 +64,7 @@ impl RunKey {
     }
 }
 
-/// Allows lookups by the digits of a key, which are ordered as the keys are.
+/// Allows lookups by the digits of a key, whose order is that of the keys.
 impl Borrow<str> for RunKey {
     fn borrow(&self) -> &str {
         &self.0

@@ -133,7 +133,7 @@ impl<'a, 't> Fields<'a, 't> {
         Some(items.iter().filter_map(|item| text(self.notes, name, item)).collect())
     }
 
-    /// Reads the tables `[[name]]`; empty if there are none.
+    /// Reads the tables `[[name]]`; empty if the file has no such table.
     pub(crate) fn tables(&mut self, name: &'static str) -> Vec<&'a Value<'t>> {
         let Some(value) = self.take(name) else {
             return Vec::new();

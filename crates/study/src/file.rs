@@ -18,8 +18,8 @@ use crate::mistake::{Mistake, Mistakes, Notes, StudyError, alternatives};
 use crate::names;
 use crate::sweep::Sweep;
 
-/// Largest size of a study file in bytes.
-pub const MAX_BYTES: usize = 256 * 1024;
+/// Largest size of a study file in bytes: ten minutes of a captured stream with a hundred messages per second have room.
+pub const MAX_BYTES: usize = 1024 * 1024;
 /// Largest number of seeds of a study.
 pub const MAX_SEEDS: usize = 1000;
 

@@ -18,12 +18,12 @@ enum Together {
     Largest,
 }
 
-/// The fields that name such axes, their operation, and its description.
+/// The fields that list the combined axes, with their operation and its description.
 const FIELDS: [(&str, Together, &str); 2] =
     [("averaged", Together::Mean, "mean"), ("largest", Together::Largest, "largest")];
 
-/// The fields that turn a value into its relative difference from that at another point, and
-/// whether that is counted downwards.
+/// The fields that turn a value into its relative difference from the value at another point, and whether a decrease
+/// counts as positive.
 const AGAINST: [(&str, bool); 2] = [("gain_over", false), ("loss_against", true)];
 
 /// All fields of a claim or figure that this module reads.
@@ -40,7 +40,7 @@ pub(crate) struct Gathered {
 /// Values are expressed relative to those at another point.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Against {
-    /// That point: an index on each axis on which it differs.
+    /// The index of that point on each axis on which it differs from the operand.
     point: Vec<Option<usize>>,
     is_loss: bool,
 }
@@ -85,8 +85,7 @@ impl Gathered {
         gathered
     }
 
-    /// The same axes, but with the reference that `than` gives, if it gives one. Gains are compared
-    /// with gains.
+    /// The same axes, with the reference that `than` names, if it does: gains are compared with gains.
     pub(crate) fn with_base_of(&self, than: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Self {
         let own = self.read_against(than, sweep);
         if own.is_some() && self.against.is_none() {
@@ -220,7 +219,7 @@ impl Operand {
         let cells = terms.iter().map(|term| outcomes.values(term));
         let together = |left: f64, right: f64| match self.together {
             Together::Mean => left + right,
-            // The largest of those that there are might not be the largest.
+            // The largest of the present values might not be the largest of all.
             Together::Largest if left.is_nan() || right.is_nan() => f64::NAN,
             Together::Largest => left.max(right),
         };
@@ -239,8 +238,7 @@ impl Operand {
         Estimate::of(self.values(outcomes))
     }
 
-    /// The values of all seeds, with the statistic of them that the quantity is; only for a single
-    /// cell.
+    /// The values of all seeds, together with the statistic that the quantity is; only for a single cell.
     pub(crate) fn pool(&self, outcomes: &Outcomes) -> Option<Pool> {
         let term = self.terms.first()?;
         let (name, statistic) = Statistic::of(&term.name)?;

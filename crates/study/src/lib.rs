@@ -17,6 +17,7 @@ mod claim;
 pub mod comparison;
 mod document;
 mod estimate;
+pub mod explore;
 mod fields;
 mod figure;
 mod file;

@@ -19,7 +19,7 @@ pub(crate) fn merge<'t>(base: &mut DeTable<'t>, over: &DeTable<'t>) {
         {
             merge(base, over);
         } else {
-            // An entry that stays would keep the place of the key that it replaces.
+            // Replacing the value only would keep the old key's position in the text.
             base.remove(key.get_ref().as_ref());
             base.insert(key.clone(), value.clone());
         }

@@ -34,8 +34,8 @@ impl Sort {
     }
 }
 
-/// `game.rtx{1,2}.{mean,p99}` stands for four names, the last braces changing fastest. Unpaired
-/// braces are left as they are, which gives an unknown name.
+/// Expands braces: `game.rtx{1,2}.{mean,p99}` stands for four names, where the last braces change fastest. Unpaired
+/// braces are left unchanged, which results in an unknown name.
 pub(crate) fn expand(notes: &Notes, names: &[Located<String>]) -> Vec<Located<String>> {
     let mut all = Vec::new();
     for name in names {

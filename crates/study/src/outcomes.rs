@@ -1,7 +1,7 @@
 //! The measurements of a study's runs that its page needs.
 //!
-//! Outcomes are processed one at a time. Of each are kept its single numbers, and those
-//! distributions and series that a claim or a figure uses.
+//! Outcomes are processed one at a time. From each, its single numbers are kept, and the distributions and series that
+//! a claim or a figure uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,18 +1,17 @@
 //! Statistics of the values of all runs of a cell together.
 //!
-//! The 99th percentile of a few values is their maximum, so that the mean of such percentiles over
-//! the seeds is no percentile of anything. Pooled over the runs, there are enough values for
-//! the statistic. Values of one run are not independent, runs are: the confidence interval is the
-//! middle 95 % of the statistic over [`REPLICATES`] random choices of as many runs, with
-//! replacement (a percentile bootstrap of clusters). Both sides of a comparison are of the same
-//! seeds, and each choice of seeds is applied to both.
+//! The 99th percentile of a few values is their maximum, so that the mean of such percentiles over the seeds is not the
+//! percentile of any distribution. Pooled over the runs, there are enough values for the statistic. Values of one run
+//! are not independent of each other, but runs are: the confidence interval is the middle 95 % of the statistic over
+//! [`REPLICATES`] random choices of as many runs, with replacement (a percentile bootstrap of clusters). Both sides of
+//! a comparison have the same seeds, and each choice of seeds is applied to both.
 
 use rexmit_core::Seed;
 use rexmit_lab::scenario::{Distribution, QUANTILES};
 
 use crate::estimate::Estimate;
 
-/// Least number of runs: of fewer, a bootstrap gives too narrow an interval.
+/// The least number of runs: with fewer, a bootstrap gives too narrow an interval.
 pub(crate) const MIN_RUNS: usize = 10;
 /// Number of random choices of runs.
 const REPLICATES: usize = 2000;
@@ -27,8 +26,8 @@ pub(crate) enum Statistic {
 }
 
 impl Statistic {
-    /// The distribution and the statistic of it that the quantity `name` is: `game.rtx1.p99` is
-    /// the 99th percentile of `game.rtx1`.
+    /// The distribution and the statistic that a quantity's name stands for: `game.rtx1.p99` is the 99th percentile of
+    /// `game.rtx1`.
     pub(crate) fn of(name: &str) -> Option<(&str, Self)> {
         let (distribution, part) = name.rsplit_once('.')?;
         let quantile = || QUANTILES.iter().find(|(quantile, ..)| *quantile == part);
@@ -43,13 +42,13 @@ impl Statistic {
 
 /// The values of all runs of a cell.
 pub(crate) struct Pool {
-    /// Each value with its run and how often it occurred there, ascending by value.
+    /// Each value with its run and its count there, ascending by value.
     values: Vec<(f64, usize, u64)>,
     statistic: Statistic,
 }
 
 impl Pool {
-    /// The values of `runs`, in the order of the seeds; a run without any adds nothing.
+    /// The values of `runs`, in the order of the seeds; a run without values adds nothing.
     pub(crate) fn new(runs: &[Option<&Distribution>], statistic: Statistic) -> Self {
         let mut values = Vec::new();
         for (run, distribution) in runs.iter().enumerate() {
@@ -97,7 +96,7 @@ pub(crate) struct Bootstrap {
 }
 
 impl Bootstrap {
-    /// Chooses among `runs` runs; `None` if a side has no values at all.
+    /// Chooses among `runs` runs; `None` if a side has no values.
     pub(crate) fn of(pools: &[Pool], runs: usize) -> Option<Self> {
         let values = |times: &[u64]| pools.iter().map(|pool| pool.value(times)).collect();
         let all: Option<Vec<f64>> = values(&vec![1; runs]);
@@ -111,8 +110,8 @@ impl Bootstrap {
         Some(Self { all, choices: choices.collect(), runs })
     }
 
-    /// The interval of what `of` computes from the statistic of each side; `None` with fewer
-    /// than [`MIN_RUNS`].
+    /// The interval of the value that `of` computes from the statistic of each side; `None` with fewer than
+    /// [`MIN_RUNS`].
     pub(crate) fn interval(&self, of: &dyn Fn(&[f64]) -> f64) -> Option<(f64, f64)> {
         if self.runs < MIN_RUNS {
             return None;
@@ -123,7 +122,7 @@ impl Bootstrap {
         Some((*at(0.025)?, *at(0.975)?))
     }
 
-    /// The estimate of what `of` computes.
+    /// The estimate of the value that `of` computes.
     pub(crate) fn estimate(&self, of: &dyn Fn(&[f64]) -> f64) -> Estimate {
         let mean = of(&self.all);
         let interval = self.interval(of);
@@ -186,7 +185,8 @@ mod tests {
         assert_eq!(interval(MIN_RUNS), Some((1.5, 1.5)));
     }
 
-    /// The runs differ by far more than the sides of each: resampled apart, they would not differ.
+    /// The runs differ much more than the two sides within a run: with independent choices of runs, no difference would
+    /// be found.
     #[test]
     fn both_sides_are_of_the_same_runs() {
         let low: Vec<Distribution> =

@@ -70,6 +70,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "limit-rtt",
     "ack-copies",
     "outages",
+    "two-paths",
     "fairness",
     "mixed",
     "mixed-rivals",

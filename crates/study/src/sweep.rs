@@ -44,7 +44,7 @@ impl Sweep<'_> {
         self.axes.iter().zip(point).fold(0, onwards)
     }
 
-    /// The labels of a point, on the axes for which `is_told` holds.
+    /// The labels of a point on the axes for which `is_told` holds.
     pub(crate) fn told(
         &self,
         point: &[usize],

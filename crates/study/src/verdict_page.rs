@@ -23,7 +23,7 @@ pub fn renewed<'a>(
     if wrong.is_empty() { Ok(text) } else { Err(wrong) }
 }
 
-/// `page` with `rows` in the place of the rows of the study `name`.
+/// `page` in which `rows` replace the rows of the study `name`.
 fn replaced(page: &str, name: &str, rows: &str) -> Result<String, String> {
     let begin = format!("| `{name}` |");
     let is_row = |line: &&str| line.starts_with(&begin);

@@ -105,8 +105,8 @@ fn comparison(runs: impl Iterator<Item = Run>) -> Comparison {
     runs.fold(Comparison::new("Every profile", 3), |all, run| all.with_run(&run))
 }
 
-/// Reads from the page: the cells of each profile's row by their headings, what each stall chart says and
-/// how many of its pixels have a mark's colour.
+/// Reads from the page the cells of each profile's row by their headings, the text of each stall chart, and the number
+/// of its pixels that have a mark's colour.
 const LOOK: &str = r##"(async () => {
   const found = { errors: window.selftestErrors };
   const only = (all) => [...document.querySelectorAll(all)];
@@ -190,7 +190,7 @@ fn every_profile_of_tcp_has_its_rows_and_its_stall() {
     }
 }
 
-/// Shows that the other tests can fail.
+/// Shows that the other tests detect errors.
 #[test]
 fn every_kind_of_page_error_is_found() {
     let page = "<!doctype html><body><script>\
@@ -205,7 +205,7 @@ fn every_kind_of_page_error_is_found() {
     }
 }
 
-/// As many profiles as the demo compares, with the longest name among them.
+/// The page has as many profiles as that of the demo, including the longest name.
 #[test]
 fn a_phone_shows_the_last_column_completely() {
     let shown =

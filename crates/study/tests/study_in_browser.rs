@@ -1,6 +1,5 @@
-//! Opens the page of a synthetic study in headless Chromium: every kind of figure has drawn, the
-//! filter hides in all of them and in the table, legend, zoom and tables do what they say, nothing
-//! went wrong in the scripts, nothing was requested.
+//! Opens the page of a synthetic study in headless Chromium: every kind of figure has drawn, the filter applies to all
+//! of them and to the table, legend, zoom and tables work, nothing went wrong in the scripts, nothing was requested.
 
 mod browser;
 mod synthetic_study;
@@ -138,7 +137,7 @@ fn a_phone_needs_no_sideways_scrolling() {
 
 const HOSTILE: &str = "<img src=\"x\"><script>document.title = 'run'</script>{{data}}";
 
-/// `value` with every text made hostile, but those that stand for a variant.
+/// `value` with every text made hostile, except the names of enum variants.
 fn hostile(value: Value) -> Value {
     match value {
         Value::String(text) => json!(format!("{HOSTILE}{text}")),

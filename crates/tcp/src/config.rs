@@ -34,8 +34,8 @@ config! {
         pub max_time_wait: usize,
         /// The most challenge ACKs per second, over all connections (RFC 5961 §7). Default 1000.
         pub challenge_acks_per_second: u32,
-        /// The most answers per second to segments that belong to no open connection, so that an attacker
-        /// cannot use this host to flood another: this many RSTs (RFC 9293 §3.10.7.1), and this many ACKs of
+        /// The most answers per second to segments that belong to no open connection, so that an attacker cannot use
+        /// this host to flood another. The limit applies separately to RSTs (RFC 9293 §3.10.7.1) and to ACKs of
         /// connections in TIME-WAIT. Default 1000.
         pub stray_answers_per_second: u32,
         /// The first and last ephemeral port (RFC 6056 §3.2). Default 49,152 to 65,535.
@@ -56,9 +56,9 @@ config! {
     pub struct ConnectionConfig {
         /// Loss recovery and congestion control. The default is the profile `tcp-interactive`.
         pub recovery: RecoveryConfig,
-        /// The largest payload with TCP options of a segment over IPv4, sent or received, in bytes: the path
-        /// MTU less 40 for the fixed IP and TCP headers (RFC 6691). The MSS option announces it. Over IPv6,
-        /// with its longer header, it is 20 less. Default 1460.
+        /// The most bytes of payload and TCP options in a segment over IPv4, sent or received: the path MTU less 40 for
+        /// the fixed IP and TCP headers (RFC 6691). The MSS option announces it. Over IPv6, with its longer header, it
+        /// is 20 less. Default 1460.
         pub mss: u16,
         /// The receive buffer in bytes, and so the largest window advertised. Default 1 MiB.
         pub receive_buffer_bytes: usize,
@@ -86,8 +86,8 @@ config! {
         pub keep_alive: Option<KeepAlive>,
         /// The maximum segment lifetime (MSL); TIME-WAIT lasts twice as long. Default 30 s.
         pub msl: Duration,
-        /// How often a SYN or SYN-ACK is retransmitted. The default of 7 takes the three minutes that R2 of
-        /// RFC 9293 §3.8.3 requires for SYNs, with a first timeout of 1 s and the last ones of 60 s.
+        /// How often a SYN or SYN-ACK is retransmitted. With the default of 7 it is attempted for the three minutes
+        /// that RFC 9293 §3.8.3 requires for SYNs (R2): the first timeout is 1 s, the last ones are 60 s.
         pub max_syn_retransmits: u32,
         /// The number of consecutive timeouts or unanswered probes after which the connection is aborted (R2
         /// of RFC 9293 §3.8.3). Probes of a closed window that the peer acknowledges do not count while the
@@ -192,7 +192,7 @@ pub enum ConfigError {
         max: usize,
     },
     /// The first ephemeral port is 0 or above the last.
-    #[error("the ephemeral ports {0}-{1} are no range of ports")]
+    #[error("the ephemeral ports {0}-{1} are not a valid range")]
     EphemeralPorts(u16, u16),
     /// The delay of acknowledgements must not be above 500 ms (RFC 9293 §3.8.6.3).
     #[error("ack_delay is above 500 ms, which RFC 9293 §3.8.6.3 forbids")]

@@ -9,7 +9,7 @@ pub enum SendError {
     #[error("there is no such connection")]
     UnknownConnection,
     /// The application has finished sending, or the connection has ended.
-    #[error("the connection takes no more data")]
+    #[error("the connection accepts no more data")]
     Closing,
 }
 
@@ -57,7 +57,7 @@ pub enum ThinError {
     #[error("there is no such connection")]
     UnknownConnection,
     /// A value is out of its range.
-    #[error("a bound of the timers of thin streams is out of range")]
+    #[error("a timer bound of the thin-stream mechanisms is out of range")]
     Invalid,
 }
 
@@ -66,10 +66,10 @@ pub enum ThinError {
 #[non_exhaustive]
 pub enum ListenError {
     /// The port has a listener already.
-    #[error("the port is listened on already")]
+    #[error("the port has a listener already")]
     AddressInUse,
     /// Port 0 cannot be listened on.
-    #[error("port 0 cannot be listened on")]
+    #[error("a listener cannot have port 0")]
     PortZero,
     /// The configuration is refused.
     #[error(transparent)]

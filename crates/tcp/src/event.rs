@@ -33,9 +33,9 @@ pub enum CloseReason {
     Finished,
     /// The application aborted it.
     Aborted,
-    /// The peer reset it after it was established.
+    /// The peer reset the connection after it was established.
     Reset,
-    /// The peer refused it: a RST answered our SYN.
+    /// The peer refused the connection: a RST answered our SYN.
     Refused,
     /// The peer acknowledged nothing, or answered no probe, for too long.
     TimedOut,

@@ -29,15 +29,14 @@
 //! Opening and closing:
 //! - §3.10.4: finishing before the connection is established queues the FIN behind the data; only
 //!   closing with nothing queued deletes a connection in SYN-SENT.
-//! - §3.10.7.2: a SYN with a FIN for a listener is dropped silently. While SYN cookies are in use, so is data
-//!   of no connection whose ACK is not a cookie: it may have overtaken the segment with the cookie, and will
-//!   be retransmitted.
+//! - §3.10.7.2: a SYN with a FIN for a listener is dropped silently. While SYN cookies are in use, a segment with data
+//!   that belongs to no connection and whose ACK is not a cookie is dropped, too: it may have overtaken the segment
+//!   with the cookie, and will be retransmitted.
 //! - §3.10.7.4: a SYN retransmitted in SYN-RECEIVED is answered by the SYN-ACK, not by an ACK, which a client
 //!   in SYN-SENT could not use.
-//! - §3.6.1: TIME-WAIT lasts two MSL (MUST-13) of 30 s unless configured otherwise, not of two
-//!   minutes, and ends early beyond `max_time_wait`. A SYN that reopens it ends it for good, even
-//!   if its handshake fails (MAY-2); one that may not reopen it is acknowledged, not dropped
-//!   (RFC 6191 §2).
+//! - §3.6.1: TIME-WAIT lasts two MSL (MUST-13) of 30 s unless configured otherwise, not of two minutes, and ends early
+//!   beyond `max_time_wait`. A SYN that reopens the connection ends TIME-WAIT permanently, even if its handshake fails
+//!   (MAY-2); one that may not reopen it is acknowledged, not dropped (RFC 6191 §2).
 //! - §3.8.6.1: a closed window that the peer keeps acknowledging keeps the connection open (MUST-37) only
 //!   until the application has closed it; then probes count towards R2.
 //! - RFC 6298 §2.1: with a probe timer (`tcp-interactive`) a SYN is retransmitted after a quarter of RTO.Initial.
@@ -56,7 +55,7 @@
 //!   recommended there.
 //! - RFC 2018 §5.1: SACK information is kept after a timeout: a peer that reneges is detected when its
 //!   cumulative ACK stops before reported data (RFC 6675 §5.1).
-//! - RFC 2018 §8: a peer that has reneged eight times is treated as one without SACK.
+//! - RFC 2018 §8: a peer that drops more reported data than was sent to it is treated as one without SACK.
 //!
 //! Outgoing segments:
 //! - §3.10.7.4: a segment without data has SND.NXT as its sequence number, but at most the right edge of the
@@ -65,10 +64,9 @@
 //! - §3.8.6.2.2: a window update is sent on its own only when the window has doubled.
 //! - §3.7.4: a small segment waits, even without Nagle's algorithm, while 2048 segments are outstanding.
 //! - RFC 5681 §3.2: adjacent lost segments are retransmitted in one if they fit, filled up with new data.
-//! - Petlund 2008 (RDB): while a connection is thin and its configuration says so, segments with new data,
-//!   and retransmissions, also carry outstanding data. The window is reduced for a loss repaired that way as
-//!   for any other, if the peer reports duplicates; from a peer that does not, an ACK of two segments at once
-//!   counts as such a loss.
+//! - Petlund 2008 (RDB): while a connection is thin and its configuration says so, segments with new data, and
+//!   retransmissions, also carry outstanding data. If the peer reports duplicates, a loss repaired that way reduces the
+//!   window like any other; if it does not, an ACK of two segments at once counts as such a loss.
 //! - RFC 6675 §4: each reported segment counts as a discontiguous sequence, so that a hole below three small
 //!   segments is lost.
 //! - RFC 6298 §5.3: an ACK that ends within a segment does not restart the timer.
@@ -82,7 +80,7 @@ mod error;
 mod event;
 mod statistics;
 mod stream;
-// For tests, benchmarks and the lab of this project: no part of the API, and so under no version.
+// For tests, benchmarks and the lab of this project: not part of the API, and not covered by semantic versioning.
 #[doc(hidden)]
 pub mod wire;
 

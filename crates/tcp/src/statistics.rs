@@ -45,21 +45,21 @@ pub struct ConnectionStatistics {
 pub struct Traffic {
     /// Segments sent, of any kind.
     pub segments_sent: u64,
-    /// Bytes of these, TCP headers included.
+    /// Bytes of the segments sent, TCP headers included.
     pub bytes_sent: u64,
     /// Segments with new data that also carried copies of outstanding data (RDB).
     pub redundant_segments_sent: u64,
     /// Segments received, of any kind.
     pub segments_received: u64,
-    /// Bytes of these, TCP headers included.
+    /// Bytes of the segments received, TCP headers included.
     pub bytes_received: u64,
     /// Payload bytes accepted from the application.
     pub payload_accepted_bytes: u64,
     /// Payload bytes handed to the application.
     pub payload_delivered_bytes: u64,
-    /// Segments sent without payload, SYN, FIN or RST.
+    /// Segments sent with neither payload nor SYN, FIN or RST.
     pub acks_sent: u64,
-    /// Segments received with only data that had been received before.
+    /// Segments received whose data had all been received before.
     pub duplicates_received: u64,
     /// Segments received before one that comes earlier in the stream.
     pub out_of_order_received: u64,
@@ -69,7 +69,7 @@ pub struct Traffic {
     pub out_of_window: u64,
     /// Segments dropped because of an old timestamp (RFC 7323 §5, PAWS).
     pub paws_drops: u64,
-    /// Segments dropped because they lacked the timestamps that were agreed on (RFC 7323 §3.2).
+    /// Segments dropped because they lacked the negotiated timestamps (RFC 7323 §3.2).
     pub missing_timestamps: u64,
     /// Segments answered with a challenge ACK, because a blind attacker might have sent them (RFC 5961): RST
     /// and SYN in the window, and ACKs of data that cannot be outstanding.
@@ -95,8 +95,7 @@ pub struct EndpointStatistics {
     pub malformed_options: u64,
     /// Packets with a wrong checksum.
     pub bad_checksum: u64,
-    /// Segments from or to an address that is not one host's, from or to port 0, or from
-    /// themselves.
+    /// Segments from or to an address that is not that of a single host, from or to port 0, or from an end to itself.
     pub misdirected: u64,
     /// Segments that belonged to no connection and to no listening port.
     pub strays: u64,
@@ -104,8 +103,7 @@ pub struct EndpointStatistics {
     pub resets_sent: u64,
     /// Acknowledgements sent for connections in TIME-WAIT.
     pub time_wait_acks_sent: u64,
-    /// Answers to segments of no living connection that were not sent because of
-    /// `stray_answers_per_second`.
+    /// Answers to segments of no open connection that were not sent because of `stray_answers_per_second`.
     pub stray_answers_suppressed: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks_sent: u64,
@@ -113,7 +111,7 @@ pub struct EndpointStatistics {
     pub challenge_acks_suppressed: u64,
     /// SYNs answered with a SYN cookie because of `syn_backlog`.
     pub cookies_sent: u64,
-    /// SYN cookies that came back and made a connection.
+    /// SYN cookies that were returned and created a connection.
     pub cookies_accepted: u64,
     /// ACKs to a listening port whose SYN cookie was forged, too old, or used before.
     pub cookies_refused: u64,

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 
 use kit::*;
 
-/// A listener that keeps no handshake.
+/// A listener without a backlog, which answers every SYN with a cookie.
 fn cookie_server() -> Script {
     Script::with(|config, _| config.syn_backlog = 0)
 }
 
-/// The peer's SYN with `options`; takes the SYN-ACK and its cookie.
+/// The peer sends a SYN with `options`; returns the cookie in the SYN-ACK.
 #[track_caller]
 fn take_cookie(s: &mut Script, options: Options) -> Sent {
     s.peer.options = options;
@@ -42,7 +42,7 @@ fn flood(s: &mut Script, count: u32) -> Vec<Sent> {
 }
 
 #[test]
-fn a_handshake_that_never_ends_leaves_nothing_behind() {
+fn a_handshake_that_never_ends_leaves_no_state() {
     let mut s = Script::server();
     s.arrives(syn());
     s.expect(syn_ack());
@@ -54,7 +54,7 @@ fn a_handshake_that_never_ends_leaves_nothing_behind() {
 
 /// RFC 9293 §3.10.7.4, RST in SYN-RECEIVED: back to LISTEN, and the application is not informed.
 #[test]
-fn a_handshake_that_is_reset_gives_its_place_back() {
+fn a_handshake_that_is_reset_frees_its_place() {
     let mut s = Script::with(|config, _| config.syn_backlog = 1);
     for _ in 0..3 {
         s.arrives(syn());
@@ -67,7 +67,7 @@ fn a_handshake_that_is_reset_gives_its_place_back() {
 }
 
 #[test]
-fn a_flood_takes_no_more_memory_than_the_backlog_and_keeps_nobody_out() {
+fn a_flood_uses_no_more_memory_than_the_backlog_and_blocks_no_client() {
     let mut s = Script::with(|config, _| config.syn_backlog = 16);
     let answers = flood(&mut s, 10_000);
     assert_eq!(answers.len(), 10_000);
@@ -77,7 +77,7 @@ fn a_flood_takes_no_more_memory_than_the_backlog_and_keeps_nobody_out() {
     s.arrives(ack(1, 1));
     expect_event!(s, Event::Connected { incoming: true, .. });
     assert_eq!((s.endpoint.connection_count(), s.counted().cookies_accepted), (17, 1));
-    // Those of the flood are given up; the one that is genuine stays.
+    // The handshakes of the flood time out; the genuine connection stays.
     s.lose_until(300_000);
     assert_eq!((s.endpoint.connection_count(), s.state()), (1, Some(State::Established)));
     // And the backlog has room again.
@@ -85,9 +85,9 @@ fn a_flood_takes_no_more_memory_than_the_backlog_and_keeps_nobody_out() {
     assert_eq!((answers.len(), s.counted().cookies_sent), (16, 10_000 - 16 + 1));
 }
 
-/// The connection that a cookie makes is the one that the SYNs agreed on.
+/// A connection created from a cookie has the options that the SYNs negotiated.
 #[test]
-fn a_cookie_keeps_what_its_syn_ack_has_agreed_to() {
+fn a_cookie_keeps_the_options_of_its_syn_ack() {
     for case in 0..16 {
         let options = Options {
             mss: (case & 1 != 0).then_some(1000),
@@ -109,7 +109,7 @@ fn a_cookie_keeps_what_its_syn_ack_has_agreed_to() {
         expect_event!(s, Event::Connected { incoming: true, .. });
         let scale = if agreed.window_scale.is_some() { 3 } else { 0 };
         assert_eq!(s.statistics().send_window, 1000 << scale, "{case}");
-        // A gap is reported only to those that permitted it.
+        // A gap is reported only to a peer that has sent SACK-permitted.
         s.arrives(data(11, 1, b"later"));
         let sent = s.expect(ack(1, 1));
         assert_eq!(!sent.header.options.sack.is_empty(), agreed.sack_permitted, "{case}");
@@ -123,7 +123,7 @@ fn a_cookie_keeps_what_its_syn_ack_has_agreed_to() {
 }
 
 #[test]
-fn data_may_come_with_the_cookie() {
+fn data_may_arrive_with_the_cookie() {
     let mut s = cookie_server();
     take_cookie(&mut s, Options::default());
     s.arrives(data(1, 1, b"hello"));
@@ -133,8 +133,8 @@ fn data_may_come_with_the_cookie() {
     s.at(40).expect(ack(1, 6));
 }
 
-/// The first segment of the peer was lost, or overtaken. The next does not tell where it began;
-/// what comes again does.
+/// The peer's first segment was lost or overtaken. The next one does not contain its initial sequence number, so the
+/// connection is created by the retransmission of the first.
 #[test]
 fn data_that_overtake_the_cookie_do_not_reset_its_connection() {
     let mut s = cookie_server();
@@ -149,7 +149,7 @@ fn data_that_overtake_the_cookie_do_not_reset_its_connection() {
     expect_event!(s, Event::Closed(CloseReason::Reset));
     assert_eq!(s.receive(), b"hello");
     assert_eq!(s.next_event(), None);
-    // Of a connection that has been, its beginning is known; and later no cookies are in use.
+    // Its cookie was used, so the connection has existed and the segment is reset. Later no cookies are in use.
     s.arrives(data(1, 1, b"hello"));
     s.expect(rst(1));
     s.at(128_000).arrives(data(4, 1, b"lo"));
@@ -167,7 +167,7 @@ fn a_forged_an_old_and_a_used_cookie_are_reset() {
     s.arrives_from(address(3, PEER_PORT), ack(1, 1));
     assert_eq!(s.next_packet().header.flags, Flags::RST);
     assert_eq!((s.counted().cookies_refused, s.endpoint.connection_count()), (4, 0));
-    // Good, but only once.
+    // The cookie is valid, but only once.
     s.arrives(ack(1, 1));
     expect_event!(s, Event::Connected { .. });
     s.arrives(rst(1));
@@ -205,7 +205,7 @@ fn at_the_limit_of_connections_syns_and_cookies_meet_silence() {
     s.arrives_from(address(4, 1), syn());
     s.expect_silence();
     assert_eq!((s.counted().refused_for_limit, s.endpoint.connection_count()), (2, 1));
-    // Its cookie is still good when there is room.
+    // Its cookie is still valid when the backlog has room.
     let first = s.id();
     s.abort();
     s.next_packet();
@@ -217,7 +217,7 @@ fn at_the_limit_of_connections_syns_and_cookies_meet_silence() {
 }
 
 #[test]
-fn who_stops_listening_gets_what_is_under_way_and_nothing_else() {
+fn after_the_end_of_listening_only_pending_handshakes_complete() {
     let mut s = Script::server();
     s.arrives(syn());
     s.expect(syn_ack());

@@ -31,7 +31,7 @@ fn impossible_addresses_are_refused() {
 }
 
 #[test]
-fn ephemeral_ports_are_all_used_before_none_is_left_and_each_peer_has_its_own() {
+fn all_ephemeral_ports_are_used_and_each_peer_has_its_own_set() {
     let mut s = Script::silent_with(|config, _| config.ephemeral_ports = (50_000, 50_009));
     s.endpoint.listen(50_003, None).expect("a free port");
     let mut ports = Vec::new();
@@ -40,7 +40,7 @@ fn ephemeral_ports_are_all_used_before_none_is_left_and_each_peer_has_its_own() 
         ports.push(s.next_packet().local.port());
     }
     ports.sort_unstable();
-    // Not the one that is listened on.
+    // Every port except 50,003, which has a listener.
     assert_eq!(ports, [0, 1, 2, 4, 5, 6, 7, 8, 9].map(|n| 50_000 + n));
     let full = connect(&mut s, "192.0.2.1:0", "192.0.2.2:80");
     assert_eq!(full, Err(ConnectError::NoFreePort));
@@ -93,7 +93,7 @@ fn a_port_is_listened_on_once_and_not_if_it_is_zero() {
 }
 
 #[test]
-fn an_id_is_good_for_one_connection_only() {
+fn an_id_is_used_for_one_connection_only() {
     let mut s = Script::client();
     let first = s.id();
     s.expect(syn());
@@ -112,7 +112,7 @@ fn an_id_is_good_for_one_connection_only() {
 
 /// Each ready connection sends one segment in turn.
 #[test]
-fn connections_take_turns() {
+fn connections_send_in_turn() {
     let mut s = Script::server();
     let mut ids = Vec::new();
     for n in 0..3 {
@@ -139,7 +139,7 @@ fn two_endpoints_that_connect_at_once_share_one_connection() {
     ends[0].send(now, ids[0], b"from a").unwrap();
     ends[1].send(now, ids[1], b"from b").unwrap();
     let mut packet = Vec::new();
-    // All that both have to say crosses all that the other says.
+    // The segments of both ends cross each other.
     for _ in 0..10 {
         let mut crossing = Vec::new();
         for (side, end) in ends.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Memory that a connection holds is what its counters say, plus a stated overhead (docs/security.md): measured by an
-//! allocator that counts, for each pattern of segments that could make few bytes hold much memory.
+//! The memory of a connection is the number of bytes in its counters plus a stated overhead (docs/security.md). A
+//! counting allocator measures it for each pattern of segments with which few bytes could occupy much memory.
 
 mod kit;
 
@@ -35,8 +35,8 @@ fn discard(s: &mut Script) {
     while s.endpoint.poll_event().is_some() {}
 }
 
-/// Measures what `act` leaves allocated, and compares it with the bytes that are charged, of which a ring may take
-/// twice as many, but not more than the buffer.
+/// Measures the memory that is still allocated after `act`, and compares it with the bytes in the counters. A ring
+/// buffer may take twice these bytes, but not more than the configured buffer.
 #[track_caller]
 fn expect_bounded(s: &mut Script, most_held: usize, act: impl FnOnce(&mut Script)) {
     let held = allocation_counter::measure(|| act(s)).bytes_current;
@@ -48,7 +48,7 @@ fn expect_bounded(s: &mut Script, most_held: usize, act: impl FnOnce(&mut Script
 }
 
 #[test]
-fn bytes_that_are_not_read_take_no_more_than_the_buffer() {
+fn bytes_that_are_not_read_use_no_more_than_the_buffer() {
     let mut s = established();
     expect_bounded(&mut s, 0, |s| {
         for n in 0..2000 {
@@ -61,7 +61,7 @@ fn bytes_that_are_not_read_take_no_more_than_the_buffer() {
 
 /// One byte per segment, in order.
 #[test]
-fn segments_of_one_byte_take_their_bytes() {
+fn segments_of_one_byte_use_only_their_bytes() {
     const COUNT: u32 = 20_000;
     let mut s = established();
     expect_bounded(&mut s, 0, |s| {
@@ -125,7 +125,7 @@ fn memory_is_released_when_everything_is_read() {
     assert!(held <= CONNECTION_BYTES as i64, "{held} bytes held when nothing is buffered");
 }
 
-/// A byte at the far edge of the window of each of many connections: each is charged as far as its byte lies.
+/// One byte at the far end of the window of each of many connections: the counters include the gap before the byte.
 #[test]
 fn many_connections_hold_what_each_is_charged() {
     const COUNT: u16 = 200;
@@ -156,7 +156,7 @@ fn many_connections_hold_what_each_is_charged() {
     assert!(held <= bound as i64, "{held} bytes held, {charged} charged, bound {bound}");
 }
 
-/// Segments of one byte to a peer that first acknowledges everything, which opens the window, and then nothing.
+/// Segments of one byte to a peer that first acknowledges everything, so that cwnd grows, and then nothing.
 #[test]
 fn segments_of_one_byte_that_are_not_acknowledged_are_bounded() {
     let mut s = Script::established_server_with(
@@ -190,6 +190,6 @@ fn segments_of_one_byte_that_are_not_acknowledged_are_bounded() {
     eprintln!("{held} bytes held, {charged} charged, {segments} segments");
     assert_eq!(charged, BUFFER_BYTES);
     assert!(segments < 3000, "{segments} segments");
-    // The bytes have their buffer from before.
+    // The buffer of the bytes was allocated before.
     assert!(held <= segments * 256, "{held} bytes held for {segments} segments");
 }

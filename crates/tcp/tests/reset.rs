@@ -1,5 +1,4 @@
-//! Segments that belong to no connection (RFC 9293 §3.10.7.1, §3.10.7.2), and those that are not to
-//! be answered at all.
+//! Segments that belong to no connection (RFC 9293 §3.10.7.1, §3.10.7.2), and segments that must not be answered.
 
 mod kit;
 
@@ -23,14 +22,14 @@ fn expect_reset(stray: &Draft, expected: &Draft) {
 }
 
 #[test]
-fn what_bears_no_acknowledgment_is_reset_with_one() {
-    // From the peer's SYN on our side counts as 0: the answer's sequence number is 0 on the wire.
+fn a_segment_without_ack_is_reset_with_one() {
+    // Numbers of our side count from ISS, and the answer's sequence number is 0 on the wire.
     let zero = 0u32.wrapping_sub(ISS);
     expect_reset(&syn(), &rst_ack(zero, 1));
 }
 
 #[test]
-fn what_bears_an_acknowledgment_is_reset_where_it_points() {
+fn a_segment_with_ack_is_reset_at_its_acknowledgment() {
     expect_reset(&ack(100, 77), &rst(77));
     expect_reset(&data(100, 77, b"data"), &rst(77));
     expect_reset(&fin(100, 77), &rst(77));
@@ -49,10 +48,9 @@ fn a_rst_is_never_answered() {
     }
 }
 
-/// RFC 9293 §3.10.7.2, fourth: what is neither SYN, ACK nor RST is dropped; so is a SYN that ends
-/// what it begins.
+/// RFC 9293 §3.10.7.2, fourth: a segment without SYN, ACK or RST is dropped; so is a SYN with FIN.
 #[test]
-fn a_listener_drops_what_makes_no_sense() {
+fn a_listener_drops_invalid_segments() {
     let mut s = Script::server();
     for flags in [Flags::default(), Flags::FIN, Flags::PSH, Flags::SYN.and(Flags::FIN)] {
         s.arrives(Draft { flags, ..ack(0, 0) });
@@ -63,7 +61,7 @@ fn a_listener_drops_what_makes_no_sense() {
 
 /// RFC 9293 §3.9.2.3 (MUST-57, MUST-63).
 #[test]
-fn nothing_is_said_to_or_from_an_address_of_many_hosts_or_none() {
+fn nothing_is_sent_to_or_from_an_address_that_is_not_of_a_single_host() {
     for other in ["224.0.0.1:1", "255.255.255.255:1", "0.0.0.0:1", "192.0.2.2:0"] {
         let mut s = Script::server();
         s.arrives_from(other.parse().unwrap(), syn());
@@ -80,7 +78,7 @@ fn nothing_is_said_to_or_from_an_address_of_many_hosts_or_none() {
 
 /// A SYN from our own address and port to itself, the "LAND" attack.
 #[test]
-fn an_end_never_talks_to_itself() {
+fn an_endpoint_does_not_answer_its_own_address() {
     let mut s = Script::server();
     let own = s.peer.endpoint;
     s.arrives_from(own, syn());
@@ -90,7 +88,7 @@ fn an_end_never_talks_to_itself() {
 }
 
 #[test]
-fn what_is_no_segment_is_counted_by_its_fault() {
+fn invalid_segments_are_counted_by_their_fault() {
     let mut s = Script::server();
     let good = s.peer_segment(&syn());
     s.deliver(&good[..19]);
@@ -121,7 +119,7 @@ fn answers_to_strays_are_limited_per_second() {
 }
 
 #[test]
-fn answers_that_nobody_fetches_are_dropped() {
+fn answers_that_are_not_polled_are_dropped_beyond_a_limit() {
     let mut s = Script::silent_with(|config, _| config.stray_answers_per_second = u32::MAX);
     for port in 1..10_000 {
         s.arrives_from(address(9, port), syn());

@@ -1,4 +1,4 @@
-//! One connection from SYN to TIME-WAIT, either way: what a script looks like.
+//! One connection from SYN to TIME-WAIT, opened by either side: an example of a script.
 
 mod kit;
 
@@ -38,7 +38,7 @@ fn a_client_finishes_first_and_waits() {
     s.expect(ack(7, 5));
     expect_event!(s, Event::Readable);
     expect_event!(s, Event::Closed(CloseReason::Finished));
-    // It is read after its end, and remembered for two maximum segment lifetimes.
+    // Data is read after the connection has closed; TIME-WAIT lasts for two maximum segment lifetimes.
     assert_eq!(s.receive(), b"you");
     s.expect_silence();
     assert_eq!((s.endpoint.connection_count(), s.endpoint.time_wait_count()), (0, 1));

@@ -1,6 +1,6 @@
-//! One loss pattern for every mechanism: a table of the copies of a message's bytes that were sent, when and
-//! why, and when the peer's application got them. The receiver is an unmodified `tcp-sack` without
-//! delayed acknowledgements.
+//! One loss pattern for every mechanism: a table of the transmissions of a message's bytes, with their times and
+//! causes, and of the time at which the peer's application received them. The receiver is an unmodified `tcp-sack`
+//! without delayed acknowledgements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,9 +93,8 @@ fn sack_with(thin: ThinConfig) -> RecoveryConfig {
     profile("tcp-sack").with_thin(thin)
 }
 
-/// The third SACK with a gap comes 340 ms after the message left; RTO.Min is 1 s, and the
-/// acknowledgement of the message before starts the timer after 20 ms. The retransmission does not
-/// start it anew (RFC 6298 §5).
+/// The third SACK with a gap arrives 340 ms after the message was sent. RTO.Min is 1 s, and the ACK of the message
+/// before restarts the timer at 20 ms. A retransmission does not restart it (RFC 6298 §5).
 #[test]
 fn without_mechanisms() {
     assert_table(
@@ -125,9 +124,9 @@ fn of_2009() {
     );
 }
 
-/// After the handshake and one sample of data RTTVAR is 37.5 ms: 250 ms after the acknowledgement at
-/// 20 ms. A SACK after the loss makes it 28 ms: twice 212.5 ms after the first timeout. Later it is
-/// RTO.Min: 200 ms.
+/// After the handshake and one sample of data, RTTVAR is 37.5 ms and the RTO 250 ms, which runs from the
+/// acknowledgement at 20 ms. A SACK after the loss lowers RTTVAR to 28 ms; the backed-off timeout is then twice 212.5
+/// ms. Later the RTO is RTO.Min: 200 ms.
 #[test]
 fn with_m1_alone() {
     let m1 = ThinConfig::OFF.rto_min(Some(Duration::from_millis(200)));
@@ -187,9 +186,9 @@ fn with_t2_alone() {
     );
 }
 
-/// The next message takes the one before along, 80 ms later. If both are lost, so is a copy of the
-/// next, which the SACK after 260 ms reports: a recovery begins, in which the hole below is retransmitted
-/// (RFC 6675 §4, `NextSeg` rule 3).
+/// The next message, 80 ms later, bundles the one before. If both are lost, so is a copy of the next message, and the
+/// SACK after 260 ms reports that: a recovery begins, in which the hole below is retransmitted (RFC 6675 §4, `NextSeg`
+/// rule 3).
 #[test]
 fn with_rdb_alone() {
     assert_table(
@@ -204,8 +203,8 @@ fn with_rdb_alone() {
     );
 }
 
-/// T1, T2, M1 and M2, with the timeout of Linux: 200 ms beside SRTT. The fast retransmit starts the
-/// timer anew, from when the message in flight longest left, at 160 ms.
+/// T1, T2, M1 and M2, with the timeout of Linux: SRTT + 200 ms. The fast retransmit restarts the timer, which counts
+/// from the transmission of the oldest message in flight, at 160 ms.
 #[test]
 fn with_all_but_rdb() {
     assert_table(
@@ -220,7 +219,7 @@ fn with_all_but_rdb() {
     );
 }
 
-/// In flight longest after 260 ms is what was transmitted at 240 ms.
+/// The oldest packet in flight after 260 ms is that of 240 ms.
 #[test]
 fn with_all() {
     assert_table(

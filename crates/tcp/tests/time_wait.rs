@@ -1,5 +1,5 @@
-//! TIME-WAIT (RFC 9293 §3.10.7.4, RFC 6191, RFC 1337): what is answered, what is ignored, and what
-//! begins anew.
+//! TIME-WAIT (RFC 9293 §3.10.7.4, RFC 6191, RFC 1337): which segments are answered, which are ignored, and which begin
+//! a new connection.
 
 mod kit;
 
@@ -19,7 +19,7 @@ fn waiting() -> Script {
     waiting_with(|_, _| (), |_| ())
 }
 
-/// The application finishes, then the peer.
+/// The application finishes first, then the peer.
 #[track_caller]
 fn wait(s: &mut Script) {
     s.finish();
@@ -33,7 +33,7 @@ fn wait(s: &mut Script) {
     assert_eq!((s.endpoint.connection_count(), s.endpoint.time_wait_count()), (0, 1));
 }
 
-/// Timestamps of the peer, agreed on in its SYN.
+/// Timestamps of the peer, negotiated in its SYN.
 fn stamped(peer: &mut Peer) {
     let stamps = Timestamps { value: 1000, echo_reply: 0 };
     peer.options.timestamps = Some(stamps);
@@ -46,7 +46,7 @@ fn syn_stamped(seq: u32, value: u32) -> Draft {
 }
 
 #[test]
-fn a_fin_that_comes_again_is_acknowledged_and_starts_the_wait_anew() {
+fn a_repeated_fin_is_acknowledged_and_restarts_time_wait() {
     let mut s = waiting();
     s.at(50_000).arrives(fin(1, 2));
     s.expect(ack(2, 2));
@@ -73,7 +73,7 @@ fn a_rst_does_not_end_the_wait() {
 }
 
 #[test]
-fn what_is_unacceptable_is_acknowledged_and_a_bare_acknowledgement_is_not() {
+fn unacceptable_segments_are_acknowledged_and_an_acceptable_ack_is_not() {
     let mut s = waiting();
     s.arrives(ack(2, 2));
     s.expect_silence();
@@ -82,7 +82,7 @@ fn what_is_unacceptable_is_acknowledged_and_a_bare_acknowledgement_is_not() {
         s.expect(ack(2, 2));
     }
     assert_eq!(s.counted().time_wait_acks_sent, 5);
-    // None of these was the FIN again.
+    // None of these segments was a retransmitted FIN, so TIME-WAIT was not restarted.
     s.at(60_000);
     assert_eq!(s.endpoint.time_wait_count(), 0);
 }
@@ -98,7 +98,7 @@ fn acknowledgements_are_limited_per_second() {
     assert!((50..=150).contains(&answers), "{answers}");
 }
 
-/// Its peer has a connection to end; the others have none.
+/// The ACK lets the peer end its connection; RSTs go to peers without one.
 #[test]
 fn acknowledgements_do_not_share_the_limit_of_resets() {
     let mut s = waiting_with(|config, _| config.stray_answers_per_second = 10, |_| ());
@@ -112,7 +112,7 @@ fn acknowledgements_do_not_share_the_limit_of_resets() {
 }
 
 #[test]
-fn an_acknowledgement_bears_timestamps_if_the_connection_did() {
+fn an_ack_in_time_wait_has_timestamps_if_the_connection_had_them() {
     let mut s = waiting_with(|_, _| (), stamped);
     s.at(7).arrives(fin(1, 2));
     let sent = s.expect(ack(2, 2));
@@ -129,7 +129,7 @@ fn a_syn_that_is_later_reopens_and_another_does_not() {
         assert_eq!(is_reopened, is_later, "{seq}");
         assert_eq!(s.endpoint.time_wait_count(), usize::from(!is_later));
         if is_later {
-            // It begins behind everything of the connection before it.
+            // Its sequence numbers begin after those of the connection before.
             assert_eq!(sent.header.sequence, ISS.wrapping_add(3));
             s.peer.endpoint_iss = sent.header.sequence;
             s.peer.iss = PEER_ISS.wrapping_add(seq);
@@ -142,7 +142,7 @@ fn a_syn_that_is_later_reopens_and_another_does_not() {
 
 /// RFC 6191 §2.
 #[test]
-fn timestamps_tell_a_later_syn_whatever_its_sequence_number() {
+fn timestamps_identify_a_later_syn_with_any_sequence_number() {
     for (seq, value, is_later) in [
         (0, 1001, true),
         (77, 1001, true),
@@ -156,15 +156,15 @@ fn timestamps_tell_a_later_syn_whatever_its_sequence_number() {
         let is_reopened = s.next_packet().header.flags.has(Flags::SYN);
         assert_eq!(is_reopened, is_later, "{seq} {value}");
     }
-    // Without them on one side, sequence numbers tell.
+    // If one side has no timestamps, sequence numbers decide.
     let mut s = waiting_with(|_, _| (), stamped);
     s.arrives(Draft { seq: 0, ..syn() });
     s.expect(ack(2, 2));
 }
 
-/// RFC 6191 §2: what is left of the one before has no timestamps, and is dropped.
+/// RFC 6191 §2: late segments of the old connection have no timestamps, and are dropped.
 #[test]
-fn timestamps_that_only_the_syn_has_make_it_a_later_one_if_we_take_them() {
+fn a_syn_with_timestamps_is_later_than_a_connection_without_if_we_use_them() {
     let mut s = waiting();
     s.arrives(syn_stamped(0, 5000));
     assert!(s.next_packet().header.flags.has(Flags::SYN));
@@ -192,10 +192,10 @@ fn nothing_reopens_without_a_listener_or_room_for_a_connection() {
     assert!(s.next_packet().header.flags.has(Flags::SYN));
 }
 
-/// A cookie would not begin behind the connection before, and the peer has shown its address in
-/// that. It takes the place that this one had.
+/// A SYN cookie as ISS might not be above the old connection's sequence numbers, and the peer has proved its address in
+/// that connection. The new connection replaces the old one.
 #[test]
-fn a_full_backlog_keeps_nobody_from_reopening() {
+fn a_full_backlog_does_not_prevent_reopening() {
     let mut s = waiting_with(|config, _| config.syn_backlog = 1, |_| ());
     s.arrives_from(address(3, 1), syn());
     s.next_packet();

@@ -1,5 +1,5 @@
-//! Shared by the tests of the protocols: packet scripts for one endpoint, a thin stream between two endpoints of which
-//! certain packets are lost, and the note of a test that cannot run here. It knows no protocol.
+//! Shared by the tests of the protocols, and independent of them: packet scripts for one endpoint, a thin stream
+//! between two endpoints over a link that loses chosen packets, and reports of tests that cannot run on this machine.
 
 mod not_run;
 mod script;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 pub use not_run::not_run;
 pub use script::{PacketScript, Run};
 
-/// `192.0.2.host`, with a port.
+/// The address `192.0.2.host`, with a port.
 #[must_use]
 pub fn address(host: u8, port: u16) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, host], port))

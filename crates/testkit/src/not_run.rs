@@ -1,13 +1,13 @@
-//! Tests that need what a machine may lack: a program, a permission, a device.
+//! Tests that need a program, a permission or a device that the machine may not have.
 
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-/// Says that the calling test, or a part of it, did not run, and why.
+/// Reports that the calling test, or a part of it, did not run, and why.
 ///
-/// The line goes to the standard error output, which the harness shows for tests that fail only, and to the end of the
-/// file that the environment variable `REXMIT_NOT_RUN` names: `make test` prints that file when it is done.
+/// The line is written to the standard error output, which the harness shows only for failed tests, and appended to the
+/// file that the environment variable `REXMIT_NOT_RUN` names; `make test` prints that file at its end.
 pub fn not_run(why: impl Display) {
     let thread = std::thread::current();
     let line = format!("{}: {why}", thread.name().unwrap_or("a test")).replace('\n', " ");

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use rexmit_core::{Instant, Machine, Route};
 
-/// The clock of a script, and what the application of its endpoint knows.
+/// The clock of a script, and the state of the endpoint's application.
 #[derive(Debug)]
 pub struct Run<Id, Event> {
     /// The time.
@@ -24,8 +24,8 @@ impl<Id, Event> Default for Run<Id, Event> {
 /// A script of packets in virtual time.
 ///
 /// Time is in milliseconds from 0 and stands still until [`Self::at`] moves it. Timers fire at their own
-/// instants, so a packet is transmitted at exactly the millisecond a script says. A packet that the script
-/// did not take fails it: before time moves on, and at its end, where `Drop` calls
+/// instants, so a packet is transmitted at exactly the millisecond a script says. A transmitted packet that the script
+/// has not read fails the test: before time moves on, and at the end of the script, where `Drop` calls
 /// [`Self::expect_silence`].
 pub trait PacketScript {
     /// The endpoint under test.
@@ -60,7 +60,7 @@ pub trait PacketScript {
         self.run().id.expect("it is known after `connect` or its first event")
     }
 
-    /// Moves the clock to `ms`: nothing may be transmitted before; the timers due then have fired.
+    /// Moves the clock to `ms`. Nothing may be transmitted before; timers due by then fire.
     #[track_caller]
     fn at(&mut self, ms: u64) -> &mut Self {
         let (end, now) = (Instant::from_millis(ms), self.run().now);
@@ -80,7 +80,7 @@ pub trait PacketScript {
         self.at(ms).expect_silence();
     }
 
-    /// Moves the clock to `ms`, and gives what is transmitted before to `f`.
+    /// Moves the clock to `ms`, and passes each packet that is transmitted before to `f`.
     fn each_until(&mut self, ms: u64, mut f: impl FnMut(&mut Self, Self::Sent)) {
         let end = Instant::from_millis(ms);
         loop {
@@ -94,7 +94,7 @@ pub trait PacketScript {
         self.fire(end);
     }
 
-    /// Moves the clock to `ms`; whatever is transmitted before is lost.
+    /// Moves the clock to `ms`; packets transmitted before are lost.
     fn lose_until(&mut self, ms: u64) {
         self.each_until(ms, |_, _| ());
     }
@@ -116,7 +116,7 @@ pub trait PacketScript {
         sent
     }
 
-    /// Moves the clock to when the next packet is transmitted, for those whose time is random.
+    /// Moves the clock to the time at which the next packet is transmitted, for packets whose time is random.
     #[track_caller]
     fn wait_for_packet(&mut self) -> Self::Sent {
         loop {
@@ -160,7 +160,7 @@ pub trait PacketScript {
         self.parts().1.events.pop_front()
     }
 
-    /// All events that have not been taken.
+    /// All events not read yet.
     #[track_caller]
     fn events(&mut self) -> Vec<Self::Event> {
         self.collect_events();
@@ -197,7 +197,7 @@ macro_rules! expect_event {
 mod tests {
     use super::*;
 
-    /// Transmits a packet at 10 ms, and then reports the end, `after` more events behind it.
+    /// Transmits a packet at 10 ms. Reports the last of `events` first.
     struct Ends {
         due: Option<Instant>,
         packets: usize,

@@ -18,7 +18,7 @@ pub const LEN: usize = 100;
 /// A message, counted from 1, and how many of the first packets that carry it are lost.
 pub type Pattern = (u64, u32);
 
-/// The last message has nothing behind it that could report it missing.
+/// The loss patterns of a table. No message follows the last one, so no later packet can cause a missing report for it.
 pub const PATTERNS: [Pattern; 5] = [(3, 1), (3, 2), (3, 3), (MESSAGES, 1), (MESSAGES, 3)];
 
 /// The stream over one protocol.
@@ -29,7 +29,7 @@ pub trait Stream {
     /// The unit of the first message in the sender's trace.
     const FIRST_UNIT: u64;
 
-    /// The sender, which is to send its trace to `sink`, and the receiver; both before they are connected.
+    /// The sender, whose trace goes to `sink`, and the receiver, both before they are connected.
     fn endpoints(&self, sink: Box<dyn TraceSink>) -> [Self::Endpoint; 2];
 
     /// The sender connects to the receiver.
@@ -38,7 +38,7 @@ pub trait Stream {
     /// The sender sends one message.
     fn send(&mut self, now: Instant, sender: &mut Self::Endpoint);
 
-    /// The receiver's application takes what arrived: how many messages that completes.
+    /// The receiver's application reads what has arrived; returns the number of messages completed.
     fn receive(&mut self, now: Instant, receiver: &mut Self::Endpoint) -> usize;
 
     /// Whether a packet of the sender carries `message`, counted from 1.
@@ -88,7 +88,7 @@ struct Network<S: Stream> {
     stream: S,
     ends: [S::Endpoint; 2],
     now: Instant,
-    /// When it arrives, its number, at which end, from where.
+    /// By time of arrival and packet number: the receiving end, the route and the bytes.
     in_flight: BTreeMap<(Instant, u64), (usize, Route, Vec<u8>)>,
     sent: u64,
     lost: Pattern,
@@ -97,7 +97,7 @@ struct Network<S: Stream> {
 }
 
 impl<S: Stream> Network<S> {
-    /// Every packet that is transmitted now is in flight, or lost.
+    /// Puts every packet that is transmitted now in flight, or drops it as the pattern says; reads received messages.
     fn drain(&mut self) {
         for end in 0..2 {
             let mut packet = Vec::new();
@@ -139,11 +139,11 @@ impl<S: Stream> Network<S> {
     }
 }
 
-/// The transmissions of the message of `lost`, and when the peer's application got it: cause and time of
-/// each, in ms since the application sent it.
+/// Runs the stream and describes the message of `lost`: the cause and time of each transmission, and the time of its
+/// delivery, in ms since the application sent it.
 ///
 /// # Panics
-/// If not everything arrives, or if a message is sent later than the application sent it.
+/// If a message is not delivered exactly once, or the described one is not transmitted at once.
 pub fn line<S: Stream>(stream: S, lost: Pattern) -> String {
     let copies = Copies { first_unit: S::FIRST_UNIT, by_message: Arc::default() };
     let ends = stream.endpoints(Box::new(copies.clone()));

@@ -1,4 +1,4 @@
-//! The SCTP association with a peer (RFC 8831 §6.2, RFC 8261), an endpoint of its own.
+//! The SCTP association with a peer (RFC 8831 §6.2, RFC 8261); each has its own endpoint.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use rexmit_sctp::{
     InboundMessage, MessageId, OutboundMessage,
 };
 
-/// SCTP knows neither address: packets go through DTLS, wherever the peer is.
+/// Placeholder addresses: packets are sent through DTLS, which knows the peer's address.
 const ROUTE: Route = Route {
     local: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 9),
     remote: SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 9),
 };
-/// The longest round-trip time that the setup is based on: longer ones have waited for retransmissions.
+/// The longest round-trip time that the setup is based on: a longer one includes retransmissions.
 const MAX_INITIAL_RTT: Duration = Duration::from_millis(500);
 
 pub(crate) struct Association {

@@ -78,12 +78,12 @@ impl From<Open> for ChannelConfig {
     }
 }
 
-/// How far the reset of our stream is, which closes our direction (RFC 8831 §6.7).
+/// The progress of the reset of our stream, which closes our direction (RFC 8831 §6.7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reset {
     /// The channel is not being closed.
     No,
-    /// The stream reset is requested when everything was sent.
+    /// The reset is requested once everything was sent.
     Wanted,
     /// The stream reset was requested.
     UnderWay,
@@ -95,7 +95,7 @@ pub(crate) enum Reset {
 pub(crate) struct Channel {
     pub(crate) id: ChannelId,
     pub(crate) config: ChannelConfig,
-    /// Whether the channel was reported as open: the peer knows it.
+    /// Whether the channel was reported as open, because the peer knows it.
     pub(crate) is_open: bool,
     pub(crate) is_incoming: bool,
     /// Messages that were accepted and not sent, OPEN and ACK included.
@@ -132,7 +132,7 @@ impl Channel {
         self.outgoing == Reset::Done && self.is_incoming_reset
     }
 
-    /// Whether messages may overtake each other: not before the peer knows the channel (RFC 8832 §6).
+    /// Whether messages may be delivered out of order: not before the peer knows the channel (RFC 8832 §6).
     pub(crate) const fn may_be_unordered(&self) -> bool {
         !self.config.ordered && self.is_open
     }

@@ -1,5 +1,4 @@
-//! The channels of a connection: their streams, how they open and close, and which messages belong to them
-//! (RFC 8831, RFC 8832).
+//! The channels of a connection: their streams, opening and closing, and the messages of each (RFC 8831, RFC 8832).
 
 #[cfg(test)]
 mod fuzz;
@@ -16,23 +15,24 @@ use crate::dcep;
 use crate::message::PPID_DCEP;
 use crate::{AgentConfig, ChannelConfig, ChannelId, Event, Message, OpenError, SendError};
 
-/// Streams that are named in one request to reset them.
+/// The most streams in one request to reset them.
 const MAX_RESETS: usize = 64;
-/// Messages of DCEP that wait for room in the send buffer; beyond them channels that the peer opens are closed.
+/// The most messages of DCEP that wait for room in the send buffer; beyond that, channels opened by the peer are
+/// closed.
 const MAX_CONTROL: usize = 1024;
 
-/// The limits of the state that a peer can cause (see [`AgentConfig`]).
+/// The limits of the state that a peer can make this side keep (see [`AgentConfig`]).
 struct Limits {
     max_channels: usize,
     max_label_bytes: usize,
 }
 
-/// Streams that are to be reset, by either side.
+/// The streams that either side is resetting.
 #[derive(Default)]
 struct Resets {
     /// Our streams on which the peer has opened a channel that is not allowed.
     refused: BTreeSet<u16>,
-    /// Whether a reset of ours was requested and the peer has not answered.
+    /// Whether a reset of ours was requested, and the peer has not answered.
     is_under_way: bool,
     /// Streams that the peer has reset, until the messages received before are read.
     of_peer: BTreeSet<u16>,
@@ -47,11 +47,11 @@ pub(crate) struct Channels {
     is_client: Option<bool>,
     by_stream: BTreeMap<u16, Channel>,
     stream_of: BTreeMap<ChannelId, u16>,
-    /// Opened before it was known which side is the client.
+    /// Channels opened before it was known which side is the client.
     unassigned: VecDeque<Channel>,
-    /// OPEN and ACK that are to be sent.
+    /// OPEN and ACK messages to be sent.
     control: VecDeque<(u16, Vec<u8>)>,
-    /// Messages that were accepted and not sent: whose they are, and their size.
+    /// Messages accepted and not sent: their channel and size.
     unsent: BTreeMap<MessageId, (u16, ChannelId, usize)>,
     resets: Resets,
     is_writable_wanted: bool,
@@ -121,13 +121,13 @@ impl Channels {
         Ok(id)
     }
 
-    /// The roles of DTLS are known.
+    /// Called when the DTLS roles are known.
     pub(crate) fn set_role(&mut self, is_client: bool) {
         self.is_client = Some(is_client);
         self.assign();
     }
 
-    /// Gives channels the first free streams of this side's.
+    /// Assigns to channels the first free streams of this side.
     fn assign(&mut self) {
         let Some(is_client) = self.is_client else { return };
         while let Some(channel) = self.unassigned.pop_front() {
@@ -260,7 +260,7 @@ impl Channels {
         }
     }
 
-    /// Sends what waits: messages of DCEP, and requests to reset streams.
+    /// Sends waiting messages of DCEP, and requests to reset streams.
     pub(crate) fn flush(&mut self, now: Instant, association: &mut Association) {
         while let Some((stream, bytes)) = self.control.front().filter(|_| association.has_begun()) {
             let (stream, message) = (*stream, OutboundMessage::new(*stream, bytes.clone()));
@@ -310,7 +310,7 @@ impl Channels {
         }
     }
 
-    /// Called when a message was sent for the first time, or has failed before.
+    /// Called when a message was sent for the first time, or has failed before that.
     pub(crate) fn on_sent(&mut self, id: MessageId) {
         let Some((stream, of, bytes)) = self.unsent.remove(&id) else { return };
         let channel = self.by_stream.get_mut(&stream).filter(|channel| channel.id == of);
@@ -329,8 +329,8 @@ impl Channels {
         }
     }
 
-    /// Called when our streams are reset; an empty list means all. A refusal makes no difference: the channel
-    /// is closed here.
+    /// Called when our streams are reset; an empty list means all. If the peer refuses, the channel is closed here all
+    /// the same.
     pub(crate) fn on_reset(&mut self, streams: &[u16]) {
         self.resets.is_under_way = false;
         let is_meant = |stream: &u16| streams.is_empty() || streams.contains(stream);
@@ -412,8 +412,8 @@ impl Channels {
         }
     }
 
-    /// The peer opens a channel. RFC 8832 §6 demands that one on a stream of the wrong parity is closed; as
-    /// werift (0.24) takes such streams when it answers, and browsers accept them, so is done here.
+    /// Called when the peer opens a channel. RFC 8832 §6 requires closing one on a stream of the wrong parity. It is
+    /// accepted here, because werift (0.24) uses such streams when it answers, and browsers accept them.
     fn on_open(&mut self, stream: u16, open: dcep::Open) {
         let has_room = self.len() < self.limits.max_channels && self.control.len() < MAX_CONTROL;
         if !has_room || stream >= self.streams || self.resets.refused.contains(&stream) {

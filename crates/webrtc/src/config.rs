@@ -13,7 +13,7 @@ use crate::{Candidate, CandidateKind};
 /// The largest DTLS datagram in bytes, without UDP and IP headers: the value of RFC 8831 §5 without path MTU
 /// discovery.
 pub const MAX_DATAGRAM_BYTES: usize = 1200;
-/// The SCTP port of either side; any will do, as each pair of peers has an association of its own.
+/// The SCTP port of both sides. Any would do, because each pair of peers has its own association.
 pub(crate) const SCTP_PORT: u16 = 5000;
 
 /// The ICE role of this side (RFC 8445 §2.5).
@@ -45,8 +45,8 @@ config! {
     pub struct AgentConfig {
         /// The certificate, whose fingerprint is in offers and answers.
         pub identity: Identity,
-        /// The addresses of this host as peers see them, which are its ICE candidates. Default none, which is
-        /// enough for a client.
+        /// The addresses of this host as peers see them, which are its ICE candidates. Default none, which suffices for
+        /// a client.
         pub addresses: Vec<SocketAddr>,
         /// The ICE role. Default full.
         pub ice: IceMode,
@@ -96,7 +96,7 @@ pub struct Settings {
     pub(crate) endpoint: EndpointConfig,
     /// Of this side.
     pub(crate) candidates: Arc<[Candidate]>,
-    /// Whether nothing is sent but by TURN servers.
+    /// Whether data is sent by TURN servers only.
     pub(crate) is_relay_only: bool,
 }
 

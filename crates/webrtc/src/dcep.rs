@@ -9,7 +9,7 @@ const DATA_CHANNEL_ACK: u8 = 0x02;
 const DATA_CHANNEL_OPEN: u8 = 0x03;
 /// Bytes of an OPEN before its label (RFC 8832 §5.1).
 const OPEN_HEADER_BYTES: usize = 12;
-/// Channel types (RFC 8832 §8.2.2); this bit makes one unordered.
+/// Channel types (RFC 8832 §8.2.2); this bit makes a type unordered.
 const RELIABLE: u8 = 0x00;
 const PARTIAL_RELIABLE_REXMIT: u8 = 0x01;
 const PARTIAL_RELIABLE_TIMED: u8 = 0x02;
@@ -32,14 +32,14 @@ pub(crate) struct Open {
     pub(crate) protocol: String,
 }
 
-/// Why a message cannot be used; the channel is closed then (RFC 8832 §6).
+/// Why a message cannot be used; its channel is then closed (RFC 8832 §6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum DcepError {
     #[error("the message is empty")]
     Empty,
     #[error("the message type {0} is unknown")]
     MessageType(u8),
-    #[error("the message is cut short")]
+    #[error("the message is truncated")]
     Truncated,
     #[error("there are bytes after the message")]
     TrailingBytes,
@@ -137,8 +137,8 @@ mod tests {
 
     const LIMIT: usize = 16;
 
-    /// Written down after the figure of RFC 8832 §5.1: unordered, at most 258 retransmissions, priority 512,
-    /// label "ab", protocol "xyz".
+    /// Derived from the figure in RFC 8832 §5.1: unordered, at most 258 retransmissions, priority 512, label "ab",
+    /// protocol "xyz".
     const BYTES: [u8; 17] = [3, 0x81, 2, 0, 0, 0, 1, 2, 0, 2, 0, 3, b'a', b'b', b'x', b'y', b'z'];
 
     fn open() -> Open {

@@ -15,13 +15,13 @@ pub enum OfferError {
     #[error(transparent)]
     Sdp(#[from] SdpError),
     /// The DTLS role in `a=setup` is not allowed: an offer must have `actpass`, and an answer must not.
-    #[error("`a=setup` is `{0}`, which the {1} of a connection must not say")]
+    #[error("`a=setup` is `{0}`, which is not allowed in the {1} of a connection")]
     Setup(&'static str, &'static str),
-    /// Both sides are ICE-lite agents, so none sends checks.
-    #[error("both sides are ICE-lite agents, of which neither connects")]
+    /// Both sides are ICE-lite agents, so neither sends checks.
+    #[error("both sides are ICE-lite agents, so neither can connect")]
     BothLite,
     /// The agent does not wait for an answer.
-    #[error("there is no offer that waits for an answer")]
+    #[error("no offer is waiting for an answer")]
     NotWaiting,
     /// The connection has not begun, or has ended.
     #[error("there is no connection: it has not begun, or it has ended")]
@@ -111,7 +111,7 @@ pub enum CloseReason {
     SetupTimedOut(Stage, Duration),
     /// The peer's consent has expired: nothing was received for
     /// [`consent_timeout`](crate::AgentConfig::consent_timeout).
-    #[error("the peer has not consented to be sent to for {:.1} s: it is gone, or the network is", .0.as_secs_f64())]
+    #[error("no consent of the peer was received for {:.1} s: the peer or the network has failed", .0.as_secs_f64())]
     ConsentExpired(Duration),
     /// The DTLS handshake failed, or the peer's certificate is not the one in its description.
     #[error("DTLS: {0}")]

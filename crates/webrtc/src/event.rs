@@ -9,7 +9,7 @@ use crate::{CloseReason, Message};
 pub enum Event {
     /// The connection is established: messages can be sent.
     Connected,
-    /// An ICE restart has found a pair of addresses, which data takes now.
+    /// An ICE restart has found a pair of addresses, which data uses from now on.
     IceRestarted,
     /// A channel is open: the peer has opened it, or has acknowledged ours.
     ChannelOpened {

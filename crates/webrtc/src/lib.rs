@@ -1,13 +1,13 @@
 //! WebRTC data channels (RFC 8831) for servers and native clients, whose peers may be browsers.
 //!
-//! An [`Agent`] is one side of one connection, without I/O: ICE by the crate `is`, DTLS by [`rexmit_dtls`],
-//! SCTP with this project's loss recovery by [`rexmit_sctp`]. [`Peers`] has many agents behind one UDP port.
-//! With the feature `tokio`, a default, [`Server`] runs them on a socket.
+//! An [`Agent`] is one side of one connection, without I/O: ICE by the crate `is`, DTLS by [`rexmit_dtls`], SCTP with
+//! this project's loss recovery by [`rexmit_sctp`]. [`Peers`] manages many agents behind one UDP port. With the feature
+//! `tokio`, a default, [`Server`] runs them on a socket.
 //!
 //! # The contract
-//! - **The peer is the one that its description names.** A peer whose certificate has another fingerprint is
-//!   refused, and [`CloseReason::Dtls`] names that fingerprint. Authenticating the description itself is up
-//!   to the channel by which it came (HTTPS).
+//! - **The peer is the one that its description names.** A peer whose certificate has another fingerprint is refused,
+//!   and [`CloseReason::Dtls`] names that fingerprint. The description itself must be authenticated by the channel that
+//!   transports it (HTTPS).
 //! - **No state for unknown peers.** STUN messages that name no agent or are not authenticated by its
 //!   password, and DTLS records from addresses that ICE has not validated, are dropped.
 //! - **Nothing is sent to a peer without its consent** (RFC 7675), which expires
@@ -16,7 +16,7 @@
 //!   [`MAX_DESCRIPTION_BYTES`], [`MAX_CANDIDATES`], [`MAX_FINGERPRINTS`], [`MAX_PEER_ADDRESSES`],
 //!   [`MAX_RELAYED_HOSTS`].
 //!
-//! # What is not supported
+//! # Not supported
 //! - Audio and video; ICE over TCP, and TURN over TCP or TLS.
 //! - Priorities of channels, which are sent to the peer but do not change the order of sending.
 

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 
 mod browser;
+mod coturn;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use browser::{Browser, Kind, Request, Site, own_address};
+use coturn::{Coturn, PASSWORD, USER};
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use rexmit::path::{Delay, Loss, PathConfig};
 use rexmit_dtls::Identity;
@@ -20,9 +22,9 @@ use rexmit_webrtc::{
 };
 use serde_json::{Value, json};
 
-/// The test fails after this time without a sign of the page.
+/// The test fails if the page reports nothing for this time.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
-/// A peer that is silent for this time counts as disconnected: of Firefox's checks, one in 5 s, two may be lost.
+/// The peer's silence after which it counts as disconnected: Firefox sends a check every 5 s, two of which may be lost.
 const CONSENT: Duration = Duration::from_secs(15);
 /// Messages on each channel that the server opens.
 const FROM_SERVER: usize = 100;
@@ -47,7 +49,7 @@ fn lossy() -> PathConfig {
     }
 }
 
-/// Serves a connection until it ends, in the way that the labels of its channels request, and returns the reason.
+/// Serves a connection until it ends, as the labels of its channels request, and returns the close reason.
 async fn serve(mut connection: Connection) -> CloseReason {
     let mut ours = BTreeSet::new();
     let (mut expected, mut control) = (0, None);
@@ -115,7 +117,7 @@ fn open_some(connection: &Connection) -> BTreeSet<ChannelId> {
     channels.map(|config| connection.open(config).unwrap()).into()
 }
 
-/// The next result that the page reports, and all connections that it makes until then are served.
+/// Returns the next result that the page reports; serves all connections until then.
 async fn next_result(
     site: &mut Site,
     ends: &mut Vec<tokio::task::JoinHandle<CloseReason>>,
@@ -170,6 +172,33 @@ async fn run(kind: Kind, count: usize) {
     browser.kill();
     let end = tokio::time::timeout(TIME_LIMIT, staying).await.expect("a limit").unwrap();
     assert_eq!(end, CloseReason::ConsentExpired(CONSENT));
+}
+
+/// Runs a page that may send by a TURN server only.
+async fn run_relayed(kind: Kind) {
+    let Some(coturn) = Coturn::start(own_address()).await else { return };
+    let agent = AgentConfig::new(Identity::generate().unwrap());
+    let address = SocketAddr::new(own_address(), 0);
+    let server = Arc::new(Server::bind(address, ServeConfig::new(agent)).await.unwrap());
+    let mut site = Site::start(server, include_str!("browser/relay.html")).await;
+    let turn = format!("turn:{}?transport=udp", coturn.address).replace('?', "%3F");
+    let query = format!("turn={turn}&user={USER}&password={PASSWORD}");
+    let Some(_browser) = Browser::open(kind, &format!("{}?{query}", site.url())) else { return };
+    let mut ends = Vec::new();
+    let found = next_result(&mut site, &mut ends).await;
+    let expected = json!({ "kinds": ["relay"], "used": "relay", "count": 200, "isInOrder": true });
+    assert_eq!(found, expected);
+    assert_eq!(ends.remove(0).await.unwrap(), CloseReason::Peer);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chromium_exchanges_messages_by_a_turn_server() {
+    run_relayed(Kind::Chromium).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn firefox_exchanges_messages_by_a_turn_server() {
+    run_relayed(Kind::Firefox).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

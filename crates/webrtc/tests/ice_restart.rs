@@ -14,7 +14,7 @@ use rexmit_webrtc::{
 
 const MODES: [IceMode; 2] = [IceMode::Full, IceMode::Lite];
 
-/// As it arrives on the other side.
+/// The description as it arrives on the other side.
 fn sent(description: &Description) -> Description {
     description.to_string().parse().unwrap()
 }
@@ -29,7 +29,7 @@ fn connected(mode: IceMode, seed: u64) -> (Pair, ChannelId) {
     (pair, channel)
 }
 
-/// The client restarts, or the server.
+/// Restarts ICE: at the client, or at the server.
 fn restart(pair: &mut Pair, is_by_client: bool) {
     let now = pair.now;
     let (asking, asked) = if is_by_client {

@@ -55,6 +55,25 @@ fn full_and_lite_agents_connect_in_either_dtls_role() {
 }
 
 #[test]
+fn a_lost_client_hello_is_repeated_at_the_peers_next_check() {
+    /// A record of DTLS in the clear whose message is a ClientHello (RFC 6347 §4.3.2).
+    fn is_client_hello(datagram: &[u8]) -> bool {
+        datagram.first() == Some(&22) && datagram.get(13) == Some(&1)
+    }
+    let setup = |lost: Option<fn(&[u8]) -> bool>| {
+        let mut pair = Pair::with(IceMode::Lite, 1);
+        pair.lost = lost;
+        let begun = pair.now;
+        pair.connect();
+        assert!(pair.lost.is_none(), "nothing was lost");
+        pair.now - begun
+    };
+    // The second check is sent when the first one has been answered. DTLS alone waits for 250 ms.
+    let longer = setup(Some(is_client_hello)) - setup(None);
+    assert!(longer <= DELAY * 2, "{longer:?}");
+}
+
+#[test]
 fn with_a_passive_answer_the_offerer_begins_the_handshake() {
     let now = Instant::from_millis(1);
     let (mut client, mut offer) = Agent::offer(now, settings(config(CLIENT)), &Seed::from_u64(1));

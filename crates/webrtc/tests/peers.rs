@@ -29,7 +29,7 @@ struct Client {
     events: Vec<Event>,
 }
 
-/// Clients and a server, with a network that loses nothing and takes [`DELAY`].
+/// Clients and a server; the network has the delay [`DELAY`] and no loss.
 struct Net {
     now: Instant,
     server: Peers,
@@ -205,7 +205,8 @@ fn peers_that_never_connect_are_removed_after_the_setup_time_limit() {
     assert!(net.join(6).is_ok());
 }
 
-/// STUN and DTLS of unknown senders: with other user names, of the right one with another password, and ClientHellos.
+/// STUN and DTLS of unknown senders: STUN with unknown user names, STUN with a known one and a wrong password, and
+/// ClientHellos.
 #[test]
 fn a_flood_from_unknown_peers_creates_no_state_and_gets_no_response() {
     let mut net = Net::new(serve());
@@ -251,7 +252,7 @@ fn a_peer_has_a_limited_number_of_addresses() {
     assert_eq!(known, MAX_PEER_ADDRESSES);
 }
 
-/// Datagrams of a real connection with bytes changed, before and after it is established, from its address.
+/// Modified datagrams of a real connection, sent from its address before and after it is established.
 #[test]
 fn changed_datagrams_neither_panic_nor_end_a_connection() {
     let mut net = Net::new(serve());
@@ -294,8 +295,8 @@ fn changed_datagrams_neither_panic_nor_end_a_connection() {
     assert_eq!(last, Some("still there"));
 }
 
-/// A peer sends one check of its own with another's address as its source, as on a network without ingress filters:
-/// the other's datagrams still reach it, also after that peer has closed.
+/// A peer sends a check with another peer's address as its source, as is possible on a network without ingress filters.
+/// The other's datagrams still reach it, also after that peer has closed.
 #[test]
 fn a_forged_source_takes_nothing_from_its_owner() {
     let mut net = Net::new(serve());
@@ -330,9 +331,9 @@ fn a_forged_source_takes_nothing_from_its_owner() {
     }
 }
 
-/// A peer sends one check with another host's address as its source, and nothing more. The bytes sent there are bounded by
-/// those received from there, until DTLS has shown that the peer is there; so is the data of a connection that is directed
-/// elsewhere.
+/// A peer sends one check with another host's address as its source, and nothing more. Until DTLS has shown that the
+/// peer is there, the bytes sent to that address are bounded by those received from it; so is data of a connection that
+/// is redirected there.
 #[test]
 fn an_address_where_the_peer_is_not_gets_at_most_14_times_what_came_from_there() {
     let most = |received: usize| 14 * received;

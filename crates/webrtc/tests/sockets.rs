@@ -9,7 +9,7 @@ use rexmit_webrtc::{
     AgentConfig, ChannelConfig, Connection, Event, IceMode, Message, ServeConfig, Server,
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 async fn bind(mode: IceMode) -> Server {
     let agent = AgentConfig::new(Identity::generate().unwrap());
@@ -29,7 +29,7 @@ async fn wait(connection: &mut Connection, fits: impl Fn(&Event) -> bool) {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.expect("an event");
+    tokio::time::timeout(TIME_LIMIT, wait).await.expect("an event");
 }
 
 #[tokio::test]

@@ -2,72 +2,27 @@
 
 #![cfg(all(target_os = "linux", feature = "tokio"))]
 
-use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::process::{Child, Command, Stdio};
+mod coturn;
+
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
+use coturn::{Coturn, PASSWORD, USER};
 use rexmit_dtls::Identity;
 use rexmit_webrtc::{
     AgentConfig, CandidateKind, ChannelConfig, Connection, Event, IceMode, IceServer, Message,
     ServeConfig, Server,
 };
 
-const USER: &str = "player";
-const PASSWORD: &str = "secret";
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// A TURN server on this host, which ends with it.
-struct Coturn {
-    process: Child,
-    address: SocketAddr,
-    _folder: tempfile::TempDir,
+async fn coturn() -> Option<Coturn> {
+    Coturn::start(Ipv4Addr::LOCALHOST.into()).await
 }
 
-impl Drop for Coturn {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Coturn {
-    /// `None` if it is not installed.
-    async fn start() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let process = Command::new("turnserver")
-            .args(["-n", "--no-cli", "--no-tls", "--no-dtls", "--fingerprint", "--lt-cred-mech"])
-            .args(["--listening-ip", "127.0.0.1", "--relay-ip", "127.0.0.1"])
-            .args(["--allow-loopback-peers", "--realm", "rexmit.test", "--log-file", "stdout"])
-            .args(["--listening-port", &address.port().to_string()])
-            .args(["--user", &format!("{USER}:{PASSWORD}")])
-            .arg("--pidfile")
-            .arg(folder.path().join("pid"))
-            .arg("--db")
-            .arg(folder.path().join("db"))
-            .current_dir(folder.path())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let Ok(process) = process else {
-            rexmit_testkit::not_run("coturn is not installed (package coturn)");
-            return None;
-        };
-        let coturn = Self { process, address, _folder: folder };
-        // It listens on TCP, too, which shows that it has started.
-        for _ in 0..600 {
-            if TcpListener::bind(address).is_err() {
-                return Some(coturn);
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-        panic!("coturn did not start");
-    }
-
-    fn turn(&self, password: &str) -> IceServer {
-        let (user, password) = (USER.to_owned(), password.to_owned());
-        IceServer::Turn { address: self.address, user, password }
-    }
+fn turn(coturn: &Coturn, password: &str) -> IceServer {
+    let (user, password) = (USER.to_owned(), password.to_owned());
+    IceServer::Turn { address: coturn.address, user, password }
 }
 
 fn config() -> ServeConfig {
@@ -96,10 +51,10 @@ async fn next<R>(connection: &mut Connection, fits: impl Fn(Event) -> Option<R>)
             }
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.expect("an event")
+    tokio::time::timeout(TIME_LIMIT, wait).await.expect("an event")
 }
 
-/// Messages from `from` to `to`, which arrive in order.
+/// Sends messages from `from` to `to`, and checks that they arrive in order.
 async fn exchange(from: &Connection, to: &mut Connection) {
     let channel = from.open(ChannelConfig::new("numbers")).unwrap();
     for n in 0..100 {
@@ -118,8 +73,8 @@ async fn exchange(from: &Connection, to: &mut Connection) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_go_by_a_turn_server_and_across_an_ice_restart() {
-    let Some(coturn) = Coturn::start().await else { return };
-    let relayed = bind(config().servers(vec![coturn.turn(PASSWORD)]).relay_only(true)).await;
+    let Some(coturn) = coturn().await else { return };
+    let relayed = bind(config().servers(vec![turn(&coturn, PASSWORD)]).relay_only(true)).await;
     assert_eq!(kinds(&relayed), [CandidateKind::Relayed]);
     // The server's STUN answer is this socket's own address: no candidate of its own.
     let direct = bind(config().servers(vec![IceServer::Stun(coturn.address)])).await;
@@ -150,7 +105,7 @@ async fn messages_go_by_a_turn_server_and_across_an_ice_restart() {
 /// Behind an emulated NAT: the STUN server sees another address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stun_server_shows_the_address_beyond_a_nat() {
-    let Some(coturn) = Coturn::start().await else { return };
+    let Some(coturn) = coturn().await else { return };
     // Addresses of the socket itself are configured wrongly, as they are behind a NAT.
     let mut behind = config().servers(vec![IceServer::Stun(coturn.address)]);
     behind.agent.addresses = vec!["192.0.2.7:9".parse().unwrap()];
@@ -168,14 +123,14 @@ async fn a_stun_server_shows_the_address_beyond_a_nat() {
     exchange(&other, &mut one).await;
 }
 
-/// Wrong credentials, and a server that is not there: binding ends, and the other candidates are used.
+/// Wrong credentials, and a server that does not answer: binding ends, and the other candidates are used.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_refuses_or_is_silent_does_not_prevent_others() {
-    let Some(coturn) = Coturn::start().await else { return };
-    let refused = bind(config().servers(vec![coturn.turn("wrong")])).await;
+    let Some(coturn) = coturn().await else { return };
+    let refused = bind(config().servers(vec![turn(&coturn, "wrong")])).await;
     assert_eq!(kinds(&refused), [CandidateKind::Host]);
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let servers = vec![IceServer::Stun(silent.local_addr().unwrap()), coturn.turn(PASSWORD)];
+    let servers = vec![IceServer::Stun(silent.local_addr().unwrap()), turn(&coturn, PASSWORD)];
     let gathered = bind(config().servers(servers)).await;
     assert_eq!(kinds(&gathered), [CandidateKind::Host, CandidateKind::Relayed]);
 }

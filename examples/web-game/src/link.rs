@@ -9,7 +9,7 @@ use rexmit::emulator::{LinkConfig, TunEmulator};
 use rexmit::path::{Delay, Loss, PathConfig};
 use rexmit::tun::{NetNamespace, Tun, TunConfig};
 
-/// The addresses of the two ends, in a network that another run of this program on the machine does not have.
+/// The addresses of the two ends, in a network that no other run of this program on the machine uses.
 fn addresses() -> [Ipv4Addr; 2] {
     let network = (std::process::id() % 250) as u8;
     [1, 2].map(|end| Ipv4Addr::new(10, 93, network, end))
@@ -40,12 +40,12 @@ impl Link {
         Ok(Self { namespace, far: addresses[1], _emulator })
     }
 
-    /// A program to be started at the other end.
+    /// A command to be run at the other end.
     pub(crate) fn command(&self, program: &str) -> Command {
         self.namespace.command(program)
     }
 
-    /// Does something at the other end.
+    /// Runs a function at the other end.
     pub(crate) fn beyond<R: Send>(
         &self,
         act: impl FnOnce() -> R + Send,

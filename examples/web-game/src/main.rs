@@ -1,18 +1,20 @@
-//! A game in a page: a server sends where its balls are 20 times a second, over data channels with different recovery
-//! profiles and over a plain WebSocket, and the page shows how late each snapshot is.
+//! A game in a page: a server sends the positions of its balls 20 times a second, over data channels with different
+//! recovery profiles and over a plain WebSocket, and the page shows how late each snapshot arrives.
 //!
 //! `make web-demo` starts it. A switch in the page puts an emulated link in between: a TUN device between this machine
 //! and a network namespace, in which a second set of the same servers is. That needs root; without it there is no
-//! switch. `--measure 60` opens Chromium by itself, and prints a table.
+//! switch. `--measure 60` opens a browser by itself, and prints a table.
 
+mod browser;
+mod devtools;
 mod game;
 mod link;
 mod rival;
 mod site;
 
 use std::error::Error;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Command, Stdio};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ use clap::Parser;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use browser::Browser;
 use link::Link;
 use rival::Rival;
 use site::{Servers, Site};
@@ -37,33 +40,31 @@ struct Options {
     /// Delay of the emulated link, one way.
     #[arg(long, default_value = "50ms")]
     delay: String,
-    /// Opens the page in Chromium without a screen, measures for this many seconds, and prints a table.
+    /// Opens the page in a browser without a screen, measures for this many seconds, and prints a table.
     #[arg(long, value_name = "SECONDS")]
     measure: Option<u64>,
+    /// The browser for measurements.
+    #[arg(long, value_enum, default_value_t = Browser::Chromium)]
+    browser: Browser,
+    /// Measures without the emulated link.
+    #[arg(long)]
+    clear: bool,
     /// Connections of each kind while measuring.
     #[arg(long, default_value_t = 4)]
     copies: u32,
-    /// Measures instead of that, this many times, how long it takes from `new RTCPeerConnection()` to the first snapshot.
+    /// Instead, measures this many times how long it takes from `new RTCPeerConnection()` to the first snapshot.
     #[arg(long, value_name = "TIMES")]
     setups: Option<u32>,
+    /// Channels of ours are announced (DCEP), as those of other servers, instead of known to both sides in advance.
+    #[arg(long)]
+    dcep: bool,
+    /// Writes a picture of the page in Chromium, as it is after the measurement, into this file (PNG).
+    #[arg(long, value_name = "FILE", requires = "measure", conflicts_with = "setups")]
+    screenshot: Option<PathBuf>,
     /// An additional server of snapshots behind the emulated link (repeatable): a program that reads offers and
     /// prints answers, as those in `rivals/`.
     #[arg(long, value_name = "NAME=COMMAND")]
     rival: Vec<String>,
-}
-
-/// Chromium, without a screen; it ends with the program.
-fn open_browser(url: &str, profile: &std::path::Path) -> std::io::Result<std::process::Child> {
-    Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-background-timer-throttling", "--disable-renderer-backgrounding"])
-        .args(["--disable-dev-shm-usage", "--remote-debugging-port=0"])
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .arg(url)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
 }
 
 /// Columns of the tables, as the page names them.
@@ -86,6 +87,20 @@ fn print_table(found: &Value, columns: &[&str]) {
     }
 }
 
+/// An address of this machine beside the loopback interface's, to which Firefox does not connect; that one if there is
+/// no other. Nothing is sent to find it.
+fn own_address() -> Ipv4Addr {
+    let probe = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))
+        .and_then(|socket| socket.connect("198.51.100.1:9").and_then(|()| socket.local_addr()));
+    match probe.map(|own| own.ip()) {
+        Ok(IpAddr::V4(own)) if !own.is_unspecified() => own,
+        _ => Ipv4Addr::LOCALHOST,
+    }
+}
+
+/// The time limit of the browser for a picture of the page.
+const SCREENSHOT_LIMIT: Duration = Duration::from_secs(30);
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let options = Options::parse();
@@ -93,7 +108,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let link = Link::start(&options.delay, &options.loss)
         .inspect_err(|error| eprintln!("without an emulated link: {error}"))
         .ok();
-    let clear = Servers::start(Ipv4Addr::LOCALHOST, |bind| Ok(bind()))?;
+    let clear = Servers::start(own_address(), |bind| Ok(bind()))?;
     let lossy = match &link {
         Some(link) => Some(Servers::start(link.far, |bind| link.beyond(bind))?),
         None => None,
@@ -119,12 +134,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
             return Ok(serving.await??);
         }
     };
-    let kind = if link.is_some() { "lossy" } else { "clear" };
+    let kind = if link.is_some() && !options.clear { "lossy" } else { "clear" };
     let profile = tempfile::tempdir()?;
-    let mut browser = open_browser(&format!("{url}?link={kind}&{query}"), profile.path())?;
+    let dcep = if options.dcep { "&dcep=1" } else { "" };
+    let page = format!("{url}?link={kind}&{query}{dcep}");
+    let mut browser = options.browser.open(&page, profile.path())?;
     let result = tokio::time::timeout(Duration::from_secs(limit_s + 120), found.recv()).await;
+    let shot = match &options.screenshot {
+        Some(_) => {
+            Some(tokio::time::timeout(SCREENSHOT_LIMIT, devtools::screenshot(profile.path())).await)
+        }
+        None => None,
+    };
     let _ = browser.kill();
     let _ = browser.wait();
+    if let (Some(file), Some(shot)) = (&options.screenshot, shot) {
+        std::fs::write(file, shot??)?;
+    }
     let result = result?.ok_or("the page has reported nothing")?;
     if result.is_array() {
         print_table(&result, columns);

@@ -1,10 +1,10 @@
-//! Servers of others, as programs: they read offers, a line of JSON each, and print the answers.
+//! Servers by others, as programs that read offers, one line of JSON each, and print the answers.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
 
-/// A server of snapshots that is not ours, behind the link.
+/// A server of snapshots by others, behind the link.
 pub(crate) struct Rival {
     pub(crate) name: String,
     child: Child,
@@ -12,7 +12,7 @@ pub(crate) struct Rival {
 }
 
 impl Rival {
-    /// Starts `name=program argument…`, with the command that `at` makes of the program.
+    /// Starts `name=program argument…`; `at` creates the command for a program.
     pub(crate) fn start(
         text: &str,
         at: impl FnOnce(&str) -> Command,

@@ -1,4 +1,4 @@
-//! Requests of the page: offers, the WebSocket, and where they are.
+//! The requests of the page: offers, the WebSocket, and the addresses of the servers.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,7 +17,7 @@ use rexmit_webrtc::{AgentConfig, ServeConfig, Server};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::game;
+use crate::game::{self, Opening};
 use crate::rival::Rival;
 
 /// The profiles that are compared.
@@ -32,7 +32,7 @@ pub(crate) struct Servers {
 type Sockets = std::io::Result<(TcpListener, Vec<UdpSocket>)>;
 
 impl Servers {
-    /// Starts them; `at` has the sockets bound where the servers are.
+    /// Starts the servers; `at` binds their sockets in the right namespace.
     pub(crate) fn start(
         address: Ipv4Addr,
         at: impl FnOnce(&(dyn Fn() -> Sockets + Sync)) -> Result<Sockets, Box<dyn Error>>,
@@ -59,14 +59,14 @@ impl Servers {
     }
 }
 
-/// All that the page can reach.
+/// Everything that the page can request.
 pub(crate) struct Site {
     pub(crate) clear: Servers,
     /// Behind the emulated link.
     pub(crate) lossy: Option<Servers>,
-    /// Behind it, too.
+    /// Servers of other implementations, also behind the link.
     pub(crate) rivals: Vec<Rival>,
-    /// Takes what the page has measured.
+    /// Receives the page's measurements.
     pub(crate) results: mpsc::Sender<Value>,
 }
 
@@ -83,13 +83,13 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/", get(|| async { Html(include_str!("page.html")) }))
         .route("/config", get(on_config))
-        .route("/offer/{link}/{profile}", post(on_offer))
+        .route("/offer/{link}/{profile}/{opening}", post(on_offer))
         .route("/rival/{name}", post(on_rival))
         .route("/result", post(on_result))
         .with_state(site)
 }
 
-/// The links there are, with the addresses of their WebSockets, and the profiles.
+/// The available links, with the addresses of their WebSockets, and the profiles.
 async fn on_config(State(site): State<Arc<Site>>) -> String {
     let url = |servers: &Servers| format!("ws://{}/", servers.websocket);
     let lossy = site.lossy.as_ref().map(url);
@@ -100,14 +100,15 @@ async fn on_config(State(site): State<Arc<Site>>) -> String {
 
 async fn on_offer(
     State(site): State<Arc<Site>>,
-    Path((link, profile)): Path<(String, String)>,
+    Path((link, profile, opening)): Path<(String, String, String)>,
     offer: String,
 ) -> Response {
+    let opening = if opening == "dcep" { Opening::Dcep } else { Opening::Negotiated };
     let server = site.servers(&link).and_then(|servers| servers.profiles.get(&profile[..]));
     let Some(server) = server else { return StatusCode::NOT_FOUND.into_response() };
     match server.answer(&offer) {
         Ok((answer, connection)) => {
-            tokio::spawn(game::play(connection));
+            tokio::spawn(game::play(connection, opening));
             (StatusCode::CREATED, answer).into_response()
         }
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()).into_response(),

@@ -1,8 +1,8 @@
-//! An endpoint with a genuine peer, and an attacker in between with all keys that does what he
-//! likes: drops, repeats, alters and invents segments, while both applications act.
+//! An endpoint with a correct peer, and between them an attacker who sees everything: he drops, repeats, alters and
+//! invents segments, while both applications act.
 //!
-//! As long as nothing was invented or altered, what the one application receives must be the
-//! beginning of what the other sent.
+//! Unless segments were invented or altered, the bytes that one application receives must be a prefix of those that the
+//! other sent.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -18,14 +18,14 @@ use rexmit_tcp::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event
 use super::SegmentDraft;
 use super::segment::seal;
 
-/// Segments and events that one input may cause; more would be a hang.
+/// The most segments and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
-/// Captured segments that are kept to be repeated.
+/// The most captured segments that are kept for replay.
 const MOST_CAPTURED: usize = 64;
 /// The buffers of both endpoints.
 const RECEIVE_BUFFER: usize = 8192;
 const SEND_BUFFER: usize = 16_384;
-/// Connections of each endpoint, and those it remembers.
+/// The most connections of each endpoint, including remembered ones.
 const MOST_CONNECTIONS: usize = 4;
 const MOST_TIME_WAITS: usize = 2;
 /// The port both listen on.
@@ -34,11 +34,11 @@ const PORT: u16 = 80;
 /// One event.
 #[derive(Clone, Debug, TypeGenerator)]
 pub enum Act {
-    /// The attacker invents a segment with a right checksum.
+    /// The attacker invents a segment with a correct checksum.
     Invent(SegmentDraft, Aim),
-    /// A captured segment comes again, to either side.
+    /// A captured segment is repeated, to either side.
     Repeat(u8, bool),
-    /// A captured segment comes with another byte and a right checksum.
+    /// A captured segment arrives with one byte changed and a correct checksum.
     Alter(u8, u8, u8, bool),
     /// This many segments in flight to each side arrive.
     Deliver(u8),
@@ -54,11 +54,11 @@ pub enum Act {
     Receive(bool, u16),
     /// The application of one side finishes sending.
     Finish(bool),
-    /// The application of one side leaves.
+    /// The application of one side closes the connection.
     Close(bool),
-    /// The application of one side ends the connection at once.
+    /// The application of one side resets the connection.
     Abort(bool),
-    /// The application of one side begins a new one: from the usual port, or any.
+    /// The application of one side begins a new connection: from the usual port, or any.
     Connect(bool, bool),
     /// One side stops listening, or begins again.
     Listen(bool, bool),
@@ -71,9 +71,9 @@ pub struct Aim {
     pub side: bool,
     /// A small value gives the segment another source address.
     pub stranger: u8,
-    /// Whether its numbers are moved near to the real ones, unless small.
+    /// Whether its numbers are moved close to the real ones: not if this is small.
     pub near: u8,
-    /// Whether its timestamp is a right one.
+    /// Whether its timestamp is a valid one.
     pub is_stamped: bool,
 }
 
@@ -86,34 +86,34 @@ pub enum Handling {
     Drop,
     /// It arrives twice.
     Twice,
-    /// It arrives after the one behind it.
+    /// The segment arrives after the next one.
     Late,
-    /// It arrives with another byte and a right checksum: where, and which.
+    /// The segment arrives with one byte changed and a correct checksum: the offset, and the value.
     Alter(u16, u8),
-    /// It arrives with a bit turned over and a right checksum.
+    /// The segment arrives with one bit flipped and a correct checksum.
     Flip(u16, u8),
-    /// A captured segment comes instead.
+    /// A captured segment arrives instead.
     Instead(u8),
 }
 
 impl Handling {
-    /// No more than a network may do without an attacker.
+    /// Whether this can also happen in a network without an attacker.
     #[must_use]
     pub const fn is_of_network(self) -> bool {
         matches!(self, Self::Deliver | Self::Drop | Self::Twice | Self::Late)
     }
 }
 
-/// Real traffic, and what becomes of it.
+/// Real traffic, and the attacks on it.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Traffic {
     /// As in [`Script`].
     pub start: u8,
     /// As in [`Script`].
     pub profile: u8,
-    /// Number of packets in 256 that are not simply delivered.
+    /// The share of attacked segments, in 1/256.
     pub share: u8,
-    /// Each with a number that decides whether it is in the share.
+    /// The attacks, each with a number that decides whether it is performed.
     #[generator(produce::<Vec<(u8, Handling)>>().with().len(0usize..400))]
     pub handlings: Vec<(u8, Handling)>,
 }
@@ -131,7 +131,7 @@ impl Traffic {
 /// Everything that happens.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Script {
-    /// How far the connection is when the script begins, and what both can do.
+    /// The state of the connection when the script begins, and the options of both sides.
     pub start: u8,
     /// Selects the profile of both sides.
     pub profile: u8,
@@ -147,9 +147,9 @@ struct Side {
     connections: Vec<ConnectionId>,
     /// Segments on the way to it.
     inbox: VecDeque<Vec<u8>>,
-    /// The ports of what it sent last, its own first.
+    /// The ports of its last segment, its own first.
     ports: (u16, u16),
-    /// The sequence number behind what it sent last.
+    /// The sequence number after its last segment.
     next: u32,
     stamps: Option<Timestamps>,
 }
@@ -158,9 +158,9 @@ struct Side {
 pub struct Exchange {
     now: Instant,
     sides: [Side; 2],
-    /// With the side that they were meant for.
+    /// Captured segments, with the side that they were sent to.
     captured: VecDeque<(usize, Vec<u8>)>,
-    /// Bytes that each side sent and received on its one connection, without attacks.
+    /// The bytes that each side sent and received on its only connection, if there are no attacks.
     streams: Option<[(u64, u64); 2]>,
 }
 
@@ -227,7 +227,7 @@ impl Side {
 }
 
 impl Exchange {
-    /// Two endpoints with the profile numbered `profile`, whose connection is as far as `start` says.
+    /// Two endpoints with the profile numbered `profile`, whose connection is in the state that `start` selects.
     #[must_use]
     pub fn new(start: u8, profile: u8) -> Self {
         let abilities = start >> 4;
@@ -265,7 +265,7 @@ impl Exchange {
         exchange
     }
 
-    /// Lets `act` happen, and everything that it causes in the endpoints.
+    /// Performs `act`, and handles everything that it causes in the endpoints.
     pub fn act(&mut self, act: &Act) {
         match act {
             Act::Invent(draft, aim) => self.invent(draft.clone(), *aim),
@@ -317,7 +317,7 @@ impl Exchange {
         self.settle(1);
     }
 
-    /// Handles the next segment in flight to each side by `handling`. Without any, both applications send and
+    /// Handles the next segment in flight to each side by `handling`. If none is in flight, both applications send and
     /// read, and time passes.
     pub fn handle_next(&mut self, handling: Handling) {
         if self.sides.iter().all(|side| side.inbox.is_empty()) {
@@ -367,7 +367,7 @@ impl Exchange {
         self.input(to, &packet);
     }
 
-    /// Both applications read and send, and time passes until a timer is due.
+    /// Both applications read and send, and time advances until a timer is due.
     fn make_traffic(&mut self) {
         for side in 0..2 {
             self.receive(side, u16::MAX);
@@ -380,7 +380,7 @@ impl Exchange {
         }
     }
 
-    /// Nothing more arrives: the endpoints become idle in bounded time.
+    /// Nothing more arrives: checks that the endpoints become idle in bounded time.
     pub fn run_out(&mut self) {
         for _ in 0..100 {
             for side in &mut self.sides {
@@ -518,7 +518,7 @@ impl Exchange {
         panic!("too many timeouts in {duration:?}");
     }
 
-    /// Takes everything that an endpoint has to say.
+    /// Reads all segments and events of an endpoint.
     fn settle(&mut self, side: usize) {
         let mut packet = Vec::new();
         let other = 1 - side;
@@ -547,7 +547,7 @@ impl Exchange {
     }
 }
 
-/// The byte at `at` of what `side` sends.
+/// The byte at `at` in the data of `side`.
 const fn pattern(side: usize, at: u64) -> u8 {
     (at as usize * 31 + (at >> 8) as usize * 7 + side * 101) as u8
 }

@@ -1,11 +1,11 @@
-//! TCP segments that are mostly well formed, so that random ones reach beyond the first check.
+//! TCP segments that are mostly well-formed, so that random ones pass the first checks.
 
 use std::net::IpAddr;
 
 use bolero::{TypeGenerator, produce};
 use rexmit_tcp::wire::pseudo_header;
 
-/// A segment to be, with a right checksum.
+/// A segment to be written, with a correct checksum.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct SegmentDraft {
     /// Its control bits.
@@ -14,28 +14,28 @@ pub struct SegmentDraft {
     pub window: u16,
     /// Its urgent pointer.
     pub urgent_pointer: u16,
-    /// Its sequence number, or how far it is from the right one.
+    /// Its sequence number, or the distance from the right one.
     pub sequence: u32,
-    /// Its acknowledgment number, likewise.
+    /// Its acknowledgment number, or the distance from the right one.
     pub acknowledgment: u32,
-    /// Its options, in order, as far as they fit.
+    /// Its options, in order; those that do not fit are left out.
     #[generator(produce::<Vec<OptionDraft>>().with().len(0usize..4))]
     pub options: Vec<OptionDraft>,
     /// Its data.
     #[generator(produce::<Vec<u8>>().with().len(0usize..48))]
     pub payload: Vec<u8>,
-    /// Falsifies its data offset, if small.
+    /// A small value falsifies the data offset.
     pub lie: u8,
 }
 
 /// An option to be.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct OptionDraft {
-    /// Selects its kind, from those that are known more often than not.
+    /// Selects the option's kind, usually a known one.
     pub kind: u8,
     /// The bytes from which its value is made.
     pub value: [u8; 16],
-    /// Falsifies its length, if small.
+    /// A small value falsifies the length.
     pub lie: u8,
 }
 
@@ -91,7 +91,7 @@ impl OptionDraft {
     }
 }
 
-/// Writes a right checksum into a segment, if it has room for one.
+/// Writes a correct checksum into a segment, if it has room for one.
 pub(super) fn seal((from, to): (IpAddr, IpAddr), bytes: &mut [u8]) {
     if bytes.len() >= 20 {
         bytes[16..18].fill(0);

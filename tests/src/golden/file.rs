@@ -10,9 +10,9 @@ use super::{Case, Fingerprint, Kind, Subject};
 /// Why a golden file cannot be used.
 #[derive(Debug)]
 pub enum FileError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     Io(PathBuf, io::Error),
-    /// A line of it is not one of ours; lines count from 1.
+    /// A line of the file is malformed; lines count from 1.
     Line(PathBuf, usize),
 }
 

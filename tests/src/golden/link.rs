@@ -62,7 +62,7 @@ pub(super) fn draw(kind: Kind, rng: &mut Rng) -> [PathConfig; 2] {
     [there, back]
 }
 
-/// The path of a run, and how it changes within `duration`.
+/// The path of a run, and its changes within `duration`.
 pub(super) fn schedule(kind: Kind, rng: &mut Rng, duration: Duration) -> Schedule {
     let usual = draw(kind, rng);
     let mut schedule = vec![(Instant::ZERO, usual.clone())];
@@ -82,12 +82,12 @@ pub(super) fn schedule(kind: Kind, rng: &mut Rng, duration: Duration) -> Schedul
     schedule
 }
 
-/// Nothing passes.
+/// The path, on which all packets are lost.
 fn dark(path: PathConfig) -> PathConfig {
     PathConfig { loss: Loss { uniform: 1.0, ..Loss::default() }, ..path }
 }
 
-/// Everything takes longer than a timeout, and keeps its order.
+/// A link whose delays exceed the timeouts, and keep the order of packets.
 fn slow(path: PathConfig) -> PathConfig {
     let delay = Delay { mean: path.delay.mean + MS(1_300), ..path.delay };
     PathConfig { delay, keep_order: true, ..path }

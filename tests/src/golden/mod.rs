@@ -1,10 +1,9 @@
-//! The golden set: hashes of what the endpoints send and count, for every profile, over paths of every kind.
+//! The golden set: hashes of the packets and counters of endpoints, for every profile, over paths of every kind.
 //!
-//! A structure change leaves every hash as it is. A change of behaviour renews the hashes in a commit of
-//! its own that says why (`make golden-renew`). `tests/golden/` has one file per profile, with a line per
-//! run: the kind of path, the seed, the packets sent, a hash of every packet's bytes, time and route, and
-//! a hash of the final statistics. Random plans of [`crate::Plan`] are in it, too, because they combine
-//! mechanisms that no profile combines.
+//! Refactoring changes no hash. A change of behaviour renews the hashes in a separate commit that states the reason
+//! (`make golden-renew`). `tests/golden/` has one file per profile, with a line per run: the kind of path, the seed,
+//! the packets sent, a hash of every packet's bytes, time and route, and a hash of the final statistics. Random plans
+//! of [`crate::Plan`] are in it, too, because they combine mechanisms that no profile combines.
 
 mod file;
 mod link;
@@ -42,7 +41,7 @@ pub enum Kind {
     Jittery,
     /// A rate and a short queue, filled by bulk data.
     Bottleneck,
-    /// Two paths, of which either may go down (SCTP).
+    /// Two paths, each of which may fail (SCTP).
     TwoPaths,
     /// One endpoint loses its state and restarts.
     Restart,
@@ -53,7 +52,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kinds that SCTP profiles are run over.
+    /// The kinds of paths that SCTP profiles are run over.
     pub const SCTP: [Self; 8] = [
         Self::Lossless,
         Self::Lossy,
@@ -64,7 +63,7 @@ impl Kind {
         Self::TwoPaths,
         Self::Restart,
     ];
-    /// The kinds that TCP profiles are run over: TCP has one path.
+    /// The kinds of paths that TCP profiles are run over: TCP has one path.
     pub const TCP: [Self; 7] = [
         Self::Lossless,
         Self::Lossy,
@@ -139,7 +138,7 @@ impl Subject {
         kinds.iter().flat_map(of_kind).collect()
     }
 
-    /// Carries out one of its runs.
+    /// Executes one of its runs.
     ///
     /// # Panics
     /// If the case is not one of [`cases`](Self::cases).

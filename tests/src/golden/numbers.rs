@@ -1,4 +1,5 @@
-//! Final statistics as plain numbers, in a fixed order: a field may get another name, but not another value.
+//! Final statistics as plain numbers, in a fixed order: a renamed field does not change the hash, but another value
+//! does.
 
 use std::time::Duration;
 

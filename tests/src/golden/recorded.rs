@@ -35,7 +35,7 @@ impl Digest {
         self.hasher.write(packet);
     }
 
-    /// The hash of what was added so far.
+    /// The hash of everything added so far.
     #[must_use]
     pub fn value(&self) -> u64 {
         self.hasher.finish()

@@ -1,4 +1,4 @@
-//! Runs of SCTP endpoints with one profile: thin streams both ways, bulk now and then.
+//! Runs of SCTP endpoints with one profile: thin streams in both directions, and bulk transfers occasionally.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ type Host = Recorded<Endpoint>;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const SCTP_PORT: u16 = 5000;
-/// The mark of a wake-up for a restart; the others name a flow.
+/// The token of a wake-up for a restart; other tokens are numbers of flows.
 const RESTART: u64 = u64::MAX;
 
 /// Messages that a host sends at a rate.
@@ -43,7 +43,7 @@ struct Run {
     flows: Vec<Flow>,
     /// The host that restarts, and when.
     restart: Option<(Instant, usize)>,
-    /// The stream that is singled out, and what is done while it is thin.
+    /// The stream that is singled out, and its mechanisms.
     thin_stream: Option<(u16, ThinConfig)>,
     seed: Seed,
     hosts: [HostId; 2],
@@ -117,8 +117,10 @@ fn config(profile: &str, kind: Kind, rng: &mut Rng) -> EndpointConfig {
     let mut recovery = RecoveryConfig::profile(profile).expect("a profile");
     if kind == Kind::TwoPaths {
         use RetransmissionDestination::{Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh};
-        recovery.sctp.retransmission_destination =
-            pick(rng, &[Alternate, Same, Asap, LossRate, Cwnd, Ssthresh, Csi]);
+        let drawn = pick(rng, &[Alternate, Same, Asap, LossRate, Cwnd, Ssthresh, Csi]);
+        if !recovery.sctp.lowest_tail {
+            recovery.sctp.retransmission_destination = drawn;
+        }
         recovery.sctp.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
         if rng.chance(0.5) {
             recovery.sctp.cmt = CmtConfig::default()

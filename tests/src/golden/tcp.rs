@@ -1,4 +1,4 @@
-//! Runs of TCP endpoints with one profile: small writes both ways, bulk now and then.
+//! Runs of TCP endpoints with one profile: small writes in both directions, and bulk transfers occasionally.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ type Host = Recorded<Endpoint>;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 const PORT: u16 = 80;
-/// The mark of a wake-up for a restart; the others name a flow.
+/// The token of a wake-up for a restart; other tokens are numbers of flows.
 const RESTART: u64 = u64::MAX;
 
 /// Writes of one size that a host makes at a rate.

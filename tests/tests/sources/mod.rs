@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-/// A name that a `use` brings into a module.
+/// A name imported into a module by `use`.
 #[derive(Debug)]
 pub(crate) struct Import {
-    /// As which name; `*` for all.
+    /// The name under which it is imported; `*` for all names.
     pub(crate) name: String,
     /// The path, as it is written.
     pub(crate) path: Vec<String>,
-    /// Whether it is seen from outside: `pub use`.
+    /// Whether it is visible from outside: `pub use`.
     pub(crate) is_passed_on: bool,
 }
 
-/// A file, without what is built for tests or documentation alone.
+/// A file without the code that is built only for tests or documentation.
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     pub(crate) imports: Vec<Import>,
@@ -21,7 +21,7 @@ pub(crate) struct Source {
     pub(crate) paths: Vec<Vec<String>>,
     /// Every name outside of `use`.
     pub(crate) names: BTreeSet<String>,
-    /// Modules in files of their own that are left out.
+    /// Modules in separate files that are left out.
     pub(crate) left_out: Vec<String>,
     declared: BTreeSet<String>,
 }
@@ -75,7 +75,7 @@ impl Source {
         }
     }
 
-    /// The tree of a `use`, or a branch of it, up to what ends it.
+    /// Parses the tree of a `use`, or a branch of it, up to its end.
     fn read_use(&mut self, words: &mut Words, before: &[String], is_passed_on: bool) {
         let mut path = before.to_vec();
         let mut alias = None;
@@ -105,7 +105,7 @@ impl Source {
         }
     }
 
-    /// Skips the item that an attribute is on.
+    /// Skips the item with the attribute.
     fn leave_out(&mut self, words: &mut Words) {
         words.skip_block("[", "]");
         while words.peek(0).is_some_and(|word| word == "#") {
@@ -151,7 +151,7 @@ impl Words {
         self.words.get(self.at + ahead)
     }
 
-    /// Whether an attribute follows that is for tests or documentation alone.
+    /// Whether an attribute follows that restricts the item to tests or documentation.
     fn is_left_out(&self) -> bool {
         let is = |what| {
             let expected = ["[", "cfg", "(", what, ")", "]"];
@@ -166,7 +166,7 @@ impl Words {
         }
     }
 
-    /// Skips from `open` to the `close` that belongs to it.
+    /// Skips from `open` to the matching `close`.
     fn skip_block(&mut self, open: &str, close: &str) {
         let mut depth = 0;
         while let Some(word) = self.next() {
@@ -182,7 +182,7 @@ fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Names, `::`, and every other character, without comments, strings and lifetimes.
+/// Splits a text into names, `::`, and single other characters, without comments, strings and lifetimes.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -242,7 +242,7 @@ fn skipped(text: &str) -> usize {
     }
 }
 
-/// The length of what begins with `quote` and ends with the next one that is not escaped.
+/// The length of a text that begins with `quote`, up to the next one that is not escaped.
 fn quoted(text: &str, quote: char) -> usize {
     let mut is_escaped = true; // The first one opens.
     for (at, c) in text.char_indices() {

@@ -18,10 +18,10 @@ use crate::values;
 
 /// Say which profile to choose for captured traffic: what it gains, and what it costs.
 ///
-/// Replays the messages of one connection under every profile for messages over a simulated path, in virtual time: at most ten
-/// minutes of them, and five runs per profile. The table has latencies and costs, and the last line the profile with the
-/// lowest 99.9th percentile among those that are not too expensive. The path is given, or estimated from a capture of TCP or
-/// of SCTP that is not encrypted.
+/// Replays the messages of one connection under every profile for messages over a simulated path, in virtual time: at
+/// most ten minutes of them, and five runs per profile. The table shows latencies and costs; the last line recommends
+/// the profile with the lowest 99.9th percentile among those within --max-cost. The path is given, or estimated from a
+/// capture of TCP or of SCTP that is not encrypted.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit advise capture.pcapng                        # over the path that the capture shows
@@ -42,19 +42,19 @@ pub(crate) struct Arguments {
     /// Both directions of the path as netem writes them, instead of --rtt and --loss.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["rtt", "loss"])]
     link: Option<String>,
-    /// Which side's messages: of the one that connected (c2s) or of the one that accepted (s2c).
+    /// Whose messages to replay: those of the side that connected (c2s), or of the side that accepted (s2c).
     #[arg(long, value_name = "SIDE", value_enum, default_value_t = Direction::S2c)]
     direction: Direction,
     /// Number of the connection in the file, as `rexmit trace stats` shows it [default: the one with most messages].
     #[arg(long, value_name = "N")]
     flow: Option<u32>,
-    /// Deliver messages in order. Otherwise a lost message delays no other.
+    /// Deliver messages in order; otherwise a lost message delays no other.
     #[arg(long)]
     ordered: bool,
     /// Runs per profile.
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEEDS, value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: u64,
-    /// Bytes that a recommended profile may send, as a multiple of those of rfc9260.
+    /// The most bytes that a recommended profile may send, as a multiple of those of rfc9260.
     #[arg(long, value_name = "FACTOR", default_value_t = DEFAULT_MAX_COST)]
     max_cost: f64,
     #[command(flatten)]

@@ -36,10 +36,11 @@ const MAX_BYTES: u32 = 1 << 20;
 /// 10.90.0.1 ($REXMIT_SERVER) and the client at 10.90.0.2 ($REXMIT_CLIENT). The profiles send the same messages over the same
 /// link in the simulator.
 ///
-/// How messages are recognised: with `--carry lines` each message is a line of the client's standard input, delivered when the
-/// server prints it, and the first one comes a second after the client starts; with `--carry runs` the client is run once for each message, delivered when it ends with exit code 0; with
-/// `--carry stamps` both programs write a line `sent ID` or `received ID` (ID: a number) to the file $REXMIT_STAMPS when
-/// they send or receive a message.
+/// How messages are recognised: with `--carry lines` each message is a line of the client's standard input, which is
+/// delivered when the server prints it; the first is written a second after the client starts. With `--carry runs` the
+/// client is run once for each message, which is delivered when the client ends with exit code 0. With `--carry stamps`
+/// both programs write a line `sent ID` or `received ID` (ID: a number) to the file $REXMIT_STAMPS when they send or
+/// receive a message.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit compare --server 'nc -l 7000' --client 'nc $REXMIT_SERVER 7000' --against tcp-interactive
@@ -60,13 +61,13 @@ pub(crate) struct Arguments {
     /// How messages are recognised.
     #[arg(long, value_name = "WAY", value_enum, default_value_t = Way::Lines)]
     carry: Way,
-    /// Profiles to compare with, also of other implementations; see `rexmit profiles`.
+    /// Profiles to compare with, including those of other implementations; see `rexmit profiles`.
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "interactive")]
     against: Vec<String>,
-    /// Both directions of the link as netem writes them.
+    /// Both directions of the link, in netem's notation.
     #[arg(long, value_name = "PATH", default_value = "delay 50ms loss 5%")]
     link: String,
-    /// The messages: a line has 16 bytes at least. With `--carry stamps` this is the traffic of the profiles only.
+    /// The messages; each has at least 16 bytes. With `--carry stamps` this is the traffic of the profiles only.
     #[arg(long, value_name = "TRAFFIC", default_value = "every 51ms size 100")]
     traffic: String,
     /// How long messages are sent.
@@ -74,15 +75,15 @@ pub(crate) struct Arguments {
     duration: Duration,
     /// How long to wait for missing messages afterwards.
     #[arg(long, value_name = "TIME", value_parser = values::duration, default_value = "10s")]
-    patience: Duration,
-    /// Runs of each; each has its own losses.
+    drain: Duration,
+    /// Number of runs of each system, each with its own losses.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: u64,
-    /// The profiles deliver each message at once, not in order.
+    /// Profiles deliver messages in any order, without waiting for earlier ones.
     #[arg(long)]
     unordered: bool,
-    /// End with exit code 1 if this figure of your programs is larger: p99=250ms, or p99=120% of that of the first profile.
-    /// A message that is not delivered is later than any.
+    /// End with exit code 1 if this figure of your programs is larger: p99=250ms, or p99=120% of the first profile's.
+    /// Undelivered messages count as later than any other.
     #[arg(long, value_name = "FIGURE=MOST", value_parser = Limit::from_str)]
     fail_above: Vec<Limit>,
     #[command(flatten)]
@@ -195,14 +196,14 @@ impl Arguments {
             },
             link: self.link.clone(),
             messages,
-            patience: self.patience,
+            drain: self.drain,
             folder,
             path: std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into()),
         })
     }
 }
 
-/// The results of the programs with the seeds 1, 2, 3, …
+/// Runs the programs with the seeds 1, 2, 3, …, and returns the results.
 fn run_programs(
     programs: &Programs,
     seeds: u64,

@@ -1,16 +1,20 @@
 //! `rexmit connect`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use rexmit::clock::{now, sleep_until};
 use rexmit::{Association, Endpoint};
 use rexmit_perf::load::{LoadError, Target};
+use rexmit_qlog::VantagePoint;
 
 use crate::carry::{Carry, LINGER};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::metrics::MetricsOption;
+use crate::qlog;
 use crate::signals::{Signals, block_on};
 use crate::transport::{Peers, Transport};
 use crate::values::{self, Host};
@@ -40,26 +44,34 @@ pub(crate) struct Arguments {
     transport: Transport,
     #[command(flatten)]
     carry: Carry,
+    /// File to write a trace to (qlog, for qvis and `rexmit trace page`: name it .sqlog).
+    #[arg(long, value_name = "FILE")]
+    qlog: Option<PathBuf>,
+    #[command(flatten)]
+    metrics: MetricsOption,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { address, timeout, peers, transport, carry } = arguments;
+    let Arguments { address, timeout, peers, transport, carry, qlog, metrics } = arguments;
     block_on(async {
         let signals = Signals::new()?;
         let association =
             transport.association(|association| association.streams.outbound = carry.streams);
         let remotes = address.peers()?;
         let target = transport.target(remotes[0], peers, association, *timeout)?;
-        let (association, _endpoint) = tokio::select! {
+        let (association, endpoint) = tokio::select! {
             connection = connect_first(&target, &remotes) => connection?,
             () = signals.stop() => {
                 return Err(Failure::new(Kind::Interrupted, "interrupted: the peer had not answered"));
             }
         };
+        let log = qlog::of_endpoint(qlog.as_deref(), &endpoint, VantagePoint::Client)?;
+        metrics.serve(&endpoint, String::new).await?;
         if carry.run(association, &signals).await? {
             sleep_until(now() + LINGER).await;
         }
-        Ok(())
+        endpoint.set_trace(None);
+        log.map_or(Ok(()), |log| log.finish().map_err(Failure::from))
     })
 }
 

@@ -15,23 +15,25 @@ use rexmit_lab::measure::Comparison;
 use rexmit_lab::two_paths::{TwoPaths, TwoPathsError};
 use rexmit_lab::{finding, table};
 use rexmit_perf::realtime::{Outcome as Measured, Progress, RealtimeError, Replay, Transport};
+use rexmit_qlog::MakeLog;
 use rexmit_study::page;
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::names::unknown;
 use crate::output::{self, Format};
+use crate::qlog::Directory;
 use crate::values;
 
-/// The share of messages that are to meet `--deadline`.
+/// The share of messages that should meet `--deadline`.
 const DEADLINE_PROBABILITY: f64 = 0.999;
 
 /// Replay a captured game over an emulated lossy link, once per recovery profile, and compare the
 /// latencies.
 ///
-/// Everything runs on this machine, over real UDP sockets, without privileges. A server sends the
-/// messages that the game's server sent to two of its players; the table and the report show what
-/// delayed each message.
+/// Everything runs on this machine, over real UDP sockets, without privileges. A server sends the messages that the
+/// game's server sent to two of its players; the table and the report compare their latencies, and show the packets
+/// around the worst stall.
 ///
 /// With --tcp, rexmit's TCP sends to the kernel's. This needs /dev/net/tun, and either root or
 /// unprivileged user namespaces.
@@ -44,6 +46,7 @@ const DEADLINE_PROBABILITY: f64 = 0.999;
   rexmit demo --deadline 150ms --unordered
   rexmit demo --two-paths
   rexmit demo --tcp --trace bzflag-tcp
+  rexmit demo --qlog logs && rexmit trace page logs/interactive.sqlog
   rexmit demo --json | jq '.runs[] | {profile, latency}'"))]
 pub(crate) struct Arguments {
     /// Compare TCP instead of SCTP: rexmit sends, the kernel receives, over TUN devices in separate
@@ -91,43 +94,70 @@ pub(crate) struct Arguments {
     /// Deliver messages in any order, without waiting for earlier ones.
     #[arg(long)]
     unordered: bool,
-    /// Deadline: the interactive profiles send copies of messages where that is needed for 99.9 % of them to arrive within
-    /// this time, if losses are independent.
+    /// Deadline: the interactive profiles send copies of messages where necessary, so that 99.9 % of them arrive within
+    /// this time if losses are independent.
     #[arg(long, value_name = "TIME", value_parser = values::interval, conflicts_with_all = ["tcp", "two_paths"])]
     deadline: Option<Duration>,
-    /// File to write the report to [default: rexmit-demo.html; none with --json].
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
     #[command(flatten)]
     format: Format,
 }
 
+/// Files that the demo writes.
+#[derive(Debug, Args)]
+struct Files {
+    /// File to write the report to [default: rexmit-demo.html; none with --json].
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Directory to write a qlog file of each profile's server to, for qvis and `rexmit trace page`.
+    #[arg(long, value_name = "DIR")]
+    qlog: Option<PathBuf>,
+}
+
 pub(crate) fn run(arguments: Arguments) -> Outcome {
-    let report = match (&arguments.report, arguments.format.json) {
+    let report = match (&arguments.files.report, arguments.format.json) {
         (Some(path), _) => Some(path.clone()),
         (None, false) => Some(PathBuf::from("rexmit-demo.html")),
         (None, true) => None,
     };
     let json = arguments.format.json;
-    // Before the half minute rather than after it.
+    // Checked before the runs, which take half a minute.
     if let Some(path) = &report {
         check_writable(path).map_err(|error| unwritable(path, &error))?;
     }
-    if arguments.two_paths {
-        let compared = two_paths(&arguments)?.run()?;
-        return tell(&compared, report.as_deref(), json, "");
+    let logs = arguments.files.qlog.as_deref().map(Directory::create).transpose()?.map(Arc::new);
+    let (comparison, mut timing) = if arguments.two_paths {
+        let compared = TwoPaths { logs: made_by(logs.as_ref()), ..two_paths(&arguments)? }.run()?;
+        (compared, String::new())
+    } else {
+        let replay = Replay { logs: made_by(logs.as_ref()), ..replay(arguments)? };
+        let measured = measure(&replay, json)?;
+        let timing = timing(&measured);
+        (measured.comparison, timing)
+    };
+    if let Some(logs) = &logs {
+        timing += &format!("{} qlog files: {}\n", logs.files(), logs.path().display());
     }
-    let replay = replay(arguments)?;
+    tell(&comparison, report.as_deref(), json, &timing)?;
+    logs.map_or(Ok(()), |logs| logs.finish())
+}
+
+fn made_by(logs: Option<&Arc<Directory>>) -> Option<Arc<dyn MakeLog>> {
+    logs.map(|logs| Arc::clone(logs) as _)
+}
+
+/// Runs the comparison in real time.
+fn measure(replay: &Replay, is_quiet: bool) -> Result<Measured, Failure> {
     if replay.transport == Transport::Tcp {
         super::networks::permit()?;
     }
-    let bars = Bars::new(&replay, json);
+    let bars = Bars::new(replay, is_quiet);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let watch = Arc::clone(&bars);
     let measured = runtime.block_on(replay.run(Arc::new(move |progress| watch.show(progress))));
     bars.clear();
-    let measured = measured?;
-    tell(&measured.comparison, report.as_deref(), json, &timing(&measured))
+    Ok(measured?)
 }
 
 /// Prints the comparison, followed by `timing`, and writes the report.
@@ -151,6 +181,7 @@ fn two_paths(arguments: &Arguments) -> Result<TwoPaths, Failure> {
         link: Link { rtt, loss, burst, jitter, reorder },
         fails_at: duration / 2,
         seed: arguments.seed,
+        logs: None,
     })
 }
 
@@ -170,6 +201,7 @@ fn replay(arguments: Arguments) -> Result<Replay, Failure> {
         seed: arguments.seed,
         unordered: arguments.unordered,
         deadline: arguments.deadline.map(|within| Deadline::new(within, DEADLINE_PROBABILITY)),
+        logs: None,
     })
 }
 

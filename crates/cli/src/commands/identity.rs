@@ -70,13 +70,13 @@ fn make(certificate: &Path, key: &Path) -> Result<Identity, Failure> {
     let identity = Identity::generate().map_err(|error| Failure::new(Kind::Failed, error))?;
     write(key, &identity.private_key_pem(), true)?;
     write(certificate, &identity.certificate_pem(), false).inspect_err(|_| {
-        // Half an identity would be in the way of the next attempt.
+        // A key without a certificate would prevent the next attempt.
         let _ = fs::remove_file(key);
     })?;
     Ok(identity)
 }
 
-/// Writes a file that was not there.
+/// Writes a new file; an existing one is an error.
 fn write(file: &Path, text: &str, is_secret: bool) -> Outcome {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -1,11 +1,16 @@
 //! `rexmit listen`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use rexmit::clock::{now, sleep_until};
+use rexmit_qlog::VantagePoint;
 
 use crate::carry::{Carry, LINGER};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::metrics::MetricsOption;
+use crate::qlog;
 use crate::signals::{Signals, block_on};
 use crate::transport::Transport;
 use crate::values::{self, Host};
@@ -30,15 +35,22 @@ pub(crate) struct Arguments {
     transport: Transport,
     #[command(flatten)]
     carry: Carry,
+    /// File to write a trace to (qlog, for qvis and `rexmit trace page`: name it .sqlog).
+    #[arg(long, value_name = "FILE")]
+    qlog: Option<PathBuf>,
+    #[command(flatten)]
+    metrics: MetricsOption,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { address, transport, carry } = arguments;
+    let Arguments { address, transport, carry, qlog, metrics } = arguments;
     block_on(async {
         let signals = Signals::new()?;
         let association =
             transport.association(|association| association.streams.outbound = carry.streams);
         let endpoint = transport.listen(address.local()?, association)?;
+        let log = qlog::of_endpoint(qlog.as_deref(), &endpoint, VantagePoint::Server)?;
+        metrics.serve(&endpoint, String::new).await?;
         let association = tokio::select! {
             association = endpoint.accept() => association,
             () = signals.stop() => {
@@ -50,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         if carry.run(association, &signals).await? {
             sleep_until(now() + LINGER).await;
         }
-        Ok(())
+        endpoint.set_trace(None);
+        log.map_or(Ok(()), |log| log.finish().map_err(Failure::from))
     })
 }

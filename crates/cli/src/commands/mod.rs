@@ -9,6 +9,7 @@ mod emulate;
 mod examples;
 mod identity;
 mod kernel_init;
+mod lab;
 mod listen;
 mod man;
 mod networks;
@@ -17,6 +18,7 @@ mod profiles;
 mod proxy;
 mod run;
 mod study;
+mod top;
 mod trace;
 
 use clap::Subcommand;
@@ -37,7 +39,9 @@ pub(crate) enum Command {
     Run(run::Arguments),
     Study(study::Arguments),
     Advise(Box<advise::Arguments>),
+    Lab(lab::Arguments),
     Compare(Box<compare::Arguments>),
+    Top(top::Arguments),
     Trace(trace::Arguments),
     Profiles(profiles::Arguments),
     Completions(completions::Arguments),
@@ -59,7 +63,9 @@ pub(crate) fn run(command: Command, whole: fn() -> clap::Command) -> Outcome {
         Command::Run(arguments) => run::run(&arguments),
         Command::Study(arguments) => study::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
+        Command::Lab(arguments) => lab::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Trace(arguments) => trace::run(&arguments),
         Command::Profiles(arguments) => profiles::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments, whole()),

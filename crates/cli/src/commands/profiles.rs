@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use clap::Args;
 use rexmit::RecoveryConfig;
-use rexmit::recovery::{Field, PROFILES, TCP_PROFILES};
+use rexmit::recovery::{FIELDS, PROFILES, TCP_PROFILES};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
@@ -41,6 +42,14 @@ struct Comparison {
     differences: Vec<Difference>,
 }
 
+/// A field of a profile.
+#[derive(Serialize)]
+struct Field {
+    name: &'static str,
+    value: String,
+    meaning: &'static str,
+}
+
 /// A field whose value differs between two profiles.
 #[derive(Serialize)]
 struct Difference {
@@ -71,9 +80,34 @@ fn all() -> Vec<Profile> {
     sctp.chain(tcp)
         .filter_map(|(&(name, about), recovery)| {
             let recovery = recovery?;
-            Some(Profile { name, about, fields: recovery.fields(), recovery })
+            Some(Profile { name, about, fields: fields(&recovery), recovery })
         })
         .collect()
+}
+
+/// The fields of `recovery`, with their values as in files.
+fn fields(recovery: &RecoveryConfig) -> Vec<Field> {
+    let values = serde_json::to_value(recovery).unwrap_or_default();
+    let value = |name: &str| text(values.pointer(&format!("/{}", name.replace('.', "/"))));
+    FIELDS.iter().map(|&(name, meaning)| Field { name, value: value(name), meaning }).collect()
+}
+
+/// A value as in files; `off` if it is missing.
+fn text(value: Option<&Value>) -> String {
+    match value {
+        None | Some(Value::Null | Value::Bool(false)) => "off".into(),
+        Some(Value::Bool(true)) => "on".into(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Object(parts)) => {
+            let inner = |part: &Value| match part {
+                Value::Object(_) => text(Some(part)),
+                _ => part.to_string(),
+            };
+            let parts = parts.iter().map(|(name, part)| format!("{name} = {}", inner(part)));
+            format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "))
+        }
+        Some(value) => value.to_string(),
+    }
 }
 
 fn find<'a>(profiles: &'a [Profile], name: &str) -> Result<&'a Profile, Failure> {
@@ -92,7 +126,6 @@ fn list(profiles: &[Profile]) -> String {
         for Profile { name, about, .. } in profiles.iter().filter(|p| is_of_tcp(p) == is_tcp) {
             let _ = writeln!(text, "  {name:<names$}{about}");
         }
-        text.push('\n');
     }
     text + "All fields of a profile: rexmit profiles NAME. Differences: rexmit profiles --diff A B.\n"
 }
@@ -150,4 +183,104 @@ impl Comparison {
 /// The width of a column: the longest of `texts` and two spaces.
 fn width<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
     texts.into_iter().map(str::len).max().unwrap_or(0) + 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every leaf of a configuration as JSON, with names joined by dots.
+    fn leaves(prefix: &str, value: &Value, found: &mut Vec<String>) {
+        let is_named = FIELDS.iter().any(|(name, _)| *name == prefix);
+        match value {
+            Value::Object(parts) if !is_named => {
+                let dot = if prefix.is_empty() { "" } else { "." };
+                parts.iter().for_each(|(name, part)| {
+                    leaves(&format!("{prefix}{dot}{name}"), part, found);
+                });
+            }
+            _ => found.push(prefix.into()),
+        }
+    }
+
+    #[test]
+    fn every_field_has_a_meaning() {
+        let mut found = Vec::new();
+        let interactive = serde_json::to_value(RecoveryConfig::interactive()).expect("JSON");
+        leaves("", &interactive, &mut found);
+        found.sort_unstable();
+        let mut named: Vec<_> = FIELDS.iter().map(|(name, _)| *name).collect();
+        named.sort_unstable();
+        assert_eq!(found, named);
+    }
+
+    /// The fields of `b` that differ from those of `a`, and their values.
+    fn differing(a: &RecoveryConfig, b: &RecoveryConfig) -> Vec<(&'static str, String)> {
+        let differing = fields(a).into_iter().zip(fields(b)).filter(|(a, b)| a.value != b.value);
+        differing.map(|(_, b)| (b.name, b.value)).collect()
+    }
+
+    fn want(fields: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+        fields.iter().map(|&(name, value)| (name, value.to_owned())).collect()
+    }
+
+    #[test]
+    fn a_changed_value_shows_in_its_field_alone() {
+        let fields = [
+            ("rto.min_variation", "10ms"),
+            ("thin.rto_min", "200ms"),
+            ("thin.restart_by_age", "on"),
+            ("thin.linear_timeouts", "6"),
+            ("thin.first_indication", "on"),
+            ("thin.ack_delay_samples", "on"),
+        ];
+        assert_eq!(differing(&RecoveryConfig::lksctp(), &RecoveryConfig::thin()), want(&fields));
+    }
+
+    #[test]
+    fn the_interactive_profiles_have_these_fields() {
+        let [rfc9260, interactive, bundling, redundant, multipath] = [
+            RecoveryConfig::rfc9260(),
+            RecoveryConfig::interactive(),
+            RecoveryConfig::interactive_bundling(),
+            RecoveryConfig::interactive_redundant(),
+            RecoveryConfig::interactive_multipath(),
+        ];
+        let of_interactive = [
+            ("loss_detection", "rack"),
+            ("single_packet_after_timeout", "off"),
+            ("spurious.duplicates", "on"),
+            ("undo", "on"),
+            ("thin.test", "{ packets = 16 }"),
+            ("thin.rto_min", "200ms"),
+            ("thin.restart_by_age", "on"),
+            ("thin.ack_delay_samples", "on"),
+            ("thin.probe_timer.min_margin", "1500us"),
+            ("thin.probe_timer.late_per_mille", "10"),
+            ("thin.probe_timer.silence", "300ms"),
+            ("thin.queue_delay_limit", "25ms"),
+            ("thin.sctp.sack_immediately", "on"),
+            ("thin.sctp.heartbeat_samples", "on"),
+            ("thin.tcp.no_delay", "on"),
+            ("sctp.setup_by_rtt", "on"),
+        ];
+        let mut found = differing(&rfc9260, &interactive);
+        found.sort_unstable();
+        let mut wanted = want(&of_interactive);
+        wanted.sort_unstable();
+        assert_eq!(found, wanted);
+        let of_bundling =
+            [("thin.max_bundle_packets", "255"), ("thin.copy_budget.bytes_percent", "112")];
+        assert_eq!(differing(&interactive, &bundling), want(&of_bundling));
+        let of_redundant = [
+            ("thin.max_bundle_packets", "255"),
+            ("thin.delayed_copies.of_retransmissions", "1"),
+            ("thin.copy_budget.packets_percent", "20"),
+            ("thin.copy_budget.bytes_percent", "200"),
+        ];
+        assert_eq!(differing(&interactive, &redundant), want(&of_redundant));
+        let of_multipath =
+            [("sctp.retransmission_destination", "least_correlated"), ("sctp.lowest_tail", "on")];
+        assert_eq!(differing(&interactive, &multipath), want(&of_multipath));
+    }
 }

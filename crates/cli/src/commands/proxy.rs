@@ -11,10 +11,10 @@ use rexmit::proxy::{Proxy, ProxyConfig, ProxyEvent, serve_metrics};
 use rexmit::recovery::TCP_PROFILES;
 use rexmit::tcp::Stack;
 use rexmit::tun::{AsyncTun, Tun, TunError};
-use tokio::net::TcpListener;
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::metrics::{self, bind};
 use crate::output::print;
 use crate::signals::{Signals, block_on};
 use crate::values::{self, Network};
@@ -60,8 +60,8 @@ pub(crate) struct Arguments {
     /// Send each client's address to the service, by the PROXY protocol, version 2.
     #[arg(long)]
     proxy_protocol: bool,
-    /// Address to serve metrics for Prometheus on, at /metrics.
-    #[arg(long, value_name = "ADDR:PORT")]
+    /// Address to serve metrics for Prometheus on, at /metrics. A port alone is one of 127.0.0.1.
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = metrics::address)]
     metrics: Option<SocketAddr>,
     /// Do not log individual clients.
     #[arg(long)]
@@ -99,7 +99,8 @@ struct Place {
     /// Firewall tool that creates the rules [default: nft, if it is installed].
     #[arg(long, value_name = "PROGRAM")]
     firewall: Option<FirewallName>,
-    /// Start although clients' packets bypass rules of the input filter: they are repeated for forwarded packets.
+    /// Start even if rules of the input filter exist, which clients' packets bypass; set it if these rules are repeated
+    /// for forwarded packets.
     #[arg(long)]
     ignore_input_filter: bool,
 }
@@ -135,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     let Arguments { listen, place, profile, .. } = arguments;
-    let signals = Signals::patient()?;
+    let signals = Signals::graceful()?;
     let setup = place.plan(*listen)?;
     if config.upstream.ip() == setup.address() {
         let message = "--upstream is the proxy's own address: give that of the service";
@@ -179,14 +180,6 @@ async fn serve(arguments: &Arguments, config: ProxyConfig) -> Outcome {
     }
 }
 
-async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    let listener = TcpListener::bind(address).await;
-    listener.map_err(|error| {
-        let message = format!("--metrics {address}: {error}; choose another address or port");
-        Failure::new(Kind::Address, message)
-    })
-}
-
 fn log(is_quiet: bool) -> impl Fn(&ProxyEvent<'_>) + Send + Sync {
     move |event| {
         let is_of_one = matches!(event, ProxyEvent::Connected { .. } | ProxyEvent::Ended { .. });
@@ -196,8 +189,7 @@ fn log(is_quiet: bool) -> impl Fn(&ProxyEvent<'_>) + Send + Sync {
     }
 }
 
-/// Prints a log line, ignoring errors: the proxy keeps serving clients after its terminal was
-/// closed.
+/// Prints a log line. Errors are ignored, so that the proxy keeps serving clients after its terminal was closed.
 fn tell(what: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }

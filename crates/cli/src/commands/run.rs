@@ -19,30 +19,30 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::values;
 
-/// The name of the library that is preloaded.
+/// The file name of the preloaded library.
 const LIBRARY: &str = "librexmit_preload.so";
-/// Where it is looked for, from the folder of this program.
+/// The folders in which it is searched, relative to that of this program.
 const FOLDERS: [&str; 3] = [".", "../lib", "../lib/rexmit"];
-/// The environment variable with its path.
+/// The environment variable with the library's path.
 const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
-/// Over what SCTP is sent to whom: the file, and the environment variable that takes its place.
+/// The file that selects SCTP over IP or over UDP by peer, and the environment variable that overrides it.
 const TRANSPORT_FILE: &str = "/etc/rexmit.conf";
 const TRANSPORT_VARIABLE: &str = "REXMIT_TRANSPORT";
-/// The line that a started engine writes when it takes requests.
+/// The line that a started engine prints when it is ready.
 const READY: &str = "ready";
-/// Attempts to reach an engine: the one that was there may end in between.
+/// Attempts to reach an engine, because an existing one may end in between.
 const ATTEMPTS: usize = 5;
-/// Exit codes that shells use for commands that are not found, and for those that cannot be executed.
+/// The exit codes that shells use for commands that are not found or cannot be executed.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 
 /// Run a program whose SCTP sockets are served by rexmit, on a kernel without SCTP.
 ///
-/// The program stays as it is: its calls of the socket API (RFC 6458) are served by a library that is preloaded, and
-/// by an engine, a process of its own that all programs of a user share. SCTP is sent over IP where
-/// that is allowed, else over UDP (RFC 6951), as /etc/rexmit.conf or REXMIT_TRANSPORT say (docs/preload.md); unencrypted,
-/// as the programs' peers expect. docs/preload.md lists what is served, and which programs were tried. Programs that
-/// are linked statically, or make system calls of their own (Go), cannot be served.
+/// The program is unmodified: its calls of the socket API (RFC 6458) are served by a preloaded library and by an
+/// engine, a separate process that all programs of a user share. SCTP is sent over IP if that is permitted, otherwise
+/// over UDP (RFC 6951); /etc/rexmit.conf and REXMIT_TRANSPORT configure this (docs/preload.md). It is not encrypted, as
+/// the programs' peers expect. docs/preload.md lists the supported calls, and the programs that were tested. Programs
+/// that are statically linked or make system calls directly (Go) are not supported.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit run -- iperf3 -s
@@ -52,24 +52,25 @@ pub(crate) struct Arguments {
     /// Recovery profile of the program's associations: a name of `rexmit profiles`.
     #[arg(long, value_name = "NAME", default_value = "interactive", value_parser = name_of_profile)]
     profile: String,
-    /// Local UDP port. Programs with the same one share an engine, and its SCTP ports. 0: any free port, and an engine
-    /// for this program alone; peers cannot reach it before it has sent something.
+    /// Local UDP port. Programs with the same port share an engine and its SCTP ports. With 0, the program gets its own
+    /// engine on any free port; peers cannot reach it before it has sent something.
     #[arg(long, value_name = "PORT", default_value_t = 9899)]
     udp_port: u16,
-    /// UDP port of the program's peers, as far as it does not set SCTP_REMOTE_UDP_ENCAPS_PORT.
+    /// UDP port of the program's peers, unless the program sets SCTP_REMOTE_UDP_ENCAPS_PORT.
     #[arg(long, value_name = "PORT", default_value_t = 9899,
           value_parser = clap::value_parser!(u16).range(1..))]
     peer_udp_port: u16,
-    /// Serve the program also where the kernel has SCTP; otherwise it then runs as if started by itself.
+    /// Serve the program even if the kernel has SCTP; without this option it then runs as if it was started directly.
     #[arg(long)]
     always: bool,
-    /// Also serve the program's TCP sockets, as SCTP's, as lksctp-tools' withsctp does: for both sides of a connection.
+    /// Also serve the program's TCP sockets, as SCTP sockets, like withsctp of lksctp-tools. Both sides of a connection
+    /// need it.
     #[arg(long)]
     tcp_as_sctp: bool,
     /// Be the engine of this number.
     #[arg(long, hide = true, value_name = "NUMBER")]
     engine: Option<u64>,
-    /// Start that engine, and leave it.
+    /// Start the engine, and leave it running.
     #[arg(long, hide = true, requires = "engine")]
     detach: bool,
     /// The program and its arguments.
@@ -93,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     command.args(rest);
     if arguments.always || !kernel_has_sctp() {
         let library = library()?;
-        // The engine says no more than that it does not start.
+        // Checked here for a precise error message: of the engine, only its failure to start would be reported.
         transports()?;
         let number = reach_engine(arguments.udp_port)?;
         command.env("LD_PRELOAD", preloads(&library)?);
@@ -116,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Err(Failure::with_code(code, format!("cannot run {}: {error}", program.to_string_lossy())))
 }
 
-/// Serves as the engine until it is not needed any more.
+/// Runs as the engine until it is not needed any more.
 fn serve(number: u64, udp_port: u16) -> Outcome {
     // Each socket of a program is a descriptor of the engine.
     let limit = getrlimit(Resource::Nofile);
@@ -128,7 +129,7 @@ fn serve(number: u64, udp_port: u16) -> Outcome {
     Ok(engine.run()?)
 }
 
-/// Over what SCTP is sent, by the variable or the file.
+/// The transports of SCTP, from the environment variable or the file.
 fn transports() -> Result<Transports, Failure> {
     let (text, origin) = match std::env::var(TRANSPORT_VARIABLE) {
         Ok(text) => (text, TRANSPORT_VARIABLE),
@@ -145,13 +146,13 @@ fn transports() -> Result<Transports, Failure> {
     text.parse().map_err(failed)
 }
 
-/// Whether the kernel makes SCTP sockets by itself.
+/// Whether the kernel supports SCTP sockets.
 fn kernel_has_sctp() -> bool {
     use rustix::net::{AddressFamily, SocketType, ipproto, socket};
     socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::SCTP)).is_ok()
 }
 
-/// The library that is preloaded.
+/// The path of the preloaded library.
 fn library() -> Result<PathBuf, Failure> {
     if let Some(path) = std::env::var_os(LIBRARY_VARIABLE) {
         return Ok(path.into());
@@ -170,10 +171,10 @@ fn library() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The value of LD_PRELOAD: the library, then the libraries named before.
+/// The value of LD_PRELOAD: the library, then the libraries that it named before.
 fn preloads(library: &Path) -> Result<OsString, Failure> {
     let mut all = library.as_os_str().to_owned();
-    // ld.so would take it for several, some of them perhaps relative to the folder of the program's user.
+    // ld.so splits the value at spaces and colons, and could then load a library relative to the current directory.
     if all.as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
         let message = format!(
             "{}: LD_PRELOAD takes no path with a space or colon: put the library elsewhere, and name it by \
@@ -189,7 +190,7 @@ fn preloads(library: &Path) -> Result<OsString, Failure> {
     Ok(all)
 }
 
-/// Has the engine for this UDP port stay as long as this process, and starts it if it does not run.
+/// Connects to the engine for this UDP port, starting it if necessary. It then runs at least as long as this process.
 fn reach_engine(udp_port: u16) -> Result<u64, Failure> {
     // Users do not share engines; without a port of its own, neither do programs.
     let number = match udp_port {
@@ -222,8 +223,8 @@ fn engine_command(number: u64, udp_port: u16) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Starts the engine as an orphan: this process becomes the program, which may wait for all of its children, and the
-/// engine waits for the program.
+/// Starts the engine as an orphan: this process becomes the program, which may wait for all of its children, while the
+/// engine waits for the program to end.
 fn leave_engine(number: u64, udp_port: u16) -> Outcome {
     // Without the program's descriptors: the reader of an inherited pipe would wait until the engine ends.
     let _ = rexmit_sockets::engine::keep_descriptors();

@@ -1,22 +1,25 @@
 //! `rexmit trace`.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use rexmit_lab::analysis::{Analysis, AnalysisError, Cause, RangeRow};
+use rexmit_lab::stalls::{AssociationStalls, Stalls};
 use rexmit_lab::traffic::{Sender, Trace, TraceError, TraceStatistics};
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::output::Format;
+use crate::output::{Format, print, printable};
+use rexmit_study::page;
 
 /// Analyse traces and captures.
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit trace stats traces/ssh.csv.gz
-  rexmit trace analyse capture.pcapng"))]
+  rexmit trace analyse capture.pcapng
+  rexmit trace page logs/interactive.sqlog"))]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -26,6 +29,7 @@ pub(crate) struct Arguments {
 enum Command {
     Stats(Stats),
     Analyse(Analyse),
+    Page(Page),
 }
 
 /// Print statistics of a trace or capture, per flow and direction and in total.
@@ -41,11 +45,27 @@ struct Stats {
     format: Format,
 }
 
+/// Write a page with the time-sequence graphs of the longest waits in a qlog file or a capture.
+///
+/// For qlog files of `--qlog`, and for captures of TCP and of SCTP that is not encrypted, made at the sender. A wait lasts from
+/// the first transmission of data to its acknowledgement: how long data waited for its delivery is known to the receiver only.
+#[derive(Debug, Args)]
+#[command(after_help = examples!(
+"  rexmit demo --qlog logs && rexmit trace page logs/interactive.sqlog
+  rexmit trace page sender.pcapng --out sender.html"))]
+struct Page {
+    /// qlog file (.sqlog) or capture (pcap or pcapng, optionally compressed by gzip).
+    file: PathBuf,
+    /// File to write the page to [default: the name of FILE, with .html in the current directory].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
 /// Print what a capture shows of loss recovery: latency per byte, retransmissions by cause, duplicate ACKs, redundant copies.
 ///
-/// For TCP, and for SCTP that is not encrypted. Captured at the sender, it has the latency to the ACK, and losses and spurious
-/// retransmissions are estimated from ACKs. With a capture of the other end, they are known, and the latency to arrival and
-/// delivery is reported, too.
+/// For TCP, and for SCTP that is not encrypted. From a capture at the sender, latency is measured to the ACK, and
+/// losses and spurious retransmissions are estimated from ACKs. With a second capture at the other end, losses and
+/// spurious retransmissions are known, and the latencies to arrival and delivery are reported, too.
 #[derive(Debug, Args)]
 #[command(visible_alias = "analyze", after_help = examples!(
 "  rexmit trace analyse sender.pcapng
@@ -62,7 +82,8 @@ struct Analyse {
     /// Number of the connection in the file [default: all].
     #[arg(long, value_name = "N")]
     flow: Option<u32>,
-    /// File to write a row per range of data to, as CSV: when it was sent, acknowledged and received, and why it was sent again.
+    /// File to write a row per range of data to, as CSV: when the range was sent, acknowledged and received, and why it
+    /// was sent again.
     #[arg(long, value_name = "FILE")]
     ranges: Option<PathBuf>,
     #[command(flatten)]
@@ -76,6 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             format.print(&statistics, TraceStatistics::table)
         }
         Command::Analyse(arguments) => analyse(arguments),
+        Command::Page(arguments) => write_page(arguments),
     }
 }
 
@@ -96,6 +118,30 @@ fn analyse(arguments: &Analyse) -> Outcome {
         })?;
     }
     arguments.format.print(&analysis, Analysis::to_string)
+}
+
+fn write_page(arguments: &Page) -> Outcome {
+    let stalls = Stalls::open(&arguments.file).map_err(|error| {
+        // The title in the file may contain any characters.
+        Failure::new(Kind::File, printable(&error.to_string()))
+    })?;
+    let out = arguments.out.clone().unwrap_or_else(|| {
+        let name = arguments.file.file_name().unwrap_or_default();
+        PathBuf::from(name).with_extension("html")
+    });
+    let page = page::trace::html(&stalls).map_err(io::Error::from)?;
+    fs::write(&out, page).map_err(|error| {
+        let what = format!("{}: {error}; choose another file with --out", out.display());
+        Failure::new(Kind::File, what)
+    })?;
+    let mut text = String::new();
+    for AssociationStalls { name, packets, retransmissions, stalls, .. } in &stalls.associations {
+        let longest = stalls.first().map_or(0.0, |stall| stall.message.wait_ms());
+        text += &format!(
+            "{name}: {packets} packets with data, {retransmissions} with retransmissions; the longest wait {longest:.0} ms\n"
+        );
+    }
+    print(&format!("{text}The page: {}\n", out.display()))
 }
 
 fn write_ranges(analysis: &Analysis, file: &Path) -> io::Result<()> {

@@ -1,10 +1,12 @@
-//! `rexmit compare`: programs inside a kernel. Where `scripts/kernel-host` has built none, only what is said then is tested.
+//! `rexmit compare`: programs inside a kernel. If `scripts/kernel-host` has built none, only the error message is
+//! tested.
 
 use serde_json::Value;
 
 use crate::process::{Ended, Rexmit, scratch};
 
-/// A program that carries lines over TCP, that sends over UDP and says so, or that answers each run, by its arguments.
+/// A program that, depending on its arguments, carries lines over TCP, sends over UDP and writes stamps, or answers one
+/// request per run.
 const PROGRAM: &str = r#"#!/usr/bin/env python3
 import os, socket, sys, time
 role, way = sys.argv[1], os.path.basename(sys.argv[0]).split("-")[1]
@@ -50,7 +52,7 @@ else:
         connection.sendall(line)
 "#;
 
-/// The program, which carries messages this way.
+/// The program, with the arguments for this way of carrying messages.
 fn program(way: &str) -> String {
     use std::os::unix::fs::PermissionsExt as _;
     let file = scratch(&format!("compare-{way}-program.py"));
@@ -59,7 +61,7 @@ fn program(way: &str) -> String {
     file.display().to_string()
 }
 
-/// The end of `rexmit compare`; `None` without a kernel.
+/// Runs `rexmit compare` to its end; `None` without a kernel.
 fn compare(way: &str, carry: &str, more: &[&str]) -> Option<Ended> {
     let cache = scratch("compare-cache").display().to_string();
     let program = program(way);
@@ -131,7 +133,7 @@ fn programs_can_report_their_messages() {
     let row = yours(&ended);
     let [p50, p90] = ["p50", "p90"].map(|name| row["latency_ms"][name].as_f64().unwrap());
     assert!((50.0..50.1).contains(&p50) && p90 < 50.1, "{row}");
-    // Datagrams that are lost stay lost: 5 of 100 in the mean. So there is no largest latency.
+    // Lost datagrams are not retransmitted, 5 of 100 on average, so the maximum latency is undefined.
     assert!(row["latency_ms"]["max"].is_null(), "{row}");
     assert!((0.005..0.15).contains(&row["undelivered"].as_f64().unwrap()), "{row}");
 }

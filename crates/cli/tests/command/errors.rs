@@ -73,7 +73,7 @@ fn no_peer_listens() {
 
 #[test]
 fn no_peer_responds() {
-    // Bound, so that the system says nothing either.
+    // Bound, so that the system does not answer with an ICMP error.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     for command in

@@ -2,12 +2,14 @@
 
 use crate::process::run;
 
-const SUBCOMMANDS: [&str; 27] = [
+const SUBCOMMANDS: [&str; 32] = [
     "advise",
     "demo",
     "listen",
     "connect",
     "identity",
+    "lab",
+    "lab serve",
     "perf",
     "perf recv",
     "perf send",
@@ -26,7 +28,10 @@ const SUBCOMMANDS: [&str; 27] = [
     "study exec",
     "run",
     "trace",
+    "top",
     "trace stats",
+    "trace analyse",
+    "trace page",
     "profiles",
     "completions",
     "man",
@@ -94,7 +99,10 @@ fn two_profiles_are_compared_field_by_field() {
     let json = run("profiles --diff freebsd freebsd-efr --json").json();
     let want = serde_json::json!({
         "name": "loss_detection",
-        "values": ["missing reports, fixed", "missing reports, fixed, Early Fast Retransmit"],
+        "values": [
+            r#"{ missing_reports = { early_retransmit = false, reordering = "fixed" } }"#,
+            r#"{ missing_reports = { early_retransmit = true, reordering = "fixed" } }"#,
+        ],
     });
     assert_eq!(json["differences"].as_array().map(Vec::len), Some(1), "{json}");
     assert_eq!(json["differences"][0]["name"], want["name"]);

@@ -1,4 +1,4 @@
-//! `identity` makes the files for `listen`, and prints the fingerprint for `connect`.
+//! `identity` writes the files for `listen`, and prints the fingerprint for `connect`.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::process::{Rexmit, run, scratch};
 #[test]
 fn a_server_that_keeps_its_identity_is_known_by_its_fingerprint() {
     let directory = scratch("identity");
-    // Of an earlier run.
+    // Left by an earlier run.
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).unwrap();
     let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! `perf`: every message once, in order, in the record and in the figures.
+//! `perf`: every message occurs once and in order, in the record and in the figures.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ fn tshark(file: &Path, server: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Captures an exchange over a lossy link; returns where the server was and the report.
+/// Captures an exchange over a lossy link; returns the address of the server, and the report.
 fn lossy_exchange(file: &Path) -> (String, Value) {
     let (listener, server) = Rexmit::listen_idle("listen 127.0.0.1:0 --unencrypted");
     let options = "--delay 2ms --loss 5% --duplicate 2% --json --pcap";

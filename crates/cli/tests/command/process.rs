@@ -11,7 +11,7 @@ const BINARY: &str = env!("CARGO_BIN_EXE_rexmit");
 /// A running `rexmit`. It is killed if the test fails before its end.
 pub(crate) struct Rexmit {
     child: Child,
-    /// Its first line on standard error, if the test waited for it.
+    /// The first line of its standard error, if the test waited for it.
     told: String,
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: BufReader<ChildStderr>,
@@ -34,7 +34,7 @@ impl Rexmit {
         Self::start_reading(arguments, std::io::Cursor::new(input))
     }
 
-    /// Starts with what `input` gives on standard input.
+    /// Starts with the output of `input` as standard input.
     pub(crate) fn start_reading<S: AsRef<OsStr>>(
         arguments: impl IntoIterator<Item = S>,
         mut input: impl Read + Send + 'static,
@@ -70,7 +70,7 @@ impl Rexmit {
         Self { child, told: String::new(), stdout, stderr }
     }
 
-    /// Starts a subcommand that listens on some port of 127.0.0.1, and returns where.
+    /// Starts a subcommand that listens on a free port of 127.0.0.1, and returns the address.
     pub(crate) fn listen(arguments: &str, input: Vec<u8>) -> (Self, String) {
         Self::start(arguments.split_whitespace(), input).address()
     }
@@ -80,7 +80,7 @@ impl Rexmit {
         Self::start_idle(arguments.split_whitespace()).address()
     }
 
-    /// As [`listen_idle`](Self::listen_idle), with arguments that have spaces.
+    /// As [`listen_idle`](Self::listen_idle), with arguments that contain spaces.
     pub(crate) fn listen_with<'a>(arguments: impl IntoIterator<Item = &'a str>) -> (Self, String) {
         Self::start_idle(arguments).address()
     }
@@ -134,13 +134,13 @@ impl Drop for Rexmit {
 }
 
 impl Ended {
-    /// The standard output as text, of a run that must have succeeded.
+    /// The standard output as text; the run must have succeeded.
     pub(crate) fn text(&self) -> String {
         assert!(self.status.success(), "{self:?}");
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
-    /// The last line of the standard output as JSON, of a run that must have succeeded.
+    /// The last line of the standard output as JSON; the run must have succeeded.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(self.text().lines().last().unwrap()).unwrap()
     }
@@ -152,12 +152,13 @@ impl Ended {
     }
 }
 
-/// Runs to the end, with nothing on standard input.
+/// Runs to the end, with an empty standard input.
 pub(crate) fn run(arguments: &str) -> Ended {
     Rexmit::start(arguments.split_whitespace(), Vec::new()).end()
 }
 
-/// As [`run`], by a shell that has done `before`; what it puts into `$by` is run to run it.
+/// As [`run`], by a shell that executes `before` first. A command that `before` stores in `$by` is used to start
+/// `rexmit`.
 pub(crate) fn run_after(before: &str, arguments: &str) -> Ended {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{before}; exec $by {BINARY} \"$@\""), "rexmit"]);

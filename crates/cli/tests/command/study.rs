@@ -1,4 +1,4 @@
-//! Studies: what is run, what is kept, and what is reported of it.
+//! Studies: which runs are executed, which results are stored, and what is reported.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ impl Place {
         self.0.join("small.toml").display().to_string()
     }
 
-    /// `rexmit study VERB small.toml`, with places of its own.
+    /// `rexmit study VERB small.toml`, with separate directories for cache and output.
     fn arguments(&self, verb: &str) -> String {
         let folder = self.0.display();
         format!("study {verb} {} --cache {folder}/cache --out {folder}/out", self.study())
@@ -196,7 +196,7 @@ fn a_killed_study_resumes() {
     process.end();
     let kept = place.results();
     let reported = place.run("run", "--json").json();
-    // It may have been at the next one, or past the last.
+    // The process may have completed further runs before it was killed.
     assert!(kept >= 2, "{kept}");
     assert_eq!((&reported["runs"], &reported["found"]), (&24.into(), &kept.into()));
     assert_eq!(reported["studies"][0]["claims"][0]["verdict"], "holds");
@@ -274,8 +274,8 @@ fn a_missing_permission_is_no_failure() {
     assert_eq!(reported["studies"][0]["failed"].as_array().unwrap().len(), 2);
 }
 
-/// Without the feature `rivals` this program has none; with it, as where all crates are built
-/// together, they run.
+/// Without the feature `rivals`, this program does not include other implementations; if it was built with the feature,
+/// as when all crates are built together, the runs succeed.
 #[test]
 fn a_missing_feature_is_reported_and_is_no_failure() {
     let profile = "set.thin.game.profile = \"thin\"";
@@ -316,7 +316,7 @@ fn studies_are_listed_and_shown() {
     let listed = run("study list --json").json();
     let named = |name: &str| listed.as_array().unwrap().iter().any(|study| study["name"] == name);
     assert!(named("petlund2009-fig8a") && named("petlund2008-fairness"), "{listed}");
-    // One that is wrong hides none of the others.
+    // An invalid study does not hide the others.
     std::fs::write(place.0.join("wrong.toml"), "title = 7\n").unwrap();
     let ended = run(&format!("study list {folder}"));
     ended.assert_failed(5, "wrong.toml:1:9: ");

@@ -1,4 +1,4 @@
-//! `trace stats` prints the rows that other software made of the bundled traces.
+//! `trace stats` prints the same rows that other software computed from the bundled traces.
 
 use crate::process::{run, scratch};
 

@@ -1,4 +1,4 @@
-//! `emulate --tun`: programs over an emulated link. Each test has a network of its own.
+//! `emulate --tun`: programs over an emulated link. Each test uses its own network.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::process::{Ended, Rexmit, scratch};
 
-/// The error text of a machine that grants no devices or namespaces.
+/// The error text if the machine does not permit devices or namespaces.
 const NOT_PERMITTED: [&str; 4] =
     ["/dev/net/tun", "needs CAP_", "user namespace is refused", "needs no privileges"];
 
@@ -32,7 +32,7 @@ fn has(program: &str) -> bool {
     has
 }
 
-/// `rexmit emulate --tun` in the network `10.93.N.0/24`, with more words and a command.
+/// `rexmit emulate --tun` in the network `10.93.N.0/24`, with further options and a command.
 fn emulate(network: u8, words: &str, command: &[&str]) -> Rexmit {
     let options = format!("emulate --tun --tun-network 10.93.{network}.0/24 {words}");
     let options: Vec<_> = options.split_whitespace().map(ToOwned::to_owned).collect();
@@ -57,7 +57,7 @@ fn responder(body: &'static [u8]) -> u16 {
             let _request = lines.by_ref().take_while(|line| !line.is_empty()).count();
             let length = body.len();
             let head = format!("HTTP/1.0 200 OK\r\nContent-Length: {length}\r\n\r\n");
-            // Who went away does not get the rest.
+            // The client may have disconnected.
             let _ = (&stream).write_all(&[head.as_bytes(), body].concat());
         }
     });
@@ -90,7 +90,7 @@ fn curl_takes_two_round_trips_of_the_link() {
     assert_agrees(&report, &file);
 }
 
-/// The report and the capture count the same packets, all of which are whole.
+/// Checks that the report and the capture count the same packets, and that all of them are complete.
 fn assert_agrees(report: &Value, file: &Path) {
     let tshark = |filter: &str| {
         let mut tshark = Command::new("tshark");
@@ -155,7 +155,7 @@ fn nothing_is_left_after_a_kill() {
     // The kernel informs the command; the test hangs if not.
     let is_running = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Its end may not have been noticed yet.
+        // An ended process may still be a zombie.
         stat.contains("sleep") && !stat.contains(") Z ")
     };
     while is_running() {
@@ -179,7 +179,7 @@ fn without_a_command_it_prints_how_to_use_the_link_until_it_is_stopped() {
     let connect = format!("exec 3<>/dev/tcp/10.93.4.1/{port}");
     let near = Command::new(words[0]).args(&words[1..]).args(["bash", "-c", &connect]).status();
     assert!(near.unwrap().success());
-    // The next process gets the next link.
+    // The next command gets a new link.
     let ended = emulate(4, "", &["true"]).end();
     ended.assert_failed(3, "10.93.4.1 is taken: tun");
     assert!(ended.stderr.contains("choose another network with --tun-network"), "{ended:?}");
@@ -189,7 +189,7 @@ fn without_a_command_it_prints_how_to_use_the_link_until_it_is_stopped() {
     assert!(!is_there(4));
 }
 
-/// The same without the privileges of root.
+/// Runs it without the privileges of root.
 fn unprivileged(arguments: &[&str]) -> Option<Ended> {
     if !has("setpriv") {
         return None;
@@ -232,7 +232,7 @@ fn a_server_and_its_client_need_no_privileges() {
         }
         assert_eq!(ended.text(), "served at the far end\n", "{ended:?}");
     }
-    // The server's end before the command's start is told.
+    // A server that ends before the command is started is reported.
     let dead = ["emulate", "--tun", "--serve", "exit 3", "--", "true"];
     let ended = unprivileged(&dead).unwrap();
     ended.assert_failed(1, "the server of --serve ended at once: exit status: 3");

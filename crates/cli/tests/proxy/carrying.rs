@@ -67,8 +67,8 @@ fn half_closes_and_resets_pass_in_both_directions() {
     drop(service);
     assert_eq!(rest(&client).unwrap(), b"answer");
 
-    // The client resets. A RST is sent once: lost, the service learns it no more than without a
-    // proxy, until the client's host answers what it is sent.
+    // The client resets. A RST is sent only once. If it is lost, the service is informed only when the client's host
+    // answers further data, as without a proxy.
     let (client, service) = (place.connect(), accept(&listener));
     say(&client, b"x");
     expect(&service, b"x");
@@ -169,7 +169,7 @@ fn a_hangup_lets_clients_finish() {
     expect(&client, b"before");
     proxy.stop_listening();
     proxy.signal("HUP");
-    // Until it has heard of it clients may still come.
+    // Until the proxy has handled the signal, clients may still be accepted.
     while let Ok(other) = place.try_connect((crate::place::HOST, crate::place::PORT).into()) {
         drop(other);
     }

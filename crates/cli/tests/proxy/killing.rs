@@ -1,7 +1,7 @@
-//! A process is killed, and acknowledged data is not lost.
+//! A process is killed, and no acknowledged data is lost.
 //!
 //! A client sends numbered records, and the service, which keeps them, acknowledges each in its own
-//! protocol. Whatever happens to whom, what the client has an acknowledgement for was kept.
+//! protocol. Whichever process is killed, every record that was acknowledged to the client was kept.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,8 +13,8 @@ use rexmit::tun::NetNamespace;
 
 use crate::place::{HOST, PORT, Place, Running, accept};
 
-/// Keeps records, and reports each before it is acknowledged, until the connection ends; what was
-/// kept, and whether the end looked orderly.
+/// Stores records until the connection ends, and reports each before it is acknowledged. Returns the stored ones, and
+/// whether the end looked orderly.
 fn keep(stream: &TcpStream, reported: impl Fn(usize)) -> (Vec<usize>, bool) {
     let mut kept = Vec::new();
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
@@ -32,7 +32,7 @@ fn keep(stream: &TcpStream, reported: impl Fn(usize)) -> (Vec<usize>, bool) {
     }
 }
 
-/// Sends records, some ahead of their acknowledgements, until the connection ends. Returns how many were
+/// Sends records, some before earlier ones are acknowledged, until the connection ends. Returns how many were
 /// acknowledged, and whether the end looked orderly.
 fn send(stream: &TcpStream, reported: impl Fn(usize)) -> (usize, bool) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
@@ -120,7 +120,7 @@ fn the_next_start_cleans_up_after_a_killed_proxy() {
         let proxy = place.proxy(echo, &format!("--firewall {firewall}"));
         proxy.signal("KILL");
         proxy.end();
-        // Clients are reported, and nothing goes astray.
+        // Clients get a RST, and no packet is forwarded elsewhere.
         let refused = place.try_connect((HOST, PORT).into()).unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
         let proxy = place.proxy(echo, "--firewall nft");
@@ -141,11 +141,11 @@ fn the_next_start_cleans_up_after_a_killed_proxy() {
     }
 }
 
-/// Which side of an exchange a process of this program plays: `client`, or `service`.
+/// The side of an exchange that a process of this program plays: `client`, or `service`.
 const SIDE: &str = "REXMIT_SIDE_OF_EXCHANGE";
 
-/// A process of this program that plays a side in `namespace`, and says on its standard error what it
-/// does: nothing of it is in the process of the test.
+/// A process of this program that plays a side in `namespace`, and reports on its standard error. It shares no memory
+/// with the test.
 fn process(namespace: &NetNamespace, side: &str) -> Running {
     let mut command = namespace.command(std::env::current_exe().expect("this program"));
     command.args(["killing::a_side_of_an_exchange", "--exact", "--ignored", "--nocapture"]);
@@ -163,7 +163,7 @@ fn a_side_of_an_exchange() {
         Ok("service") => {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
             eprintln!("serving at {}", listener.local_addr().expect("an address"));
-            // Who kept it says so before it is acknowledged.
+            // A record is reported as kept before it is acknowledged.
             keep(&accept(&listener), |number| eprintln!("kept {number}."));
         }
         _ => println!("a part of other tests"),

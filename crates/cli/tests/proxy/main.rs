@@ -1,5 +1,5 @@
-//! `rexmit proxy` in networks of the tests' own: ordinary clients beyond an emulated link, an
-//! ordinary service, and the proxy between them.
+//! `rexmit proxy` in separate networks of the tests: ordinary clients beyond an emulated link, an ordinary service, and
+//! the proxy between them.
 
 mod carrying;
 mod killing;

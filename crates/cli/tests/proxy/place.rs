@@ -11,7 +11,7 @@ use rexmit::tun::{NetNamespace, Tun, TunConfig};
 
 use crate::netns;
 
-/// The host's address, to which clients connect, and the clients'.
+/// The host's address, to which clients connect, and the clients' address.
 pub(crate) const HOST: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 1);
 pub(crate) const CLIENTS: Ipv4Addr = Ipv4Addr::new(10, 92, 0, 2);
 /// Where clients connect to.
@@ -49,7 +49,7 @@ impl Place {
                 .ipv6(vec![(v6.parse().expect("an address"), 64)])
                 .is_default_route(is_default_route)
         };
-        // The host knows a way to everywhere, as most do.
+        // The host has a default route, as most hosts do.
         let far = Tun::open_in(&host, &end(HOST, "fd92::1", true)).expect("a device");
         let near = Tun::open_in(&clients, &end(CLIENTS, "fd92::2", true)).expect("a device");
         let interface = far.name().to_owned();
@@ -87,10 +87,10 @@ impl Place {
 
     pub(crate) fn try_connect(&self, to: SocketAddr) -> std::io::Result<TcpStream> {
         let connect = || TcpStream::connect_timeout(&to, TIME_LIMIT);
-        self.clients.run(connect).expect("the namespace").map(impatient)
+        self.clients.run(connect).expect("the namespace").map(with_time_limit)
     }
 
-    /// The command `rexmit proxy` on the host, to which arguments are added.
+    /// The command `rexmit proxy` on the host; the caller adds arguments.
     pub(crate) fn rexmit(&self, words: &str) -> Command {
         let mut command = self.host.command(env!("CARGO_BIN_EXE_rexmit"));
         command.args(["proxy", "--listen", &format!("{HOST}:{PORT}")]);
@@ -98,7 +98,7 @@ impl Place {
         command
     }
 
-    /// A proxy that has made its setup and listens.
+    /// Starts a proxy, and waits until it has made its setup and listens.
     pub(crate) fn proxy(&self, upstream: SocketAddr, words: &str) -> Running {
         let words = format!("--upstream {upstream} --setup {words}");
         let mut running = Running::start(&mut self.rexmit(&words));
@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-/// Whether this kernel translates addresses.
+/// Whether this kernel can translate addresses.
 fn may_have_rules(host: &NetNamespace) -> bool {
     let chain = "add table ip try ; add chain ip try try { type nat hook prerouting priority dstnat ; } ; \
                  add rule ip try try ct status dnat accept ; delete table ip try";
@@ -126,15 +126,15 @@ fn may_have_rules(host: &NetNamespace) -> bool {
     output.status.success()
 }
 
-/// Sets time limits, so that a failing test ends.
-pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
+/// Sets time limits on the socket, so that a failing test ends.
+pub(crate) fn with_time_limit(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(TIME_LIMIT)).expect("a socket");
     stream.set_write_timeout(Some(TIME_LIMIT)).expect("a socket");
     stream
 }
 
 pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
-    impatient(listener.accept().expect("a connection").0)
+    with_time_limit(listener.accept().expect("a connection").0)
 }
 
 pub(crate) fn rest(mut from: &TcpStream) -> std::io::Result<Vec<u8>> {
@@ -183,7 +183,7 @@ impl Running {
         }
     }
 
-    /// Its output after its next line meets a closed pipe.
+    /// Closes the pipe of its output after the next line.
     pub(crate) fn stop_listening(&mut self) {
         self.lines = channel().1;
     }

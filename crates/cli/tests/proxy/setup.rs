@@ -61,7 +61,7 @@ fn an_unassigned_address_needs_a_route_only() {
     };
     let refused = command("").output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert!(said.contains("no interface has 198.51.100.1: say where"), "{said}");
+    assert!(said.contains("no interface has 198.51.100.1: name the interface"), "{said}");
     let mut proxy = Running::start(&mut command(&format!("--interface {}", place.interface)));
     proxy.wait_for("listening on");
     assert!(!place.look().contains("dnat to"), "an address is translated");
@@ -113,13 +113,13 @@ fn nothing_else_is_forwarded() {
     talks(&place, (HOST, PORT).into()); // Behind them on the same link.
     assert!(!came());
     proxy.stop();
-    // The same knocks arrive where all is forwarded.
+    // With forwarding enabled for all interfaces, the same packets arrive.
     let switch = "echo 1 > /proc/sys/net/ipv4/ip_forward";
     netns::output(place.host.command("sh").args(["-c", switch]));
     while !came() {
         place.clients.run(knock).unwrap();
     }
-    // And a proxy leaves it at that.
+    // A proxy does not change this setting.
     place.proxy(place.echo(), "").stop();
     while !came() {
         place.clients.run(knock).unwrap();
@@ -166,7 +166,7 @@ fn a_failed_start_leaves_no_state() {
         ("", 2, "--upstream"),
     ];
     for (words, code, said) in cases {
-        // The busy port is busy while it is held.
+        // The port stays in use while this value exists.
         let _held = place.host.run(|| {
             busy.split(' ').next_back().map(|address| std::net::TcpListener::bind(address).ok())
         });

@@ -14,7 +14,7 @@ const SSHD: &str = "/usr/sbin/sshd";
 struct Keys(PathBuf);
 
 impl Keys {
-    /// The host's key, and one that may enter.
+    /// Generates the host's key, and the key of a permitted user.
     fn new() -> Self {
         let path = std::env::temp_dir().join(format!("rexmit-ssh-{}", std::process::id()));
         fs::create_dir(&path).unwrap();

@@ -1,6 +1,6 @@
 //! `rexmit run`: programs whose SCTP sockets are served, two processes over loopback.
 //!
-//! `sockets.py` has what a program does; iperf3 and lksctp-tools are unmodified programs of Debian.
+//! `sockets.py` has the test programs; iperf3 and lksctp-tools are unmodified programs of Debian.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader, Lines};
@@ -35,18 +35,18 @@ struct Engine(String);
 
 impl Engine {
     fn new() -> Self {
-        // Free again at once; another program may take it in between, but hardly does.
+        // The port is free again at once. Another program could bind it in between, which is unlikely.
         let free = UdpSocket::bind("[::]:0").or_else(|_| UdpSocket::bind("0.0.0.0:0"));
         let address = free.and_then(|socket| socket.local_addr());
         Self(address.expect("a free port").port().to_string())
     }
 
-    /// A program, whose sockets this engine serves.
+    /// A command whose sockets this engine serves.
     fn command(&self, program: &[&str]) -> Command {
         self.command_to(self, program)
     }
 
-    /// The same, with its peers served by another engine.
+    /// The same command, for peers that another engine serves.
     fn command_to(&self, peers: &Self, program: &[&str]) -> Command {
         let mut command = Command::new(BINARY);
         command.env("REXMIT_PRELOAD", library());

@@ -1,4 +1,4 @@
-//! ClientHellos of peers without a connection: no state before a cookie returns (RFC 9147 §5.1).
+//! ClientHellos of peers without a connection: no state is stored before a cookie is returned (RFC 9147 §5.1).
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::record::ClientHello;
 const MIN_HANDSHAKE_TIME: Duration = Duration::from_secs(1);
 
 impl Endpoint {
-    /// A datagram with a ClientHello. Returns whether it was one of a new connection.
+    /// Handles a datagram with a ClientHello. Returns whether it was one of a new connection.
     pub(super) fn on_client_hello(&mut self, now: Instant, route: Route, datagram: &[u8]) -> bool {
         let Some(hello) = ClientHello::parse(datagram) else { return false };
         let is_known = |index: Option<&usize>| {
@@ -38,7 +38,7 @@ impl Endpoint {
         true
     }
 
-    /// Answers with a cookie, and forgets.
+    /// Answers with a cookie, without keeping state.
     fn send_cookie(&mut self, now: Instant, route: Route, hello: &ClientHello<'_>) {
         if self.queues.answers.len() >= MAX_ANSWERS {
             return;
@@ -62,8 +62,8 @@ impl Endpoint {
         }
     }
 
-    /// Drops the oldest unfinished handshake that has taken at least [`MIN_HANDSHAKE_TIME`], to make room for
-    /// another: peers that do not finish their handshakes keep others out for that time at most.
+    /// Drops the oldest unfinished handshake that has taken at least [`MIN_HANDSHAKE_TIME`], to make room for another:
+    /// peers that do not finish their handshakes block others for that time at most.
     fn drop_oldest_handshake(&mut self, now: Instant) {
         let in_progress = self.handshaking.values().filter(|&&index| {
             let connection = &self.connections[index];
@@ -76,7 +76,7 @@ impl Endpoint {
         }
     }
 
-    /// Called when a ClientHello came with a valid cookie, which shows that the peer receives at its address:
+    /// Called when a ClientHello arrived with a valid cookie, which proves that the peer receives at its address:
     /// begins its connection with both of its ClientHellos.
     fn begin(&mut self, now: Instant, route: Route, hello: &ClientHello<'_>, datagram: &[u8]) {
         if self.in_progress >= self.encryption.max_handshakes {
@@ -94,7 +94,7 @@ impl Endpoint {
         let index = self.insert(now, route, Some(random));
         let connection = &mut self.connections[index];
         let first = hello.first();
-        // Failures show in what follows.
+        // An error shows in the events of the connection.
         let _ = with_cookie(&random, cookie, || connection.handle_packet(now, &first));
         while connection.poll_output(&mut self.buffers.output).is_some() {}
         with_cookie(&random, cookie, || {

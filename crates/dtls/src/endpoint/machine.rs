@@ -5,7 +5,7 @@ use rexmit_core::{Instant, Machine, Route};
 
 use super::{Endpoint, Event};
 use crate::HandshakeError;
-use crate::config::{BUFFER_BYTES, MAX_PACKET_BYTES};
+use crate::config::MAX_PACKET_BYTES;
 use crate::connection::{LEAST, State};
 use crate::record::is_client_hello;
 
@@ -21,7 +21,7 @@ impl Machine for Endpoint {
         if let Some(index) = handshaking {
             self.deliver(now, index, route, datagram);
         }
-        // The handshake may have taken its place.
+        // The handshake may have completed, and replaced the secured connection.
         if let Some(index) = secured.filter(|index| self.secured.get(&route.remote) == Some(index))
         {
             self.deliver(now, index, route, datagram);
@@ -94,7 +94,7 @@ impl Endpoint {
         self.advance(now, index, |connection| connection.handle_timeout(now));
     }
 
-    /// Encrypts the packet of SCTP that is to take `route`, into `record`. Whether there is a connection.
+    /// Encrypts the pending SCTP packet for `route` into `record`. Returns whether there is a secured connection.
     fn seal(&mut self, now: Instant, route: Route, record: &mut Vec<u8>) -> bool {
         let Some(&index) = self.secured.get(&route.remote) else { return false };
         if self.buffers.packet.len() > MAX_PACKET_BYTES {
@@ -106,11 +106,13 @@ impl Endpoint {
             self.fail(now, index, &error);
             return false;
         }
-        record.resize(BUFFER_BYTES, 0);
-        let Some(Output::Packet(sealed)) = connection.poll_output(record) else { return false };
-        let len = sealed.len();
-        record.truncate(len);
-        // What else the library has to say, and when.
+        let Some(Output::Packet(sealed)) = connection.poll_output(&mut self.buffers.output) else {
+            return false;
+        };
+        // Copying the record costs less than clearing a buffer for the longest one.
+        record.clear();
+        record.extend_from_slice(sealed);
+        // Handles other outputs of the library, and its next deadline.
         self.advance(now, index, |_| Ok(()));
         true
     }

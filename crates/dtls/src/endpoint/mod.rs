@@ -20,7 +20,7 @@ use crate::cookie::Cookies;
 use crate::record::admissible;
 use crate::{Encryption, Fingerprint, HandshakeError};
 
-/// Answers to ClientHellos without a cookie that wait to be transmitted; more are dropped.
+/// The most answers to ClientHellos without a cookie that wait to be transmitted; further ones are dropped.
 const MAX_ANSWERS: usize = 64;
 
 /// An event of a connection or an association.
@@ -83,11 +83,11 @@ pub struct Endpoint {
     connections: Slab<Connection>,
     /// The secured connection with each address of a peer.
     secured: BTreeMap<SocketAddr, usize>,
-    /// The connection in its handshake with each address. It may exist in addition to a secured connection, if
-    /// the peer has restarted.
+    /// The connection in its handshake with each address. If the peer has restarted, there is a secured connection with
+    /// the same address, too.
     handshaking: BTreeMap<SocketAddr, usize>,
     deadlines: BTreeSet<(Instant, usize)>,
-    /// Handshakes that peers began.
+    /// The number of handshakes in progress that peers initiated.
     in_progress: usize,
     queues: Queues,
     buffers: Buffers,
@@ -104,7 +104,7 @@ struct Queues {
     events: VecDeque<Event>,
 }
 
-/// Memory that is used again.
+/// Buffers that are reused.
 #[derive(Default)]
 struct Buffers {
     /// A packet of SCTP before it is encrypted.
@@ -122,8 +122,8 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// The configuration of associations in records, made from `config`: smaller packets, one address on either
-/// side (RFC 8261 §6.1), and no checksum if the peer agrees (RFC 9653).
+/// The configuration of associations over DTLS, made from `config`: smaller packets, one address on either side (RFC
+/// 8261 §6.1), and no checksum if the peer agrees (RFC 9653).
 #[must_use]
 pub fn within_records(config: &AssociationConfig) -> AssociationConfig {
     let room = config.max_packet_bytes.saturating_sub(RECORD_OVERHEAD_BYTES);
@@ -132,7 +132,7 @@ pub fn within_records(config: &AssociationConfig) -> AssociationConfig {
         let max_mtu = path_mtu.max_mtu.min((MAX_PACKET_BYTES + RECORD_OVERHEAD_BYTES) as u16);
         path_mtu.max_mtu(max_mtu).record_bytes(RECORD_OVERHEAD_BYTES as u16)
     });
-    // A record is authenticated: a checksum says nothing more (RFC 9653).
+    // Records are authenticated, so that a checksum is redundant (RFC 9653).
     let config = config.clone().max_packet_bytes(packet).path_mtu(path_mtu);
     config.dynamic_addresses(false).zero_checksum(true)
 }
@@ -257,7 +257,7 @@ impl Endpoint {
         self.handshaking.get(&remote).map(|&index| &self.connections[index])
     }
 
-    /// Enters a new connection, in place of a handshake with the same address.
+    /// Enters a new connection; it replaces a handshake with the same address.
     fn insert(&mut self, now: Instant, route: Route, random: Option<[u8; 32]>) -> usize {
         if let Some(before) = self.handshaking.remove(&route.remote) {
             self.forget(before);
@@ -270,7 +270,7 @@ impl Endpoint {
         index
     }
 
-    /// Calls a connection, and handles what came of it.
+    /// Calls the library for a connection, and handles its outputs.
     fn advance(
         &mut self,
         now: Instant,
@@ -395,8 +395,8 @@ impl Endpoint {
         self.end(now, index, error);
     }
 
-    /// Ends a connection, and the associations that use it: their packets must not go to the host that comes
-    /// after this peer.
+    /// Ends a connection, and the associations that use it: their packets must not be sent to a later peer at the same
+    /// address.
     fn end(&mut self, now: Instant, index: usize, error: HandshakeError) {
         let connection = &self.connections[index];
         let (remote, is_reported) =
@@ -434,7 +434,7 @@ impl Endpoint {
         }
     }
 
-    /// Enters when the connection is to be called next.
+    /// Updates the deadline at which the connection is called next.
     fn schedule(&mut self, now: Instant, index: usize) {
         let connection = &mut self.connections[index];
         let deadline = connection.next_timeout(now, &self.encryption);
@@ -448,7 +448,7 @@ impl Endpoint {
         }
     }
 
-    /// A datagram for a connection that there is.
+    /// Passes a datagram to an existing connection.
     fn deliver(&mut self, now: Instant, index: usize, route: Route, datagram: &[u8]) {
         let connection = &mut self.connections[index];
         if let Some(farewell) = connection.farewell() {

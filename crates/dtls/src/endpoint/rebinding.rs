@@ -1,9 +1,9 @@
 //! Peers whose UDP port changes, because a NAT forgot the old one.
 //!
-//! The library has no connection IDs (RFC 9146), so a record from a port without a connection is tried with
-//! the connections of the same IP address. If one can decrypt it, SCTP gets its packet with the new address,
-//! and validates that before it sends data there (RFC 9260 §5.4): an observer cannot redirect data by sending
-//! a copy of it from another address.
+//! The library has no connection IDs (RFC 9146), so a record from a port without a connection is tried with the
+//! connections of the same IP address. If one can decrypt it, SCTP gets the packet with the new address, and validates
+//! that address before it sends data there (RFC 9260 §5.4). So an observer cannot redirect data by sending a copy of a
+//! record from another address.
 
 use std::net::SocketAddr;
 
@@ -13,8 +13,8 @@ use super::Endpoint;
 use crate::connection::MAX_ADDRESSES;
 use crate::record::{admissible, records};
 
-/// Connections of one IP address that a record is tried with. Of more peers behind one NAT, those with higher
-/// ports are not found again.
+/// The most connections of one IP address that a record is tried with. If more peers are behind one NAT, those with
+/// higher ports are not found.
 const MAX_TRIED: usize = 16;
 
 impl Endpoint {
@@ -49,8 +49,9 @@ impl Endpoint {
         self.statistics.discarded += 1;
     }
 
-    /// The connection that another peer's handshake from `remote` takes the place of. If its peer has been heard from
-    /// elsewhere since, a NAT has given the port to another, and only the port is taken.
+    /// The secured connection that a new handshake from `remote` replaces. If the peer of that connection has since
+    /// sent from another address, a NAT has reassigned the port: the connection only loses the address, and `None` is
+    /// returned.
     pub(super) fn give_up_address(&mut self, remote: SocketAddr) -> Option<usize> {
         let &index = self.secured.get(&remote)?;
         let connection = &mut self.connections[index];

@@ -94,10 +94,10 @@ impl End {
 /// A datagram on its way.
 type Datagram = (usize, Route, Vec<u8>);
 
-/// Whether a datagram arrives, by the side that sends it and its number, counted from 0.
+/// What happens to a datagram, given the side that sends it and its number, counted from 0.
 type Fate = Box<dyn FnMut(usize, usize, &mut Vec<u8>) -> bool>;
 
-/// Both ends: 0 is the client. What one sends arrives after [`DELAY`], unless `fate` drops or changes it.
+/// Both ends: 0 is the client. Datagrams arrive after [`DELAY`], unless `fate` drops or changes them.
 pub(crate) struct Pair {
     pub(crate) now: Instant,
     pub(crate) ends: [End; 2],
@@ -171,7 +171,7 @@ impl Pair {
         }
     }
 
-    /// Runs until `done`, for `limit` at most. Returns whether it was done.
+    /// Runs until `done` returns true, for at most `limit`. Returns whether it did.
     pub(crate) fn run(&mut self, limit: Duration, done: impl Fn(&Self) -> bool) -> bool {
         let end = self.now + limit;
         loop {

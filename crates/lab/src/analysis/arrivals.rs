@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 use super::data::Run;
 use super::unit::{Fate, SentPacket, Unit};
 
-/// The properties in which equal packets agree: the first number, the number after the last, and the number of runs.
+/// The properties in which equal packets agree: their first number, the number after their last one, and the number of
+/// runs.
 type Key = (u64, u64, usize);
 
 /// Arrivals of the packets of one direction.
@@ -45,8 +46,8 @@ impl Arrivals {
 
     /// Finds the packet of each arrival, and the first arrival of each unit.
     ///
-    /// Of equal packets, the arrival is that of the latest which was sent at least the shortest delay before: a
-    /// retransmission is not under way at the same time as what it repeats, unless it is spurious.
+    /// Of several equal packets, an arrival belongs to the latest one that was sent at least the shortest delay before
+    /// it: only a spurious retransmission is in flight together with its original.
     pub(super) fn settle(&mut self, packets: &mut [SentPacket], units: &mut BTreeMap<u64, Unit>) {
         let is_lost = |packet: &SentPacket| packet.fate == Fate::Lost;
         if !self.are_known && packets.iter().any(is_lost) {

@@ -17,7 +17,7 @@ use super::unit::Part;
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) ends: Ends,
-    /// Of the client and of the server.
+    /// For each side, the interface at which its packets count as sent: that of its first packet.
     pub(super) data: [Data; 2],
     /// When its first and last packets were captured.
     pub(super) times: (Duration, Duration),
@@ -37,7 +37,7 @@ pub(super) struct Handshake {
     is_repeated: bool,
     is_answered: bool,
     is_over: bool,
-    /// From the first packet of the client to its second one: a round trip, wherever it is captured.
+    /// From the first packet of the client to its second one. That is a round trip, wherever it is captured.
     pub(super) rtt: Option<Duration>,
 }
 
@@ -137,7 +137,7 @@ impl Handshake {
 
 /// The runs of data in a packet.
 fn runs(data: &Data, content: &Content) -> Vec<Run> {
-    // Far from zero, so that numbers before the first one have a place.
+    // Far from zero, so that numbers before the first one do not become negative.
     let reference =
         |wire: u32| if data.next == 0 { (1 << 32) + u64::from(wire) } else { data.next };
     match content {
@@ -165,7 +165,7 @@ fn part(chunk: &DataChunk) -> Part {
     Part { stream, is_unordered, is_first, is_last }
 }
 
-/// RFC 9293 §3.8.4: the last byte again, or another in its place, while nothing is outstanding.
+/// RFC 9293 §3.8.4: the last byte again, or garbage with its sequence number, while nothing is outstanding.
 fn is_keep_alive(data: &Data, content: &Content, runs: &[Run]) -> bool {
     let Content::Tcp(TcpSegment { payload: 1, .. }) = content else { return false };
     let cumulative = data.acks.cumulative;

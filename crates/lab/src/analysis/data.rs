@@ -23,16 +23,16 @@ pub(super) struct Run {
 pub(super) struct Ack {
     /// The number after the last that was acknowledged cumulatively.
     pub(super) cumulative: u64,
-    /// First numbers, and the numbers after the last.
+    /// SACK blocks: their first numbers, and the numbers after their last ones.
     pub(super) blocks: Vec<(u64, u64)>,
-    /// Reported as received again (RFC 2883; duplicate TSNs).
+    /// Data reported as received again (RFC 2883; duplicate TSNs).
     pub(super) duplicates: Vec<(u64, u64)>,
-    /// Whether the receiver has no room.
+    /// Whether the receiver advertises a window of zero.
     pub(super) is_window_closed: bool,
-    /// Whether it repeats the acknowledgement before: no data, the same window (RFC 5681 §2).
+    /// Whether it may repeat the previous acknowledgement: no data, the same window (RFC 5681 §2).
     pub(super) may_be_duplicate: bool,
-    /// Whether it counts as one report of lost data, whatever it acknowledges: SCTP counts SACKs (RFC 9260 §7.2.4), TCP
-    /// segments (RFC 6675 §4).
+    /// Whether it counts as one report of lost data, however much it acknowledges: for SCTP, SACKs are counted (RFC
+    /// 9260 §7.2.4), for TCP segments (RFC 6675 §4).
     pub(super) counts_once: bool,
 }
 
@@ -46,9 +46,9 @@ pub(super) struct Data {
     pub(super) arrivals: Arrivals,
     pub(super) acks: Acks,
     pub(super) counts: Counts,
-    /// The number after the highest that was sent.
+    /// The highest number sent, plus one.
     pub(super) next: u64,
-    /// The last recovery that a timer began, and the last that fast retransmit did.
+    /// The last recovery after a timeout, and the last one after a fast retransmit.
     recoveries: Recoveries,
 }
 
@@ -59,17 +59,17 @@ struct Recoveries {
     fast: Option<Recovery>,
 }
 
-/// A recovery: it ends when everything is acknowledged that was sent before it began.
+/// A recovery. It ends when everything sent before it began is acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Recovery {
-    /// The number after the highest that was sent.
+    /// The end of the data that was sent before the recovery began.
     point: u64,
     /// The first retransmission.
     packet: usize,
 }
 
 impl Recovery {
-    /// Whether a unit was sent before, and not since.
+    /// Whether a unit was sent before the recovery, and not since.
     fn concerns(&self, start: u64, unit: &Unit) -> bool {
         start < self.point && unit.last().packet < self.packet
     }
@@ -115,14 +115,14 @@ pub(super) struct Acks {
     pub(super) series: [u64; 3],
     /// Duplicate ACKs since the cumulative acknowledgement has advanced.
     present_series: u64,
-    /// Any ACK had SACK blocks or gaps.
+    /// Whether any ACK had SACK blocks or gaps.
     has_sack: bool,
-    /// The receiver reports data that arrived again.
+    /// Whether the receiver reports data that arrived again.
     pub(super) reports_duplicates: bool,
     is_window_closed: bool,
-    /// Data reported as received: when, and the packet in which it was sent.
+    /// Data reported as received: the time of the report, and the packet in which the data was sent.
     reports: Vec<(Duration, usize)>,
-    /// Duplicate ACKs without SACK: when, and their cumulative acknowledgement.
+    /// Duplicate ACKs without SACK: their times and cumulative acknowledgements.
     bare: Vec<(Duration, u64)>,
     /// From the first transmission to the ACK, of the latest packet that each ACK covers.
     pub(super) rtt: LatencyDistribution,
@@ -152,7 +152,7 @@ impl Data {
                     let times = (time, last.time);
                     self.acks.cause(start, unit, times, has_new, &self.recoveries)
                 };
-                // What goes with a retransmission is no copy.
+                // Data in the same packet as a retransmission is not a redundant copy.
                 let with =
                     first_cause.filter(|it: &Cause| cause.is_redundant() && !it.is_redundant());
                 let cause = with.unwrap_or(cause);
@@ -189,7 +189,7 @@ impl Data {
         next < run.end
     }
 
-    /// Splits units so that `run` has whole ones only.
+    /// Splits units so that `run` begins and ends at boundaries of units.
     fn cut(&mut self, run: &Run) {
         for at in [run.first, run.end] {
             let before = self.units.range_mut(..at).next_back();
@@ -200,7 +200,7 @@ impl Data {
         }
     }
 
-    /// Adds the parts of `run` that are in no unit.
+    /// Adds units for the parts of `run` that are in none.
     fn add_new(&mut self, run: &Run, packet: usize, highest: u64) {
         let known: Vec<(u64, u64)> =
             self.units.range(run.first..run.end).map(|(&start, unit)| (start, unit.end)).collect();
@@ -258,7 +258,7 @@ impl Data {
         self.acks.sample(time.saturating_sub(self.packets[latest].time));
     }
 
-    /// Marks units from `first` to `end` as acknowledged. Adds the packets of those that were sent once to `reported`.
+    /// Marks units from `first` to `end` as acknowledged. Adds the packets of those sent only once to `reported`.
     fn acknowledge(&mut self, time: Duration, first: u64, end: u64, reported: &mut Vec<usize>) {
         // A unit that begins below and ends within is a part of what an earlier ACK covered.
         let below = self.units.range(..first).next_back().map(|(&start, _)| start);
@@ -299,7 +299,7 @@ impl Acks {
         self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
     }
 
-    /// Why a unit is sent again at `now`, which was last sent at `before`.
+    /// Why a unit last sent at `before` is sent again at `now`.
     fn cause(
         &self,
         start: u64,
@@ -330,7 +330,7 @@ impl Acks {
         }
     }
 
-    /// The number of reports, up to three, of data sent after a unit was last sent, which was at `before`.
+    /// The number of reports, up to three, of data sent after the unit was last sent, at `before`.
     fn reports_of(&self, start: u64, unit: &Unit, before: Duration) -> usize {
         const ENOUGH: usize = 3;
         let last = unit.last().packet;

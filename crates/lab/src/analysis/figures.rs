@@ -59,17 +59,17 @@ pub struct DirectionAnalysis {
 pub struct SentFigures {
     /// Packets with data.
     pub packets: u64,
-    /// Those of them that repeat data.
+    /// Of these packets, those that repeat data.
     pub repeating_packets: u64,
     /// Payload of all packets.
     pub bytes: u64,
-    /// Payload without repetitions.
+    /// Payload bytes without repetitions.
     pub new_bytes: u64,
     /// Ranges.
     pub ranges: u64,
-    /// Keep-alives of TCP, which are not in the other figures.
+    /// Keep-alives of TCP, which no other figure includes.
     pub keep_alives: u64,
-    /// Ranges that the sender gave up (RFC 3758).
+    /// Ranges that the sender abandoned (RFC 3758).
     pub abandoned: u64,
     /// Packets that arrived more than once, if the receiver's were captured.
     pub doubled: u64,
@@ -96,12 +96,12 @@ pub struct RedundancyFigures {
     pub packets: u64,
     /// Copies of ranges.
     pub copies: u64,
-    /// Their bytes.
+    /// The bytes of these copies.
     pub bytes: u64,
     /// Copies that delivered their range before any other transmission; `None` if the capture does not show it, because the
     /// receiver reports no data that arrived again (RFC 2883).
     pub hits: Option<u64>,
-    /// Their bytes.
+    /// The bytes of these copies.
     pub hit_bytes: Option<u64>,
 }
 
@@ -120,14 +120,14 @@ pub struct AckFigures {
     pub series_of_3: u64,
 }
 
-/// The path from the side that sent.
+/// The path from the sender of the data.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PathFigures {
     /// The shortest round trip of the connection in milliseconds: of its first packets, or of data and ACKs.
     pub rtt_ms: Option<f64>,
     /// From the first transmission of data to the ACK, at the place of capture.
     pub ack: Option<LatencySummary>,
-    /// Packets with data that were lost, before the place of capture or behind it.
+    /// Packets with data that were lost, before or after the place of capture.
     pub lost: u64,
     /// Their share.
     pub loss: f64,

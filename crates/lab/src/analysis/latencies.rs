@@ -28,7 +28,7 @@ pub struct LatencyByNumber {
     pub retransmissions: usize,
     /// Ranges.
     pub ranges: u64,
-    /// Their bytes.
+    /// The bytes of these ranges.
     pub bytes: u64,
     /// Latency per byte to the ACK.
     pub ack: Option<LatencySummary>,
@@ -41,17 +41,17 @@ pub struct RangeRow {
     pub first: u64,
     /// Its bytes.
     pub bytes: u32,
-    /// When it was first sent, in seconds since the first packet of the connection.
+    /// When the range was first sent, in seconds since the first packet of the connection.
     pub sent_s: f64,
-    /// From then to the first ACK that covers it, in milliseconds.
+    /// From the first transmission to the first ACK that covers the range, in milliseconds.
     pub ack_ms: Option<f64>,
-    /// From then to its first arrival, in milliseconds, if the receiver's packets were captured.
+    /// From the first transmission to the first arrival, in milliseconds, if the receiver's packets were captured.
     pub arrival_ms: Option<f64>,
-    /// Why it was sent again, in the order of sending.
+    /// The causes of its repeated transmissions, in order.
     pub repeated: Vec<Cause>,
 }
 
-/// The largest number of retransmissions that is counted alone.
+/// The largest number of retransmissions with an entry of its own.
 const LAST: usize = 5;
 
 pub(super) struct Latencies {
@@ -73,7 +73,7 @@ impl Latencies {
             let number = &mut by_number[unit.retransmissions().min(LAST)];
             number.0 += 1;
             let since = |end: Duration| end.saturating_sub(data.packets[unit.sent[0].packet].time);
-            // The first transmission of what is late was not captured.
+            // The first transmission of late data was not captured.
             if !unit.is_late && !unit.is_abandoned {
                 if let Some(acked) = unit.acked {
                     ack.record_weighted(since(acked), bytes);
@@ -111,7 +111,7 @@ fn row(data: &Data, unit: &Unit, first: u64, begin: Duration) -> RangeRow {
     }
 }
 
-/// A message, or the bytes of one range of TCP, on its way to the application.
+/// A message, or the bytes of one range of TCP, and its delivery to the application.
 struct Message {
     sent: Duration,
     arrived: Option<Duration>,

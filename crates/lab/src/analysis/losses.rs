@@ -10,7 +10,7 @@ use super::unit::{Cause, Fate, Unit};
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Losses {
     pub(super) lost: u64,
-    /// All packets, those included that were lost before the place of capture.
+    /// All packets, including those lost before the place of capture.
     packets: u64,
     /// Series of lost packets.
     series: u64,
@@ -38,7 +38,8 @@ impl Losses {
     }
 
     fn estimated(data: &Data, rtt: Option<Duration>) -> Self {
-        // In the order of sending: twice the number of a packet, or one less for those that were not captured before it.
+        // Packets in the order of sending: 2n for the captured packet n, 2n − 1 for a packet that was lost before the
+        // place of capture and sent before packet n; and whether each was lost.
         let mut packets: Vec<(usize, bool)> =
             (0..data.packets.len()).map(|n| (2 * n, false)).collect();
         let mut unseen = Vec::new();
@@ -56,7 +57,8 @@ impl Losses {
                 continue;
             }
             let late = data.packets[first].time.checked_sub(before.pop().unwrap_or_default());
-            // Repairing a loss takes a round trip after what was sent before; sooner, it was reordered.
+            // Data that is late by less than a round trip was reordered: the repair of a loss takes at least a round
+            // trip.
             let is_lost = late.zip(rtt).is_some_and(|(late, rtt)| late >= rtt);
             // A segment that was split is one loss.
             let is_counted = unit.part.is_none() && split == Some(first);
@@ -70,7 +72,7 @@ impl Losses {
         Self::count(packets.into_iter().map(|packet| packet.1))
     }
 
-    /// For each unit that was captured late: the capture time of the last data below it that was in time.
+    /// For each unit that was captured late: when the last data below it that was not late was captured.
     fn before_late(data: &Data) -> Vec<Duration> {
         let mut time = Duration::ZERO;
         let mut before = Vec::new();
@@ -112,7 +114,7 @@ impl Losses {
         if data.arrivals.are_known {
             return (0..number).any(|earlier| matches!(packet(earlier).fate, Fate::Arrived(_)));
         }
-        // What arrived again was sent last.
+        // Transmissions reported as duplicates are taken to be the last ones.
         let repeated = unit.sent.len() - number;
         if repeated <= unit.duplicates as usize {
             return true;

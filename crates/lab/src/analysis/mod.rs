@@ -15,6 +15,7 @@
 //! | `other_end` | two captures as one |
 //! | `figures`, `losses`, `latencies` | what is made of it |
 //! | `table` | the same for a terminal |
+//! | `timeline` | what a sender did as the events of a trace, for graphs |
 
 mod arrivals;
 mod connection;
@@ -24,6 +25,7 @@ mod latencies;
 mod losses;
 mod other_end;
 mod table;
+mod timeline;
 mod unit;
 
 use std::path::Path;
@@ -40,6 +42,7 @@ pub use figures::{
     AckFigures, CauseFigures, DirectionAnalysis, PathFigures, RedundancyFigures, SentFigures,
 };
 pub use latencies::{Latency, LatencyByNumber, RangeRow};
+pub use timeline::Timeline;
 pub use unit::Cause;
 
 /// The loss recovery in a capture.
@@ -62,7 +65,7 @@ pub enum AnalysisError {
         "{0} has no data of TCP or SCTP: only these have ACKs, and SCTP must not be encrypted (--unencrypted)"
     )]
     Nothing(String),
-    /// The two files have nothing in common.
+    /// The two files have no packet in common.
     #[error(
         "{0} and {1} have no packets of both directions in common: they must be captured at the same time at both ends, without address translation in between"
     )]
@@ -100,6 +103,32 @@ impl Analysis {
     }
 }
 
+/// What each sender in a capture did, in the order of [`Analysis::directions`].
+///
+/// # Errors
+/// [`AnalysisError`].
+pub fn timelines(path: &Path) -> Result<Vec<Timeline>, AnalysisError> {
+    let mut analyser = Analyser::default();
+    let mut begin = None;
+    read_capture(path, |frame| {
+        begin.get_or_insert(frame.time);
+        analyser.on_frame(&frame);
+    })?;
+    let begin = begin.unwrap_or_default();
+    let timelines = analyser.with_data(|flow, connection, sender| {
+        let (data, name) = match sender {
+            Sender::Client => (&connection.data[0], "client"),
+            Sender::Server => (&connection.data[1], "server"),
+        };
+        let events = timeline::events(data, begin);
+        Timeline { name: format!("flow {flow}, from the {name}"), events }
+    });
+    if timelines.is_empty() {
+        return Err(AnalysisError::Nothing(path.display().to_string()));
+    }
+    Ok(timelines)
+}
+
 fn frames(path: &Path) -> Result<Vec<CapturedFrame>, TraceError> {
     let mut frames = Vec::new();
     read_capture(path, |frame| {
@@ -113,7 +142,7 @@ fn frames(path: &Path) -> Result<Vec<CapturedFrame>, TraceError> {
 #[derive(Default)]
 struct Analyser {
     assigned: Connections,
-    /// In the order of `assigned`; UDP has none.
+    /// The connections, in the order of the numbers that `assigned` gives them; UDP has none.
     connections: Vec<Found>,
     near: [Option<u32>; 2],
 }
@@ -140,8 +169,13 @@ impl Analyser {
         }
     }
 
-    /// Flows are numbered as in a [`Trace`](rexmit_netsim::traffic::trace::Trace): those with payload.
     fn finish(self) -> Vec<DirectionAnalysis> {
+        self.with_data(DirectionAnalysis::new)
+    }
+
+    /// The result of `make` for each direction with data. Flows are numbered as in a
+    /// [`Trace`](rexmit_netsim::traffic::trace::Trace), where only those with payload have a number.
+    fn with_data<T>(self, make: impl Fn(u32, &Connection, Sender) -> T) -> Vec<T> {
         let mut directions = Vec::new();
         let mut flow = 0;
         for found in self.connections {
@@ -156,7 +190,7 @@ impl Analyser {
             let has_data = connection.data.each_ref().map(|data| !data.packets.is_empty());
             for (sender, has_data) in [Sender::Client, Sender::Server].into_iter().zip(has_data) {
                 if has_data {
-                    directions.push(DirectionAnalysis::new(flow, &connection, sender));
+                    directions.push(make(flow, &connection, sender));
                 }
             }
             flow += u32::from(has_data[0] || has_data[1]);

@@ -12,8 +12,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 /// The interface of the packets in the second file.
 pub(super) const OTHER: u32 = u32::MAX;
 
-/// The packets of both files in the order of time, by the clock of the first. Those of the second have the interface
-/// [`OTHER`], those of the first interface 0. Also returns whether the first file is the client's.
+/// The packets of both files in the order of time, by the clock of the first. Packets of the first file have interface
+/// 0, those of the second [`OTHER`]. Also returns whether the first file is the client's.
 ///
 /// The shortest delay is taken to be the same in both directions: this gives the difference between the clocks, and the
 /// side on which each file was captured. `None` if no packet is in both files.
@@ -76,7 +76,7 @@ fn offset(first: &[CapturedFrame], second: &[CapturedFrame]) -> Option<(i128, bo
     Some((i128::midpoint(shortest.0, shortest.1), is_client_first))
 }
 
-/// A hash of what is the same in both files.
+/// A hash of the parts of a packet that are the same in both files.
 fn seen(frame: &CapturedFrame) -> u64 {
     let mut hasher = FxHasher::default();
     frame.packet.hash(&mut hasher);

@@ -14,13 +14,13 @@ pub enum Cause {
     Fast,
     /// One or two: early retransmit (RFC 5827), RACK (RFC 8985), or a rule for thin streams.
     Early,
-    /// None: a retransmission timeout or a probe timer.
+    /// No report: a retransmission timeout or a probe timer.
     Timer,
     /// The receiver had closed its window.
     WindowProbe,
     /// Redundant: in a packet with new data (RDB), before any ACK reported a loss.
     Bundled,
-    /// Redundant: alone, sooner than any ACK could have reported a loss.
+    /// Redundant: alone, and sent before any ACK could have reported a loss.
     Copy,
 }
 
@@ -29,13 +29,13 @@ impl Cause {
     pub const ALL: [Self; 6] =
         [Self::Fast, Self::Early, Self::Timer, Self::WindowProbe, Self::Bundled, Self::Copy];
 
-    /// Whether the sender did not know of a loss.
+    /// Whether the sender repeated the data without knowing of a loss.
     #[must_use]
     pub const fn is_redundant(self) -> bool {
         matches!(self, Self::Bundled | Self::Copy)
     }
 
-    /// As in JSON.
+    /// The name of the cause in JSON.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Cause {
 /// The fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
-    /// It was not seen at the receiver.
+    /// The packet was not seen at the receiver.
     Unseen,
     /// A comment in the capture marks it as lost.
     Lost,
@@ -60,7 +60,7 @@ pub(super) enum Fate {
     Arrived(Duration),
 }
 
-/// A packet with data, where it was sent.
+/// A packet with data, as captured at the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SentPacket {
     pub(super) time: Duration,
@@ -84,7 +84,7 @@ pub(super) struct Part {
     pub(super) is_last: bool,
 }
 
-/// Data that were always sent together: bytes of TCP, or the chunk of a TSN. Its first number is its key.
+/// Data that was always sent together: bytes of TCP, or the chunk of a TSN. Its first number is its key.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     /// The number after its last.
@@ -98,9 +98,9 @@ pub(super) struct Unit {
     pub(super) duplicates: u32,
     /// Its first arrival, and the packet that arrived.
     pub(super) arrived: Option<(Duration, usize)>,
-    /// Data above it was captured before.
+    /// Whether data above it was captured earlier.
     pub(super) is_late: bool,
-    /// The sender gave it up (RFC 3758).
+    /// Whether the sender abandoned it (RFC 3758).
     pub(super) is_abandoned: bool,
     /// `None` for TCP.
     pub(super) part: Option<Part>,

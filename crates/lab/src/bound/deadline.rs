@@ -4,28 +4,28 @@
 //! probability a, independently. The receiver answers every packet at once, and each SACK reports all that has arrived, so that the
 //! SACKs of later messages report this one, too. The sender knows p, a and D, and when later messages are due.
 //!
-//! A copy is useful if it is sent until the deadline less D. It costs a packet, or is bundled with a later message. Copies
-//! that do not depend on anything new are best sent at once: what they cost is the same, and their SACKs come
-//! earlier. So there are decisions when the message is sent, when a SACK is due, and, of bundled copies, when a later
-//! message is sent: at the sums of multiples of T and of RTT. What the sender knows of the copies so far is which of them wait for their
-//! SACK, and how many had none although it was due: each of these is lost with probability q = p / (p + (1−p)·a), until a
-//! SACK of a later message shows that all or not all are. [`least_cost`] finds the best decision in each of these states, backwards from the
-//! deadline (dynamic programming).
+//! A copy is useful if it is sent until the deadline less D. It costs a packet, or is bundled with a later message. If
+//! nothing new is known since the last decision, it is best to send copies at once: the cost is the same, and their
+//! SACKs arrive earlier. So the sender decides when the message is sent, when a SACK is due, and, about bundled copies,
+//! when a later message is sent: at the sums of multiples of T and of RTT. The sender's knowledge of the copies so far:
+//! which of them wait for their SACK, and how many got none although it was due. Each of the latter is lost with
+//! probability q = p / (p + (1−p)·a), until the SACK of a later message shows whether all of them are. [`least_cost`]
+//! finds the best decision in each of these states, backwards from the deadline (dynamic programming).
 //!
-//! After the deadline there is no hurry: the sender waits for the SACK of a later message, and pays only for
-//! messages that are lost, 1 / (1−p) packets each.
+//! After the deadline the sender waits for the SACK of a later message, and pays only for messages that are lost, 1 /
+//! (1−p) packets each.
 //!
-//! With a price for each late message, the cheapest plan is deterministic; with a limit on their share, it
-//! is a lot between two such plans.
+//! With a price for each late message, the cheapest plan is deterministic; with a limit on their share, it is a random
+//! choice between two such plans.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use super::LossModel;
 
-/// Copies sent and neither acknowledged nor known to be lost, at most.
+/// The most copies in a state that were sent and are neither acknowledged nor known to be lost.
 const MAX_UNRESOLVED: u32 = 6;
-/// Instants of decisions at most, and bits of a state for each.
+/// The most instants of decisions; a state has bits for each.
 const MAX_INSTANTS: usize = 32;
 const BITS: usize = 4;
 /// Of these: the packet of the message sent then carried a copy.
@@ -45,10 +45,10 @@ pub struct Messages {
     pub sack_loss: f64,
 }
 
-/// When messages must arrive, and which share of them.
+/// The time within which messages must arrive, and the share of them for which that must hold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Deadline {
-    /// The latency that is in time.
+    /// The largest latency that is in time.
     pub within: Duration,
     /// The share of messages that must be in time.
     pub probability: f64,
@@ -59,7 +59,7 @@ pub struct Deadline {
 pub struct Prices {
     /// In a packet of its own.
     pub packet: f64,
-    /// Bundled with a later message.
+    /// The price of a copy bundled with a later message.
     pub bundled: f64,
 }
 
@@ -67,7 +67,7 @@ impl Prices {
     /// Costs are packets: bundled copies are free.
     pub const PACKETS: Self = Self { packet: 1.0, bundled: 0.0 };
 
-    /// Costs are bytes: a bundled copy takes `chunk` bytes, a packet of its own `headers` more.
+    /// Prices in bytes: `chunk` for a bundled copy, `headers` more for one in a packet of its own.
     #[must_use]
     pub fn bytes(chunk: u32, headers: u32) -> Self {
         Self { packet: f64::from(chunk + headers), bundled: chunk.into() }
@@ -107,8 +107,9 @@ pub fn least_cost(messages: &Messages, deadline: &Deadline, prices: &Prices) -> 
     Some(least(messages, deadline, prices)?.outlay)
 }
 
-/// The least share of messages that are late at any cost, if a packet takes `delay`: without end, copies are sent until the deadline less
-/// the delay. Of independent losses none is left; a burst of losses that lasts until then takes them all.
+/// The least share of messages that are late at any cost, if a packet takes `delay`: copies are sent continuously until
+/// the deadline less the delay. With independent losses one of them always arrives; a burst that lasts until then loses
+/// all of them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -134,7 +135,7 @@ pub fn least_late(losses: LossModel, delay: Duration, within: Duration) -> f64 {
 #[cfg_attr(not(test), expect(dead_code, reason = "tests simulate the plans"))]
 struct Least<'a> {
     outlay: PlanCost,
-    /// Two plans, of which messages take the second with this probability.
+    /// Two plans; a message follows the second with this probability.
     plans: [Plan<'a>; 2],
     share: f64,
 }
@@ -148,7 +149,8 @@ fn least<'a>(messages: &'a Messages, deadline: &Deadline, prices: &'a Prices) ->
     if careful.outlay.late > most_late {
         return None;
     }
-    // The line through both points is undercut by a plan between them, until it is a part of the hull.
+    // Finds the edge of the convex hull at this share: while a plan between both costs less than the line through them,
+    // it replaces one of them.
     while careless.outlay.late > most_late {
         let [one, other] = [careless.outlay, careful.outlay];
         let slope = (other.cost - one.cost) / (one.late - other.late);
@@ -175,7 +177,7 @@ fn least<'a>(messages: &'a Messages, deadline: &Deadline, prices: &'a Prices) ->
 struct Instant {
     /// A later message is sent.
     has_message: bool,
-    /// The instant a round trip before.
+    /// The instant a round trip earlier, if there is one.
     answers: Option<usize>,
 }
 
@@ -217,7 +219,7 @@ fn instants(messages: &Messages, within: Duration) -> Option<Vec<Instant>> {
 struct State {
     /// The next instant of a decision.
     next: usize,
-    /// Copies whose SACKs were due and did not come.
+    /// Copies whose SACKs were due and did not arrive.
     silent: u32,
     /// [`BITS`] for each instant: copies sent then that wait for their SACK.
     waiting: u128,
@@ -251,7 +253,7 @@ struct Plan<'a> {
     outlay: PlanCost,
 }
 
-/// A message that is acknowledged costs nothing more.
+/// The cost of an acknowledged message from then on.
 const DONE: PlanCost = PlanCost { cost: 0.0, late: 0.0 };
 
 impl PlanCost {
@@ -280,7 +282,7 @@ impl<'a> Plan<'a> {
         if loss == 0.0 { 0.0 } else { loss / (loss + (1.0 - loss) * sack_loss) }
     }
 
-    /// The probability that a packet is answered: g.
+    /// The probability that a packet is acknowledged: g.
     fn answered(&self) -> f64 {
         (1.0 - self.messages.loss) * (1.0 - self.messages.sack_loss)
     }
@@ -312,7 +314,7 @@ impl<'a> Plan<'a> {
             .collect()
     }
 
-    /// The outlay from a decision on, with the best ones.
+    /// The cost from this state on, with the best decisions.
     fn decide(&mut self, state: State) -> PlanCost {
         if state.next == self.instants.len() {
             let late = self.lost_if_silent().powi(state.silent as i32)
@@ -339,7 +341,7 @@ impl<'a> Plan<'a> {
         outlay
     }
 
-    /// The outlay after a decision: SACKs come, or do not.
+    /// The expected cost after a decision, over all cases of SACKs that arrive or do not.
     fn wait(&mut self, state: State) -> PlanCost {
         let Some(since) = self.instants.get(state.next).and_then(|instant| instant.answers) else {
             return self.decide(state);
@@ -408,7 +410,7 @@ mod tests {
         );
     }
 
-    /// Two rounds: `least_packets` without what it sends after the deadline.
+    /// Two rounds: the result is that of `least_packets`, without its packets after the deadline.
     #[test]
     fn with_time_for_one_ack_it_is_the_least_number_of_packets() {
         for (p, a, late) in [(0.05_f64, 0.05_f64, 1e-3), (0.05, 0.0, 1e-3), (0.02, 0.1, 1e-4)] {
@@ -456,7 +458,7 @@ mod tests {
         }
     }
 
-    /// A sender that follows a plan, and a network that loses packets: nothing of the model's probabilities.
+    /// A sender that follows a plan, and a network that loses packets, independent of the model's formulas.
     fn simulate(plan: &Plan<'_>, rng: &mut Rng) -> (f64, bool) {
         let Messages { loss, sack_loss, .. } = *plan.messages;
         let mut state = State { next: 0, silent: 0, waiting: 0 };

@@ -22,10 +22,9 @@
 //! may be spurious, or bundles copies with other packets.
 
 //!
-//! [`least_cost`] computes the least packets or bytes for which a deadline is met with a probability, and [`least_late`] which probability
-//! is possible at any cost;
-//! [`least_packets`] computes the minimum number of packets if acknowledgements can also be lost;
-//! [`Bound::in_order`] the latency of ordered delivery.
+//! [`least_cost`] computes the least packets or bytes with which a deadline can be met with a given probability, and
+//! [`least_late`] the best probability at any cost; [`least_packets`] computes the minimum number of packets if
+//! acknowledgements can also be lost; [`Bound::in_order`] the latency of ordered delivery.
 
 mod deadline;
 mod order;
@@ -179,7 +178,7 @@ fn all_lost_before(steps: &[Step]) -> f64 {
 }
 
 impl Strategy {
-    /// The copies of a message that is sent at time 0, while all copies so far are lost.
+    /// The copies of a message that is sent at time 0, assuming that all earlier copies are lost.
     fn copies(self, rtt: Duration) -> impl Iterator<Item = Copy> {
         let mut last = Duration::ZERO;
         let mut next_message = match self {

@@ -52,8 +52,8 @@ pub fn least_packets(forward: f64, backward: f64, late: f64) -> Option<f64> {
     in_time.iter().map(|plan| plan.packets).chain(mixed).min_by(f64::total_cmp)
 }
 
-/// The packets of a random choice between both plans, with as many messages by the plan that is too
-/// late as `late` allows.
+/// The packets of a random choice between both plans. The plan that is too late is used for as many messages as `late`
+/// allows.
 fn mix(good: &Plan, bad: &Plan, late: f64) -> f64 {
     let share = (late - good.late) / (bad.late - good.late);
     good.packets + share * (bad.packets - good.packets)
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(least_packets(0.0, 1.0, 0.5), None);
     }
 
-    /// Where hardly anything arrives, it is cheaper to send two at once than as many more later.
+    /// If nearly every packet is lost, it is cheaper to send two copies at once than more of them later.
     #[test]
     fn a_bad_link_is_worth_a_copy_at_first() {
         let u: f64 = 1.0 - 0.5 * 0.5;
@@ -123,7 +123,7 @@ mod tests {
         sum
     }
 
-    /// No lot among four plans is cheaper, and one comes near it.
+    /// No random choice among four plans is cheaper, and one is nearly as cheap.
     #[test]
     fn nothing_cheaper_is_found_by_trying() {
         for (loss, late) in [([0.1, 0.2], 2e-3), ([0.2, 0.1], 5e-3), ([0.3, 0.3], 1e-2)] {

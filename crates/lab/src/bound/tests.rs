@@ -66,7 +66,7 @@ fn a_link_that_loses_everything_has_a_bound_that_ends() {
     assert!(bound.quantile(0.5) > Duration::from_secs(100));
 }
 
-/// A link that is good and bad by turns, each for an exponential time.
+/// A link that alternates between good and bad states of exponentially distributed length.
 struct Turns {
     is_bad: bool,
     until: Instant,
@@ -89,8 +89,8 @@ impl Turns {
     }
 }
 
-/// The shares of messages slower than each latency, and the packets of their own per message, for `copies`
-/// messages far apart.
+/// Simulates messages far apart: the shares slower than each latency, and the packets of their own per message, for
+/// `copies`.
 fn by_chance(strategy: Strategy, loss: LossModel, messages: u32, seed: u64) -> (Vec<f64>, f64) {
     let mut rng = Seed::from_u64(seed).rng();
     let mut turns = match loss {
@@ -101,7 +101,7 @@ fn by_chance(strategy: Strategy, loss: LossModel, messages: u32, seed: u64) -> (
     for message in 0..messages {
         let begin = Instant::from_millis(u64::from(message) * 5_000);
         let (mut arrived, mut round) = (None, 0);
-        // A round: what is transmitted before anything can be known of it.
+        // A round: the copies that are transmitted before the fate of any of them is known.
         while arrived.is_none() {
             for copy in sent_in_round(strategy, round) {
                 let at = begin + copy;

@@ -11,9 +11,9 @@ use super::sctp::send;
 use super::sink::Counter;
 use super::transport::{ConnectionEvent, ReadResult, Transport, WriteResult};
 
-/// The program sends on this stream, which goes first.
+/// The stream of the program's messages, which has priority.
 const MESSAGES: u16 = 0;
-/// The transfer is on this one.
+/// The stream of the transfer.
 const TRANSFER: u16 = 1;
 /// The priority of the program's stream; that of the transfer is the default, 256.
 const PRIORITY: u16 = 1024;
@@ -29,9 +29,9 @@ const TRANSFER_BYTES: usize = 16 * 1024;
 pub struct WithTransfer<C> {
     endpoint: Endpoint,
     is_unordered: bool,
-    /// Messages of the transfer that are accepted and not acknowledged, at most.
+    /// The most messages of the transfer that are accepted and not yet acknowledged.
     most: usize,
-    /// The association that was opened, once it is established.
+    /// The association that this side opened, once it is established.
     sends_to: Option<AssociationId>,
     unacknowledged: BTreeSet<MessageId>,
     received: C,
@@ -112,7 +112,7 @@ impl<C: Counter> Machine for WithTransfer<C> {
 
 impl<C: Counter> Transport for WithTransfer<C> {
     type Id = AssociationId;
-    /// Nothing beyond deliveries is watched: a message counts as arrived when it is delivered.
+    /// No packets are watched: a message counts as arrived when it is delivered.
     type Watch = ();
     const IP_PROTOCOL: u8 = Endpoint::IP_PROTOCOL;
     const KEEPS_BOUNDARIES: bool = true;

@@ -68,7 +68,7 @@ impl Goodput {
         self.span
     }
 
-    /// Bits per second over the whole bins between `from` and `to`; 0 if there are none.
+    /// Bits per second over the whole bins between `from` and `to`; 0 without a whole bin.
     #[must_use]
     pub fn bits_per_second(&self, from: Instant, to: Instant) -> f64 {
         let bin = self.bin.as_nanos() as u64;

@@ -1,4 +1,4 @@
-//! The transport of a kernel, as one of simulated hosts.
+//! The transport of a kernel, used as that of a simulated host.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -54,7 +54,7 @@ pub struct KernelMachine<P> {
 }
 
 impl<P> KernelMachine<P> {
-    /// A host with the protocol that it was made for.
+    /// A host whose protocol is `P`, for which the kernel has created it.
     #[must_use]
     pub fn new(host: Box<dyn KernelHost>) -> Self {
         Self { host, protocol: PhantomData }
@@ -102,7 +102,7 @@ impl<P: Protocol> Transport for KernelMachine<P> {
     const KEEPS_BOUNDARIES: bool = P::KEEPS_BOUNDARIES;
     const WRITE_BYTES: usize = P::WRITE_BYTES;
 
-    /// The kernel chooses the local end: a host has one address.
+    /// The local address is ignored: a host has one address, which the kernel uses.
     fn begin(&mut self, _: Instant, _: SocketAddr, remote: SocketAddr) -> Option<SocketId> {
         self.host.connect(remote)
     }

@@ -84,7 +84,7 @@ pub use web_server::WebServer;
 /// UDP's IP protocol number.
 pub(crate) const UDP: u8 = 17;
 
-/// A machine that can be a [`Host`].
+/// A machine that can be part of a [`Host`].
 pub trait Station: Machine<Event = Infallible> + Send {
     /// The value returned by [`Host::program`].
     fn program(&self) -> &dyn Any;
@@ -127,13 +127,13 @@ impl Host {
         Self { is_over_udp: true, ..self }
     }
 
-    /// The program, or the machine given to [`Host::of`], if it is a `P`.
+    /// The program, or the machine passed to [`Host::of`], if its type is `P`.
     #[must_use]
     pub fn program<P: Any>(&self) -> Option<&P> {
         self.station.program().downcast_ref()
     }
 
-    /// The transport, if it is a `T`.
+    /// The transport, if its type is `T`.
     #[must_use]
     pub fn transport<T: Any>(&self) -> Option<&T> {
         self.station.transport()?.downcast_ref()

@@ -31,7 +31,7 @@ pub enum ConnectionEvent {
 pub enum WriteResult {
     /// All bytes were accepted.
     All,
-    /// The send buffer is full; the rest must be passed after [`ConnectionEvent::Writable`].
+    /// The send buffer is full; the caller passes the rest after [`ConnectionEvent::Writable`].
     Full,
     /// The connection accepts no more data.
     Ended,

@@ -70,7 +70,7 @@ pub struct Fetch {
 pub struct WebStats {
     /// Number of files requested.
     pub asked: u64,
-    /// Their bytes.
+    /// The bytes of these files.
     pub asked_bytes: u64,
     /// Number of files received completely.
     pub completed: u64,

@@ -21,7 +21,7 @@ pub struct WebServer<T: Transport> {
 
 #[derive(Clone, Copy, Debug)]
 enum Answer {
-    /// The request is being received: its bytes, and their number.
+    /// A request is being received: its bytes so far, and their number.
     Asked([u8; REQUEST_BYTES], usize),
     /// The file is being sent: number of bytes accepted by the transport, and file size.
     Sending(u64, u64),

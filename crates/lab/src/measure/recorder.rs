@@ -78,6 +78,10 @@ impl Default for Recorder {
 
 impl TraceSink for Sink {
     fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
+        // Nothing that reads a recording needs the packets' lengths, and they would fill it.
+        if matches!(event, TraceEvent::Transmitted { .. } | TraceEvent::Arrived { .. }) {
+            return;
+        }
         let mut recording = lock(&self.recording);
         if recording.events.len() < self.limit {
             recording.events.push(TimedEvent { at: now, association, event: event.clone() });

@@ -86,7 +86,7 @@ pub struct RunResult {
     pub messages: u64,
     /// Number of messages that were not delivered before the run ended.
     pub undelivered: u64,
-    /// Latency of the delivered messages; `null` if there are none.
+    /// Latency of the delivered messages; `null` if no message was delivered.
     pub latency: Option<LatencySummary>,
     /// Data units retransmitted, by cause.
     pub retransmissions: ByCause,
@@ -180,7 +180,7 @@ pub struct Comparison {
     pub version: String,
     /// The seed of all randomness.
     pub seed: u64,
-    /// The settings, in the order in which they are shown.
+    /// The settings, in the order in which the report shows them.
     pub parameters: Vec<Parameter>,
     /// The runs; the first is the baseline of the comparison.
     pub runs: Vec<RunResult>,

@@ -8,7 +8,7 @@ use rexmit_core::{Instant, Machine, Route};
 use super::RivalEndpoint;
 use crate::hosts::{ConnectionEvent, Counter, ReadResult, Transport, WriteResult};
 
-/// One host's end of a connection, which carries messages and a transfer. The side that opened it sends.
+/// One host's end of a connection with messages and a transfer. The side that opened it sends both.
 #[derive(Debug)]
 pub struct RivalWithTransfer<C> {
     endpoint: RivalEndpoint,
@@ -17,7 +17,7 @@ pub struct RivalWithTransfer<C> {
 }
 
 impl<C: Counter> RivalWithTransfer<C> {
-    /// `endpoint`, with a transfer.
+    /// `endpoint`, with a transfer in addition to the messages.
     #[must_use]
     pub const fn new(endpoint: RivalEndpoint, received: C) -> Self {
         Self { endpoint, is_sending: false, received }
@@ -73,7 +73,7 @@ impl<C: Counter> Machine for RivalWithTransfer<C> {
 
 impl<C: Counter> Transport for RivalWithTransfer<C> {
     type Id = ();
-    /// A message has arrived when it is delivered.
+    /// A message counts as arrived when it is delivered.
     type Watch = ();
     const IP_PROTOCOL: u8 = RivalEndpoint::IP_PROTOCOL;
     const KEEPS_BOUNDARIES: bool = true;

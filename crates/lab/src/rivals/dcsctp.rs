@@ -14,8 +14,8 @@ use super::DcSctpProfile;
 use super::stack::Stack;
 use crate::hosts::{ConnectionEvent, WriteResult};
 
-/// The minimum RTO of `tuned`; all other settings not named in the table are defaults. It also
-/// limits the backoff, and so the number of timeouts that end the connection is unlimited.
+/// The minimum RTO of `tuned`; all other settings not named in the table are defaults. It is also the upper limit of
+/// the backoff. Because timeouts then follow each other soon, any number of them is allowed before the connection ends.
 const RTO_MIN: Duration = Duration::from_millis(120);
 const DELAYED_SACK: Duration = Duration::from_millis(10);
 /// The minimum RTT variance of `tuned`: small enough not to determine the RTO.
@@ -23,7 +23,7 @@ const MIN_RTT_VARIANCE: Duration = Duration::from_millis(10);
 /// The stream of the messages, and its priority over a transfer: the highest of WebRTC, against 256.
 const MESSAGES: StreamId = StreamId(0);
 const PRIORITY: u16 = 1024;
-/// The stream of a transfer, bytes of one of its messages, and those that wait to be sent.
+/// A transfer: its stream, the size of its messages in bytes, and the bytes that wait to be sent.
 const TRANSFER: StreamId = StreamId(1);
 const TRANSFER_BYTES: usize = 16 * 1024;
 const TRANSFER_WAITING: usize = 256 * 1024;

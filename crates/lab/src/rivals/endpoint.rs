@@ -40,12 +40,12 @@ impl RivalEndpoint {
         Ok(Self { rival, stack: SendWrapper::new(stack), route: None, due: None })
     }
 
-    /// Accepts as much of a greedy transfer as should wait behind the messages.
+    /// Accepts as much of a greedy transfer as the implementation should queue behind the messages.
     pub(super) fn fill_transfer(&mut self, now: Instant) {
         self.stack.fill_transfer(now);
     }
 
-    /// Bytes of the transfer that were received since the last call.
+    /// The bytes of the transfer received since the last call.
     pub(super) fn take_transfer(&mut self) -> u64 {
         self.stack.take_transfer()
     }

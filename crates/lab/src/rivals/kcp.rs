@@ -25,7 +25,7 @@ const MAX_WAITING: usize = 4096;
 /// The first byte of each message is its type.
 const MESSAGE: u8 = 0;
 const TRANSFER: u8 = 1;
-/// Bytes of a message of a transfer, which is one segment.
+/// The size of a transfer's message in bytes; each is one segment.
 const TRANSFER_BYTES: usize = 1200;
 
 pub(super) struct KcpStack {
@@ -98,7 +98,7 @@ impl KcpStack {
         self.kcp.send(&self.buffer).is_ok()
     }
 
-    /// Reads all messages that are complete.
+    /// Reads all complete messages.
     fn receive(&mut self) {
         while let Ok(size) = self.kcp.peeksize() {
             self.buffer.resize(size, 0);
@@ -143,7 +143,7 @@ impl Stack for KcpStack {
     fn handle_timeout(&mut self, now: Instant) {
         let _ = self.kcp.update(millis(now));
         if self.is_tuned {
-            // Else what is due waits for the next interval.
+            // Without a flush, due segments wait for the next interval.
             let _ = self.kcp.flush();
         }
     }
@@ -157,7 +157,7 @@ impl Stack for KcpStack {
         self.events.pop_front()
     }
 
-    /// If no segment is unacknowledged, no update is due.
+    /// An update is due only while segments are unacknowledged.
     fn poll_timeout(&mut self, now: Instant) -> Option<Instant> {
         if self.kcp.wait_snd() == 0 {
             return None;
@@ -179,7 +179,7 @@ impl Stack for KcpStack {
         WriteResult::All
     }
 
-    /// All that is sent is in one queue: of the transfer no more than a window.
+    /// Messages and transfer share one queue, so at most a window of the transfer is queued.
     fn fill_transfer(&mut self, now: Instant) {
         let mut is_new = false;
         while self.kcp.wait_snd() < TURBO_WINDOW.into() && self.send(TRANSFER, &[0; TRANSFER_BYTES])

@@ -101,7 +101,7 @@ impl Stack for SctpProto {
     fn connect(&mut self, now: Instant, _: SocketAddr) {
         let mut client = ClientConfig::new();
         client.transport = Arc::clone(&self.transport);
-        // It begins by the clock of the machine, not by a time that it is given.
+        // The library reads the machine's clock when the association begins, instead of taking a time.
         self.epoch = epoch(now);
         match self.endpoint.connect(client, self.peer) {
             Ok(association) => self.association = Some(association),

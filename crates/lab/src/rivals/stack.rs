@@ -24,9 +24,9 @@ pub(super) trait Stack {
     /// Accepts a message to send, as a whole or not at all.
     fn write(&mut self, now: Instant, message: &Bytes) -> WriteResult;
     /// Accepts as much of a greedy transfer as the implementation should have waiting behind the messages. Does nothing
-    /// if [`Rival::has_transfer`](super::Rival::has_transfer) says so.
+    /// unless [`Rival::has_transfer`](super::Rival::has_transfer) is true.
     fn fill_transfer(&mut self, _now: Instant) {}
-    /// Bytes of the transfer that were received since the last call.
+    /// The bytes of the transfer received since the last call.
     fn take_transfer(&mut self) -> u64 {
         0
     }

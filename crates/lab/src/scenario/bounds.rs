@@ -36,7 +36,7 @@ impl BoundKind {
 }
 
 impl ThinFlow {
-    /// Reports bounds that cannot be computed.
+    /// Reports an error for requested bounds that cannot be computed.
     pub(super) fn check_bounds(&self, scenario: &Scenario, problems: &mut Problems) {
         for &kind in &self.bounds {
             if let Err(problem) = self.bound(scenario, kind) {
@@ -80,7 +80,7 @@ impl ThinFlow {
         Ok(Bound::new(strategy, forward.delay.mean, loss))
     }
 
-    /// The loss rates of both directions, if each message is acknowledged before the next is sent.
+    /// The loss rates of both directions; `None` unless each message is acknowledged before the next is sent.
     fn losses_alone(&self, scenario: &Scenario) -> Option<[f64; 2]> {
         let paths = scenario.network.paths();
         let rtt: Duration = paths.iter().map(|path| path.delay.mean).sum();
@@ -145,9 +145,10 @@ fn packets(sheet: &mut Sheet, losses: Option<[f64; 2]>) {
     }
 }
 
-/// Adds, for the 99th and 99.9th percentile, the least bytes for which any sender has the measured one, and the ratio
-/// of the measured bytes to it. Without a value where the percentile is later than two and a half round trips
-/// after the delay: there the model has too many states, and the least is near that of a sender without copies.
+/// Adds, for the 99th and 99.9th percentile, the least bytes with which any sender achieves the measured percentile,
+/// and the ratio of the measured bytes to them. If the percentile is more than two and a half round trips above the
+/// delay, there is no value: the model would have too many states, and the least would be near the cost of a sender
+/// without copies.
 fn bytes(sheet: &mut Sheet, sent: Option<(Messages, usize)>, latency: &LatencyDistribution) {
     const MEASURED: &str = "wire_bytes_per_payload_byte";
     let measured = sheet.outcome.quantities.get(&format!("{}.{MEASURED}", sheet.flow())).copied();

@@ -42,7 +42,7 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
         real::find(scenario, &mut problems);
     }
     kernel::find(scenario, &mut problems);
-    flows(scenario, &Seed::from_u64(0), &mut NoKernel, &mut problems);
+    flows(scenario, &Seed::from_u64(0), &mut NoKernel, None, &mut problems);
     if problems.found.is_empty() { Ok(()) } else { Err(problems.found) }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Connection<'a> {
     pub(super) mtu: Option<&'a Words<Size>>,
     pub(super) send_buffer: Option<&'a Words<Size>>,
     pub(super) nagle: bool,
-    /// Whether there is a transfer on another stream of the association.
+    /// Whether another stream of the association carries a transfer.
     pub(super) has_transfer: bool,
     pub(super) receiver: &'a ReceiverSpec,
 }
@@ -156,8 +156,8 @@ impl Connection<'_> {
         Ends { sender, receiver }
     }
 
-    /// The settings of an association with a transfer on a stream of its own: those of the profile, which
-    /// interleaves or does not, streams by priority, and room for both.
+    /// The settings of an association with a transfer on a separate stream: those of the profile, interleaving
+    /// included, with scheduling by priority and buffers for both.
     fn with_transfer(&self) -> AssociationConfig {
         let profile = self.profile.and_then(AssociationConfig::profile);
         profile
@@ -235,6 +235,11 @@ fn profile(
         problems.add(field, format!("{what}; did you mean `{nearest}`? Choose {all}"));
         standard()
     })
+}
+
+/// The profiles of both protocols, with a line on each.
+pub fn profiles() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PROFILES.iter().chain(TCP_PROFILES).copied()
 }
 
 /// An SCTP endpoint with this configuration and, if there are several, these addresses.

@@ -11,13 +11,13 @@ use super::traffic::Traffic;
 use crate::bound::{Deadline, LossModel, Messages, Prices, least_cost, least_late};
 use crate::measure::LatencyDistribution;
 
-/// Of a DATA chunk.
+/// Bytes of the header of a DATA chunk.
 const CHUNK_HEADER_BYTES: usize = 16;
-/// Of IP, UDP and SCTP.
+/// Bytes of the headers of IP, UDP and SCTP in each packet.
 const HEADER_BYTES: u32 = 40;
 
 impl ThinFlow {
-    /// The deadline of its profile, if it has one.
+    /// The deadline of the flow's profile, if it has one.
     fn deadline(&self) -> Option<Asked> {
         if self.transport != TransportKind::Sctp {
             return None;
@@ -25,7 +25,8 @@ impl ThinFlow {
         self.connection().sctp(&mut Problems::default()).sender.recovery.thin.deadline
     }
 
-    /// Its messages as [`least_cost`] has them, and their size in bytes; `None` where the model does not apply.
+    /// The messages of the flow in terms of [`least_cost`], and their size in bytes; `None` if the model does not
+    /// apply.
     pub(super) fn messages(&self, scenario: &Scenario) -> Option<(Messages, usize)> {
         let Traffic::Intervals(traffic) = &*self.traffic else { return None };
         let paths = scenario.network.paths();
@@ -44,7 +45,7 @@ impl ThinFlow {
         Some((messages, traffic.bytes))
     }
 
-    /// The least possible share of late messages, of any sender; `None` where the model does not apply.
+    /// The least possible share of late messages, of any sender; `None` if the model does not apply.
     fn least_late(&self, scenario: &Scenario, asked: Asked) -> Option<f64> {
         let [forward, _] = &scenario.network.paths();
         let losses = match forward.loss.burst {
@@ -58,7 +59,7 @@ impl ThinFlow {
         is_known.then(|| least_late(losses, forward.delay.mean, asked.within()))
     }
 
-    /// The least packets and bytes per message for its deadline; `None` where the model does not apply.
+    /// The least packets and bytes per message for the flow's deadline; `None` if the model does not apply.
     fn least(&self, scenario: &Scenario, asked: Asked) -> Option<[f64; 2]> {
         let (messages, bytes) = self.messages(scenario)?;
         let deadline = Deadline { within: asked.within(), probability: asked.probability() };
@@ -74,7 +75,7 @@ pub(super) fn least_bytes(messages: &Messages, bytes: usize, deadline: &Deadline
     Some((f64::from(chunk + HEADER_BYTES) + more) / bytes as f64)
 }
 
-/// Adds the share of messages that miss the deadline of `flow`, and what it costs to meet it, if it has one.
+/// Adds the share of messages that miss the deadline of `flow`, if it has one, and the cost of meeting it.
 pub(super) fn tell(
     sheet: &mut Sheet,
     scenario: &Scenario,

@@ -3,10 +3,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use rexmit_core::trace::TraceSink;
 use rexmit_core::{Instant, Route, Seed};
 use rexmit_netsim::network::Network;
 use rexmit_netsim::path::PathConfig;
 use rexmit_netsim::source::{UdpSender, UdpSink, WebClient};
+use rexmit_qlog::{About, MakeLog, VantagePoint};
 use rexmit_sctp::Endpoint as Sctp;
 use rexmit_tcp::Endpoint as Tcp;
 
@@ -98,9 +100,10 @@ pub(super) fn flows(
     scenario: &Scenario,
     seed: &Seed,
     kernel: &mut dyn Kernel,
+    logs: Option<&dyn MakeLog>,
     problems: &mut Problems,
 ) -> Vec<Flow> {
-    let mut maker = Maker { scenario, seed, kernel, flows: Vec::new(), problems };
+    let mut maker = Maker { scenario, seed, kernel, logs, flows: Vec::new(), problems };
     for (name, flow) in &scenario.thin {
         let way = Way::new(flow.over(scenario), flow.edge.as_ref());
         maker.problems.set_place(format!("thin.{name}"));
@@ -176,6 +179,7 @@ struct Maker<'a> {
     scenario: &'a Scenario,
     seed: &'a Seed,
     kernel: &'a mut dyn Kernel,
+    logs: Option<&'a dyn MakeLog>,
     flows: Vec<Flow>,
     problems: &'a mut Problems,
 }
@@ -187,6 +191,8 @@ struct Part<'a> {
     scenario: &'a Scenario,
     seed: Seed,
     kernel: &'a mut dyn Kernel,
+    /// Makes the log of the sender, and its name.
+    log: Option<(&'a dyn MakeLog, String)>,
     place: Place,
     problems: &'a mut Problems,
 }
@@ -213,15 +219,18 @@ impl Maker<'_> {
         way: Way<'_>,
         make: impl FnOnce(&mut Part<'_>) -> Made,
     ) {
-        let Self { scenario, kernel, flows, problems, .. } = self;
+        let Self { scenario, kernel, logs, flows, problems, .. } = self;
         problems.set_place(format!("{kind}.{name}"));
         if way.over != Over::First && scenario.second_network.is_none() {
             problems.add("over", "there is one network: give `second_network`, or leave it out");
         }
         let place = scenario.place(flows.len(), way.over);
         let before = problems.len();
-        match make(&mut Part { name, scenario, seed, kernel: &mut **kernel, place, problems }) {
-            // An endpoint says again what is wrong with its configuration.
+        let number = flows.iter().rev().take_while(|flow| flow.name == name).count();
+        let log = logs.map(|logs| (logs, format!("{kind}-{name}-{number}")));
+        let kernel = &mut **kernel;
+        match make(&mut Part { name, scenario, seed, kernel, log, place, problems }) {
+            // The endpoint only repeats a problem of the configuration that is already reported.
             _ if problems.len() > before => {}
             Ok((sender, receiver, kind)) => {
                 let (name, over, edges) = (name.to_owned(), way.over, way.edges(scenario));
@@ -277,7 +286,7 @@ impl Part<'_> {
             }
             Carrier::Rival => {
                 let hosts = thin_hosts(self.rival(flow)?, thin, plan, meter);
-                // It gives no information.
+                // Another implementation has no trace.
                 (hosts.0, hosts.1, Probe::new(0, CopyLedger::default()))
             }
             Carrier::KernelSctp => {
@@ -393,8 +402,20 @@ impl Part<'_> {
         }
         let [of_sender, of_receiver] = addresses;
         let mut sender = sctp(ends.sender, of_sender, &self.seed.split("sender"))?;
-        sender.set_trace(Some(probe.sink()));
+        sender.set_trace(Some(self.traced("sctp", probe.sink())));
         Ok((sender, sctp(ends.receiver, of_receiver, &self.seed.split("receiver"))?, probe))
+    }
+
+    /// `sink`, and the log of the sender if there is to be one.
+    fn traced(&self, protocol: &'static str, sink: Box<dyn TraceSink>) -> Box<dyn TraceSink> {
+        let log = self.log.as_ref().and_then(|(logs, name)| {
+            let about = About::new(name.clone()).protocol(protocol);
+            logs.log(name, &about.vantage_point(VantagePoint::Client))
+        });
+        match log {
+            Some(log) => Box::new(vec![sink, log.sink()]),
+            None => sink,
+        }
     }
 
     /// Creates both ends of a TCP flow.
@@ -403,7 +424,7 @@ impl Part<'_> {
         let ends = connection.tcp(self.problems);
         let probe = Probe::new(ends.sender.mss.into(), CopyLedger::default());
         let mut sender = tcp(ends.sender, &self.seed.split("sender"))?;
-        sender.set_trace(Some(probe.sink()));
+        sender.set_trace(Some(self.traced("tcp", probe.sink())));
         Ok((sender, tcp(ends.receiver, &self.seed.split("receiver"))?, probe))
     }
 
@@ -418,7 +439,7 @@ impl Part<'_> {
         Ok([end(Role::Connects, "sender")?, end(Role::Accepts, "receiver")?])
     }
 
-    /// Makes both ends of a flow between hosts of the kernel.
+    /// Creates both ends of a flow between hosts of the kernel.
     fn of_kernel<P: Protocol>(
         &mut self,
         connection: &Connection<'_>,
@@ -501,7 +522,7 @@ fn starts(start: Option<&Words<Time>>) -> Instant {
     Instant::ZERO + start.map_or_else(Default::default, |start| ***start)
 }
 
-/// The message of a panic that cannot occur: a host has the program that was given to it.
+/// The message of a panic that cannot occur: the host runs the program that was passed to it.
 pub(super) const PUT_THERE: &str = "the program was put there";
 
 impl Flow {

@@ -20,7 +20,7 @@ use crate::kernel::{
 
 /// The kernel that `scripts/kernel-host` builds.
 const LINUX: &str = "linux-6.12";
-/// Beginning of the names of permitted settings: those of network namespaces.
+/// The prefix of the names of permitted settings: those that belong to network namespaces.
 const SETTINGS: &str = "net.";
 /// The largest IP packet of a host, unless the flow has a limit.
 const MTU: u16 = 1500;
@@ -45,7 +45,7 @@ impl KernelHosts {
     }
 }
 
-/// Reports settings that hosts of a kernel do not have.
+/// Reports settings of the scenario that hosts of a kernel do not support.
 pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     if scenario.clock != Clock::Kernel {
         if !scenario.hosts.is_empty() {
@@ -89,7 +89,7 @@ fn refuse<const N: usize>(place: &str, fields: [(&str, bool); N], problems: &mut
     }
 }
 
-/// The settings of our transports, and whether each is given.
+/// The settings of our transports, and whether the flow gives each of them.
 fn of_rexmit(connection: &Connection<'_>) -> [(&'static str, bool); 5] {
     [
         ("transport", connection.transport.rival().is_some()),
@@ -110,7 +110,7 @@ impl Scenario {
     }
 }
 
-/// Makes both hosts of the flow `name`: the sender's and the receiver's.
+/// Creates both hosts of the flow `name`: the sender's and the receiver's.
 pub(super) fn hosts(
     kernel: &mut dyn Kernel,
     (name, scenario): (&str, &Scenario),
@@ -152,7 +152,7 @@ pub(super) enum Pace<'a> {
 }
 
 impl Pace<'_> {
-    /// The kernel that makes hosts.
+    /// The kernel that creates the hosts.
     pub(super) fn kernel(&mut self) -> &mut dyn Kernel {
         match self {
             Self::Jumps(none) => none,
@@ -160,7 +160,7 @@ impl Pace<'_> {
         }
     }
 
-    /// Runs `network` until `end`. `hosts` are those of the kernel, in the order in which they were made.
+    /// Runs `network` until `end`. `hosts` are those of the kernel, in the order in which they were created.
     pub(super) fn advance(
         &mut self,
         network: &mut Network<Host>,
@@ -177,7 +177,7 @@ impl Pace<'_> {
         while network.now() < end {
             let next = network.next_at().map_or(end, |at| at.min(end));
             let now = kernel.wait(next, &mut ready)?.min(end);
-            // First the network's own events: what the kernel has sent, it has sent at this time.
+            // The network's own events come first: packets of the kernel count as sent at the present time.
             network.run_until(now, |_, _| {}).map_err(livelock)?;
             for host in ready.iter().filter_map(|&number| hosts.get(number)) {
                 network.machine_mut(*host);
@@ -197,7 +197,7 @@ impl From<KernelError> for ExecuteError {
     }
 }
 
-/// Makes hosts that do nothing, to check scenarios and to name their quantities.
+/// A kernel whose hosts do nothing, used to check scenarios and to name their quantities.
 pub(super) struct NoKernel;
 
 impl Kernel for NoKernel {

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 /// The hosts at both ends of a flow: namespaces of a kernel.
 ///
-/// In files it is the name of the kernel, or a table with settings.
+/// In files, this is the name of the kernel, or a table with settings.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "Form")]
 pub struct KernelHosts {
     /// The kernel: `linux-6.12`.
     pub kernel: String,
-    /// Settings by their names, such as `net.ipv4.tcp_congestion_control`. They are those of both ends.
+    /// Settings of both ends by their names, such as `net.ipv4.tcp_congestion_control`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sysctl: BTreeMap<String, String>,
 }

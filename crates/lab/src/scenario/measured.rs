@@ -1,4 +1,4 @@
-//! Outcomes of runs that something else executed, with the names that those of scenarios have.
+//! Outcomes of runs that were executed elsewhere, under the names used for scenarios.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::measure::LatencyDistribution;
 pub struct MeasuredCost {
     /// Messages that were sent.
     pub messages: u64,
-    /// Their bytes.
+    /// The bytes of these messages.
     pub payload_bytes: u64,
     /// IP packets.
     pub packets: u64,
@@ -21,9 +21,9 @@ pub struct MeasuredCost {
 
 impl RunOutcome {
     /// The latency and the cost of the messages of `flow`, with the names of a thin flow's quantities: `latency`,
-    /// `two_way.packets_per_message`, `two_way.wire_bytes_per_payload_byte` (unless the bytes are zero, as unknown ones are),
-    /// `messages` and `undelivered`. `of_all.p99` and so on are quantiles in which a message that was not delivered is later
-    /// than any other: a quantile among these is missing.
+    /// `two_way.packets_per_message`, `two_way.wire_bytes_per_payload_byte` (left out if the bytes are zero, that is,
+    /// unknown), `messages` and `undelivered`. `of_all.p99` and so on are quantiles of all messages, where undelivered
+    /// ones count as later than any other; a quantile that falls on an undelivered message is left out.
     #[must_use]
     pub fn measured(flow: &str, latency: &LatencyDistribution, cost: MeasuredCost) -> Self {
         let mut sheet = Sheet::default();

@@ -114,13 +114,16 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rexmit_core::trace::TraceSink;
+use rexmit_qlog::MakeLog;
 
 use kernel::{NoKernel, Pace};
 use packets::PacketLog;
+use run::Records;
 
 use crate::connections::{Connections, Measured, Sockets, SocketsError};
 use crate::kernel::Kernel;
 
+pub use connection::profiles;
 pub use error::ExecuteError;
 pub use kernel_hosts::KernelHosts;
 pub use measured::MeasuredCost;
@@ -176,7 +179,7 @@ pub fn execute_on(
     seed: u64,
 ) -> Result<RunOutcome, ExecuteError> {
     checked(scenario, || match scenario.clock {
-        Clock::Virtual => run::run(scenario, seed, None, Pace::Jumps(NoKernel)),
+        Clock::Virtual => run::run(scenario, seed, Records::default(), Pace::Jumps(NoKernel)),
         Clock::Kernel => Ok(sockets.run_in_kernel(scenario, seed)?),
         Clock::Real => real::run(scenario, seed, sockets).map(|sheet| sheet.outcome),
     })
@@ -194,7 +197,7 @@ pub fn execute_in(
     if scenario.clock != Clock::Kernel {
         return Err(Problem::of("clock", "a run inside a kernel has `clock = \"kernel\"`").into());
     }
-    checked(scenario, || run::run(scenario, seed, None, Pace::Kernel(kernel)))
+    checked(scenario, || run::run(scenario, seed, Records::default(), Pace::Kernel(kernel)))
 }
 
 /// Calls `run` if `scenario` is valid. A panic is an error.
@@ -223,9 +226,26 @@ pub fn execute_with_packets(
         return execute(scenario, seed).map(|outcome| (outcome, Vec::new()));
     }
     let log = PacketLog::default();
-    let outcome =
-        checked(scenario, || run::run(scenario, seed, Some(&log), Pace::Jumps(NoKernel)))?;
+    let records = Records { packets: Some(&log), ..Records::default() };
+    let outcome = checked(scenario, || run::run(scenario, seed, records, Pace::Jumps(NoKernel)))?;
     Ok((outcome, log.into_rows()?))
+}
+
+/// Runs `scenario` as [`execute`] does, with a log of the sender of each thin or bulk flow over our SCTP or TCP, unless the
+/// flow shares its association with a transfer. The logs change nothing in the run.
+///
+/// # Errors
+/// As [`execute`], and if the scenario is not simulated.
+pub fn execute_with_logs(
+    scenario: &Scenario,
+    seed: u64,
+    logs: &dyn MakeLog,
+) -> Result<RunOutcome, ExecuteError> {
+    if scenario.clock != Clock::Virtual {
+        return Err(Problem::of("clock", "logs are of simulated runs: leave it out").into());
+    }
+    let records = Records { logs: Some(logs), ..Records::default() };
+    checked(scenario, || run::run(scenario, seed, records, Pace::Jumps(NoKernel)))
 }
 
 /// A driver without sockets: every run on real sockets fails.

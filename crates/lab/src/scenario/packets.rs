@@ -22,9 +22,9 @@ pub const MAX_PACKET_ROWS: usize = 5_000_000;
 /// One packet of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PacketRow {
-    /// The flow, whose connections all have its name.
+    /// The name of the flow, which all its connections share.
     pub flow: Arc<str>,
-    /// Whether the sender of the flow sent it; else the receiver did.
+    /// Whether the sender of the flow sent the packet; otherwise the receiver did.
     pub is_forward: bool,
     /// When it was sent, in seconds since the run began.
     pub sent_s: f64,
@@ -32,9 +32,10 @@ pub struct PacketRow {
     pub arrived_s: Option<f64>,
     /// Why it was lost.
     pub lost: Option<&'static str>,
-    /// Its size as an IP packet, in bytes.
+    /// The size as an IP packet, in bytes.
     pub bytes: usize,
-    /// Its data and acknowledgement, if it is one of SCTP or TCP, and not of web clients, which have many connections.
+    /// The data and acknowledgement in it; `None` unless it is a packet of SCTP or TCP, and not of web clients, which
+    /// have many connections.
     pub content: Content,
 }
 
@@ -45,13 +46,13 @@ pub struct Content {
     pub sequence: Option<u32>,
     /// User data, in bytes.
     pub payload_bytes: usize,
-    /// User data that an earlier packet has, in bytes: retransmissions and redundant copies.
+    /// User data that an earlier packet contained, in bytes: retransmissions and redundant copies.
     pub repeated_bytes: usize,
     /// The cumulative acknowledgement: the highest TSN received of SCTP, the next sequence number expected of TCP.
     pub acknowledged: Option<u32>,
 }
 
-/// The packets of a run, while it is recorded.
+/// The packets of a run, recorded while it proceeds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PacketLog(Arc<Mutex<Log>>);
 
@@ -69,14 +70,15 @@ struct Log {
 struct Sender {
     flow: Arc<str>,
     is_forward: bool,
-    /// Whether it has one connection, whose numbers can be followed.
+    /// Whether the flow has a single connection, whose numbers can be tracked.
     is_one: bool,
-    /// The number after the highest that was sent.
+    /// The highest number sent, plus one.
     next: Option<Serial<u32>>,
 }
 
 impl PacketLog {
-    /// Records packets of these flows, each with its two hosts, and whether it has only one connection.
+    /// An observer that records packets of these flows, each given by its two hosts and whether it has only one
+    /// connection.
     pub(super) fn observer<'a>(
         &self,
         flows: impl Iterator<Item = (&'a str, Pair, bool)>,
@@ -133,7 +135,7 @@ impl Log {
         }
     }
 
-    /// The row of a packet. One that a link doubled arrives twice; the first time counts.
+    /// The row of a packet. If a link duplicates it, the first arrival counts.
     fn row(&mut self, id: PacketId) -> Option<&mut PacketRow> {
         let row = self.under_way.remove(&id)?;
         self.rows.get_mut(row)

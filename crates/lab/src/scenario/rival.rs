@@ -67,7 +67,7 @@ pub(super) fn find_built(scenario: &Scenario) -> Result<(), ExecuteError> {
     Err(ExecuteError::NotBuilt(HOW_TO_BUILD))
 }
 
-/// The problem of a flow that cannot be carried by this transport.
+/// The error for a flow that this transport cannot carry.
 pub(super) fn not_of_rivals(transport: TransportKind) -> Result<(), Problem> {
     match transport.rival() {
         None => Ok(()),

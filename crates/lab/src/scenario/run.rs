@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rexmit_netsim::network::{Direction, Network};
+use rexmit_qlog::MakeLog;
 
 use super::bounds;
 use super::deadline;
@@ -26,16 +27,25 @@ pub(super) const DRAIN: Duration = Duration::from_secs(300);
 /// Interval of the checks whether everything has arrived.
 const DRAIN_STEP: Duration = Duration::from_secs(1);
 
-/// Runs `scenario`, which must be valid. Its packets are recorded in `log`, if there is one.
+/// What records a run besides its meters.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Records<'a> {
+    /// Records all packets.
+    pub(super) packets: Option<&'a PacketLog>,
+    /// Makes the logs of senders.
+    pub(super) logs: Option<&'a dyn MakeLog>,
+}
+
+/// Runs `scenario`, which must be valid.
 pub(super) fn run(
     scenario: &Scenario,
     seed: u64,
-    log: Option<&PacketLog>,
+    records: Records<'_>,
     mut pace: Pace<'_>,
 ) -> Result<RunOutcome, ExecuteError> {
     let seed = scenario.seed(seed);
     let mut problems = Problems::default();
-    let mut flows = flows(scenario, &seed, pace.kernel(), &mut problems);
+    let mut flows = flows(scenario, &seed, pace.kernel(), records.logs, &mut problems);
     if let Some(problem) = problems.into_first() {
         return Err(problem.into());
     }
@@ -46,7 +56,7 @@ pub(super) fn run(
     for (flow, pair) in flows.iter().zip(&topology.pairs) {
         flow.watch(network, *pair);
     }
-    if let Some(log) = log {
+    if let Some(log) = records.packets {
         let hosts = flows.iter().zip(&topology.pairs);
         let hosts =
             hosts.map(|(flow, &pair)| (flow.name.as_str(), pair, !matches!(flow.kind, Kind::Web)));

@@ -45,8 +45,8 @@ pub struct Scenario {
     /// A second network: flows over both have an address on each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_network: Option<NetworkSpec>,
-    /// Flows between hosts of a kernel, by the name of the flow; for `clock = "kernel"`. Other flows of the run
-    /// have the transports of this program.
+    /// Flows between hosts of a kernel, by name, for `clock = "kernel"`. The other flows use the transports of this
+    /// program.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hosts: BTreeMap<String, KernelHosts>,
     /// Thin streams, by name.
@@ -184,7 +184,7 @@ pub struct ReceiverSpec {
     /// TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<Words<Time>>,
-    /// SCTP: the sender asks for a second copy of each SACK, which the receiver sends so long after the first, within
+    /// SCTP: the sender asks for a second copy of each SACK, which the receiver sends this time after the first, within
     /// its default budget. Default no copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_copies: Option<Words<Time>>,
@@ -246,9 +246,9 @@ pub struct ThinFlow {
     /// Whether messages are delivered unordered (SCTP). Default `false`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub unordered: bool,
-    /// Whether a greedy transfer uses another stream of the same association, which goes behind the messages (SCTP). Its
-    /// goodput is `transfer.goodput`; both ends then have the settings of the profile, and buffers of 8 MiB. Default
-    /// `false`.
+    /// Whether a greedy transfer uses another stream of the same association, with a lower priority than the messages
+    /// (SCTP). Its goodput is `transfer.goodput`; both ends then have the settings of the profile, and buffers of 8
+    /// MiB. Default `false`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub transfer: bool,
     /// Whether Nagle's algorithm is enabled (TCP). Default `false`, as in interactive applications.

@@ -15,9 +15,9 @@
 //! or the list is repeated. The pause before the next flow or repetition is the mean time between two messages.
 //! The default side is the server (`s2c`).
 //!
-//! `fast` is for intervals that divide a timer or a delay. The application's clock and that of the transport are never
-//! exactly equal; with equal clocks a message and a timer, or an ACK, are always at the same instant, and what happens
-//! then is an arbitrary choice of the simulator.
+//! `fast` is for intervals that divide a timer or a delay. The clocks of an application and its transport are never
+//! exactly equal. If they were, a message would always coincide with a timer or an ACK, and the simulator's arbitrary
+//! order of simultaneous events would decide the result.
 
 use std::str::{FromStr, SplitWhitespace};
 use std::sync::{Arc, OnceLock};
@@ -238,7 +238,7 @@ impl FromStr for Traffic {
 /// The first words of a text.
 const KINDS: &str = "every, poisson, rate, video, application, trace or messages";
 
-/// By how much a clock is fast.
+/// By how much a clock is fast, as a share.
 const SHARE: &str = "a share such as 50ppm";
 
 /// The remaining words.
@@ -436,8 +436,8 @@ mod tests {
             ("every 250ms", "something is missing at the end: size"),
             ("every 250ms of 100", "unknown word `of`: expected size"),
             ("every 250 size 100", "`250` needs one of the units ns, us, ms, s"),
-            ("every 0 size 100", "the interval of messages takes no time"),
-            ("every 1s size 0", "a message without a byte"),
+            ("every 0 size 100", "the interval of messages is zero"),
+            ("every 1s size 0", "a message must have at least one byte"),
             ("every 1s fast 50 size 10", "unknown word `50`: expected a share such as 50ppm"),
             ("every 1s fast 1000000ppm size 10", "expected a share such as 50ppm"),
             ("poisson 1s fast 50ppm size 10", "unknown word `fast`: expected size"),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rexmit_core::words::{UnitError, parse_duration, parse_size};
@@ -19,7 +20,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Words<T> {
-    words: String,
+    /// Shared by the runs of a study: the messages of a capture may be half a megabyte.
+    words: Arc<str>,
     value: T,
 }
 
@@ -43,7 +45,7 @@ impl<T: FromStr> FromStr for Words<T> {
     type Err = T::Err;
 
     fn from_str(words: &str) -> Result<Self, T::Err> {
-        Ok(Self { words: words.to_owned(), value: words.parse()? })
+        Ok(Self { words: words.into(), value: words.parse()? })
     }
 }
 

@@ -13,7 +13,7 @@ use rexmit_netsim::source::{ConstantRate, UdpSender, UdpSink, WebClient};
 
 use crate::kit::{dumbbell, left, right, run, sctp, seconds, tcp};
 
-/// TCP, SCTP, web and UDP hosts around one bottleneck for some seconds; the capture of its entry.
+/// The capture at the entry of a bottleneck between TCP, SCTP, web and UDP hosts, for some seconds.
 fn mixed(number: u64) -> Vec<u8> {
     let seed = Seed::from_u64(number);
     let part = |name: &str| seed.split(name);

@@ -53,7 +53,7 @@ pub(crate) fn path(words: &str) -> PathConfig {
     words.parse().expect("the words of a path")
 }
 
-/// Hosts on both sides of 10 Mbit/s and 45 ms, with 100 packets of queue.
+/// Hosts on both sides of a link with 10 Mbit/s, 45 ms, and a queue of 100 packets.
 pub(crate) fn dumbbell(
     seed: &Seed,
     left: Vec<Host>,
@@ -88,7 +88,7 @@ pub(crate) fn at(address: IpAddr) -> SocketAddr {
     SocketAddr::new(address, PORT)
 }
 
-/// Bulk transfers over TCP, number n from left host n to right host n.
+/// Bulk transfers over TCP, number n from the n-th left host to the n-th right host.
 pub(crate) fn tcp_transfers(
     profile: &str,
     seed: &Seed,

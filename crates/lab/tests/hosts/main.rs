@@ -1,5 +1,5 @@
-//! Laws of the programs on simulated hosts: messages arrive, links are used and shared, loads
-//! are what they say, latency is counted from the intended time of sending.
+//! Laws of the programs on simulated hosts: messages arrive, links are used and shared, loads have the specified size,
+//! latency counts from the intended time of sending.
 
 mod bulk;
 mod captures;

@@ -1,4 +1,4 @@
-//! Other implementations: every message arrives once, and as soon as possible.
+//! Other implementations deliver every message once and without avoidable delay.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl Outcome {
     }
 }
 
-/// A message of 100 bytes every 50 ms over 50 ms either way, all of which arrive once.
+/// A message of 100 bytes every 50 ms over 50 ms each way; asserts that each arrives once.
 fn stream(rival: Rival, is_unordered: bool, loss: &str, seed: u64) -> Outcome {
     let what = format!("{rival:?}, unordered {is_unordered}, loss {loss}, seed {seed}");
     let seed = Seed::from_u64(seed);

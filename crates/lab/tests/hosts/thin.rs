@@ -85,7 +85,7 @@ fn without_loss_every_message_takes_the_time_of_its_packet() {
     );
 }
 
-/// One lost packet delays its message; later messages have arrived in time and wait for it.
+/// A lost packet delays its message; later messages arrive in time and wait for it.
 fn waits_for_the_lost_one<T: Transport>(endpoint: impl Fn(&Seed) -> T, wire_bytes: u64) {
     // Two packets of the handshake, then a message in each: the sixth packet has message 3.
     const LOST: usize = 3;
@@ -104,7 +104,8 @@ fn waits_for_the_lost_one<T: Transport>(endpoint: impl Fn(&Seed) -> T, wire_byte
             assert_eq!(delivered[number].delivered, expected, "message {number}");
             waiting += u32::from(has_to_wait);
         }
-        // Three reports of those behind it repair it; one more, as the list holds for reports too.
+        // The third missing report causes the retransmission, or the fourth, because the loss list also applies to
+        // ACKs.
         assert!((3..=4).contains(&waiting), "{waiting}");
     });
 }
@@ -115,8 +116,8 @@ fn arrival_behind_a_lost_message_is_distinguished_from_delivery() {
     waits_for_the_lost_one(sctp, 20 + 12 + 16 + 100);
 }
 
-/// Without timestamps, because of which TCP drops what a retransmission has overtaken (PAWS): it
-/// would have arrived, and yet not be there.
+/// TCP runs without timestamps: with them it would drop a segment that its retransmission has overtaken (PAWS),
+/// although it has arrived.
 fn without_timestamps(profile: &str, seed: &Seed) -> rexmit_tcp::Endpoint {
     tcp_with(profile, seed, |connection| connection.timestamps = false)
 }

@@ -1,13 +1,12 @@
-//! Runs whose outcome is known by hand: 100 bytes every 240 ms, 50 ms each way, and exactly the
-//! packets lost that are named. An acknowledgement of a message is there 100 ms after it was sent,
-//! and the timeout is 1 s.
+//! Runs whose outcome is computed by hand: 100 bytes every 240 ms, 50 ms each way, and exactly the named packets are
+//! lost. The acknowledgement of a message arrives 100 ms after it was sent, and the timeout is 1 s.
 
 use rexmit_lab::scenario::RunOutcome;
 use serde_json::{Value, json};
 
 use crate::run;
 
-/// Twenty messages, of which the packets `lost` are lost; two packets of the handshake come first.
+/// Twenty messages after two packets of the handshake; the packets `lost` are lost.
 fn twenty(lost: &str) -> Value {
     json!({
         "duration": "4800ms",
@@ -22,14 +21,14 @@ fn twenty(lost: &str) -> Value {
     })
 }
 
-/// Whether `name` is `expected`, to rounding.
+/// Whether the quantity `name` is `expected`, up to rounding.
 #[track_caller]
 fn is(outcome: &RunOutcome, name: &str, expected: f64) {
     let value = outcome.quantities.get(name).unwrap_or_else(|| panic!("no {name}"));
     assert!((value - expected).abs() <= expected * 1e-9, "{name} is {value}, not {expected}");
 }
 
-/// The milliseconds that each message took, to the receiver and to the application.
+/// The latency of each message in milliseconds, to the receiver and to the application.
 fn took(outcome: &RunOutcome) -> [Vec<Option<f64>>; 2] {
     let rows = &outcome.messages;
     [
@@ -38,7 +37,7 @@ fn took(outcome: &RunOutcome) -> [Vec<Option<f64>>; 2] {
     ]
 }
 
-/// The latencies of messages that wait for message 3, which takes `repaired` ms.
+/// The latencies of messages that wait for message 3, whose own latency is `repaired` ms.
 fn waiting_for_message_3(repaired: f64) -> [Vec<Option<f64>>; 2] {
     let application = |n: i32| match n {
         3.. => Some((repaired - 240.0 * f64::from(n - 3)).max(50.0)),
@@ -118,7 +117,7 @@ fn one_loss_is_repaired_by_the_third_report() {
 
 #[test]
 fn a_retransmission_that_is_lost_waits_for_the_timer() {
-    // The repetition is the packet after message 6.
+    // The retransmission is the packet after message 6.
     let outcome = run(twenty("loss list 5,9"), 1);
     assert_eq!(took(&outcome), waiting_for_message_3(820.0 + 1000.0 + 50.0));
     is(&outcome, "game.rtx2.count", 1.0);
@@ -171,15 +170,15 @@ fn messages_on_a_dead_path_count_as_undelivered_and_late() {
     assert!(rows[8..].iter().all(|row| row.application_ms.is_none() && row.transport_ms.is_none()));
 }
 
-/// The parts of the spurious data units, as counts of `sent` in all.
+/// The classes of spurious data units, as counts; `sent` is the number of all data units.
 fn classes(outcome: &RunOutcome, sent: f64) -> [f64; 4] {
     let of = |name: &str| outcome.quantities[&format!("game.{name}_share")] * sent;
     assert!((of("spurious") - outcome.quantities["game.spurious.all"]).abs() < 1e-9);
     ["premature", "crossed", "unacknowledged", "redundant"].map(|name| of(name).round())
 }
 
-/// The last message arrives, and its acknowledgement, the packet back after twenty-one others, is
-/// lost: 1 s after it was sent it is repeated.
+/// The last message arrives, but its acknowledgement, the 22nd packet back, is lost: the message is retransmitted after
+/// 1 s.
 #[test]
 fn unacknowledged_spurious_retransmissions_are_a_class_of_their_own() {
     let mut scenario = twenty("");
@@ -189,21 +188,22 @@ fn unacknowledged_spurious_retransmissions_are_a_class_of_their_own() {
     assert_eq!(classes(&outcome, 21.0), [0.0, 0.0, 1.0, 0.0]);
 }
 
-/// From 4.79 s on the backward delay is 2 s. The last message arrives at 4.81 s and is repeated at
-/// 5.76 s, while its acknowledgement is under way.
+/// From 4.79 s on the backward delay is 2 s. The last message arrives at 4.81 s and is retransmitted at 5.76 s, while
+/// its acknowledgement is in flight.
 #[test]
 fn a_retransmission_before_the_ack_arrives_is_premature() {
     let mut scenario = twenty("");
     scenario["network"]["changes"] = json!([{ "at": "4790ms", "backward": "delay 2s" }]);
     let outcome = run(scenario.clone(), 1);
     assert_eq!(classes(&outcome, 21.0), [1.0, 0.0, 0.0, 0.0]);
-    // That of the message before is lost; the timer of that expires at 5.52 s, and both are retransmitted.
+    // The ACK of the message before is lost, too; the timer of that message expires at 5.52 s, and both are
+    // retransmitted.
     scenario["network"]["backward"] = "delay 50ms loss list 20".into();
     let outcome = run(scenario, 1);
     assert_eq!(classes(&outcome, 22.0), [1.0, 1.0, 0.0, 0.0]);
 }
 
-/// Each message but the first is sent with a copy of the previous one, which has arrived.
+/// Every message except the first is sent with a copy of the previous one, which has arrived.
 #[test]
 fn redundant_copies_are_not_premature_retransmissions() {
     let mut scenario = twenty("");
@@ -283,8 +283,8 @@ fn an_edge_path_applies_to_one_flow_only() {
     is(&outcome, "far.rtt.max", 160.0);
 }
 
-/// A greedy flow of full packets over a path of 100 ms there and back that sends one in a millisecond,
-/// and holds packet 42, data unit 41, back by four.
+/// A greedy flow of full packets over a path with a round trip of 100 ms that sends one packet per millisecond, and
+/// delays packet 42 (data unit 41) until four later ones have passed.
 fn overtaken(profile: &str) -> Value {
     json!({
         "duration": "5s",
@@ -321,7 +321,7 @@ fn spurious_events_are_counted_apart_from_those_that_the_sender_detects() {
         assert_eq!(sequence[..42], (1..=42).map(f64::from).collect::<Vec<_>>());
         assert!(sequence[42..].contains(&41.0), "the one that was held back");
         assert_eq!(sequence.iter().copied().fold(0.0, f64::max), units);
-        // The histogram knows one that needed a fifth report.
+        // The histogram of reordering contains a packet that needed a fifth missing report.
         let learned = outcome.series.get("greedy.missing_reports").map(|it| it.values.clone());
         assert_eq!(learned, (detected > 0.0).then(|| vec![5.0]), "{profile}");
     }
@@ -337,7 +337,7 @@ fn an_event_with_a_real_loss_is_not_spurious() {
     assert!(!outcome.quantities.contains_key("greedy.events.fast_retransmit.detected_share"));
 }
 
-/// In order, what comes behind a packet that is late by 200 ms fills the window of the receiver.
+/// With ordered delivery, the data after a packet that is 200 ms late would fill the receiver's window.
 #[test]
 fn unordered_bulk_is_not_held_back() {
     let goodput = |is_unordered: bool| {

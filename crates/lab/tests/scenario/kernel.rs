@@ -140,7 +140,8 @@ impl StandIn {
 impl Kernel for StandIn {
     fn host(&mut self, plan: HostPlan) -> Result<Box<dyn KernelHost>, KernelError> {
         self.plans.push(plan.clone());
-        // Those that endpoints have in the simulation of the first seed: heartbeats are at random times.
+        // The names from which the simulation derives the endpoints' seeds, so that the random times of heartbeats are
+        // the same.
         let name = match self.hosts.len() / 2 {
             0 => "thin game".to_owned(),
             connection => format!("thin game {connection}"),
@@ -226,7 +227,7 @@ fn a_kernel_with_our_transports_gives_the_figures_of_the_simulation() {
         assert!(kernel.quantities["game.latency.max"] > 200.0);
         assert_eq!(kernel.quantities["game.undelivered"], 0.0);
         assert_eq!(stand_in.plans.len(), 6);
-        // The sender's trace is the kernel's secret.
+        // A kernel has no trace of the sender.
         assert!(!kernel.quantities.contains_key("game.retransmissions.all"));
         // What it counts, of three senders.
         let counted = |name: &str| kernel.quantities.get(&format!("game.events.{name}")).copied();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{run, scenario};
 
-/// A stream of ten minutes over a lossy path.
+/// A thin stream of ten minutes over a lossy path.
 fn lossy(game: &Value) -> Value {
     let mut flow = json!({ "traffic": "every 150ms size 100" });
     let fields = flow.as_object_mut().expect("it is one");
@@ -26,7 +26,7 @@ const NUMBERS: [&str; 5] = ["rtx0", "rtx1", "rtx2", "rtx3", "rtx4plus"];
 const CAUSES: [&str; 7] =
     ["timeout", "fast_retransmit", "bundled", "redundant", "early", "probe", "window_probe"];
 
-/// All kinds of flows around a bottleneck.
+/// Flows of all kinds over one bottleneck.
 fn everything() -> Value {
     json!({
         "duration": "60s",
@@ -156,8 +156,8 @@ fn the_catalogue_lists_exactly_what_is_measured() {
         missing(&distributions, outcome.distributions.keys().collect()),
         missing(&series, outcome.series.keys().collect()),
     ];
-    // A minute must not be enough for so many transmissions of a unit, or so many spurious ones; no
-    // profile here learns of reordering; and the window of a path that only timeouts use may stay.
+    // In a minute, a unit may not have this many retransmissions, and no event may be spurious; no profile here adapts
+    // to reordering; and the window of a path that is used only after timeouts may not change.
     let rare =
         [".rtx", ".nth_retransmission", ".detected_share", ".missing_reports", ".path2.cwnd"];
     let is_rare = |name: &&String| rare.iter().any(|part| name.contains(part));
@@ -285,8 +285,9 @@ fn the_least_cost_of_a_quantile_is_reported_with_the_actual_cost() {
     }
 }
 
-/// `interactive-bundling` sends a copy of each message with the next one, and further ones only of what was not acknowledged
-/// within a round trip: at round-trip times around a multiple of the interval, too, for bytes near the least.
+/// `interactive-bundling` sends a copy of each message with the next one, and further copies only of messages not
+/// acknowledged within a round trip. Its bytes are near the least possible, also if the round-trip time is close to a
+/// multiple of the interval.
 #[test]
 fn one_bundled_copy_costs_hardly_more_than_the_least() {
     for (delay, over_all_copies) in [("46.5ms", 0.0), ("51.5ms", 50.0)] {
@@ -321,8 +322,8 @@ fn one_bundled_copy_costs_hardly_more_than_the_least() {
     }
 }
 
-/// A lost ACK is no slow one, although the copies of the retransmission are reported as duplicates later: with a copy
-/// of each retransmission the second loss of a message is repaired as fast as the first.
+/// A lost ACK must not count as a slow one, although the copies of the retransmission are later reported as duplicates.
+/// With a copy of each retransmission, the second loss of a message is repaired as fast as the first.
 #[test]
 fn redundant_copies_repair_within_two_round_trips() {
     for interval in ["every 250ms", "every 237ms"] {
@@ -346,7 +347,7 @@ fn redundant_copies_repair_within_two_round_trips() {
     }
 }
 
-/// A greedy flow leaves nothing of the bottleneck unused, and headers take room in it, too.
+/// Greedy flows use the whole rate of the bottleneck, headers included.
 #[test]
 fn the_goodput_of_all_flows_is_the_bottleneck_rate() {
     for encapsulation in ["none", "udp"] {

@@ -16,7 +16,7 @@ fn scenario(json: Value) -> Scenario {
     serde_json::from_value(json).expect("a scenario")
 }
 
-/// The quantities of a run of it.
+/// The quantities that a run of the scenario measures.
 fn run(json: Value, seed: u64) -> RunOutcome {
     execute(&scenario(json), seed).expect("it runs")
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::scenario;
 
-/// The peak memory of a run of this many hours, in bytes, and its measurements.
+/// The peak memory in bytes of a run of this many hours, and its measurements.
 fn peak(hours: u32, rows: bool) -> (u64, RunOutcome) {
     let scenario = scenario(json!({
         "duration": format!("{hours}h"),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::scenario;
 
-/// A scenario with `value` at `path`, which has dots.
+/// A scenario with `value` at `path`, whose parts are separated by dots.
 fn with(path: &str, value: Value) -> Value {
     let mut document = json!({
         "duration": "1min",
@@ -84,7 +84,7 @@ fn everything_that_is_impossible_is_found_at_once() {
         ("thin.two words", "letters, digits, `-` and `_` only"),
         ("thin.two words", "max_packet_bytes is 80; it must be from 512"),
         ("bulk.game", "this name is already used"),
-        ("web.clients.mean_bytes", "a mean of 10 is out of reach between 1000 and"),
+        ("web.clients.mean_bytes", "a mean of 10 is impossible between 1000 and"),
     ];
     for (path, what) in expected {
         let found = problems.iter().any(|p| p.path == path && p.what.contains(what));

@@ -1,6 +1,5 @@
-//! Two networks between the same hosts, in exact time: 50 ms each way on both, and a message every
-//! 240 ms. Nothing passes the first one from 2 s on: message 7 and its acknowledgement did, message 8
-//! leaves at 2.12 s.
+//! Two networks between the same hosts, in exact time: 50 ms each way on both, and a message every 240 ms. The first
+//! one fails at 2 s: message 7 and its acknowledgement have passed it, message 8 is sent at 2.12 s.
 
 use rexmit_lab::scenario::RunOutcome;
 use serde_json::{Value, json};
@@ -29,7 +28,8 @@ fn took(outcome: &RunOutcome) -> Vec<Option<f64>> {
     outcome.messages.iter().map(|row| row.application_ms).collect()
 }
 
-/// Messages from each number on arrive at a time, instead of after 50 ms.
+/// The expected latencies: from each given message number on, messages arrive together at the given time, instead of 50
+/// ms after they are sent.
 fn arriving(at: &[(i32, f64)]) -> Vec<Option<f64>> {
     let time = |n: i32| {
         let known = at.iter().rev().find(|(from, _)| *from <= n);
@@ -43,9 +43,9 @@ fn values<const N: usize>(outcome: &RunOutcome, names: [&str; N]) -> [f64; N] {
     names.map(|name| outcome.quantities[name])
 }
 
-/// RFC 9260 §6.4, §8.2: the timer expires a second after message 8 left, and what it finds goes over
-/// the other path; new data stay on the first until it has failed. Its window holds message 13, whose
-/// timer takes 2 s; then 14 to 19 go as one packet, with a timer of 4 s.
+/// RFC 9260 §6.4, §8.2: the timer expires a second after message 8 was sent, and unacknowledged data is retransmitted
+/// over the other path. New data is sent over the first until it has failed. Its window has room for message 13, whose
+/// timer is 2 s; then 14 to 19 are sent in one packet, with a timer of 4 s.
 #[test]
 fn a_flow_of_sctp_has_an_address_on_both_and_repeats_over_the_second() {
     let outcome = run(failing(&json!({})), 1);
@@ -56,7 +56,7 @@ fn a_flow_of_sctp_has_an_address_on_both_and_repeats_over_the_second() {
     assert_eq!(values(&outcome, ["game.path2.rtt.max", "game.path1.rtt.max"]), [100.0, 100.0]);
 }
 
-/// RFC 7829: one error, and new data take the second path.
+/// RFC 7829: after one error, new data is sent over the second path.
 #[test]
 fn with_potentially_failed_new_data_avoids_the_path_at_once() {
     let outcome = run(failing(&json!({ "sctp": { "potentially_failed_max_retrans": 0 } })), 1);
@@ -78,7 +78,7 @@ fn a_flow_may_be_over_one_of_them() {
     assert_eq!(took(&run(scenario, 1)).iter().filter(|time| time.is_none()).count(), 12);
 }
 
-/// Background on each of two bottlenecks, with edges; the flow over both is at both.
+/// Background traffic on each of two bottlenecks, with edges; the flow over both networks passes both.
 #[test]
 fn each_network_has_its_own_bottleneck() {
     let bulk = |over: &str| json!({ "transport": "tcp", "over": over });
@@ -98,8 +98,8 @@ fn each_network_has_its_own_bottleneck() {
     assert_eq!(outcome.quantities["game.undelivered"], 0.0);
 }
 
-/// 45 ms between the routers, 5 ms to the sender and another 5 ms to the receiver, both ways; the flow in
-/// the background tells nothing but its goodput.
+/// 45 ms between the routers, 5 ms between sender and router and another 5 ms between router and receiver, in both
+/// directions; only the goodput of the background flow is measured.
 #[test]
 fn receivers_may_have_an_edge_and_background_flows_measure_goodput_only() {
     let network = |receiver: &str| {

@@ -157,8 +157,7 @@ impl<E> Agenda<E> {
 /// A queue of events that are mostly created in ascending order of time.
 #[derive(Debug)]
 struct Lane<E> {
-    /// The key of the last event of the lane, if there is any. The first one is in the priority
-    /// queue.
+    /// The key of the event added last, if there is any event. The first event is in the priority queue.
     last: Option<Key>,
     /// All events but the first. Few lanes have any, so this memory is rarely accessed.
     waiting: VecDeque<(Key, E)>,

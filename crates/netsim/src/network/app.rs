@@ -42,7 +42,7 @@ impl<M> Context<'_, M> {
         self.now
     }
 
-    /// The host's machine. Packets that it then has to send are sent at once.
+    /// The host's machine. Packets that this makes it send are sent at once.
     pub fn machine(&mut self) -> &mut M {
         self.machine
     }

@@ -29,7 +29,7 @@ pub enum BuildError {
     #[error("a link from {0} to itself")]
     Loop(String),
     /// The host is not an end of the link.
-    #[error("{host} cannot have the address {address} on a link it is not at")]
+    #[error("{host} cannot have the address {address} on a link that it is not attached to")]
     NotAtLink {
         /// The host's name.
         host: String,

@@ -22,7 +22,7 @@ pub struct DumbbellPaths {
 
 impl Default for DumbbellPaths {
     fn default() -> Self {
-        // The queue is that of ns-2 when nothing is said.
+        // ns-2's default queue.
         let path = |megabits: u64, ms| PathConfig {
             delay: Delay::constant(Duration::from_millis(ms)),
             rate: BitRate::new(megabits * 1_000_000),

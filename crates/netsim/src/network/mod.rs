@@ -138,8 +138,7 @@ struct Host<M> {
     node: NodeId,
     machine: M,
     attachments: Vec<Attachment>,
-    /// The route of the last packet sent, cached because most packets have the same route as the
-    /// one before.
+    /// The route of the last packet sent, cached because most packets have the same route as the previous one.
     last_way: Option<Way>,
     taps: Vec<tap::Interface>,
     /// The IP protocol of its packets without ports.

@@ -30,7 +30,7 @@ pub struct ObservedPacket<'a> {
 /// An event of a packet.
 ///
 /// Links may duplicate a packet; each copy is finally received or dropped. Once no packet is in
-/// flight, the number of `Sent` and `Doubled` events equals that of `Received` and `Dropped`.
+/// flight, the number of `Sent` and `Duplicated` events equals that of `Received` and `Dropped`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketStep {
     /// A host sends the packet, immediately after its machine has written it.

@@ -42,7 +42,7 @@ const NOWHERE: u32 = u32::MAX;
 /// The routes of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
-    /// Whether the routes are those of the present links and addresses.
+    /// Whether the computed routes are up to date with links and addresses.
     pub(super) are_found: bool,
     by_hand: BTreeMap<(Node, Option<IpAddr>, IpAddr), Out>,
     targets: FxHashMap<IpAddr, Target>,
@@ -56,7 +56,7 @@ pub(super) struct Routes {
 struct Table {
     /// The link direction to each target, unless `only_way` is set.
     ways: Vec<u32>,
-    /// The only outgoing direction of a host with one link: most hosts need no table.
+    /// The only outgoing direction of a host with one link. Most hosts have one link, and need no table.
     only_way: Option<Out>,
     /// Whether there are explicit routes for some local addresses only.
     depends_on_source: bool,
@@ -70,8 +70,8 @@ impl Table {
 }
 
 impl Routes {
-    /// Sets an explicit route: packets of `local` (of any address if `None`) to `remote` leave
-    /// `node` over `out`. Effective from the next [`find`](Self::find) on.
+    /// Sets an explicit route: `node` sends packets of `local` (of any address if `None`) to `remote` over `out`.
+    /// Effective from the next [`find`](Self::find) on.
     pub(super) fn set(&mut self, node: Node, local: Option<IpAddr>, remote: IpAddr, out: Out) {
         self.by_hand.insert((node, local, remote), out);
     }

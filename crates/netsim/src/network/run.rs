@@ -39,8 +39,8 @@ impl<M: Machine> Network<M> {
         &self.hosts[host.0 as usize].machine
     }
 
-    /// The machine of a host, to be called. Packets that it then has to send are sent when the next
-    /// run begins, at the time of [`now`](Self::now).
+    /// The machine of a host, for calls. Packets that this makes it send are sent when the next run begins, at the time
+    /// of [`now`](Self::now).
     pub fn machine_mut(&mut self, host: HostId) -> &mut M {
         self.touched.push(host);
         &mut self.hosts[host.0 as usize].machine

@@ -18,11 +18,11 @@ pub struct LinkStats {
 pub struct HostStats {
     /// Packets that arrived.
     pub packets_in: u64,
-    /// Their bytes.
+    /// The bytes of these packets.
     pub bytes_in: u64,
     /// Packets that the host sent.
     pub packets_out: u64,
-    /// Their bytes.
+    /// The bytes of these packets.
     pub bytes_out: u64,
     /// Packets without a route, and packets that do not fit into an IP packet.
     pub unsendable: u64,

@@ -49,7 +49,7 @@ impl LossProcess {
 
     /// Whether packet `number`, offered at `now`, is lost. Numbers and times are ascending.
     pub(super) fn judge(&mut self, number: u64, now: Instant) -> Option<LossCause> {
-        // Each process moves for each packet, whatever the others say.
+        // Each process advances with each packet, whatever the result of the others.
         let uniform = self.uniform_rng.chance(self.uniform);
         let burst = match &mut self.burst {
             Some((_, chain)) => chain.is_lost(&mut self.burst_rng, now),

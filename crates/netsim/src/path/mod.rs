@@ -13,9 +13,9 @@
 //! 4. corruption, then duplication: the copy carries the damage, and has an independent delay;
 //! 5. holding back by a number of positions.
 //!
-//! Every impairment has a random source of its own, and uses the same number of random values per
-//! packet whatever the others do: enabling jitter does not change the pattern of losses. Bursts in
-//! continuous time occur at the same times whatever the traffic.
+//! Every impairment has its own random source, from which it draws the same number of values per packet, independent of
+//! the other impairments: enabling jitter does not change the pattern of losses. Bursts in continuous time occur at the
+//! same times for any traffic.
 
 mod config;
 mod delay;

@@ -12,7 +12,7 @@ use super::{Fate, LossCause, Outcome};
 pub struct PathStats {
     /// Packets offered.
     pub offered: u64,
-    /// Their bytes.
+    /// The bytes of the packets offered.
     pub offered_bytes: u64,
     /// Packets that are or will be delivered, each counted once.
     pub passed: u64,
@@ -75,7 +75,7 @@ impl PathStats {
 pub struct ArrivalStats {
     /// Deliveries, copies included.
     pub delivered: u64,
-    /// Their bytes.
+    /// The bytes of these deliveries.
     pub delivered_bytes: u64,
     /// Deliveries of packets after one that was offered later (RFC 4737 §3.3), copies included.
     pub reordered: u64,

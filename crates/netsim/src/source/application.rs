@@ -104,7 +104,7 @@ impl Application {
     fn figures(self) -> Figures {
         use GapFigures::{Bursts, Quantiles};
         let row = |name, payload, gaps| Figures { name, payload, gaps };
-        // "< 1" is a value below 1 with room for those below it.
+        // For "< 1" in the table: a value below 1, with the quantiles below it still smaller.
         match self {
             Self::Casa => {
                 let gaps = Bursts(7287.0, [305.0, 309.0], [29_880.0, 29_898.0]);
@@ -130,7 +130,7 @@ impl Application {
                 let gaps = Quantiles(314.0, [0.1, 0.5, 133.0, 3785.0, 14_855.0]);
                 row("world-of-warcraft", [26.0, 6.0, 1228.0], gaps)
             }
-            // A time of zero is a value below 1.
+            // The table's zero is modelled as 0.5 ms.
             Self::AgeOfConan => {
                 let gaps = Quantiles(86.0, [0.5, 24.0, 57.0, 386.0, 1375.0]);
                 row("age-of-conan", [80.0, 5.0, 1460.0], gaps)
@@ -206,8 +206,8 @@ impl Iterator for ApplicationSource {
 enum Payload {
     /// Mostly small messages.
     Small(Curve<2>),
-    /// Messages of the largest size, except for the share `short`, whose size has a uniform
-    /// logarithm: the full packets of a transfer, and the last packet of each write.
+    /// Messages of the largest size, such as the full packets of a transfer; except for the share `short`, such as the
+    /// last packets of writes, whose size has a uniform logarithm.
     Full { min: f64, max: f64, short: f64 },
 }
 

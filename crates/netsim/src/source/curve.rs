@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn a_mean_that_the_points_forbid_is_refused() {
-        // The lower half has 1.95; the rest has at least 0.4 of 10 and 0.1 of 100, and at most 0.4
-        // of 100 and 0.1 of 1000.
+        // The mean is between 1.95 + 0.4 · 10 + 0.1 · 100 and 1.95 + 0.4 · 100 + 0.1 · 1000: 1.95 from the lower half,
+        // whose curve is fixed, and the rest at the lower or upper ends of its two parts.
         for mean in [15.0, 143.0, f64::NAN] {
             let curve = Curve::with_mean(POINTS, 1, mean);
             assert!(matches!(curve, Err(SourceError::ImpossibleMean { .. })), "{mean}");

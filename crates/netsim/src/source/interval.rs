@@ -92,7 +92,7 @@ mod tests {
         let gaps: Vec<_> =
             times.windows(2).map(|pair| (pair[1].0 - pair[0].0).as_secs_f64()).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        // 5 standard deviations of the mean; as many are above it as e⁻¹ says.
+        // 5 standard deviations of the mean; the share of times above the mean is e⁻¹.
         assert!((mean / 0.25 - 1.0).abs() < 5.0 / (COUNT as f64).sqrt(), "{mean}");
         let above = gaps.iter().filter(|&&gap| gap > 0.25).count() as f64 / gaps.len() as f64;
         assert!((above - (-1.0_f64).exp()).abs() < 0.01, "{above}");

@@ -57,10 +57,10 @@ impl<S: Iterator<Item = (Instant, usize)>> Source for S {}
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum SourceError {
     /// The size of packets, frames or files is zero.
-    #[error("{0} without a byte")]
+    #[error("{0} must have at least one byte")]
     ZeroSize(&'static str),
     /// An interval is zero.
-    #[error("the {0} takes no time")]
+    #[error("the {0} is zero")]
     ZeroInterval(&'static str),
     /// A value is outside the allowed range.
     #[error("{field} is {value}, but must be {range}")]
@@ -73,7 +73,7 @@ pub enum SourceError {
         range: &'static str,
     },
     /// No distribution between these bounds has this mean.
-    #[error("a mean of {mean} is out of reach between {min} and {max}")]
+    #[error("a mean of {mean} is impossible between {min} and {max}")]
     ImpossibleMean {
         /// The mean.
         mean: f64,

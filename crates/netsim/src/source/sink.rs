@@ -27,7 +27,7 @@ const WORDS: usize = 16;
 pub struct SinkStats {
     /// Packets of the sender, whatever their content.
     pub packets: u64,
-    /// Their bytes.
+    /// The bytes of these packets.
     pub bytes: u64,
     /// Packets that had a sequence number, without duplicates.
     pub numbered: u64,
@@ -53,14 +53,14 @@ pub struct DelayStats {
     pub count: u64,
     /// Their sum.
     pub sum: Duration,
-    /// The shortest; zero if there are none.
+    /// The shortest; zero without packets.
     pub min: Duration,
     /// The longest.
     pub max: Duration,
 }
 
 impl DelayStats {
-    /// The mean; zero if there are none.
+    /// The mean; zero without packets.
     #[must_use]
     pub fn mean(&self) -> Duration {
         if self.count == 0 {

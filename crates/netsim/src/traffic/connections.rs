@@ -25,7 +25,7 @@ type Key = (Protocol, SocketAddr, SocketAddr);
 #[derive(Debug, Default)]
 pub struct Connections {
     connections: Vec<Ends>,
-    /// The current connection between two ends.
+    /// The number of the latest connection between two ends.
     present: BTreeMap<Key, usize>,
 }
 
@@ -34,7 +34,7 @@ pub struct Connections {
 pub struct Ends {
     /// Its protocol.
     pub protocol: Protocol,
-    /// The side that opened it, or of which the first packet was captured.
+    /// The side that opened the connection; if that was not captured, the sender of the first captured packet.
     pub client: SocketAddr,
     /// The other side.
     pub server: SocketAddr,
@@ -43,8 +43,8 @@ pub struct Ends {
 }
 
 impl Connections {
-    /// The number of the connection of `packet`, and the side that sent it. A number that is equal to the number of connections
-    /// before is that of a new one.
+    /// The number of the connection of `packet`, and the side that sent it. If `packet` is the first of a connection,
+    /// that gets the next number.
     pub fn assign(&mut self, packet: &TransportPacket) -> (usize, Sender) {
         let ends = (packet.source, packet.destination);
         let key = (packet.protocol, ends.0.min(ends.1), ends.0.max(ends.1));

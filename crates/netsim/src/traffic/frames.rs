@@ -36,7 +36,7 @@ pub struct CapturedFrame {
     pub time: Duration,
     /// The interface of the file at which it was captured.
     pub interface: u32,
-    /// Its direction, seen from the interface, if the file has it.
+    /// The direction of the packet, seen from the interface, if the file contains it.
     pub direction: Option<CaptureDirection>,
     /// Whether a comment marks it as lost on an emulated link.
     pub is_lost: bool,
@@ -117,7 +117,7 @@ impl Reader<'_> {
                     return Err(PcapError::InvalidInterfaceId(block.interface_id));
                 };
                 if let Some(packet) = packet::parse(interface.linktype, &block.data) {
-                    // The library gives the ticks of whatever resolution as nanoseconds.
+                    // Whatever the resolution, the library returns the number of ticks as nanoseconds.
                     let time = ticks(block.timestamp.as_nanos(), interface);
                     let (direction, is_lost) = remarks(&block);
                     let interface = block.interface_id;
@@ -158,7 +158,7 @@ fn ticks(ticks: u128, interface: &InterfaceDescriptionBlock<'_>) -> Duration {
         binary if binary & 0x80 != 0 => (2u128, binary & 0x7F),
         decimal => (10, decimal),
     };
-    // Beyond any clock the ticks count nothing.
+    // A resolution too fine for 128 bits makes every time zero.
     let per_second = base.checked_pow(exponent.into()).unwrap_or(u128::MAX);
     let nanos = ticks.saturating_mul(1_000_000_000) / per_second;
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))

@@ -78,8 +78,8 @@ impl TransportPacket {
         self.opening().is_some()
     }
 
-    /// Identifies a packet that opens a connection among those of other connections between the same ports: its
-    /// sequence number, or the initiate tag of its INIT.
+    /// Distinguishes packets that open different connections between the same ports: the sequence number of a SYN, or
+    /// the initiate tag of an INIT.
     pub(super) fn opening(&self) -> Option<u32> {
         match &self.content {
             Content::Tcp(segment) => {
@@ -189,7 +189,7 @@ impl Transport<'_> {
         let is_usual_port = ports.0 == SCTP_OVER_UDP || ports.1 == SCTP_OVER_UDP;
         if is_usual_port || (bytes.len() == declared_len && has_sctp_checksum(bytes)) {
             let content = Content::Sctp(sctp_chunks::parse(bytes, declared_len));
-            // The outer ports: many clients behind one address have the same ports inside.
+            // The ports of UDP, because the SCTP ports of several clients behind one NAT may be the same.
             return Some(self.packet(Protocol::Sctp, ports, content));
         }
         let payload = u32::try_from(declared_len).ok()?;
@@ -204,7 +204,8 @@ impl Transport<'_> {
     }
 }
 
-/// Whether a datagram is an SCTP packet by its checksum (RFC 9260 §6.8), which other data has once in 2³² datagrams.
+/// Whether a datagram has the checksum of an SCTP packet (RFC 9260 §6.8); one of 2³² datagrams with other data has it
+/// by chance.
 fn has_sctp_checksum(bytes: &[u8]) -> bool {
     const HEADER: usize = 12;
     if bytes.len() < HEADER + 4 || !bytes.len().is_multiple_of(4) {

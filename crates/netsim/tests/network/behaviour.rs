@@ -82,7 +82,7 @@ fn hosts_of_a_dumbbell_share_the_bottleneck() {
     let sinks = (0..4).map(|_| Node::default());
     let shared =
         PathConfig { rate: BitRate::new(8_000_000), queue: QueueLimit::Packets(10), ..delay(20) };
-    // Jitter, so that no rhythm decides who finds the queue full.
+    // Jitter prevents synchronization, in which one sender always finds the queue full.
     let delay = Delay { mean: MS, jitter: Jitter::Uniform(MS) };
     let access = PathConfig { delay, ..PathConfig::default() };
     let dumbbell = Dumbbell::build(&mut network, sources, sinks, &access, &shared).unwrap();
@@ -90,7 +90,7 @@ fn hosts_of_a_dumbbell_share_the_bottleneck() {
     network.run_until(end, |_, _| {}).unwrap();
 
     let stats = network.link_stats(dumbbell.bottleneck, Direction::Forward);
-    // A packet per millisecond from the first on, which takes 20 to 22 ms and arrives in time.
+    // A packet per millisecond, each with a delay of 20 to 22 ms.
     let delivered = stats.arrivals.delivered;
     assert!((9_975..=9_980).contains(&delivered), "{delivered}");
     assert_eq!(stats.path.max_queue_packets, 10);
@@ -166,7 +166,7 @@ fn calls_happen_at_their_times_and_in_the_order_of_scheduling() {
             log.push((cx.now().as_nanos() / 1_000_000, cx.host(), what));
         })
         .unwrap();
-    // The packet of the call leaves when the call has ended, after its own calls were scheduled.
+    // The packet of a call is sent after the call has returned, so after the calls that it scheduled.
     assert_eq!(log, [(20, b, 7), (20, a, 9), (25, b, 8), (25, b, 0)]);
 }
 
@@ -210,7 +210,7 @@ fn a_host_in_a_livelock_is_named() {
         error.to_string(),
         "host b does not become idle at 0.000000s: it was called 1000 times"
     );
-    // Two that answer each other without any delay.
+    // Two hosts that answer each other without any delay.
     let ping = Node { outbox: [(PointToPoint::route(), vec![7])].into(), ..Node::echo() };
     let error = restless([ping.clone(), Node::echo()], &PathConfig::default()).unwrap_err();
     assert_eq!(error.at, Instant::ZERO);
@@ -235,7 +235,7 @@ fn rearming_a_timer_per_packet_schedules_no_event() {
         network.run_until(Instant::from_millis(second * 1000), |_, _| {}).unwrap();
         most = most.max(network.scheduled_events());
     }
-    // Only the packets under way: one per millisecond, 5 ms long.
+    // Only the packets in flight: one per millisecond, for 5 ms each.
     assert!(most <= 6, "{most}");
     assert!(network.packets_in_flight().1 <= 6, "buffers are used again");
     assert_eq!(network.machine(pair.hosts[1]).expired(), 0);

@@ -151,7 +151,7 @@ fn unsendable_packets_are_observed_as_sent_and_dropped() {
         network.set_route(None, "10.9.9.9".parse().unwrap(), links[1], Direction::Backward);
     };
     is_dropped(end_of("10.9.9.9", 1, to_b), DropCause::Misdelivered);
-    // The router has a link to itself by way of another one.
+    // The router forwards to a second router, which forwards back to it.
     let in_a_ring = |network: &mut Network<Node>, router: RouterId, _: [LinkId; 2]| {
         let other = network.add_router("s").into();
         let path = PathConfig::default;

@@ -113,7 +113,7 @@ fn a_loop_of_routes_ends_at_the_hop_limit() {
     network.set_route(None, remote, ring, Direction::Backward);
     network.run_until(Instant::from_millis(1), |_, _| {}).unwrap();
     assert_eq!(network.stats().hop_limit_exceeded, 1);
-    // Of 64 links the first was the one to x.
+    // The first of 64 links is the one to x.
     let stats = [Direction::Forward, Direction::Backward]
         .map(|direction| network.link_stats(ring, direction).path.offered);
     assert_eq!(stats, [32, 31]);
@@ -144,7 +144,7 @@ fn too_large_a_packet_is_not_sent() {
 
 #[test]
 fn a_router_may_route_by_source() {
-    // Two links from the router to b: 5 ms, and 50 ms that only what comes from a2 takes.
+    // Two links from the router to b: one of 5 ms, and one of 50 ms for packets from a2 only.
     let mut network = Network::new(&Seed::from_u64(1));
     let hosts = ["a", "b"].map(|name| network.add_host(name, Node::default()));
     let [a, b] = hosts.map(|host| network.host_node(host));
@@ -160,7 +160,7 @@ fn a_router_may_route_by_source() {
     let mut setup = Multihomed { network, hosts, links: [access, near, far, far] };
     let mut ms = |from| deliver(&mut setup, route(from, b1)).map(|(ms, _)| ms);
     assert_eq!([ms(a1), ms(a2), ms(a1)], [Some(6), Some(51), Some(6)]);
-    // And from the next run on all of them.
+    // From the next run on, all packets take it.
     setup.network.set_route(None, b1.parse().unwrap(), far, Direction::Forward);
     assert_eq!(deliver(&mut setup, route(a1, b1)).unwrap().0, 51);
 }

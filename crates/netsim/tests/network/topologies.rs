@@ -33,7 +33,7 @@ fn arrivals(network: &mut Network<Node>) -> Vec<(HostId, u64, IpAddr)> {
 fn a_dumbbell_has_room_for_hundreds() {
     const PAIRS: u32 = 400;
     let mut network = Network::new(&Seed::from_u64(1));
-    // Each to the one across, and one beyond.
+    // Each host sends to its counterpart, and to the one after that.
     let left = (0..PAIRS).map(|n| {
         let local = Dumbbell::left_address(n);
         let remotes = [n, (n + 1) % PAIRS].map(Dumbbell::right_address);

@@ -1,4 +1,4 @@
-//! The models of applications against the table they are made from.
+//! The models of applications, compared with the tables from which they were made.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ http              1447 64 1448   <1 <1 <1 186 <1 8              >1000
 ftp               1447 40 1448   <1 <1 <1 339 <1 <1             >1000
 ";
 
-/// The bandwidth of each row in bit/s, headers included. Those of World of Warcraft and Age of Conan are of 54
-/// bytes of headers, without TCP's timestamps; the others are of 66.
+/// The bandwidth of each row in bit/s, headers included. Those of World of Warcraft and Age of Conan include 54 bytes
+/// of headers per packet, without TCP's timestamps; the others include 66.
 const BANDWIDTH: [f64; 11] =
     [269.0, 4497.0, 69e3, 2825.0, 2168.0, 2046.0, 12375.0, 31370.0, 1278e3, 14e6, 82e6];
 

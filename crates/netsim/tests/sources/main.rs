@@ -1,4 +1,4 @@
-//! Sources: the properties of each, over long seeded runs.
+//! Traffic sources: the properties of each, over long seeded runs.
 
 mod applications;
 mod rates;

@@ -111,7 +111,7 @@ fn requests_have_exponential_times_and_pareto_sizes() {
     assert!((long as f64 / count - (-1f64).exp()).abs() < 0.002, "{long}");
     let sizes = requests.iter().map(|request| request.1);
     assert!(sizes.clone().all(|size| (1000..=64_000_000).contains(&size)));
-    // The deviation of the mean of so many is 2 %.
+    // The standard deviation of the mean of this many is 2 %.
     let mean = sizes.clone().sum::<usize>() as f64 / count;
     assert!((mean / 9200.0 - 1.0).abs() < 0.06, "{mean}");
     // Pareto: the share above 10,000 over that above 2,000 is that above 5,000 over that above

@@ -128,10 +128,10 @@ fn a_sink_discards_old_numbers_without_losing_count() {
     }
     sink.handle_input(Instant::FAR_FUTURE, route(), &packet(5));
     let stats = sink.stats();
-    // 3 again is so late that it is taken for new, and so is 1, which is.
+    // The second 3 is too late to be recognized as a duplicate and counts as new, as does 1, which is new.
     assert_eq!((stats.numbered, stats.duplicates, stats.reordered), (5, 1, 2));
     assert_eq!((stats.missing, stats.other_senders, stats.packets), (last + 1 - 5, 1, 6));
-    // The marks of the old are not taken for those of the new.
+    // Arrival flags of old numbers do not count for new ones.
     sink.handle_input(Instant::FAR_FUTURE, route().reversed(), &packet(UdpSink::MEMORY + 3));
     assert_eq!(sink.stats().duplicates, 1);
 }

@@ -18,13 +18,13 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::{ANSWER, Answer, INIT_ARGUMENT, ORDER, Order, PRELOADED, SHARED, What, built};
 
-/// Real time after which a run is ended.
+/// The real time after which a run is aborted.
 const LIMIT: Duration = Duration::from_secs(3600);
-/// Memory of the kernel; pages that it does not use do not exist.
+/// The memory of the kernel in bytes; unused pages occupy no memory of the host.
 const MEMORY: u64 = 1 << 30;
-/// When the kernel's clock starts, in nanoseconds since 1970: any time, but always the same.
+/// The time at which the kernel's clock starts, in nanoseconds since 1970: arbitrary, but always the same.
 const START: &str = "1700000000000000000";
-/// Bytes that are kept of what the kernel prints, for messages about failures.
+/// The most bytes of the kernel's output that are kept for error messages.
 const KEPT: usize = 4096;
 /// The remedy if no kernel was built, for error messages.
 const MISSING: &str =
@@ -51,7 +51,7 @@ pub(super) fn failure(answer: Answer) -> SocketsError {
     })
 }
 
-/// Boots a kernel for what is ordered, and returns its answer.
+/// Boots a kernel that executes `order`, and returns its answer.
 pub(super) fn execute(order: &Order) -> Result<Answer, SocketsError> {
     let kernel = built().ok_or(SocketsError::NoKernel(MISSING))?;
     let failed = |error: &dyn std::fmt::Display| SocketsError::Failed(error.to_string());
@@ -62,7 +62,7 @@ pub(super) fn execute(order: &Order) -> Result<Answer, SocketsError> {
     serde_json::from_slice(&answer).map_err(|error| failed(&error))
 }
 
-/// Runs the kernel until it is switched off; returns the end of what it printed.
+/// Runs the kernel until it is switched off; returns the end of its output.
 fn boot(kernel: &Path, shared: &Path, order: &Order) -> io::Result<String> {
     fs::write(shared.join(ORDER), serde_json::to_vec(order)?)?;
     symlink(std::env::current_exe()?, shared.join("init"))?;
@@ -100,14 +100,14 @@ fn command(kernel: &Path, shared: &Path, seed: u64) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Where the kernel's memory is kept.
+/// The directory for the kernel's memory.
 fn pages() -> PathBuf {
     let is_large = rustix::fs::statvfs(IN_MEMORY)
         .is_ok_and(|place| place.f_bavail.saturating_mul(place.f_frsize) >= MEMORY);
     if is_large { PathBuf::from(IN_MEMORY) } else { std::env::temp_dir() }
 }
 
-/// Reads until the end, or until the limit is reached; keeps the last bytes.
+/// Reads until the end or the limit; keeps the last bytes.
 fn read(stdout: &mut ChildStdout, kept: &mut Vec<u8>) -> io::Result<()> {
     let deadline = clock::now() + LIMIT;
     let mut bytes = [0; KEPT];
@@ -143,7 +143,7 @@ fn kill(group: Option<Pid>) {
     let _ = group.map(|group| kill_process_group(group, Signal::KILL));
 }
 
-/// A kernel that runs, and the directory that it shares.
+/// A running kernel, and the directory that it shares.
 struct Running {
     group: Option<Pid>,
     shared: PathBuf,
@@ -154,7 +154,7 @@ fn all_running() -> MutexGuard<'static, Vec<Running>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends all kernels that run, and removes their directories: for a program that ends at a signal.
+/// Ends all running kernels, and removes their directories: for a program that is ended by a signal.
 pub fn end_all() {
     for Running { group, shared } in all_running().drain(..) {
         kill(group);

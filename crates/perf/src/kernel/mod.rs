@@ -1,13 +1,13 @@
 //! Runs inside a Linux kernel in virtual time.
 //!
-//! The kernel is User Mode Linux, an ordinary process that needs no privileges; `scripts/kernel-host` builds it. It boots with
-//! `time-travel=inf-cpu`: its clock jumps to the next timer whenever everything is idle, and code takes no time.
-//! [`run`] boots one for each run, with this program as its first process, which must then call [`serve`]. There, the
-//! scenario is executed as anywhere else, but for hosts that are network namespaces (`inside`).
+//! The kernel is User Mode Linux, an ordinary process that needs no privileges; `scripts/kernel-host` builds it. It
+//! boots with `time-travel=inf-cpu`: its clock jumps to the next timer whenever everything is idle, and code takes no
+//! time. [`run`] boots one for each run, with this program as its first process, which must then call [`serve`]. There,
+//! the scenario is executed as anywhere else, except that hosts are network namespaces (`inside`).
 //!
 //! # Determinism
 //! With the same seed, kernel and program, a run gives the same figures: the kernel's clock starts at the same time,
-//! its random numbers come from the seed (a preloaded library answers what it asks the system for), there is one
+//! its random numbers come from the seed (a preloaded library answers its requests to the system), there is one
 //! processor, and no input from outside. Another build of the kernel may draw other numbers.
 
 mod boot;
@@ -24,17 +24,17 @@ pub use inside::serve;
 
 use self::programs::{Programs, ProgramsOutcome};
 
-/// The argument of this program that makes it call [`serve`].
+/// The argument that makes this program call [`serve`].
 pub const INIT_ARGUMENT: &str = "kernel-init";
 
-/// The variable with the path of the kernel, if it is not where `scripts/kernel-host` puts it.
+/// The environment variable with the path of the kernel, if it is not where `scripts/kernel-host` puts it.
 const VARIABLE: &str = "REXMIT_KERNEL";
-/// Where `scripts/kernel-host` puts the kernel, in cargo's target directory.
+/// The path of the kernel built by `scripts/kernel-host`, in cargo's target directory.
 const BUILT: &str = "kernel-host/linux";
 /// The preloaded library, in the directory of the kernel.
 const PRELOADED: &str = "pinned.so";
 
-/// The directory that is shared with the kernel, as its processes see it. Every Linux has an empty one there.
+/// The directory that is shared with the kernel, as its processes see it. Every Linux system has an empty one there.
 const SHARED: &str = "/mnt";
 /// The run, in the shared directory.
 const ORDER: &str = "order.json";
@@ -62,7 +62,7 @@ enum Answer {
     Failed(String),
 }
 
-/// The kernel, if it was built: `REXMIT_KERNEL`, or in the target directory of this program or of the current
+/// The kernel that was built: from `REXMIT_KERNEL`, or in the target directory of this program or of the current
 /// directory.
 #[must_use]
 pub fn built() -> Option<PathBuf> {

@@ -1,6 +1,6 @@
-//! Anybody's programs at the two ends of a link inside a kernel, in virtual time.
+//! Any two programs at the ends of a link inside a kernel, in virtual time.
 //!
-//! The programs are not changed. How their messages are recognised is a [`Carry`].
+//! The programs are unmodified. A [`Carry`] defines how their messages are recognised.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::{Answer, Order, What};
 pub const SERVER: &str = "10.90.0.1";
 /// The address of the client; also in the variable `REXMIT_CLIENT`.
 pub const CLIENT: &str = "10.90.0.2";
-/// The variable with the name of the file for [`Carry::Stamps`].
+/// The environment variable with the name of the file for [`Carry::Stamps`].
 pub const STAMPS: &str = "REXMIT_STAMPS";
-/// The fewest bytes of a message of [`Carry::Lines`]: `rexmit`, a number, and the end of the line.
+/// The least size of a message of [`Carry::Lines`] in bytes: `rexmit`, a number, and the end of the line.
 pub const LEAST_LINE: u32 = 16;
 
 /// How messages pass through the programs.
@@ -27,7 +27,7 @@ pub enum Carry {
     Lines,
     /// The programs write `sent ID` and `received ID`, a line each, to the file that [`STAMPS`] names.
     Stamps,
-    /// For each message the client is run once; the message is delivered when it ends successfully.
+    /// The client is run once per message, which is delivered when the client ends successfully.
     Runs,
 }
 
@@ -42,12 +42,12 @@ pub struct Programs {
     pub carry: Carry,
     /// Both directions of the link, in netem's notation.
     pub link: String,
-    /// The time of each message in microseconds, ascending, and its size in bytes. With [`Carry::Stamps`] only the
-    /// last time matters: that of the end.
+    /// The time of each message in microseconds, ascending, and its size in bytes. With [`Carry::Stamps`] only the last
+    /// time matters, as that of the end.
     pub messages: Vec<(u64, u32)>,
-    /// How long to wait for what is missing after the last message.
-    pub patience: Duration,
-    /// The current directory of the programs, which they cannot write to.
+    /// How long to wait for missing messages after the last one is sent.
+    pub drain: Duration,
+    /// The current directory of the programs, which is read-only for them.
     pub folder: PathBuf,
     /// The value of PATH.
     pub path: String,
@@ -56,15 +56,15 @@ pub struct Programs {
 /// The measurements.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramsOutcome {
-    /// The messages that were sent.
+    /// The number of messages sent.
     pub sent: u64,
     /// The time from the intended sending of each delivered message to its delivery, in nanoseconds.
     pub latencies: Vec<u64>,
-    /// IP packets that were sent over the link, in both directions.
+    /// IP packets sent over the link, in both directions.
     pub packets: u64,
-    /// Their bytes.
+    /// The bytes of these packets.
     pub bytes: u64,
-    /// How a program ended that should have gone on, or ended without success.
+    /// How a program ended that should have continued, or ended without success.
     pub failed: Option<String>,
     /// The end of what the programs printed to their standard error output.
     pub errors: String,

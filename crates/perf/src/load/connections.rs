@@ -34,7 +34,7 @@ pub struct Target {
     pub sctp_port: u16,
     /// Whether SCTP is sent directly over IP instead of UDP.
     pub raw: bool,
-    /// How associations are encrypted; `None`: not at all.
+    /// The encryption of associations; `None` if they are not encrypted.
     pub encryption: Option<Encryption>,
     /// Configuration of the associations.
     pub association: Arc<AssociationConfig>,
@@ -52,7 +52,7 @@ pub struct Lingering(Vec<Endpoint>);
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) association: Association,
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
 }
 
 /// How a connection ended.
@@ -129,8 +129,8 @@ impl Target {
     }
 }
 
-/// A random local SCTP port. The receiver may still have state for a port that was used just
-/// before, so a fixed port would not do.
+/// A random local SCTP port. A fixed port would not work, because the receiver may still have state for a port that was
+/// used just before.
 fn draw_port() -> u16 {
     FIRST_PORT + Seed::from_u64(now().as_nanos()).rng().below(PORTS.into()) as u16
 }

@@ -18,7 +18,7 @@ use super::LoadError;
 use super::result::{BulkReceived, Progress, Received, rate};
 use super::stamp::Stamp;
 
-/// The receiver ends when no connection has been open for this long, after the first one.
+/// The receiver ends if no connection was open for this long, after the first one.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often the record is flushed and progress is reported.
 const FLUSH: Duration = Duration::from_secs(1);

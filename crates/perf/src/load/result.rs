@@ -28,7 +28,7 @@ pub struct Sent {
     /// From the first message to the end of the last connection; `duration_ms` in JSON.
     #[serde(rename = "duration_ms", with = "millis")]
     pub duration: Duration,
-    /// Packets and bytes that the sender sent, UDP and IP headers included, by cause.
+    /// Packets and bytes sent by the sender by cause, UDP and IP headers included.
     #[serde(flatten)]
     pub counters: Counters,
     /// Bytes on the wire per byte of payload; `null` without payload.
@@ -207,7 +207,7 @@ pub struct BulkReceived {
     pub goodput_bits_per_second: f64,
     /// Packets that arrived.
     pub packets_received: u64,
-    /// Packets that were sent; nearly all of them are acknowledgements.
+    /// Packets that the receiver sent, nearly all of them acknowledgements.
     pub packets_sent: u64,
 }
 

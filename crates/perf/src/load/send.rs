@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rexmit::clock::{Alarm, now};
-use rexmit::{OutboundMessage, TrySendError};
+use rexmit::{Endpoint, OutboundMessage, TrySendError};
 use rexmit_core::Instant;
 use tokio::task::JoinSet;
 
@@ -32,8 +32,8 @@ pub struct BulkLoad {
 }
 
 /// Sends a thin load to `target`. Sending stops once `stop` is ready or all connections have
-/// failed; accepted messages are still delivered. `started` is called when all connections are set
-/// up.
+/// failed; accepted messages are still delivered. `started` is called with the endpoint of each
+/// connection when all are set up.
 ///
 /// A message that does not fit into the send buffer is queued and keeps the time at which it was
 /// due.
@@ -48,11 +48,11 @@ pub async fn thin(
     target: &Target,
     load: &ThinLoad,
     stop: impl Future<Output = ()>,
-    started: impl FnOnce(),
+    started: impl FnOnce(&[Endpoint]),
 ) -> Result<(Sent, Lingering), LoadError> {
     let mut stop = pin!(stop);
     let SetUp { connections, failed } = set_up(target, load.connections, stop.as_mut()).await?;
-    started();
+    started(&endpoints(&connections));
     let start = now();
     let load = &ThinLoad { connections: connections.len() as u32, ..load.clone() };
     let mut schedule = Schedule::new(load, start);
@@ -88,11 +88,11 @@ pub async fn bulk(
     target: &Target,
     load: &BulkLoad,
     stop: impl Future<Output = ()>,
-    started: impl FnOnce(),
+    started: impl FnOnce(&[Endpoint]),
 ) -> Result<(Sent, Lingering), LoadError> {
     let mut stop = pin!(stop);
     let SetUp { connections, failed } = set_up(target, load.connections, stop.as_mut()).await?;
-    started();
+    started(&endpoints(&connections));
     let start = now();
     let (stopped, _) = tokio::sync::watch::channel(());
     let mut finishing = JoinSet::new();
@@ -113,6 +113,10 @@ pub async fn bulk(
         () = stop => stopped.send_replace(()),
     }
     Ok(gathering.await)
+}
+
+fn endpoints(connections: &[Connection]) -> Vec<Endpoint> {
+    connections.iter().map(|connection| connection.endpoint.clone()).collect()
 }
 
 async fn set_up(

@@ -61,7 +61,7 @@ pub enum RealtimeError {
     },
     /// No association was established within the time limit.
     #[error(
-        "{profile}: no association came about within {} s: the link loses too much, choose less \
+        "{profile}: no association was established within {} s: the link loses too much, choose less \
          loss",
         setup_timeout.as_secs()
     )]

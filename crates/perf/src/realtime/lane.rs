@@ -46,7 +46,7 @@ impl Lane {
         let server = EndpointConfig::default().accept(true).association(association);
         let port = server.port;
         let server = Endpoint::bind_unencrypted(LOOPBACK, server)?;
-        server.set_trace(Some(recorder.sink()));
+        server.set_trace(Some(replay.sink(&profile, &recorder)));
         let emulator = Emulator::start(
             &EmulatorConfig::new(LOOPBACK, server.local_addr())
                 .forward(replay.link.path())
@@ -94,7 +94,7 @@ impl Lane {
             trace: self.recorder.take(),
             ..Run::default()
         };
-        // The flows are over; what the endpoints still have to say to each other is not measured.
+        // The flows have ended; further packets of the endpoints are not measured.
         self.server.set_trace(None);
         let after = self.emulator.stop()?;
         count_wire(&mut run.counters, &before, &after);

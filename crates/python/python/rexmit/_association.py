@@ -29,7 +29,7 @@ SHUTDOWN_TIMEOUT = 5.0
 
 
 class _Waiters:
-    """Tasks that wait for the same."""
+    """Tasks that wait for the same condition."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -50,7 +50,7 @@ class _Waiters:
 
 
 class Stream:
-    """An outgoing stream: its ordered messages are delivered in their order."""
+    """An outgoing stream, whose ordered messages are delivered in the order of sending."""
 
     __slots__ = ("_association", "_number")
 
@@ -83,9 +83,9 @@ class Stream:
         ordered : bool
             Whether it is delivered in the order of the stream, or as soon as it is complete.
         lifetime : float, optional
-            Seconds from the return of this call after which the message is given up (event `MessageFailed`).
+            Seconds from the return of this call after which the message is abandoned (event `MessageFailed`).
         max_retransmissions : int, optional
-            Retransmissions of a part of it after which the message is given up; not together with `lifetime`.
+            The number of retransmissions of a chunk after which the message is abandoned; not together with `lifetime`.
         ppid : int
             Payload protocol identifier for the peer's application, 32 bits.
         immediate : bool
@@ -166,8 +166,8 @@ class Stream:
         return number
 
     def set_priority(self, priority: int) -> None:
-        """Sets the priority of the stream, 256 at first: the higher goes first with the scheduling ``"priority"``, and
-        it is the weight with ``"weighted-fair-queueing"`` (RFC 8260 §3).
+        """Sets the priority of the stream, initially 256. With the scheduling ``"priority"`` the stream with the higher
+        value is sent first; with ``"weighted-fair-queueing"`` it is the weight (RFC 8260 §3).
 
         Parameters
         ----------
@@ -217,18 +217,18 @@ class Association:
 
     @property
     def peer(self) -> Address:
-        """The UDP address at which the peer was when the association was set up."""
+        """The UDP address of the peer when the association was established."""
         return self._established.peer
 
     @property
     def peer_fingerprint(self) -> Optional[str]:
-        """The fingerprint of the certificate that the peer has proved to be its own: ``"AB:CD:…"``, as
+        """The fingerprint of the peer's certificate, whose key the peer has proved to own: ``"AB:CD:…"``, as
         ``openssl x509 -fingerprint -sha256`` prints it. ``None`` without encryption."""
         return self._established.peer_fingerprint
 
     @property
     def outbound_streams(self) -> int:
-        """Outgoing streams: 0 to one less than this."""
+        """The number of outgoing streams, which are numbered from 0."""
         return self._established.outbound_streams
 
     @property
@@ -243,7 +243,7 @@ class Association:
 
     @property
     def close_reason(self) -> Optional[Closed]:
-        """How the association ended, if it did."""
+        """How the association ended; ``None`` if it has not."""
         return self._closed
 
     def stream(self, number: int) -> Stream:
@@ -297,7 +297,7 @@ class Association:
         return message
 
     async def next_event(self) -> Optional[Event]:
-        """The next event that is no message; ``None`` after `Closed`.
+        """The next event other than a message; ``None`` after `Closed`.
 
         At most 256 events are kept; an `EventsDropped` stands for the oldest ones that were dropped.
         """
@@ -312,7 +312,7 @@ class Association:
             await self._changed.wait()
 
     async def events(self) -> AsyncIterator[Event]:
-        """All events that are no messages, until `Closed`."""
+        """All events other than messages, until `Closed`."""
         while (event := await self.next_event()) is not None:
             yield event
 

@@ -20,7 +20,7 @@ SCTP_PORT = 5000
 
 
 class Connecting:
-    """What `connect` returns: to be awaited, or entered with ``async with``."""
+    """The return value of `connect`: to be awaited, or entered with ``async with``."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Connecting:
 
 
 def check_address(host: object, port: object) -> None:
-    """Whether these can be a host and its UDP port."""
+    """Whether these are a host and a UDP port."""
     if not isinstance(host, str):
         raise TypeError(f"host must be a str such as 'localhost', not {type(host).__name__}")
     if not isinstance(port, int) or isinstance(port, bool):
@@ -137,15 +137,15 @@ def connect(
         Its UDP port.
     trust : str or Trust
         The fingerprint of the peer's certificate, or which of several it may be. With `Trust.anyone` a host in between
-        can pass for the peer.
+        can impersonate the peer.
     identity : Identity, optional
-        Who this side is, for peers that trust some only. Default: one that is generated for this association.
+        The identity of this side, for peers that trust certain certificates only. Default: a new one for this association.
     profile : str or Profile
         How loss is recovered of what this side sends.
     config : Config, optional
         Other settings.
     timeout : float
-        Seconds until the setup is given up.
+        The time limit for the setup, in seconds.
     sctp_port : int
         The peer's SCTP port, inside UDP.
 
@@ -174,8 +174,8 @@ def connect_unencrypted(
     timeout: float = CONNECT_TIMEOUT,
     sctp_port: int = SCTP_PORT,
 ) -> Connecting:
-    """As `connect`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: anybody on the way can read
-    and change what is sent."""
+    """As `connect`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: a host on the
+    path can read and change the data."""
 
     def make() -> Endpoint:
         return Endpoint.unencrypted(profile, config=config)

@@ -10,6 +10,7 @@ ProfileName = Literal[
     "interactive",
     "interactive-bundling",
     "interactive-redundant",
+    "interactive-multipath",
     "rfc9260",
     "rack",
     "bulk",
@@ -28,7 +29,7 @@ ProfileName = Literal[
 
 
 class Profile(str, enum.Enum):
-    """How loss is recovered while an association sends little. Concerns what this side sends.
+    """The recovery profile: how losses of the data sent by this side are recovered.
 
     ``interactive``, the default, is for small messages at a low rate that are needed in time. The book's page
     "Choose a profile" describes the others.
@@ -37,6 +38,7 @@ class Profile(str, enum.Enum):
     interactive = "interactive"
     interactive_bundling = "interactive-bundling"
     interactive_redundant = "interactive-redundant"
+    interactive_multipath = "interactive-multipath"
     rfc9260 = "rfc9260"
     rack = "rack"
     bulk = "bulk"
@@ -70,7 +72,7 @@ class Scheduling(str, enum.Enum):
     in which messages were accepted.
 
     ``priority``: the stream with the highest priority that has anything to send; ``weighted_fair_queueing``: bytes in
-    proportion to the priorities. The others do not look at priorities.
+    proportion to the priorities. The others ignore priorities.
     """
 
     round_robin = "round-robin"
@@ -91,7 +93,7 @@ class Config:
     Parameters
     ----------
     outbound_streams : int, optional
-        Outgoing streams to ask for (16).
+        Outgoing streams to request (16).
     max_inbound_streams : int, optional
         Incoming streams to accept (2048).
     max_message_bytes : int, optional

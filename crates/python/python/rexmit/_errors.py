@@ -2,7 +2,7 @@
 
 
 class RexmitError(Exception):
-    """Base of the exceptions that are particular to rexmit."""
+    """Base of the exceptions defined by rexmit."""
 
 
 class ConnectError(RexmitError, ConnectionError):
@@ -27,7 +27,7 @@ class BufferFullError(RexmitError):
 
 
 class UnknownProfileError(RexmitError, ValueError):
-    """There is no profile of this name; the text has the nearest."""
+    """There is no profile of this name; the text has the most similar one."""
 
 
 class InternalError(RexmitError, RuntimeError):

@@ -31,12 +31,12 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Event:
-    """Base of all events. More may come: ignore those that you do not know."""
+    """Base of all events. Later versions may add events: ignore those that you do not know."""
 
 
 @dataclass(frozen=True)
 class Connected(Event):
-    """The association is established. `incoming`: the peer asked for it. `peer_fingerprint`: that of the certificate
+    """The association is established. `incoming`: the peer initiated it. `peer_fingerprint`: that of the certificate
     which the peer has proved to be its own; ``None`` without encryption."""
 
     incoming: bool
@@ -48,7 +48,7 @@ class Connected(Event):
 
 @dataclass(frozen=True)
 class Readable(Event):
-    """`Endpoint.receive` has something again. Reported once until everything was received."""
+    """`Endpoint.receive` has a message again. Reported once until everything was received."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class MessageFailed(Event):
 
 @dataclass(frozen=True)
 class MessageDropped(Event):
-    """A message of the peer is not delivered, though the peer takes it for delivered: it is larger than
+    """A message of the peer was dropped, although it was acknowledged: it is larger than
     ``Config(max_message_bytes=…)``, or filled the receive buffer together with other incomplete messages."""
 
     stream: int
@@ -93,12 +93,12 @@ class MessageDropped(Event):
 
 @dataclass(frozen=True)
 class PeerShutdown(Event):
-    """The peer takes no more messages; those in flight are still delivered."""
+    """The peer accepts no more messages; those in flight are still delivered."""
 
 
 @dataclass(frozen=True)
 class PeerRestarted(Event):
-    """The peer has started anew: what was not acknowledged has failed, and streams begin again at 0."""
+    """The peer has restarted: unacknowledged messages have failed, and streams begin again at 0."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class PeerResetStreams(Event):
 
 @dataclass(frozen=True)
 class PathStatus(Event):
-    """A path works, or does not work any more."""
+    """The state of a path has changed."""
 
     path: int
     address: Address
@@ -162,7 +162,7 @@ class Closed(Event):
     text : str
         The same in English.
     detail : bytes
-        What the side that aborted gave as its reason; when a handshake failed, who refused whom, in English.
+        The reason given by the side that aborted; if a handshake failed, an English text that names the side that refused.
     cause : int
         The first cause code of the peer's ABORT (RFC 9260 §3.3.10), or 0.
     """

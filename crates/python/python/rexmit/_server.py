@@ -23,7 +23,7 @@ _ANYONE = Trust.anyone()
 
 
 class Server:
-    """A server, as `serve` makes it."""
+    """A server, created by `serve`."""
 
     def __init__(self, opened: socket.socket, endpoint: Endpoint, handler: Handler) -> None:
         self._loop = asyncio.get_running_loop()
@@ -40,12 +40,12 @@ class Server:
 
     @property
     def fingerprint(self) -> Optional[str]:
-        """What clients know the server by; ``None`` without encryption."""
+        """The fingerprint by which clients authenticate the server; ``None`` without encryption."""
         return self._transport.endpoint.fingerprint
 
     @property
     def associations(self) -> tuple[Association, ...]:
-        """The associations whose handler runs."""
+        """The associations whose handlers are running."""
         return tuple(self._tasks)
 
     async def serve_forever(self) -> None:
@@ -117,7 +117,7 @@ class Server:
 
 
 class Serving:
-    """What `serve` returns: to be awaited, or entered with ``async with``."""
+    """The return value of `serve`: to be awaited, or entered with ``async with``."""
 
     def __init__(self, handler: Handler, host: str, port: int, endpoint: Endpoint) -> None:
         check_address(host, port)
@@ -179,15 +179,15 @@ def serve(
     ----------
     handler : coroutine function
         Called with each association. When it returns, the association is shut down; when it raises, the association is
-        aborted and the loop's exception handler is called; the server goes on.
+        aborted and the loop's exception handler is called; the server continues.
     host : str
         A local address: ``"0.0.0.0"`` for all of IPv4, ``"::"`` for all of IPv6.
     port : int
-        The UDP port; 0 takes a free one (`Server.address`).
+        The UDP port; 0 chooses a free one (`Server.address`).
     identity : Identity
-        Who the server is: clients know it by the fingerprint, as long as the identity is kept.
+        The identity of the server: clients authenticate it by its fingerprint, so keep the identity.
     trust : str or Trust
-        Which clients may connect. Default: anyone; `Association.peer_fingerprint` says who it is.
+        The clients that may connect. Default: any; `Association.peer_fingerprint` identifies them.
     profile : str or Profile
         How loss is recovered of what this side sends.
     config : Config, optional
@@ -210,7 +210,7 @@ def serve(
 
 
 def _checked(identity: Identity) -> Identity:
-    """One that is generated unseen would be of no use: no client could know its fingerprint."""
+    """An identity is required, because no client could know the fingerprint of a generated one."""
     if identity is None:
         raise TypeError("a server needs an identity: Identity.from_pem, or Identity.generate()")
     return identity
@@ -226,8 +226,8 @@ def serve_unencrypted(
     max_associations: int = 200_000,
     sctp_port: int = SCTP_PORT,
 ) -> Serving:
-    """As `serve`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: anybody on the way can read
-    and change what is sent."""
+    """As `serve`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: a host on the
+    path can read and change the data."""
     endpoint = Endpoint.unencrypted(
         profile,
         port=sctp_port,

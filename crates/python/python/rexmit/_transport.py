@@ -23,7 +23,7 @@ _SOCKET_BUFFER_BYTES = 1 << 21
 
 
 def open_socket(family: int) -> socket.socket:
-    """A UDP socket that does not block."""
+    """A non-blocking UDP socket."""
     opened = socket.socket(family, socket.SOCK_DGRAM)
     opened.setblocking(False)
     for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
@@ -59,14 +59,14 @@ class Transport:
             raise NotImplementedError("this event loop cannot watch sockets: on Windows use asyncio.SelectorEventLoop") from None
 
     def connect(self, remote: Address, port: int) -> Association:
-        """Begins the association of a client, whose end closes the socket."""
+        """Begins the association of a client; the end of the association closes the socket."""
         number = self.endpoint.connect(self.local, remote, monotonic(), port=port)
         association = self.associations[number] = Association(self, number)
         self.schedule()
         return association
 
     def schedule(self) -> None:
-        """Has the loop transmit, after what is ready to run now has run: its messages share packets."""
+        """Schedules a transmission after all callbacks that are ready now, so that their messages share packets."""
         if not self._is_scheduled and not self._is_closed:
             self._is_scheduled = True
             self.loop.call_soon(self.run)
@@ -112,7 +112,7 @@ class Transport:
         return has_messages
 
     def close(self) -> None:
-        """Closes the socket. Associations that are not over end without a packet to their peers."""
+        """Closes the socket. Open associations end without a packet to their peers."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -160,7 +160,8 @@ class Transport:
             self.run()
 
     def _on_refused(self, error: OSError) -> None:
-        """The system reports that nothing listens: of use in the setup, and anybody's word after it."""
+        """Called when the system reports that nothing listens at the peer. Used during the setup only, because anyone
+        could forge such a report."""
         for association in self.associations.values():
             association.on_refused(error)
 

@@ -4,18 +4,24 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
-    ProbeConfig, RetransmissionDestination, RtoConfig, SpuriousConfig, ThinTest, TimerRestart,
+use crate::{Deadline, RtoConfig, TimerRestart};
+pub use choices::{
+    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, ThinTest,
 };
-pub use fields::Field;
+pub use copies::{CopyBudget, DelayedCopyConfig};
+pub use fields::FIELDS;
+pub use probe::ProbeConfig;
 pub use profiles::{PROFILES, TCP_PROFILES};
 use rexmit_core::{config, words};
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU32};
 use std::time::Duration;
 
+mod choices;
+mod copies;
 mod fields;
+mod probe;
 mod profiles;
 
 config! {
@@ -125,6 +131,11 @@ config! {
         /// failed, and gets no data while another path is active (RFC 7829 §3.2, which recommends 0). `None`
         /// disables the state: a path works until Path.Max.Retrans (RFC 9260 §8.2).
         pub potentially_failed_max_retrans: Option<u32>,
+        /// Whether new data takes the path with the lowest tail latency, of the round trips and losses measured on each,
+        /// instead of the primary one. Paths without new data are probed while a stream is thin and sends: with every
+        /// hundredth packet, and once a second at most. A path that loses three packets in a row gets no new data;
+        /// otherwise the data changes to a path that was better by a sixth for three seconds.
+        pub lowest_tail: bool,
         /// Concurrent multipath transfer: whether all paths are used at once.
         pub cmt: CmtConfig,
         /// Whether INIT and COOKIE ECHO are retransmitted after one and a half round trips, doubling up to
@@ -133,6 +144,14 @@ config! {
         /// the handshake is not given up sooner. If the path has become longer, some retransmissions are
         /// spurious.
         pub setup_by_rtt: bool,
+    }
+}
+
+impl SctpConfig {
+    /// Whether any path is chosen by what is measured on all of them.
+    pub(crate) fn compares_paths(&self) -> bool {
+        let destination = self.retransmission_destination;
+        self.lowest_tail || destination == RetransmissionDestination::LeastCorrelated
     }
 }
 

@@ -45,6 +45,7 @@ profiles! {
     "interactive" => interactive, "thin streams retransmit data not acknowledged within the measured RTT and its jitter (PTO)";
     "interactive-bundling" => interactive_bundling, "interactive; one redundant copy of most messages, in the packet of the next one";
     "interactive-redundant" => interactive_redundant, "interactive; redundant copies with new data and of retransmissions, within a budget";
+    "interactive-multipath" => interactive_multipath, "interactive over several paths: new data over that with the lowest tail, retransmissions over another";
     "rack" => rack, "rfc9260 with the reordering window of RACK: loss is detected by time (RFC 8985)";
     "bulk" => bulk, "large transfers alone: CUBIC, paced; loss is detected by RACK";
     "mixed" => mixed, "interactive beside large transfers: a short queue (Copa), paced; each stream is thin or not by itself";
@@ -213,6 +214,17 @@ impl RecoveryConfig {
     pub fn interactive_redundant() -> Self {
         let interactive = Self::interactive();
         Self { thin: interactive.thin.redundant(), ..interactive }
+    }
+
+    /// `interactive-multipath`: [`interactive`](Self::interactive) for associations with several paths. Retransmissions
+    /// take the path whose losses coincide least with those of the first transmission's, new data the path with the
+    /// lowest tail latency, both as measured. With one path it is `interactive`.
+    #[must_use]
+    pub fn interactive_multipath() -> Self {
+        let interactive = Self::interactive();
+        let destination = RetransmissionDestination::LeastCorrelated;
+        let sctp = interactive.sctp.clone().retransmission_destination(destination);
+        Self { sctp: sctp.lowest_tail(true), ..interactive }
     }
 
     /// `rack`: [`rfc9260`](Self::rfc9260) with the reordering window of RACK: a loss is detected by time

@@ -10,14 +10,15 @@
 //!
 //! # Where this differs from the paper
 //! - Competitive mode is verified before it begins: the window falls to half of what fills the path for as long as the queue
-//!   takes to drain, and the queue is still more than half of what it was, and more than a packet or two take
+//!   takes to drain, and the queue is still more than a quarter of what it was, and more than a packet or two take
 //!   (a sixteenth of the least round trip). What gives reason to verify: five round trips without a nearly empty queue, and
 //!   a packet lost while it was long, or 50 ms of delay all the time. The paper's rule
 //!   alone takes several senders that use Copa, or one whose path became slower, for others. The mode is verified again after
-//!   thirty seconds; before, it ends only with five round trips of a nearly empty queue, since others leave it so after
+//!   thirty seconds, or after five if the drain showed a new least round trip; before, it ends only with five round trips of a nearly empty queue, since others leave it so after
 //!   each loss.
 //! - In competitive mode the window is that of CUBIC (RFC 9438), as that of the others, and not Copa's with a varying δ: 1/δ that
-//!   grows by one per round trip keeps up with Reno, not with CUBIC.
+//!   grows by one per round trip keeps up with Reno, not with CUBIC. It begins with slow start, as a new sender does.
+//! - In competitive mode the least round trip is that of five minutes, since others may not let it be seen for longer than ten seconds.
 //! - The same drain, if the least round trip was not seen again for five seconds: the window of ten seconds would forget
 //!   it, and take the queue that is left for a part of the path.
 //! - Slow start ends with half of the window: the queue that ends it was made a round trip before by as much.
@@ -56,7 +57,6 @@ const AFTER_OVERLOAD: f64 = 0.7;
 
 mod delays;
 
-/// State of the algorithm.
 #[derive(Clone, Debug)]
 pub(super) struct Copa {
     delays: Delays,
@@ -70,7 +70,6 @@ pub(super) struct Copa {
     round: Round,
     mode: Mode,
     drain: Option<Drain>,
-    /// When the last drain ended.
     drained_at: Instant,
     /// When a packet was lost while the queue was long.
     overflowed_at: Option<Instant>,
@@ -81,13 +80,12 @@ pub(super) struct Copa {
     usage: Usage,
 }
 
-/// What determines the window.
 #[derive(Clone, Debug)]
 enum Mode {
     /// The delay.
     Default,
     /// Losses, as the senders that fill the queue.
-    Competitive { cubic: Box<Cubic>, until: Instant },
+    Competitive { cubic: Box<Cubic>, began: Instant, until: Instant },
 }
 
 /// The window is small, so that the queue drains.
@@ -95,13 +93,25 @@ enum Mode {
 struct Drain {
     began: Instant,
     ends: Instant,
-    /// The queueing delay before.
+    /// The least round trip and the queueing delay before.
+    least: Duration,
     queueing: Duration,
     /// The window before, and what would fill the path without a queue.
     cwnd: u64,
     of_path: u64,
     /// It shows whether others fill the queue.
     verifies: bool,
+}
+
+/// The result of a drain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Found {
+    /// The queue was of this sender alone.
+    Empty,
+    /// Other senders fill it.
+    Others,
+    /// Either: the next drain is compared with a better minimum.
+    Unknown,
 }
 
 /// The present round trip.
@@ -149,7 +159,6 @@ impl Copa {
         self.delays.rtt_standing
     }
 
-    #[cfg(test)]
     pub(super) const fn is_competitive(&self) -> bool {
         matches!(self.mode, Mode::Competitive { .. })
     }
@@ -166,9 +175,16 @@ impl Copa {
             if now < drain.ends {
                 return true;
             }
-            let of_others = (drain.queueing / 2).max(self.delays.rtt_least / SHORT_QUEUE);
+            let of_others = (drain.queueing / 4).max(self.delays.rtt_least / SHORT_QUEUE);
             let was_empty = self.delays.nearly_empty_at > drain.began || queueing <= of_others;
-            self.end_drain(window, now, drain, was_empty);
+            // A round trip shorter than all before: the least of them included the queue of others, which may still be there.
+            let is_new_least = self.delays.rtt_least < drain.least - drain.least / 64;
+            let found = match was_empty {
+                true if self.is_competitive() && is_new_least => Found::Unknown,
+                true => Found::Empty,
+                false => Found::Others,
+            };
+            self.end_drain(window, now, drain, found);
         }
         let rounds = COMPETITIVE_ROUNDS * srtt;
         let is_recent = |at: Instant| now - at <= OVERFLOW_MEMORY;
@@ -208,6 +224,7 @@ impl Copa {
             began: now,
             // The queue drains, and a round trip later the ACKs show it.
             ends: now + standing + least,
+            least,
             queueing,
             cwnd: window.cwnd,
             of_path: of_path.max(floor),
@@ -216,24 +233,27 @@ impl Copa {
         window.cwnd = (of_path / 2).max(floor);
     }
 
-    /// Switches to competitive mode, because other senders fill the queue: CUBIC from the present window.
-    fn compete(&mut self, window: &mut Window, now: Instant, cubic: Box<Cubic>) {
-        window.ssthresh = window.cwnd;
+    /// Competitive mode, because other senders fill the queue: CUBIC, which begins as a new sender does, or goes on.
+    fn compete(&mut self, window: &mut Window, now: Instant, time: Duration) {
+        let cubic = match std::mem::replace(&mut self.mode, Mode::Default) {
+            Mode::Competitive { cubic, .. } => cubic,
+            Mode::Default => {
+                window.ssthresh = u64::MAX;
+                Box::default()
+            }
+        };
         self.is_slow_start = false;
-        self.mode = Mode::Competitive { cubic, until: now + COMPETITIVE_TIME };
+        self.mode = Mode::Competitive { cubic, began: now, until: now + time };
     }
 
-    fn end_drain(&mut self, window: &mut Window, now: Instant, drain: Drain, was_empty: bool) {
+    fn end_drain(&mut self, window: &mut Window, now: Instant, drain: Drain, found: Found) {
         self.drain = None;
         self.drained_at = now;
         self.delays.short_at = now;
-        if drain.verifies && !was_empty {
+        if drain.verifies && found != Found::Empty {
             window.cwnd = drain.cwnd;
-            let cubic = match std::mem::replace(&mut self.mode, Mode::Default) {
-                Mode::Competitive { cubic, .. } => cubic,
-                Mode::Default => Box::default(),
-            };
-            self.compete(window, now, cubic);
+            let time = if found == Found::Others { COMPETITIVE_TIME } else { LEAST_AGE };
+            self.compete(window, now, time);
         } else {
             window.cwnd = drain.of_path;
             self.mode = Mode::Default;
@@ -322,7 +342,8 @@ impl Algorithm for Copa {
         let Some(rtt) = acked.rtt.filter(|_| is_limited) else { return };
         let srtt = acked.srtt.unwrap_or(rtt);
         self.now = acked.now;
-        let queueing = self.delays.measure(acked.now, rtt, srtt);
+        let is_competitive = self.is_competitive();
+        let queueing = self.delays.measure(acked.now, rtt, srtt, is_competitive);
         if self.drain(window, acked.now, srtt, queueing) {
             return;
         }
@@ -353,8 +374,12 @@ impl Algorithm for Copa {
         if self.delays.is_at_peak {
             self.overflowed_at = Some(self.now);
         }
+        let rtt = self.delays.rtt_standing.unwrap_or_default();
         match &mut self.mode {
-            Mode::Competitive { cubic, .. } if self.drain.is_none() => {
+            // In the first round trip packets are lost that were sent before; the drain was the reduction for them.
+            Mode::Competitive { cubic, began, .. }
+                if self.drain.is_none() && self.now - *began > rtt =>
+            {
                 cubic.on_loss(window, flight_size);
             }
             _ => {}

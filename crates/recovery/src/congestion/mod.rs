@@ -26,22 +26,8 @@ const COPA_GAIN: f64 = 2.0;
 enum Control {
     Rfc9260(Rfc9260),
     NewReno(NewReno),
-    Cubic(Cubic),
-    PacedCubic(Box<Paced<Cubic>>),
-    Copa(Box<Paced<Copa>>),
-}
-
-/// An algorithm whose packets are paced.
-#[derive(Clone, Debug)]
-struct Paced<A> {
-    algorithm: A,
-    pacer: Pacer,
-}
-
-impl<A: Default> Paced<A> {
-    fn new(gain: f64) -> Box<Self> {
-        Box::new(Self { algorithm: A::default(), pacer: Pacer::new(gain) })
-    }
+    Cubic(Box<Cubic>),
+    Copa(Box<Copa>),
 }
 
 /// The cwnd and ssthresh of one path, the algorithm that changes them, and its pacer.
@@ -49,6 +35,8 @@ impl<A: Default> Paced<A> {
 pub struct CongestionWindow {
     window: Window,
     control: Control,
+    /// Of the algorithms whose packets are paced.
+    pacer: Option<Box<Pacer>>,
 }
 
 impl CongestionWindow {
@@ -70,9 +58,15 @@ impl CongestionWindow {
             control: match config.congestion {
                 CongestionControl::Rfc9260 => Control::Rfc9260(Rfc9260::default()),
                 CongestionControl::NewReno => Control::NewReno(NewReno::default()),
-                CongestionControl::Cubic => Control::Cubic(Cubic::default()),
-                CongestionControl::PacedCubic => Control::PacedCubic(Paced::new(CUBIC_GAIN)),
-                CongestionControl::Copa => Control::Copa(Paced::new(COPA_GAIN)),
+                CongestionControl::Cubic | CongestionControl::PacedCubic => {
+                    Control::Cubic(Box::default())
+                }
+                CongestionControl::Copa => Control::Copa(Box::default()),
+            },
+            pacer: match config.congestion {
+                CongestionControl::PacedCubic => Some(Box::new(Pacer::new(CUBIC_GAIN))),
+                CongestionControl::Copa => Some(Box::new(Pacer::new(COPA_GAIN))),
+                _ => None,
             },
         }
     }
@@ -109,7 +103,7 @@ impl CongestionWindow {
     pub(crate) const fn has_room(&self, flight: u64) -> bool {
         match self.control {
             Control::Rfc9260(_) => flight < self.window.cwnd,
-            Control::NewReno(_) | Control::Cubic(_) | Control::PacedCubic(_) | Control::Copa(_) => {
+            Control::NewReno(_) | Control::Cubic(_) | Control::Copa(_) => {
                 flight == 0 || self.window.has_room_for_packet(flight)
             }
         }
@@ -123,18 +117,16 @@ impl CongestionWindow {
         window.last_sent = Some(now);
     }
 
-    /// Called when a packet of `bytes` was sent.
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) {
-        let of = (self.window.cwnd, self.window.packet);
-        if let Some(pacer) = self.pacer_mut() {
-            pacer.on_sent(now, bytes, of);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(now, bytes, self.window.cwnd, self.window.packet);
         }
     }
 
     /// Lets packets be sent that have waited for the pacer long enough at `now`.
     #[inline]
     pub(crate) fn release(&mut self, now: Instant) {
-        if let Some(pacer) = self.pacer_mut() {
+        if let Some(pacer) = &mut self.pacer {
             pacer.release(now);
         }
     }
@@ -144,30 +136,28 @@ impl CongestionWindow {
     #[inline]
     pub(crate) fn is_paced(&self, may_overdraw: bool) -> bool {
         let beyond = if may_overdraw { self.window.packet } else { 0 };
-        self.pacer().is_some_and(|pacer| pacer.is_held(beyond))
+        self.pacer.as_ref().is_some_and(|pacer| pacer.is_held(beyond))
     }
 
     /// When packets that wait for the pacer may be sent; `None` if none wait.
     #[inline]
     pub(crate) fn paced_until(&self) -> Option<Instant> {
-        self.pacer().and_then(Pacer::held_until)
+        self.pacer.as_ref()?.held_until()
     }
 
-    /// Called when something sent on this path was acknowledged.
     pub(crate) fn on_acked(&mut self, acked: Acked) {
         let (window, algorithm) = self.parts();
         algorithm.on_acked(window, &acked);
         let rtt = match &self.control {
-            Control::Copa(copa) => copa.algorithm.rtt_standing(),
+            Control::Copa(copa) => copa.rtt_standing(),
             _ => acked.srtt,
         };
-        if let Some(pacer) = self.pacer_mut() {
+        if let Some(pacer) = &mut self.pacer {
             pacer.set_rtt(rtt);
             pacer.release(acked.now);
         }
     }
 
-    /// Called when a packet was declared lost.
     pub(crate) fn on_packet_lost(&mut self) {
         self.parts().1.on_packet_lost();
     }
@@ -179,7 +169,6 @@ impl CongestionWindow {
         algorithm.on_loss(window, flight_size);
     }
 
-    /// Called when the retransmission timer expired.
     pub(crate) fn on_timeout(&mut self, timed_out: TimedOut) {
         let (window, algorithm) = self.parts();
         algorithm.on_timeout(window, timed_out);
@@ -205,12 +194,9 @@ impl CongestionWindow {
     pub(crate) fn undo(&mut self, before: &Self, least: u64) {
         self.window.cwnd = self.window.cwnd.max(least);
         self.window.ssthresh = before.window.cwnd;
-        match (&mut self.control, &before.control) {
-            (Control::Cubic(now), Control::Cubic(before)) => now.on_undone(before),
-            (Control::PacedCubic(now), Control::PacedCubic(before)) => {
-                now.algorithm.on_undone(&before.algorithm);
-            }
-            _ => {}
+        if let (Control::Cubic(now), Control::Cubic(before)) = (&mut self.control, &before.control)
+        {
+            now.on_undone(before);
         }
     }
 
@@ -219,7 +205,6 @@ impl CongestionWindow {
         self.window.share = share;
     }
 
-    /// The initial window, in bytes.
     pub(crate) const fn initial(&self) -> u64 {
         self.window.initial
     }
@@ -233,36 +218,16 @@ impl CongestionWindow {
         let algorithm: &mut dyn Algorithm = match &mut self.control {
             Control::Rfc9260(algorithm) => algorithm,
             Control::NewReno(algorithm) => algorithm,
-            Control::Cubic(algorithm) => algorithm,
-            Control::PacedCubic(paced) => &mut paced.algorithm,
-            Control::Copa(paced) => &mut paced.algorithm,
+            Control::Cubic(algorithm) => &mut **algorithm,
+            Control::Copa(algorithm) => &mut **algorithm,
         };
         (&mut self.window, algorithm)
-    }
-
-    #[inline]
-    const fn pacer(&self) -> Option<&Pacer> {
-        match &self.control {
-            Control::Rfc9260(_) | Control::NewReno(_) | Control::Cubic(_) => None,
-            Control::PacedCubic(paced) => Some(&paced.pacer),
-            Control::Copa(paced) => Some(&paced.pacer),
-        }
-    }
-
-    #[inline]
-    const fn pacer_mut(&mut self) -> Option<&mut Pacer> {
-        match &mut self.control {
-            Control::Rfc9260(_) | Control::NewReno(_) | Control::Cubic(_) => None,
-            Control::PacedCubic(paced) => Some(&mut paced.pacer),
-            Control::Copa(paced) => Some(&mut paced.pacer),
-        }
     }
 }
 
 /// The inputs that an ACK gives to the window of a path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
-    /// When the ACK arrived.
     pub(crate) now: Instant,
     /// Bytes newly acknowledged that were sent on the path.
     pub(crate) bytes: u64,
@@ -280,7 +245,6 @@ pub(crate) struct Acked {
     pub(crate) rtt: Option<Duration>,
 }
 
-/// A packet about to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     now: Instant,
@@ -305,24 +269,18 @@ struct Window {
     ssthresh: u64,
     /// PMDCS or SMSS: the largest unit that fits a packet of this path.
     packet: u64,
-    /// The initial window.
     initial: u64,
     /// The path's share of the association's rate, if the windows of its paths are coupled.
     share: Option<RateShare>,
     last_sent: Option<Instant>,
 }
 
-/// The rules of one algorithm.
 trait Algorithm {
-    /// Called before a packet is sent.
     fn on_send(&mut self, window: &mut Window, sending: Sending);
-    /// Called when something sent on this path was acknowledged.
     fn on_acked(&mut self, window: &mut Window, acked: &Acked);
-    /// Called when a loss was detected by acknowledgements, with `flight_size` bytes outstanding.
     fn on_loss(&mut self, window: &mut Window, flight_size: u64);
     /// Called when a packet was declared lost; a recovery may have several.
     fn on_packet_lost(&mut self) {}
-    /// Called when the retransmission timer expired.
     fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut);
 }
 

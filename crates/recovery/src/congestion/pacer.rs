@@ -18,7 +18,6 @@ const BURST_PACKETS: u64 = 10;
 /// a second.
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// The pacer of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
     /// The factor of the pacing rate over window per round trip.
@@ -43,7 +42,7 @@ impl Pacer {
 
     /// Called when a packet of `bytes` was sent within a window of `cwnd` bytes, of packets of `packet`
     /// bytes.
-    pub(super) fn on_sent(&mut self, now: Instant, bytes: u32, (cwnd, packet): (u64, u64)) {
+    pub(super) fn on_sent(&mut self, now: Instant, bytes: u32, cwnd: u64, packet: u64) {
         let rtt = self.rtt.filter(|_| cwnd > UNPACED_PACKETS * packet);
         let Some(rtt) = rtt else {
             (self.credit, self.credit_at) = ((BURST_PACKETS * packet) as f64, now);
@@ -62,7 +61,6 @@ impl Pacer {
         });
     }
 
-    /// Ends the wait if it is over at `now`.
     pub(super) fn release(&mut self, now: Instant) {
         if self.held_until.is_some_and(|until| until <= now) {
             self.held_until = None;
@@ -103,7 +101,7 @@ mod tests {
         while now < end {
             pacer.release(now);
             while !pacer.is_held(0) {
-                pacer.on_sent(now, PACKET as u32, (cwnd, PACKET));
+                pacer.on_sent(now, PACKET as u32, cwnd, PACKET);
                 sent.push(now);
                 assert!(sent.len() < 100_000, "nothing holds packets back");
             }
@@ -146,8 +144,8 @@ mod tests {
         let mut small = pacer();
         let mut unknown = Pacer::new(2.0);
         for _ in 0..UNPACED_PACKETS {
-            small.on_sent(Instant::ZERO, PACKET as u32, (UNPACED_PACKETS * PACKET, PACKET));
-            unknown.on_sent(Instant::ZERO, PACKET as u32, (100 * PACKET, PACKET));
+            small.on_sent(Instant::ZERO, PACKET as u32, UNPACED_PACKETS * PACKET, PACKET);
+            unknown.on_sent(Instant::ZERO, PACKET as u32, 100 * PACKET, PACKET);
         }
         assert!(!small.is_held(0) && !unknown.is_held(0));
     }
@@ -157,11 +155,11 @@ mod tests {
     fn the_pacing_credit_may_be_overdrawn_by_a_packet() {
         let mut pacer = pacer();
         while !pacer.is_held(0) {
-            pacer.on_sent(Instant::ZERO, PACKET as u32, (100 * PACKET, PACKET));
+            pacer.on_sent(Instant::ZERO, PACKET as u32, 100 * PACKET, PACKET);
         }
         let mut beyond = 0;
         while !pacer.is_held(PACKET) {
-            pacer.on_sent(Instant::ZERO, 100, (100 * PACKET, PACKET));
+            pacer.on_sent(Instant::ZERO, 100, 100 * PACKET, PACKET);
             beyond += 100;
         }
         assert!((100..=PACKET + 100).contains(&beyond), "{beyond}");

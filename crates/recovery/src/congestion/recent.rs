@@ -14,7 +14,6 @@ pub(super) struct Recent {
     pick: fn(Duration, Duration) -> Duration,
     /// The extreme of each part, the newest first.
     parts: [Option<Duration>; PARTS + 1],
-    /// When the newest part began.
     began: Instant,
 }
 

@@ -3,10 +3,11 @@
 //! [`LossDetector`] owns the counts of the algorithms. It reads the sender's state and returns the units that
 //! are lost; the sender declares them lost and reduces the window.
 
+use crate::LossDetection;
 use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
+use crate::paths::PerPath;
 use crate::probe::ProbeTimer;
 use crate::state::State;
-use crate::{LossDetection, Reordering};
 use early::early_deadline;
 pub(crate) use early::expired_early;
 use rack::Rack;
@@ -29,7 +30,7 @@ pub(crate) struct LossDetector {
     kind: Kind,
     /// The deadline of the timer (of RACK, or of Early Fast Retransmit) of each path that ever had one; far
     /// in the future if it is not armed.
-    timers: Box<[Instant]>,
+    timers: PerPath<Instant>,
     pub(crate) duplicates: DuplicateAcks,
     pub(crate) tolerance: Tolerance,
 }
@@ -43,7 +44,6 @@ enum Kind {
         is_early: bool,
     },
     Scoreboard(Scoreboard),
-    /// RACK, with a state per path.
     Rack(Vec<Rack>),
     /// Duplicate ACKs are counted; no unit is looked at.
     DuplicateAcks,
@@ -59,19 +59,16 @@ pub(crate) struct LateUnit {
 
 impl LossDetector {
     pub(crate) fn new(detection: LossDetection, threshold: u8) -> Self {
-        let (kind, reordering) = match detection {
-            LossDetection::MissingReports { reordering, early_retransmit } => {
-                let counts = Box::default();
-                (Kind::MissingReports { counts, is_early: early_retransmit }, reordering)
+        let kind = match detection {
+            LossDetection::MissingReports { early_retransmit: is_early, .. } => {
+                Kind::MissingReports { counts: Box::default(), is_early }
             }
-            LossDetection::Scoreboard { reordering } => {
-                (Kind::Scoreboard(Scoreboard::default()), reordering)
-            }
-            LossDetection::DuplicateAcks => (Kind::DuplicateAcks, Reordering::Fixed),
-            LossDetection::Rack => (Kind::Rack(Vec::new()), Reordering::Fixed),
+            LossDetection::Scoreboard { .. } => Kind::Scoreboard(Scoreboard::default()),
+            LossDetection::DuplicateAcks => Kind::DuplicateAcks,
+            LossDetection::Rack => Kind::Rack(Vec::new()),
         };
-        let tolerance = Tolerance::new(threshold, reordering.percentile());
-        Self { kind, timers: Box::default(), duplicates: DuplicateAcks::default(), tolerance }
+        let tolerance = Tolerance::new(threshold, detection.percentile());
+        Self { kind, timers: PerPath::default(), duplicates: DuplicateAcks::default(), tolerance }
     }
 
     /// Adds a path; `paths` is their number, the new one included.
@@ -108,16 +105,14 @@ impl LossDetector {
         matches!(self.kind, Kind::Rack(_))
     }
 
-    /// Whether losses are detected by a scoreboard.
     pub(crate) const fn is_by_scoreboard(&self) -> bool {
         matches!(self.kind, Kind::Scoreboard(_))
     }
 
-    /// Forgets every unit.
     pub(crate) fn clear(&mut self) {
         self.release_memory();
         self.duplicates.clear();
-        self.timers.fill(Instant::FAR_FUTURE);
+        self.timers.iter_mut().for_each(|at| *at = Instant::FAR_FUTURE);
     }
 
     /// Releases memory that is not in use, with nothing outstanding.
@@ -130,21 +125,15 @@ impl LossDetector {
     /// When a timer of `path` expires; far in the future if none runs.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
-        self.timers.get(usize::from(path)).copied().unwrap_or(Instant::FAR_FUTURE)
+        self.timers.get(path).copied().unwrap_or(Instant::FAR_FUTURE)
     }
 
     fn arm(&mut self, path: u8, deadline: Instant) {
-        let index = usize::from(path);
-        if index >= self.timers.len() {
-            let mut timers = std::mem::take(&mut self.timers).into_vec();
-            timers.resize(index + 1, Instant::FAR_FUTURE);
-            self.timers = timers.into_boxed_slice();
-        }
-        self.timers[index] = deadline;
+        *self.timers.get_or_insert_with(path, || deadline) = deadline;
     }
 
     pub(crate) fn stop_timer(&mut self, path: u8) {
-        self.timers.get_mut(usize::from(path)).into_iter().for_each(|at| *at = Instant::FAR_FUTURE);
+        self.timers.get_mut(path).into_iter().for_each(|at| *at = Instant::FAR_FUTURE);
     }
 }
 
@@ -157,7 +146,6 @@ impl LossDetector {
         }
     }
 
-    /// Called when `unit` is abandoned.
     pub(crate) fn on_abandoned(&mut self, unit: u64) {
         if let Kind::MissingReports { counts: missing, .. } = &mut self.kind {
             missing.forget(unit);
@@ -190,7 +178,6 @@ impl LossDetector {
         }
     }
 
-    /// Called when `unit` is retransmitted in a recovery.
     pub(crate) fn on_retransmitted(&mut self, unit: u64) {
         if let Kind::Scoreboard(board) = &mut self.kind {
             board.on_retransmitted(unit);
@@ -228,12 +215,10 @@ impl LossDetector {
                     let is_only = paths.len() == 1;
                     let rack = &mut paths[usize::from(path)];
                     // Over another path what was sent later may well arrive first.
-                    let is_late = is_late && (is_only || rack.has_newer(acked.last.packet));
                     let packet = acked.last.packet;
+                    let is_late = is_late && (is_only || rack.has_newer(packet));
                     rack.on_arrived(now, packet, sent_at, is_ambiguous);
-                    if is_late && !is_ambiguous {
-                        rack.on_reordering();
-                    }
+                    rack.has_seen_reordering |= is_late && !is_ambiguous;
                 }
                 return None;
             }
@@ -451,7 +436,6 @@ impl Overtaken {
 }
 
 impl MissingReports {
-    /// Adds a path; `paths` is their number, the new one included.
     fn add_path(&mut self, paths: usize) {
         if paths > 1 {
             let mut list = std::mem::take(&mut self.paths).into_vec();
@@ -460,7 +444,6 @@ impl MissingReports {
         }
     }
 
-    /// Another path takes the place of `path`.
     fn replace_path(&mut self, path: u8) {
         self.paths.get_mut(usize::from(path)).into_iter().for_each(|it| *it = OfPath::default());
     }
@@ -599,7 +582,6 @@ fn report(
 pub(crate) struct AckRange {
     pub(crate) cumulative: u64,
     pub(crate) has_advanced: bool,
-    /// The highest unit that was acknowledged before.
     pub(crate) highest_before: u64,
     pub(crate) highest_in_blocks: u64,
     pub(crate) highest_newly_acked: Option<u64>,
@@ -643,7 +625,6 @@ impl DuplicateAcks {
         self.count
     }
 
-    /// Called when a recovery begins.
     pub(crate) const fn on_recovery(&mut self) {
         self.partial = Some(0);
     }

@@ -15,7 +15,6 @@ const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 /// `RACK.reo_wnd_persist`: the number of recoveries for which a window widened by duplicate reports is kept.
 const PERSIST: u8 = 16;
 
-/// The state of RACK for a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     /// The packet sent last among those that have arrived, and its round trip time: `RACK.segment`,
@@ -24,8 +23,8 @@ pub(crate) struct Rack {
     /// `RACK.min_RTT`: the minimum of the current period and of the one before, and when the current one
     /// began.
     min_rtt: Option<(Duration, Duration, Instant)>,
-    /// `RACK.reordering_seen`.
-    has_seen_reordering: bool,
+    /// `RACK.reordering_seen` (step 3): a unit that was sent once arrived below an acknowledged one.
+    pub(super) has_seen_reordering: bool,
     /// `RACK.dsack_round`: duplicate reports are ignored until this unit is acknowledged.
     round: Option<u64>,
     /// `RACK.reo_wnd_mult` minus one.
@@ -55,7 +54,6 @@ impl Rack {
         }
     }
 
-    /// Whether a packet sent after this one has arrived.
     pub(crate) fn has_newer(&self, packet: PacketNumber) -> bool {
         self.newest.is_some_and(|(newest, ..)| newest > packet)
     }
@@ -70,11 +68,6 @@ impl Rack {
 
     fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.map(|(current, before, _)| current.min(before))
-    }
-
-    /// Step 3: called when a unit that was sent once arrived below an acknowledged one.
-    pub(crate) const fn on_reordering(&mut self) {
-        self.has_seen_reordering = true;
     }
 
     /// Step 4: called when an ACK reports a duplicate, with units up to `highest` sent. Widens the window
@@ -182,7 +175,7 @@ mod tests {
         let mut rack = rack();
         assert_eq!(rack.limit(SRTT, false), Some((PacketNumber(1), MS(100))));
         assert_eq!(rack.limit(SRTT, true), Some((PacketNumber(1), MS(80))));
-        rack.on_reordering();
+        rack.has_seen_reordering = true;
         assert_eq!(rack.limit(SRTT, true), Some((PacketNumber(1), MS(100))));
     }
 
@@ -190,7 +183,7 @@ mod tests {
     #[test]
     fn duplicates_widen_the_window_once_per_round() {
         let mut rack = rack();
-        rack.on_reordering();
+        rack.has_seen_reordering = true;
         let window = |rack: &Rack| rack.window(SRTT, false);
         rack.on_duplicate(10, 20);
         rack.on_duplicate(19, 30);

@@ -66,7 +66,7 @@ impl Scoreboard {
         let is_reported = newest.is_some_and(|unit| unit > range.cumulative) || !lost.is_empty();
         let begins_recovery = !is_recovering && is_reported && self.is_lost(first);
         if begins_recovery {
-            self.on_recovery(first);
+            (self.high_rxt, self.rescue_rxt) = (first, first);
         }
         Verdict { lost, begins_recovery }
     }
@@ -145,12 +145,6 @@ impl Scoreboard {
         self.frontier = self.frontier.min(unit);
     }
 
-    /// Begins a recovery with `first`, the first hole.
-    const fn on_recovery(&mut self, first: u64) {
-        self.high_rxt = first;
-        self.rescue_rxt = first;
-    }
-
     /// Called when a recovery up to `exit` begins whose loss is repaired: nothing above `cumulative` was sent
     /// again in it, and nothing needs a rescue.
     pub(super) const fn on_repaired(&mut self, cumulative: u64, exit: u64) {
@@ -158,22 +152,18 @@ impl Scoreboard {
         self.rescue_rxt = exit;
     }
 
-    /// Called when `unit` is retransmitted in a recovery.
     pub(super) fn on_retransmitted(&mut self, unit: u64) {
         self.high_rxt = self.high_rxt.max(unit);
     }
 
     /// Called when `unit` is sent as a rescue retransmission in a recovery that ends with `exit`.
     pub(super) fn on_rescued(&mut self, acknowledged: &RangeSet, unit: u64, exit: u64) {
-        if self.is_hole_not_retransmitted(acknowledged, unit) {
+        let is_hole = acknowledged.max().is_some_and(|max| unit < max);
+        if is_hole && unit > self.high_rxt {
             self.high_rxt = unit;
         } else {
             self.rescue_rxt = exit;
         }
-    }
-
-    fn is_hole_not_retransmitted(&self, acknowledged: &RangeSet, unit: u64) -> bool {
-        unit > self.high_rxt && acknowledged.max().is_some_and(|max| unit < max)
     }
 
     /// `NextSeg` rule 3: the first hole that was not retransmitted in this recovery, with something

@@ -23,12 +23,10 @@ impl Tolerance {
         Self { standard, percentile, paths: PerPath::default() }
     }
 
-    /// Forgets what was learned about `path`.
     pub(super) fn renew_path(&mut self, path: u8) {
         self.paths.remove(path);
     }
 
-    /// Whether the threshold is adaptive.
     #[inline]
     pub(super) const fn is_adaptive(&self) -> bool {
         self.percentile.is_some()
@@ -50,7 +48,6 @@ impl Tolerance {
         }
     }
 
-    /// The reordering tolerated on `path` now.
     pub(crate) fn reordering<P>(&self, path: u8, state: &State<P>) -> ReorderingState {
         let standard = u16::from(self.standard);
         match self.paths.get(path) {
@@ -136,8 +133,7 @@ impl Tolerance {
         let window = p.window.cwnd() as f64 / p.window.packet().max(1) as f64;
         let srtt = p.timer.rtt().srtt().unwrap_or(p.timer.rto()).as_secs_f64();
         let idle = if srtt > 0.0 { p.timer.rto().as_secs_f64() / srtt } else { 1.0 };
-        let cost = TimeoutCost { window, idle };
-        self.learn(path, |evidence| evidence.on_avoidable_timeout(cost));
+        self.learn(path, |evidence| evidence.on_avoidable_timeout(window, idle));
     }
 
     /// Called when `units` units were delivered, over any path: evidence loses weight with the units
@@ -207,7 +203,6 @@ fn bucket_of(value: u16) -> usize {
     usize::from(LINEAR) + 16 * octave as usize + usize::from(sixteenth)
 }
 
-/// The largest value in a bucket.
 fn largest_in(bucket: usize) -> u16 {
     let Some(above) = bucket.checked_sub(LINEAR.into()) else { return bucket as u16 };
     let (octave, sixteenth) = (above / 16, above % 16);
@@ -286,30 +281,6 @@ pub(crate) struct Evidence {
     reported: u16,
 }
 
-/// What determines the cost of a timeout.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TimeoutCost {
-    /// The window before the timeout, in packets.
-    pub(crate) window: f64,
-    /// How long nothing was sent, in round trips.
-    pub(crate) idle: f64,
-}
-
-impl TimeoutCost {
-    /// The number of packets not sent because of the timeout: while nothing is sent, in slow start up to half
-    /// of the window, and in linear growth from there (RR-SCTP §4.2).
-    fn packets(self) -> f64 {
-        let half = (self.window / 2.0).max(1.0);
-        let mut slow_start = 0.0;
-        let mut reached = 1.0;
-        while reached < half {
-            slow_start += self.window - reached;
-            reached *= 2.0;
-        }
-        self.window * self.idle + slow_start + half * half / 2.0
-    }
-}
-
 impl Evidence {
     /// The state before any evidence: the threshold is `standard`, and the percentile of the histogram begins
     /// at `percentile` per cent.
@@ -327,13 +298,11 @@ impl Evidence {
         }
     }
 
-    /// The threshold, if it has changed since the last call.
     pub(crate) fn take_change(&mut self) -> Option<u16> {
         let was = std::mem::replace(&mut self.reported, self.threshold);
         (was != self.threshold).then_some(self.threshold)
     }
 
-    /// The percentile `pef`, from 0 to 1.
     pub(crate) fn percentile(&self) -> f64 {
         f64::from(self.percentile) / 1000.0
     }
@@ -344,7 +313,6 @@ impl Evidence {
         highest.map_or(0, largest_in)
     }
 
-    /// Called when a unit arrived late that a threshold of `needed` would have waited for.
     pub(crate) fn on_late(&mut self, needed: u16) {
         let count = &mut self.histogram.0[bucket_of(needed)];
         *count = count.saturating_add(WEIGHT);
@@ -357,7 +325,6 @@ impl Evidence {
         self.update();
     }
 
-    /// Called when a unit declared lost had arrived.
     pub(crate) fn on_not_lost(&mut self) {
         self.losses = self.losses.saturating_sub(WEIGHT.into());
     }
@@ -370,17 +337,24 @@ impl Evidence {
         self.update();
     }
 
-    /// Called when the timer expired over a unit that the standard threshold would have declared lost before.
-    pub(crate) fn on_avoidable_timeout(&mut self, cost: TimeoutCost) {
+    /// Called when the timer expired over a unit that the standard threshold would have declared lost before, with a
+    /// window of `window` packets, and after `idle` round trips without sending.
+    pub(crate) fn on_avoidable_timeout(&mut self, window: f64, idle: f64) {
+        // In slow start less is sent up to half of the window, and in linear growth from there (RR-SCTP §4.2).
+        let half = (window / 2.0).max(1.0);
+        let (mut slow_start, mut reached) = (0.0, 1.0);
+        while reached < half {
+            slow_start += window - reached;
+            reached *= 2.0;
+        }
+        let not_sent = window * idle + slow_start + half * half / 2.0;
         // Without a measurement: half of a window for two round trips.
-        let of_retransmit = self.cost_of_retransmit.unwrap_or(cost.window).max(1.0);
-        let steps = cost.packets() / of_retransmit;
-        let fall = (f64::from(STEP) * steps).min(f64::from(self.percentile));
+        let of_retransmit = self.cost_of_retransmit.unwrap_or(window).max(1.0);
+        let fall = (f64::from(STEP) * (not_sent / of_retransmit)).min(f64::from(self.percentile));
         self.percentile -= fall as u32;
         self.update();
     }
 
-    /// Called when `units` units were delivered: evidence ages.
     pub(crate) fn on_delivered(&mut self, units: u64) {
         self.delivered += units;
         if self.delivered < AGE {
@@ -392,7 +366,6 @@ impl Evidence {
         }
     }
 
-    /// Halves the weight of all observations.
     pub(crate) fn age(&mut self) {
         self.histogram.halve();
         self.losses /= 2;
@@ -455,12 +428,12 @@ mod tests {
         evidence.on_spurious_retransmit(20.0);
         assert_eq!(evidence.percentile(), 0.91);
         // 20 · 2 + (19 + 18 + 16 + 12) + 10 · 10 / 2 = 155 packets: 7.75 times as many.
-        evidence.on_avoidable_timeout(TimeoutCost { window: 20.0, idle: 2.0 });
+        evidence.on_avoidable_timeout(20.0, 2.0);
         assert_eq!(evidence.percentile(), 0.833);
         (0..100).for_each(|_| evidence.on_spurious_retransmit(20.0));
         assert_eq!(evidence.percentile(), 1.0);
         (0..100).for_each(|_| {
-            evidence.on_avoidable_timeout(TimeoutCost { window: 1e9, idle: 60.0 });
+            evidence.on_avoidable_timeout(1e9, 60.0);
         });
         assert_eq!(evidence.percentile(), 0.0);
     }
@@ -468,7 +441,7 @@ mod tests {
     #[test]
     fn with_a_percentile_of_zero_the_standard_threshold_is_back() {
         let mut evidence = with(&[10, 20, 30]);
-        evidence.on_avoidable_timeout(TimeoutCost { window: 1e6, idle: 60.0 });
+        evidence.on_avoidable_timeout(1e6, 60.0);
         assert_eq!((evidence.threshold, evidence.thin_threshold), (3, 1));
     }
 

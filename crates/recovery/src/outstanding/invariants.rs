@@ -22,7 +22,6 @@ impl Checks {
 
 #[cfg(test)]
 impl<P> Outstanding<P> {
-    /// The number of units looked up so far.
     pub(crate) const fn visits(&self) -> &std::cell::Cell<u64> {
         &self.checks.visits
     }

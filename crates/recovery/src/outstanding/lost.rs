@@ -1,9 +1,7 @@
 //! Units that are declared lost, return to flight, move to another path, or are abandoned.
 
-use super::repeats::{FirstTransmission, Repeats};
-use super::{
-    Departed, Fate, Flight, Outstanding, PacketNumber, PathUnits, SentPackets, Unit, UnitState,
-};
+use super::repeats::FirstTransmission;
+use super::{Fate, Flight, Outstanding, PacketNumber, PathUnits, SentPackets, Unit, UnitState};
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 use smallvec::SmallVec;
@@ -17,7 +15,6 @@ pub(crate) struct LostUnit {
     pub(crate) group: u8,
     /// The packet that is lost with it.
     pub(crate) packet: Option<PacketNumber>,
-    /// When its last transmission was sent, unless that packet is forgotten.
     pub(crate) sent_at: Option<Instant>,
     pub(crate) is_first_transmission: bool,
     pub(crate) is_copied: bool,
@@ -39,17 +36,6 @@ pub(crate) struct Abandoned {
     pub(crate) sent_over: u8,
     /// Whether the unit waited to be retransmitted.
     pub(crate) was_lost: bool,
-}
-
-/// A unit that was abandoned.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KnownAbandoned {
-    pub(crate) group: u8,
-    /// The path over which it was last sent.
-    pub(crate) path: u8,
-    /// The transmission of a unit that was sent only once and declared lost, if an RTT sample is to be taken
-    /// from it.
-    pub(crate) only_transmission: Option<FirstTransmission>,
 }
 
 /// Queries.
@@ -85,21 +71,8 @@ impl<P> Outstanding<P> {
 }
 
 impl PathUnits {
-    /// The first unit from `from` on that waits to be retransmitted over the path.
     pub(crate) fn lost_from(&self, from: u64) -> Option<u64> {
         self.lost.range(from..).next().copied()
-    }
-}
-
-impl<P> Unit<P> {
-    /// The unit, if it was abandoned.
-    pub(crate) fn abandoned(&self) -> Option<KnownAbandoned> {
-        if self.state != UnitState::Abandoned {
-            return None;
-        }
-        let is_only = self.is_first_transmission() && !self.is_copied;
-        let first = self.repeats().and_then(Repeats::first).filter(|_| is_only);
-        Some(KnownAbandoned { group: self.group, path: self.last().path, only_transmission: first })
     }
 }
 
@@ -131,10 +104,10 @@ impl<P> Outstanding<P> {
     }
 
     /// Returns `unit` to flight, because the receiver no longer reports it after acknowledging it above the
-    /// cumulative point. Returns whether it was acknowledged.
-    pub(super) fn renege(&mut self, unit: u64) -> bool {
+    /// cumulative point.
+    pub(super) fn renege(&mut self, unit: u64) {
         let Some(u) = self.unit_mut(unit).filter(|u| u.state == UnitState::Acknowledged) else {
-            return false; // An abandoned unit stays abandoned.
+            return; // An abandoned unit stays abandoned.
         };
         u.path = u.last_sent.path;
         let (path, user_bytes) = (u.path, u64::from(u.user_bytes));
@@ -144,7 +117,6 @@ impl<P> Outstanding<P> {
         on_path.outstanding += 1;
         on_path.user_bytes += user_bytes;
         self.check();
-        true
     }
 
     /// Returns `unit`, which was declared lost wrongly, to flight on the path where it was last sent.
@@ -205,8 +177,7 @@ impl<P> Outstanding<P> {
     pub(super) fn leave_flight(&mut self, unit: u64, fate: Fate) -> Option<PacketNumber> {
         let &Unit { bytes, user_bytes, path, last_packet: packet, .. } = self.unit(unit)?;
         self.user_bytes_in_flight -= u64::from(user_bytes);
-        let departed = Departed { bytes, path, packet };
-        self.packets.on_departed(&departed, fate).0.then_some(packet)
+        self.packets.on_departed(path, bytes, packet, fate).0.then_some(packet)
     }
 
     /// Removes `unit` from the units that wait to be retransmitted.
@@ -244,10 +215,9 @@ impl<P> Outstanding<P> {
     pub(super) fn return_to_flight(&mut self, unit: u64) {
         let Some(u) = self.unit_mut(unit) else { return };
         u.state = UnitState::InFlight;
-        let (path, packet, bytes) = (u.path, u.last_packet, u.bytes);
-        let user_bytes = u64::from(u.user_bytes);
-        self.packets.on_returned(&Departed { bytes, path, packet });
-        self.user_bytes_in_flight += user_bytes;
+        let &mut Unit { path, last_packet, bytes, user_bytes, .. } = u;
+        self.packets.on_returned(path, bytes, last_packet);
+        self.user_bytes_in_flight += u64::from(user_bytes);
     }
 }
 
@@ -266,7 +236,6 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// Releases memory that is not in use.
     pub(crate) fn release_memory(&mut self) {
         self.units.shrink_to_fit();
         self.acknowledged.release_memory();
@@ -282,16 +251,15 @@ impl<P> Outstanding<P> {
 impl SentPackets {
     /// Called when a unit counts as in flight again: the receiver reneged, or the unit was declared lost
     /// wrongly. If its packet was already delivered or declared lost, the packet stays so.
-    pub(super) fn on_returned(&mut self, returned: &Departed) {
-        self.flights[usize::from(returned.path)].bytes += u64::from(returned.bytes);
-        if let Some(packet) = self.packet_mut(returned.packet)
+    pub(super) fn on_returned(&mut self, path: u8, bytes: u32, packet: PacketNumber) {
+        self.flights[usize::from(path)].bytes += u64::from(bytes);
+        if let Some(packet) = self.packet_mut(packet)
             && packet.fate == Fate::InFlight
         {
             packet.in_flight += 1;
         }
     }
 
-    /// Releases memory that is not in use.
     pub(super) fn release_memory(&mut self) {
         self.packets.shrink_to_fit();
     }

@@ -8,13 +8,15 @@
 pub(crate) use lost::{LostUnit, Moved};
 use repeats::History;
 pub use repeats::LOG_CAPACITY;
-pub(crate) use repeats::{EpisodeId, FirstSent, FirstTransmission, Repeat, Repeats};
+pub(crate) use repeats::{EpisodeId, FirstCopy, FirstSent, FirstTransmission, Repeat, Repeats};
 use rexmit_core::trace::SendCause;
 use rexmit_core::{Instant, RangeSet};
 pub use sending::NewUnit;
 pub(crate) use sending::Placement;
 use smallvec::SmallVec;
 use std::collections::{BTreeSet, VecDeque};
+
+use crate::paths::Pair;
 
 mod lost;
 mod repeats;
@@ -90,7 +92,6 @@ pub enum UnitState {
     Abandoned,
 }
 
-/// A transmission of a unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub(crate) packet: PacketNumber,
@@ -98,7 +99,6 @@ pub(crate) struct Transmission {
     pub(crate) cause: SendCause,
 }
 
-/// How a unit was last sent.
 #[derive(Clone, Copy, Debug)]
 struct LastSent {
     path: u8,
@@ -119,8 +119,8 @@ pub struct Unit<P> {
     state: UnitState,
     /// The last transmission, in parts so that a unit with an SCTP fragment stays within 128 bytes, the size
     /// that the compiler moves without a call.
-    last_sent: LastSent,
     last_packet: PacketNumber,
+    last_sent: LastSent,
     /// How often it was sent, redundant copies in packets of their own included.
     pub(crate) transmissions: u16,
     /// How many of the transmissions were redundant copies in packets of their own.
@@ -128,7 +128,6 @@ pub struct Unit<P> {
     /// Whether the unit was retransmitted as lost, which makes it ineligible for another fast retransmit (RFC
     /// 9260 §7.2.4 rule 5).
     pub(crate) is_fast_retransmitted: bool,
-    /// Whether a redundant copy of it was sent.
     pub(crate) is_copied: bool,
     is_on_several_paths: bool,
     /// Whether the unit probes a closed receive window: only T3-rtx retransmits it.
@@ -168,13 +167,11 @@ impl<P> Unit<P> {
         Transmission { packet: self.last_packet, path, cause }
     }
 
-    /// Whether it is in flight.
     #[inline]
     pub(crate) fn is_in_flight(&self) -> bool {
         self.state == UnitState::InFlight
     }
 
-    /// Whether it is in flight in `packet`.
     pub(crate) fn is_in_flight_in(&self, packet: PacketNumber) -> bool {
         self.last_packet == packet && self.is_in_flight()
     }
@@ -195,13 +192,11 @@ impl<P> Unit<P> {
         self.is_in_flight() && !self.is_fast_retransmitted
     }
 
-    /// The repeated transmissions that are remembered.
     pub(crate) fn repeats(&self) -> Option<&Repeats> {
         self.repeats.as_deref()
     }
 }
 
-/// The units of a path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathUnits {
     /// Units that wait to be retransmitted over this path.
@@ -217,19 +212,16 @@ pub(crate) struct PathUnits {
 }
 
 impl PathUnits {
-    /// Whether anything waits to be retransmitted over the path.
     #[inline]
     pub(crate) fn has_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// The first unit that waits to be retransmitted over the path.
     #[inline]
     pub(crate) fn first_lost(&self) -> Option<u64> {
         self.lost.first().copied()
     }
 
-    /// Whether a unit that was last sent over the path is declared lost, and waits for any path.
     #[inline]
     pub(crate) const fn is_awaiting(&self) -> bool {
         self.awaiting > 0
@@ -256,26 +248,22 @@ pub(crate) enum Fate {
 /// One packet that was sent.
 #[derive(Clone, Debug)]
 pub(crate) struct SentPacket {
-    /// When it was sent.
     pub(crate) sent_at: Instant,
-    /// The index of its path.
     pub(crate) path: u8,
     /// Why its first unit was sent.
     pub(crate) cause: SendCause,
-    /// The lowest unit in it.
     pub(crate) lowest: u64,
-    /// The highest unit in it.
     pub(crate) highest: u64,
-    /// How many units it carries.
     pub(crate) units: u16,
     /// The bytes of its units, as congestion control counts them.
     pub(crate) bytes: u32,
-    /// The fate of the packet.
     pub(crate) fate: Fate,
     /// How many of its units are in flight in it.
     in_flight: u16,
     /// The groups of its units, one bit each.
     pub(crate) groups: u32,
+    /// The pair of paths for which its fate counts.
+    pub(crate) trial: Option<Pair>,
 }
 
 /// Data in flight on a path.
@@ -287,28 +275,18 @@ pub struct Flight {
     pub bytes: u64,
 }
 
-/// The packets sent, with the fate of each.
+/// The packets of one association, oldest first, with the fate of each, and data in flight on each path.
 ///
 /// Packets are counted whatever their content, because the thin test uses packets in flight, not chunks or
 /// bytes (Petlund 2009 §5). A packet ends with its last unit in flight, and has the fate of this unit:
 /// acknowledged, declared lost, or superseded by a retransmission. Packets with a known fate are forgotten
 /// once nothing older is in flight.
-///
-/// The packets of one association, oldest first, and data in flight on each path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentPackets {
     first: u64,
     packets: VecDeque<SentPacket>,
     flights: Vec<Flight>,
     groups: GroupFlights,
-}
-
-/// A unit that stops or begins to count as in flight: the path and the packet of its last transmission.
-#[derive(Clone, Copy, Debug)]
-struct Departed {
-    bytes: u32,
-    path: u8,
-    packet: PacketNumber,
 }
 
 /// Packets in flight that carry a unit of a group.
@@ -344,13 +322,11 @@ impl GroupFlights {
 }
 
 impl SentPackets {
-    /// Adds a path; its index is the number of paths so far.
     fn add_path(&mut self) {
         self.flights.reserve_exact(1); // One path is the rule.
         self.flights.push(Flight::default());
     }
 
-    /// Data in flight on `path`.
     #[inline]
     pub(crate) fn flight(&self, path: u8) -> Flight {
         self.flights[usize::from(path)]
@@ -370,7 +346,6 @@ impl SentPackets {
         self.packets.get(usize::try_from(number.0.checked_sub(self.first)?).ok()?)
     }
 
-    /// When the packet `number` was sent, unless it is forgotten.
     pub(crate) fn sent_at(&self, number: PacketNumber) -> Option<Instant> {
         self.packet(number).map(|packet| packet.sent_at)
     }
@@ -379,18 +354,22 @@ impl SentPackets {
         self.packets.get_mut(usize::try_from(number.0.checked_sub(self.first)?).ok()?)
     }
 
-    /// The number of the next packet.
     pub(crate) fn next_number(&self) -> PacketNumber {
         PacketNumber(self.first + self.packets.len() as u64)
     }
 
-    /// Called when a unit leaves the flight. If it is the last unit of its packet in flight, the packet meets
+    /// Called when a unit of `bytes` leaves the flight of `path`. If it is the last unit of its packet in flight, the packet meets
     /// `fate`. Returns whether it did, and when the packet was sent, unless that is forgotten.
     #[inline(always)] // With every unit: the call would cost as much again.
-    fn on_departed(&mut self, departed: &Departed, fate: Fate) -> (bool, Option<Instant>) {
-        let flight = &mut self.flights[usize::from(departed.path)];
-        flight.bytes -= u64::from(departed.bytes);
-        let Some(packet) = self.packet_mut(departed.packet) else { return (false, None) };
+    fn on_departed(
+        &mut self,
+        path: u8,
+        bytes: u32,
+        packet: PacketNumber,
+        fate: Fate,
+    ) -> (bool, Option<Instant>) {
+        self.flights[usize::from(path)].bytes -= u64::from(bytes);
+        let Some(packet) = self.packet_mut(packet) else { return (false, None) };
         let sent_at = Some(packet.sent_at);
         if packet.fate != Fate::InFlight {
             return (false, sent_at); // The unit had left it, and returned.
@@ -406,7 +385,6 @@ impl SentPackets {
         (true, sent_at)
     }
 
-    /// Forgets the oldest packets with a known fate.
     fn forget_ended(&mut self) {
         while self.packets.front().is_some_and(|packet| packet.fate != Fate::InFlight) {
             self.packets.pop_front();
@@ -470,7 +448,6 @@ impl<P> Outstanding<P> {
         self.paths.push(PathUnits::default());
     }
 
-    /// The units of `path`.
     #[inline]
     pub(crate) fn on(&self, path: u8) -> &PathUnits {
         &self.paths[usize::from(path)]
@@ -558,12 +535,10 @@ impl<P> Outstanding<P> {
         self.dropped <= self.sent
     }
 
-    /// The packets that are remembered.
     pub(crate) const fn packets(&self) -> &SentPackets {
         &self.packets
     }
 
-    /// Units acknowledged above the cumulative point.
     pub(crate) const fn acknowledged(&self) -> &RangeSet {
         &self.acknowledged
     }
@@ -586,7 +561,6 @@ impl<P> Outstanding<P> {
 
 /// Transitions.
 impl<P> Outstanding<P> {
-    /// The packet that was begun last.
     pub(crate) fn newest_packet(&self) -> PacketNumber {
         PacketNumber(self.packets.next_number().0.saturating_sub(1))
     }
@@ -616,8 +590,8 @@ impl<P> Outstanding<P> {
         u.state = UnitState::Acknowledged;
         if acked.was_in_flight {
             self.user_bytes_in_flight -= u64::from(user_bytes);
-            let departed = Departed { bytes, path, packet: last.packet };
-            let (is_ended, sent_at) = self.packets.on_departed(&departed, Fate::Acknowledged);
+            let fate = Fate::Acknowledged;
+            let (is_ended, sent_at) = self.packets.on_departed(path, bytes, last.packet, fate);
             acked.packet = is_ended.then_some(last.packet);
             acked.sent_at = sent_at;
         } else {
@@ -680,7 +654,7 @@ impl<P> Outstanding<P> {
         for run in known.iter() {
             still.insert_range(*run.start(), *run.end(), |from, to| reneged.extend(from..=to));
         }
-        reneged.iter().for_each(|&unit| _ = self.renege(unit));
+        reneged.iter().for_each(|&unit| self.renege(unit));
         reneged
     }
 
@@ -715,7 +689,6 @@ impl<P> Outstanding<P> {
         Some(explained)
     }
 
-    /// The history of `unit`.
     pub(crate) fn repeats_mut(&mut self, unit: u64) -> Option<&mut Repeats> {
         match unit.checked_sub(self.first) {
             Some(index) => self.units.get_mut(usize::try_from(index).ok()?)?.repeats.as_deref_mut(),
@@ -723,7 +696,6 @@ impl<P> Outstanding<P> {
         }
     }
 
-    /// The history of repeated transmissions.
     pub(crate) const fn history(&mut self) -> &mut History {
         &mut self.history
     }

@@ -30,7 +30,8 @@ pub(crate) struct Repeats {
     /// The index of the first transmission since the unit was last retransmitted or its copies expired:
     /// bundled copies before it no longer count.
     standing_from: usize,
-    first_copy: Option<FirstCopy>,
+    /// The first transmission, if redundant copies were sent since and nothing else.
+    copied: Option<FirstSent>,
     is_reported: bool,
     /// The first transmission, if round trips are to be measured by it.
     first: Option<FirstTransmission>,
@@ -51,13 +52,15 @@ pub(crate) struct Repeat {
     pub(super) is_reported: bool,
 }
 
-/// The first redundant copy of a unit.
+/// The first redundant copies of a unit that was not declared lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstCopy {
-    /// The packet that carried the copy.
-    pub(crate) packet: PacketNumber,
-    /// The transmission before, if the copy was sent in a packet of its own and nothing was sent since.
-    pub(crate) alone: Option<FirstSent>,
+    /// The transmission before.
+    pub(crate) first: FirstSent,
+    /// The packet that carried the first copy, if that was bundled with new data.
+    pub(crate) bundled: Option<PacketNumber>,
+    /// When the first copy in a packet of its own was sent.
+    pub(crate) alone_at: Option<Instant>,
 }
 
 /// The transmission of a unit before it was copied.
@@ -118,16 +121,17 @@ impl Repeats {
         });
     }
 
-    /// Called when a later transmission is declared lost.
     pub(super) fn on_later_lost(&mut self) {
         if let Some(first) = &mut self.first {
             first.is_lost_once = false;
         }
     }
 
-    /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more.
-    pub(super) fn on_retransmitted(&mut self, now: Instant) {
+    /// Called when the unit is retransmitted in a packet of its own; its copies so far do not count any more. Only a
+    /// redundant copy leaves it open whether the first transmission arrived: the others follow a loss that was counted.
+    pub(super) fn on_retransmitted(&mut self, now: Instant, cause: SendCause) {
         self.expire_copies();
+        self.copied = self.copied.filter(|_| cause == SendCause::Redundant);
         if let Some(first) = &mut self.first {
             first.repeated_at.get_or_insert(now);
         }
@@ -136,9 +140,6 @@ impl Repeats {
     /// Stops counting the copies sent so far as replacements of a retransmission.
     pub(crate) fn expire_copies(&mut self) {
         self.standing_from = self.list.len();
-        if let Some(copy) = &mut self.first_copy {
-            copy.alone = None;
-        }
     }
 
     /// Whether the receiver reported a duplicate of the unit, after its first redundant copy if there is one.
@@ -156,15 +157,20 @@ impl Repeats {
         (u8::try_from(count).unwrap_or(u8::MAX), latest)
     }
 
-    /// The first redundant copy, until the unit is acknowledged, and whether the receiver reported the
+    /// The first redundant copies, until the unit is acknowledged, and whether the receiver reported the
     /// unit as a duplicate.
     pub(crate) fn take_first_copy(&mut self) -> Option<(FirstCopy, bool)> {
         self.standing_from = self.list.len();
-        Some((self.first_copy.take()?, self.is_reported))
+        let first = self.copied.take()?;
+        let mut copies = self.list.iter();
+        let bundled = copies.clone().find(|copy| copy.is_bundled).map(|copy| copy.packet);
+        let alone_at = copies.find(|copy| !copy.is_bundled).map(|copy| copy.sent_at);
+        Some((FirstCopy { first, bundled, alone_at }, self.is_reported))
     }
 
-    pub(super) fn on_first_copy(&mut self, packet: PacketNumber, alone: Option<FirstSent>) {
-        self.first_copy = Some(FirstCopy { packet, alone });
+    /// Called when the first copy is sent, of what was sent as `first` says.
+    pub(super) fn on_first_copy(&mut self, first: FirstSent) {
+        self.copied = Some(first);
         self.is_reported = false;
     }
 
@@ -190,7 +196,6 @@ impl Repeats {
         }
     }
 
-    /// The first transmission, if round trips are to be measured by it.
     pub(crate) const fn first(&self) -> Option<FirstTransmission> {
         self.first
     }
@@ -235,7 +240,6 @@ impl Repeats {
         Some(repeat.episode)
     }
 
-    /// When the oldest transmission was sent that was not reported.
     fn oldest(&self) -> Option<Instant> {
         self.list.iter().find(|repeat| !repeat.is_reported).map(|repeat| repeat.sent_at)
     }
@@ -258,18 +262,12 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Whether there is room for one more transmission.
-    pub(super) const fn has_room(&self) -> bool {
-        self.remembered < LOG_CAPACITY
-    }
-
     /// Whether the oldest transmission of the lowest delivered unit is too old for a duplicate report.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         let oldest = self.delivered.first_key_value().and_then(|(_, repeats)| repeats.oldest());
         oldest.is_some_and(|sent_at| now - sent_at >= MAX_AGE)
     }
 
-    /// The number below which no outstanding unit has a recorded transmission that can be forgotten.
     pub(super) const fn lowest_outstanding(&self) -> u64 {
         self.lowest_outstanding
     }
@@ -356,13 +354,11 @@ impl History {
         *self = Self { forgotten_through: cumulative, ..Self::default() };
     }
 
-    /// Transmissions remembered of delivered units.
     #[cfg(any(test, debug_assertions))]
     pub(super) fn remembered_of_delivered(&self) -> usize {
         self.delivered.values().map(|repeats| repeats.open()).sum()
     }
 
-    #[cfg(any(test, debug_assertions))]
     pub(super) const fn remembered(&self) -> usize {
         self.remembered
     }

@@ -1,10 +1,11 @@
 //! Transmissions: units that are sent, retransmitted or copied, and the packets they are put in.
 
-use super::repeats::{EpisodeId, FirstSent, Repeat};
+use super::repeats::{EpisodeId, FirstSent, LOG_CAPACITY, Repeat};
 use super::{
     Fate, LastSent, Moved, Outstanding, PacketNumber, SentPacket, SentPackets, Transmission, Unit,
     UnitState,
 };
+use crate::paths::Pair;
 use crate::plan::Due;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
@@ -33,6 +34,8 @@ pub(crate) struct Placement {
     pub(crate) path: u8,
     /// Whether the unit is the first of its packet.
     pub(crate) starts_packet: bool,
+    /// The pair of paths for which the fate of a new packet counts.
+    pub(crate) trial: Option<Pair>,
 }
 
 /// A unit was retransmitted in a packet of its own.
@@ -47,7 +50,6 @@ pub(crate) struct Retransmitted {
     pub(crate) moved: Option<Moved>,
 }
 
-/// A unit that is added to a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
     pub(super) unit: u64,
@@ -57,7 +59,6 @@ pub(super) struct Carried {
 }
 
 impl<P> Unit<P> {
-    /// A new unit, in flight over `path` in `packet`.
     #[inline]
     pub(super) const fn new(payload: P, new: NewUnit, path: u8, packet: PacketNumber) -> Self {
         Self {
@@ -79,7 +80,6 @@ impl<P> Unit<P> {
         }
     }
 
-    /// Records another transmission.
     pub(super) const fn set_last(&mut self, last: Transmission) {
         self.last_packet = last.packet;
         self.last_sent = LastSent { path: last.path, cause: last.cause };
@@ -140,7 +140,7 @@ impl<P> Outstanding<P> {
         carried: Carried,
     ) -> PacketNumber {
         if place.starts_packet {
-            self.packets.begin(now, place.path, cause, carried);
+            self.packets.begin(now, place, cause, carried);
         } else {
             self.packets.add(carried);
         }
@@ -165,8 +165,10 @@ impl<P> Outstanding<P> {
             UnitState::InFlight => _ = self.leave_flight(unit, Fate::Superseded),
             UnitState::Acknowledged | UnitState::Abandoned => return None,
         }
-        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
         let path = place.path;
+        let trial = Pair::new(before.path, path).filter(|_| matches!(state, UnitState::Lost(_)));
+        let place = Placement { trial, ..place };
+        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
         self.sent += 1;
         self.user_bytes_in_flight += u64::from(user_bytes);
         let moved = (from != path).then(|| self.move_between(unit, from, path));
@@ -202,7 +204,7 @@ impl<P> Outstanding<P> {
     ) -> Option<EpisodeId> {
         let forgotten = self.make_room(now);
         let repeats = self.unit_mut(unit)?.repeats.get_or_insert_default();
-        repeats.on_retransmitted(now);
+        repeats.on_retransmitted(now, cause);
         self.remember(unit, Repeat::new(now, packet, cause, episode));
         forgotten
     }
@@ -217,11 +219,8 @@ impl<P> Outstanding<P> {
         let forgotten = self.make_room(now);
         let copy = Repeat::new(now, packet, SendCause::Redundant, None);
         self.remember(unit, Repeat { is_bundled: true, ..copy });
-        if let Some(u) = self.unit_mut(unit)
-            && !std::mem::replace(&mut u.is_copied, true)
-        {
-            u.repeats.get_or_insert_default().on_first_copy(packet, None);
-        }
+        let first = FirstSent::of(self, unit);
+        self.on_copied(unit, first);
         forgotten
     }
 
@@ -233,7 +232,7 @@ impl<P> Outstanding<P> {
     }
 
     fn make_room(&mut self, now: Instant) -> Option<EpisodeId> {
-        if self.history.has_room() && !self.history.is_stale(now) {
+        if self.history.remembered() < LOG_CAPACITY && !self.history.is_stale(now) {
             return None;
         }
         if let Some(episode) = self.history.forget_oldest_delivered() {
@@ -248,13 +247,13 @@ impl<P> Outstanding<P> {
         repeats.find_map(|(unit, repeats)| history.forget_oldest_of(unit, repeats)).flatten()
     }
 
-    /// Remembers that `unit` was sent as a redundant copy in a packet of its own, and once before, as
-    /// described by `first`.
-    pub(crate) fn on_copied_alone(&mut self, unit: u64, first: FirstSent) {
-        if let Some(u) = self.unit_mut(unit) {
-            u.is_copied = true;
-            let packet = u.last_packet;
-            u.repeats.get_or_insert_default().on_first_copy(packet, Some(first));
+    /// Called when a redundant copy of `unit` was sent, after the transmission `first` if that was its only one.
+    pub(crate) fn on_copied(&mut self, unit: u64, first: Option<FirstSent>) {
+        let Some(u) = self.unit_mut(unit) else { return };
+        if !std::mem::replace(&mut u.is_copied, true)
+            && let Some(first) = first
+        {
+            u.repeats.get_or_insert_default().on_first_copy(first);
         }
     }
 
@@ -267,10 +266,26 @@ impl<P> Outstanding<P> {
     }
 }
 
+impl FirstSent {
+    /// The first transmission of `unit`, if it was sent once.
+    pub(crate) fn of<P>(outstanding: &Outstanding<P>, unit: u64) -> Option<Self> {
+        let u = outstanding.unit(unit).filter(|u| u.is_first_transmission())?;
+        let packet = u.last_packet;
+        let sent_at = outstanding.packets.sent_at(packet);
+        Some(Self { packet, sent_at, path: u.path, group: u.group })
+    }
+}
+
 impl SentPackets {
-    /// Records that a packet is sent over `path`, with this unit first.
     #[inline]
-    pub(super) fn begin(&mut self, now: Instant, path: u8, cause: SendCause, carried: Carried) {
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        place: Placement,
+        cause: SendCause,
+        carried: Carried,
+    ) {
+        let Placement { path, trial, .. } = place;
         let Carried { unit, bytes, group } = carried;
         self.packets.push_back(SentPacket {
             sent_at: now,
@@ -283,6 +298,7 @@ impl SentPackets {
             fate: Fate::InFlight,
             in_flight: 1,
             groups: 1 << group,
+            trial,
         });
         *self.groups.of_mut(group) += 1;
         let flight = &mut self.flights[usize::from(path)];
@@ -290,7 +306,6 @@ impl SentPackets {
         flight.bytes += u64::from(bytes);
     }
 
-    /// Adds a unit to the newest packet.
     pub(super) fn add(&mut self, carried: Carried) {
         let Carried { unit, bytes, group } = carried;
         let Some(packet) = self.packets.back_mut() else { return };

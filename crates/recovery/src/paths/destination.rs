@@ -85,7 +85,8 @@ impl Candidate {
             RetransmissionDestination::Asap
             | RetransmissionDestination::Same
             | RetransmissionDestination::Alternate
-            | RetransmissionDestination::Elsewhere => [0; 4],
+            | RetransmissionDestination::Elsewhere
+            | RetransmissionDestination::LeastCorrelated => [0; 4],
         }
     }
 }

@@ -12,8 +12,10 @@ use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 pub(crate) use destination::{Candidate, TIMEOUT_MEMORY, choose};
+pub(crate) use diversity::{Diversity, MAX_MEASURED, Pair, PathLatency};
 
 mod destination;
+mod diversity;
 mod queue;
 
 #[cfg(test)]
@@ -107,13 +109,51 @@ impl Paths {
     }
 
     /// Makes `path` the primary path: new data is sent over it while it works.
-    pub(crate) const fn set_primary(&mut self, path: u8) {
+    pub(crate) fn set_primary(&mut self, path: u8) {
         self.primary = path;
+        self.diversity_mut().into_iter().for_each(|diversity| diversity.prefer(path));
     }
 
     /// Chooses the path of new data again, after a path has changed its state.
     pub(crate) fn choose_data_path(&mut self) {
-        self.data_path = destination::data_path(self.reaches(), self.primary, self.data_path);
+        let preferred = self.diversity().map_or(self.primary, Diversity::preferred);
+        self.data_path = destination::data_path(self.reaches(), preferred, self.data_path);
+    }
+
+    /// Begins to compare the paths.
+    pub(crate) fn compare(&mut self) {
+        let primary = self.primary;
+        let multipath = self.list[0].multipath.get_or_insert_default();
+        multipath.diversity.get_or_insert_with(|| Box::new(Diversity::new(primary)));
+    }
+
+    /// The measurements by which paths are chosen, if any is.
+    #[inline]
+    pub(crate) fn diversity(&self) -> Option<&Diversity> {
+        self.list[0].multipath.as_ref()?.diversity.as_deref()
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub(crate) fn diversity_mut(&mut self) -> Option<&mut Diversity> {
+        self.list[0].multipath.as_mut()?.diversity.as_deref_mut()
+    }
+
+    /// The pair of paths that the fate of a new packet over `path` counts for, if it follows a loss within two round trips:
+    /// about then a retransmission is sent.
+    #[inline]
+    pub(crate) fn on_new(&mut self, now: Instant, path: u8) -> Option<Pair> {
+        self.diversity()?;
+        let srtt = self[path].timer.rtt().srtt().unwrap_or_default();
+        self.diversity_mut()?.on_new(now, path, 2 * srtt)
+    }
+
+    /// The path that loses the least of the data that was just lost over `path`.
+    pub(crate) fn least_correlated(&self, path: u8) -> u8 {
+        let active = self.numbers().filter(|&path| self.is_active(path));
+        let chosen = self.diversity().and_then(|diversity| diversity.away_from(path, active));
+        let chosen = chosen.filter(|&chosen| self.is_active(chosen));
+        chosen.unwrap_or_else(|| self.alternate_to(path))
     }
 
     /// The path over which to retransmit data that was not acknowledged over `path` (RFC 9260 §6.4.1).
@@ -203,6 +243,8 @@ pub(crate) struct MultipathState {
     pub(crate) earliest_first_sent: u64,
     /// The latest expiries of T3-rtx, if the destination of retransmissions depends on them.
     timeouts: VecDeque<Instant>,
+    /// Of the first path: the measurements by which paths are compared, here so that a single path needs no room for it.
+    diversity: Option<Box<Diversity>>,
 }
 
 /// The time after `now`: a packet sent at `now` is before.
@@ -293,6 +335,12 @@ impl Path {
     /// Called when a packet with something retransmitted is sent.
     pub(crate) fn on_retransmission(&mut self, now: Instant) {
         self.samples_from = after(now);
+    }
+
+    /// Forgets what several paths need of this one, whose number is used again.
+    pub(crate) fn renew_multipath(&mut self) {
+        let diversity = self.multipath.take().and_then(|multipath| multipath.diversity);
+        self.multipath = Some(Box::new(MultipathState { diversity, ..Default::default() }));
     }
 
     /// Remembers that T3-rtx expired `at`, if the destination of retransmissions depends on that.

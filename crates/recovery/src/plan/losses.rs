@@ -17,7 +17,8 @@ const MEMORY: f64 = 8192.0;
 const AT_FIRST: (f64, f64) = (12.0, 0.03);
 /// With more than this, copies do not help.
 const MOST: f64 = 0.5;
-/// The test for a rise compares with this share at least, so that a loss after a long time without shows a rise at once.
+/// The least share that the test for a rise compares with. A larger one than the estimate lets a loss after a long time
+/// without losses show a rise at once.
 const LEAST_BEFORE: f64 = 0.0005;
 /// It looks for so many times the share, and for [`LEAST_RISEN`] at least.
 const RISE: f64 = 3.0;
@@ -181,7 +182,6 @@ impl Losses {
         if weight > 0.0 { sum / weight } else { 0.0 }
     }
 
-    /// Whether losses come in bursts.
     pub(super) fn are_bursty(&self) -> bool {
         self.burst() > 0.0
     }

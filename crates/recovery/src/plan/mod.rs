@@ -66,7 +66,6 @@ pub(crate) struct RoundTrip {
     pub(crate) is_cold: bool,
     /// No ACK comes sooner.
     pub(crate) least: Duration,
-    /// The mean.
     pub(crate) mean: Duration,
     /// After how long without an ACK a packet is retransmitted; longer than any deadline if it is not.
     pub(crate) timeout: Duration,
@@ -79,7 +78,6 @@ impl RoundTrip {
     }
 }
 
-/// The budget of redundant copies, as shares of new data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Budget {
     pub(crate) packets: f64,
@@ -152,7 +150,6 @@ impl Planned {
 #[derive(Debug, Default)]
 pub(crate) struct Planner(Option<Box<Plans>>);
 
-/// The plans of an association.
 #[derive(Debug, Default)]
 struct Plans {
     /// Ascending; those that are acknowledged in order are dropped.
@@ -176,12 +173,10 @@ struct Plans {
 
 /// Events, and the decisions that follow.
 impl Planner {
-    /// Whether some unit has a deadline.
     pub(crate) fn is_any(&self) -> bool {
         self.0.as_ref().is_some_and(|plans| !plans.units.is_empty())
     }
 
-    /// A copy of `unit` is sent.
     pub(crate) fn on_copied(&mut self, now: Instant, unit: u64) {
         if let Some(planned) = self.0.as_mut().and_then(|plans| plans.planned_mut(unit)) {
             planned.on_repeated(now);
@@ -197,7 +192,29 @@ impl Planner {
         is_reported: bool,
         rtt: Option<RoundTrip>,
     ) -> Option<Instant> {
-        self.0.as_mut()?.on_acked(now, unit, is_reported, rtt)
+        let plans = self.0.as_mut()?;
+        let of_silent = plans.lost_if_silent();
+        let &Planned { sent_at, again_at, .. } = plans.planned(unit)?;
+        let is_of_first = |rtt: RoundTrip, again: Instant| now - again < rtt.least;
+        let is_in_time = |rtt: RoundTrip, again: Instant| now - again <= rtt.timeout;
+        let outcome = match (again_at, rtt) {
+            (None, _) => Outcome::Known(0.0),
+            (Some(again), Some(rtt)) if again - sent_at < rtt.timeout - rtt.least => {
+                Outcome::Unknown
+            }
+            (Some(again), Some(rtt)) if is_of_first(rtt, again) => Outcome::Known(0.0),
+            (Some(again), Some(rtt)) if is_in_time(rtt, again) => {
+                let is_lost = f64::from(u8::from(!is_reported));
+                plans.note_silent(is_lost);
+                Outcome::Known(is_lost)
+            }
+            // A duplicate may be one of two copies.
+            (Some(_), _) => Outcome::Known(of_silent),
+        };
+        if let Some(planned) = plans.planned_mut(unit) {
+            planned.outcome = outcome;
+        }
+        again_at.zip(rtt).and_then(|(again, rtt)| is_of_first(rtt, again).then_some(sent_at))
     }
 
     /// Everything up to `cumulative` is acknowledged.
@@ -215,7 +232,6 @@ impl Planner {
         }
     }
 
-    /// Nothing is outstanding any more.
     pub(crate) fn clear(&mut self) {
         self.0.iter_mut().for_each(|plans| plans.units.clear());
     }
@@ -235,7 +251,43 @@ impl Planner {
         rtt: Option<RoundTrip>,
         budget: Budget,
     ) -> Copies {
-        self.0.get_or_insert_default().on_new(now, new, rtt, budget)
+        let plans = self.0.get_or_insert_default();
+        let NewPlanned { unit, due, is_ordered } = new;
+        plans.note_interval(now);
+        let slack = slack(now, due, rtt);
+        let late = due.deadline.late();
+        let late_of_stream = if is_ordered { late / (1.0 + plans.beside) } else { late };
+        let losses = plans.losses;
+        let schedule = slack.zip(rtt).map(|(slack, rtt)| Schedule::of(slack, rtt, &losses));
+        let wanted = schedule.map_or(Wanted::ONE, |schedule| schedule.wanted(AIM * late_of_stream));
+        let needed = plans.draw(&wanted);
+        if rtt.is_some_and(|rtt| !rtt.is_cold) {
+            let bundles = slack.map_or(0, |slack| plans.bundles_in(slack));
+            let least = schedule
+                .map_or(1.0, |schedule| schedule.least_late(&wanted, f64::from(bundles), budget));
+            plans.judge(least * late / late_of_stream, late);
+        }
+        let copies = match schedule {
+            Some(schedule) if schedule.rounds == 0 => {
+                Copies::over(slack, needed - 1, plans.losses.are_bursty())
+            }
+            _ => Copies::default(),
+        };
+        let is_copied = schedule.is_some_and(|schedule| schedule.rounds == 0);
+        let apart = if plans.losses.are_bursty() { copies.spacing } else { Duration::ZERO };
+        plans.units.push_back(Planned {
+            unit,
+            due,
+            is_ordered,
+            needed,
+            made: 1,
+            sent_at: now,
+            again_at: None,
+            last_at: now,
+            copies_apart: is_copied.then_some(apart),
+            outcome: Outcome::Awaited,
+        });
+        copies
     }
 
     /// `unit` is retransmitted because no ACK came. Returns the copies that follow; `None` if it has no deadline.
@@ -245,20 +297,39 @@ impl Planner {
         unit: u64,
         rtt: Option<RoundTrip>,
     ) -> Option<Copies> {
-        self.0.as_mut()?.on_retransmitted(now, unit, rtt)
+        let plans = self.0.as_mut()?;
+        let are_bursty = plans.losses.are_bursty();
+        let planned = plans.planned_mut(unit)?;
+        planned.on_repeated(now);
+        let slack = slack(now, planned.due, rtt);
+        let has_round = slack.zip(rtt).is_some_and(|(slack, rtt)| rounds_in(slack, rtt) > 0);
+        let missing = if has_round { 0 } else { planned.missing() };
+        Some(Copies::over(slack, missing, are_bursty))
     }
 
-    /// Until when the retransmission of `unit`, whose ACK is late, waits for the ACK of a later one; `None` if it does not.
+    /// Until when the retransmission of `unit`, whose ACK is late, waits for the ACK of a later one; `None` if it does not:
+    /// that of an unordered unit, if as many rounds fit into the time after that as before.
     pub(crate) fn waits_until(
         &self,
         now: Instant,
         unit: u64,
         rtt: Option<RoundTrip>,
     ) -> Option<Instant> {
-        self.0.as_ref()?.waits_until(now, unit, rtt?)
+        let (plans, rtt) = (self.0.as_ref()?, rtt?);
+        let planned = plans.planned(unit).filter(|planned| !planned.is_ordered)?;
+        let slack = slack(now, planned.due, Some(rtt))?;
+        let spare = slack - rtt.timeout * rounds_in(slack, rtt).into();
+        let place = plans.units.partition_point(|other| other.unit <= unit);
+        let mut later = plans.units.iter().skip(place);
+        let next = match later.find(|other| other.sent_at > planned.last_at) {
+            Some(acked) if acked.outcome != Outcome::Awaited => return None,
+            Some(other) => other.sent_at,
+            None => plans.last_sent_at? + plans.longest_interval()?,
+        };
+        let until = next + rtt.timeout;
+        (until > now && until <= now + spare).then_some(until)
     }
 
-    /// Whether copies are to be bundled with a new message.
     pub(crate) fn is_bundling(&self) -> bool {
         let is_missing =
             |planned: &Planned| planned.copies_apart.is_some() && planned.missing() > 0;
@@ -281,7 +352,6 @@ impl Planner {
     }
 }
 
-/// Plans.
 impl Plans {
     fn planned(&self, unit: u64) -> Option<&Planned> {
         let place = self.units.binary_search_by_key(&unit, |planned| planned.unit).ok()?;
@@ -291,37 +361,6 @@ impl Plans {
     fn planned_mut(&mut self, unit: u64) -> Option<&mut Planned> {
         let place = self.units.binary_search_by_key(&unit, |planned| planned.unit).ok()?;
         self.units.get_mut(place)
-    }
-
-    fn on_acked(
-        &mut self,
-        now: Instant,
-        unit: u64,
-        is_reported: bool,
-        rtt: Option<RoundTrip>,
-    ) -> Option<Instant> {
-        let of_silent = self.lost_if_silent();
-        let &Planned { sent_at, again_at, .. } = self.planned(unit)?;
-        let is_of_first = |rtt: RoundTrip, again: Instant| now - again < rtt.least;
-        let is_in_time = |rtt: RoundTrip, again: Instant| now - again <= rtt.timeout;
-        let outcome = match (again_at, rtt) {
-            (None, _) => Outcome::Known(0.0),
-            (Some(again), Some(rtt)) if again - sent_at < rtt.timeout - rtt.least => {
-                Outcome::Unknown
-            }
-            (Some(again), Some(rtt)) if is_of_first(rtt, again) => Outcome::Known(0.0),
-            (Some(again), Some(rtt)) if is_in_time(rtt, again) => {
-                let is_lost = f64::from(u8::from(!is_reported));
-                self.note_silent(is_lost);
-                Outcome::Known(is_lost)
-            }
-            // A duplicate may be one of two copies.
-            (Some(_), _) => Outcome::Known(of_silent),
-        };
-        if let Some(planned) = self.planned_mut(unit) {
-            planned.outcome = outcome;
-        }
-        again_at.zip(rtt).and_then(|(again, rtt)| is_of_first(rtt, again).then_some(sent_at))
     }
 
     /// Whether a unit was lost that had no ACK of its own.
@@ -336,82 +375,6 @@ impl Plans {
     /// The probability that a unit without an ACK was lost: a half as long as nothing is known.
     fn lost_if_silent(&self) -> f64 {
         (self.silent_lost + 1.0) / (self.silent + 2.0)
-    }
-
-    fn on_new(
-        &mut self,
-        now: Instant,
-        new: NewPlanned,
-        rtt: Option<RoundTrip>,
-        budget: Budget,
-    ) -> Copies {
-        let NewPlanned { unit, due, is_ordered } = new;
-        self.note_interval(now);
-        let slack = slack(now, due, rtt);
-        let late = due.deadline.late();
-        let late_of_stream = if is_ordered { late / (1.0 + self.beside) } else { late };
-        let losses = self.losses;
-        let schedule = slack.zip(rtt).map(|(slack, rtt)| Schedule::of(slack, rtt, &losses));
-        let wanted = schedule.map_or(Wanted::ONE, |schedule| schedule.wanted(AIM * late_of_stream));
-        let needed = self.draw(&wanted);
-        if rtt.is_some_and(|rtt| !rtt.is_cold) {
-            let bundles = slack.map_or(0, |slack| self.bundles_in(slack));
-            let least = schedule
-                .map_or(1.0, |schedule| schedule.least_late(&wanted, f64::from(bundles), budget));
-            self.judge(least * late / late_of_stream, late);
-        }
-        let copies = match schedule {
-            Some(schedule) if schedule.rounds == 0 => {
-                Copies::over(slack, needed - 1, self.losses.are_bursty())
-            }
-            _ => Copies::default(),
-        };
-        let is_copied = schedule.is_some_and(|schedule| schedule.rounds == 0);
-        let apart = if self.losses.are_bursty() { copies.spacing } else { Duration::ZERO };
-        self.units.push_back(Planned {
-            unit,
-            due,
-            is_ordered,
-            needed,
-            made: 1,
-            sent_at: now,
-            again_at: None,
-            last_at: now,
-            copies_apart: is_copied.then_some(apart),
-            outcome: Outcome::Awaited,
-        });
-        copies
-    }
-
-    fn on_retransmitted(
-        &mut self,
-        now: Instant,
-        unit: u64,
-        rtt: Option<RoundTrip>,
-    ) -> Option<Copies> {
-        let are_bursty = self.losses.are_bursty();
-        let planned = self.planned_mut(unit)?;
-        planned.on_repeated(now);
-        let slack = slack(now, planned.due, rtt);
-        let has_round = slack.zip(rtt).is_some_and(|(slack, rtt)| rounds_in(slack, rtt) > 0);
-        let missing = if has_round { 0 } else { planned.missing() };
-        Some(Copies::over(slack, missing, are_bursty))
-    }
-
-    /// The retransmission of an unordered unit waits if as many rounds fit into the time after that as before.
-    fn waits_until(&self, now: Instant, unit: u64, rtt: RoundTrip) -> Option<Instant> {
-        let planned = self.planned(unit).filter(|planned| !planned.is_ordered)?;
-        let slack = slack(now, planned.due, Some(rtt))?;
-        let spare = slack - rtt.timeout * rounds_in(slack, rtt).into();
-        let place = self.units.partition_point(|other| other.unit <= unit);
-        let mut later = self.units.iter().skip(place);
-        let next = match later.find(|other| other.sent_at > planned.last_at) {
-            Some(acked) if acked.outcome != Outcome::Awaited => return None,
-            Some(other) => other.sent_at,
-            None => self.last_sent_at? + self.longest_interval()?,
-        };
-        let until = next + rtt.timeout;
-        (until > now && until <= now + spare).then_some(until)
     }
 
     fn note_interval(&mut self, now: Instant) {
@@ -467,7 +430,6 @@ fn slack(now: Instant, due: Due, rtt: Option<RoundTrip>) -> Option<Duration> {
     (latest <= due.at).then(|| due.at - latest)
 }
 
-/// Retransmissions by the probe timer within `slack`.
 fn rounds_in(slack: Duration, rtt: RoundTrip) -> u8 {
     times(slack, rtt.timeout)
 }

@@ -4,39 +4,45 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use super::{MAX_LOOK_AHEAD, PathProbe, ProbeTimer, Round, groups_in_flight};
+use super::{MAX_LOOK_AHEAD, ProbeTimer, Round, groups_in_flight};
 use crate::outstanding::PacketNumber;
 use crate::state::State;
 
 /// A timer that expires this late shows that this host is too busy to process ACKs that have arrived.
 const LATE: Duration = Duration::from_millis(2);
-/// The time by which probes are put off at a time while most connections of the endpoint are unanswered.
-pub(super) const PUT_OFF: Duration = Duration::from_millis(10);
 
 impl ProbeTimer {
     /// Postpones an expiry that is handled late, at `now`, because ACKs may have arrived and not been processed yet: by the
-    /// time by which it is late, at most by a timeout. Returns whether it was postponed.
+    /// time by which it is late, at most by a timeout. Only once: where thousands are late, those that are postponed again and
+    /// again would be what makes them late. From then on the connection is unanswered. Returns whether it was postponed.
     pub(crate) fn put_off_late<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
         let least = self.least_t3(state, path).unwrap_or_default() / 2;
         let Some(probe) = self.paths.get_mut(path) else { return false };
         let late = now - probe.deadline;
-        if probe.deadline > now || late < LATE {
+        if probe.deadline > now || late < LATE || probe.put_off_at < Instant::FAR_FUTURE {
             return false;
         }
+        probe.put_off_at = probe.deadline;
         probe.not_before = now + late.min(least);
         true
     }
 
-    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are unanswered:
-    /// by `longest` in all.
-    pub(crate) fn put_off(&mut self, now: Instant, path: u8, longest: Duration) -> bool {
+    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are unanswered: by
+    /// `at_a_time`, and by `longest` in all.
+    pub(crate) fn put_off(
+        &mut self,
+        now: Instant,
+        path: u8,
+        at_a_time: Duration,
+        longest: Duration,
+    ) -> bool {
         let Some(probe) = self.paths.get_mut(path) else { return false };
         if probe.deadline > now || probe.silent.is_some() {
             return false;
         }
         probe.put_off_at = probe.put_off_at.min(probe.deadline);
         let end = probe.put_off_at + longest;
-        probe.not_before = end.min(now + PUT_OFF).max(probe.not_before);
+        probe.not_before = end.min(now + at_a_time).max(probe.not_before);
         now < end
     }
 
@@ -72,7 +78,11 @@ impl ProbeTimer {
                 probe.covered.queues[round as usize].remove(index);
                 if is_due {
                     due.push((at, packet));
-                    probe.note_expired(state, at, packet, round);
+                    // It may have expired over copies of its units.
+                    let is_own = state.outstanding.packets().sent_at(packet) == Some(at);
+                    if is_own && round == Round::First {
+                        probe.samples.on_first_awaited(true);
+                    }
                 }
             } else if state.groups.is_one() {
                 break;
@@ -96,13 +106,14 @@ impl ProbeTimer {
         let group = state.group_of_earliest(path);
         let timeout = self.timeout(state, path, group, Round::Again).unwrap_or_default();
         if let Some(probe) = self.paths.get_mut(path)
-            && (probe.rounds.unanswered == 0 || now >= probe.rounds.began_at + timeout)
+            && (probe.unanswered_rounds == 0 || now >= probe.round_began_at + timeout)
         {
-            probe.rounds.unanswered += 1;
-            probe.rounds.began_at = now;
+            probe.unanswered_rounds += 1;
+            probe.round_began_at = now;
             probe.put_off_at = Instant::FAR_FUTURE;
         }
     }
+
     /// Marks `path` as silent, until its next ACK, if the last ACK is too long ago. Returns whether the path
     /// is to be probed now.
     pub(crate) fn probes_silent<P>(&mut self, now: Instant, path: u8, state: &State<P>) -> bool {
@@ -120,21 +131,5 @@ impl ProbeTimer {
             probe.silent_probes = probe.silent_probes.saturating_add(1);
         }
         is_due
-    }
-}
-
-impl PathProbe {
-    /// Records that the timer expired over `packet`, or over copies of its units.
-    fn note_expired<P>(
-        &mut self,
-        state: &State<P>,
-        at: Instant,
-        packet: PacketNumber,
-        round: Round,
-    ) {
-        let is_own = state.outstanding.packets().sent_at(packet) == Some(at);
-        if is_own && round == Round::First {
-            self.samples.on_first_awaited(true);
-        }
     }
 }

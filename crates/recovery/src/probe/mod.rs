@@ -15,7 +15,6 @@
 //! seconds, one probe is sent per second. T3-rtx runs as well; it backs off and counts errors as if there
 //! were no probes.
 
-mod config;
 mod expiry;
 mod rtt_samples;
 mod unanswered;
@@ -28,12 +27,12 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-pub use config::ProbeConfig;
 pub(crate) use rtt_samples::Round;
 use rtt_samples::{Micros, RttSamples};
 use unanswered::Report;
 pub use unanswered::{Share, Unanswered};
 
+use crate::ProbeConfig;
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
 use crate::plan::RoundTrip;
@@ -70,13 +69,15 @@ const LONG_SILENT_PACE: Duration = Duration::from_secs(1);
 const DELAYED_ACK: Duration = Duration::from_millis(200);
 /// The resolution of the timer of delayed ACKs.
 const TIMER_TICK: Duration = Duration::from_millis(10);
+/// An ACK over a cold path that takes so much longer than is known of it shows that a host is busy: half of the least margin
+/// there.
+const SLOW: Duration = Duration::from_millis(30);
 /// The timeout of a probe of a silent path exceeds the mean round trip by this at most.
 const MOST_SILENT_MARGIN: Duration = Duration::from_millis(50);
 
 /// Packets that were in flight, in the order in which they, or redundant copies of their units, were sent.
 type Queue = VecDeque<(Instant, PacketNumber)>;
 
-/// The probe timers of an association: one for each path, once a stream has one.
 #[derive(Debug, Default)]
 pub(crate) struct ProbeTimer {
     paths: PerPath<PathProbe>,
@@ -92,7 +93,6 @@ struct Covered {
     waiting: Vec<(Instant, PacketNumber, Round)>,
 }
 
-/// The probe timer of a path.
 #[derive(Debug)]
 struct PathProbe {
     samples: RttSamples,
@@ -102,7 +102,10 @@ struct PathProbe {
     /// When data was last acknowledged, or when data was sent with nothing else in flight, whichever is
     /// later; far in the future before either.
     last_ack_at: Instant,
-    rounds: Rounds,
+    /// Rounds of probes since the last ACK of a first transmission, each of one timeout, however many packets it
+    /// retransmits; and when the latest began.
+    unanswered_rounds: u32,
+    round_began_at: Instant,
     /// When the path is probed next as a whole, because the last ACK is too long ago; `None` while it is not
     /// silent.
     silent: Option<Instant>,
@@ -115,8 +118,8 @@ struct PathProbe {
     /// The timer does not expire before this time, because its last expiry came late or most connections are
     /// unanswered.
     not_before: Instant,
-    /// When the earliest of the packets would have expired whose probes are put off because most connections
-    /// are unanswered; far in the future if there are none.
+    /// The first timeout of the packets whose probes are delayed because the timer was late or most connections are
+    /// unanswered; far in the future without such packets.
     put_off_at: Instant,
     /// Whether the stream of the last acknowledged unit was thin. If not, T3-rtx alone retransmits while the
     /// path is silent.
@@ -125,15 +128,6 @@ struct PathProbe {
     /// The time from the latest transmission of the handshake's packet to its answer: the only one that certainly comes
     /// at once if the receiver delays ACKs.
     setup_rtt: Option<Micros>,
-}
-
-/// Rounds of probes since the last ACK of a first transmission. A round lasts one timeout, however many packets it
-/// retransmits.
-#[derive(Clone, Copy, Debug)]
-struct Rounds {
-    unanswered: u32,
-    /// When the latest began.
-    began_at: Instant,
 }
 
 /// The packets of a path that the current ACK acknowledges.
@@ -146,7 +140,6 @@ struct AckedPackets {
     newest: Option<Instant>,
     /// When the newest and the oldest of those were sent whose first transmission was acknowledged for certain.
     certain: Option<(Instant, Instant)>,
-    /// Whether a first transmission was acknowledged.
     has_first: bool,
 }
 
@@ -157,7 +150,8 @@ impl Default for PathProbe {
             covered: Covered::default(),
             deadline: Instant::FAR_FUTURE,
             last_ack_at: Instant::FAR_FUTURE,
-            rounds: Rounds { unanswered: 0, began_at: Instant::ZERO },
+            unanswered_rounds: 0,
+            round_began_at: Instant::ZERO,
             silent: None,
             silent_probes: 0,
             unreported: Report::default(),
@@ -173,7 +167,6 @@ impl Default for PathProbe {
 
 /// Paths.
 impl ProbeTimer {
-    /// Creates the probe state of `path`, because a stream uses the probe timer.
     pub(crate) fn enable(&mut self, path: u8) {
         self.paths.get_or_insert_with(path, PathProbe::default);
     }
@@ -206,7 +199,6 @@ impl ProbeTimer {
         }
     }
 
-    /// When the timer of `path` expires; far in the future if it does not run.
     #[inline]
     pub(crate) fn deadline(&self, path: u8) -> Instant {
         self.paths.get(path).map_or(Instant::FAR_FUTURE, |probe| probe.deadline)
@@ -271,8 +263,8 @@ impl ProbeTimer {
             return None;
         }
         let steady = if state.yields(path, group) { 0 } else { STEADY_ROUNDS };
-        let doublings = probe.rounds.unanswered.saturating_sub(steady).min(MOST_DOUBLINGS);
-        let pace = match probe.rounds.unanswered {
+        let doublings = probe.unanswered_rounds.saturating_sub(steady).min(MOST_DOUBLINGS);
+        let pace = match probe.unanswered_rounds {
             0 => Duration::ZERO,
             rounds => MOST_PACE.min(LEAST_PACE * (1 << rounds.min(STEADY_ROUNDS))),
         };
@@ -447,8 +439,9 @@ impl ProbeTimer {
         let is_unanswered = self.paths.iter().any(PathProbe::is_unanswered);
         let mut report = Report { is_unanswered, ..Report::default() };
         for probe in self.paths.iter_mut() {
-            let Report { answers, late, .. } = std::mem::take(&mut probe.unreported);
+            let Report { answers, slow, late, .. } = std::mem::take(&mut probe.unreported);
             report.answers = report.answers.saturating_add(answers);
+            report.slow = report.slow.saturating_add(slow);
             report.late = report.late.max(late);
         }
         unanswered.update(now, share, report);
@@ -525,7 +518,6 @@ impl ProbeTimer {
         }
     }
 
-    /// Called when a unit that was sent once, at `sent_at`, was acknowledged after it was abandoned.
     pub(crate) fn on_abandoned_acked(&mut self, path: u8, sent_at: Instant) {
         if let Some(probe) = self.paths.get_mut(path) {
             probe.ack.packets += 1;
@@ -567,7 +559,10 @@ impl ProbeTimer {
     pub(crate) fn learn(&mut self, now: Instant, path: u8, has_acked: bool, echo: Option<Echo>) {
         if let Some(probe) = self.paths.get_mut(path) {
             let in_time = u32::from(has_acked && !probe.is_unanswered());
-            probe.unreported.answers = probe.unreported.answers.saturating_add(in_time);
+            let is_slow = probe.is_slow(now);
+            let Report { answers, slow, .. } = &mut probe.unreported;
+            let count = if is_slow { slow } else { answers };
+            *count = count.saturating_add(in_time);
             probe.learn(now, has_acked, echo);
         }
     }
@@ -592,7 +587,7 @@ impl PathProbe {
     /// Called when data is sent with nothing else outstanding on the path.
     const fn begin(&mut self, now: Instant) {
         self.last_ack_at = now;
-        self.rounds.unanswered = 0;
+        self.unanswered_rounds = 0;
         self.silent = None;
         self.put_off_at = Instant::FAR_FUTURE;
     }
@@ -600,7 +595,14 @@ impl PathProbe {
     /// Whether a probe was due since the last ACK. Not for a silent path, whose connection may have ended.
     fn is_unanswered(&self) -> bool {
         self.silent.is_none()
-            && (self.rounds.unanswered > 0 || self.put_off_at < Instant::FAR_FUTURE)
+            && (self.unanswered_rounds > 0 || self.put_off_at < Instant::FAR_FUTURE)
+    }
+
+    /// Whether the ACK that comes now took much longer than is known of a cold path.
+    fn is_slow(&self, now: Instant) -> bool {
+        let known = self.mean();
+        let is_cold = self.samples.is_cold() && !known.is_zero();
+        is_cold && self.ack.certain.is_some_and(|(newest, _)| now - newest >= known + SLOW)
     }
 
     fn learn(&mut self, now: Instant, has_acked: bool, echo: Option<Echo>) {
@@ -612,7 +614,7 @@ impl PathProbe {
         }
         // Others may be ACKs of what was retransmitted too early, and show nothing of how early.
         if self.ack.has_first || self.ack.certain.is_some() {
-            self.rounds.unanswered = 0;
+            self.unanswered_rounds = 0;
         }
         let ack = std::mem::take(&mut self.ack);
         if ack.packets == 0 {

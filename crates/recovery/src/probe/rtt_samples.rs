@@ -24,7 +24,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::config::ProbeConfig;
+use crate::ProbeConfig;
 use crate::rtt::blend;
 
 /// Samples that are remembered.
@@ -118,7 +118,6 @@ impl From<Micros> for Duration {
 }
 
 impl RttSamples {
-    /// Called when a round trip was measured.
     pub(crate) fn on_sample(&mut self, rtt: Duration) {
         let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
         if self.recent.len() < REMEMBERED {
@@ -157,7 +156,6 @@ impl RttSamples {
         self.missed > DELAYED_SHARE
     }
 
-    /// Whether no round trip was measured yet.
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -224,7 +224,7 @@ fn probes_of_a_silent_path_have_a_pace() {
         }
     }
     let gaps: Vec<u64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert_eq!(probes[0], 250);
+    assert_eq!(probes[0], 300);
     assert!(
         gaps.iter().zip(&probes).all(|(&gap, &at)| gap == if at < 10_500 { 100 } else { 1000 })
     );
@@ -437,7 +437,8 @@ fn a_cold_path_doubles_the_time_between_probes_while_it_is_silent() {
     assert_eq!(gaps[..6], [200, 400, 800, 1000, 1000, 1000], "{probes:?}");
 }
 
-/// How long probes are put off in all.
+/// How long probes are put off at a time, and in all.
+const AT_A_TIME: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// Probes of a path wait for as long as most connections are unanswered, up to a limit.
@@ -445,9 +446,9 @@ const LONGEST: Duration = Duration::from_millis(100);
 fn a_probe_is_put_off_for_some_time_only() {
     let mut p = Probing::warm(TIMED);
     let unit = p.send(AT(0), SMALL);
-    assert!(!p.probe.put_off(AT(101), 0, LONGEST), "it is not due");
+    assert!(!p.probe.put_off(AT(101), 0, AT_A_TIME, LONGEST), "it is not due");
     let mut now = AT(0) + TIMEOUT;
-    while p.probe.put_off(now, 0, LONGEST) {
+    while p.probe.put_off(now, 0, AT_A_TIME, LONGEST) {
         p.probe.renew(0, &p.state);
         assert_eq!(p.expired(now, Round::First), []);
         now = p.deadline().expect("it runs");
@@ -464,14 +465,14 @@ fn a_probe_is_put_off_for_some_time_only() {
 fn a_silent_path_puts_nothing_off_and_is_not_unanswered() {
     let mut p = Probing::warm(TIMED);
     p.send(AT(0), SMALL);
-    assert!(p.probe.put_off(AT(102), 0, LONGEST));
+    assert!(p.probe.put_off(AT(102), 0, AT_A_TIME, LONGEST));
     assert!(p.probe.paths.iter().any(PathProbe::is_unanswered));
     assert!(p.is_silent_at(AT(500)));
-    assert!(!p.probe.put_off(AT(10_000), 0, LONGEST));
+    assert!(!p.probe.put_off(AT(10_000), 0, AT_A_TIME, LONGEST));
     assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered));
     let mut p = Probing::warm(TIMED);
     p.send(AT(0), SMALL);
-    assert!(p.probe.put_off(AT(102), 0, LONGEST));
+    assert!(p.probe.put_off(AT(102), 0, AT_A_TIME, LONGEST));
     p.probe.clear();
     assert!(!p.probe.paths.iter().any(PathProbe::is_unanswered), "the end");
 }

@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
+use crate::congestion::Acked;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;
 
 use super::LossRecovery;
-use crate::congestion::Acked;
+use super::diversity::review_paths;
 use crate::loss::{AckRange, LateUnit};
-use crate::outstanding::{Runs, Unit};
+use crate::outstanding::{Repeats, Runs, Unit};
 use crate::redundancy::AckedCopied;
 use crate::state::State;
-use crate::{Echo, Path, RttSample};
+use crate::{Echo, Path, RttSample, UnitState};
 
 /// The path of duplicate ACKs: only TCP counts them, and it has one path.
 pub(super) const ONLY_PATH: u8 = 0;
@@ -168,6 +169,7 @@ impl<P> LossRecovery<P> {
                 step.detect_spurious_episodes(ack.has_new, ack.echo);
             }
             step.update_timers();
+            review_paths(step.recovery, now);
         }
         if ack.is_duplicate {
             step.count_duplicate();
@@ -182,7 +184,6 @@ pub(super) struct Acknowledging<'a, 't, 's, P> {
     pub(super) now: Instant,
     pub(super) tracer: &'t mut Tracer<'s>,
     pub(super) range: AckRange,
-    /// Whether the association was in fast recovery before.
     was_recovering: bool,
     pub(super) paths: SmallVec<[PathAck; 2]>,
     reneged: Vec<u64>,
@@ -268,7 +269,6 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         self.paths.extend(state.paths.numbers().map(path_ack));
     }
 
-    /// The cumulative point advances.
     fn advance(&mut self, skipped: &Skipped, mut on_delivered: impl FnMut(Unit<P>)) {
         loop {
             let first = self.recovery.state.outstanding.cumulative() + 1;
@@ -331,6 +331,12 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             before_copies = plan.on_acked(self.now, unit, is_reported, rtt);
             before_copies = before_copies.filter(|_| !acked.is_on_several_paths);
         }
+        if let Some(packet) =
+            acked.packet.and_then(|number| state.outstanding.packets().packet(number))
+            && let Some(diversity) = state.paths.diversity_mut()
+        {
+            diversity.on_arrived(packet.path, packet.trial);
+        }
         probe.on_acked(self.now, &acked, before_copies, state);
         if acked.is_copied {
             self.copied.extend(AckedCopied::of(&acked, state));
@@ -368,14 +374,18 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
     /// the estimate would stay below the round trips of messages whose lifetime is shorter than those.
     fn take_abandoned(&mut self, unit: u64, skipped_at: Option<Instant>) {
         let LossRecovery { state, probe, .. } = &mut *self.recovery;
-        let unit = state.outstanding.unit(unit);
-        let Some(abandoned) = unit.and_then(Unit::abandoned) else { return };
-        self.outcome.has_passed_abandoned = true;
-        if state.groups.probed() & (1 << abandoned.group) == 0 {
+        let Some(unit) = state.outstanding.unit(unit) else { return };
+        if unit.state() != UnitState::Abandoned {
             return;
         }
-        self.paths[usize::from(abandoned.path)].has_passed_abandoned = true;
-        let Some(first) = abandoned.only_transmission else { return };
+        self.outcome.has_passed_abandoned = true;
+        if state.groups.probed() & (1 << unit.group()) == 0 {
+            return;
+        }
+        self.paths[usize::from(unit.last().path)].has_passed_abandoned = true;
+        let is_only = unit.is_first_transmission() && !unit.is_copied;
+        let repeats = unit.repeats().filter(|_| is_only);
+        let Some(first) = repeats.and_then(Repeats::first) else { return };
         let path = &mut self.paths[usize::from(first.path)];
         if probe.precedes_any_answer(self.now, first.path, skipped_at) {
             path.on_sample(Some(first.sent_at), &state.paths[first.path]);
@@ -652,7 +662,6 @@ impl<P> LossRecovery<P> {
         tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });
     }
 
-    /// Restarts T3-rtx of `path`.
     pub(super) fn arm_t3(&mut self, now: Instant, path: u8) {
         let least = self.probe.least_t3(&self.state, path);
         self.state.arm_t3(now, path, least);

@@ -27,6 +27,8 @@ pub enum PathEvent {
     },
     /// A probe of the path with a random nonce was answered (RFC 9260 §5.4, §8.3).
     Probed,
+    /// A probe of an idle path was not answered, which is no error of the path by itself.
+    ProbeLost,
 }
 
 /// A change of a path.
@@ -74,6 +76,9 @@ impl<P> LossRecovery<P> {
         self.state.outstanding.add_path();
         self.state.fast_recovery.set_paths(self.state.paths.count().into());
         self.loss.add_path(self.state.paths.count().into());
+        if !self.state.paths.is_one() && self.state.config.sctp.compares_paths() {
+            self.state.paths.compare();
+        }
         if self.state.groups.probed() != 0 {
             self.probe.enable(self.state.paths.count() - 1);
         }
@@ -99,7 +104,7 @@ impl<P> LossRecovery<P> {
         let p = &mut self.state.paths[path];
         p.reach = Reach::UNCONFIRMED;
         p.counters = PathCounters::default();
-        p.multipath = Some(Box::default());
+        p.renew_multipath();
         path
     }
 
@@ -157,6 +162,9 @@ impl<P> LossRecovery<P> {
     fn renew_path(&mut self, now: Instant, path: u8, packet: u32) {
         let config = Arc::clone(&self.state.config);
         self.state.paths[path].renew(now, &config, packet);
+        if let Some(diversity) = self.state.paths.diversity_mut() {
+            diversity.renew_path(path);
+        }
         self.loss.renew_path(path);
         self.probe.renew_path(now, path);
         self.redundancy.renew_path(path);
@@ -172,6 +180,13 @@ impl<P> LossRecovery<P> {
 
     /// Called when something shows whether `path` works. Returns its new state, if that is another.
     pub fn on_path_event(&mut self, path: u8, event: PathEvent) -> Option<PathState> {
+        if let Some(diversity) = self.state.paths.diversity_mut() {
+            match event {
+                PathEvent::Probed => diversity.on_arrived(path, None),
+                PathEvent::ProbeLost => diversity.on_lost(path, None, None),
+                PathEvent::Error { .. } | PathEvent::Answered { .. } => {}
+            }
+        }
         let potentially_failed = self.state.config.sctp.potentially_failed_max_retrans;
         let reach = &mut self.state.paths[path].reach;
         let before = reach.state();
@@ -181,6 +196,7 @@ impl<P> LossRecovery<P> {
             }
             PathEvent::Answered { is_certain } => reach.on_answer(is_certain),
             PathEvent::Probed => reach.on_probe_answered(),
+            PathEvent::ProbeLost => {}
         }
         let state = reach.state();
         // Among paths that are not active the fewest errors decide.

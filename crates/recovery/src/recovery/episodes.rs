@@ -7,7 +7,6 @@ use crate::spurious::Acknowledged;
 use crate::{Echo, LossRecovery};
 
 impl<P> Acknowledging<'_, '_, '_, P> {
-    /// Called when the receiver reports `unit` as a duplicate.
     pub(super) fn on_duplicate(&mut self, unit: u64) {
         let LossRecovery { state, probe, spurious, .. } = &mut *self.recovery;
         if unit >= state.outstanding.next_unit() {
@@ -89,7 +88,6 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         self.recovery.spurious.end_ack();
     }
 
-    /// Called when the latest episode of `path` was spurious.
     fn on_spurious(&mut self, path: u8, by: Detector) {
         let Some(episode) = self.recovery.spurious.settle(path) else { return };
         let kind = episode.kind;

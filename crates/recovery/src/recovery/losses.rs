@@ -51,7 +51,6 @@ impl<P> LossRecovery<P> {
         self.state.outstanding.forget_ended();
     }
 
-    /// Units moved between paths.
     pub(super) fn on_moves(&mut self, moves: Moves) {
         for path in self.state.paths.numbers() {
             if moves.left & (1 << path) != 0 {

@@ -7,6 +7,7 @@
 
 mod ack;
 mod addresses;
+mod diversity;
 mod duplicate_acks;
 mod episodes;
 mod losses;
@@ -277,12 +278,9 @@ impl<P> LossRecovery<P> {
         source: RttSource,
         tracer: &mut Tracer<'_>,
     ) {
-        match source {
-            RttSource::Heartbeat => {
-                self.probe.on_rtt(path, rtt);
-                self.state.note_queueing(now, path, rtt);
-            }
-            RttSource::Timestamp => {}
+        if source == RttSource::Heartbeat {
+            self.probe.on_rtt(path, rtt);
+            self.state.note_queueing(now, path, rtt);
         }
         self.on_round_trip(now, path, rtt, tracer);
         if source == RttSource::Heartbeat {

@@ -95,21 +95,6 @@ struct Content {
 }
 
 impl OpenPacket {
-    fn new(path: u8, is_run: bool, new_group: u8, stage: Filling) -> Self {
-        Self {
-            path,
-            is_run,
-            new_group,
-            stage,
-            named: None,
-            last_named: None,
-            last: None,
-            to_copy: Copies::default(),
-            copied: Copies::default(),
-            content: Content::default(),
-        }
-    }
-
     /// The path of the packet.
     #[must_use]
     pub const fn path(&self) -> u8 {
@@ -198,8 +183,7 @@ impl OpenPacket {
             Filling::Rescue if self.is_empty() => {
                 permission.rescue_unit(self.path).map(Next::Rescue)
             }
-            Filling::Rescue => None,
-            Filling::Full => None,
+            Filling::Rescue | Filling::Full => None,
         }
     }
 
@@ -309,7 +293,10 @@ impl OpenPacket {
     ) -> (u64, bool) {
         let state = &mut recovery.state;
         let wants_ack = state.wants_immediate_ack(new.group);
-        let place = self.place();
+        let mut place = self.place();
+        if place.starts_packet {
+            place.trial = state.paths.on_new(now, self.path);
+        }
         let (unit, was_idle) = state.outstanding.send(now, place, new, payload);
         if place.starts_packet {
             self.on_started(recovery, now, new.bytes);
@@ -366,7 +353,7 @@ impl OpenPacket {
     const fn place(&mut self) -> Placement {
         let starts_packet = self.content.units == 0;
         self.content.units += 1;
-        Placement { path: self.path, starts_packet }
+        Placement { path: self.path, starts_packet, trial: None }
     }
 
     /// Called when the first unit of the packet, of `bytes`, is written: the window of an idle path decays
@@ -398,7 +385,6 @@ impl Next {
     }
 }
 
-/// Repeating units.
 impl OpenPacket {
     #[inline(never)]
     fn retransmit<P>(
@@ -444,21 +430,13 @@ impl OpenPacket {
     ) -> Option<()> {
         let state = &recovery.state;
         let u = state.outstanding.unit(unit)?;
-        let is_first = u.is_first_transmission() && !u.is_copied;
         let bytes = u.bytes;
-        let first = FirstSent {
-            packet: u.last().packet,
-            sent_at: state.outstanding.packets().sent_at(u.last().packet),
-            path: u.path,
-            group: u.group(),
-        };
+        let first = FirstSent::of(&state.outstanding, unit);
         let left = recovery.redundancy.take_copy(self.path, unit)?;
         self.repeat(recovery, now, unit, SendCause::Redundant)?;
         let LossRecovery { state, redundancy, plan, .. } = recovery;
         plan.on_copied(now, unit);
-        if is_first {
-            state.outstanding.on_copied_alone(unit, first);
-        }
+        state.outstanding.on_copied(unit, first);
         state.statistics.redundant_bytes += u64::from(bytes);
         state.statistics.delayed_copies += 1;
         redundancy.on_copy_sent(now, unit, left, state);
@@ -540,7 +518,18 @@ impl<P> LossRecovery<P> {
     #[inline]
     pub fn packet(&self, path: u8, is_run: bool, new_group: u8) -> OpenPacket {
         let stage = if self.next_due(path).is_some() { Filling::Lost } else { Filling::New };
-        OpenPacket::new(path, is_run, new_group, stage)
+        OpenPacket {
+            path,
+            is_run,
+            new_group,
+            stage,
+            named: None,
+            last_named: None,
+            last: None,
+            to_copy: Copies::default(),
+            copied: Copies::default(),
+            content: Content::default(),
+        }
     }
 }
 
@@ -619,7 +608,6 @@ impl OpenPacket {
         }
     }
 
-    /// Copies that are bundled with new data.
     fn end_copies<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, tracer: &mut Tracer<'_>) {
         if self.copied.is_empty() {
             return;
@@ -680,7 +668,6 @@ fn sent_event<P>(recovery: &LossRecovery<P>, number: PacketNumber) -> TraceEvent
     TraceEvent::PacketSent { packet: number.0, path: packet.path, units, bytes, runs }
 }
 
-/// Ascending numbers as runs.
 fn runs_of(units: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for unit in units {

@@ -7,7 +7,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::LossRecovery;
-use crate::RecoveryConfig;
+use super::diversity::review_paths;
 use crate::RetransmissionDestination;
 use crate::congestion::TimedOut;
 use crate::loss::expired_early;
@@ -84,6 +84,7 @@ impl<P> LossRecovery<P> {
     ) -> Option<Timeout> {
         let mut expiry = Expiry::new(self, now, tracer);
         expiry.expire_probes();
+        review_paths(expiry.recovery, now);
         let path = expiry.due_t3()?;
         let has_backed_off = expiry.expire_t3(path, kind);
         Some(Timeout { path, has_backed_off })
@@ -111,7 +112,7 @@ impl Unanswered {
             return;
         }
         for path in recovery.state.paths.numbers() {
-            if recovery.probe.put_off(now, path, self.longest(now)) {
+            if recovery.probe.put_off(now, path, self.at_a_time(), self.longest(now)) {
                 recovery.probe.renew(path, &recovery.state);
             }
         }
@@ -141,10 +142,6 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         Self { recovery, now, tracer }
     }
 
-    fn config(&self) -> Arc<RecoveryConfig> {
-        Arc::clone(&self.recovery.state.config)
-    }
-
     /// Handles the expiry of all timers but T3-rtx.
     fn expire_probes(&mut self) {
         for path in self.recovery.state.paths.numbers() {
@@ -171,7 +168,6 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         }
     }
 
-    /// Called when the probe timer of `path` expired, or a delayed copy is due.
     fn expire_probe(&mut self, path: u8) {
         let LossRecovery { state, probe, redundancy, plan, .. } = &mut *self.recovery;
         state.statistics.copies_denied += redundancy.ready_copies(self.now, path, state, plan);
@@ -323,7 +319,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// Called when T3-rtx of `path` expires: the timeout doubles, the window collapses, and everything in
     /// flight on the path is declared lost (E1, E2; E3 follows when the packet is sent).
     pub(super) fn expire_t3(&mut self, path: u8, kind: TimeoutKind) -> bool {
-        let config = self.config();
+        let config = Arc::clone(&self.recovery.state.config);
         let LossRecovery { state, loss, .. } = &mut *self.recovery;
         state.statistics.timeouts += 1;
         // A fast recovery that outlived the timeout would freeze the window.

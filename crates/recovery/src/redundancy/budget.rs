@@ -3,10 +3,7 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use rexmit_core::{config, words};
-use serde::{Deserialize, Serialize};
-
-use crate::plan::Budget;
+use crate::CopyBudget;
 
 /// Packets with new data after which all counts are halved.
 const WINDOW: u32 = 256;
@@ -15,42 +12,6 @@ const HEAD_START: Amount = Amount { packets: 16, bytes: 4096 };
 /// The reciprocal of the share of the allowed bytes that is reserved for data sent more than a round trip
 /// ago.
 const KEPT_BYTES: u64 = 16;
-
-config! {
-    const
-    /// The budget for the redundant copies of a stream, measured over the last some hundred packets. What was
-    /// spent is counted for the association as a whole, also where streams have budgets of their own.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    pub struct CopyBudget {
-        /// Packets that carry nothing but copies, in percent of those with new data; `None` is no limit.
-        #[serde(with = "words::or_off")]
-        pub packets_percent: Option<NonZeroU16>,
-        /// Bytes of units copied, in percent of those of new units; `None` is no limit. The last sixteenth is for
-        /// data that was not acknowledged within a round trip.
-        #[serde(with = "words::or_off")]
-        pub bytes_percent: Option<NonZeroU16>,
-    }
-}
-
-impl CopyBudget {
-    /// No limit.
-    pub const UNLIMITED: Self = Self { packets_percent: None, bytes_percent: None };
-
-    /// The same as shares.
-    pub(crate) fn shares(self) -> Budget {
-        let share = |percent: Option<NonZeroU16>| {
-            percent.map_or(f64::INFINITY, |percent| f64::from(percent.get()) / 100.0)
-        };
-        Budget { packets: share(self.packets_percent), bytes: share(self.bytes_percent) }
-    }
-
-    /// A budget of `packets` and `bytes` in percent; zero is no limit.
-    #[must_use]
-    pub const fn percent(packets: u16, bytes: u16) -> Self {
-        Self { packets_percent: NonZeroU16::new(packets), bytes_percent: NonZeroU16::new(bytes) }
-    }
-}
 
 /// The share of a budget that a queue leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,60 +5,12 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
-use rexmit_core::{Instant, config, words};
-use serde::{Deserialize, Serialize};
+use rexmit_core::Instant;
 
 use crate::outstanding::PacketNumber;
 
 /// At most this many copies are planned per path.
 const MAX_PLANNED: usize = 64;
-
-config! {
-    const
-    /// The delayed copies of a thin stream. Off by default.
-    ///
-    /// A copy is not sent if the unit was acknowledged meanwhile, if the window has no room, or if the budget
-    /// (smaller when the path has a queue) is spent.
-    ///
-    /// Copies do not count against a limit of retransmissions (RFC 7496 §3.1), and data that may not be
-    /// retransmitted is not copied.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
-    pub struct DelayedCopyConfig {
-        /// Copies after each retransmission, except those of T3-rtx; 0 is off. With one copy, the loss of a
-        /// retransmission costs another round trip only if the copy is lost, too. Bundled copies that were
-        /// sent since the original count as delayed copies: when the probe timer expires, only those still
-        /// missing are sent.
-        pub of_retransmissions: u8,
-        /// The time between a retransmission and its copy, and between two copies, so that a full queue does not
-        /// drop them together.
-        #[serde(with = "words::duration")]
-        pub interval: Duration,
-        /// A unit is copied once if no new unit follows within this time, so that the last message of a burst
-        /// does not wait for the probe timer; `None` is off. On a stream whose messages are farther apart,
-        /// every message is sent twice.
-        #[serde(with = "words::optional_duration")]
-        pub of_last_after: Option<Duration>,
-    }
-}
-
-impl DelayedCopyConfig {
-    /// No copies.
-    pub const OFF: Self =
-        Self { of_retransmissions: 0, interval: Duration::from_millis(1), of_last_after: None };
-
-    /// Whether any delayed copies are sent.
-    #[must_use]
-    pub const fn is_any(&self) -> bool {
-        self.of_retransmissions > 0 || self.of_last_after.is_some()
-    }
-}
-
-impl Default for DelayedCopyConfig {
-    fn default() -> Self {
-        Self::OFF
-    }
-}
 
 /// A copy to be sent.
 #[derive(Clone, Copy, Debug)]

@@ -8,20 +8,18 @@
 //! duplicate, the copy arrived first and the original was lost: nothing else shows this loss. If the ACK does
 //! not cover the new data, the original has arrived and the copy has not: the RTT sample is not ambiguous.
 //!
-//! A delayed copy of the last unit is sent without new data. It is assumed to have repaired a loss if no ACK
-//! came before the copy could be acknowledged, and the ACK reports no duplicate.
+//! A delayed copy is sent without new data. It is assumed to have repaired a loss if no ACK came before the first such
+//! copy could be acknowledged, and the ACK reports no duplicate, however many copies were sent.
 //!
 //! If ACKs are lost or delayed, both packets may have arrived and be acknowledged by one ACK, with the
 //! duplicate report lost in an ACK between: this is counted as a loss, too.
 
-use crate::outstanding::{AckedUnit, Fate, FirstSent, PacketNumber, Repeats, Unit};
+use crate::outstanding::{AckedUnit, Fate, FirstCopy, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
 use crate::plan::{Copies as CopyPlan, Planner};
 use crate::probe::ProbeTimer;
 use crate::state::State;
-pub use budget::CopyBudget;
 use budget::{Share, Spending};
-pub use delayed::DelayedCopyConfig;
 use delayed::{DelayedCopies, Planned};
 use rexmit_core::Instant;
 use std::ops::Range;
@@ -49,10 +47,9 @@ pub struct BundleRoom {
 pub(crate) struct AckedCopied {
     pub(crate) unit: u64,
     pub(crate) first: FirstSent,
-    /// The packet of the first copy.
-    copy: PacketNumber,
-    /// Whether that packet carried no new data.
-    is_alone: bool,
+    copy: FirstCopy,
+    /// The path of the last transmission.
+    last_path: u8,
     pub(crate) is_reported: bool,
 }
 
@@ -106,20 +103,20 @@ impl Redundancy {
         if is_denied { 0 } else { self.spending.bytes_left(budget) }
     }
 
-    /// Whether the budget allows a copy of `unit` in a packet of its own or, with `is_begun`, in one that has
-    /// other units.
-    fn may_pay<P>(&self, unit: &Unit<P>, is_begun: bool, state: &State<P>) -> bool {
+    /// Whether the budget allows a copy of `unit` over `path`, in a packet of its own or, with `is_begun`, in one that
+    /// has other units.
+    fn may_pay<P>(&self, path: u8, unit: &Unit<P>, is_begun: bool, state: &State<P>) -> bool {
         let budget = state.groups.config(unit.group()).copy_budget;
         let has_packet = is_begun || self.spending.has_packet(budget);
-        let left = self.bytes_to_copy(unit.path, unit.group(), state);
+        let left = self.bytes_to_copy(path, unit.group(), state);
         has_packet && left >= u64::from(unit.bytes)
     }
 
-    /// Whether a copy of `unit` may be sent in a packet of its own.
-    fn may_copy_alone<P>(&self, unit: &Unit<P>, state: &State<P>) -> CopyPermission {
-        if !state.is_thin(unit.group()) || !state.has_window_for(unit.path) {
+    /// Whether a copy of `unit` may be sent over `path` in a packet of its own.
+    fn may_copy_alone<P>(&self, path: u8, unit: &Unit<P>, state: &State<P>) -> CopyPermission {
+        if !state.is_thin(unit.group()) || !state.has_window_for(path) {
             CopyPermission::NotThin
-        } else if self.may_pay(unit, false, state) {
+        } else if self.may_pay(path, unit, false, state) {
             CopyPermission::Granted
         } else {
             CopyPermission::Denied
@@ -185,6 +182,10 @@ impl Redundancy {
             bundle.room.min(most.get().saturating_sub(bundle.new_bytes))
         });
         let left = self.bytes_to_copy(path, group, state);
+        let left = match thin.queue_delay_limit {
+            Some(_) => left.min(state.window_left(path).saturating_sub(bundle.new_bytes.into())),
+            None => left,
+        };
         let left_for_recent = left.min(self.spending.bytes_left_for_recent(thin.copy_budget));
         let (mut bytes, mut packets, mut packet, mut is_denied) = (0, 0, None, false);
         let outstanding = &state.outstanding;
@@ -242,11 +243,8 @@ impl Redundancy {
         let copies = copies.saturating_sub(standing);
         if copies > 0 && state.is_thin(u.group()) {
             let spacing = state.groups.config(u.group()).delayed_copies.interval;
-            self.plan_copy(
-                now,
-                (unit, u),
-                CopyPlan { count: copies, spacing, early: Duration::ZERO },
-            );
+            let plan = CopyPlan { count: copies, spacing, early: Duration::ZERO };
+            self.plan_copy(now, (unit, u), plan, state);
         }
     }
 
@@ -259,12 +257,19 @@ impl Redundancy {
         state: &State<P>,
     ) {
         if let Some(u) = state.outstanding.unit(unit).filter(|_| copies.count > 0) {
-            self.plan_copy(now, (unit, u), copies);
+            self.plan_copy(now, (unit, u), copies, state);
         }
     }
 
-    fn plan_copy<P>(&mut self, now: Instant, (unit, u): (u64, &Unit<P>), copies: CopyPlan) {
-        let delayed = self.delayed.get_or_insert_with(u.path, DelayedCopies::default);
+    fn plan_copy<P>(
+        &mut self,
+        now: Instant,
+        (unit, u): (u64, &Unit<P>),
+        copies: CopyPlan,
+        state: &State<P>,
+    ) {
+        let path = state.copy_path(u.path);
+        let delayed = self.delayed.get_or_insert_with(path, DelayedCopies::default);
         let CopyPlan { count, spacing, early } = copies;
         let (at, packet, left) = (now + spacing, u.last().packet, count - 1);
         delayed.plan(Planned { at, unit, packet, left, spacing, early });
@@ -299,7 +304,7 @@ impl Redundancy {
     ) -> u64 {
         let Some(delayed) = self.delayed.get(path) else { return 0 };
         let is_denied =
-            |it: &&Planned| is_awaited(path, it, state) && !self.is_paid(it, false, state);
+            |it: &&Planned| is_awaited(it, state) && !self.is_paid(path, it, false, state);
         let mut denied = delayed.ready.iter().filter(is_denied).count() as u64;
         let Some(delayed) = self.delayed.get_mut(path) else { return denied };
         delayed.ready.clear();
@@ -347,10 +352,11 @@ impl Redundancy {
             return self.ready_copy(path, planned, state);
         } else if missing > 0
             && let Some(u) = state.outstanding.unit(planned.unit)
-            && is_awaited(path, &planned, state)
+            && is_awaited(&planned, state)
         {
             let Planned { spacing, early, .. } = planned;
-            self.plan_copy(now, (planned.unit, u), CopyPlan { count: missing, spacing, early });
+            let plan = CopyPlan { count: missing, spacing, early };
+            self.plan_copy(now, (planned.unit, u), plan, state);
         }
         0
     }
@@ -358,11 +364,10 @@ impl Redundancy {
     /// Makes one copy ready. Returns how many the budget denied, 0 or 1.
     fn ready_copy<P>(&mut self, path: u8, planned: Planned, state: &State<P>) -> u64 {
         let unit = state.outstanding.unit(planned.unit);
-        let Some(unit) = unit.filter(|unit| !unit.is_probe && is_awaited(path, &planned, state))
-        else {
+        let Some(unit) = unit.filter(|unit| !unit.is_probe && is_awaited(&planned, state)) else {
             return 0;
         };
-        let permission = self.may_copy_alone(unit, state);
+        let permission = self.may_copy_alone(path, unit, state);
         if permission == CopyPermission::Granted
             && let Some(delayed) = self.delayed.get_mut(path)
         {
@@ -372,9 +377,9 @@ impl Redundancy {
     }
 
     /// Whether the budget still allows the copy: others that were due at the same time may have spent it.
-    fn is_paid<P>(&self, planned: &Planned, is_begun: bool, state: &State<P>) -> bool {
+    fn is_paid<P>(&self, path: u8, planned: &Planned, is_begun: bool, state: &State<P>) -> bool {
         let unit = state.outstanding.unit(planned.unit);
-        unit.is_some_and(|unit| self.may_pay(unit, is_begun, state))
+        unit.is_some_and(|unit| self.may_pay(path, unit, is_begun, state))
     }
 
     /// Whether a copy is due on `path`.
@@ -388,7 +393,7 @@ impl Redundancy {
     pub(crate) fn next_copy<P>(&self, path: u8, is_begun: bool, state: &State<P>) -> Option<u64> {
         let delayed = self.delayed.get(path)?;
         let may_be_sent =
-            |it: &&Planned| is_awaited(path, it, state) && self.is_paid(it, is_begun, state);
+            |it: &&Planned| is_awaited(it, state) && self.is_paid(path, it, is_begun, state);
         delayed.ready.iter().find(may_be_sent).map(|ready| ready.unit)
     }
 
@@ -420,15 +425,15 @@ impl Redundancy {
         let Some(u) = state.outstanding.unit(unit) else { return };
         self.spending.on_copied(u.bytes);
         if left.count > 0 {
-            self.plan_copy(now, (unit, u), left);
+            self.plan_copy(now, (unit, u), left, state);
         }
     }
 }
 
 /// Whether the unit is still in flight in the same packet, so that the copy makes sense.
-fn is_awaited<P>(path: u8, planned: &Planned, state: &State<P>) -> bool {
+fn is_awaited<P>(planned: &Planned, state: &State<P>) -> bool {
     let unit = state.outstanding.unit(planned.unit);
-    unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet) && unit.path == path)
+    unit.is_some_and(|unit| unit.is_in_flight_in(planned.packet))
 }
 
 /// The data to be sent when the probe timer of a unit has expired.
@@ -468,7 +473,7 @@ impl Redundancy {
         if is_enough || !is_first {
             return ProbeAction::Nothing { is_denied: false };
         }
-        let permission = self.may_copy_alone(u, state);
+        let permission = self.may_copy_alone(u.path, u, state);
         if permission != CopyPermission::Granted {
             return ProbeAction::Nothing { is_denied: permission == CopyPermission::Denied };
         }
@@ -482,16 +487,8 @@ impl AckedCopied {
     /// ACK.
     pub(crate) fn of<P>(acked: &AckedUnit, state: &mut State<P>) -> Option<Self> {
         let (copy, is_reported) = state.outstanding.repeats_mut(acked.unit)?.take_first_copy()?;
-        let own = FirstSent {
-            packet: acked.last.packet,
-            sent_at: acked.sent_at,
-            path: acked.path,
-            group: acked.group,
-        };
-        let first = acked.is_first_transmission.then_some(own).or(copy.alone);
-        let (unit, is_alone) = (acked.unit, copy.alone.is_some());
-        let first = first.filter(|_| acked.was_in_flight)?;
-        Some(Self { unit, first, copy: copy.packet, is_alone, is_reported })
+        let (unit, first, last_path) = (acked.unit, copy.first, acked.last.path);
+        acked.was_in_flight.then_some(Self { unit, first, copy, last_path, is_reported })
     }
 
     /// Whether a copy can have been what arrived.
@@ -501,11 +498,13 @@ impl AckedCopied {
         state: &State<P>,
         probe: &ProbeTimer,
     ) -> bool {
-        let Some(packet) = state.outstanding.packets().packet(self.copy) else { return false };
-        match probe.shortest_rtt(self.first.path).filter(|_| self.is_alone) {
-            Some(shortest) => now - packet.sent_at >= shortest,
-            None => packet.fate == Fate::Acknowledged,
-        }
+        let packets = state.outstanding.packets();
+        let has_arrived = |packet: PacketNumber| {
+            packets.packet(packet).is_some_and(|packet| packet.fate == Fate::Acknowledged)
+        };
+        let shortest = probe.shortest_rtt(self.last_path);
+        let is_late = |at: Instant| shortest.is_none_or(|shortest| now - at >= shortest);
+        self.copy.bundled.is_some_and(has_arrived) || self.copy.alone_at.is_some_and(is_late)
     }
 }
 

@@ -76,7 +76,6 @@ impl Episodes {
         }));
     }
 
-    /// Called when a retransmission is sent. Returns the number of the episode that it belongs to.
     pub(crate) fn on_retransmitted(&mut self, now: Instant) -> Option<u32> {
         let episode = self.latest.as_mut()?;
         episode.retransmitted_at.get_or_insert(now);
@@ -240,14 +239,12 @@ impl FRto {
         }
     }
 
-    /// Called when a packet of new data is sent.
     pub(crate) const fn on_sent_new(&mut self) {
         if let Self::Probing { packets_left, .. } = self {
             *packets_left = packets_left.saturating_sub(1);
         }
     }
 
-    /// Whether new data is sent before anything is retransmitted.
     pub(crate) const fn prefers_new(self) -> bool {
         matches!(self, Self::Probing { .. })
     }

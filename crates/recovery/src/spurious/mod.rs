@@ -76,7 +76,6 @@ struct Detectors {
     paths: Vec<PathEpisodes>,
 }
 
-/// The state of a path.
 #[derive(Debug, Default)]
 struct PathEpisodes {
     episodes: Episodes,
@@ -147,7 +146,6 @@ impl SpuriousDetection {
     }
 }
 
-/// Episodes.
 impl SpuriousDetection {
     /// Begins an episode of `path`, before its window is reduced because of `kind`.
     pub(crate) fn begin<P>(&mut self, path: u8, kind: SendCause, state: &mut State<P>) {
@@ -178,7 +176,6 @@ impl SpuriousDetection {
         episodes.on_retransmitted(now).map(|number| EpisodeId { path, number })
     }
 
-    /// Called when a transmission of `episode` is forgotten.
     pub(crate) fn on_forgotten(&mut self, episode: Option<EpisodeId>) {
         let Some(EpisodeId { path, number }) = episode else { return };
         self.on_mut(path)
@@ -199,7 +196,6 @@ impl SpuriousDetection {
         self.on_mut(path).into_iter().for_each(|path| path.episodes.mark_unprovable());
     }
 
-    /// Called when a duplicate is reported.
     pub(crate) fn on_duplicate(&mut self) {
         self.0.iter_mut().for_each(|detectors| detectors.has_duplicate = true);
     }
@@ -221,7 +217,6 @@ impl SpuriousDetection {
         latest.any(|episode| episode.kind == SendCause::FastRetransmit)
     }
 
-    /// Ends the latest episode of `path` as spurious, and returns it.
     pub(crate) fn settle(&mut self, path: u8) -> Option<Box<Episode>> {
         self.on_mut(path)?.episodes.settle()
     }
@@ -288,7 +283,6 @@ impl SpuriousDetection {
             && !state.outstanding.on(path).is_awaiting()
     }
 
-    /// Called when an ACK has been processed.
     pub(crate) fn end_ack(&mut self) {
         if let Some(detectors) = &mut self.0 {
             detectors.has_seen_duplicates |= std::mem::take(&mut detectors.has_duplicate);
@@ -315,12 +309,10 @@ impl SpuriousDetection {
         path.f_rto = if may_begin { FRto::Repeating } else { FRto::Off };
     }
 
-    /// Ends F-RTO on `path`.
     pub(crate) fn end_f_rto(&mut self, path: u8) {
         self.on_mut(path).into_iter().for_each(|path| path.f_rto = FRto::Off);
     }
 
-    /// Called when a packet of new data is sent over `path`.
     pub(crate) fn on_sent_new(&mut self, path: u8) {
         self.on_mut(path).into_iter().for_each(|path| path.f_rto.on_sent_new());
     }

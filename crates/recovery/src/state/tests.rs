@@ -48,7 +48,7 @@ impl State<()> {
     }
 
     pub(crate) fn send_of(&mut self, now: Instant, (path, group): (u8, u8), bytes: u32) -> u64 {
-        let place = Placement { path, starts_packet: true };
+        let place = Placement { path, starts_packet: true, trial: None };
         let new = NewUnit {
             bytes,
             user_bytes: bytes - 16,
@@ -63,7 +63,7 @@ impl State<()> {
 
     /// `unit` is retransmitted over `path`, in a packet of its own.
     pub(crate) fn resend(&mut self, now: Instant, path: u8, unit: u64, cause: SendCause) {
-        let place = Placement { path, starts_packet: true };
+        let place = Placement { path, starts_packet: true, trial: None };
         let is_redundant = cause == SendCause::Redundant;
         let sent = self.outstanding.retransmit(now, place, unit, cause, is_redundant);
         let before = sent.expect("it is outstanding").before.packet;

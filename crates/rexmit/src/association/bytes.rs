@@ -85,9 +85,9 @@ impl Stream {
     }
 
     /// The stream of bytes that the peer writes on its stream of this number. Until it has ended or the reader is
-    /// dropped, [`Association::recv`] returns no messages of this stream. Make the reader before the peer can write,
-    /// because it misses messages that were received before. Messages are handed out in the order of their
-    /// arrival: a message that is not read delays those behind it, also of other streams.
+    /// dropped, [`Association::recv`] returns no messages of this stream. Create the reader before the peer can write,
+    /// because it misses messages received earlier. Messages are delivered in the order of their arrival: an unread
+    /// message delays all later ones, including those of other streams.
     ///
     /// ```
     /// # async fn example(association: rexmit::Association) -> std::io::Result<()> {
@@ -110,7 +110,7 @@ impl ByteWriter {
         Self { stream, most: MESSAGE_BYTES, sending: None, has_ended: false }
     }
 
-    /// Hands a message to the association, or keeps it until there is room.
+    /// Passes a message to the association, or keeps it until there is room.
     fn send(&mut self, message: OutboundMessage) -> Result<(), SendError> {
         let association = self.stream.association();
         match association.try_send(message.clone()) {
@@ -238,8 +238,8 @@ impl ByteReader {
         }
     }
 
-    /// Nothing is read any more. What the peer sends on this stream all the same is for `recv`: it would delay the
-    /// messages of all streams for as long as the reader exists.
+    /// Ends reading. Messages that the peer still sends on this stream are returned by `recv` from now on: unread, they
+    /// would delay the messages of all streams for as long as the reader exists.
     fn end_with(&mut self, end: Result<(), (io::ErrorKind, &'static str)>) {
         self.end = Some(end);
         self.stream.association().remove_reader(self.stream.number());

@@ -20,10 +20,10 @@ use crate::endpoint::Endpoint;
 use crate::limits::{TimeLimits, within};
 use crate::{BindError, ConnectError};
 
-/// Addresses of a name that are tried at most.
+/// The most addresses of a name that are tried.
 const MAX_TRIED: usize = 8;
-/// The time after which the next address is tried (RFC 8305 §5): long enough for the four round trips of a
-/// handshake at 250 ms each, so that a distant server is not connected to twice.
+/// The time after which the next address is tried (RFC 8305 §5). It suffices for the four round trips of a handshake at
+/// 250 ms each, so that no second connection to a distant server is attempted.
 const HEAD_START: Duration = Duration::from_secs(1);
 
 type Attempt<'a> = Pin<Box<dyn Future<Output = Result<Association, ConnectError>> + Send + 'a>>;
@@ -101,7 +101,7 @@ impl Association {
     }
 }
 
-/// Begins an association with the first address that answers, on endpoints that `bind` makes.
+/// Begins an association with the first address that answers, on endpoints created by `bind`.
 async fn connect_first(
     address: impl ToSocketAddrs + Debug,
     config: EndpointConfig,
@@ -156,7 +156,7 @@ async fn first_success(
     }
 }
 
-/// The outcome of the attempt that is finished next, which is removed.
+/// The outcome of the next attempt that finishes; the attempt is removed.
 async fn next_finished(running: &mut Vec<Attempt<'_>>) -> Result<Association, ConnectError> {
     poll_fn(|cx| {
         for index in 0..running.len() {

@@ -26,7 +26,7 @@ pub struct Delivery {
     /// How long delivery of the message is attempted. Default [`Reliability::Full`]: until the association
     /// ends.
     pub reliability: Reliability,
-    /// When the peer should have it, and with which probability. Default that of its stream or association, if any.
+    /// When the message should arrive, and with which probability. Default: that of its stream or association, if any.
     pub deadline: Option<Deadline>,
     /// Payload protocol identifier, which the peer's application receives with the message (RFC 9260 §3.3.1).
     /// Default 0: not specified.
@@ -68,10 +68,10 @@ impl Delivery {
         Self { reliability: Reliability::Timed(lifetime), ..self }
     }
 
-    /// The peer should have the message `within` this time, with `probability`: copies of it are sent where that needs
-    /// them, within the budget of the profile (`thin.copy_budget`, which has no limit in `interactive`). One that is late is
-    /// still delivered, unless it has a [`lifetime`](Self::lifetime), too.
-    /// [`Event::Infeasible`](crate::Event::Infeasible) reports that it cannot be.
+    /// Sets a deadline: the message should arrive `within` this time with this `probability`. If that requires copies
+    /// of it, they are sent, within the budget of the profile (`thin.copy_budget`, which has no limit in
+    /// `interactive`). A late message is still delivered, unless it has a [`lifetime`](Self::lifetime), too.
+    /// [`Event::Infeasible`](crate::Event::Infeasible) reports that deadlines cannot be met with this probability.
     ///
     /// ```
     /// use rexmit::Delivery;
@@ -104,7 +104,7 @@ impl Delivery {
         Self { immediate, ..self }
     }
 
-    /// A message for `stream` that is delivered like this.
+    /// A message for `stream` with this delivery.
     pub(super) fn message(self, stream: u16, payload: impl Into<Bytes>) -> OutboundMessage {
         OutboundMessage::new(stream, payload)
             .unordered(!self.ordered)

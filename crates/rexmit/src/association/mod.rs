@@ -153,7 +153,8 @@ impl Association {
         self.recv_of(None).await
     }
 
-    /// The next message of a stream with a [`ByteReader`](crate::ByteReader), or of all streams without.
+    /// The next message for the [`ByteReader`](crate::ByteReader) of a stream or, with `None`, of all streams without a
+    /// reader.
     async fn recv_of(&self, stream: Option<u16>) -> Option<InboundMessage> {
         loop {
             let readable = self.cell().readable.notified();
@@ -165,7 +166,7 @@ impl Association {
         }
     }
 
-    /// The next message; `None` if there is none now, or the association has ended.
+    /// The next message; `None` if no message is available now, or the association has ended.
     #[must_use]
     pub fn try_recv(&self) -> Option<InboundMessage> {
         match self.receive(None) {
@@ -215,7 +216,7 @@ impl Association {
         }
     }
 
-    /// The next event; `None` if there is none now.
+    /// The next event; `None` if no event is available now.
     #[must_use]
     pub fn try_event(&self) -> Option<Event> {
         self.handle.shared.lock().associations.get_mut(&self.cell().id)?.events.pop()

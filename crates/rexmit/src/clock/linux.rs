@@ -52,9 +52,9 @@ impl TimerFd {
 
     /// Makes sure that the timer fires at `deadline` at the latest.
     ///
-    /// An earlier deadline that is armed stays: protocol deadlines mostly move away (a
-    /// retransmission timer restarts with each acknowledgement), and one wake-up too many is
-    /// cheaper than a system call per packet.
+    /// If it is armed for an earlier deadline, it is not changed: protocol deadlines mostly move later (a
+    /// retransmission timer restarts with each acknowledgement), and a spurious wake-up is cheaper than a system call
+    /// per packet.
     pub(crate) fn arm(&mut self, deadline: Instant) {
         if deadline >= self.armed {
             return;

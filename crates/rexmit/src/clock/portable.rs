@@ -13,7 +13,7 @@ use tokio::time::Sleep;
 /// The longest wait requested from tokio's timer; a timer that expires early is armed again.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 
-/// Nanoseconds since the first call, and a second more: zero is the past.
+/// Nanoseconds since the first call, plus one second, so that instants before the first call can be expressed.
 #[expect(clippy::disallowed_methods, reason = "this is the place that reads the clock")]
 #[cfg_attr(target_os = "linux", expect(dead_code, reason = "only its timer is tested there"))]
 pub(super) fn monotonic_nanos() -> u64 {
@@ -95,7 +95,7 @@ mod tests {
         expired(&mut timer).await;
     }
 
-    /// Handles set the alarm while the driver waits for it.
+    /// The alarm is set while the driver waits for it.
     #[tokio::test]
     async fn a_task_that_waits_is_woken_up_at_a_deadline_that_is_set_meanwhile() {
         let timer = std::sync::Mutex::new(Timer::new().unwrap());

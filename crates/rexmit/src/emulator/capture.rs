@@ -12,14 +12,23 @@ use rexmit_netsim::capture::{CaptureDirection, CaptureWriter, CapturedPacket};
 use super::direction::Bound;
 use crate::clock;
 
-/// Packets that may wait for the disk; others are missing in the capture, and counted.
+/// The most packets that wait for the disk; further ones are not captured, and counted.
 const MAX_WAITING: usize = 8192;
-/// The default hop limit of Linux; the relay does not see the one that the sender chose.
+/// The hop limit in synthesized headers: the default of Linux, as the relay does not see the sender's.
 const HOP_LIMIT: u8 = 64;
 /// SCTP's IP protocol number, which packets in UDP do not use.
 const IP_PROTOCOL: u8 = 132;
 
-/// Under which addresses a packet is shown.
+/// The file to which the packets are written.
+pub(super) enum Output {
+    /// A capture (pcapng) with these interfaces, one per direction.
+    Pcapng([&'static str; 2], Box<dyn Write + Send>),
+    /// A qlog file.
+    #[cfg(feature = "qlog")]
+    Qlog(rexmit_qlog::Log),
+}
+
+/// The addresses under which a capture shows a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Shown {
     /// With the IP header of the packet itself.
@@ -43,6 +52,8 @@ pub(super) type WriterThread = JoinHandle<io::Result<()>>;
 /// A packet on its way to the file.
 struct Sighting {
     bound: Bound,
+    #[cfg(feature = "qlog")]
+    at: Instant,
     time: Duration,
     shown: Shown,
     bytes: Vec<u8>,
@@ -50,16 +61,18 @@ struct Sighting {
 }
 
 impl Recorder {
-    /// Starts the thread, which ends when the recorder is dropped. The names are those of the
-    /// capture's interfaces, one per direction.
-    pub(super) fn start(
-        interfaces: [&'static str; 2],
-        out: impl Write + Send + 'static,
-    ) -> io::Result<(Self, WriterThread)> {
+    /// Starts the thread, which ends when the recorder is dropped.
+    pub(super) fn start(output: Output) -> io::Result<(Self, WriterThread)> {
         let (waiting, sightings) = sync_channel(MAX_WAITING);
-        let thread = std::thread::Builder::new()
-            .name("rexmit-capture".into())
-            .spawn(move || write(BufWriter::new(out), interfaces, &sightings))?;
+        let thread = std::thread::Builder::new().name("rexmit-capture".into()).spawn(
+            move || match output {
+                Output::Pcapng(interfaces, out) => {
+                    write(BufWriter::new(out), interfaces, &sightings)
+                }
+                #[cfg(feature = "qlog")]
+                Output::Qlog(log) => write_log(&log, &sightings),
+            },
+        )?;
         // Read once: setting the clock does not turn back time within the file.
         let wall_clock_offset = clock::wall_clock_offset();
         Ok((Self { waiting, wall_clock_offset, missed: 0 }, thread))
@@ -74,7 +87,15 @@ impl Recorder {
         comment: Option<&'static str>,
     ) {
         let time = Duration::from_nanos(at.as_nanos()) + self.wall_clock_offset;
-        let sighting = Sighting { bound, time, shown, bytes, comment };
+        let sighting = Sighting {
+            bound,
+            #[cfg(feature = "qlog")]
+            at,
+            time,
+            shown,
+            bytes,
+            comment,
+        };
         self.missed += u64::from(self.waiting.try_send(sighting).is_err());
     }
 
@@ -103,8 +124,19 @@ fn write(
     writer.finish().map(drop)
 }
 
+/// Writes recorded packets to `log` until the recorder is dropped.
+#[cfg(feature = "qlog")]
+fn write_log(log: &rexmit_qlog::Log, sightings: &Receiver<Sighting>) -> io::Result<()> {
+    for Sighting { bound, at, bytes, comment, .. } in sightings {
+        let is_forward = bound == Bound::Forward;
+        let bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        log.pass(at, &rexmit_qlog::Passing { is_forward, bytes, dropped: comment });
+    }
+    log.finish()
+}
+
 fn write_one<W: Write>(writer: &mut CaptureWriter<W>, sighting: &Sighting) -> io::Result<()> {
-    let Sighting { bound, time, shown, bytes, comment } = sighting;
+    let Sighting { bound, time, shown, bytes, comment, .. } = sighting;
     let (interface, time, comment) = (*bound as u32, *time, *comment);
     let (source, destination) = match *shown {
         #[cfg(feature = "tun")]
@@ -163,7 +195,8 @@ mod tests {
     fn packets_that_the_disk_cannot_keep_up_with_are_counted_not_kept() {
         let (stall, stalled) = sync_channel(0);
         let address: SocketAddr = "127.0.0.1:9899".parse().unwrap();
-        let (mut recorder, thread) = Recorder::start(["to", "fro"], Stalled(stalled)).unwrap();
+        let output = Output::Pcapng(["to", "fro"], Box::new(Stalled(stalled)));
+        let (mut recorder, thread) = Recorder::start(output).unwrap();
         for _ in 0..MAX_WAITING + 3 {
             let shown = Shown::Between(address, address);
             recorder.record(Instant::ZERO, (Bound::Forward, shown), vec![0], None);

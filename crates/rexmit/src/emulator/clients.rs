@@ -12,7 +12,7 @@ use super::socket::RelaySocket;
 /// An id is never used twice, so that a packet for a forgotten client does not reach another one.
 pub(super) type ClientId = usize;
 
-/// One client: its address, and the socket that speaks to the server for it.
+/// One client: its address, and the socket through which the relay exchanges its packets with the server.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) address: SocketAddr,
@@ -52,14 +52,14 @@ impl Clients {
         self.by_id.get(&id)
     }
 
-    /// The client with this address, which is active now.
+    /// The active client with this address.
     pub(super) fn find(&mut self, now: Instant, address: SocketAddr) -> Option<ClientId> {
         let id = *self.by_address.get(&address)?;
         self.touch(now, id);
         Some(id)
     }
 
-    /// Takes in a new client; `None` if there are too many already.
+    /// Adds a client; `None` if there are too many already.
     pub(super) fn insert(
         &mut self,
         now: Instant,

@@ -23,7 +23,7 @@ config! {
         pub backward: PathConfig,
         /// The most clients at a time; packets of further ones are dropped. Default 1024.
         pub max_clients: usize,
-        /// A client that neither sends nor receives for this time is removed. Default 60 s.
+        /// A client that neither sends nor receives anything for this time is removed. Default 60 s.
         pub client_idle_timeout: Duration,
         /// The most packets on the path in each direction; further ones are dropped. Default 100,000.
         pub max_packets_in_flight: usize,

@@ -6,10 +6,10 @@ use rexmit_netsim::path::{Arrival, ConfigError, Fate, PathConfig, PathModel, Pip
 
 use super::statistics::DirectionStatistics;
 
-/// The comment of a capture on a packet for which [`Direction::offer`] had no room.
+/// The comment in captures on a packet that [`Direction::offer`] dropped for lack of room.
 const OVERFLOWED: &str = "dropped by the emulator: too many packets under way";
 
-/// Which direction a packet takes: the number of its interface in captures.
+/// The direction of a packet: the number of its interface in captures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Bound {
     /// From a client to the server, from the near device to the far one.
@@ -18,7 +18,7 @@ pub(super) enum Bound {
     Backward = 1,
 }
 
-/// A packet on the path, with the link's data about it.
+/// A packet on the path, with data that the link attached to it.
 #[derive(Clone, Debug)]
 pub(super) struct Packet<T> {
     pub(super) tag: T,
@@ -45,13 +45,13 @@ impl<T: Clone> Direction<T> {
         Ok(Self { pipe, max_under_way, latest_offer: Instant::ZERO, overflowed: 0, unsent: 0 })
     }
 
-    /// Passes a packet to the path at `arrival`. Returns the cause if it is dropped.
+    /// Passes a packet to the path at `arrival`. Returns the cause if the packet is dropped.
     pub(super) fn offer(&mut self, arrival: Instant, packet: Packet<T>) -> Option<&'static str> {
         if self.pipe.in_flight() >= self.max_under_way {
             self.overflowed += 1;
             return Some(OVERFLOWED);
         }
-        // Stamps of different sockets are not read in their order, but the path needs one.
+        // Time stamps of different sockets are not read in ascending order, which the path requires.
         self.latest_offer = self.latest_offer.max(arrival);
         match self.pipe.offer(self.latest_offer, packet.bytes.len(), packet) {
             Fate::Lost(cause) => Some(loss_comment(cause)),
@@ -63,7 +63,7 @@ impl<T: Clone> Direction<T> {
         self.pipe.next_arrival()
     }
 
-    /// A packet that is due, with its damage done.
+    /// The next packet that is due, corrupted if the path says so.
     pub(super) fn poll_arrival(&mut self, now: Instant) -> Option<Arrival<Packet<T>>> {
         let mut arrival = self.pipe.poll_arrival(now)?;
         if let Some(corruption) = arrival.corruption {
@@ -72,7 +72,7 @@ impl<T: Clone> Direction<T> {
         Some(arrival)
     }
 
-    /// Called when a packet that came out of the path could not be sent.
+    /// Called when a packet delivered by the path could not be sent.
     pub(super) fn on_unsent(&mut self) {
         self.unsent += 1;
     }

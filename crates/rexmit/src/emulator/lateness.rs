@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use rexmit_core::{Instant, millis};
 use serde::Serialize;
 
-/// The largest lateness that is distinguished; longer ones are counted as this one.
+/// The largest lateness that is recorded; larger values are counted as this one.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The time from when packets were due until they were sent; in JSON `p50_ms`, `p99_ms`, `p99.9_ms` and

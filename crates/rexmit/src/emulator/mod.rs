@@ -106,6 +106,7 @@ pub mod netem {
         UnitError, format_duration, parse_duration, parse_probability, parse_rate, parse_size,
     };
 }
+use capture::Output;
 pub use priority::Priority;
 use relay::Relay;
 /// The properties of a path.
@@ -153,7 +154,23 @@ impl Emulator {
     ) -> Result<Self, EmulatorError> {
         let relay = Self::relay(config)?;
         let local_addr = relay.link().local_addr()?;
-        let running = Running::start_capturing(relay, udp_link::INTERFACES, out)?;
+        let output = Output::Pcapng(udp_link::INTERFACES, Box::new(out));
+        Ok(Self { local_addr, running: Running::start_capturing(relay, output)? })
+    }
+
+    /// As [`start_capturing`](Self::start_capturing), but writes a qlog file: the packets with their lengths, and dropped
+    /// ones as lost. Packets from clients count as sent.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    #[cfg(feature = "qlog")]
+    pub fn start_logging(
+        config: &EmulatorConfig,
+        log: rexmit_qlog::Log,
+    ) -> Result<Self, EmulatorError> {
+        let relay = Self::relay(config)?;
+        let local_addr = relay.link().local_addr()?;
+        let running = Running::start_capturing(relay, Output::Qlog(log))?;
         Ok(Self { local_addr, running })
     }
 

@@ -16,8 +16,8 @@ pub enum Priority {
     /// The priority of an ordinary thread.
     #[default]
     Normal,
-    /// Short time slices: woken up sooner, with the same share of the processor. Needs nothing but
-    /// a kernel that has them (Linux 6.12).
+    /// Short time slices: the thread is woken up sooner, with the same share of the processor. Needs no privileges, but
+    /// Linux 6.12.
     ShortSlice,
     /// Ahead of every ordinary thread (`SCHED_FIFO`). Needs `CAP_SYS_NICE` or an `RLIMIT_RTPRIO`.
     RealTime,

@@ -1,5 +1,5 @@
-//! The relay's thread: reads packets, lets the paths decide, sends them when they are due. Where
-//! packets come from and go to is a [`Link`].
+//! The relay's thread: reads packets, passes them to the paths, and sends them when they are due. A [`Link`] receives
+//! and sends them.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -24,14 +24,14 @@ use crate::clock::{self, TimerFd};
 
 const STOP: Token = Token(0);
 const TIMER: Token = Token(1);
-/// The first of the tokens that are the link's own.
+/// The first token that the link may use.
 pub(super) const FIRST_TOKEN: usize = 2;
 
 // What captures say about packets and drops of the emulator itself.
 const UNSENT: &str = "dropped by the emulator: the system refused to send it";
 const DAMAGED: &str = "one bit flipped";
 
-/// Where the packets of a relay come from and go to.
+/// The devices or sockets between which a relay carries packets.
 pub(super) trait Link {
     /// The link's data about a packet on the path.
     type Tag: Clone;
@@ -87,7 +87,7 @@ pub(super) struct Relay<L: Link> {
 }
 
 impl<L: Link> Relay<L> {
-    /// A relay for the link that `open` makes. `open` registers the descriptors that the link reads.
+    /// A relay for the link created by `open`, which registers the descriptors that the link reads.
     pub(super) fn new(
         config: &LinkConfig,
         open: impl FnOnce(&Registry) -> Result<L, EmulatorError>,
@@ -108,7 +108,7 @@ impl<L: Link> Relay<L> {
         })
     }
 
-    /// Shows the recorder all packets from now on.
+    /// Records all packets from now on.
     pub(super) fn set_recorder(&mut self, recorder: Recorder) {
         self.paths.set_recorder(recorder);
     }

@@ -1,15 +1,15 @@
 //! The handle of a relay's thread and of the thread that writes its capture.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use super::capture::{Recorder, WriterThread};
+use super::capture::{Output, Recorder, WriterThread};
 use super::error::EmulatorError;
 use super::relay::{Counts, Link, Relay, lock};
 use super::statistics::EmulatorStatistics;
 
-/// A relay at work. Dropping it stops it.
+/// A running relay. Dropping it stops it.
 #[derive(Debug)]
 pub(super) struct Running {
     counts: Arc<Mutex<Counts>>,
@@ -28,13 +28,12 @@ impl Running {
 
     pub(super) fn start_capturing<L>(
         mut relay: Relay<L>,
-        interfaces: [&'static str; 2],
-        out: impl Write + Send + 'static,
+        output: Output,
     ) -> Result<Self, EmulatorError>
     where
         L: Link<Tag: Send> + Send + 'static,
     {
-        let (recorder, writer) = Recorder::start(interfaces, out)?;
+        let (recorder, writer) = Recorder::start(output)?;
         relay.set_recorder(recorder);
         Self::spawn(relay, Some(writer))
     }

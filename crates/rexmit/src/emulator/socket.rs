@@ -15,7 +15,7 @@ pub(super) const RECEIVE_BUFFER_BYTES: usize = 1 << 16;
 /// The size requested from the kernel for the buffers of each socket; it grants what its limits allow.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
-/// A UDP socket of the relay, with what its batched system calls need.
+/// A UDP socket of the relay, with the buffers for batched system calls.
 #[derive(Debug)]
 pub(super) struct RelaySocket {
     io: UdpSocket,
@@ -45,7 +45,7 @@ impl RelaySocket {
         self.state.recv((&self.io).into(), &mut slices, meta)
     }
 
-    /// Sends one packet now or never.
+    /// Sends one packet, or drops it if the socket is full.
     pub(super) fn send(
         &self,
         destination: SocketAddr,

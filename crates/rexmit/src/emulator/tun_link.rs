@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
-use super::capture::Shown;
+use super::capture::{Output, Shown};
 use super::config::LinkConfig;
 use super::direction::{Bound, Packet};
 use super::error::EmulatorError;
@@ -67,7 +67,21 @@ impl TunEmulator {
         (near, far): (Tun, Tun),
         out: impl Write + Send + 'static,
     ) -> Result<Self, EmulatorError> {
-        Running::start_capturing(relay(config, near, far)?, INTERFACES, out).map(Self)
+        let output = Output::Pcapng(INTERFACES, Box::new(out));
+        Running::start_capturing(relay(config, near, far)?, output).map(Self)
+    }
+
+    /// As [`Emulator::start_logging`](super::Emulator::start_logging); packets from the near device count as sent.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    #[cfg(feature = "qlog")]
+    pub fn start_logging(
+        config: &LinkConfig,
+        (near, far): (Tun, Tun),
+        log: rexmit_qlog::Log,
+    ) -> Result<Self, EmulatorError> {
+        Running::start_capturing(relay(config, near, far)?, Output::Qlog(log)).map(Self)
     }
 
     /// The counts so far.
@@ -79,7 +93,7 @@ impl TunEmulator {
     /// As [`Emulator::finish_capture`](super::Emulator::finish_capture).
     ///
     /// # Errors
-    /// As there.
+    /// As `Emulator::finish_capture`.
     pub fn finish_capture(&mut self) -> io::Result<()> {
         self.0.finish_capture()
     }
@@ -87,7 +101,7 @@ impl TunEmulator {
     /// As [`Emulator::stop`](super::Emulator::stop).
     ///
     /// # Errors
-    /// As there.
+    /// As `Emulator::stop`.
     pub fn stop(self) -> io::Result<EmulatorStatistics> {
         self.0.stop()
     }

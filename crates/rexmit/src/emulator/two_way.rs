@@ -1,4 +1,4 @@
-//! Both directions of the emulated link, and the capture of what happens on them.
+//! Both directions of the emulated link, and the capture of their packets.
 
 use rexmit_core::Instant;
 use rexmit_netsim::path::{Arrival, PathConfig};
@@ -8,16 +8,16 @@ use super::config::LinkConfig;
 use super::direction::{Bound, Direction, Packet};
 use super::error::EmulatorError;
 
-/// Buffers kept for packets to come.
+/// The most buffers kept for later packets.
 const MAX_SPARE: usize = 1024;
 
-/// The paths in both directions. `T` is the link's data about a packet on the path.
+/// The paths in both directions. `T` is the data that the link attaches to a packet.
 #[derive(Debug)]
 pub(super) struct TwoWay<T> {
     pub(super) forward: Direction<T>,
     pub(super) backward: Direction<T>,
     recorder: Option<Recorder>,
-    /// Buffers of packets that were sent, so that those to come need no new ones.
+    /// Buffers of packets that were sent, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -35,7 +35,7 @@ impl<T: Clone> TwoWay<T> {
         })
     }
 
-    /// Shows the recorder all packets from now on.
+    /// Records all packets from now on.
     pub(super) fn set_recorder(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
@@ -106,7 +106,7 @@ impl<T: Clone> TwoWay<T> {
         self.direction(bound).poll_arrival(now)
     }
 
-    /// Called when a packet that came out of the path could not be sent.
+    /// Called when a packet delivered by the path could not be sent.
     pub(super) fn on_unsent(&mut self, bound: Bound) {
         self.direction(bound).on_unsent();
     }

@@ -94,7 +94,7 @@ impl UdpLink {
         }
     }
 
-    /// The client with this address, if need be a new one; `None` if there are too many.
+    /// The client with this address, which is added if it is new; `None` if there are too many.
     fn sender(&mut self, now: Instant, address: SocketAddr) -> Option<ClientId> {
         if let Some(id) = self.clients.find(now, address) {
             return Some(id);
@@ -105,7 +105,7 @@ impl UdpLink {
         };
         let registry = &self.registry;
         let open = |id| RelaySocket::open(registry, Token(id), any);
-        // No descriptor left: one client too many as well.
+        // Without a free file descriptor, the client is refused, as one beyond the limit.
         self.clients.insert(now, address, open).ok().flatten()
     }
 }
@@ -120,12 +120,12 @@ impl Link for UdpLink {
             LISTENER => Some(&self.listener),
             Token(id) => self.clients.client(id).map(|client| &client.socket),
         };
-        // An error is either that there is nothing, or of one packet that is dropped by it.
+        // An error means that there is nothing to read, or that one packet is dropped.
         let received = socket.map_or(Ok(0), |socket| socket.receive(&mut buffers, &mut meta));
         let received = received.unwrap_or(0);
         let (now, offset) = (clock::now(), clock::wall_clock_offset());
         for (buffer, meta) in buffers.chunks(RECEIVE_BUFFER_BYTES).zip(&meta[..received]) {
-            // A stamp from before the wall clock was set may lie anywhere but not in the future.
+            // A time stamp from before the wall clock was set may be wrong, but must not be in the future.
             let stamp = meta.timestamp.and_then(|stamp| stamp.checked_sub(offset));
             let arrival = stamp.map_or(now, |stamp| (Instant::ZERO + stamp).min(now));
             for bytes in buffer[..meta.len].chunks(meta.stride.max(1)) {

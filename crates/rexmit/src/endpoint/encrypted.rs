@@ -1,4 +1,4 @@
-//! Endpoints whose associations are encrypted, and handshakes of their own.
+//! Encrypted endpoints, and the DTLS handshakes before their associations.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,14 +51,14 @@ impl Attempt {
         }
     }
 
-    /// Why the connection has ended, if it has.
+    /// Why the connection has ended; `None` if it has not.
     pub(super) fn error(&self) -> Option<HandshakeError> {
         self.outcome()?.err()
     }
 }
 
 impl State {
-    /// Begins a connection with `remote`. Whether there are connections at all.
+    /// Begins a DTLS connection with `remote`. Returns false if this endpoint does not encrypt.
     fn begin_handshake(&mut self, now: Instant, remote: SocketAddr) -> Result<bool, ConnectError> {
         let Some(socket) = self.socket.as_ref().filter(|_| !self.life.is_closing) else {
             return Err(ConnectError::EndpointClosed);
@@ -67,7 +67,7 @@ impl State {
         let Protocol::Encrypted(dtls, handshakes) = &mut self.sctp else { return Ok(false) };
         dtls.begin_handshake(now, Route { local, remote });
         handshakes.wait_for(remote);
-        // As for the first packet of an association.
+        // Errors of earlier packets do not count, as for the first packet of an association.
         self.outbox.forget_failure();
         self.transmit(now);
         let Some(error) = self.take_failure(remote) else { return Ok(true) };

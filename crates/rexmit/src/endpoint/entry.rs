@@ -29,7 +29,7 @@ pub(crate) struct Entry {
 pub(crate) struct Recipients {
     /// The stream of each reader.
     readers: Vec<u16>,
-    /// The next message, if it was received for another recipient than the one that asked.
+    /// The next message, if the task that received it was not its recipient.
     head: Option<InboundMessage>,
 }
 
@@ -52,8 +52,8 @@ impl Recipients {
         self.head.take()
     }
 
-    /// The message, if it is for the reader of `stream`, or without one for everybody else; it stays the next one
-    /// otherwise.
+    /// Returns the message if it is for this recipient: the reader of `stream` or, with `None`, `recv`. Otherwise it
+    /// stays the next message.
     pub(crate) fn take_if_for(
         &mut self,
         stream: Option<u16>,

@@ -14,17 +14,17 @@ use super::state::{Shared, State};
 use crate::limits::within;
 use crate::netlink::{Following, HostAddresses};
 
-/// When changes are requested again that had to wait for others.
+/// The interval at which changes that could not be made at once are requested again.
 const RETRY: Duration = Duration::from_millis(500);
 
 impl Endpoint {
     /// Follows the addresses of this host from now on: new associations list them, and when one is added or removed,
-    /// established associations report that to their peers (RFC 5061), use it, or go on without it.
+    /// established associations report that to their peers (RFC 5061), use it, or continue without it.
     /// [`Event::AddressChanged`](crate::Event::AddressChanged) reports each change.
     ///
-    /// At most [`MAX_ADDRESSES`] addresses are used, the first that the kernel reports, without those of loopback and of
-    /// a single link (fe80::/10), and those that mean another host to the peer. An address stays while its interface is
-    /// down: then another path takes over, as after any failure.
+    /// At most [`MAX_ADDRESSES`] addresses are used, the first that the kernel reports, without loopback and link-local
+    /// addresses, and without those whose scope the peer does not share. An address stays while its interface is down:
+    /// then another path takes over, as after any failure.
     ///
     /// Established associations change only if both sides have
     /// [`dynamic_addresses`](crate::AssociationConfig::dynamic_addresses). Reads rtnetlink(7) in the network namespace of
@@ -56,7 +56,7 @@ impl Endpoint {
     }
 }
 
-/// Ends with the endpoint, or with the kernel's reports.
+/// Follows the addresses until the endpoint ends or the kernel reports no more changes.
 async fn follow(shared: Weak<Shared>, mut host: HostAddresses, mut is_settled: bool) {
     loop {
         let limit = (!is_settled).then_some(RETRY);
@@ -69,16 +69,16 @@ async fn follow(shared: Weak<Shared>, mut host: HostAddresses, mut is_settled: b
 }
 
 impl State {
-    /// Has all associations use these addresses of the host. Returns whether no further call is needed.
+    /// Makes all associations use these addresses of the host. Returns whether no further call is needed.
     fn follow(&mut self, now: Instant, host: &[IpAddr]) -> bool {
         let host = &host[..host.len().min(MAX_ADDRESSES)];
-        // No more than there may be.
+        // The host reports no more addresses than are allowed.
         let _ = self.sctp.set_addresses(host.to_vec());
         let mut is_settled = true;
         for id in self.association_ids() {
             is_settled &= match self.sctp.follow_addresses(now, id, host) {
                 Ok(is_settled) => is_settled,
-                // One that is being set up may have listed addresses that are gone.
+                // An association that is being set up may have listed addresses that are gone.
                 Err(AddressError::TooManyChanges { .. } | AddressError::NotEstablished) => false,
                 Err(_) => true,
             };

@@ -1,4 +1,4 @@
-//! DTLS handshakes that calls wait for.
+//! The DTLS handshakes that calls are waiting for.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use rexmit_dtls::HandshakeError;
 /// How a handshake ended.
 pub(crate) type Outcome = Result<(), HandshakeError>;
 
-/// Handshakes that [`Endpoint::connect`](super::Endpoint::connect) waits for, and how they ended.
+/// Handshakes that [`Endpoint::connect`](super::Endpoint::connect) waits for, and their results.
 #[derive(Default)]
 pub(crate) struct Handshakes(BTreeMap<SocketAddr, Handshake>);
 

@@ -36,8 +36,8 @@ impl State {
         let config = self.sctp.fitting(config);
         let id = self.sctp.connect_over(now, &ways, port, config)?;
         let cell = self.insert(id, None);
-        // An error of the system for the first packet is reported now rather than after minutes; what
-        // it said against others before does not count.
+        // An error of the system for the first packet is reported now rather than after minutes; errors of earlier
+        // packets do not count.
         self.outbox.forget_failure();
         self.transmit(now);
         if let &[remote] = remotes
@@ -51,20 +51,20 @@ impl State {
         Ok(cell)
     }
 
-    /// Why the system did not send the first packet to `remote`, if so. A refused connection is the answer to an
-    /// earlier packet, perhaps of another attempt: [`Refusals`](super::refusals::Refusals).
+    /// The error for which the system did not send the first packet to `remote`, if any. ECONNREFUSED is left out,
+    /// because it answers an earlier packet, perhaps of another attempt; see [`Refusals`](super::refusals::Refusals).
     pub(super) fn take_failure(&mut self, remote: SocketAddr) -> Option<ConnectError> {
         let failure = self.outbox.take_failure(remote);
         let source = failure.filter(|it| it.kind() != io::ErrorKind::ConnectionRefused)?;
         Some(ConnectError::Unreachable { local: self.local_addr, remote, source })
     }
 
-    /// Whether a peer's association may still come.
+    /// Whether associations of peers can still be accepted.
     pub(super) fn accepts(&self) -> bool {
         self.incoming.is_allowed && !self.life.is_closing
     }
 
-    /// The next association that a peer began. The caller becomes its owner.
+    /// The next association that a peer has initiated. The caller becomes its owner.
     pub(super) fn accept(&mut self) -> Option<(Arc<Cell>, Established)> {
         let cell = self.incoming.waiting.pop_front()?;
         let established = self.associations.get(&cell.id)?.established?;
@@ -168,7 +168,7 @@ impl State {
                     #[cfg(feature = "dtls")]
                     fingerprint: self.sctp.peer_fingerprint(peer),
                 };
-                // Not so new if its peer has restarted, or if both sides began.
+                // The association is not new if its peer has restarted, or if both sides began it.
                 if incoming && !self.associations.contains_key(&id) {
                     return self.on_incoming(now, id, established);
                 }
@@ -254,7 +254,7 @@ impl State {
         }
     }
 
-    /// Discards messages that will not be read, so that the peer can finish. Whether there was any.
+    /// Discards messages that will not be read, so that the peer can finish. Returns whether there were any.
     fn discard_received(&mut self, now: Instant, id: AssociationId) -> bool {
         let mut any = false;
         while self.sctp.receive(now, id).is_some() {

@@ -154,7 +154,7 @@ impl Endpoint {
         sctp.set_trace(log::sink(None));
         let is_raw = socket.is_raw();
         let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
-        tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::new()).run());
+        tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::default()).run());
         Ok(Self { shared, port, is_raw, told_addresses, association })
     }
 
@@ -384,6 +384,34 @@ impl Endpoint {
         self.shared.lock().statistics()
     }
 
+    /// The counters of the endpoint and of its associations in Prometheus' text format: those that began first, if
+    /// there are more than [`MAX_SHOWN_ASSOCIATIONS`](crate::metrics::MAX_SHOWN_ASSOCIATIONS). Names begin with
+    /// `rexmit_`.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        // The text is made without the lock.
+        let metrics = self.shared.lock().metrics(crate::metrics::MAX_SHOWN_ASSOCIATIONS);
+        metrics.text()
+    }
+
+    /// The metrics of several endpoints on one page, such as those of a client with an endpoint for each server.
+    ///
+    /// The counters of the endpoints are added up. The label `association` is the endpoint's position in the list, a dot,
+    /// and the association's number in it. The first
+    /// [`MAX_SHOWN_ASSOCIATIONS`](crate::metrics::MAX_SHOWN_ASSOCIATIONS) associations of all have metrics of their own.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn metrics_of_all(endpoints: &[Self]) -> String {
+        let mut all = crate::metrics::EndpointMetrics::default();
+        for (position, endpoint) in endpoints.iter().enumerate() {
+            let room = crate::metrics::MAX_SHOWN_ASSOCIATIONS - all.associations.len();
+            let metrics = endpoint.shared.lock().metrics(room);
+            all.add(position, metrics);
+        }
+        all.text()
+    }
+
     /// Sends all trace events of the protocol to `sink`, from within the turn in which they occur; `None`
     /// disables tracing.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
@@ -395,7 +423,7 @@ fn unencrypted(config: EndpointConfig, seed: &Seed) -> Result<Protocol, ConfigEr
     Ok(Protocol::Unencrypted(Box::new(sctp::Endpoint::new(config, seed)?)))
 }
 
-/// Draws the SCTP port if need be, and checks the rest for an endpoint at `address`.
+/// Chooses the SCTP port if it is 0, and checks the configuration for an endpoint at `address`.
 fn prepare(config: &mut EndpointConfig, address: IpAddr) -> Result<(), BindError> {
     if !address.is_unspecified() && config.addresses.iter().any(|&own| own != address) {
         return Err(BindError::NotWildcard { address });
@@ -438,8 +466,7 @@ mod tests {
 
     use super::*;
 
-    /// Packets that are not sent at once would otherwise be sent at the next arrival,
-    /// or never.
+    /// Otherwise these packets would be sent with the next arrival, or never.
     #[tokio::test]
     async fn the_driver_is_called_for_what_is_not_sent_at_once() {
         let bind = |port| {

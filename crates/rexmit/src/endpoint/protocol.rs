@@ -13,7 +13,7 @@ use rexmit_sctp::{self as sctp, AssociationConfig, AssociationId, Event};
 #[cfg(feature = "dtls")]
 use super::handshakes::Handshakes;
 
-/// SCTP, to which it dereferences. Packets must go through it as a [`Machine`].
+/// SCTP, encrypted or not. It dereferences to the SCTP endpoint, but packets must be passed to it as a [`Machine`].
 pub(crate) enum Protocol {
     Unencrypted(Box<sctp::Endpoint>),
     #[cfg(feature = "dtls")]
@@ -29,7 +29,7 @@ pub(crate) enum Happened {
 }
 
 impl Protocol {
-    /// The configuration of an association, as it can be here.
+    /// The configuration of an association, adapted to this endpoint: with encryption, smaller packets, for example.
     pub(super) fn fitting(&self, config: Arc<AssociationConfig>) -> Arc<AssociationConfig> {
         match self {
             Self::Unencrypted(_) => config,
@@ -70,7 +70,7 @@ impl DerefMut for Protocol {
     }
 }
 
-/// Calls the machine in either case.
+/// Calls the machine, whichever of the two it is.
 macro_rules! either {
     ($protocol:expr, $machine:ident => $call:expr) => {
         match $protocol {

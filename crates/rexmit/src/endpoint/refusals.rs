@@ -120,7 +120,7 @@ impl State {
     }
 }
 
-/// The output of `future`, or `None` if `other` is ready before.
+/// Waits for both: the output of `future`, or `None` if `other` is ready first.
 pub(super) async fn first_of<T>(
     future: impl Future<Output = T>,
     other: impl Future<Output = ()>,

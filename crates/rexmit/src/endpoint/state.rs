@@ -55,31 +55,31 @@ pub(crate) struct State {
     pub(crate) time_limits: TimeLimits,
     pub(super) next_turn: NextTurn,
     pub(super) wakes: Wakes,
-    /// When the endpoint is to get entropy again.
+    /// When the endpoint gets new entropy next.
     entropy_at: Instant,
     pub(super) counts: Counts,
 }
 
-/// The state of the endpoint's life: its handles, and whether it is closing.
+/// Whether the endpoint is still in use: the number of its handles, and whether it is closing.
 pub(super) struct Life {
     /// Handles of the endpoint that exist.
     pub(super) handles: usize,
     /// Whether new associations are refused.
     pub(super) is_closing: bool,
-    /// Follows the addresses of the host, if asked to.
+    /// The task that follows the addresses of the host, if enabled.
     #[cfg(all(feature = "netlink", target_os = "linux"))]
     pub(super) following: Option<crate::netlink::Following>,
 }
 
-/// Associations that peers begin.
+/// Associations initiated by peers.
 pub(super) struct Incoming {
-    /// Whether the configuration allows associations that peers begin.
+    /// Whether the configuration accepts associations initiated by peers.
     pub(super) is_allowed: bool,
     /// Established and not accepted yet, oldest first.
     pub(super) waiting: VecDeque<Arc<Cell>>,
 }
 
-/// The endpoint's own counters; the rest is the protocol's and the outbox's.
+/// The endpoint's own counters; the others are in the protocol and the outbox.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) packets_received: u64,
@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// Ends a turn, and leaves its work to the driver.
+    /// Ends a turn, and leaves its packets and events to the driver.
     fn leave_to_driver(&mut self) -> Wakes {
         self.next_turn.driver.note_work();
         self.take_wakes()
@@ -154,7 +154,7 @@ impl State {
         (result, wakes)
     }
 
-    /// Replaces the socket; every association continues from the new one. `is_told`: whether INITs of new
+    /// Replaces the socket; every association continues from the new one. `is_told`: whether the INITs of new
     /// associations list its address.
     pub(super) fn rebind(&mut self, now: Instant, socket: Socket, is_told: bool) {
         if self.socket.is_none() {
@@ -166,7 +166,7 @@ impl State {
         let here = self.local_addr.ip();
         if is_told {
             let told = (!here.is_unspecified()).then_some(here);
-            // One is not too many.
+            // A single address is always allowed.
             let _ = self.sctp.set_addresses(told.into_iter().collect());
         }
         let mut open: Vec<_> = self.associations.keys().copied().collect();
@@ -221,13 +221,31 @@ impl State {
         }
     }
 
+    #[cfg(feature = "metrics")]
+    pub(super) fn metrics(&self, room: usize) -> crate::metrics::EndpointMetrics {
+        use crate::metrics::{AssociationMetrics, EndpointMetrics};
+        let open = |(id, entry): (&AssociationId, &Entry)| {
+            let peer = entry.established.filter(|_| entry.closed.is_none())?.peer;
+            Some((id.index(), *id, peer))
+        };
+        let mut shown: Vec<_> = self.associations.iter().filter_map(open).collect();
+        shown.sort_unstable_by_key(|(index, ..)| *index);
+        shown.truncate(room);
+        let associations = shown.into_iter().map(|(number, id, peer)| {
+            let statistics = self.association_statistics(id);
+            AssociationMetrics { number: number.to_string(), peer, statistics }
+        });
+        let associations = associations.collect();
+        EndpointMetrics { statistics: self.statistics(), open: self.open, associations }
+    }
+
     /// The counters of an association, final if it has ended.
     pub(crate) fn association_statistics(&self, id: AssociationId) -> AssociationStatistics {
         let at_end = self.associations.get(&id).and_then(|entry| entry.statistics.as_deref());
         at_end.cloned().or_else(|| self.sctp.statistics(id)).unwrap_or_default()
     }
 
-    /// The next message of an association for the reader of `stream`, or for those without.
+    /// The next message of an association for the reader of `stream` or, with `None`, for `recv`.
     pub(crate) fn receive(
         &mut self,
         now: Instant,
@@ -258,8 +276,8 @@ impl State {
         Some(message)
     }
 
-    /// Changes who receives which messages, and wakes all receivers, because the next message may now be
-    /// another's.
+    /// Changes which recipient gets which messages, and wakes all of them, because the next message may now be for
+    /// another one.
     pub(crate) fn change_recipients(
         &mut self,
         id: AssociationId,
@@ -271,7 +289,7 @@ impl State {
         }
     }
 
-    /// Packets received after the end belong to the final statistics, too.
+    /// Adds packets received after the end to the final statistics.
     fn count_received_after_end(&mut self, id: AssociationId, message: &InboundMessage) {
         let entry = self.associations.get_mut(&id);
         if let Some(statistics) = entry.and_then(|entry| entry.statistics.as_deref_mut()) {
@@ -336,9 +354,12 @@ impl Served for State {
         socket.poll_receive(cx, inbox)
     }
 
-    fn handle_received(&mut self, now: Instant, socket: &Socket, received: io::Result<&Inbox>) {
+    fn handle_received(&mut self, now: Instant, socket: &Socket, received: io::Result<&mut Inbox>) {
         match received {
-            Ok(inbox) => self.handle_packets(now, socket, inbox),
+            Ok(inbox) => {
+                self.handle_packets(now, socket, inbox);
+                inbox.release();
+            }
             Err(_) => self.counts.receive_failures += 1,
         }
     }

@@ -1,4 +1,4 @@
-//! The counters of an endpoint, and one of its limits.
+//! The counters of an endpoint, and the limit of associations that wait to be accepted.
 
 use rexmit_sctp as sctp;
 use serde::Serialize;

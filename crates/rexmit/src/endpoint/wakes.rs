@@ -1,4 +1,4 @@
-//! The tasks to wake once the lock is released, so that none waits for it.
+//! The tasks that are woken once the lock is released, so that none of them has to wait for it.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -14,9 +14,9 @@ use crate::turns;
 pub(crate) enum Waiting {
     /// A message, or the end.
     Readable,
-    /// Room for a message, or the end.
+    /// Room for a message, or the end of the association.
     Writable,
-    /// An event.
+    /// An event that can be read.
     Event,
     /// The beginning or the end of the association; the end concerns all waiting tasks.
     Change,

@@ -12,7 +12,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum SendError {
     /// The association is shutting down, or has ended.
-    #[error("the association is closing and takes no more messages")]
+    #[error("the association is closing and accepts no more messages")]
     Closing,
     /// The stream does not exist.
     #[error("there is no such stream: the association has streams 0 to {}", streams - 1)]
@@ -35,7 +35,7 @@ pub enum SendError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TrySendError {
-    /// The send buffer has no room for it now: [`send`](crate::Association::send) waits for some.
+    /// The send buffer has no room for the message now: [`send`](crate::Association::send) waits for room.
     #[error("the send buffer is full: send() waits for room")]
     Full,
     /// The message cannot be sent.
@@ -51,7 +51,7 @@ impl TrySendError {
             Protocol::InvalidStream { streams } => SendError::InvalidStream { streams },
             Protocol::Empty => SendError::Empty,
             Protocol::TooLarge { limit } => SendError::TooLarge { limit },
-            // Closing; and who holds a handle knows that the association was there.
+            // The association is closing, or has been removed because it has ended.
             _ => SendError::Closing,
         })
     }
@@ -99,7 +99,7 @@ pub enum ConnectError {
         /// The peer's address.
         remote: SocketAddr,
     },
-    /// The DTLS handshake failed; `source` says which side refused, and why.
+    /// The DTLS handshake failed; `source` says which side refused, and the reason.
     #[cfg(feature = "dtls")]
     #[error("no encrypted connection with {remote}: {source}")]
     Handshake {
@@ -136,7 +136,7 @@ pub enum ConnectError {
         cause: u16,
     },
     /// The association ended before it was established.
-    #[error("the association with SCTP port {port} of {remote} ended in its set-up: {reason}")]
+    #[error("the association with SCTP port {port} of {remote} ended during its setup: {reason}")]
     Ended {
         /// The peer's address.
         remote: SocketAddr,

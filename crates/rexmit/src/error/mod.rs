@@ -22,7 +22,7 @@ pub enum BindError {
         /// The address given.
         address: SocketAddr,
     },
-    /// No interface of this machine has it.
+    /// No interface of this machine has the address.
     #[error("{} is not an address of this machine: `ip address` lists those that are", address.ip())]
     NotLocal {
         /// The address given.
@@ -77,7 +77,7 @@ pub enum BindError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The operating system gave no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system provides no random numbers: {0}")]
     Entropy(io::Error),
     /// Another error of the operating system.
     #[error("{address} cannot be used: {source}")]

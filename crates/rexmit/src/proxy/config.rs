@@ -9,8 +9,7 @@ use rexmit_core::config;
 use crate::recovery::RecoveryConfig;
 use crate::tcp::{ConnectionConfig, KeepAlive, StackConfig};
 
-/// Connections of the stack beyond [`ProxyConfig::max_connections`]: half-open ones, and those that
-/// are being refused.
+/// Connections of the stack beyond [`ProxyConfig::max_connections`]: half-open ones, and those being refused.
 const SPARE_CONNECTIONS: usize = 1024;
 
 config! {
@@ -35,8 +34,8 @@ config! {
         /// The size in bytes of each of a connection's four buffers: to send and received, towards the client
         /// and towards the service. Default 256 KiB.
         pub buffer_bytes: usize,
-        /// Whether the service first gets the client's address, by the PROXY protocol, version 2. Default
-        /// false: a service that does not expect it would take it for data of the client.
+        /// Whether the service first gets the client's address, by the PROXY protocol, version 2. Default false: a
+        /// service that does not expect this header would treat it as data of the client.
         pub proxy_protocol: bool,
         /// The address that clients connect to, which the PROXY protocol reports as the destination. Default
         /// `None`: the stack's own address and port.

@@ -24,11 +24,11 @@ pub enum ProxyEvent<'a> {
     Ended {
         /// Its address.
         client: SocketAddr,
-        /// The time since it was accepted.
+        /// The time from acceptance to the end.
         lasted: Duration,
-        /// The bytes that it exchanged with the service.
+        /// The bytes exchanged with the client.
         sent: TransferredBytes,
-        /// Segments that were sent to it again.
+        /// Segments retransmitted to the client.
         retransmissions: u64,
         /// How.
         reason: EndReason,

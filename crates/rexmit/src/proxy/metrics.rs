@@ -1,14 +1,15 @@
 //! A proxy's statistics as text for Prometheus (its text format, version 0.0.4).
 
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 
 use super::ProxyStatistics;
+use crate::metrics::{Metrics, by_cause};
 use crate::recovery::ByCause;
 
 /// The statistics in Prometheus' text format.
 #[must_use]
 pub fn metrics(statistics: &ProxyStatistics) -> String {
-    let mut text = Text::default();
+    let mut text = Text(Metrics::new("rexmit_proxy"));
     connections(&mut text, statistics);
     let sent = [
         ("to", "service", statistics.sent.to_service),
@@ -29,9 +30,9 @@ pub fn metrics(statistics: &ProxyStatistics) -> String {
             ("quantile", "0.99", round_trips.p99.as_secs_f64()),
         ];
         let about = "Smoothed round-trip times of the clients that are there.";
-        text.family("client_srtt_seconds", "gauge", about, quantiles);
+        text.family("client_srtt_seconds", "summary", about, quantiles);
     }
-    text.0
+    text.0.into_text()
 }
 
 fn connections(text: &mut Text, statistics: &ProxyStatistics) {
@@ -62,15 +63,15 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
     let about = "Segments declared lost on the way to clients.";
     text.single("segments_lost_total", "counter", about, recovery.packets_lost);
     let about = "Pieces of data sent to clients again, by cause.";
-    text.family("retransmissions_total", "counter", about, by_cause(&recovery.retransmitted));
+    text.family("retransmissions_total", "counter", about, each_cause(&recovery.retransmitted));
     let about = "Retransmissions that a client reported as spurious, by cause.";
-    text.family("spurious_retransmissions_total", "counter", about, by_cause(&recovery.spurious));
+    text.family("spurious_retransmissions_total", "counter", about, each_cause(&recovery.spurious));
     let about = "Redundant copies of data sent to clients.";
     let redundant = recovery.retransmitted.redundant;
     text.single("redundant_copies_total", "counter", about, redundant);
-    let about = "Bytes of these.";
+    let about = "Bytes of redundant copies sent to clients.";
     text.single("redundant_bytes_total", "counter", about, recovery.redundant_bytes);
-    let about = "Segments whose loss such a copy repaired.";
+    let about = "Lost segments whose data a redundant copy delivered.";
     text.single("segments_repaired_total", "counter", about, recovery.packets_repaired);
     let about = "Expiries of retransmission timers.";
     text.single("retransmission_timeouts_total", "counter", about, recovery.timeouts);
@@ -78,45 +79,27 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
     text.single("fast_recoveries_total", "counter", about, recovery.fast_recoveries);
 }
 
-/// Names every cause, so that none is forgotten. Copies sent redundantly are not retransmissions.
-fn by_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 6] {
-    let ByCause { timeout, fast_retransmit, early, bundled, window_probe, probe, redundant: _ } =
-        *counts;
-    [
-        ("cause", "timeout", timeout),
-        ("cause", "fast_retransmit", fast_retransmit),
-        ("cause", "early", early),
-        ("cause", "probe", probe),
-        ("cause", "bundled", bundled),
-        ("cause", "window_probe", window_probe),
-    ]
+/// A counter for each cause of retransmission.
+fn each_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 6] {
+    by_cause(counts).map(|(cause, count)| ("cause", cause, count))
 }
 
-#[derive(Default)]
-struct Text(String);
+struct Text(Metrics);
 
 impl Text {
-    fn head(&mut self, name: &str, kind: &str, about: &str) {
-        let _ = writeln!(self.0, "# HELP rexmit_proxy_{name} {about}");
-        let _ = writeln!(self.0, "# TYPE rexmit_proxy_{name} {kind}");
-    }
-
     fn single(&mut self, name: &str, kind: &str, about: &str, value: impl Display) {
-        self.head(name, kind, about);
-        let _ = writeln!(self.0, "rexmit_proxy_{name} {value}");
+        self.0.single(name, kind, about, value);
     }
 
-    fn family<'a, V: Display>(
+    fn family<V: Display>(
         &mut self,
         name: &str,
         kind: &str,
         about: &str,
-        values: impl IntoIterator<Item = (&'a str, &'a str, V)>,
+        values: impl IntoIterator<Item = (&'static str, &'static str, V)>,
     ) {
-        self.head(name, kind, about);
-        for (label, of, value) in values {
-            let _ = writeln!(self.0, "rexmit_proxy_{name}{{{label}=\"{of}\"}} {value}");
-        }
+        let labelled = |(label, text, value): (_, &str, _)| ([(label, text.to_owned())], value);
+        self.0.family(name, kind, about, values.into_iter().map(labelled));
     }
 }
 

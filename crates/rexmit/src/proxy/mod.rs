@@ -1,5 +1,5 @@
-//! A proxy that terminates clients' TCP with our TCP, and uses the kernel's TCP to a service on this machine,
-//! so that data to the clients has the loss recovery of a profile, with service and clients unchanged.
+//! A proxy that terminates clients' TCP with our TCP, and uses the kernel's TCP to a service on this machine, so that
+//! data to the clients has the loss recovery of a profile. Service and clients stay unchanged.
 //!
 //! A [`Proxy`] connects each client that a [`TcpListener`](crate::tcp::TcpListener) accepts to one upstream
 //! address: half-closes and resets pass in both directions, a slow reader slows down the writer, and buffers

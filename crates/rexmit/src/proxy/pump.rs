@@ -8,8 +8,7 @@ use socket2::SockRef;
 
 use crate::tcp::TcpStream;
 
-/// The most bytes read from one side at a time, large enough that the cost of a turn hardly slows a direction
-/// down.
+/// The most bytes read from one side at a time, large enough that the overhead per read is small.
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// One side: our TCP, or the kernel's.
@@ -112,8 +111,8 @@ impl<'a> Pump<'a> {
         }
     }
 
-    /// Transfers all data that needs no waiting, after the source has failed. The end of the source is not
-    /// passed on: after an error, the kernel's sockets report an end that looks orderly.
+    /// Transfers all data that can be transferred without waiting, after the source has failed. The end of the source
+    /// is not passed on: after an error, the kernel's sockets report an end that looks orderly.
     pub(super) fn flush(&mut self, source: &impl Side, sink: &impl Side) {
         while let Ok(Turn::Moved) = self.turn(source, sink) {}
     }

@@ -1,73 +1,11 @@
-//! A small HTTP server (RFC 9112) for one page: the metrics.
+//! The metrics of a proxy over HTTP.
 
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::net::TcpListener;
 
 use super::{Monitor, metrics};
+use crate::metrics::serve;
 
-/// Visitors at one time; more wait in the kernel.
-const MAX_VISITORS: usize = 16;
-/// The longest request.
-const MAX_HEAD_BYTES: usize = 8 * 1024;
-/// Time limit of a request.
-const TIME_LIMIT: Duration = Duration::from_secs(5);
-/// A pause after an error of the system, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// Answers `GET /metrics` until it is dropped.
+/// Answers `GET /metrics` until the future is dropped, as [`serve`] does.
 pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
-    let places = Arc::new(Semaphore::new(MAX_VISITORS));
-    let mut visitors = tokio::task::JoinSet::new();
-    loop {
-        while visitors.try_join_next().is_some() {}
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let monitor = monitor.clone();
-                visitors.spawn(async move {
-                    // A visitor that goes away or says nothing is no concern of anybody.
-                    let _ = timeout(TIME_LIMIT, answer(stream, &monitor)).await;
-                    drop(place);
-                });
-            }
-            Err(_) => tokio::time::sleep(PAUSE).await,
-        }
-    }
-}
-
-async fn answer(mut stream: TcpStream, monitor: &Monitor) -> io::Result<()> {
-    let (status, body) = match request_target(&mut stream).await? {
-        Some(target) if target == "/metrics" => ("200 OK", metrics(&monitor.statistics())),
-        Some(_) => ("404 Not Found", "the metrics are at /metrics\n".into()),
-        None => ("400 Bad Request", "only GET is understood\n".into()),
-    };
-    let length = body.len();
-    let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
-         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    );
-    stream.write_all(answer.as_bytes()).await?;
-    stream.shutdown().await
-}
-
-/// The requested path; `None` if the request is malformed.
-async fn request_target(stream: &mut TcpStream) -> io::Result<Option<String>> {
-    let mut head = Vec::new();
-    let mut piece = [0; 1024];
-    while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let len = stream.read(&mut piece).await?;
-        if len == 0 || head.len() + len > MAX_HEAD_BYTES {
-            return Ok(None);
-        }
-        head.extend(&piece[..len]);
-    }
-    let head = String::from_utf8_lossy(&head);
-    let mut words = head.lines().next().unwrap_or_default().split(' ');
-    Ok((words.next() == Some("GET")).then(|| words.next().unwrap_or_default().to_owned()))
+    serve(listener, move || metrics(&monitor.statistics())).await;
 }

@@ -1,4 +1,4 @@
-//! Accepting clients, and the end.
+//! Accepts clients, and ends their connections when the proxy stops.
 
 use std::fmt;
 use std::io;
@@ -143,7 +143,7 @@ impl Shared {
 }
 
 impl Refusals {
-    /// Whether the next refusal is reported; if so, how many before it were not.
+    /// Returns, if the next refusal is to be reported, the number of unreported ones before it; otherwise `None`.
     fn next(&mut self, now: rexmit_core::Instant) -> Option<u64> {
         if self.since.is_none_or(|since| now >= since + Duration::from_secs(1)) {
             (self.since, self.told) = (Some(now), 0);

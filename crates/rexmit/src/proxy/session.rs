@@ -18,22 +18,22 @@ use super::pump::{Broken, Pump};
 use super::statistics::{Client, TransferredBytes};
 use crate::tcp::{CloseReason, TcpStream};
 
-/// Looks at a silent connection per idle timeout; one more than that is how late it may be found.
+/// Checks of a silent connection per idle timeout. It is detected late by at most the time between two checks.
 const LOOKS: u32 = 4;
 
-/// Why there was nothing to relay.
+/// Why a client was not served.
 #[derive(Debug)]
 pub(super) enum Unserved {
     /// The service was not reached.
     Upstream(io::Error),
-    /// The client, or the proxy, ended before that.
+    /// The client or the proxy ended the connection first.
     Ended(EndReason),
 }
 
-/// True once everybody is to end at once.
+/// Becomes true when all sessions must end at once.
 pub(super) type Stopping = watch::Receiver<bool>;
 
-/// Connects with the service on behalf of a client that waits.
+/// Connects to the service on behalf of a client, which waits.
 pub(super) async fn reach(
     client: &Client,
     config: &ProxyConfig,
@@ -57,12 +57,13 @@ async fn connect(upstream: SocketAddr, buffer_bytes: usize) -> io::Result<Servic
     socket.set_recv_buffer_size(buffer_bytes)?;
     let service = socket.connect(upstream).await?;
     service.set_nodelay(true)?;
-    // However this ends, by a kill even, it is a reset until it has ended in good order.
+    // Closing this socket resets the connection, even if the process is killed, until the connection has ended
+    // gracefully.
     SockRef::from(&service).set_linger(Some(Duration::ZERO))?;
     Ok(service)
 }
 
-/// Carries in both directions until the end, and passes the end on.
+/// Relays data in both directions until the end, and passes the end on.
 pub(super) async fn relay(
     client: &Client,
     service: Service,
@@ -80,7 +81,7 @@ pub(super) async fn relay(
         let inward = async { to_service.run(stream, &service).await.map_err(|it| (it, false)) };
         let outward = async { to_client.run(&service, stream).await.map_err(|it| (it, true)) };
         match tokio::try_join!(inward, outward) {
-            // Both have said everything; that the client has received it remains to be seen.
+            // Both sides have finished; waits until the client has acknowledged everything.
             Ok(_) => how(stream.closed().await),
             Err((Broken::Source, false) | (Broken::Sink, true)) => {
                 stream.close_reason().map_or(EndReason::ResetByClient, how)
@@ -96,10 +97,9 @@ pub(super) async fn relay(
         () = stopped(stopping) => EndReason::Stopped,
     };
     match ending {
-        // The kernel is to deliver what it still has.
+        // The kernel still delivers the data in its buffers.
         EndReason::Finished => drop(SockRef::from(&service).set_linger(None)),
-        // Data that one side sent before its end still reaches the other, as far as that has room: so it
-        // would have been without a proxy.
+        // As without a proxy, data that one side sent before its end still reaches the other, as far as that has room.
         EndReason::ResetByService => to_client.flush(&service, stream),
         EndReason::ResetByClient | EndReason::ClientSilent => to_service.flush(stream, &service),
         EndReason::Idle | EndReason::Stopped => {}
@@ -123,7 +123,7 @@ const fn how(reason: CloseReason) -> EndReason {
         CloseReason::Finished => EndReason::Finished,
         CloseReason::TimedOut | CloseReason::ConnectTimedOut => EndReason::ClientSilent,
         CloseReason::Reset | CloseReason::Refused => EndReason::ResetByClient,
-        // By ourselves.
+        // Aborted by the proxy itself.
         _ => EndReason::Stopped,
     }
 }

@@ -39,7 +39,7 @@ pub struct RoundTrips {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ProxyStatistics {
-    /// Clients that were accepted, those refused for the limit not included.
+    /// Clients that were accepted, without those refused because of the limit.
     pub accepted: u64,
     /// Clients connected now.
     pub open: u64,
@@ -76,7 +76,7 @@ pub struct Monitor(Arc<Mutex<Ledger>>);
 
 #[derive(Default)]
 struct Ledger {
-    /// Counts of ended connections, and of events counted at once.
+    /// Counts of ended connections, and of events that are counted when they occur.
     past: ProxyStatistics,
     open: BTreeMap<u64, Arc<Client>>,
     next_number: u64,
@@ -153,7 +153,7 @@ impl Monitor {
     }
 }
 
-/// A client that is there.
+/// The entry of a connected client; dropping it removes the client.
 pub(super) struct Open<'a> {
     monitor: &'a Monitor,
     client: Arc<Client>,
@@ -175,7 +175,7 @@ impl Open<'_> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // A task that is dropped before its end is no orderly end.
+        // A task that is dropped early must not end its connection gracefully.
         self.client.stream.abort();
         let mut ledger = self.monitor.ledger();
         ledger.open.remove(&self.client.number);

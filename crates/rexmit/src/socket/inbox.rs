@@ -1,5 +1,6 @@
 //! Received batches, and the packets in them.
 
+use std::cell::Cell;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,43 +9,74 @@ use rexmit_core::Route;
 
 use super::Socket;
 
-/// Batches that one system call may receive.
+/// The most batches that one system call receives.
 pub(super) const BUFFERS: usize = 8;
 /// Maximum size of a coalesced batch.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The receive buffers of one endpoint. Memory that was never written to is not there.
-pub(crate) struct Inbox {
+thread_local! {
+    /// The buffers of this thread, while no endpoint has them. An endpoint has none between its turns: each page that was
+    /// written to stays in memory, which is up to 512 KiB, and a process may have thousands of endpoints.
+    static OF_THREAD: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
+}
+
+/// Receive buffers. The system allocates their memory when it is first written to.
+struct Buffers {
     memory: Vec<u8>,
     meta: [RecvMeta; BUFFERS],
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self { memory: vec![0; BUFFERS * BUFFER_BYTES], meta: [RecvMeta::default(); BUFFERS] }
+    }
+}
+
+/// The packets that an endpoint received in its turn, in buffers that it borrows from the thread.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    buffers: Option<Box<Buffers>>,
     received: usize,
 }
 
 impl Inbox {
-    pub(crate) fn new() -> Self {
-        let memory = vec![0; BUFFERS * BUFFER_BYTES];
-        Self { memory, meta: [RecvMeta::default(); BUFFERS], received: 0 }
-    }
-
     /// Fills the buffers by `receive`, which returns how many it has filled. Returns whether all were.
     pub(super) fn fill(
         &mut self,
         receive: impl FnOnce(&mut [IoSliceMut<'_>], &mut [RecvMeta]) -> io::Result<usize>,
     ) -> io::Result<bool> {
-        self.received = 0;
-        let mut chunks = self.memory.chunks_mut(BUFFER_BYTES).map(IoSliceMut::new);
-        let mut buffers: [IoSliceMut<'_>; BUFFERS] =
+        let buffers = self.buffers.get_or_insert_with(|| OF_THREAD.take().unwrap_or_default());
+        let mut chunks = buffers.memory.chunks_mut(BUFFER_BYTES).map(IoSliceMut::new);
+        let mut slices: [IoSliceMut<'_>; BUFFERS] =
             std::array::from_fn(|_| chunks.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
-        self.received = receive(&mut buffers, &mut self.meta)?;
-        Ok(self.received == BUFFERS)
+        match receive(&mut slices, &mut buffers.meta) {
+            Ok(received) => {
+                self.received = received;
+                Ok(received == BUFFERS)
+            }
+            Err(error) => {
+                self.release();
+                Err(error)
+            }
+        }
     }
 
-    /// The SCTP packets received by `socket`, in order, each with its way.
+    /// Gives the buffers back to the thread, at the end of the turn.
+    pub(crate) fn release(&mut self) {
+        self.received = 0;
+        if let Some(buffers) = self.buffers.take() {
+            OF_THREAD.set(Some(buffers));
+        }
+    }
+
+    /// The SCTP packets received by `socket`, in order, each with its route.
     pub(crate) fn packets<'a>(
         &'a self,
         socket: &'a Socket,
     ) -> impl Iterator<Item = (Route, &'a [u8])> {
-        let batches = self.memory.chunks(BUFFER_BYTES).zip(&self.meta).take(self.received);
+        let buffers = self.buffers.iter();
+        let batches = buffers.flat_map(|it| it.memory.chunks(BUFFER_BYTES).zip(&it.meta));
+        let batches = batches.take(self.received);
         // From UDP port 0 nothing can be answered: sending there is an error.
         let batches = batches.filter(|(_, meta)| socket.is_raw() || meta.addr.port() != 0);
         batches.flat_map(move |(buffer, meta)| {
@@ -79,11 +111,11 @@ mod tests {
         assert_eq!(route.local, "192.0.2.2:4000".parse().unwrap());
     }
 
-    /// An answer to port 0 would be an error of every batch that it is in.
+    /// Otherwise an answer to port 0 would fail, with the whole batch that contains it.
     #[tokio::test]
     async fn datagrams_from_port_0_are_dropped() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut inbox = Inbox::new();
+        let mut inbox = Inbox::default();
         let fill = |inbox: &mut Inbox| {
             inbox.fill(|buffers, meta| {
                 for (n, port) in [7, 0, 8].into_iter().enumerate() {
@@ -99,5 +131,21 @@ mod tests {
             inbox.packets(socket).map(|(route, _)| route.remote.port()).collect()
         };
         assert_eq!(ports(&inbox, &socket), [7, 8]);
+    }
+
+    /// Ten thousand endpoints of a process would keep 512 KiB each.
+    #[test]
+    fn endpoints_of_a_thread_share_the_buffers() {
+        let mut inboxes = [Inbox::default(), Inbox::default()];
+        let memory = inboxes.each_mut().map(|inbox| {
+            inbox.fill(|_, _| Ok(1)).unwrap();
+            let memory = inbox.buffers.as_ref().map(|it| it.memory.as_ptr());
+            inbox.release();
+            assert!(inbox.buffers.is_none());
+            memory
+        });
+        assert!(memory[0].is_some() && memory[0] == memory[1]);
+        assert!(inboxes[0].fill(|_, _| Err(io::ErrorKind::WouldBlock.into())).is_err());
+        assert!(inboxes[0].buffers.is_none(), "kept while it waits");
     }
 }

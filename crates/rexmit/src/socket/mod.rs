@@ -46,15 +46,15 @@ enum Kind {
 pub(crate) struct Socket {
     io: UdpSocket,
     state: UdpSocketState,
-    /// Packets of a batch at most, as the system said when the socket was made. The state's own number
-    /// falls to one for good with an error of any one destination.
+    /// The most packets of a batch, as the system reported when the socket was created. The value in `state` is not
+    /// used, because it drops to one permanently after an error of any destination.
     max_segments: usize,
     kind: Kind,
     local: SocketAddr,
 }
 
 impl Socket {
-    /// A UDP socket. An IPv6 wildcard address takes IPv4 too.
+    /// A UDP socket. An IPv6 wildcard address accepts IPv4, too.
     pub(crate) fn bind_udp(address: SocketAddr) -> io::Result<Self> {
         let domain = Domain::for_address(address);
         let socket = socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
@@ -64,7 +64,7 @@ impl Socket {
         Self::bind(socket, address, Kind::Udp)
     }
 
-    /// A raw socket that takes the SCTP packets to `sctp_port`.
+    /// A raw socket that receives the SCTP packets to `sctp_port`.
     #[cfg(all(feature = "raw", target_os = "linux"))]
     pub(crate) fn bind_raw(address: IpAddr, sctp_port: u16) -> io::Result<Self> {
         let address = SocketAddr::new(address, 0);
@@ -81,7 +81,7 @@ impl Socket {
         socket.set_nonblocking(true)?;
         socket.bind(&SockAddr::from(address))?;
         let local = socket.local_addr()?.as_socket().unwrap_or(address);
-        // A raw socket refuses its options for UDP alone, which it takes for an old kernel.
+        // A raw socket refuses the options that only UDP has; the library then assumes an old kernel.
         let state = UdpSocketState::new((&socket).into())?;
         let _ = state.set_recv_buffer_size((&socket).into(), SOCKET_BUFFER_BYTES);
         let _ = state.set_send_buffer_size((&socket).into(), SOCKET_BUFFER_BYTES);
@@ -92,7 +92,7 @@ impl Socket {
             Kind::RawV4 { .. } | Kind::RawV6 { .. } => SocketAddr::new(local.ip(), 0),
         };
         let max_segments = state.max_gso_segments();
-        // For tokio a raw socket is one of UDP: it only waits for it.
+        // tokio only waits for the socket, so a raw socket can be passed as a UDP socket.
         let io = UdpSocket::from_std(socket.into())?;
         Ok(Self { io, state, max_segments, kind, local })
     }
@@ -106,7 +106,7 @@ impl Socket {
         !matches!(self.kind, Kind::Udp)
     }
 
-    /// Packets to one destination that one call may send.
+    /// The most packets to one destination that one call may send.
     const fn max_segments(&self) -> usize {
         self.max_segments
     }
@@ -122,8 +122,8 @@ impl Socket {
         };
         let send = || self.state.try_send((&self.io).into(), &transmit);
         match send() {
-            // Once more, so that tokio learns that the socket is full. It is not asked first: it
-            // does not know a new socket to be writable before the runtime has had a turn.
+            // Tried again through tokio, so that it registers that the socket is full. tokio is not asked first,
+            // because it reports a new socket as writable only after the runtime has polled it.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.io.try_io(Interest::WRITABLE, send)
             }
@@ -141,7 +141,7 @@ impl Socket {
         }
     }
 
-    /// The source address to be chosen, where there is a choice.
+    /// The source address for the packet, if the socket leaves a choice.
     fn source(&self, local: IpAddr) -> Option<IpAddr> {
         (self.local.ip().is_unspecified() && !local.is_unspecified()).then_some(local)
     }
@@ -164,8 +164,8 @@ impl Socket {
             let _ = self.io.try_io(Interest::READABLE, || {
                 let received =
                     inbox.fill(|buffers, meta| self.state.recv((&self.io).into(), buffers, meta));
-                // Less than there was room for is all there was. Another error than that there is
-                // nothing is not tried again before something else arrives: it might be there to stay.
+                // If there was room for more packets, no more had arrived. After an error other than `WouldBlock`, the
+                // call is not repeated before another packet arrives, because the error may be permanent.
                 let may_be_more = matches!(received, Ok(true));
                 outcome = Some(received.map(drop));
                 if may_be_more { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }

@@ -1,4 +1,4 @@
-//! Packets on their way to the socket, gathered into batches that one system call sends.
+//! Packets to be sent, gathered into batches that one system call sends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,21 +8,21 @@ use rexmit_core::Route;
 
 use super::Socket;
 
-/// Bytes of one batch at most: what fits an IPv4 datagram, which a batch is until it is cut.
+/// The most bytes of one batch: until the kernel cuts it, a batch is one IPv4 datagram.
 const MAX_BATCH_BYTES: usize = 64_000;
-/// Batch buffers kept for reuse.
+/// The most batch buffers kept for reuse.
 const MAX_SPARE: usize = 4;
-/// Destinations that are remembered to take no batches.
+/// The most destinations that are remembered because batches to them fail.
 const MAX_UNBATCHED: usize = 64;
 
-/// Packets of the same way and length, but for the last one, which may be shorter.
+/// Packets of the same route and length; the last one may be shorter.
 #[derive(Debug)]
 struct Batch {
     route: Route,
     bytes: Vec<u8>,
     segment_bytes: usize,
     packets: usize,
-    /// Whether it is a part of a batch that the system refused as a whole.
+    /// Whether it is a part of a batch that the system refused.
     is_part: bool,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct Outbox {
     /// destination does not concern others.
     unbatched: VecDeque<IpAddr>,
     last_failure: Option<SendFailure>,
-    /// Packets that the system took.
+    /// Packets that the system accepted.
     pub(crate) sent: u64,
-    /// Packets that it refused, which are lost as if on the way.
+    /// Packets that the system refused, which the protocol treats as lost.
     pub(crate) failed: u64,
 }
 
@@ -75,27 +75,27 @@ impl Outbox {
         self.is_blocked
     }
 
-    /// The socket takes packets again.
+    /// Called when the socket accepts packets again.
     pub(crate) fn resume(&mut self) {
         self.is_blocked = false;
     }
 
-    /// Sends the batches that nothing can be added to any more, as far as the socket takes them.
+    /// Sends the complete batches, until the socket is full.
     pub(crate) fn flush_complete(&mut self, socket: &Socket) {
         self.flush_down_to(1, socket);
     }
 
-    /// Sends everything, as far as the socket takes it.
+    /// Sends all batches, until the socket is full.
     pub(crate) fn flush(&mut self, socket: &Socket) {
         self.flush_down_to(0, socket);
     }
 
-    /// The failures from here on are those of [`take_failure`](Self::take_failure).
+    /// Forgets earlier failures: [`take_failure`](Self::take_failure) returns only later ones.
     pub(crate) fn forget_failure(&mut self) {
         self.last_failure = None;
     }
 
-    /// Why a packet to `remote` could not be sent, if the last failure was that.
+    /// The error of the last failure, if that packet was for `remote`.
     pub(crate) fn take_failure(&mut self, remote: SocketAddr) -> Option<io::Error> {
         let failure = self.last_failure.take()?;
         (failure.remote == remote).then_some(failure.error)
@@ -116,7 +116,7 @@ impl Outbox {
                     self.is_blocked = true;
                     return;
                 }
-                // It may be that the system cannot cut batches on this way.
+                // The system may not be able to segment batches (GSO) on this route.
                 Err(error) if batch.packets > 1 => {
                     self.split_first(may_be_cutting(&error));
                     continue;
@@ -124,7 +124,8 @@ impl Outbox {
                 Err(error) => {
                     self.failed += 1;
                     if is_too_large(&error) {
-                        // That was why, and not that the system cannot cut.
+                        // The batch was refused because of the size of its packets, and not because the system cannot
+                        // segment batches.
                         let parts = self.batches.iter_mut().take_while(|batch| batch.is_part);
                         parts.for_each(|part| part.is_part = false);
                     }
@@ -167,7 +168,7 @@ impl Outbox {
     }
 }
 
-/// Whether the system may have refused a batch because it cannot cut it.
+/// Whether the system may have refused a batch because it cannot segment it.
 fn may_be_cutting(error: &io::Error) -> bool {
     #[cfg(target_os = "linux")]
     return matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EIO));
@@ -175,7 +176,7 @@ fn may_be_cutting(error: &io::Error) -> bool {
     return error.kind() != io::ErrorKind::NetworkUnreachable;
 }
 
-/// Whether the packet is larger than the link takes: a probe of the path MTU, for example.
+/// Whether the packet is larger than the link allows: a probe of the path MTU, for example.
 fn is_too_large(error: &io::Error) -> bool {
     #[cfg(target_os = "linux")]
     return error.raw_os_error() == Some(libc::EMSGSIZE);
@@ -276,8 +277,8 @@ mod tests {
         assert_eq!((outbox.sent, outbox.failed), (0, 4));
     }
 
-    /// The kernel refuses a batch that begins with such a packet by the same error as if it supported no
-    /// batches.
+    /// The kernel refuses a batch that begins with such a packet with the same error that it uses when batches are not
+    /// supported.
     #[tokio::test]
     async fn a_packet_that_is_too_large_does_not_switch_batches_off() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -292,7 +293,7 @@ mod tests {
         assert!(outbox.unbatched.is_empty());
     }
 
-    /// Two INITs from UDP port 0 once switched batches off for everybody.
+    /// In an earlier version, two INITs from UDP port 0 disabled batches for all destinations.
     #[tokio::test]
     async fn an_error_of_one_destination_changes_nothing_for_others() {
         let socket = Socket::bind_udp("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -315,7 +316,7 @@ mod tests {
         let receiver = std::net::UdpSocket::bind("127.0.0.2:0").unwrap();
         let there = route(&receiver.local_addr().unwrap().to_string());
         let mut outbox = Outbox::default();
-        // More segments than a batch may have stand for a device that cannot cut them.
+        // A batch with too many segments is refused as by a device that cannot segment batches.
         let most = 1_000;
         let bytes = vec![0; 10 * most];
         let refused =

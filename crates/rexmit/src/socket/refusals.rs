@@ -1,4 +1,4 @@
-//! ICMP errors: a port of the peer that nothing listens on. On Linux they are in a queue of the socket while it
+//! ICMP errors: "port unreachable" of a peer's host. On Linux the socket queues them while it
 //! [reports](Socket::report_errors) them; other systems report no errors.
 
 use std::io;
@@ -59,7 +59,7 @@ impl Socket {
         }
     }
 
-    /// The next of the queue: where the packet was sent to, and the error number.
+    /// The next error in the queue: the destination of the packet, and the error number.
     fn next_error(&self) -> io::Result<(SocketAddr, libc::c_int)> {
         use socket2::{MsgHdrMut, SockAddr, SockRef};
         use std::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! The stack's state of a connection, besides that of the protocol.
+//! The stack's state of a connection, in addition to the protocol's.
 
 use std::io;
 use std::net::SocketAddr;
@@ -29,9 +29,9 @@ pub(super) struct Entry {
     pub(super) closed: Option<CloseReason>,
     /// The last statistics, once it has ended.
     pub(super) statistics: Option<Box<ConnectionStatistics>>,
-    /// Whether reading is worth a try.
+    /// Whether a read may succeed.
     pub(super) is_readable: bool,
-    /// Whether writing is worth a try.
+    /// Whether a write may succeed.
     pub(super) is_writable: bool,
     /// The task in `poll_read`.
     pub(super) reader: Option<Waker>,
@@ -64,12 +64,12 @@ impl Entry {
         }
     }
 
-    /// Why nothing can be written any more.
+    /// The error of writing after the connection has ended.
     pub(super) fn write_error(&self) -> io::Error {
         self.closed.map_or(io::ErrorKind::BrokenPipe.into(), error)
     }
 
-    /// Packets received after the end belong to the final statistics, too.
+    /// Adds packets received after the end to the final statistics.
     pub(super) fn count_received_after_end(&mut self, len: usize) {
         if let Some(statistics) = self.statistics.as_deref_mut() {
             statistics.traffic.payload_delivered_bytes += len as u64;
@@ -77,13 +77,13 @@ impl Entry {
         }
     }
 
-    /// Why nothing is read although the peer's data has no end.
+    /// The error of reading if the connection ended before the peer's FIN.
     pub(super) fn read_error(&self) -> io::Error {
         self.closed.map_or(io::ErrorKind::ConnectionAborted.into(), error)
     }
 }
 
-/// Puts the waker of `cx` into `slot`, where it is not already.
+/// Stores the waker of `cx` in `slot`, unless it is there already.
 pub(super) fn register(slot: &mut Option<Waker>, cx: &Context<'_>) {
     match slot {
         Some(waker) => waker.clone_from(cx.waker()),

@@ -15,7 +15,7 @@ pub enum OpenError {
     #[error("a stack needs an address of its own: one in the network of its device")]
     NoAddress,
     /// The address cannot be that of a host.
-    #[error("{0} is no address of a host: choose one in the network of the device")]
+    #[error("{0} is not the address of a host: choose one in the network of the device")]
     BadAddress(IpAddr),
     /// The MTU of the device is too small.
     #[error("an MTU of {mtu} leaves no room for segments: make it {least} at least")]
@@ -29,10 +29,10 @@ pub enum OpenError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The operating system gave no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system provides no random numbers: {0}")]
     Entropy(io::Error),
     /// The operating system gave no timer.
-    #[error("the system gives no timer: {0}")]
+    #[error("the system provides no timer: {0}")]
     Timer(io::Error),
 }
 
@@ -46,7 +46,7 @@ pub enum ListenError {
     /// The protocol refused to listen.
     #[error("cannot listen on port {port}: {source}")]
     Refused {
-        /// The port that was asked for.
+        /// The requested port.
         port: u16,
         /// Why.
         source: rexmit_tcp::ListenError,
@@ -86,7 +86,7 @@ pub enum ConnectError {
     NoAnswer {
         /// The peer's address.
         remote: SocketAddr,
-        /// The time for which it was tried.
+        /// The time for which the connection was attempted.
         waited: Duration,
     },
     /// The peer refused the connection with an RST.
@@ -96,7 +96,7 @@ pub enum ConnectError {
         remote: SocketAddr,
     },
     /// The connection ended before it was established.
-    #[error("the connection with {remote} ended in its set-up: {reason:?}")]
+    #[error("the connection with {remote} ended during its setup: {reason:?}")]
     Ended {
         /// The peer's address.
         remote: SocketAddr,

@@ -42,10 +42,10 @@ impl StackState {
         self.wakes.listener(&listening.waiting);
     }
 
-    /// The next connection to `port`, whose owner the caller becomes; `None` if none waits.
+    /// The next connection to `port`; the caller becomes its owner. `None` if none is waiting.
     ///
     /// # Errors
-    /// When there never will be.
+    /// If no further connection can arrive.
     pub(super) fn accept(&mut self, port: u16) -> Result<Option<(Arc<Cell>, Established)>, Closed> {
         let listening = self.listeners.get_mut(&port).ok_or(Closed)?;
         let Some(id) = listening.incoming.pop_front() else { return Ok(None) };
@@ -78,7 +78,7 @@ impl StackState {
         Ok(cell)
     }
 
-    /// The last handle of a connection is gone: ends it gracefully, in the background.
+    /// Called when the last handle of a connection is dropped: closes it gracefully, in the background.
     pub(super) fn release(&mut self, now: Instant, id: ConnectionId) {
         let Some(entry) = self.connections.get_mut(&id) else { return };
         entry.is_orphaned = true;
@@ -101,7 +101,7 @@ impl StackState {
         self.wakes.stack();
     }
 
-    /// Takes no more connections and aborts those there are.
+    /// Accepts no more connections, and aborts existing ones.
     pub(super) fn abort(&mut self, now: Instant) {
         self.shut_down(now);
         // A closed connection may still have unread data.

@@ -1,4 +1,4 @@
-//! Listeners: connections that others begin.
+//! Listeners: accepting connections initiated by peers.
 
 use std::fmt;
 use std::io;
@@ -11,14 +11,14 @@ use super::lifecycle::Closed;
 use super::owner::Owner;
 use super::stream::{Handle, TcpStream};
 
-/// The default of how many connections of a listener may wait to be accepted;
+/// The default of the most connections of a listener that wait to be accepted;
 /// [`listen_with`](super::Stack::listen_with) sets another number.
 pub const DEFAULT_BACKLOG: usize = 1024;
 
 /// Accepts connections to one port.
 ///
-/// Dropping it ends listening: connections that were not accepted are aborted, accepted ones live
-/// on. A listener keeps its stack alive.
+/// Dropping it ends listening: connections that were not accepted are aborted, accepted ones continue. A listener keeps
+/// its stack alive.
 pub struct TcpListener {
     owner: Arc<Owner>,
     port: u16,
@@ -30,7 +30,7 @@ impl TcpListener {
         Self { owner, port, waiting }
     }
 
-    /// The port, on which it listens at every address of the stack.
+    /// The port on which it listens, at every address of the stack.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port

@@ -4,7 +4,7 @@
 //! end the kernel routes, or a link in memory. Its [`TcpListener`]s accept and its [`TcpStream`]s read and
 //! write as tokio's do.
 //!
-//! A stack that answers on a TUN device, for any program of this machine to talk to:
+//! An echo server on a TUN device, for any program of this machine:
 //!
 //! ```no_run
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {

@@ -314,8 +314,7 @@ mod tests {
     use super::*;
     use crate::tcp::MemoryDevice;
 
-    /// Segments that are not sent at once would otherwise be sent at the next arrival,
-    /// or never.
+    /// Otherwise these segments would be sent with the next arrival, or never.
     #[tokio::test]
     async fn the_driver_is_called_for_what_is_not_sent_at_once() {
         let (here, there) = MemoryDevice::pair(1500);

@@ -23,8 +23,7 @@ use crate::turns::{NextTurn, Served};
 
 /// TCP's IP protocol number.
 const TCP: u8 = 6;
-/// Segments that one turn under the lock sends at most; the rest is the driver's, after others had
-/// their turn.
+/// The most segments that one turn under the lock sends; the driver sends the others after releasing the lock.
 const SEGMENTS_PER_TURN: usize = 512;
 
 /// The state of a stack, shared by the handles and the driver.
@@ -54,7 +53,7 @@ pub(super) struct StackState {
     pub(super) counts: Counts,
 }
 
-/// The stack's own counters; the rest is the protocol's and the IP layer's.
+/// The stack's own counters; the others are in the protocol and the IP layer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     packets_sent: u64,
@@ -63,7 +62,7 @@ pub(super) struct Counts {
     pub(super) not_accepted: u64,
 }
 
-/// A segment that the TUN device refused: to whom it was, and the device's error.
+/// A segment that the TUN device refused: its destination, and the device's error.
 struct SendFailure {
     remote: IpAddr,
     error: io::Error,
@@ -140,7 +139,7 @@ impl StackState {
         (Poll::Pending, self.take_wakes())
     }
 
-    /// Writes what there is room for, or lets the task of `cx` wait for room.
+    /// Writes what fits, or registers the task of `cx` to be woken when there is room.
     pub(super) fn poll_send(
         &mut self,
         cx: Option<&Context<'_>>,
@@ -197,8 +196,8 @@ impl StackState {
         self.next_turn.driver.note_work(); // Others first.
     }
 
-    /// Why the last packet to `remote` in this turn could not be sent, if so. A full device is no
-    /// reason to give up.
+    /// Why the last packet to `remote` in this turn could not be sent; `None` if it was, or if the device was only
+    /// full.
     pub(super) fn take_failure(&mut self, remote: SocketAddr) -> Option<io::Error> {
         let failure = self.last_failure.take()?;
         let is_full = failure.error.kind() == io::ErrorKind::WouldBlock;
@@ -270,7 +269,7 @@ impl Served for StackState {
         &mut self,
         now: Instant,
         _device: &dyn PacketDevice,
-        received: io::Result<&Batch>,
+        received: io::Result<&mut Batch>,
     ) {
         let Ok(batch) = received else {
             self.counts.receive_failures += 1;

@@ -18,7 +18,7 @@ pub struct StackStatistics {
     pub receive_failures: u64,
     /// Connections aborted because too many others were waiting to be accepted.
     pub not_accepted: u64,
-    /// The fate of packets that arrived.
+    /// Counts of packets that arrived, and of the reasons why some were dropped.
     pub ip: IpStatistics,
     /// The counters of the protocol.
     pub protocol: EndpointStatistics,

@@ -1,4 +1,4 @@
-//! The tasks to wake once the lock is released.
+//! The tasks that are woken once the lock is released.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -50,7 +50,7 @@ impl Wakes {
         self.connections.push((Arc::clone(&entry.cell), Waiting::Change));
     }
 
-    /// Wakes a listener: there is a connection to accept, or there will be none any more.
+    /// Wakes a listener: a connection can be accepted, or none will come any more.
     pub(super) fn listener(&mut self, waiting: &Arc<Notify>) {
         self.listeners.push(Arc::clone(waiting));
     }

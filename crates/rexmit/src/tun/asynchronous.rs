@@ -56,10 +56,10 @@ impl AsyncTun {
         std::future::poll_fn(|cx| self.poll_receive(cx, batch)).await
     }
 
-    /// Sends one packet, header and payload side by side: as [`Tun::send_parts`].
+    /// Sends one packet, with header and payload in separate slices, as [`Tun::send_parts`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Tun::send_parts`].
     pub fn try_send(&self, header: &[u8], payload: &[u8]) -> io::Result<()> {
         self.0.get_ref().send_parts(header, payload)
     }

@@ -24,7 +24,7 @@ impl Batch {
         Self { bytes, slot_bytes, lens: [0; PACKETS], count: 0 }
     }
 
-    /// The packets, in the order in which they came.
+    /// The packets, in order of arrival.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let slots = self.bytes.chunks(self.slot_bytes.max(1));
         slots.zip(self.lens).take(self.count).map(|(slot, len)| &slot[..len])
@@ -48,12 +48,12 @@ impl Batch {
         self.count == PACKETS
     }
 
-    /// Replaces the packets by those that `receive` writes and returns the lengths of, until it fails
-    /// or the batch is full.
+    /// Replaces the packets by new ones until `receive` fails or the batch is full. `receive` writes a packet and
+    /// returns its length.
     ///
     /// # Errors
-    /// Without any packet, the error of `receive`. An error after the first packet is left for the
-    /// next time.
+    /// The error of `receive`, if there is no packet. An error after the first packet is not reported; the next call
+    /// gets it.
     pub fn fill(
         &mut self,
         mut receive: impl FnMut(&mut [u8]) -> io::Result<usize>,

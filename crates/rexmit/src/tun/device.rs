@@ -20,8 +20,8 @@ config! {
         pub mtu: u16,
         /// The kernel's IPv4 address and the length of the network's prefix. Default none.
         pub ipv4: Option<(Ipv4Addr, u8)>,
-        /// The kernel's IPv6 addresses and the lengths of their prefixes. Default none, which also
-        /// keeps the kernel from multicasting over the device on IPv6's behalf.
+        /// The kernel's IPv6 addresses and the lengths of their prefixes. Default none: IPv6 is then disabled on the
+        /// device, so that the kernel sends no multicasts of its own.
         pub ipv6: Vec<(Ipv6Addr, u8)>,
         /// The most packets that wait in the kernel to be read; it drops further ones. Default 1000. In a
         /// [user namespace](super::enter_user_namespace) the kernel always uses 500.
@@ -52,7 +52,7 @@ impl TunConfig {
     pub const MIN_MTU_IPV6: u16 = 1280;
 
     /// # Errors
-    /// [`TunError::InvalidConfig`], in words.
+    /// [`TunError::InvalidConfig`] with a description.
     fn validate(&self) -> Result<(), TunError> {
         let least = if self.ipv6.is_empty() { Self::MIN_MTU } else { Self::MIN_MTU_IPV6 };
         if self.mtu < least {
@@ -85,7 +85,10 @@ pub struct Tun {
 }
 
 impl Tun {
-    /// The missing or wrong condition, and how to mend it.
+    /// Creates the interface, with the addresses and MTU of `config`.
+    ///
+    /// # Errors
+    /// See [`TunError`]; the text says what is missing or invalid, and the remedy.
     pub fn open(config: &TunConfig) -> Result<Self, TunError> {
         config.validate()?;
         for (address, prefix) in config.addresses() {
@@ -164,7 +167,7 @@ impl Tun {
     /// Reads one packet that the kernel routed to the device, truncated to `packet`. Returns its length.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) without a packet.
     pub fn receive(&self, packet: &mut [u8]) -> io::Result<usize> {
         self.device.recv(packet)
     }

@@ -69,7 +69,7 @@ pub enum TunError {
         name: String,
     },
     /// The name, MTU or address is not possible for an interface.
-    #[error("no TUN device can be like this: {0}")]
+    #[error("the configuration of the TUN device is invalid: {0}")]
     InvalidConfig(String),
     /// An interface of this machine has an address in the same network.
     #[error("{address} is taken: {interface} has {taken}; choose another network")]
@@ -119,7 +119,7 @@ impl TunError {
         }
     }
 
-    /// Whether a permission or the driver is missing, which no other configuration would change.
+    /// Whether a permission or the driver is missing, so that no other configuration would succeed.
     #[must_use]
     pub fn is_not_permitted(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};

@@ -14,7 +14,7 @@ use super::TunError;
 /// Metric of the kernel's own IPv6 routes (`IP6_RT_PRIO_USER`).
 const IPV6_METRIC: u32 = 1024;
 
-/// Linux's `struct in6_rtmsg` (`linux/ipv6_route.h`), whose fields libc keeps to itself.
+/// Linux's `struct in6_rtmsg` (`linux/ipv6_route.h`), whose fields are private in libc.
 #[repr(C)]
 struct Ipv6Route {
     destination: [u8; 16],
@@ -29,7 +29,7 @@ struct Ipv6Route {
     interface_index: i32,
 }
 
-/// Refuses an address in whose network another interface of this machine has an address.
+/// Returns an error if another interface of this machine has an address in the network of this address.
 pub(super) fn refuse_taken(address: IpAddr, prefix: u8) -> Result<(), TunError> {
     let others = getifaddrs().map_err(|error| TunError::Io {
         doing: "the addresses of this machine cannot be read",
@@ -58,22 +58,21 @@ fn in_one_network(this: IpAddr, that: IpAddr, prefix: u8) -> bool {
     differ_from_bit >= u32::from(prefix)
 }
 
-/// Keeps the kernel from speaking IPv6 at an interface. Best effort: a kernel without IPv6 has
-/// nothing to disable, and packets of its neighbour discovery do no harm.
+/// Disables the kernel's IPv6 at an interface. Best effort: a kernel without IPv6 has nothing to disable, and packets
+/// of its neighbour discovery do no harm.
 pub(super) fn disable_ipv6(interface: &str) {
     let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{interface}/disable_ipv6"), "1");
 }
 
-/// Keeps the kernel from looking for routers at an interface without any. Best effort, as
-/// it only saves a few packets.
+/// Keeps the kernel from soliciting routers at an interface without any. Best effort, as it only saves a few packets.
 pub(super) fn expect_no_routers(interface: &str) {
     let path = format!("/proc/sys/net/ipv6/conf/{interface}/router_solicitations");
     let _ = std::fs::write(path, "0");
 }
 
 /// Waits until no IPv6 address of an interface is tentative (RFC 4862 §5.4): before that, no socket can be
-/// bound to it. The kernel has nothing to detect at a TUN device, but says so in a worker of its own, which may
-/// be late on a busy machine. Best effort: gives up after some seconds.
+/// bound to it. At a TUN device there are no duplicates to detect, but a worker thread of the kernel ends the tentative
+/// state, and may be late on a busy machine. Best effort: gives up after some seconds.
 #[expect(clippy::disallowed_methods, reason = "set-up of a device, which blocks anyway")]
 pub(super) fn await_addresses(interface: &str) {
     const PAUSE: Duration = Duration::from_millis(1);
@@ -109,7 +108,7 @@ pub(super) fn switch_on(interface: &str) -> io::Result<()> {
     ioctl(&socket, libc::SIOCSIFFLAGS, &mut request)
 }
 
-/// Makes an interface, which must be switched on, the default route of IPv4, of IPv6, or of both.
+/// Makes an interface, which must be up, the default route of IPv4, of IPv6, or of both.
 pub(super) fn add_default_routes(interface: &str, (ipv4, ipv6): (bool, bool)) -> io::Result<()> {
     if ipv4 {
         add_default_route_ipv4(interface)?;
@@ -153,7 +152,7 @@ fn add_default_route_ipv6(interface: &str) -> io::Result<()> {
     ioctl(&socket, libc::SIOCADDRT, &mut route)
 }
 
-/// Any socket: interfaces are configured through one.
+/// A socket for requests that configure interfaces; any socket serves.
 fn control_socket(family: AddressFamily) -> io::Result<OwnedFd> {
     Ok(socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?)
 }

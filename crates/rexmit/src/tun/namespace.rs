@@ -41,7 +41,7 @@ const NAMED: &str = "/run/netns";
 pub struct NetNamespace(Arc<File>);
 
 impl NetNamespace {
-    /// Creates a namespace that has no interface but its own loopback.
+    /// Creates a namespace whose only interface is its own loopback.
     ///
     /// # Errors
     /// If this is not permitted: it needs `CAP_SYS_ADMIN`, or a call of [`enter_user_namespace`] before.
@@ -58,7 +58,7 @@ impl NetNamespace {
     /// The namespace of the calling thread.
     ///
     /// # Errors
-    /// When `/proc` is not to be had.
+    /// If `/proc` is not available.
     pub fn current() -> Result<Self, TunError> {
         Self::open(Path::new(OWN)).map_err(TunError::from_namespace)
     }
@@ -107,7 +107,7 @@ impl NetNamespace {
         command
     }
 
-    /// Makes `command` run in this namespace instead of its parent's.
+    /// Makes `command` run in this namespace instead of that of the calling thread.
     pub fn adopt(&self, command: &mut Command) {
         let namespace = Arc::clone(&self.0);
         let enter = move || {
@@ -137,9 +137,9 @@ impl NetNamespace {
     }
 }
 
-/// Gives this process privileges over networks of its own; it needs none itself. Afterwards
-/// [`NetNamespace::new`] and devices in new namespaces are permitted, those of the machine are not. The
-/// process keeps its user and group, and programs that it starts have no privileges.
+/// Gives this process privileges over network namespaces of its own; it needs no privileges before. Afterwards
+/// [`NetNamespace::new`] and devices in new namespaces are permitted, those of the machine are not. The process keeps
+/// its user and group, and programs that it starts have no privileges.
 ///
 /// # Errors
 /// If the system does not allow user namespaces, or if this process has more than one thread: call it at the

@@ -10,8 +10,8 @@ pub(crate) struct DriverCall {
 }
 
 impl DriverCall {
-    /// Called when the driver's turn begins: stores its waker. Work noted before is forgotten, since the turn
-    /// looks at everything.
+    /// Called when the driver's turn begins: stores its waker. Work noted before is forgotten, since the turn handles
+    /// all of it.
     pub(crate) fn register(&mut self, cx: &Context<'_>) {
         self.has_work = false;
         self.waker = Some(cx.waker().clone());

@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 
 use super::{Served, Shared};
 
-/// Receive calls in a row before other tasks get their turn.
+/// The most receive calls in a row before other tasks get their turn.
 const RECEIVES_PER_TURN: usize = 8;
 
-/// Serves the endpoint until it has ended. Ends it when dropped before that.
+/// Serves the endpoint until it has ended. If it is dropped before, the endpoint ends, too.
 pub(crate) struct Driver<S: Served> {
     shared: Arc<Shared<S>>,
     inbox: S::Inbox,
@@ -35,7 +35,7 @@ impl<S: Served> Driver<S> {
             let is_pending = received.is_pending();
             self.shared.with(|state, now| {
                 if let Poll::Ready(received) = received {
-                    state.handle_received(now, &device, received.map(|()| &self.inbox));
+                    state.handle_received(now, &device, received.map(|()| &mut self.inbox));
                 }
                 // A timer may wait for an ACK that has arrived.
                 if is_pending || turn == RECEIVES_PER_TURN {

@@ -1,8 +1,7 @@
-//! Runs a sans-I/O protocol, whichever it is, in turns under one lock, which the handles and one driver task
-//! take.
+//! Runs any sans-I/O protocol in turns under one lock, taken by the handles and by one driver task.
 //!
-//! [`Served`] does the protocol's part of each step; the order of the steps, and
-//! with it that no wake-up is lost, is here alone.
+//! [`Served`] implements the steps for one protocol. Their order, which ensures that no wake-up is lost, is defined
+//! here only.
 
 mod call;
 mod driver;
@@ -23,38 +22,36 @@ pub(crate) use shared::Shared;
 
 /// The protocol state behind the lock of a [`Shared`].
 pub(crate) trait Served: Send + Sized + 'static {
-    /// Where packets come from and go to.
+    /// The device from which packets are received and to which they are sent.
     type Device: Send + Sync + ?Sized;
-    /// Packets that one call received.
+    /// The packets received by one call.
     type Inbox: Send;
     /// The tasks to wake after a turn.
     type Wakes: Wakes;
 
-    /// Does what the last change made due: sends packets, reports events, sets the timer. Ends every turn.
+    /// Sends the packets, reports the events and sets the timer that became due in this turn. Ends every turn.
     fn settle(&mut self, now: Instant) -> Self::Wakes;
 
     /// Called at the beginning of the driver's turn: registers its waker, which is called when there is work
     /// after the turn. `None` when the driver is no longer needed and ends.
     fn register_driver(&mut self, cx: &Context<'_>) -> Option<Arc<Self::Device>>;
 
-    /// Receives the waiting packets in one call. Not under the lock: a concurrent sender need not wait
-    /// for it.
+    /// Receives the waiting packets in one call. Called without the lock, so that concurrent senders need not wait.
     fn poll_receive(
         device: &Self::Device,
         cx: &mut Context<'_>,
         inbox: &mut Self::Inbox,
     ) -> Poll<io::Result<()>>;
 
-    /// Hands what was received to the protocol.
+    /// Passes received packets to the protocol.
     fn handle_received(
         &mut self,
         now: Instant,
         device: &Self::Device,
-        received: io::Result<&Self::Inbox>,
+        received: io::Result<&mut Self::Inbox>,
     );
 
-    /// Polls what else the driver waits for: the alarm, and a socket that refused packets, until it is
-    /// writable again.
+    /// Polls the other sources of work for the driver: the alarm, and whether a full socket is writable again.
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant);
 
     /// Called when the driver has ended: open connections end here.

@@ -6,7 +6,7 @@ use rexmit_core::Instant;
 
 /// Messages in a row that the calling task sends itself.
 const BURST: u32 = 16;
-/// The time after which it may send one more.
+/// The time after which the allowance grows by one message.
 const REFILL: Duration = Duration::from_micros(50);
 
 /// An allowance for sending in the calling task, which only busy senders use up.
@@ -27,7 +27,7 @@ impl Default for Promptness {
 }
 
 impl Promptness {
-    /// Whether a message that was accepted at `now` is to be sent by the calling task.
+    /// Whether a message accepted at `now` is sent by the calling task.
     pub(crate) fn allows(&mut self, now: Instant) -> bool {
         if self.allowance < BURST {
             let refills = (now - self.refilled_at).as_nanos() / REFILL.as_nanos();

@@ -8,10 +8,10 @@ use tokio::sync::Notify;
 use super::{Served, Wakes as _};
 use crate::clock;
 
-/// The locked state, and the notification for tasks that wait for the endpoint itself.
+/// The locked state, and the notification for tasks that wait for an event of the endpoint.
 pub(crate) struct Shared<S> {
     state: Mutex<S>,
-    /// Notified when there is something to accept, and at the end.
+    /// Notified when there is a connection to accept, and at the end.
     pub(crate) changed: Notify,
 }
 
@@ -20,7 +20,7 @@ impl<S: Served> Shared<S> {
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 
-    /// Takes a turn: does `act`, sends what it made due, wakes up whom it concerns.
+    /// Takes a turn: runs `act`, sends the packets that are due after it, and wakes the tasks concerned.
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut S, Instant) -> R) -> R {
         self.take_turn(|state, now| {
             let result = act(state, now);
@@ -28,8 +28,7 @@ impl<S: Served> Shared<S> {
         })
     }
 
-    /// Takes a turn whose packets may be left to the driver: `act` returns the tasks to wake
-    /// up.
+    /// Takes a turn whose packets may be left to the driver: `act` returns the tasks to wake.
     pub(crate) fn take_turn<R>(&self, act: impl FnOnce(&mut S, Instant) -> (R, S::Wakes)) -> R {
         let mut state = self.lock();
         // Read under the lock, so that time never goes back between turns.
@@ -46,10 +45,10 @@ impl<S: Served> Shared<S> {
         }
     }
 
-    /// The state, to look at only.
+    /// The state, for reading only.
     ///
     /// # Panics
-    /// After a panic under the lock: the state is not to be trusted any more.
+    /// After a panic under the lock, because the state may be inconsistent.
     pub(crate) fn lock(&self) -> MutexGuard<'_, S> {
         self.state.lock().expect("the endpoint panicked before")
     }

@@ -1,7 +1,7 @@
-//! Networks for tests against the kernel's protocols: namespaces with cables or TUN devices, which
-//! are gone when their values are.
+//! Networks for tests against the kernel's protocols: namespaces with cables or TUN devices, which are removed when
+//! their values are dropped.
 //!
-//! Everything here returns `None`, after saying "not run" and why, where it is not permitted:
+//! If it is not permitted, each function prints "not run" with the reason, and returns `None`:
 //!
 //! ```ignore
 //! let Some((kernel, tun)) = netns::tun_to_kernel() else { return };
@@ -17,11 +17,11 @@ use rexmit::tun::{NetNamespace, Tun, TunConfig, TunError};
 /// The kernel's addresses at the other end of [`tun_to_kernel`].
 pub(crate) const KERNEL_V4: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 1);
 pub(crate) const KERNEL_V6: Ipv6Addr = Ipv6Addr::new(0xfd91, 0, 0, 0, 0, 0, 0, 1);
-/// Addresses for the protocol in user space at this end.
+/// Addresses of the user-space protocol at this end.
 pub(crate) const OURS_V4: Ipv4Addr = Ipv4Addr::new(10, 91, 0, 2);
 pub(crate) const OURS_V6: Ipv6Addr = Ipv6Addr::new(0xfd91, 0, 0, 0, 0, 0, 0, 2);
 
-/// The value; prints a note and returns `None` if it is not permitted.
+/// The value; if it is an error of permissions, prints a note and returns `None`.
 pub(crate) fn if_permitted<T>(result: Result<T, TunError>) -> Option<T> {
     match result {
         Err(error) if error.is_not_permitted() => {
@@ -51,7 +51,7 @@ pub(crate) fn cabled(addresses: [&[&str]; 2]) -> Option<[NetNamespace; 2]> {
     cabled_by(&[("cable", addresses)])
 }
 
-/// Two namespaces with several cables, each by the name that it has at both ends.
+/// Two namespaces with several cables, whose ends have the same name on both sides.
 pub(crate) fn cabled_by(cables: &[(&str, [&[&str]; 2])]) -> Option<[NetNamespace; 2]> {
     let ends = [namespace()?, namespace()?];
     if Command::new("ip").arg("-V").output().is_err() {

@@ -25,7 +25,7 @@ pub(crate) struct Site {
     pub(crate) theirs: [IpAddr; 2],
     /// The stack's.
     pub(crate) ours: [IpAddr; 2],
-    /// The link between them, to be kept.
+    /// The emulated link, which ends when this is dropped.
     pub(crate) link: Option<Link>,
 }
 
@@ -118,23 +118,23 @@ impl Site {
         let kernel = self.kernel.clone();
         in_thread(move || {
             let connect = || TcpStream::connect(to);
-            kernel.run(connect).expect("the namespace").map(impatient)
+            kernel.run(connect).expect("the namespace").map(with_time_limit)
         })
     }
 }
 
-/// The kernel's side runs in threads, as its calls block.
+/// Runs the kernel's side in a thread, because its calls block.
 pub(crate) fn in_thread<T: Send + 'static>(
     task: impl FnOnce() -> T + Send + 'static,
 ) -> tokio::task::JoinHandle<T> {
     tokio::task::spawn_blocking(task)
 }
 
-/// Sets time limits, so that a failing test ends.
-pub(crate) fn impatient(stream: TcpStream) -> TcpStream {
-    let patience = Some(Duration::from_secs(60));
-    stream.set_read_timeout(patience).expect("a socket");
-    stream.set_write_timeout(patience).expect("a socket");
+/// Sets time limits on the socket, so that a failing test ends.
+pub(crate) fn with_time_limit(stream: TcpStream) -> TcpStream {
+    let limit = Some(Duration::from_secs(60));
+    stream.set_read_timeout(limit).expect("a socket");
+    stream.set_write_timeout(limit).expect("a socket");
     stream
 }
 

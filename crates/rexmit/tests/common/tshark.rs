@@ -6,7 +6,7 @@ use std::process::Command;
 /// Wireshark's command-line program.
 pub(crate) struct Tshark;
 
-/// Prints a note and returns `None` if it is not installed.
+/// The path of tshark; prints a note and returns `None` if it is not installed.
 pub(crate) fn find() -> Option<Tshark> {
     if Command::new("tshark").arg("--version").output().is_err() {
         rexmit_testkit::not_run("`tshark` is not installed (package tshark)");
@@ -21,7 +21,7 @@ impl Tshark {
         self.field(capture, filter, "frame.number").lines().count()
     }
 
-    /// A field of the packets that a display filter lets through, a line for each.
+    /// The value of a field in the packets that match a display filter, one line for each.
     pub(crate) fn field(&self, capture: &Path, filter: &str, field: &str) -> String {
         let mut command = Command::new("tshark");
         command.arg("-r").arg(capture).args(["-o", "tcp.check_checksum:TRUE"]);

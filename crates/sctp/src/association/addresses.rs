@@ -8,18 +8,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use rexmit_core::Route;
 
-/// Where an address means something, smallest first.
+/// The scope in which an address is unique, smallest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Scope {
     Host,
     Link,
-    /// A network of its owner's (RFC 1918, RFC 6598, RFC 4193).
+    /// A private network (RFC 1918, RFC 6598, RFC 4193).
     Private,
     Global,
 }
 
-/// The scope of an address that may be one host's; `None` for all others: unspecified, multicast,
-/// broadcast, reserved, and IPv4 in an IPv6 guise.
+/// The scope of an address that one host may have; `None` for all others: unspecified, multicast, broadcast, reserved,
+/// and IPv4-mapped IPv6 addresses.
 fn scope(address: IpAddr) -> Option<Scope> {
     match address {
         IpAddr::V4(address) => scope_v4(address),
@@ -66,8 +66,8 @@ fn common_bits(a: IpAddr, b: IpAddr) -> Option<u32> {
     }
 }
 
-/// The one of `choices` that has the longest common prefix with `address`; of equals the one that the fewest
-/// `routes` use, then the first.
+/// The one of `choices` that has the longest common prefix with `address`; of equal ones that used by the fewest
+/// `routes`, then the first.
 fn nearest(
     address: IpAddr,
     choices: impl Iterator<Item = IpAddr>,
@@ -98,11 +98,11 @@ pub(super) fn nearest_of(remote: IpAddr, choices: &[IpAddr], routes: &[Route]) -
     nearest(remote, choices.iter().copied(), uses)
 }
 
-/// The local address from which `remote` is reached, beside `routes`, the first of which is the
-/// primary one. `None` without one of its family.
+/// The local address for a new route to `remote`, given the existing `routes`, the first of which is the primary one;
+/// `None` without an address of the same family.
 ///
-/// With addresses of our own, the one that has most in common with `remote`; otherwise that of the
-/// primary route, or whichever the driver chooses.
+/// If this endpoint has addresses of its own, the one with the longest common prefix with `remote`; otherwise the local
+/// address of the primary route, or one that the driver chooses.
 pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Option<SocketAddr> {
     let primary = routes.first()?;
     let port = primary.local.port();
@@ -117,8 +117,8 @@ pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Opt
     nearest(remote, own, uses).map(|own| SocketAddr::new(own, port))
 }
 
-/// The routes to `remotes`, each from the one of our `own` addresses that has most in common with it and
-/// means the same to it; from `local` without one.
+/// The routes to `remotes`. Each begins at the one of our `own` addresses that has the longest common prefix with it
+/// and may be used with its scope; otherwise at `local`.
 pub(crate) fn routes_to(remotes: &[SocketAddr], own: &[IpAddr], local: SocketAddr) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::with_capacity(remotes.len());
     for &remote in remotes {
@@ -131,8 +131,7 @@ pub(crate) fn routes_to(remotes: &[SocketAddr], own: &[IpAddr], local: SocketAdd
     routes
 }
 
-/// Routes for the addresses of our own that no route takes: each to the peer's address with which it
-/// has most in common.
+/// Routes for those of our own addresses that no route uses: each to the peer's address with the longest common prefix.
 pub(super) fn unused_locals(own: &[IpAddr], routes: &[Route]) -> Vec<Route> {
     let mut unused: Vec<Route> = Vec::new();
     let Some(primary) = routes.first() else { return unused };
@@ -183,7 +182,8 @@ mod tests {
 
     #[test]
     fn only_addresses_that_mean_the_same_to_both_are_told_and_taken() {
-        // Each with the peers to which it may be told, of those in the order of scopes.
+        // Each address, and the number of `peers` to which it may be sent: the first ones, which are in the order of
+        // scopes.
         let peers = ["127.0.0.1", "169.254.0.9", "10.0.0.9", "8.8.8.8"];
         let table = [
             ("127.0.0.2", 1),

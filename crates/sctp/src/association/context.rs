@@ -23,10 +23,10 @@ pub(crate) type Recovery = LossRecovery<Fragment>;
 pub(crate) struct Surroundings {
     /// The endpoint's addresses that are sent to peers.
     pub(crate) addresses: Vec<IpAddr>,
-    /// The configuration of associations, with what loss recovery reads of it.
+    /// The configuration of associations, and its recovery part, shared by all of them.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
     pub(crate) round_trips: RoundTrips,
-    /// Whether answers are late to one association or to most.
+    /// Whether ACKs are overdue on one association only, or on most.
     pub(crate) unanswered: Unanswered,
     pub(crate) rng: Rng,
     pub(crate) events: VecDeque<(AssociationId, Event)>,
@@ -69,7 +69,7 @@ impl Context<'_> {
         config.handshake.initial_rtt.or_else(known)
     }
 
-    /// Remembers how far away the peer is, whose primary path is `route`.
+    /// Stores the round-trip time of the peer, whose primary path is `route`.
     pub(crate) fn note_round_trip(
         &mut self,
         config: &AssociationConfig,

@@ -47,8 +47,7 @@ impl Association {
         if is_held { setup.hold() } else { setup.release() }
     }
 
-    /// An association out of a valid state cookie: COOKIE ACK is due
-    /// (RFC 9260 §5.1.5).
+    /// Creates an association from a valid state cookie: COOKIE ACK is due (RFC 9260 §5.1.5).
     pub(crate) fn accept(
         cx: &mut Context<'_>,
         config: Arc<AssociationConfig>,
@@ -163,7 +162,7 @@ impl Association {
         self.close(cx, Some(Farewell::Abort { t_bit, cause }), reason);
     }
 
-    /// The chunk of the setup was answered.
+    /// Called when INIT or COOKIE ECHO was answered: takes the RTT sample, if there is one.
     fn sample_setup(&mut self, cx: &mut Context<'_>, setup: Setup) {
         if let Some(rtt) = setup.round_trip(cx.now) {
             let path = self.paths.control();

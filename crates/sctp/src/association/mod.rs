@@ -76,7 +76,7 @@ pub(crate) struct Association {
     reset: StreamReset,
     /// Authentication; `None` unless both sides support RFC 4895.
     auth: Option<Box<Auth>>,
-    /// Once an address has changed (RFC 5061).
+    /// The state of address changes (RFC 5061); `None` before the first one.
     asconf: Option<Box<AddressChanges>>,
     packets: PacketCounters,
 }
@@ -90,7 +90,7 @@ struct PacketCounters {
     bytes_received: u64,
 }
 
-/// How a packet came.
+/// Properties of a received packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming {
     pub(crate) route: Route,
@@ -101,7 +101,7 @@ pub(crate) struct Incoming {
     pub(crate) bytes: usize,
 }
 
-/// Whether the chunks that follow in the packet are looked at.
+/// Whether the following chunks of the packet are processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Continue,
@@ -117,7 +117,7 @@ impl Association {
     ) -> Self {
         let mut out = Outbound::new(Arc::clone(&config), recovery, identity.local_initial_tsn);
         for path in 1..paths.len() {
-            // The application has named it (RFC 9260 §5.4 rule 1).
+            // Confirmed, because the application has named it (RFC 9260 §5.4 rule 1).
             out.recovery.open_path(None, config.pmdcs());
             out.recovery.on_path_event(path, PathEvent::Probed);
         }
@@ -159,7 +159,7 @@ impl Association {
         self.paths.get(self.out.recovery.paths().primary()).route
     }
 
-    /// The peer's transport addresses that it has shown to be its own, or that the application named.
+    /// The transport addresses of the peer that are confirmed, or that the application named.
     pub(crate) fn confirmed_transports(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         let is_confirmed =
             |path: u8| self.out.recovery.paths()[path].reach().state() != PathState::Unconfirmed;
@@ -207,7 +207,7 @@ impl Association {
         !is_changing && self.out.is_empty() && (self.state.is_closed() || owes_nothing())
     }
 
-    /// A packet whose tag was found right.
+    /// Processes a packet whose tag was verified.
     pub(crate) fn on_packet(
         &mut self,
         cx: &mut Context<'_>,
@@ -216,6 +216,7 @@ impl Association {
     ) {
         self.packets.received += 1;
         self.packets.bytes_received += incoming.bytes as u64;
+        cx.tracer().emit(|| TraceEvent::Arrived { bytes: incoming.bytes as u32 });
         let route = incoming.route;
         let path = self.paths.on_packet(route);
         if path.is_none() && !self.may_be_from_elsewhere(packet) {
@@ -243,7 +244,7 @@ impl Association {
             } else if !is_authentic
                 && must_be_authentic(&self.config, self.peer.changes_addresses(), raw.kind)
             {
-                // An ASCONF takes the rest of its packet with it (RFC 5061 §5.2 D5).
+                // With an unauthenticated ASCONF, the rest of its packet is dropped, too (RFC 5061 §5.2 D5).
                 cx.around.statistics.unauthenticated += 1;
                 if raw.kind == kind::ASCONF { Next::Stop } else { Next::Continue }
             } else {
@@ -289,7 +290,7 @@ impl Association {
             }
             Chunk::Data(_) | Chunk::IData(_) => {}
             Chunk::Sack(sack) if self.state.may_process_sack() => {
-                // Before it passes chunks that were sent twice.
+                // Before the SACK removes chunks: a retransmitted chunk does not show the fate of a large packet.
                 self.paths.sizes.review(cx, &mut self.out.recovery);
                 let acknowledged = self.out.on_sack(cx, &sack);
                 self.on_acknowledged(cx, acknowledged, true);
@@ -317,8 +318,8 @@ impl Association {
             }
             Chunk::Error { causes } => self.on_error(cx, causes),
             Chunk::Shutdown { cumulative_tsn_ack } => self.on_shutdown(cx, cumulative_tsn_ack),
-            // While setting up it belongs to an association before this one, and the endpoint answers it
-            // (RFC 9260 §8.5.1 E).
+            // During the setup, a SHUTDOWN ACK is for an earlier association, and the endpoint answers it (RFC 9260
+            // §8.5.1 E).
             Chunk::ShutdownAck if self.state.is_shutting_down() => {
                 self.close(cx, Some(Farewell::ShutdownComplete), CloseReason::Shutdown);
             }
@@ -375,7 +376,7 @@ impl Association {
                     self.abort(cx, AbortCause::IllegalAsconfAck);
                 }
             }
-            // One is enough; it covered this one.
+            // The first AUTH has covered the rest of the packet, this one included.
             Chunk::Auth(_) if self.auth.is_some() => {}
             // PAD is ignored, and counts as unknown chunks do: a packet may have few of them.
             _ => return self.on_unknown_chunk(raw),
@@ -406,7 +407,7 @@ impl Association {
         if action.stop { Next::Stop } else { Next::Continue }
     }
 
-    /// The conditions that decide what may be sent.
+    /// The state that decides what may be sent.
     const fn standing(&self) -> Standing {
         Standing {
             may_send: self.state.may_send_data(),
@@ -436,7 +437,7 @@ impl Association {
         self.out.send(cx.now, self.standing(), message)
     }
 
-    /// The sending half, for changes of its thin-stream configuration.
+    /// The sending side, whose thin-stream configuration is to be changed.
     pub(crate) const fn outbound(&mut self) -> &mut Outbound {
         &mut self.out
     }
@@ -454,7 +455,7 @@ impl Association {
             let what = "a TSN was acknowledged that was never sent";
             return self.abort(cx, AbortCause::Violation(what));
         };
-        // A FORWARD-TSN was taken: that shows a living peer, too.
+        // The peer has processed a FORWARD-TSN, which also shows that it is reachable.
         if outcome.has_advanced && outcome.newly_acked == 0 {
             let (path, is_only) = (self.paths.control(), self.paths.len() == 1);
             self.paths.on_answered(cx, &mut self.out.recovery, path, is_only);
@@ -554,7 +555,7 @@ impl Association {
         self.inbound.receive(self.state.may_receive_data())
     }
 
-    /// The application resets outgoing streams; none means all.
+    /// Resets outgoing streams, as the application requests; an empty list means all.
     pub(crate) fn reset_streams(&mut self, streams: &[u16]) -> Result<(), ResetError> {
         if !matches!(self.state, State::Established) {
             return Err(ResetError::NotEstablished);
@@ -596,7 +597,7 @@ impl Association {
         }
         self.after_data(cx, bytes);
         self.advance_shutdown(cx);
-        // A reset that has ended may have let messages go that meet a closed window.
+        // A completed stream reset releases messages, which may meet a closed window.
         self.out.watch_window(cx.now, self.standing());
     }
 
@@ -644,11 +645,12 @@ impl Association {
         self.advance_shutdown(cx);
     }
 
-    /// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time. Called after
-    /// each call of the association.
+    /// Reports to the endpoint whether packets are unanswered, and how many ACKs came in time; to the application that
+    /// new data takes another path. Called after each call of the association.
     #[inline]
     pub(crate) fn report_unanswered(&mut self, cx: &mut Context<'_>, share: &mut Share) {
         cx.around.unanswered.enter(cx.now, &mut self.out.recovery, share);
+        self.paths.follow_data_path(cx, &self.out.recovery);
     }
 
     /// The timers of the procedures.
@@ -704,7 +706,7 @@ impl Association {
         cx.tracer().emit(|| TraceEvent::State { state: name });
     }
 
-    /// Processes AUTH, with all that follows it in its packet (RFC 4895 §6.3).
+    /// Processes AUTH, given all chunks that follow it in its packet (RFC 4895 §6.3).
     fn on_auth(&mut self, cx: &mut Context<'_>, raw: &RawChunk<'_>, rest: &[u8]) -> Next {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         let Some(auth) = &mut self.auth else { return self.on_unknown_chunk(raw) };
@@ -719,8 +721,8 @@ impl Association {
         Next::Stop
     }
 
-    /// Whether AUTH is right for the rest of a packet that begins with it: for what an endpoint looks
-    /// at before the association does.
+    /// Whether the AUTH at the beginning of a packet is valid for the rest of it; used for chunks that the endpoint
+    /// handles before the association.
     pub(crate) fn is_authentic(&mut self, auth: &RawChunk<'_>, rest: &[u8]) -> bool {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         self.auth.as_mut().is_some_and(|own| own.verify(ours, (auth, rest)).is_ok())
@@ -738,7 +740,7 @@ impl Association {
         self.asconf.get_or_insert_with(|| AddressChanges::new(paths.own_locals(), ours, peers));
     }
 
-    /// The state of address changes, and what they act on; `None` before the first change.
+    /// The state of address changes and the state that they modify; `None` before the first change.
     fn changes(&mut self) -> Option<(&mut AddressChanges, Addressing<'_>)> {
         let addressing = Addressing {
             config: &self.config,
@@ -779,7 +781,7 @@ impl Association {
         changes.is_some_and(|changes| changes.is_held(&self.paths, &self.out.recovery, path))
     }
 
-    /// Whether `packet`, with our tag and from an address that is not known, may be from the peer.
+    /// Whether `packet`, with our tag and from an unknown address, may be from the peer.
     pub(crate) fn may_be_from_elsewhere(&self, packet: &Packet<'_>) -> bool {
         self.peer.changes_addresses() && asconf::may_be_from_elsewhere(packet)
     }

@@ -17,9 +17,9 @@ const MIN_A_RWND: u32 = 1500;
 pub(crate) struct PeerParameters {
     pub(crate) tag: u32,
     pub(crate) a_rwnd: u32,
-    /// OS: outgoing streams that it wants.
+    /// OS: the number of outgoing streams that it requests.
     pub(crate) outbound_streams: u16,
-    /// MIS: incoming streams that it takes.
+    /// MIS: the number of incoming streams that it accepts.
     pub(crate) inbound_streams: u16,
     pub(crate) initial_tsn: u32,
     /// Addresses beyond the one its packet came from, at most [`MAX_ADDRESSES`].
@@ -31,7 +31,7 @@ pub(crate) struct PeerParameters {
     pub(crate) supports_i_forward_tsn: bool,
     /// Whether the peer accepts packets without a checksum over DTLS (RFC 9653 §5.1).
     pub(crate) accepts_zero_checksum: bool,
-    /// It asks for copies of SACKs.
+    /// Whether the peer requests second copies of SACKs.
     pub(crate) wants_ack_copies: bool,
     /// Whether the peer lists ASCONF and ASCONF-ACK. Counts only together with `auth` (RFC 5061 §4.2.7).
     pub(crate) supports_asconf: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Peer {
     tag: u32,
     /// The peer's initial TSN, once the tag is known.
     initial_tsn: u32,
-    /// When the newest cookie of ours was made that came back for this association.
+    /// The creation time of the newest cookie that was used for this association.
     newest_cookie: Instant,
     /// Whether both sides support RFC 5061 and RFC 4895.
     changes_addresses: bool,
@@ -112,8 +112,8 @@ impl Peer {
         self.accepts_zero_checksum = peer.accepts_zero_checksum;
     }
 
-    /// Whether `peer`, under our tag and a new one of its own, lives again: a peer that began once
-    /// and answered us under another tag did so with the same TSNs (RFC 9260 §5.2.1).
+    /// Whether `peer`, with our tag and a new tag of its own, has restarted. A peer that sent an INIT and answered ours
+    /// with another tag has used the same initial TSN in both (RFC 9260 §5.2.1).
     pub(crate) const fn has_restarted_as(&self, peer: &PeerParameters) -> bool {
         peer.initial_tsn != self.initial_tsn
     }
@@ -123,7 +123,7 @@ impl Peer {
         self.newest_cookie = self.newest_cookie.max(created);
     }
 
-    /// Whether more is known of the peer than by a cookie made at `created`.
+    /// Whether a cookie made after `created` was used for this association.
     pub(crate) fn is_newer_than(&self, created: Instant) -> bool {
         created < self.newest_cookie
     }
@@ -136,15 +136,15 @@ pub(crate) struct Extras<'a> {
     pub(crate) state_cookie: Option<&'a [u8]>,
     /// The Cookie Preservative of the INIT: by how much the cookie's life should be longer, in milliseconds.
     pub(crate) cookie_preservative_ms: u32,
-    /// Addresses that were not taken.
+    /// The number of addresses that were refused.
     pub(crate) refused_addresses: u64,
-    /// Parameters to be reported, whole, each but the last padded: the padding of the last is not
-    /// counted in the length of what quotes them (RFC 9260 §3.2).
+    /// Parameters to be reported, complete, each but the last padded: the length of the error cause does not count the
+    /// padding of the last (RFC 9260 §3.2).
     pub(crate) unrecognized: Vec<u8>,
 }
 
 impl Extras<'_> {
-    /// Adds `param`, whole and without padding, to the unrecognized parameters to report, if there is room.
+    /// Adds `param`, complete and without padding, to the unrecognized parameters to report, if there is room.
     fn report(&mut self, param: &[u8]) {
         let start = crate::wire::padded(self.unrecognized.len());
         if crate::wire::padded(start + param.len()) <= MAX_REPORT_BYTES {
@@ -165,7 +165,7 @@ pub(crate) enum InitError {
     WindowTooSmall,
     /// A host name; whole parameter (RFC 9260 §5.1.2 B).
     HostName(Vec<u8>),
-    /// A random number of a length that it must not have (RFC 4895 §6.1).
+    /// A random number of a wrong length (RFC 4895 §6.1).
     Random,
     /// A parameter's length does not fit.
     Malformed,
@@ -174,8 +174,7 @@ pub(crate) enum InitError {
 /// The most bytes of unrecognized parameters that are reported.
 const MAX_REPORT_BYTES: usize = 512;
 
-/// Reads INIT or INIT ACK that came from `source`; parameters of extensions that `config` switches
-/// off count as unknown.
+/// Reads INIT or INIT ACK that came from `source`; parameters of extensions that `config` disables count as unknown.
 pub(crate) fn read_init<'a>(
     init: &Init<'a>,
     source: IpAddr,
@@ -254,7 +253,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    /// Takes an address that the peer can have, once.
+    /// Adds an address, unless it is a repetition or one that the peer cannot have.
     fn note(&mut self, address: IpAddr) {
         if address == self.source {
             return;

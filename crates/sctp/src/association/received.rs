@@ -1,14 +1,14 @@
-//! Which TSNs have arrived, and when to say so (RFC 9260 §6.2, §6.7).
+//! Which TSNs have arrived, and when a SACK is due (RFC 9260 §6.2, §6.7).
 
 use rexmit_core::RangeSet;
 
 use crate::config::AssociationConfig;
 
-/// Duplicate TSNs reported in one SACK at most.
+/// The most duplicate TSNs reported in one SACK.
 pub(super) const MAX_DUPLICATES: usize = 32;
-/// How far above the cumulative TSN a chunk may be. A gap block's offset has 16 bits; half of that
-/// keeps the SSNs of one stream, of which each takes a TSN, in one half of their space, too, so
-/// that one ahead is never taken for one behind.
+/// How far above the cumulative TSN a chunk may be. A gap block's offset has 16 bits. Half of that range also keeps the
+/// SSNs of a stream, each of which uses a TSN, within half of their number space, so that a later one is never mistaken
+/// for an earlier one.
 const MAX_TSN_AHEAD: u64 = i16::MAX as u64;
 
 /// What to do with a received TSN.
@@ -16,11 +16,11 @@ const MAX_TSN_AHEAD: u64 = i16::MAX as u64;
 pub(super) enum Arrival {
     New,
     Duplicate,
-    /// The TSN is refused: too far ahead, or one gap too many.
+    /// The TSN is refused: it is too far ahead, or would open one gap too many.
     BeyondLimit,
 }
 
-/// The TSNs received, unwrapped, and which were not acknowledged yet.
+/// The TSNs received, unwrapped, and the state of their acknowledgement.
 #[derive(Debug)]
 pub(super) struct Received {
     cumulative: u64,
@@ -77,7 +77,7 @@ impl Received {
         !self.above.is_empty()
     }
 
-    /// Whether something waits to be acknowledged.
+    /// Whether received data is not acknowledged yet.
     pub(super) fn is_unacknowledged(&self) -> bool {
         self.unacknowledged_packets > 0 || !self.duplicates.is_empty()
     }
@@ -191,7 +191,7 @@ impl Received {
         if is_due { SackDue::Now } else { SackDue::Delayed }
     }
 
-    /// Called when a SACK with everything in it has been written.
+    /// Called when a SACK with all received TSNs was written.
     pub(super) fn on_sack_sent(&mut self) {
         self.unacknowledged_packets = 0;
         self.duplicates.clear();

@@ -4,14 +4,14 @@ use rexmit_core::Route;
 
 use crate::wire::{Cause, CausesWriter, PacketWriter};
 
-/// HEARTBEATs that wait to be answered; more are not answered.
+/// The most HEARTBEATs that wait to be answered; further ones get no answer.
 const MAX_HEARTBEAT_ACKS: usize = 4;
-/// Errors that wait to be reported; more are not reported.
+/// The most errors that wait to be reported; further ones are not reported.
 const MAX_ERRORS: usize = 4;
 /// The most chunks of unknown types handled in one packet; further chunks are dropped, because no correct
 /// peer sends that many.
 const MAX_UNKNOWN_CHUNKS: usize = 1024;
-/// Bytes of a peer's chunk or heartbeat that are kept to be sent back.
+/// The most bytes of a peer's chunk or heartbeat that are kept to be sent back.
 const MAX_ECHOED_BYTES: usize = 1024;
 
 /// Queued replies other than SACK; each is sent to the source of the packet it answers.

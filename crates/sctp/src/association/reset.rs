@@ -34,7 +34,7 @@ pub(super) struct StreamReset {
     answers: Vec<Answer>,
     /// Answers to be sent, at most [`MAX_OWED_ANSWERS`].
     owed: Vec<Answer>,
-    /// The last request of the peer that became a request of ours, which answers it.
+    /// The sequence number of the peer's last request to reset our streams, which our own request answers.
     taken_up: Option<u32>,
     /// The peer's request that cannot be performed yet, because earlier DATA is missing.
     deferred: Option<Box<Deferred>>,
@@ -45,12 +45,12 @@ pub(super) struct StreamReset {
 /// The sequence number of a request, and its result.
 type Answer = (u32, ReConfigResult);
 
-/// The most answers that wait to be sent; further requests get none, and the peer retransmits them.
+/// The most answers that wait to be sent; further requests are not answered, and the peer retransmits them.
 const MAX_OWED_ANSWERS: usize = 4;
 /// Bytes of a response without TSNs, and of a request without streams (RFC 6525 §4.4, §4.1).
 const RESPONSE_LEN: usize = 12;
 const OUTGOING_REQUEST_LEN: usize = 16;
-/// Requests that a peer may send without waiting for the answer to the first.
+/// The most requests that a peer may send before the first is answered.
 const MAX_AHEAD: u32 = 256;
 /// Parameters of a RE-CONFIG at most (RFC 6525 §3.1).
 const MAX_PARAMS: usize = 2;
@@ -146,7 +146,7 @@ impl StreamReset {
         }
     }
 
-    /// The application resets outgoing streams; none means all.
+    /// Begins to reset outgoing streams, as the application requests; an empty list means all.
     pub(super) fn begin(
         &mut self,
         streams: &[u16],
@@ -304,13 +304,13 @@ impl StreamReset {
         Ok(())
     }
 
-    /// Whether requests that come before this one have not been received.
+    /// Whether earlier requests than this one have not been received.
     fn is_ahead(&self, sequence: u32) -> bool {
         (1..=MAX_AHEAD).contains(&sequence.wrapping_sub(self.next_of_peer.0))
     }
 
-    /// The answer to a request that follows from its sequence number: the earlier answer for one that was
-    /// answered, an error for one out of order (RFC 6525 §5.2.1). `None` if it has to be performed.
+    /// The answer to a request if its sequence number determines it: the earlier answer for a repeated request, an
+    /// error for one out of order (RFC 6525 §5.2.1). `None` if the request has to be performed.
     ///
     /// A peer may have only one request in progress, but pion sends one for each channel that it closes, and
     /// abandons those that get an error: while one is lost, those after it are answered with "in progress".
@@ -462,7 +462,7 @@ impl StreamReset {
     }
 }
 
-/// Streams as they were named, in order and each once.
+/// The streams as named, sorted and without repetitions.
 fn sorted(streams: impl Iterator<Item = u16>) -> Vec<u16> {
     let mut streams: Vec<u16> = streams.collect();
     streams.sort_unstable();

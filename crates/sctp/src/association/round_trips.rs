@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The most peers that are remembered; beyond it the one that was updated longest ago is forgotten.
+/// The most peers that are remembered; beyond it, the entry that was updated the longest time ago is forgotten.
 pub(crate) const MAX_REMEMBERED: usize = 256;
 
-/// The remembered round trip times; see the module. An outdated one costs a spurious INIT, or a longer wait
-/// for one.
+/// The remembered round trip times; see the module. An outdated value causes a spurious INIT, or delays its
+/// retransmission.
 #[derive(Debug, Default)]
 pub(crate) struct RoundTrips {
     known: BTreeMap<IpAddr, (Duration, u64)>,
-    /// The number of entries made so far, which gives each its age.
+    /// The number of updates so far; each entry stores it as its age.
     notes: u64,
 }
 

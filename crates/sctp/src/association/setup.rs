@@ -1,5 +1,5 @@
-//! The setup on the side that begins it: INIT or COOKIE ECHO, how often and how soon it is repeated,
-//! and what its answer measures (RFC 9260 §5.1).
+//! The initiator's side of the setup: INIT or COOKIE ECHO, how often and how soon it is retransmitted, and the RTT
+//! samples from its answer (RFC 9260 §5.1).
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rexmit_core::Instant;
 
 use super::timers::Deadline;
 
-/// The least that INIT and COOKIE ECHO wait for their answer.
+/// The shortest timeout of INIT and COOKIE ECHO.
 const MIN_SETUP_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// The first timeout of INIT and COOKIE ECHO with `setup_by_rtt`, before a round-trip time is known.
@@ -21,13 +21,13 @@ const MAX_STALE_COOKIES: u32 = 3;
 pub(crate) struct Setup {
     /// Whether the chunk is to be sent.
     is_owed: bool,
-    /// Times the present chunk was retransmitted at the RTO's pace.
+    /// Retransmissions of the present chunk after an RTO.
     attempts: u32,
-    /// Times it was before, by the round-trip time: sooner than Max.Init.Retransmits counts on.
+    /// Earlier retransmissions of the chunk, timed by the round-trip time, which Max.Init.Retransmits does not count.
     early_attempts: u32,
-    /// When it was first sent, for a round-trip sample.
+    /// When it was first sent, for an RTT sample.
     sent_at: Option<Instant>,
-    /// The round-trip time, where the setup uses it.
+    /// The round-trip time, if the setup uses a known one.
     rtt: Option<Duration>,
     /// Whether the chunk is retransmitted before the RTO, even without an RTT sample.
     is_eager: bool,
@@ -47,8 +47,8 @@ pub(super) enum T1Expiry {
 }
 
 impl Setup {
-    /// The state in which INIT is pending. `rtt` sets T1 if the setup uses a known round-trip time; without
-    /// one T1 is a quarter of a second at first if it `is_eager`.
+    /// The state in which INIT is pending. `rtt` sets T1 if the setup uses a known round-trip time; otherwise, if it
+    /// `is_eager`, T1 begins with [`FIRST_SETUP_TIMEOUT`].
     pub(super) const fn new(rtt: Option<Duration>, is_eager: bool) -> Self {
         Self {
             is_owed: true,
@@ -116,8 +116,8 @@ impl Setup {
         if is_early { T1Expiry::RepeatEarly } else { T1Expiry::Repeat }
     }
 
-    /// The RTT sample of a reply that arrives at `now`. After a retransmission it is the RTT known before
-    /// (Karn); taking it ends the backoff.
+    /// The RTT sample of a reply that arrives at `now`. If the chunk was retransmitted, the RTT known before is
+    /// returned instead (Karn's algorithm), which ends the backoff.
     pub(super) fn round_trip(&self, now: Instant) -> Option<Duration> {
         let was_repeated = self.attempts > 0 || self.early_attempts > 0;
         let once = self.sent_at.filter(|_| !was_repeated);
@@ -129,13 +129,13 @@ impl Setup {
         (self.stale_cookies > 0).then(|| srtt.unwrap_or_default() + Duration::from_secs(1))
     }
 
-    /// The T1 timeout: `rto`, after the earlier retransmissions by round trip time.
+    /// The T1 timeout; `rto` applies once the early retransmissions, timed by the round-trip time, are over.
     fn timeout(&self, rto: Duration) -> Duration {
         self.early_timeout(rto).unwrap_or(rto)
     }
 
-    /// The timeout of T1, if it is shorter than `rto`. With a known round-trip time it is half as much again,
-    /// and doubles with each retransmission; without one, an eager setup begins with [`FIRST_SETUP_TIMEOUT`].
+    /// The timeout of T1 before an early retransmission, if it is shorter than `rto`: 1.5 times the known round-trip
+    /// time, or [`FIRST_SETUP_TIMEOUT`] if the setup is eager and none is known. It doubles with each retransmission.
     fn early_timeout(&self, rto: Duration) -> Option<Duration> {
         let by_rtt = |rtt: Duration| rtt.saturating_add(rtt / 2).max(MIN_SETUP_TIMEOUT);
         let eager = self.is_eager.then_some(FIRST_SETUP_TIMEOUT);

@@ -1,4 +1,4 @@
-//! The time for which the peer is silent while data is sent to it (`dead_after`).
+//! Measures for how long the peer has been silent while data is sent to it (`dead_after`).
 
 use std::time::Duration;
 
@@ -6,11 +6,12 @@ use rexmit_core::Instant;
 
 use super::timers::Deadline;
 
-/// Timeouts in a row before a silent peer is unreachable: one lost packet shows nothing, even when the
-/// RTO is long.
+/// Timeouts in a row before a silent peer counts as unreachable: a single lost packet does not suffice, even if the RTO
+/// is long.
 const MIN_ERRORS: u32 = 2;
 
-/// When the first DATA was sent since the peer's last packet; in the far future if none was.
+/// The time since which the peer is silent: that of the first DATA sent since its last packet; in the far future if
+/// none was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence(Instant);
 

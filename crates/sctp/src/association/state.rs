@@ -1,4 +1,4 @@
-//! The states of RFC 9260 §4, each with what only it has.
+//! The states of RFC 9260 §4, each with the data that only this state has.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ pub(crate) enum AbortCause {
 }
 
 impl AbortCause {
-    /// Events for the application.
+    /// The reason of the abort, for the application.
     pub(super) fn words(&self) -> Bytes {
         match self {
             Self::User(reason) => reason.clone(),
@@ -97,7 +97,7 @@ impl State {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
 
-    /// Whether DATA is taken (RFC 9260 §6).
+    /// Whether DATA is accepted (RFC 9260 §6).
     pub(super) const fn may_receive_data(&self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent(_))
     }
@@ -144,8 +144,7 @@ impl State {
         matches!(self, Self::Closed(_))
     }
 
-    /// Whether an INIT may bring addresses that are not known: only while nothing is known of the
-    /// peer (RFC 9260 §5.2.1, §5.2.2).
+    /// Whether an INIT may add unknown addresses: only while nothing is known of the peer (RFC 9260 §5.2.1, §5.2.2).
     pub(crate) const fn may_learn_addresses(&self) -> bool {
         matches!(self, Self::CookieWait(_))
     }
@@ -154,7 +153,7 @@ impl State {
         matches!(self, Self::ShutdownAckSent(_))
     }
 
-    /// Whether SHUTDOWN ACK may come.
+    /// Whether SHUTDOWN ACK is expected.
     pub(super) const fn is_shutting_down(&self) -> bool {
         matches!(self, Self::ShutdownSent(_) | Self::ShutdownAckSent(_))
     }
@@ -205,7 +204,7 @@ impl State {
         }
     }
 
-    /// The timers that only some states have.
+    /// The timers that exist only in some states.
     pub(super) fn timers(&self) -> [(Timer, Deadline); 3] {
         let (t1, t2, t5) = match self {
             Self::CookieWait(setup) | Self::CookieEchoed(setup, _) => {

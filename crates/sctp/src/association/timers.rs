@@ -1,9 +1,9 @@
-//! The timers of an association beside T3-rtx, which is the business of loss recovery, and the
-//! heartbeat timers, which belong to the paths. Each has its deadline with the procedure that arms it.
+//! The timers of an association except T3-rtx, which loss recovery owns, and the heartbeat timers, which the paths own.
+//! Each has its deadline with the procedure that arms it.
 
 use rexmit_core::Instant;
 
-/// Names the timers, in the order in which simultaneous ones expire.
+/// The timers, in the order in which simultaneous ones expire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Timer {
     /// T1-init and T1-cookie, depending on the state.
@@ -16,11 +16,11 @@ pub(super) enum Timer {
     Sack,
     /// The next probe of a closed receive window.
     WindowProbe,
-    /// The answer to a RE-CONFIG request.
+    /// Waits for the answer to a RE-CONFIG request.
     ReConfig,
     /// Expires when the peer was silent for too long (`dead_after`).
     DeadPeer,
-    /// T-4: the answer to an ASCONF.
+    /// T-4: waits for the answer to an ASCONF.
     T4,
 }
 

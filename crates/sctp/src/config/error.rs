@@ -41,8 +41,10 @@ pub enum ConfigError {
     /// A chunk of this type cannot be authenticated (RFC 4895 §3.2).
     #[error("chunks of type {0} cannot be authenticated")]
     AuthenticatedChunk(u8),
-    /// Primary.Switchover.Max.Retrans is below the number of errors after which data leaves a path.
-    #[error("primary_switchover_max_retrans is below the errors that make data leave a path")]
+    /// Primary.Switchover.Max.Retrans is below the number of errors after which data is sent over another path.
+    #[error(
+        "primary_switchover_max_retrans is below the number of errors after which data is sent over another path"
+    )]
     Switchover,
     /// SACK.Delay must not be above 500 ms (RFC 9260 §6.2).
     #[error("the SACK delay is above 500 ms, which RFC 9260 §6.2 forbids")]

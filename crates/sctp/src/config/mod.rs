@@ -37,10 +37,10 @@ config! {
         /// The local SCTP port. A driver may choose one for 0, as the crate `rexmit` does; the state machine itself
         /// refuses 0 (RFC 9260 §3.1). Default 5000.
         pub port: u16,
-        /// Whether associations that peers ask for are accepted. Default false.
+        /// Whether associations initiated by peers are accepted. Default false.
         pub accept: bool,
-        /// The most associations at one time; an INIT beyond it is answered with ABORT "Out of Resource".
-        /// Default 200,000.
+        /// The most simultaneous associations; further INITs are answered with ABORT "Out of Resource". Default
+        /// 200,000.
         pub max_associations: usize,
         /// Lifetime of a state cookie (Valid.Cookie.Life, 60 s).
         pub cookie_lifetime: Duration,
@@ -207,7 +207,7 @@ profiles! {
     rfc9260
     /// Linux of 2006: RTO.Initial is 3 s, and a retransmission bundles outstanding data.
     lksctp
-    /// Linux 6: [`lksctp`](Self::lksctp) whose T3-rtx keeps running when the oldest chunk is retransmitted fast.
+    /// Linux 6: [`lksctp`](Self::lksctp), but T3-rtx keeps running when the oldest chunk is fast retransmitted.
     linux
     /// FreeBSD 6.2: RTO.Initial is 3 s, otherwise RFC 9260.
     freebsd
@@ -233,6 +233,9 @@ profiles! {
     interactive_bundling
     /// `interactive` with redundant copies within a budget, for when latency matters more than bytes.
     interactive_redundant
+    /// `interactive` for associations with several paths: retransmissions take the path whose losses coincide least with
+    /// those of the first transmission's, new data the path with the lowest tail latency.
+    interactive_multipath
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
     rack
     /// For large transfers alone: CUBIC, paced, with RACK, and buffers of 4 MiB. It fills the queue of the path.
@@ -393,6 +396,7 @@ mod tests {
             AssociationConfig::interactive,
             AssociationConfig::interactive_bundling,
             AssociationConfig::interactive_redundant,
+            AssociationConfig::interactive_multipath,
             AssociationConfig::rack,
             AssociationConfig::bulk,
             AssociationConfig::mixed,
@@ -458,7 +462,8 @@ mod tests {
         assert!(refused(|c| c.recovery.missing_reports = 0));
     }
 
-    /// A driver may draw a port for 0 after the configuration was checked.
+    /// The endpoint refuses port 0, but the check of its configuration does not, because a driver may draw a port
+    /// afterwards.
     #[test]
     fn port_0_is_refused_by_the_endpoint_and_not_before() {
         let config = EndpointConfig::default().port(0);

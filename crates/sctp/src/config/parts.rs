@@ -22,7 +22,7 @@ config! {
         pub outbound: u16,
         /// Incoming streams to accept. Default 2048.
         pub max_inbound: u16,
-        /// The stream scheduler, that is, the order in which streams send. Default round robin.
+        /// The stream scheduler: the order in which streams send. Default round robin.
         pub scheduling: Scheduling,
     }
 }
@@ -299,9 +299,9 @@ config! {
         /// The time between a SACK and its copy, 0.1 to 100 ms. DATA that is sent before carries the copy. The peer's
         /// probe timer waits for the copy, too. A longer one survives longer bursts of loss. Default 1 ms.
         pub delay: Duration,
-        /// The budget: packets that carry nothing but a copy, in percent of the packets of both directions with the
-        /// DATA that they acknowledge and with first SACKs. Copies beside DATA are not limited, and zero leaves only
-        /// those. Default 50: a copy for each message that is acknowledged alone.
+        /// The limit on packets sent only for a copy, in percent of the packets that carry the acknowledged DATA and of
+        /// those that carry original SACKs. Copies bundled with DATA are not limited; with zero there are no others.
+        /// Default 50: a copy for each message whose SACK is sent alone.
         pub packets_percent: u8,
     }
 }

@@ -1,8 +1,8 @@
 //! The state cookie: everything the responder would have to remember between INIT and COOKIE ECHO,
 //! signed and given to the peer to keep (RFC 9260 §5.1.3, §5.1.5).
 //!
-//! The Tie-Tags in it are encrypted. In the clear they would be zero where there is no association
-//! and not zero where there is one, and an INIT would find out which.
+//! The Tie-Tags in it are encrypted. In the clear they would be zero exactly if there is no association, and anyone
+//! could find that out by an INIT.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use super::cookie_secret::{EpochSecret, MAC_LEN, Secrets};
 use crate::association::{AuthOffer, Identity, MAX_VECTOR_BYTES, PeerParameters, RANDOM_LEN};
 use crate::config::MAX_ADDRESSES;
 
-/// Bytes of an address with its kind.
+/// Bytes of an address and its type in a cookie.
 const MAX_ADDRESS_LEN: usize = 1 + 16;
 /// The length of the fixed part of a cookie in bytes: the time, eight numbers of 32 bits, four of 16 bits,
 /// flags.
 const FIXED_LEN: usize = 8 + 8 * 4 + 4 * 2 + 1;
-/// The longest cookie that is ever signed; a longer one is not ours and is not hashed.
+/// The longest cookie that is ever signed; a longer one is refused without hashing.
 pub(super) const MAX_COOKIE_LEN: usize = FIXED_LEN
     + (RANDOM_LEN + 2 + MAX_VECTOR_BYTES)
     + (1 + MAX_ADDRESSES) * MAX_ADDRESS_LEN
@@ -35,11 +35,11 @@ pub(super) struct StateCookie {
     pub(super) peer: PeerParameters,
 }
 
-/// Signs cookies of one endpoint and takes them back.
+/// Signs and verifies the cookies of one endpoint.
 #[derive(Debug)]
 pub(super) struct CookieSigner {
     secrets: Secrets,
-    /// The SCTP port of the endpoint, which all of its cookies are for.
+    /// The SCTP port of the endpoint, to which its cookies are bound.
     local_port: u16,
 }
 
@@ -60,8 +60,8 @@ impl CookieSigner {
         bytes
     }
 
-    /// The cookie in `bytes`, if this endpoint has signed it lately. Whether it has expired is for
-    /// the caller to see.
+    /// The cookie in `bytes`, if this endpoint has signed it with one of its last two secrets. The caller checks
+    /// whether it has expired.
     pub(super) fn verify(&self, now: Instant, bytes: &[u8]) -> Option<StateCookie> {
         if bytes.len() > MAX_COOKIE_LEN {
             return None;
@@ -77,7 +77,7 @@ impl CookieSigner {
 }
 
 impl StateCookie {
-    /// How long ago it expired, if it did.
+    /// How long ago the cookie expired, if it did.
     pub(super) fn staleness(&self, now: Instant) -> Option<Duration> {
         let age = now - self.created;
         age.checked_sub(self.lifetime).filter(|late| !late.is_zero())
@@ -305,7 +305,7 @@ mod tests {
         assert!(signer.verify(Instant::ZERO, &signed).is_some());
     }
 
-    /// A longer one is refused before anything is computed, even if signed.
+    /// A longer cookie is refused before anything is computed, even if its signature is correct.
     #[test]
     fn a_longer_cookie_is_refused() {
         let mut signer = signer();
@@ -316,7 +316,8 @@ mod tests {
         assert!(signer.verify(Instant::ZERO, &[&content[..], &signature].concat()).is_none());
     }
 
-    /// Two cookies for a free port, and two for one with an association, cannot be distinguished.
+    /// The cookies of two INITs for a port without an association cannot be distinguished from those for a port with
+    /// one.
     #[test]
     fn tie_tags_cannot_be_read_from_a_cookie() {
         let mut signer = signer();

@@ -1,10 +1,10 @@
-//! The secrets that state cookies are signed with: one for each stretch of time, the last two of which
-//! verify (RFC 9260 §5.1.3).
+//! The secrets that state cookies are signed with: one for each epoch; cookies of the last two epochs are accepted (RFC
+//! 9260 §5.1.3).
 //!
-//! No secret can be computed from another. Each comes out of a state that a one-way function moves on,
-//! and the previous one is overwritten: the memory of an endpoint reveals nothing about the
-//! cookies of before the last two secrets. [`Secrets::mix`] adds entropy, after which the secrets to come
-//! do not follow from the state of before either.
+//! No secret can be computed from another. Each is derived from a state that a one-way function advances, and the
+//! previous state is overwritten: the memory of an endpoint reveals nothing about cookies signed with older secrets
+//! than the last two. [`Secrets::mix`] adds entropy, so that future secrets cannot be computed from an earlier state
+//! either.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) struct Secrets {
     previous: Option<EpochSecret>,
 }
 
-/// The secret of one stretch of time, by its number.
+/// The secret of one epoch, with the epoch's number.
 pub(super) struct EpochSecret {
     epoch: u64,
     key: Key,
@@ -97,7 +97,7 @@ impl EpochSecret {
         mac.verify_slice(signature).is_ok()
     }
 
-    /// Encrypts Tie-Tags, or decrypts them: one-time pad out of the secret and `nonce`.
+    /// Encrypts or decrypts Tie-Tags with a one-time pad computed from the secret and `nonce`.
     pub(super) fn encrypt_tie_tags(&self, nonce: &[u8; 16], tie_tags: (u32, u32)) -> (u32, u32) {
         let mut mac = keyed(&self.key);
         mac.update(b"tie tags");

@@ -1,5 +1,5 @@
-//! The associations of an endpoint, found by tag and by transport address. No operation costs more for
-//! the associations it is not about.
+//! The associations of an endpoint, found by tag and by transport address. The cost of an operation does not grow with
+//! the number of other associations.
 //!
 //! A transport address here is an IP address, the UDP port of the encapsulation (0 without), and the
 //! SCTP port: clients behind one address are distinguished by their UDP ports. Only addresses that are
@@ -62,7 +62,7 @@ impl Slot {
     }
 }
 
-/// IP address, UDP port, SCTP port. IPv4 in its IPv6 guise is as short as it gets.
+/// IP address, UDP port, SCTP port. IPv4 addresses are mapped to IPv6, so that a key is as short as possible.
 type Transport = (Ipv6Addr, u16, u16);
 
 const fn transport(address: SocketAddr, port: u16) -> Transport {
@@ -76,9 +76,10 @@ const fn transport(address: SocketAddr, port: u16) -> Transport {
 /// The tables that find the associations of an endpoint by tag and by transport address.
 #[derive(Debug)]
 pub(super) struct Lookup {
-    /// Tags are our own random numbers, so that a fast hash is safe.
+    /// By our own tag. Tags are our own random numbers, so that a fast hash is safe.
     by_tag: FxHashMap<u32, u32>,
-    /// Addresses and ports are the peer's choice, so that this is ordered instead of hashed.
+    /// By the peer's transport address. The peer chooses addresses and ports, so that the map is ordered instead of
+    /// hashed.
     by_address: BTreeMap<Transport, u32>,
     retired: RetiredTags,
 }
@@ -97,13 +98,12 @@ impl Lookup {
         self.by_tag.get(&tag).copied()
     }
 
-    /// Whether an association that has ended had `tag`, and a cookie with it may still come.
+    /// Whether an association that has ended had `tag`, and a cookie with it may still arrive.
     pub(super) fn is_retired(&self, tag: u32) -> bool {
         self.retired.contains(tag)
     }
 
-    /// Whether an association that has ended since `created` had the `peer_tag` of a cookie that was
-    /// made then.
+    /// Whether an association that has ended since `created` had the `peer_tag` of a cookie made at that time.
     pub(super) fn is_peer_retired(&self, peer_tag: u32, created: Instant) -> bool {
         self.retired.contains_peer(peer_tag, created)
     }
@@ -167,8 +167,8 @@ impl Lookup {
         }
     }
 
-    /// Takes out the addresses of the association `index`, whose peer is about to name others;
-    /// [`Self::update`] enters those.
+    /// Removes the addresses of the association `index` from the tables, because its peer is about to list others,
+    /// which [`Self::update`] enters.
     pub(super) fn forget_addresses(&mut self, index: u32, slot: &mut Slot) {
         slot.transports = None;
         let port = slot.association.identity().remote_port;
@@ -178,7 +178,7 @@ impl Lookup {
     }
 }
 
-/// Removes `index` from `key`, unless another association is there.
+/// Removes `key`, if its entry is the association `index`.
 fn remove(by_address: &mut BTreeMap<Transport, u32>, key: Transport, index: u32) {
     if by_address.get(&key) == Some(&index) {
         by_address.remove(&key);

@@ -36,7 +36,7 @@ impl Machine for Endpoint {
         }
         match packet.chunks().next() {
             Some(Ok(raw)) if packet.header.verification_tag == 0 && raw.kind != kind::INIT => {
-                // Only INIT may bear it (RFC 9260 §8.5.1 A); above all it is nobody's own tag.
+                // Only INIT may have the tag zero (RFC 9260 §8.5.1 A), which is the tag of no association.
                 self.around.statistics.misdirected += 1;
             }
             Some(Ok(raw)) if raw.kind == kind::INIT => self.on_init(now, route, &packet),
@@ -126,7 +126,7 @@ impl Endpoint {
             self.table.get(index).is_some_and(|slot| slot.association.state().is_setting_up())
         };
         if by_address.is_some_and(is_setting_up) && has_shutdown_ack(packet) {
-            // It ends an association before the one being set up (RFC 9260 §8.5.1 E).
+            // The SHUTDOWN ACK is for an association before the one being set up (RFC 9260 §8.5.1 E).
             return self.on_out_of_the_blue(route, packet);
         }
         let found = by_tag.map(|index| (index, false)).or_else(|| {
@@ -159,7 +159,7 @@ fn bears_reflected_tag(packet: &Packet<'_>) -> bool {
     )
 }
 
-/// The packet in `bytes` if it has no checksum and may have none: it is of an association that has said so,
+/// The packet in `bytes` if it has no checksum and may have none: it is for an association that accepts such packets,
 /// and does not begin with INIT, COOKIE ECHO or ASCONF (RFC 9653 §5.2, §5.3).
 fn without_checksum<'p>(
     (lookup, table): (&Lookup, &Table<Slot>),

@@ -32,7 +32,7 @@ pub use crate::id::AssociationId;
 use cookie::CookieSigner;
 use lookup::{Lookup, Slot};
 
-/// Answers that wait to be transmitted; more are dropped, as a network would.
+/// The most answers that wait to be transmitted; further ones are dropped, as a network could drop them.
 const MAX_REPLIES: usize = 64;
 
 /// An SCTP endpoint: a [`Machine`](rexmit_core::Machine) with the calls of an application.
@@ -249,9 +249,8 @@ impl Endpoint {
     }
 
     /// Singles out an outgoing stream: whether it is thin depends on its own packets in flight only, and
-    /// `thin` are its mechanisms. With `None`, what it sends from now on counts as the association's again.
-    /// At most [`MAX_GROUPS`](crate::recovery::MAX_GROUPS)` - 1` streams can be singled out in the life of an
-    /// association.
+    /// `thin` are its mechanisms. With `None`, chunks that it sends from now on count as the association's again. At
+    /// most [`MAX_GROUPS`](crate::recovery::MAX_GROUPS)` - 1` streams can be singled out in the life of an association.
     ///
     /// # Errors
     /// See [`ThinError`].
@@ -315,7 +314,7 @@ impl Endpoint {
         self.replies.is_empty() && self.table.iter().all(|slot| slot.association.is_idle())
     }
 
-    /// Calls the association `index` with its surroundings, then enters what changed.
+    /// Calls the association `index` with the state of the endpoint, then updates the lookup tables and timers.
     fn call<R>(
         &mut self,
         now: Instant,
@@ -330,7 +329,7 @@ impl Endpoint {
         Some(result)
     }
 
-    /// Adds an association, made for the table's next key.
+    /// Adds an association, created for the next free key of the table.
     fn insert(&mut self, now: Instant, association: Association) -> AssociationId {
         let slot = Slot::new(association);
         self.lookup.insert(self.table.next_key().index(), &slot);
@@ -346,7 +345,7 @@ impl Endpoint {
         }
     }
 
-    /// Removes the association if it is over and the application took its last event.
+    /// Removes the association if it is over and the application has read its last event.
     fn remove_if_over(&mut self, index: u32) {
         let is_over = |slot: &Slot| slot.association.is_over();
         if self.table.is_end_reported(index) && self.table.get(index).is_some_and(is_over) {
@@ -375,7 +374,7 @@ fn new_tag(rng: &mut Rng, lookup: &Lookup) -> u32 {
     }
 }
 
-/// Whether it can be the address of a single host, neither broadcast nor multicast (RFC 9260 §8.4 rule 1). A
+/// Whether the address can be that of a single host: neither broadcast nor multicast (RFC 9260 §8.4 rule 1). A
 /// broadcast address of a subnet cannot be recognized.
 fn may_be_one_host(address: IpAddr) -> bool {
     !address.is_multicast() && address != IpAddr::V4(Ipv4Addr::BROADCAST)

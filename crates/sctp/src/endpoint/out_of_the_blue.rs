@@ -1,4 +1,4 @@
-//! Packets out of the blue: correct, but of no association (RFC 9260 §8.4).
+//! Packets out of the blue: correct, but for no existing association (RFC 9260 §8.4).
 
 use rexmit_core::Route;
 
@@ -37,7 +37,7 @@ impl Endpoint {
     }
 }
 
-/// The rules of RFC 9260 §8.4 in their order; rules 3 and 4 have been dealt with.
+/// Applies the rules of RFC 9260 §8.4 in order, except rules 3 and 4, which the caller has applied.
 fn answer_to(packet: &Packet<'_>) -> Answer {
     let has = |is: fn(&Chunk<'_>) -> bool| {
         let decode = |raw: RawChunk<'_>| raw.decode().is_ok_and(|chunk| is(&chunk));

@@ -53,7 +53,7 @@ impl Endpoint {
 
     /// The routes to these addresses of a peer, for [`Self::connect_over`]. Each begins at the one of our
     /// [addresses](crate::EndpointConfig::addresses) that has the longest common prefix with the peer's, or
-    /// at `local` if there are none.
+    /// otherwise at `local`.
     #[must_use]
     pub fn routes_to(&self, remotes: &[SocketAddr], local: SocketAddr) -> Vec<Route> {
         routes_to(remotes, &self.config.addresses, local)

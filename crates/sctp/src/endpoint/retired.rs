@@ -4,10 +4,10 @@
 //! that did not remember its own tag would then begin an ended association again, with the same tag and TSNs,
 //! and deliver the data sent with the cookie again. RFC 9260 relies on the cookie's lifetime (§5.1.3).
 //!
-//! The peer's tag is remembered, too: if both sides sent INIT, one of two cookies stays unused (§5.2.4 C). It
-//! has another tag of ours, but the peer's TSNs, whose data was delivered. Since a peer draws a new tag for
-//! each association, a cookie is refused if its peer's tag belongs to an association that ended after the
-//! cookie was made.
+//! The peer's tag is remembered, too: if both sides sent INIT, one of two cookies stays unused (§5.2.4 C). Our tag in
+//! it was never used, but its peer's tag and TSNs are those of data that was delivered. Since a peer draws a new tag
+//! for each association, a cookie is refused if its peer's tag belongs to an association that ended after the cookie
+//! was made.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use rexmit_core::Instant;
 use rustc_hash::FxHashSet;
 
-/// Tags remembered at most; beyond it the oldest are forgotten first.
+/// The most tags remembered; beyond it, the oldest are forgotten.
 pub(super) const MAX_RETIRED_TAGS: usize = 65_536;
 
 /// The verification tags of associations that have ended, as long as their cookies are valid.
@@ -24,11 +24,11 @@ pub(super) struct RetiredTags {
     /// The life of the longest-lived cookie.
     life: Duration,
     order: VecDeque<(Instant, u32)>,
-    /// Our own random numbers, so that a fast hash is safe.
+    /// By our own tag. Tags are our own random numbers, so that a fast hash is safe.
     tags: FxHashSet<u32>,
     peer_order: VecDeque<(Instant, u32)>,
-    /// When an association with this tag of the peer ended; the peer's choice, so that this is
-    /// ordered instead of hashed.
+    /// When an association with this tag of the peer ended. The peer chooses the tag, so that the map is ordered
+    /// instead of hashed.
     peer_tags: BTreeMap<u32, Instant>,
 }
 

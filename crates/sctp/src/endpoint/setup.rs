@@ -18,7 +18,7 @@ use crate::wire::{
     Cause, CausesWriter, Chunk, Header, Init, Packet, PacketWriter, Param, Params, RawChunk, kind,
 };
 
-/// The most that a cookie's life is extended at the peer's wish (RFC 9260 §3.3.2.1.3).
+/// The most by which a cookie's lifetime is extended if the peer requests it (RFC 9260 §3.3.2.1.3).
 pub(super) const MAX_COOKIE_EXTENSION: Duration = Duration::from_secs(10);
 
 /// The reaction of an existing association to an INIT.
@@ -131,7 +131,7 @@ impl Endpoint {
             });
         }
         // In COOKIE-WAIT an answer goes only to where the application has connected to
-        // (RFC 9260 §5.2.1 rules 1 and 2); in other states this is the INIT's own way.
+        // (RFC 9260 §5.2.1 rules 1 and 2); in other states the answer takes the route of the INIT.
         let is_from_known = is_known(route.remote.ip());
         let route = if is_from_known { route } else { association.primary_route() };
         let existing = if association.state().is_setting_up() {
@@ -246,7 +246,7 @@ impl Endpoint {
         }
     }
 
-    /// An ABORT to a sender without an association, under the tag that it chose.
+    /// Sends ABORT, under the tag that it chose, to a sender without an association.
     fn send_abort(
         &mut self,
         route: Route,
@@ -306,7 +306,7 @@ impl Endpoint {
         let has_ended = self.lookup.is_retired(cookie.identity.local_tag)
             || self.lookup.is_peer_retired(cookie.peer.tag, cookie.created);
         if existing.is_none() && has_ended {
-            // The association that it would begin has been, and has ended.
+            // The association of this cookie has ended already.
             self.around.statistics.cookies_refused += 1;
             return self.send_abort(route, packet, cookie.peer.tag, |_| {});
         }
@@ -415,7 +415,7 @@ impl Endpoint {
         let has_restarted = match (local_matches, peer_matches) {
             // A: the peer has restarted.
             (false, false) => has_ties,
-            // B, but from a peer that restarted in the middle of the handshake.
+            // As B, but the peer has restarted during the handshake.
             (true, false) => {
                 !slot.association.state().is_setting_up()
                     && slot.association.peer().has_restarted_as(&cookie.peer)
@@ -423,7 +423,7 @@ impl Endpoint {
             _ => false,
         };
         match (local_matches, peer_matches) {
-            // The tag of an earlier life of the peer: as C.
+            // The peer has restarted since it got this cookie: as C.
             (true, false) if slot.association.peer().is_newer_than(cookie.created) => None,
             _ if has_restarted && is_shutdown_ack_sent => {
                 self.call(now, index, |association, _| association.refuse_restart());
@@ -459,7 +459,7 @@ impl Endpoint {
     }
 }
 
-/// The ports of an answer to `packet`.
+/// The ports of an answer to `packet`: its ports exchanged.
 pub(super) const fn answer_ports(packet: &Packet<'_>) -> Header {
     Header {
         source_port: packet.header.destination_port,
@@ -468,8 +468,8 @@ pub(super) const fn answer_ports(packet: &Packet<'_>) -> Header {
     }
 }
 
-/// The association that a cookie of ours is for: the one that it has begun or that gave it its tag,
-/// or the one whose peer the INIT came from.
+/// The association that a cookie of ours concerns: that with our tag in the cookie if its peer sent the INIT, otherwise
+/// one whose peer has the port and an address of the INIT.
 fn find_of_cookie(endpoint: &Endpoint, cookie: &StateCookie) -> Option<u32> {
     let port = cookie.identity.remote_port;
     let has_begun = |&index: &u32| {

@@ -75,7 +75,7 @@ impl<T> MessageLists<T> {
         self.nodes.drain().map(|node| node.value)
     }
 
-    /// Makes `next` the one after `previous`, or the first.
+    /// Links `next` behind `previous`, or at the beginning of the list.
     fn link(&mut self, list: &mut List, previous: u32, next: u32) {
         match self.nodes.get_mut(previous as usize) {
             Some(previous) => previous.next = next,

@@ -1,11 +1,11 @@
 //! Streams: the send queue, the schedulers, and reassembly of received messages.
 //!
-//! Nothing here knows packets, paths or loss. Towards the association, [`SendQueue`] turns messages
-//! into fragments, which get their TSNs there; [`Reassembly`] takes the pieces of received DATA or I-DATA
-//! chunks, each TSN once, and gives messages in delivery order (RFC 9260 §6.5, §6.6, §6.9, RFC 8260).
+//! This module knows no packets, paths or losses. [`SendQueue`] turns messages into fragments, to which the association
+//! assigns TSNs; [`Reassembly`] takes the pieces of received DATA or I-DATA chunks, each TSN once, and gives messages
+//! in delivery order (RFC 9260 §6.5, §6.6, §6.9, RFC 8260).
 //!
-//! A stream uses no memory until it is used. The cost of an operation does not depend on the number of
-//! streams negotiated or of messages waiting.
+//! A stream needs no memory before its first message. The cost of an operation does not depend on the number of streams
+//! negotiated or of messages waiting.
 
 mod message_lists;
 mod reassembly;

@@ -48,7 +48,7 @@ impl Reassembly {
         Self { fragments: Fragments::ByTsn(ByTsn::default()), messages: Messages::new(limits) }
     }
 
-    /// Called when the handshake says, before the first piece, whether messages are interleaved and whether
+    /// Called when the handshake is complete, before the first piece, with whether messages are interleaved and whether
     /// they may be abandoned.
     pub(crate) fn on_peer_known(&mut self, is_interleaved: bool, may_abandon: bool) {
         self.messages.may_abandon = may_abandon;
@@ -79,7 +79,7 @@ impl Reassembly {
         }
     }
 
-    /// The message that the last piece made larger than [`ReassemblyLimits::max_message_bytes`].
+    /// Returns the message that the last piece made larger than [`ReassemblyLimits::max_message_bytes`].
     pub(crate) const fn take_dropped(&mut self) -> Option<DroppedMessage> {
         self.messages.take_dropped()
     }
@@ -116,9 +116,8 @@ impl Reassembly {
         self.messages.incomplete_bytes + self.messages.delivery.held_bytes()
     }
 
-    /// Whether as many pieces and messages are held, those ready to be read included, as
-    /// [`ReassemblyLimits::max_held_chunks`] says. The association then announces a window of zero
-    /// and takes only the TSN it misses first.
+    /// Whether [`ReassemblyLimits::max_held_chunks`] pieces and messages are held, including those ready to be read.
+    /// The association then advertises a window of zero and accepts only the first missing TSN.
     pub(crate) fn is_full(&self) -> bool {
         let incomplete = match &self.fragments {
             Fragments::ByTsn(fragments) => fragments.held(),

@@ -8,7 +8,7 @@ pub const DEFAULT_PRIORITY: u16 = 256;
 /// How much the tag of a stream of priority 1 advances per byte: the resolution of weights.
 const TAG_PER_BYTE: u64 = 1 << 16;
 
-/// Bits of a turn in the rank of a stream with a priority, which is above them.
+/// Bits of the turn in the rank of a stream; its priority is in the bits above.
 const TURN_BITS: u32 = 48;
 
 /// The order in which streams send (the stream scheduler, RFC 8260 §3). Within a stream, messages are sent in
@@ -49,7 +49,7 @@ pub(super) struct Place {
     pub(super) is_begun: bool,
 }
 
-/// The values that the place of a stream depends on.
+/// The values from which the place of a stream is computed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     /// The number of the message that the stream sends or continues next.
@@ -71,10 +71,9 @@ enum OpenPacket {
 
 /// The streams that have something to send, in the order of their turns.
 ///
-/// A stream that is in line remembers its [`Place`]. Each scheduler is a rule for ranks. The fair ones
-/// are start-time fair queueing (Goyal 1997): a stream is served in the order of the tag at which its
-/// next chunk starts, and the tag of the chunk in service is the virtual time, at which streams that
-/// were idle begin.
+/// A stream with something to send stores its [`Place`]. Each scheduler is a rule for ranks. The fair ones are
+/// start-time fair queueing (Goyal 1997): a stream is served in the order of the tag at which its next chunk starts,
+/// and the tag of the chunk in service is the virtual time, at which streams that were idle begin.
 #[derive(Debug)]
 pub(super) struct Scheduler {
     scheduling: Scheduling,
@@ -103,7 +102,7 @@ impl Scheduler {
         self.scheduling
     }
 
-    /// The stream whose turn it is, and whether it continues a message.
+    /// The stream that sends next, and whether it continues a message.
     pub(super) fn first(&self) -> Option<(u16, bool)> {
         let first = match (self.begun.first(), self.waiting.first()) {
             (Some(begun), Some(waiting)) if waiting < begun => (waiting.1, false),
@@ -140,8 +139,8 @@ impl Scheduler {
         }
     }
 
-    /// Called when a packet is complete. With a round robin per packet, returns the stream whose data it
-    /// carries, whose turn is now over; otherwise `None`.
+    /// Called when a packet is complete. With a round robin per packet, returns the stream whose data it carries, whose
+    /// turn has ended; otherwise `None`.
     pub(super) const fn end_packet(&mut self) -> Option<u16> {
         let stream = self.only();
         self.packet = OpenPacket::None;
@@ -182,7 +181,8 @@ impl Scheduler {
         next: Option<Claim>,
     ) -> Option<Place> {
         self.virtual_time = self.virtual_time.max(place.rank);
-        // Alone in the ring: the next stream is behind it, at either rank. In a packet of its own it stays.
+        // The only stream in line keeps its rank, since the next one joins behind it in any case. With a turn per
+        // packet, a stream keeps its turn until the packet is complete.
         let is_alone = self.waiting.len() + self.begun.len() == 1;
         let keeps_turn = match self.scheduling {
             Scheduling::RoundRobin => is_alone,
@@ -211,7 +211,7 @@ impl Scheduler {
         line.remove(&(place.rank, stream));
     }
 
-    /// Returns the new place of a stream in line whose next message vanished without being sent.
+    /// Called when the next message of a waiting stream was removed without being sent; returns the stream's new place.
     pub(super) fn on_oldest_gone(&mut self, stream: u16, place: Place, claim: Claim) -> Place {
         match self.scheduling {
             Scheduling::FirstComeFirstServed => {
@@ -222,7 +222,7 @@ impl Scheduler {
         }
     }
 
-    /// The tag at which `bytes` of a stream at `place` end.
+    /// The tag at which `bytes` of the stream at `place` end.
     pub(super) fn finish(&self, place: Place, bytes: usize, priority: u16) -> u64 {
         let weight = match self.scheduling {
             Scheduling::WeightedFairQueueing => priority.max(1),
@@ -231,7 +231,7 @@ impl Scheduler {
         place.rank.saturating_add(bytes as u64 * TAG_PER_BYTE / u64::from(weight))
     }
 
-    /// Schedules by another rule from now on. Every place given out is void, and no stream is in line.
+    /// Schedules by another rule from now on. All places returned before become invalid, and no stream is waiting.
     pub(super) fn restart(&mut self, scheduling: Scheduling) {
         *self = Self::new(scheduling);
     }

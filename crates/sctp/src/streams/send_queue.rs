@@ -47,12 +47,12 @@ pub(crate) struct Fragment {
 }
 
 impl Fragment {
-    /// Stream sequence number of a DATA chunk; 0 in unordered messages, where it means nothing.
+    /// Stream sequence number of a DATA chunk; 0 in unordered messages, which have none.
     pub(crate) const fn ssn(&self) -> u16 {
         if self.unordered { 0 } else { self.mid as u16 }
     }
 
-    /// The message as the application gave it, if this is all of it.
+    /// The message as the application passed it, if this fragment is all of it.
     pub(crate) fn to_message(&self) -> OutboundMessage {
         OutboundMessage {
             stream: self.stream,
@@ -130,8 +130,8 @@ pub(crate) struct SendQueue {
     /// The lifetimes of messages in `messages`: when, arrival, key.
     deadlines: BTreeSet<(Instant, u64, u32)>,
     begun: BegunMessages,
-    /// Messages are interleaved, for a peer with a buffer of this many bytes. `None` cuts one after the other:
-    /// the chunks of one need consecutive TSNs (RFC 9260 §6.9).
+    /// If messages are interleaved, the size of the peer's buffer in bytes. With `None` one message is cut after the
+    /// other: its chunks need consecutive TSNs (RFC 9260 §6.9).
     interleaving: Option<usize>,
     arrivals: u64,
     buffered_bytes: usize,
@@ -275,13 +275,13 @@ impl SendQueue {
         }
     }
 
-    /// Cuts the next fragment, of at most `max_payload` bytes. A message once begun is finished
-    /// even if its stream is paused; without interleaving, before another begins.
+    /// Cuts the next fragment, of at most `max_payload` bytes. A message that has begun is finished even if its stream
+    /// is paused; without interleaving, it is finished before another begins.
     pub(crate) fn next(&mut self, max_payload: usize) -> Option<Fragment> {
         let (number, fragment, served_bytes) = match self.upcoming(max_payload)? {
             Upcoming::Rest(number) => {
                 let fragment = self.begun.cut(number, max_payload)?;
-                // Without interleaving it has had its turn when it began.
+                // Without interleaving, the turn of the stream ended when the message began.
                 let served = self.interleaving.map(|_| fragment.payload.len());
                 (number, fragment, served)
             }
@@ -305,7 +305,7 @@ impl SendQueue {
         Some(fragment)
     }
 
-    /// Drops the messages not begun whose lifetime is over, and hands them to `on_expired`.
+    /// Drops the messages not begun whose lifetime is over, and passes them to `on_expired`.
     pub(crate) fn expire(
         &mut self,
         now: Instant,
@@ -321,7 +321,7 @@ impl SendQueue {
         }
     }
 
-    /// The time at which the next message expires of which nothing was sent.
+    /// The earliest expiry of a message of which nothing was cut.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, ..)| at)
     }
@@ -362,8 +362,7 @@ impl SendQueue {
         }
     }
 
-    /// Holds the messages of every stream that are not begun, on top of what
-    /// [`SendQueue::pause`] holds.
+    /// Holds the messages of every stream that are not begun, in addition to those held by [`SendQueue::pause`].
     pub(crate) fn pause_all(&mut self) {
         self.all_paused = true;
     }
@@ -407,8 +406,8 @@ impl SendQueue {
         }
     }
 
-    /// Drops the messages not begun of every stream from `first` on, which the peer does not take,
-    /// and hands them to `f` in the order in which they were accepted.
+    /// Drops the messages not begun of all streams from `first` on, which the peer does not accept, and passes them to
+    /// `f` in the order in which they were accepted.
     pub(crate) fn drop_streams_from(
         &mut self,
         first: u16,
@@ -431,9 +430,8 @@ impl SendQueue {
         }
     }
 
-    /// Empties the queue at the end of the association: hands every message that is not cut
-    /// entirely to `f`, whole, with whether it was begun; those begun first, the others in the
-    /// order in which they were accepted.
+    /// Empties the queue at the end of the association: passes every message that is not entirely cut to `f`, complete
+    /// and with whether it was begun; first those begun, then the others in the order in which they were accepted.
     pub(crate) fn drain(&mut self, mut f: impl FnMut(MessageId, OutboundMessage, bool)) {
         self.begun.drain(|id, message| f(id, message, true));
         let mut rest: Vec<Queued> = self.messages.drain().collect();
@@ -477,7 +475,7 @@ impl SendQueue {
                 return Some(Upcoming::Beginning(number, key));
             }
         }
-        // All but one of them may go on.
+        // Every begun message but one may be continued.
         let other = || self.scheduler.begun().find(may_go_on).map(Upcoming::Rest);
         only.map_or_else(other, |_| None)
     }
@@ -502,7 +500,7 @@ impl SendQueue {
         Some(Begun::new(queued, mid))
     }
 
-    /// The claim of a stream to its place, if it has anything to send.
+    /// The claim of a stream to its place; `None` if it has nothing to send.
     fn claim(&self, number: u16) -> Option<Claim> {
         let stream = self.streams.get(&number)?;
         let begun = self.begun.of(number).filter(|_| self.is_interleaved());

@@ -25,7 +25,7 @@ const SCHEDULERS: [Scheduling; 6] = [
 const STREAMS: u64 = 5;
 const FIRST_TSN: u64 = (1 << 32) + 77;
 
-/// The fate of the TSNs that were assigned.
+/// What happened to an assigned TSN.
 struct Sent {
     fragment: Fragment,
     abandoned: bool,
@@ -144,7 +144,7 @@ impl Pair {
         }
     }
 
-    /// Delivers one of the TSNs in flight, and perhaps keeps it to be delivered again.
+    /// Delivers one of the TSNs in flight, and may keep it for a second delivery.
     fn deliver(&mut self) {
         if self.flying.is_empty() {
             return;
@@ -182,7 +182,7 @@ impl Pair {
         }
     }
 
-    /// Abandons a message of which some TSN is outstanding.
+    /// Abandons a message that has an outstanding TSN.
     fn abandon(&mut self) {
         let outstanding = self.next_tsn - 1 - self.cumulative_tsn;
         if outstanding == 0 {
@@ -191,7 +191,7 @@ impl Pair {
         let tsn = self.cumulative_tsn + 1 + self.rng.below(outstanding);
         let Fragment { message: id, stream, .. } = self.sent[&tsn].fragment;
         if let Some(rest) = self.queue.abandon_begun(stream, id) {
-            // The TSN that stands for what will not be sent.
+            // The TSN used up for the part that will not be sent.
             self.sent.insert(self.next_tsn, Sent { fragment: rest, abandoned: true });
             self.next_tsn += 1;
         }
@@ -289,7 +289,7 @@ impl Pair {
         panic!("message {id} was delivered twice or too late");
     }
 
-    /// Lets everything arrive or be skipped, and checks that nothing is missing or left.
+    /// Lets everything arrive or be skipped, and checks that no message is missing and no state remains.
     fn finish(mut self) {
         self.queue.end_packet();
         while !self.queue.is_empty() || self.cumulative_tsn + 1 < self.next_tsn {

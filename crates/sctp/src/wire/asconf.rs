@@ -38,7 +38,7 @@ impl<'a> Asconf<'a> {
     }
 }
 
-/// The address in the address parameter that `bytes` begin with.
+/// The address in the address parameter at the start of `bytes`.
 fn address_at(bytes: &[u8]) -> Option<IpAddr> {
     match Params::new(bytes).next()?.ok()?.decode().ok()? {
         Param::Ipv4(address) => Some(address.into()),
@@ -84,7 +84,7 @@ pub enum AsconfChange<'a> {
     Delete(IpAddr),
     /// Set Primary IP Address (RFC 5061 §4.2.4).
     SetPrimary(IpAddr),
-    /// A parameter of a type that an ASCONF does not have. It cannot be written.
+    /// A parameter of a type that is not defined for ASCONF. It cannot be written.
     Unknown(RawParam<'a>),
 }
 
@@ -116,7 +116,7 @@ impl<'a> AsconfRequest<'a> {
     }
 }
 
-/// The address in the address parameter that `bytes` are.
+/// The address in `bytes`, which are one address parameter.
 fn exactly_address(bytes: &[u8]) -> Option<IpAddr> {
     let address = address_at(bytes)?;
     let len = TLV_HEADER_LEN + if address.is_ipv4() { 4 } else { 16 };
@@ -176,7 +176,7 @@ pub enum AsconfAnswer<'a> {
         /// The request's Correlation ID.
         correlation: u32,
     },
-    /// A parameter of a type that an ASCONF-ACK does not have. It cannot be written.
+    /// A parameter of a type that is not defined for ASCONF-ACK. It cannot be written.
     Unknown(RawParam<'a>),
 }
 
@@ -234,7 +234,7 @@ pub struct AnswersWriter<'s, 'b> {
 }
 
 impl AnswersWriter<'_, '_> {
-    /// Appends that the request was refused because of `cause`.
+    /// Appends that the request was refused with the error `cause`.
     pub fn refused(&mut self, correlation: u32, cause: &Cause<'_>) -> bool {
         self.put_refused(correlation, |causes| _ = causes.push(cause))
     }
@@ -246,7 +246,7 @@ impl AnswersWriter<'_, '_> {
         })
     }
 
-    /// An answer as it was decoded; [`AsconfAnswer::Unknown`] is not written.
+    /// Appends a decoded answer; [`AsconfAnswer::Unknown`] is not written.
     pub(super) fn push(&mut self, answer: &AsconfAnswer<'_>) -> bool {
         match *answer {
             AsconfAnswer::Refused { correlation, causes } => {

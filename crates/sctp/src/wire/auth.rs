@@ -7,7 +7,7 @@ use super::sink::Sink;
 /// Bytes of AUTH before its MAC.
 pub const AUTH_HEADER_LEN: usize = 8;
 
-/// The AUTH chunk: a MAC over itself, with zeros in place of the MAC, and all that follows it.
+/// The AUTH chunk: a MAC over itself, with zeros in place of the MAC, and all chunks that follow it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Auth<'a> {
     /// Shared Key Identifier.

@@ -34,7 +34,7 @@ mod code {
 /// One error cause (RFC 9260 §3.3.10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause<'a> {
-    /// DATA came on this stream, which does not exist (§3.3.10.1).
+    /// DATA arrived on this stream, which does not exist (§3.3.10.1).
     InvalidStreamIdentifier(u16),
     /// Types of the parameters that INIT or INIT ACK lacks (§3.3.10.2).
     MissingMandatoryParameter(U16List<'a>),
@@ -59,7 +59,7 @@ pub enum Cause<'a> {
         /// The TSN of the chunk.
         tsn: u32,
     },
-    /// COOKIE ECHO came in the SHUTDOWN-ACK-SENT state (§3.3.10.10).
+    /// COOKIE ECHO arrived in the SHUTDOWN-ACK-SENT state (§3.3.10.10).
     CookieReceivedWhileShuttingDown,
     /// The address parameters that a restart would add, headers included (§3.3.10.11);
     /// [`super::Params::new`] reads them.
@@ -273,8 +273,8 @@ impl<'s, 'b> CausesWriter<'s, 'b> {
         }
     }
 
-    /// Appends one Unrecognized Parameters cause that quotes each of `params`, given whole and
-    /// without padding as in [`super::RawParam::bytes`] (RFC 9260 §3.3.10.8).
+    /// Appends one Unrecognized Parameters cause that quotes each of `params`, given complete and without padding as in
+    /// [`super::RawParam::bytes`] (RFC 9260 §3.3.10.8).
     pub fn push_unrecognized_parameters<'p>(
         &mut self,
         params: impl IntoIterator<Item = &'p [u8]>,

@@ -57,7 +57,7 @@ pub enum ChunkError {
     /// The length field is below four or exceeds the packet; the next chunk cannot be found.
     #[error("the length of a chunk does not fit its packet")]
     Framing,
-    /// The length field does not fit the type of the chunk, or the counts in it.
+    /// The length field does not match the type of the chunk, or the counts in it.
     #[error("the length of a chunk of type {kind} does not fit its layout")]
     Length {
         /// The chunk's type.

@@ -7,7 +7,7 @@ use super::cursor::Cursor;
 use super::frame::kind;
 use super::sink::Sink;
 
-/// The bit of an entry that says that its MID is that of an unordered message.
+/// The bit of an entry that marks its MID as that of an unordered message.
 const U_BIT: u16 = 1;
 
 /// The length in bytes of an I-FORWARD-TSN chunk that lists `skipped` messages.

@@ -169,7 +169,7 @@ pub enum Param<'a> {
     HmacAlgo(U16List<'a>),
     /// Types of the chunks of the extensions that the sender supports (RFC 5061 §4.2.7).
     SupportedExtensions(&'a [u8]),
-    /// The sender asks for a second copy of each SACK of its thin streams.
+    /// The sender requests a second copy of each SACK of its thin streams.
     AckCopiesRequested,
     /// The sender supports FORWARD-TSN (RFC 3758 §3.1).
     ForwardTsnSupported,

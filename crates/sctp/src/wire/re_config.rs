@@ -50,19 +50,19 @@ pub enum ReConfigParam<'a> {
     OutgoingSsnResetRequest {
         /// Re-configuration Request Sequence Number.
         request_sequence: u32,
-        /// Re-configuration Response Sequence Number: of the incoming request that this answers,
-        /// else the next one expected minus one.
+        /// Re-configuration Response Sequence Number: the number of the incoming request that this one answers;
+        /// otherwise the next expected number minus one.
         response_sequence: u32,
         /// Sender's Last Assigned TSN.
         last_assigned_tsn: u32,
-        /// The streams; none means all.
+        /// The streams; an empty list means all.
         streams: U16List<'a>,
     },
     /// The sender asks the receiver to reset its outgoing streams (RFC 6525 §4.2).
     IncomingSsnResetRequest {
         /// Re-configuration Request Sequence Number.
         request_sequence: u32,
-        /// The streams; none means all.
+        /// The streams; an empty list means all.
         streams: U16List<'a>,
     },
     /// The sender asks to restart all TSNs and SSNs (RFC 6525 §4.3).
@@ -93,7 +93,7 @@ pub enum ReConfigParam<'a> {
         /// How many.
         new_streams: u16,
     },
-    /// A parameter of a type that a RE-CONFIG does not have; see [`RawParam::unknown_action`].
+    /// A parameter of a type that is not defined for RE-CONFIG; see [`RawParam::unknown_action`].
     Unknown(RawParam<'a>),
 }
 

@@ -9,7 +9,7 @@ use super::sink::Sink;
 
 /// Position of the number of packets in the flags.
 const PACKETS_SHIFT: u32 = 6;
-/// The largest number that they can express.
+/// The largest number that the two high bits of the flags can express.
 const MAX_PACKETS: u8 = 3;
 
 /// Bytes of a SACK in front of its lists, chunk header included.
@@ -36,10 +36,8 @@ pub struct Sack<'a> {
 }
 
 impl<'a> Sack<'a> {
-    /// The gap ack blocks, each as offsets of its first and last TSN from the cumulative TSN.
-    ///
-    /// They are not checked: a block may start at 0, end before it starts, overlap another or be out of
-    /// order.
+    /// The gap ack blocks, each as offsets of its first and last TSN from the cumulative TSN. They are not checked: a
+    /// block may start at 0, end before it starts, overlap another or be out of order.
     pub fn gap_ack_blocks(&self) -> impl ExactSizeIterator<Item = (u16, u16)> + Clone + 'a {
         self.gap_ack_blocks
             .iter()

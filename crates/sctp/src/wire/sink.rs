@@ -1,4 +1,4 @@
-//! Appends to a buffer up to a hard end, all or nothing.
+//! A writer into a buffer up to a fixed end; each write is complete or leaves no bytes.
 
 use super::padded;
 
@@ -77,8 +77,8 @@ impl<'b> Sink<'b> {
         self.overflowed = true;
     }
 
-    /// Appends one type-length-value field (a parameter or an error cause, RFC 9260 §3.2.1),
-    /// after the padding of the one before it. Its own padding is left to whatever follows it.
+    /// Appends one type-length-value field (a parameter or an error cause, RFC 9260 §3.2.1), after the padding of the
+    /// previous one. Its own padding is written by the next write.
     pub(super) fn tlv(&mut self, kind: u16, value: impl FnOnce(&mut Self)) {
         self.pad();
         let start = self.len();
@@ -96,7 +96,7 @@ impl<'b> Sink<'b> {
         self.patch_length(start);
     }
 
-    /// Writes the length of what began at `start` into its third and fourth byte.
+    /// Writes the length of the chunk or field that begins at `start` into its third and fourth byte.
     fn patch_length(&mut self, start: usize) {
         match u16::try_from(self.len().saturating_sub(start)) {
             Ok(len) if !self.overflowed => self.patch_u16(start + 2, len),

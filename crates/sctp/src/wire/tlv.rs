@@ -1,4 +1,4 @@
-//! Type-length-value fields (RFC 9260 §3.2.1): what parameters and error causes have in common.
+//! Type-length-value fields (RFC 9260 §3.2.1), the common layout of parameters and error causes.
 
 use super::TLV_HEADER_LEN;
 use super::padded;
@@ -14,7 +14,7 @@ pub enum TlvError {
     Value,
 }
 
-/// One field as found: its type, its value and all of it, both without padding.
+/// One field as found: its type, its value and its complete bytes, both without padding.
 #[derive(Clone, Copy)]
 pub(super) struct Tlv<'a> {
     pub(super) kind: u16,

@@ -185,8 +185,8 @@ impl<'b> PacketWriter<'b> {
         })
     }
 
-    /// Appends ERROR with the causes that `causes` adds (RFC 9260 §3.3.10). If it adds none that
-    /// fits, nothing is written, for an ERROR has at least one.
+    /// Appends ERROR with the causes that `causes` adds (RFC 9260 §3.3.10). If none of them fits, nothing is written,
+    /// because an ERROR has at least one.
     pub fn error(&mut self, causes: impl FnOnce(&mut CausesWriter<'_, '_>)) -> bool {
         let start = self.buffer.len();
         self.append(|sink| {
@@ -262,7 +262,7 @@ impl<'b> PacketWriter<'b> {
         is_written
     }
 
-    /// Whether the packet has no chunk, or none but an AUTH.
+    /// Whether the packet has no chunk, or only an AUTH.
     #[must_use]
     pub fn is_only_auth(&self) -> bool {
         let auth = self.auth.map_or(0, |(_, mac_len)| AUTH_HEADER_LEN + padded(mac_len));
@@ -346,7 +346,7 @@ impl<'b> PacketWriter<'b> {
 
     /// Appends the chunk that `chunk` writes, padded; appends nothing if it does not fit.
     fn append(&mut self, chunk: impl FnOnce(&mut Sink<'_>)) -> bool {
-        // So bounded, a list in a chunk leaves out entries that would break its 16-bit length.
+        // With this bound, a list in a chunk leaves out entries that would exceed the 16-bit length.
         let end = self.limit.min(self.buffer.len() + usize::from(u16::MAX));
         let is_written = Sink::new(self.buffer, end).whole(chunk);
         // Within the limit: that is a multiple of four.

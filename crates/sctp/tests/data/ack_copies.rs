@@ -1,4 +1,4 @@
-//! Second copies of the SACKs of thin streams: to which peers, when, and for how long.
+//! Second copies of the SACKs of thin streams: to which peers they are sent, at what time, and until when.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn asks(params: &mut ParamsWriter<'_, '_>) {
     params.push(&Param::AckCopiesRequested);
 }
 
-/// A server with this configuration whose peer's INIT has these parameters; each SACK is sent at once.
+/// A server with this configuration. The INIT of its peer has these parameters; each SACK is sent at once.
 fn server(copies: AckCopyConfig, params: impl FnOnce(&mut ParamsWriter<'_, '_>)) -> Script {
     let mut s = Script::with(|_, association| {
         *association = AssociationConfig::rfc9260().sack_delay(Duration::ZERO).ack_copies(copies);
@@ -49,7 +49,7 @@ fn sacks_of_a_message(mut s: Script) -> u32 {
 }
 
 #[test]
-fn a_peer_that_asks_gets_copies_and_others_if_all_do() {
+fn a_peer_that_requests_copies_gets_them_and_others_if_configured() {
     for (send, without, with) in
         [(AckCopies::Off, 1, 1), (AckCopies::OnRequest, 1, 2), (AckCopies::Always, 2, 2)]
     {
@@ -60,7 +60,7 @@ fn a_peer_that_asks_gets_copies_and_others_if_all_do() {
 
 /// The INIT ACK also requests copies.
 #[test]
-fn a_client_asks_and_hears_the_server_ask() {
+fn a_client_requests_copies_and_sees_the_request_of_the_server() {
     let mut s = Script::client_with(|_, association| {
         *association = AssociationConfig::rfc9260()
             .sack_delay(Duration::ZERO)
@@ -84,7 +84,8 @@ fn a_client_asks_and_hears_the_server_ask() {
     assert_eq!(sacks_of_a_message(s), 2);
 }
 
-/// RFC 9260 §3.2.1: others skip the parameter without a report, and a value makes it another one.
+/// RFC 9260 §3.2.1: other implementations skip the parameter without a report; with a value, it is an unknown parameter
+/// here.
 #[test]
 fn the_parameter_is_skipped_where_it_is_not_known_and_with_a_value() {
     let kind = wire::param_kind::ACK_COPIES_REQUESTED;
@@ -114,9 +115,9 @@ fn a_copy_reports_what_has_arrived_and_no_duplicates_again() {
     s.expect_silence_until(3000);
 }
 
-/// Two-way traffic carries the copy for nothing.
+/// With traffic in both directions, DATA carries the copy without another packet.
 #[test]
-fn the_copy_travels_with_data() {
+fn the_copy_is_bundled_with_data() {
     for percent in [0, 50] {
         let mut s = server(config().packets_percent(percent), asks);
         s.at(1000).peer_sends([Data(data(0, b"question"))]);
@@ -129,7 +130,7 @@ fn the_copy_travels_with_data() {
     }
 }
 
-/// A transfer is recognized by its full packets, or else by its window of 16 packets and more.
+/// A bulk transfer is recognized by full packets, or by a flight of 16 packets or more.
 #[test]
 fn a_transfer_has_no_copies() {
     let full = vec![b'x'; 1204];

@@ -1,4 +1,4 @@
-//! The peer's window, and how it is probed when it is closed (RFC 9260 §6.1 A).
+//! The peer's window, and the probes while it is closed (RFC 9260 §6.1 A).
 
 use rexmit_sctp::{CloseReason, Event, PathState, Reliability};
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn no_more_is_sent_than_the_peer_offered() {
 /// RFC 9260 §6.1 A: the first probe after one RTO, then at intervals that double; while probes are
 /// acknowledged, no error is counted.
 #[test]
-fn a_closed_window_is_probed_ever_more_rarely_and_without_end() {
+fn a_closed_window_is_probed_with_backoff_and_without_limit() {
     let mut s = closed();
     let mut seconds = Vec::new();
     for _ in 0..20 {
@@ -73,9 +73,9 @@ fn unanswered_probes_count_as_errors() {
     assert!(matches!(events.last(), Some(Event::Closed(CloseReason::Unreachable))), "{events:?}");
 }
 
-/// RFC 9260 §6.1 A: a refused probe is retransmitted as soon as the window opens, and the rest too.
+/// RFC 9260 §6.1 A: a refused probe is retransmitted as soon as the window opens, with the data after it.
 #[test]
-fn a_refused_probe_leaves_again_when_the_window_opens() {
+fn a_refused_probe_is_retransmitted_when_the_window_opens() {
     let mut s = closed();
     s.send_len(FULL);
     s.at(1_000);
@@ -89,9 +89,9 @@ fn a_refused_probe_leaves_again_when_the_window_opens() {
     assert_eq!(s.statistics().recovery.packets_lost, 0, "the network lost nothing");
 }
 
-/// A window update that was sent before the probe arrived says nothing about the probe.
+/// A window update that was sent before the probe arrived does not answer the probe.
 #[test]
-fn a_window_update_that_crosses_the_probe_does_not_repeat_it() {
+fn a_window_update_that_crosses_the_probe_does_not_retransmit_it() {
     let mut s = Script::with_round_trip(100);
     s.send(b"taken");
     assert_eq!(s.take_data(), [0]);
@@ -108,7 +108,7 @@ fn a_window_update_that_crosses_the_probe_does_not_repeat_it() {
 
 /// When the window opens, the probe is retransmitted once, not with every SACK.
 #[test]
-fn further_sacks_do_not_repeat_the_probe_again() {
+fn further_sacks_do_not_retransmit_the_probe_again() {
     let mut s = closed();
     for _ in 0..6 {
         s.send_len(FULL);
@@ -125,7 +125,7 @@ fn further_sacks_do_not_repeat_the_probe_again() {
     s.expect_silence();
 }
 
-/// Once the window is open, the loss of the former probe is an ordinary loss.
+/// Once the window is open, the loss of the retransmitted probe is an ordinary loss.
 #[test]
 fn a_loss_after_the_window_opened_is_congestion() {
     let mut s = closed();
@@ -157,9 +157,9 @@ fn nothing_is_probed_while_something_is_outstanding() {
     assert_eq!(s.take_data(), [3]);
 }
 
-/// A window that closes again is probed after an RTO, not at once.
+/// A window that closes a second time is probed after an RTO, not at once.
 #[test]
-fn a_probe_that_was_not_needed_does_not_leave_early_next_time() {
+fn an_unnecessary_probe_does_not_make_the_next_one_early() {
     let mut s = closed();
     s.at(500).peer_sacks(tsn(0), PEER_RWND, &[]);
     assert_eq!(s.take_data(), [1]);
@@ -170,9 +170,9 @@ fn a_probe_that_was_not_needed_does_not_leave_early_next_time() {
     assert_eq!(s.take_data(), [2]);
 }
 
-/// The message that served as window probe has expired, so the next message restarts the timer.
+/// The message that served as window probe has expired; the next message restarts the timer.
 #[test]
-fn an_expired_probe_leaves_no_timer_behind() {
+fn an_expired_probe_stops_its_timer() {
     let mut s = Script::established_client();
     s.send(b"taken");
     assert_eq!(s.take_data(), [0]);
@@ -189,7 +189,7 @@ fn an_expired_probe_leaves_no_timer_behind() {
 
 /// RFC 9260 §6.1, RFC 1122 §4.2.3.4: no chunk is cut small to fit a small window.
 #[test]
-fn a_message_waits_for_a_window_that_holds_it() {
+fn a_message_waits_for_a_window_that_it_fits() {
     let mut s = Script::established_client();
     s.send(b"taken");
     assert_eq!(s.take_data(), [0]);
@@ -204,8 +204,7 @@ fn a_message_waits_for_a_window_that_holds_it() {
     expect_packet!(s, [Data(data)] if data.payload.len() == 1_000);
 }
 
-/// A peer with a small buffer is sent chunks that it can take, not probes of a window that will
-/// never be large enough.
+/// A peer with a small buffer gets chunks that fit its window, not probes of a window that will never be large enough.
 #[test]
 fn chunks_are_no_larger_than_the_peers_whole_window() {
     let mut s = Script::client_with(|_, association| association.max_packet_bytes = 9_000);

@@ -1,4 +1,4 @@
-//! Events of messages: no accepted message disappears without an event.
+//! Events of messages: every accepted message ends with an event.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn client() -> Script {
     Script::established_client_with(|_, association| reporting(association))
 }
 
-/// The failed messages in the events, which must all fail as the association ends.
+/// The failed messages in the events; all must have failed because the association ended.
 fn failures(events: &[Event]) -> Vec<(MessageId, usize, bool)> {
     let failure = |event: &Event| match event {
         Event::MessageFailed { id, reason: FailReason::AssociationEnded, was_begun, message } => {
@@ -67,7 +67,7 @@ fn a_message_is_reported_sent_once() {
 
 /// By default neither sent nor acknowledged messages are reported.
 #[test]
-fn success_is_reported_only_when_asked_for() {
+fn success_is_reported_only_if_configured() {
     let mut s = Script::established_client();
     s.send(b"m");
     assert_eq!(s.take_data(), [0]);
@@ -75,7 +75,7 @@ fn success_is_reported_only_when_asked_for() {
     assert_eq!(s.events(), []);
 }
 
-/// One message of each kind: acknowledged in part, begun, and never begun.
+/// Sends one message of each kind: partly acknowledged, partly sent, and unsent.
 fn outstanding() -> (Script, Vec<(MessageId, usize, bool)>) {
     let mut s = client();
     let whole = s.send(b"whole");
@@ -95,7 +95,7 @@ fn outstanding() -> (Script, Vec<(MessageId, usize, bool)>) {
 
 /// RFC 9260 §9.1: an abort returns the unacknowledged messages, in order and unchanged.
 #[test]
-fn an_abort_gives_everything_back() {
+fn an_abort_fails_all_messages() {
     let (mut s, messages) = outstanding();
     s.abort(b"enough");
     expect_packet!(s, [Abort { .. }]);
@@ -105,9 +105,9 @@ fn an_abort_gives_everything_back() {
     assert_eq!(events.len(), messages.len() + 1);
 }
 
-/// In the order in which they were accepted, whether they had to be cut or not.
+/// Failed messages are returned in the order in which they were accepted, fragmented or not.
 #[test]
-fn messages_are_given_back_in_their_order() {
+fn failed_messages_are_returned_in_their_order() {
     let mut s = client();
     let ids = [s.send_len(2 * FULL), s.send(b"small")];
     for n in 0..2 {
@@ -121,7 +121,7 @@ fn messages_are_given_back_in_their_order() {
 }
 
 #[test]
-fn an_abort_of_the_peer_gives_everything_back() {
+fn an_abort_of_the_peer_fails_all_messages() {
     let (mut s, messages) = outstanding();
     s.peer_writes(|p| p.abort(false, |_| ()));
     let events = s.events();
@@ -131,7 +131,7 @@ fn an_abort_of_the_peer_gives_everything_back() {
 
 /// RFC 9260 §8.1.
 #[test]
-fn an_unreachable_peer_gives_everything_back() {
+fn an_unreachable_peer_fails_all_messages() {
     let (mut s, messages) = outstanding();
     let mut events = Vec::new();
     while !matches!(events.last(), Some(Event::Closed(_))) {
@@ -144,7 +144,7 @@ fn an_unreachable_peer_gives_everything_back() {
 
 /// RFC 9260 §5.2.4 A: the restarted peer has lost the data that it received.
 #[test]
-fn a_restart_of_the_peer_gives_everything_back() {
+fn a_restart_of_the_peer_fails_all_messages() {
     let (mut s, messages) = outstanding();
     s.peer.tag = 0x0BAD_CAFE;
     let cookie = s.peer_begins();
@@ -158,9 +158,9 @@ fn a_restart_of_the_peer_gives_everything_back() {
     s.peer_acknowledges(tsn(0));
 }
 
-/// Back-pressure: full, then room again when half of it is acknowledged.
+/// Back-pressure: the buffer is full; room is reported when half of it was acknowledged.
 #[test]
-fn a_full_buffer_is_told_and_so_is_room_again() {
+fn a_full_buffer_is_reported_and_so_is_room_again() {
     let mut s = Script::established_client_with(|_, association| {
         association.buffers.send_bytes = 4_000;
     });
@@ -179,7 +179,7 @@ fn a_full_buffer_is_told_and_so_is_room_again() {
 
 /// Room made by an expiry is reported, too, because an acknowledgement may never arrive.
 #[test]
-fn room_made_by_expiry_is_told() {
+fn room_made_by_expiry_is_reported() {
     let mut s = Script::established_client_with(|_, association| {
         association.buffers.send_bytes = 4_000;
     });
@@ -196,7 +196,7 @@ fn room_made_by_expiry_is_told() {
 
 /// Room made by a restart is reported, too.
 #[test]
-fn room_made_by_a_restart_is_told() {
+fn room_made_by_a_restart_is_reported() {
     let mut s = Script::established_client_with(|_, association| {
         association.buffers.send_bytes = 4_000;
     });

@@ -1,4 +1,4 @@
-//! The limits of memory use by a peer, each of which has a name.
+//! The limits of the memory that a peer can make an endpoint use, each with its name.
 
 use rexmit_sctp::{Event, OversizedMessages};
 
@@ -9,7 +9,7 @@ fn blocks(sack: &wire::Sack<'_>) -> Vec<(u16, u16)> {
     sack.gap_ack_blocks().collect()
 }
 
-/// A chunk of an unordered message that never gets complete: it begins and does not end.
+/// A chunk of an unordered message that is never completed: it begins a message and does not end one.
 fn beginning(n: u32, payload: &[u8]) -> wire::Data<'_> {
     wire::Data { flags: DataFlags::from_bits(6), tsn: tsn(n), ..data(0, payload) }
 }
@@ -39,8 +39,7 @@ fn the_receive_buffer_bounds_what_is_held() {
     assert!(s.statistics().receive_buffered_bytes <= 2 * 8_192);
 }
 
-/// `max_gap_ranges`: one more gap is dropped and not acknowledged; gaps that are there can be
-/// closed.
+/// `max_gap_ranges`: a chunk that would open one more gap is dropped and not acknowledged; existing gaps can be closed.
 #[test]
 fn the_number_of_gaps_is_bounded() {
     let mut s =
@@ -69,7 +68,7 @@ fn a_tsn_too_far_ahead_is_dropped() {
     assert_eq!(s.statistics().traffic.chunks_dropped, 4);
 }
 
-/// The limit prevents an SSN far ahead from being taken for a delivered one.
+/// The limit prevents an SSN far ahead from being mistaken for a delivered one.
 #[test]
 fn messages_as_far_ahead_as_may_be_wait_for_their_order() {
     let mut s = Script::established_server_with(|_, association| {
@@ -88,8 +87,7 @@ fn messages_as_far_ahead_as_may_be_wait_for_their_order() {
     assert_eq!(std::iter::from_fn(|| s.receive()).count(), 32_767);
 }
 
-/// `max_held_chunks`: a chunk that would have to wait beyond it is dropped; the next in order is
-/// taken.
+/// `max_held_chunks`: a chunk that would have to wait beyond the limit is dropped; the next one in order is accepted.
 #[test]
 fn the_number_of_waiting_chunks_is_bounded() {
     let mut s =
@@ -137,7 +135,7 @@ fn a_message_beyond_the_limit_ends_the_association_if_it_is_not_to_be_dropped() 
     expect_packet!(s, [Abort { .. }]);
 }
 
-/// Chunks outstanding: no more than the peer can distinguish, whatever the windows allow.
+/// Outstanding chunks are limited to the number that the peer can distinguish, even if the windows allow more.
 #[test]
 fn the_number_of_outstanding_chunks_is_bounded() {
     let mut s = Script::client_with(|_, association| {

@@ -23,7 +23,7 @@ use rexmit_sctp::OutboundMessage;
 const NONE: u32 = FIRST_TSN - 1;
 /// The payload of a DATA chunk that fills a packet of the default size.
 const FULL: usize = 1204;
-/// The same chunk with its header: PMDCS.
+/// The bytes of the same chunk with its header: PMDCS.
 const PMDCS: u64 = 1220;
 
 /// A message of `len` bytes on stream 0.
@@ -43,7 +43,7 @@ impl Script {
         self.peer_writes(|p| p.sack(cumulative, a_rwnd, blocks.iter().copied(), []));
     }
 
-    /// Takes a packet that has nothing but DATA; returns the number of each, from 0.
+    /// Reads a packet that has only DATA chunks; returns their numbers, counted from 0.
     #[track_caller]
     fn take_data(&mut self) -> Vec<u32> {
         let sent = self.next_packet();
@@ -54,7 +54,7 @@ impl Script {
         sent.chunks().iter().map(number).collect()
     }
 
-    /// Established by a handshake with this round-trip time, which is over at twice that.
+    /// An association established by a handshake with this round-trip time, which takes two round trips.
     fn with_round_trip(ms: u64) -> Self {
         let mut script = Self::client();
         script.take_init();

@@ -33,8 +33,7 @@ impl Script {
         self.try_send(crate::message(len).reliability(reliability)).expect("room")
     }
 
-    /// Takes a packet with a FORWARD-TSN alone: the new cumulative TSN as a number, and what is
-    /// skipped.
+    /// Reads a packet with only a FORWARD-TSN. Returns the new cumulative TSN as a number, and the skipped streams.
     #[track_caller]
     fn take_forward(&mut self) -> (u32, Vec<(u16, u16)>) {
         expect_packet!(self, [ForwardTsn(forward)] =>
@@ -58,9 +57,9 @@ impl Script {
     }
 }
 
-/// RFC 3758 §4.1 TR3: a message that expires before it can be sent gets no TSN.
+/// RFC 3758 §4.1 TR3: a message that expires before it was sent gets no TSN.
 #[test]
-fn a_message_that_expires_before_it_leaves_takes_no_tsn() {
+fn a_message_that_expires_before_it_is_sent_gets_no_tsn() {
     let mut s = client();
     s.send_len(FULL);
     assert_eq!(s.take_data(), [0]);
@@ -92,7 +91,7 @@ fn a_message_that_expired_is_skipped_instead_of_repeated() {
     assert_eq!(s.events(), [], "it was not acknowledged");
 }
 
-/// RFC 3758 §4.1 TR2: before that it is like any other.
+/// RFC 3758 §4.1 TR2: before its lifetime is over, it is retransmitted like any other.
 #[test]
 fn a_message_that_has_not_expired_is_repeated() {
     let mut s = client();
@@ -125,9 +124,9 @@ fn a_message_is_repeated_as_often_as_it_may_be() {
     }
 }
 
-/// RFC 7496 §3.1 with a fast retransmit; RFC 3758 §3.5 F2: FORWARD-TSN and new DATA share a packet.
+/// RFC 7496 §3.1 in a fast retransmit; RFC 3758 §3.5 F2: FORWARD-TSN and new DATA share a packet.
 #[test]
-fn a_message_judged_lost_by_reports_is_skipped_in_a_packet_with_new_data() {
+fn a_message_declared_lost_by_reports_is_skipped_in_a_packet_with_new_data() {
     let mut s = client();
     let id = s.send_with(retransmissions(0), 10);
     assert_eq!(s.take_data(), [0]);
@@ -146,9 +145,9 @@ fn a_message_judged_lost_by_reports_is_skipped_in_a_packet_with_new_data() {
     s.peer_acknowledges(tsn(4));
 }
 
-/// RFC 3758 §3.5 C4: each stream once, with its highest SSN; unordered messages in none.
+/// RFC 3758 §3.5 C4: each stream is listed once, with its highest SSN; unordered messages are not listed.
 #[test]
-fn a_forward_tsn_names_the_highest_ssn_of_each_ordered_stream() {
+fn a_forward_tsn_lists_the_highest_ssn_of_each_ordered_stream() {
     let mut s = client();
     for (stream, unordered) in [(0, false), (5, false), (0, false), (7, true), (5, false)] {
         let message =
@@ -180,9 +179,10 @@ fn a_lost_forward_tsn_is_repeated() {
     assert!(s.endpoint.is_idle());
 }
 
-/// RFC 3758 §3.5 C5: the timer runs though a SACK without news has come and nothing is in flight.
+/// RFC 3758 §3.5 C5: the timer keeps running although a SACK that acknowledges nothing new has arrived and nothing is
+/// in flight.
 #[test]
-fn a_sack_without_news_does_not_stop_the_timer_of_a_forward_tsn() {
+fn a_sack_that_acknowledges_nothing_new_does_not_stop_the_timer_of_a_forward_tsn() {
     let mut s = Script::with_round_trip(100);
     s.send_with(retransmissions(0), 10);
     assert_eq!(s.take_data(), [0]);
@@ -216,7 +216,7 @@ fn sacks_that_do_not_advance_are_not_each_answered_by_a_forward_tsn() {
     s.expect_silence_until(5_000);
 }
 
-/// The receiver's side: a FORWARD-TSN with nothing new is acknowledged once, at once.
+/// The receiver's side: a FORWARD-TSN that skips nothing new is acknowledged once, at once.
 #[test]
 fn a_forward_tsn_that_is_behind_is_acknowledged_and_changes_nothing() {
     let mut s = Script::established_server();
@@ -232,9 +232,9 @@ fn a_forward_tsn_that_is_behind_is_acknowledged_and_changes_nothing() {
     assert_eq!(std::iter::from_fn(|| s.receive()).count(), 2, "SSN 1 was not skipped");
 }
 
-/// RFC 3758 §3.6: the receiver advances, and delivers the messages that waited.
+/// RFC 3758 §3.6: the receiver advances its cumulative TSN, and delivers the messages that waited.
 #[test]
-fn a_forward_tsn_lets_the_receiver_go_on() {
+fn a_forward_tsn_advances_the_receiver() {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(1, b"one")), Data(data(3, b"three"))]);
     expect_packet!(s, [Sack(_)]);
@@ -248,8 +248,8 @@ fn a_forward_tsn_lets_the_receiver_go_on() {
     assert_eq!(s.receive().expect("it waited"), "three");
 }
 
-/// RFC 3758 §3.5: Linux numbers no further fragment of a message that it abandons, and its FORWARD-TSN may be
-/// lost or late; the next message shows the end as well.
+/// RFC 3758 §3.5: Linux numbers no further fragment of a message that it abandons, and its FORWARD-TSN may be lost or
+/// late; the next message also shows that the previous one ended.
 #[test]
 fn a_message_cut_short_is_skipped_though_its_forward_tsn_is_lost() {
     let mut s = Script::established_server();
@@ -263,9 +263,10 @@ fn a_message_cut_short_is_skipped_though_its_forward_tsn_is_lost() {
     assert_eq!(s.receive().expect("in order"), "last");
 }
 
-/// RFC 3758 §3.5 A3: all fragments, and the rest that never left; its number is passed as well.
+/// RFC 3758 §3.5 A3: all fragments are abandoned, including the unsent rest, and the FORWARD-TSN covers the TSN used up
+/// for that.
 #[test]
-fn a_message_of_several_chunks_is_given_up_as_a_whole() {
+fn a_message_of_several_chunks_is_abandoned_as_a_whole() {
     let mut s = client();
     let id = s.send_with(retransmissions(0), 8 * FULL);
     for n in 0..4 {
@@ -282,9 +283,9 @@ fn a_message_of_several_chunks_is_given_up_as_a_whole() {
     assert_eq!((s.events(), s.statistics().send_buffered_bytes), (vec![], 0));
 }
 
-/// RFC 3758 §4.1 TR4: the rest of a message that expires does not leave.
+/// RFC 3758 §4.1 TR4: the rest of an expired message is not sent.
 #[test]
-fn the_rest_of_an_expired_message_does_not_leave() {
+fn the_rest_of_an_expired_message_is_not_sent() {
     let mut s = client();
     let id = s.send_with(timed(500), 8 * FULL);
     for n in 0..4 {
@@ -298,7 +299,7 @@ fn the_rest_of_an_expired_message_does_not_leave() {
     s.expect_silence_until(5_000);
 }
 
-/// The same when all of it that was sent has been acknowledged.
+/// The same if all sent chunks of the message have been acknowledged.
 #[test]
 fn the_rest_of_an_expired_message_is_skipped_though_nothing_is_outstanding() {
     let mut s = client();
@@ -317,9 +318,9 @@ fn the_rest_of_an_expired_message_is_skipped_though_nothing_is_outstanding() {
     s.peer_acknowledges(tsn(5));
 }
 
-/// A message that failed is not acknowledged afterwards, whatever of it had arrived.
+/// A failed message is not reported as acknowledged afterwards, even if parts of it had arrived.
 #[test]
-fn a_message_that_was_given_up_is_not_reported_as_acknowledged() {
+fn an_abandoned_message_is_not_reported_as_acknowledged() {
     let mut s = client();
     let id = s.send_with(retransmissions(0), 3 * FULL);
     for n in 0..3 {
@@ -333,9 +334,9 @@ fn a_message_that_was_given_up_is_not_reported_as_acknowledged() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 3758 §3.3: a peer that does not know FORWARD-TSN gets everything.
+/// RFC 3758 §3.3: to a peer that does not support FORWARD-TSN, everything is retransmitted.
 #[test]
-fn without_the_peers_support_nothing_that_left_is_given_up() {
+fn without_the_peers_support_no_sent_message_is_abandoned() {
     let mut s = Script::client_with(|_, association| quiet(association));
     s.take_init();
     s.peer_writes(|p| {
@@ -373,9 +374,9 @@ fn switched_off_a_forward_tsn_is_an_unknown_chunk() {
     expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(0));
 }
 
-/// RFC 9260 §8.1: a peer that acknowledges FORWARD-TSNs is alive, although no data is.
+/// RFC 9260 §8.1: a peer that acknowledges FORWARD-TSNs is alive, even if it acknowledges no data.
 #[test]
-fn a_peer_that_goes_on_when_told_is_alive() {
+fn a_peer_that_acknowledges_forward_tsns_is_alive() {
     let mut s = client();
     for n in 0..30 {
         s.send_with(retransmissions(0), 10);
@@ -393,7 +394,7 @@ fn a_peer_that_goes_on_when_told_is_alive() {
 
 /// The limit also applies to data bundled with a retransmission.
 #[test]
-fn a_message_at_its_limit_is_not_taken_along() {
+fn a_message_at_its_limit_is_not_bundled() {
     let mut s = Script::established_client_with(|_, association| {
         quiet(association);
         association.recovery = RecoveryConfig::profile("lksctp").expect("a profile");
@@ -411,9 +412,9 @@ fn a_message_at_its_limit_is_not_taken_along() {
     s.peer_acknowledges(tsn(4));
 }
 
-/// RFC 3758 §3.5 C4: with more streams than fit, the FORWARD-TSN goes as far as it can.
+/// RFC 3758 §3.5 C4: if not all streams fit, the FORWARD-TSN skips as many TSNs as it can.
 #[test]
-fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
+fn a_forward_tsn_that_does_not_fit_skips_as_much_as_it_can() {
     let mut s = Script::client_with(|_, association| {
         quiet(association);
         association.streams.outbound = 200;
@@ -447,7 +448,7 @@ fn a_forward_tsn_that_does_not_fit_goes_as_far_as_it_can() {
     s.peer_acknowledges(tsn(149));
 }
 
-/// Every FORWARD-TSN that is sent now: the new cumulative TSN as a number, and what is skipped.
+/// All FORWARD-TSNs that are sent now: the new cumulative TSN of each as a number, and the skipped streams.
 fn forwards(s: &mut Script) -> Vec<(u32, Vec<(u16, u16)>)> {
     let mut forwards = Vec::new();
     while let Some(sent) = s.poll_packet() {
@@ -462,8 +463,8 @@ fn forwards(s: &mut Script) -> Vec<(u32, Vec<(u16, u16)>)> {
     forwards
 }
 
-/// RFC 6525 §5.1.2: what is skipped behind the last TSN of a reset waits for its answer. The peer may
-/// have performed it already, and would take an SSN from before it for one from behind it.
+/// RFC 6525 §5.1.2: a FORWARD-TSN beyond the last TSN of a reset waits for the answer to the reset. The peer may have
+/// performed the reset already, and would mistake an earlier SSN for a later one.
 #[test]
 fn nothing_behind_a_reset_is_skipped_before_its_answer() {
     let mut s = client();
@@ -477,7 +478,7 @@ fn nothing_behind_a_reset_is_skipped_before_its_answer() {
     expect_packet!(s, [Data(d)] if (d.tsn, d.stream) == (tsn(1), 1));
     s.at(1000);
     assert_eq!(forwards(&mut s), [(0, vec![(0, 0)])], "both are given up");
-    // It is performed; that no SACK comes with the answer does not undo it.
+    // The reset is performed, even if its answer comes without a SACK.
     s.peer_writes(|p| {
         p.re_config([ReConfigParam::Response {
             response_sequence: tsn(0),

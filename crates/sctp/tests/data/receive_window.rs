@@ -26,7 +26,7 @@ impl Script {
 
 /// RFC 9260 §6.2 B, C, D.
 #[test]
-fn the_window_shrinks_by_what_is_held_and_grows_by_what_is_read() {
+fn the_window_shrinks_by_held_data_and_grows_by_read_data() {
     let mut s = small();
     assert_eq!(s.chunk(0), (0, 7_192));
     assert_eq!(s.chunk(1), (1, 6_192));
@@ -34,8 +34,7 @@ fn the_window_shrinks_by_what_is_held_and_grows_by_what_is_read() {
     assert_eq!(s.chunk(2), (2, 6_192));
 }
 
-/// RFC 9260 §6.2, RFC 1122 §4.2.3.3: a window of less than a packet closes, and opens no wider than
-/// it was offered before.
+/// RFC 9260 §6.2, RFC 1122 §4.2.3.3: a window of less than a packet is only reduced, never increased.
 #[test]
 fn a_silly_window_is_not_offered() {
     let mut s = small();
@@ -51,10 +50,10 @@ fn a_silly_window_is_not_offered() {
     expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 2_002);
 }
 
-/// A buffer that the pieces of one message fill to less than a packet: the application can make no
-/// room, so the rest of the message is asked for and taken.
+/// The pieces of one message leave less than a packet of room in the buffer. The application cannot make room, so a
+/// window for the rest of the message is advertised.
 #[test]
-fn the_rest_of_a_message_is_taken_though_little_is_left() {
+fn the_rest_of_a_message_is_accepted_though_little_room_is_left() {
     let mut s = Script::established_server_with(|_, association| {
         association.buffers.receive_bytes = 4_096;
         association.messages.max_bytes = 4_096;
@@ -77,10 +76,9 @@ fn the_rest_of_a_message_is_taken_though_little_is_left() {
     expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 4_096);
 }
 
-/// RFC 9260 §6.2: new data are dropped while the buffer is full, and the SACK leaves at once and
-/// does not cover them.
+/// RFC 9260 §6.2: new data is dropped while the buffer is full; a SACK that does not cover it is sent at once.
 #[test]
-fn a_full_receiver_drops_new_data_and_says_so_at_once() {
+fn a_full_receiver_drops_new_data_and_sends_a_sack_at_once() {
     let mut s = small();
     for n in 0..9 {
         s.chunk(n);
@@ -93,7 +91,7 @@ fn a_full_receiver_drops_new_data_and_says_so_at_once() {
 
 /// RFC 9260 §6.2: "MUST immediately send back a SACK chunk", though acknowledgements are delayed.
 #[test]
-fn what_is_dropped_is_answered_without_the_usual_delay() {
+fn dropped_data_is_answered_without_the_usual_delay() {
     let mut s = Script::established_server_with(|_, association| {
         association.buffers.receive_bytes = 8_192;
         association.messages.max_bytes = 4_096;
@@ -108,10 +106,10 @@ fn what_is_dropped_is_answered_without_the_usual_delay() {
     }
 }
 
-/// RFC 9260 §6.2: a full receiver takes what it misses below what it has; nothing that it
-/// acknowledged is dropped for it.
+/// RFC 9260 §6.2: a full receiver accepts missing chunks below the highest TSN received, and drops nothing that it has
+/// acknowledged.
 #[test]
-fn a_full_receiver_takes_what_closes_a_gap() {
+fn a_full_receiver_accepts_chunks_that_close_a_gap() {
     let mut s = small();
     s.chunk(0);
     for n in 2..10 {
@@ -124,9 +122,9 @@ fn a_full_receiver_takes_what_closes_a_gap() {
     expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 8_192);
 }
 
-/// RFC 9260 §6.2: the window update leaves when a quarter of the buffer is free, once.
+/// RFC 9260 §6.2: the window update is sent when a quarter of the buffer is free, once.
 #[test]
-fn a_closed_window_that_opens_by_a_quarter_is_told() {
+fn a_closed_window_that_opens_by_a_quarter_is_advertised() {
     let mut s = small();
     for n in 0..8 {
         s.chunk(n);
@@ -153,7 +151,7 @@ fn a_window_that_never_closed_is_not_updated() {
 
 /// Readable is reported once until the application has read everything.
 #[test]
-fn readable_is_told_once_until_everything_was_read() {
+fn readable_is_reported_once_until_everything_was_read() {
     let mut s = small();
     s.chunk(0);
     s.chunk(1);

@@ -9,9 +9,9 @@ fn without_heartbeats() -> Script {
     Script::established_client_with(|_, association| association.failure.heartbeat_interval = None)
 }
 
-/// RFC 9260 §6.3.3 E2, §8.1, §8.2: the life of a message that is never acknowledged.
+/// RFC 9260 §6.3.3 E2, §8.1, §8.2: all transmissions of a message that is never acknowledged.
 #[test]
-fn an_unanswered_chunk_is_repeated_at_these_times_until_the_peer_is_given_up() {
+fn an_unanswered_chunk_is_retransmitted_at_these_times_until_the_peer_is_unreachable() {
     let mut s = without_heartbeats();
     let id = s.send(b"hello?");
     assert_eq!(s.take_data(), [0]);
@@ -53,7 +53,7 @@ fn an_acknowledgement_clears_the_errors() {
     s.peer_acknowledges(tsn(1));
 }
 
-/// RFC 9260 §6.3.1 C2, C3: the RTO is made from what was measured.
+/// RFC 9260 §6.3.1 C2, C3: the RTO is computed from the RTT samples.
 #[test]
 fn the_rto_follows_the_measured_round_trips() {
     // SRTT 900; RTTVAR 450, with the second sample 337.5: 900 + 4 · 337.5 = 2250.
@@ -90,7 +90,7 @@ fn the_backoff_stays_until_a_chunk_sent_once_is_acknowledged() {
     assert_eq!(s.take_data(), [3], "no new sample: still two seconds");
 }
 
-/// RFC 9260 §6.3.3 E1, E3, §7.2.3: one packet, then one more for what is acknowledged.
+/// RFC 9260 §6.3.3 E1, E3, §7.2.3: one packet is sent, and further ones when it is acknowledged.
 #[test]
 fn after_a_timeout_one_packet_is_in_flight_until_it_is_acknowledged() {
     let mut s = Script::established_client();
@@ -113,7 +113,7 @@ fn after_a_timeout_one_packet_is_in_flight_until_it_is_acknowledged() {
     assert_eq!((s.take_data(), s.take_data()), (vec![3], vec![4]));
 }
 
-/// RFC 9260 §6.3.3 E3: as many of the earliest as fit, in one packet.
+/// RFC 9260 §6.3.3 E3: as many of the earliest chunks as fit are retransmitted in one packet.
 #[test]
 fn small_chunks_that_timed_out_share_a_packet() {
     let mut s = Script::established_client();
@@ -129,7 +129,7 @@ fn small_chunks_that_timed_out_share_a_packet() {
 
 /// Petlund 2009 §3: lksctp bundles outstanding chunks with a retransmission; the standard does not.
 #[test]
-fn the_profile_lksctp_takes_outstanding_chunks_along() {
+fn the_profile_lksctp_bundles_outstanding_chunks() {
     for (profile, repeated) in [("lksctp", vec![0, 4]), ("rfc9260", vec![0])] {
         let mut s = Script::established_client_with(|_, association| {
             association.recovery =

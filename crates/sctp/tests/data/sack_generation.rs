@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::NONE;
 use crate::kit::*;
 
-/// A server whose first DATA was acknowledged.
+/// An established server that has acknowledged its first DATA.
 fn begun() -> Script {
     let mut s = Script::established_server();
     s.peer_sends([Data(data(0, b"first"))]);
@@ -45,7 +45,7 @@ fn every_second_packet_is_acknowledged_at_once_not_every_second_chunk() {
 
 /// The SACK delay starts with the first unacknowledged packet.
 #[test]
-fn a_sack_that_left_restarts_the_count() {
+fn a_sent_sack_restarts_the_count() {
     let mut s = begun();
     for n in 1..10 {
         s.at(u64::from(n) * 150).peer_sends([Data(data(n, b"m"))]);
@@ -57,7 +57,7 @@ fn a_sack_that_left_restarts_the_count() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// RFC 9260 §6.2, §7.2.4: every packet while there is a gap, and the one that closes it.
+/// RFC 9260 §6.2, §7.2.4: every packet is acknowledged at once while there is a gap, and so is the one that closes it.
 #[test]
 fn every_packet_is_acknowledged_at_once_while_there_is_a_gap() {
     let mut s = begun();
@@ -81,7 +81,7 @@ fn every_packet_is_acknowledged_at_once_while_there_is_a_gap() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// RFC 9260 §6.2: a duplicate is acknowledged at once, and reported once for each time it came.
+/// RFC 9260 §6.2: a duplicate is acknowledged at once, and each arrival of it is reported once.
 #[test]
 fn a_duplicate_is_reported_at_once_and_once() {
     let mut s = begun();
@@ -122,7 +122,7 @@ fn without_a_delay_every_packet_is_acknowledged_at_once() {
     }
 }
 
-/// RFC 9260 §6.2: one SACK for each packet at most, and none for packets without DATA.
+/// RFC 9260 §6.2: at most one SACK for each packet, and none for packets without DATA.
 #[test]
 fn packets_without_data_are_not_acknowledged() {
     let mut s = begun();
@@ -134,7 +134,7 @@ fn packets_without_data_are_not_acknowledged() {
     s.expect_silence_until(1_000);
 }
 
-/// RFC 9260 §6.2: "as many Gap Ack Blocks as can fit", the lowest first; duplicates take the rest.
+/// RFC 9260 §6.2: "as many Gap Ack Blocks as can fit", the lowest first; duplicates get the remaining room.
 #[test]
 fn a_sack_has_as_many_gap_blocks_as_fit_lowest_first() {
     let mut s = Script::established_server();
@@ -179,9 +179,9 @@ fn a_chunk_without_user_data_ends_the_association() {
     assert!(matches!(s.events()[..], [Event::Readable, Event::Closed(_)]));
 }
 
-/// RFC 9260 §6: DATA in a state that takes none are dropped without an answer.
+/// RFC 9260 §6: DATA is dropped without an answer in states that do not accept it.
 #[test]
-fn data_are_not_taken_before_and_after_the_association_is_open() {
+fn data_is_not_accepted_before_and_after_the_association_is_open() {
     let mut s = Script::client();
     s.take_init();
     s.peer_sends([Data(data(0, b"early"))]);
@@ -199,9 +199,9 @@ fn data_are_not_taken_before_and_after_the_association_is_open() {
     s.expect_silence();
 }
 
-/// RFC 9260 §6, §9.2: in SHUTDOWN-PENDING and SHUTDOWN-SENT they are.
+/// RFC 9260 §6, §9.2: DATA is accepted in SHUTDOWN-PENDING and SHUTDOWN-SENT.
 #[test]
-fn data_are_taken_until_the_peer_shuts_down_too() {
+fn data_is_accepted_until_the_peer_shuts_down_too() {
     let mut s = begun();
     s.send(b"outstanding");
     expect_packet!(s, [Data(_)]);

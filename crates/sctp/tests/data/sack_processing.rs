@@ -13,7 +13,7 @@ fn four_in_flight() -> Script {
     s
 }
 
-/// RFC 9260 §7.2.4: at the third report, at once, whatever the window.
+/// RFC 9260 §7.2.4: the chunk is retransmitted at once with the third report, whatever the window.
 #[test]
 fn the_third_missing_report_repeats_a_chunk_at_once() {
     let mut s = four_in_flight();
@@ -43,7 +43,7 @@ fn a_lost_fast_retransmit_is_repeated_one_rto_later() {
     assert_eq!(s.take_data(), [0]);
 }
 
-/// RFC 9260 §6.3.3: what was acknowledged by a gap block is not repeated.
+/// RFC 9260 §6.3.3: a chunk acknowledged by a gap block is not retransmitted.
 #[test]
 fn a_timeout_repeats_only_what_is_missing() {
     let mut s = Script::established_client();
@@ -56,7 +56,7 @@ fn a_timeout_repeats_only_what_is_missing() {
     assert_eq!(s.take_data(), [0, 2]);
 }
 
-/// RFC 9260 §6.2.1 D i: a SACK below the cumulative point is dropped, blocks and all.
+/// RFC 9260 §6.2.1 D i: a SACK below the cumulative TSN is dropped, including its gap blocks.
 #[test]
 fn a_stale_sack_is_dropped() {
     let mut s = four_in_flight();
@@ -66,9 +66,9 @@ fn a_stale_sack_is_dropped() {
     assert_eq!(s.take_data(), [2], "it was not acknowledged by the stale SACK");
 }
 
-/// RFC 9260 §6.2.1 D ii: the window less data in flight, over both sides of the wrap.
+/// RFC 9260 §6.2.1 D ii: the window is reduced by the data in flight, on both sides of the wrap.
 #[test]
-fn the_window_counts_less_what_is_still_outstanding() {
+fn the_window_is_reduced_by_outstanding_data() {
     let mut s = four_in_flight();
     s.at(100).peer_sacks(tsn(1), 3_000, &[]);
     s.send_len(593);
@@ -77,9 +77,9 @@ fn the_window_counts_less_what_is_still_outstanding() {
     assert_eq!(s.take_data(), [4]);
 }
 
-/// RFC 9260 §6.2.1 D iii, §6.3.2 R4: a receiver that reneged gets it again.
+/// RFC 9260 §6.2.1 D iii, §6.3.2 R4: chunks that the receiver has reneged on are retransmitted.
 #[test]
-fn what_the_receiver_reneged_on_is_sent_again() {
+fn reneged_chunks_are_retransmitted() {
     let mut s = four_in_flight();
     s.at(100).peer_sacks(NONE, PEER_RWND, &[(2, 4)]);
     s.at(200).peer_acknowledges(tsn(0)); // without 1, 2 and 3
@@ -91,9 +91,9 @@ fn what_the_receiver_reneged_on_is_sent_again() {
     assert_eq!(s.statistics().send_buffered_bytes, 0);
 }
 
-/// RFC 9260 §6.2: what the peer received twice was repeated spuriously, and is counted.
+/// RFC 9260 §6.2: a chunk reported as a duplicate was retransmitted spuriously, and is counted.
 #[test]
-fn a_reported_duplicate_tells_a_spurious_retransmission() {
+fn a_reported_duplicate_shows_a_spurious_retransmission() {
     let mut s = Script::established_client();
     s.send(b"slow");
     assert_eq!(s.take_data(), [0]);
@@ -105,7 +105,7 @@ fn a_reported_duplicate_tells_a_spurious_retransmission() {
     assert_eq!((recovery.spurious.timeout, recovery.spurious.total()), (1, 1));
 }
 
-/// SACKs as large as they get, with every trick in them, cost no more than their size.
+/// SACKs of the largest size, with every kind of contradiction, cost no more than their size justifies.
 #[test]
 fn forged_sacks_change_nothing() {
     let mut s = four_in_flight();

@@ -14,7 +14,7 @@ const WHOLE: u8 = 3;
 const UNORDERED: u8 = 7;
 
 impl Script {
-    /// The payloads that can be read.
+    /// The payloads of all messages that can be read.
     fn read_all(&mut self) -> Vec<bytes::Bytes> {
         std::iter::from_fn(|| self.receive()).collect()
     }
@@ -26,7 +26,7 @@ impl Script {
     }
 }
 
-/// RFC 9260 §6.5: each stream counts its ordered messages; unordered ones do not count.
+/// RFC 9260 §6.5: each stream numbers its ordered messages; unordered ones have no number.
 #[test]
 fn each_stream_counts_its_ordered_messages() {
     let mut s = Script::established_client();
@@ -114,7 +114,7 @@ fn a_message_that_fits_is_not_cut() {
     expect_packet!(s, [Data(d)] if d.flags.beginning && d.flags.ending);
 }
 
-/// RFC 9260 §6.9: the fragments arrive in any order, over the wrap.
+/// RFC 9260 §6.9: fragments are reassembled in any order of arrival, also across the wrap.
 #[test]
 fn fragments_are_put_together_in_any_order() {
     let orders = [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1]];
@@ -133,7 +133,7 @@ fn fragments_are_put_together_in_any_order() {
     }
 }
 
-/// RFC 9260 §6.5: acknowledged, reported at once, not delivered; the association goes on.
+/// RFC 9260 §6.5: such data is acknowledged, reported at once and not delivered; the association continues.
 #[test]
 fn data_for_a_stream_that_does_not_exist_are_acknowledged_and_reported() {
     let mut s = Script::established_server();
@@ -149,8 +149,8 @@ fn data_for_a_stream_that_does_not_exist_are_acknowledged_and_reported() {
     s.at(200).take_sack();
 }
 
-/// RFC 9260 §6.9: fragments that contradict each other end the association, here of a peer that may not abandon
-/// messages.
+/// RFC 9260 §6.9: fragments that contradict each other end the association. Here the peer may not abandon messages,
+/// which could explain them.
 #[test]
 fn fragments_that_contradict_each_other_end_the_association() {
     let table: [(&str, [wire::Data<'static>; 2]); 5] = [
@@ -172,9 +172,9 @@ fn fragments_that_contradict_each_other_end_the_association() {
     }
 }
 
-/// RFC 9260 §6.6: an SSN that was delivered is not delivered again.
+/// RFC 9260 §6.6: a message with an SSN that was already delivered is not delivered, and ends the association.
 #[test]
-fn an_ssn_that_comes_again_under_a_new_tsn_ends_the_association() {
+fn an_ssn_repeated_with_a_new_tsn_ends_the_association() {
     let mut s = Script::established_server();
     s.peer_sends([Data(chunk(0, 0, 0, WHOLE))]);
     s.take_sack();

@@ -7,7 +7,7 @@ use crate::{FULL, NONE};
 
 /// RFC 9260 §3.3.1, §6.1.
 #[test]
-fn a_chunk_carries_what_the_application_gave() {
+fn a_chunk_carries_the_parameters_of_its_message() {
     let mut s = Script::established_client();
     let message = OutboundMessage::new(7, "hello").ppid(51);
     s.try_send(message).expect("it is accepted");
@@ -16,7 +16,7 @@ fn a_chunk_carries_what_the_application_gave() {
     expect_packet!(s, [Data(data)] if data == want);
 }
 
-/// RFC 9260 §6.1, §1.6: TSNs go on after the wrap, and so do acknowledgements.
+/// RFC 9260 §6.1, §1.6: TSNs and acknowledgements continue after the wrap.
 #[test]
 fn tsns_wrap() {
     let mut s = Script::established_client();
@@ -29,7 +29,7 @@ fn tsns_wrap() {
     s.expect_silence_until(5_000);
 }
 
-/// RFC 9260 §6.1 B: nothing new with cwnd bytes in flight; the last packet may exceed it.
+/// RFC 9260 §6.1 B: nothing new is sent with cwnd bytes in flight; the last packet may exceed the window.
 #[test]
 fn the_window_is_filled_and_exceeded_by_one_packet() {
     let mut s = Script::established_client();
@@ -48,9 +48,9 @@ fn the_window_is_filled_and_exceeded_by_one_packet() {
     s.expect_silence();
 }
 
-/// RFC 9260 §6.1 C: what is marked for retransmission leaves before anything new.
+/// RFC 9260 §6.1 C: chunks marked for retransmission are sent before new ones.
 #[test]
-fn what_timed_out_leaves_before_what_is_new() {
+fn timed_out_data_is_sent_before_new_data() {
     let mut s = Script::established_client();
     s.send_len(FULL);
     assert_eq!(s.take_data(), [0]);
@@ -63,9 +63,9 @@ fn what_timed_out_leaves_before_what_is_new() {
     assert_eq!(s.take_data(), [2]);
 }
 
-/// RFC 9260 §6.1 C: also where there is room beside a retransmission for something new only.
+/// RFC 9260 §6.1 C: also if the room after a retransmission suffices for a new chunk only.
 #[test]
-fn new_data_do_not_overtake_what_waits_to_be_sent_again() {
+fn new_data_does_not_overtake_pending_retransmissions() {
     let mut s = Script::established_client();
     for n in 0..3 {
         s.send_len(1_000);
@@ -109,9 +109,9 @@ fn small_messages_share_a_packet_up_to_its_size() {
     assert_eq!(s.take_data(), [4]);
 }
 
-/// RFC 9260 §6.1: an acknowledgement that waits travels with the next DATA.
+/// RFC 9260 §6.1: a delayed SACK is bundled with the next DATA.
 #[test]
-fn a_delayed_sack_travels_with_data() {
+fn a_delayed_sack_is_bundled_with_data() {
     let mut s = Script::established_client();
     s.peer_sends([Data(data(0, b"first"))]);
     expect_packet!(s, [Sack(_)]);
@@ -136,7 +136,7 @@ fn a_delayed_sack_that_does_not_fit_beside_data_stays_delayed() {
     expect_packet!(s, [Sack(sack)] if sack.cumulative_tsn_ack == tsn(1));
 }
 
-/// The same for DATA that are retransmitted.
+/// The same for retransmitted DATA.
 #[test]
 fn a_delayed_sack_that_does_not_fit_beside_a_retransmission_stays_delayed() {
     let mut s = Script::established_client();
@@ -151,9 +151,9 @@ fn a_delayed_sack_that_does_not_fit_beside_a_retransmission_stays_delayed() {
     expect_packet!(s, [Sack(_)]);
 }
 
-/// RFC 9260 §6.1, I bit: where the application asks for it, on the last chunk.
+/// RFC 9260 §6.1, I bit: set on the last chunk of a message if the application requests it.
 #[test]
-fn the_application_may_ask_for_an_immediate_sack() {
+fn the_application_may_request_an_immediate_sack() {
     let mut s = Script::established_client();
     let message = crate::message(FULL + 1).immediate(true);
     s.try_send(message).expect("it is accepted");
@@ -161,9 +161,9 @@ fn the_application_may_ask_for_an_immediate_sack() {
     expect_packet!(s, [Data(d)] if d.flags.immediate && d.flags.ending);
 }
 
-/// RFC 9260 §6.1, I bit: in SHUTDOWN-PENDING, on the last chunk there is.
+/// RFC 9260 §6.1, I bit: set on the last chunk in SHUTDOWN-PENDING.
 #[test]
-fn the_last_chunk_before_a_shutdown_asks_for_an_immediate_sack() {
+fn the_last_chunk_before_a_shutdown_requests_an_immediate_sack() {
     let mut s = Script::established_client();
     s.send(b"one");
     s.send(b"two");
@@ -175,7 +175,7 @@ fn the_last_chunk_before_a_shutdown_asks_for_an_immediate_sack() {
 
 /// RFC 9260 §6: during the handshake DATA is sent only with COOKIE ECHO.
 #[test]
-fn data_leave_with_the_cookie_echo_and_not_before() {
+fn data_is_sent_with_the_cookie_echo_and_not_before() {
     let mut s = Script::client();
     s.send(b"early");
     s.take_init();
@@ -190,7 +190,7 @@ fn data_leave_with_the_cookie_echo_and_not_before() {
     expect_packet!(s, [Data(data)] if data.tsn == tsn(1) && data.payload == b"later");
 }
 
-/// RFC 9260 §5.1, §6.3.3: T1-cookie repeats both; T3-rtx takes over when it is established.
+/// RFC 9260 §5.1, §6.3.3: T1-cookie retransmits both; T3-rtx takes over when the association is established.
 #[test]
 fn data_sent_with_a_cookie_echo_are_repeated_with_it_and_then_on_their_own() {
     let mut s = Script::client();
@@ -202,7 +202,7 @@ fn data_sent_with_a_cookie_echo_are_repeated_with_it_and_then_on_their_own() {
     expect_packet!(s, [CookieEcho(_), Data(data)] if data.tsn == tsn(0));
     s.at(1_100).peer_sends([CookieAck]);
     expect_event!(s, Event::Connected { .. });
-    // The DATA were lost; the RTO was doubled when they left with the second COOKIE ECHO.
+    // The DATA were lost; the RTO was doubled when they were sent with the second COOKIE ECHO.
     s.at(3_000);
     assert_eq!(s.take_data(), [0]);
     s.at(3_100).peer_acknowledges(tsn(0));
@@ -222,7 +222,7 @@ fn a_sack_for_a_tsn_never_sent_ends_the_association() {
     assert!(matches!(s.events()[..], [Event::MessageFailed { .. }, Event::Closed(_)]));
 }
 
-/// The same with gap blocks is no reason to abort: they are ignored.
+/// Gap blocks for TSNs never sent do not abort the association: they are ignored.
 #[test]
 fn gap_blocks_for_tsns_never_sent_are_ignored() {
     let mut s = Script::established_client();

@@ -11,8 +11,8 @@ fn states(s: &Dynamic) -> Vec<PathState> {
     s.statistics().paths.iter().map(|path| path.state).collect()
 }
 
-/// §5.3 F1, F14: the address is acknowledged at once, and probed, and gets no data before it has
-/// answered, and then only as the primary path.
+/// §5.3 F1, F14: the added address is acknowledged and probed at once. It gets no data before it has answered, and then
+/// only as the primary path.
 #[test]
 fn an_address_is_added_and_probed() {
     let mut s = Dynamic::server();
@@ -32,10 +32,10 @@ fn an_address_is_added_and_probed() {
     expect_packet_to!(s.s, 3, [Data(_)]);
 }
 
-/// §5.3 F13, §5.4: what was under way to an address that is deleted leaves to another at once, with one
-/// packet of it whatever the window says, and nothing goes there any more.
+/// §5.3 F13, §5.4: data in flight to a deleted address is retransmitted to another address at once: one packet of it,
+/// whatever the window. Nothing more is sent to the deleted address.
 #[test]
-fn what_was_under_way_to_a_deleted_address_leaves_to_another_at_once() {
+fn data_in_flight_to_a_deleted_address_is_retransmitted_to_another_at_once() {
     let mut s = Dynamic::server();
     s.peer_asks(0, &[Add(ip(3))]);
     s.take_answer(0, 2);
@@ -63,8 +63,8 @@ fn what_was_under_way_to_a_deleted_address_leaves_to_another_at_once() {
     assert_eq!(s.statistics().paths.len(), 2);
 }
 
-/// §5.3.2: a phone in another network. Its ASCONF comes from an unknown address, and the answer
-/// goes there; data follow as soon as it has answered a HEARTBEAT.
+/// §5.3.2: a phone has moved to another network. Its ASCONF arrives from an unknown address and is answered there; data
+/// follows once that address has answered a HEARTBEAT.
 #[test]
 fn a_peer_moves_to_another_network() {
     let mut s = Dynamic::server();
@@ -101,7 +101,7 @@ fn a_peer_moves_to_and_fro() {
     assert_eq!(s.statistics().paths.len(), 2);
 }
 
-/// §5.2 E2: a repeated ASCONF is not performed again, but answered again, to where it came from.
+/// §5.2 E2: a repeated ASCONF is answered again, to its source, but not performed again.
 #[test]
 fn a_repeated_asconf_gets_the_same_answer() {
     let mut s = Dynamic::server();
@@ -139,9 +139,9 @@ fn asconfs_of_one_packet_are_answered_in_one() {
     assert_eq!(s.statistics().paths.len(), 3);
 }
 
-/// §5.1.1 C4: no answer before the association is established, nor after the last word.
+/// §5.1.1 C4: ASCONF is not answered before the association is established, nor after SHUTDOWN ACK was sent.
 #[test]
-fn asconf_is_taken_only_in_states_that_allow_it() {
+fn asconf_is_processed_only_in_states_that_allow_it() {
     let mut s = Dynamic::server();
     s.send(b"not acknowledged");
     expect_packet_to!(s.s, 2, [Data(_)]);

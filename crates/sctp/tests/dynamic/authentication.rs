@@ -9,7 +9,7 @@ use crate::ip;
 use crate::kit::*;
 use crate::peer::{Dynamic, Keys};
 
-/// §6.1: the peer's first choice, if it is known.
+/// §6.1: the peer's most preferred hash function that we support is used.
 #[test]
 fn the_hash_function_is_the_one_that_the_peer_likes_best() {
     for (hmacs, hmac) in [(vec![3, 1], 3), (vec![1, 3], 1), (vec![1], 1), (vec![2, 4, 1], 1)] {
@@ -23,7 +23,7 @@ fn the_hash_function_is_the_one_that_the_peer_likes_best() {
 
 /// §6.3: any hash function that we offered is accepted.
 #[test]
-fn either_hash_function_that_was_offered_is_taken() {
+fn either_hash_function_that_was_offered_is_accepted() {
     let keys = Keys { hmacs: vec![1], hmac: 1, ..Keys::default() };
     let mut s = Dynamic::server_with(keys, |_, _| ());
     s.keys.hmac = 3;
@@ -46,7 +46,8 @@ fn a_random_number_of_another_length_is_a_violation() {
         if matches!(causes.flatten().next(), Some(Cause::ProtocolViolation(_))));
 }
 
-/// §6.2: a peer may ask for any chunk to be authenticated; then all are, and still fit a packet.
+/// §6.2: a peer may require authentication of DATA; then all chunks are authenticated, and packets do not become
+/// larger.
 #[test]
 fn everything_is_authenticated_for_a_peer_that_asks_for_data() {
     let keys = || Keys {
@@ -79,7 +80,7 @@ fn everything_is_authenticated_for_a_peer_that_asks_for_data() {
     }
 }
 
-/// §6.3: chunks that we require to be authenticated are accepted in no other way, even from peers without AUTH.
+/// §6.3: chunks that we require to be authenticated are dropped without AUTH, even from peers without RFC 4895.
 #[test]
 fn chunks_that_must_be_authenticated_are_dropped_without() {
     let asks = |_: &mut _, association: &mut rexmit_sctp::AssociationConfig| {
@@ -104,9 +105,9 @@ fn chunks_that_must_be_authenticated_are_dropped_without() {
     s.expect_silence_until(300);
 }
 
-/// §6.3: COOKIE ECHO under an AUTH, of an association that does not exist yet, from a peer with the key.
+/// §6.3: an AUTH before COOKIE ECHO is verified for the association that the cookie would create.
 #[test]
-fn cookie_echo_is_taken_only_from_who_has_the_key() {
+fn cookie_echo_is_accepted_only_with_the_key() {
     let mut keys = Keys { shared: (5, b"we two".to_vec()), ..Keys::default() };
     let mut s = Script::with(|_, association| {
         association.authentication.chunks = vec![kind::COOKIE_ECHO];
@@ -153,7 +154,7 @@ fn cookie_echo_is_taken_only_from_who_has_the_key() {
 
 /// §6.1, §6.2: keys are added and removed; AUTH names the key in use.
 #[test]
-fn shared_keys_are_changed_on_the_way() {
+fn shared_keys_are_changed_during_the_association() {
     let mut s = Dynamic::server();
     let (now, id) = (Instant::ZERO, s.id());
     assert_eq!(s.endpoint.use_shared_key(now, id, 9), Err(KeyError::NoSuchKey));
@@ -169,7 +170,7 @@ fn shared_keys_are_changed_on_the_way() {
     assert_eq!(s.take_answer(1, 2), [], "still the first one");
     s.endpoint.use_shared_key(now, id, 10).unwrap();
     assert_eq!(s.endpoint.delete_shared_key(now, id, 10), Err(KeyError::InUse));
-    // Either is taken, and the one in use is sent with.
+    // Either key is accepted, and the one in use authenticates the chunks of this side.
     s.peer_asks(2, &[]);
     s.keys.shared = (10, b"ten".to_vec());
     assert_eq!(s.take_answer(2, 2), []);
@@ -183,7 +184,7 @@ fn shared_keys_are_changed_on_the_way() {
     assert_eq!(none, Err(KeyError::NotSupported));
 }
 
-/// RFC 9260 §5.2.4 A: after a restart the new random numbers make the key.
+/// RFC 9260 §5.2.4 A: after a restart, keys are computed from the new random numbers.
 #[test]
 fn a_restart_makes_new_keys() {
     let mut s = Dynamic::server();

@@ -26,7 +26,7 @@ impl Dynamic {
     }
 }
 
-/// RFC 5061 §5.2 D5: it is dropped with the rest of its packet; chunks before it are processed.
+/// RFC 5061 §5.2 D5: an ASCONF without AUTH is dropped with the rest of its packet; chunks before it are processed.
 #[test]
 fn asconf_without_auth_is_dropped_with_the_rest_of_its_packet() {
     let mut s = Dynamic::server();
@@ -48,7 +48,7 @@ fn asconf_without_auth_is_dropped_with_the_rest_of_its_packet() {
     s.expect_no_change();
 }
 
-/// RFC 4895 §6.3: any bit that is wrong, in AUTH or behind it.
+/// RFC 4895 §6.3: a single wrong bit in AUTH or after it suffices.
 #[test]
 fn asconf_with_a_wrong_mac_is_dropped() {
     let mut s = Dynamic::server();
@@ -72,7 +72,7 @@ fn asconf_with_a_wrong_mac_is_dropped() {
     s.take_probe();
 }
 
-/// RFC 4895 §6.3: a hash function that was not offered is reported; what it covers is dropped.
+/// RFC 4895 §6.3: a hash function that was not offered is reported; the chunks that the AUTH covers are dropped.
 #[test]
 fn an_unsupported_hash_function_is_reported() {
     let mut s = Dynamic::server();
@@ -113,8 +113,8 @@ fn serial_numbers_that_are_not_the_next_one_are_dropped() {
     assert_eq!(counts(&s).asconfs_refused, 7);
 }
 
-/// RFC 5061 §5.3 F9, F11: no more than [`MAX_ADDRESSES`], and once something is refused, so is every
-/// other change of addresses of that ASCONF.
+/// RFC 5061 §5.3 F9, F11: an association has at most [`MAX_ADDRESSES`]. Once a request is refused, all later address
+/// changes in the same ASCONF are refused, too.
 #[test]
 fn a_flood_of_addresses_is_refused() {
     let mut s = Dynamic::server();
@@ -152,7 +152,7 @@ fn a_duplicate_address_changes_nothing() {
     assert_eq!(counts(&s).addresses_refused, 2);
 }
 
-/// Addresses that are of no single host, or mean something else to the two sides.
+/// Addresses that do not belong to a single host, or whose scope the two sides do not share.
 #[test]
 fn addresses_that_the_peer_cannot_have_are_refused() {
     let mut s = Dynamic::server();
@@ -162,7 +162,7 @@ fn addresses_that_the_peer_cannot_have_are_refused() {
         s.peer_asks(n, &[Add(address.parse().unwrap())]);
         assert_eq!(s.take_answer(n, 2), [(1, UNRESOLVABLE)], "{address}");
     }
-    // There is no address of ours from which that could be reached: the endpoint is IPv4.
+    // None of our addresses can reach this one: the endpoint has IPv4 only.
     s.expect_no_change();
 }
 
@@ -193,7 +193,7 @@ fn addresses_that_are_not_there_are_not_deleted() {
     s.expect_no_change();
 }
 
-/// RFC 5061 §5.2 D3, D5: from another address, without the right tag or key.
+/// RFC 5061 §5.2 D3, D5: an ASCONF from another address without the right tag or key is dropped.
 #[test]
 fn asconf_from_elsewhere_needs_the_tag_and_the_key() {
     let mut s = Dynamic::server();
@@ -204,7 +204,7 @@ fn asconf_from_elsewhere_needs_the_tag_and_the_key() {
     write_checksum(&mut forged);
     s.deliver(&forged);
     s.expect_no_change();
-    // Without AUTH it is nobody's.
+    // Without AUTH the packet belongs to no association.
     let tag = s.peer.endpoint_tag;
     s.peer_writes(|p| p.asconf((tsn(0), ip(2)), requests(&[Add(ANY)])));
     expect_packet!(s.s, tag tag, [Abort { t_bit: true, .. }]);
@@ -214,13 +214,13 @@ fn asconf_from_elsewhere_needs_the_tag_and_the_key() {
     expect_packet!(s.s, tag wrong, [Abort { t_bit: true, .. }]);
     s.peer.endpoint_tag = tag;
     s.expect_no_change();
-    // DATA behind an AUTH do not do.
+    // DATA after an AUTH is not enough: an ASCONF is required.
     s.peer_signs(|p| p.data(&data(0, b"from elsewhere")));
     expect_packet!(s.s, tag tag, [Abort { t_bit: true, .. }]);
     s.expect_no_change();
 }
 
-/// RFC 5061 §5.2 V2: unknown parameters are reported as their type says.
+/// RFC 5061 §5.2 V2: unknown parameters are reported if their type requires it.
 #[test]
 fn unknown_requests_are_reported() {
     let mut s = Dynamic::server();
@@ -240,7 +240,7 @@ fn unknown_requests_are_reported() {
     let _ = Unknown(RawParam { kind: 0, value: &[], bytes: &[] });
 }
 
-/// A request that is cut short makes the whole ASCONF malformed: nothing of it is done.
+/// A truncated request makes the whole ASCONF malformed: no part of it is performed.
 #[test]
 fn a_malformed_asconf_does_nothing() {
     let mut s = Dynamic::server();
@@ -253,7 +253,7 @@ fn a_malformed_asconf_does_nothing() {
     assert_eq!(counts(&s).asconfs_refused, 1);
 }
 
-/// RFC 5061 §4.2.7: with a peer that does not offer all of it, ASCONF is an unknown chunk.
+/// RFC 5061 §4.2.7: for a peer that does not offer all required extensions, ASCONF is an unknown chunk.
 #[test]
 fn without_an_offer_asconf_is_unknown() {
     let keys = Keys { hmacs: vec![2], ..Keys::default() };
@@ -271,7 +271,7 @@ fn without_an_offer_asconf_is_unknown() {
 
 /// Refused ASCONFs do not delay other pending work.
 #[test]
-fn refused_asconfs_leave_no_timer_behind() {
+fn refused_asconfs_stop_their_timer() {
     let mut s = Dynamic::server();
     s.peer_asks(7, &[Add(ip(3))]);
     s.expect_no_change();

@@ -1,5 +1,5 @@
-//! Authenticated chunks (RFC 4895), and addresses that come and go (RFC 5061). The endpoint is at
-//! 192.0.2.1, the peer at 192.0.2.2.
+//! Authenticated chunks (RFC 4895), and addresses that are added and deleted (RFC 5061). The endpoint is at 192.0.2.1,
+//! the peer at 192.0.2.2.
 
 #[path = "../kit/mod.rs"]
 mod kit;

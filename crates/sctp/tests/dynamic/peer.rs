@@ -1,4 +1,5 @@
-//! A peer that authenticates: keys and MACs from the text of RFC 4895, not from the code under test.
+//! A peer that authenticates chunks: its keys and MACs are computed from the text of RFC 4895, not by the code under
+//! test.
 
 #![allow(unreachable_pub, reason = "as the kit")]
 
@@ -13,12 +14,12 @@ use crate::kit::*;
 /// RANDOM of the peer.
 pub const RANDOM: [u8; 32] = [0x5A; 32];
 
-/// The peer's parameters of authentication, and its state about the endpoint.
+/// The peer's authentication parameters, and its state about the endpoint.
 #[derive(Clone)]
 pub struct Keys {
     /// The chunk types that it requires to be authenticated.
     pub chunks: Vec<u8>,
-    /// The HMAC identifiers that it takes.
+    /// The HMAC identifiers that it supports.
     pub hmacs: Vec<u16>,
     /// The endpoint's RANDOM, CHUNKS and HMAC-ALGO.
     pub theirs: Vec<u8>,
@@ -101,7 +102,7 @@ impl Keys {
         if self.hmac == 1 { 20 } else { 32 }
     }
 
-    /// Whether `sent` begins with an AUTH that is right for what follows.
+    /// Checks that `sent` begins with an AUTH that is correct for the chunks after it.
     #[track_caller]
     pub fn check(&self, sent: &Sent) {
         let &[wire::Chunk::Auth(auth), ..] = &sent.chunks()[..] else {
@@ -160,7 +161,7 @@ impl Dynamic {
         this
     }
 
-    /// Established by the endpoint with the peer at 192.0.2.2.
+    /// An association that the endpoint has initiated, with the peer at 192.0.2.2.
     pub fn client() -> Self {
         Self::client_with(Keys::default(), |_, _| ())
     }
@@ -204,7 +205,7 @@ impl Dynamic {
         self
     }
 
-    /// Takes the next packet, which has these chunks, behind an AUTH or not.
+    /// Reads the next packet, which must have these chunks, with or without an AUTH before them.
     #[track_caller]
     pub fn take_any<const N: usize>(&mut self, is: [fn(&Chunk<'_>) -> bool; N]) -> Sent {
         let sent = self.s.next_packet();
@@ -236,7 +237,7 @@ impl Dynamic {
         self.s.deliver(&packet);
     }
 
-    /// The `n`th ASCONF of the peer, from 0, that names `known` as its address.
+    /// The `n`th ASCONF of the peer, from 0, with `known` as its Address Parameter.
     pub fn asconf(&self, n: u32, changes: &[AsconfChange<'static>]) -> Vec<u8> {
         self.signed(|p| p.asconf((tsn(n), address(2, 0).ip()), requests(changes)))
     }
@@ -247,8 +248,8 @@ impl Dynamic {
         self.s.deliver(&packet);
     }
 
-    /// Takes the ASCONF-ACK of the peer's `n`th ASCONF, which goes to 192.0.2.`host`: the cause for
-    /// which each request was refused, or 0, where it was answered.
+    /// Reads the ASCONF-ACK for the peer's `n`th ASCONF, sent to 192.0.2.`host`. Returns the cause for which each
+    /// request was refused, or 0 if it was performed.
     #[track_caller]
     pub fn take_answer(&mut self, n: u32, host: u8) -> Vec<(u32, u16)> {
         let sent = self.s.next_packet();

@@ -12,19 +12,19 @@ use rexmit_sctp::{
     OutboundMessage, PathState,
 };
 
-/// Random runs; `REXMIT_SEEDS` asks for more.
+/// The number of random runs; `REXMIT_SEEDS` overrides it.
 fn seeds() -> u64 {
     std::env::var("REXMIT_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60)
 }
 
-/// Changes and messages end then; nothing is lost any more.
+/// From this time on there are no more changes, messages and losses.
 const CALM_MS: u64 = 60_000;
 
 struct Host {
     endpoint: Endpoint,
     id: Option<AssociationId>,
     is_connected: bool,
-    /// The address at which it can be reached.
+    /// The addresses at which it can be reached.
     plugged: BTreeSet<IpAddr>,
     /// The addresses that it wants the peer to know.
     wanted: BTreeSet<IpAddr>,
@@ -39,7 +39,7 @@ struct World {
     now: Instant,
     rng: Rng,
     hosts: [Host; 2],
-    /// Packets under way: when they arrive, in what order they left, to which host, over which route.
+    /// Packets in flight, by time of arrival and order of transmission: the receiving host, the route and the bytes.
     wire: BTreeMap<(Instant, u64), (usize, Route, Vec<u8>)>,
     packets: u64,
 }
@@ -104,7 +104,7 @@ impl World {
         self.packets += 1;
         let is_there = self.hosts[from].plugged.contains(&route.local.ip())
             && self.hosts[1 - from].plugged.contains(&route.remote.ip());
-        // Who moves before the other side is established may never be found again.
+        // A host that moves before the other side is established may never be found again.
         let is_up = self.hosts.iter().all(|host| host.is_connected);
         let is_lost = is_up && !self.is_calm() && self.rng.chance(0.1);
         if is_there && !is_lost {
@@ -125,10 +125,10 @@ impl World {
                 }
             }
             Event::AddressChanged { change, refused } => {
-                // A request overtaken by an address change may be refused, as its source differs; whether anything
-                // else was, the end tells.
-                // Where the peer knows it, the plug may be pulled. What a move went to is kept: the next
-                // move may have overtaken the news of it.
+                // A request overtaken by an address change may be refused, as its source differs; any other refusal is
+                // found by the checks at the end. An address may be unplugged once the peer knows that it was deleted.
+                // Addresses to which the host has moved stay plugged: a later move may have overtaken the request that
+                // reports them.
                 let (wanted, moved) = (host.wanted.clone(), host.moved.clone());
                 if let (AddressChange::Deleted(deleted), None) = (*change, *refused) {
                     host.plugged.retain(|plugged| {
@@ -137,7 +137,7 @@ impl World {
                     });
                 }
             }
-            // The reason comes with the end.
+            // The reason is reported by `Closed`.
             Event::MessageFailed { .. } => {}
             Event::Closed(_) | Event::PeerRestarted => {
                 panic!("seed {}, {index} at {:?}: {event:?}", self.seed, self.now)
@@ -197,7 +197,7 @@ impl World {
         self.now = timers.chain(arrival).chain([next]).min().unwrap_or(next).max(self.now);
         while let Some(entry) = self.wire.first_entry().filter(|it| it.key().0 <= self.now) {
             let (to, route, packet) = entry.remove();
-            // It may have been pulled meanwhile.
+            // The address may have been unplugged meanwhile.
             if self.hosts[to].plugged.contains(&route.local.ip()) {
                 self.hosts[to].endpoint.handle_input(self.now, route, &packet);
             }
@@ -231,7 +231,7 @@ impl World {
         }
     }
 
-    /// The peer's addresses, as `index` knows them.
+    /// The peer's addresses, as known to `index`.
     fn known(&self, index: usize) -> BTreeSet<IpAddr> {
         let host = &self.hosts[index];
         let paths = host.endpoint.statistics(host.id.unwrap()).unwrap().paths;

@@ -8,7 +8,7 @@ use crate::kit::*;
 use crate::peer::{Dynamic, Keys};
 use crate::{ANY, ip};
 
-/// A client whose addresses 192.0.2.1 and 192.0.2.11 the peer was told.
+/// A client whose INIT listed the addresses 192.0.2.1 and 192.0.2.11.
 fn two_addresses() -> Dynamic {
     let mut s = Dynamic::client_with(Keys::default(), |endpoint, _| {
         endpoint.addresses = vec![ip(1), ip(11)];
@@ -68,8 +68,8 @@ fn an_address_is_used_once_it_is_acknowledged() {
     assert_eq!(s.live(), [(ip(1), PathState::Active), (ip(11), PathState::Unconfirmed)]);
 }
 
-/// §5.1 B1–B5: at the retransmission timeout, which doubles, and with the same serial number; it stops
-/// with the answer.
+/// §5.1 B1–B5: an ASCONF is retransmitted at the retransmission timeout, which doubles, with the same serial number,
+/// until it is answered.
 #[test]
 fn asconf_is_repeated_at_these_times() {
     let mut s = Dynamic::client();
@@ -88,7 +88,7 @@ fn asconf_is_repeated_at_these_times() {
     assert_eq!(s.take_asconf().serial, tsn(1));
 }
 
-/// §5.1 B2: Association.Max.Retrans times, then the peer is unreachable.
+/// §5.1 B2: after Association.Max.Retrans retransmissions the peer is unreachable.
 #[test]
 fn asconf_that_is_never_answered_ends_the_association() {
     let mut s = Dynamic::client_with(Keys::default(), |_, a| a.failure.association_max_retrans = 2);
@@ -103,7 +103,7 @@ fn asconf_that_is_never_answered_ends_the_association() {
     assert!(s.events().contains(&Event::Closed(CloseReason::Unreachable)));
 }
 
-/// §5.1 B4: over another path, if there is one.
+/// §5.1 B4: an ASCONF is retransmitted over another path, if there is one.
 #[test]
 fn asconf_is_repeated_over_another_path() {
     let mut s = two_addresses();
@@ -115,7 +115,7 @@ fn asconf_is_repeated_over_another_path() {
 
 /// §5.1.1 C1: one ASCONF at a time; requests that wait meanwhile are sent together.
 #[test]
-fn one_asconf_is_under_way_at_a_time() {
+fn one_asconf_is_in_progress_at_a_time() {
     let mut s = Dynamic::client();
     s.add(11).unwrap();
     let first = s.take_asconf();
@@ -129,10 +129,10 @@ fn one_asconf_is_under_way_at_a_time() {
     while s.poll_packet().is_some() {}
 }
 
-/// §5.3 F4: nothing leaves any more from an address that is deleted, and what was under way from it
-/// leaves from another at once.
+/// §5.3 F4: nothing is sent from a deleted address any more, and data in flight from it is retransmitted from another
+/// at once.
 #[test]
-fn a_deleted_address_is_left_at_once() {
+fn a_deleted_address_is_no_longer_used_at_once() {
     let mut s = two_addresses();
     s.send(b"one");
     assert!(matches!(s.take_from(1).chunks()[..], [Data(_)]));
@@ -152,7 +152,7 @@ fn a_deleted_address_is_left_at_once() {
     s.expect_silence();
 }
 
-/// §5.3.1: an ABORT to an address that is being deleted is the answer to what was transmitted before.
+/// §5.3.1: an ABORT to an address that is being deleted answers a packet sent before the deletion.
 #[test]
 fn abort_to_an_address_that_is_being_deleted_is_ignored() {
     let mut s = two_addresses();
@@ -169,8 +169,7 @@ fn abort_to_an_address_that_is_being_deleted_is_ignored() {
     assert!(matches!(s.events()[..], [Event::Closed(_)]));
 }
 
-/// §5.3.2: this host is somewhere else. Nothing but the ASCONF leaves until that is acknowledged; then
-/// everything does, at once.
+/// §5.3.2: this host has moved. Only the ASCONF is sent until it is acknowledged; then all data is sent at once.
 #[test]
 fn a_host_that_moves_keeps_its_association() {
     let mut s = Dynamic::client();
@@ -196,9 +195,10 @@ fn a_host_that_moves_keeps_its_association() {
     assert_eq!(s.events().len(), 3);
 }
 
-/// A host that told its addresses names one of them, so that peers find the association by it.
+/// A host that has listed its addresses puts one of them into the Address Parameter, by which the peer finds the
+/// association.
 #[test]
-fn a_host_that_told_its_addresses_names_one_of_them() {
+fn a_host_that_listed_its_addresses_sends_one_of_them_in_asconf() {
     let mut s = two_addresses();
     s.move_to(ip(77)).unwrap();
     let asked = s.take_asconf();
@@ -214,7 +214,7 @@ fn a_host_that_told_its_addresses_names_one_of_them() {
 /// The unspecified address in an ASCONF stands for the source of its packet, for hosts that do not know their address or
 /// are behind a NAT.
 #[test]
-fn a_host_moves_to_wherever_it_is() {
+fn a_host_moves_to_an_address_that_it_does_not_know() {
     let mut s = Dynamic::client();
     s.move_to(ANY).unwrap();
     let asked = s.take_asconf();
@@ -222,7 +222,7 @@ fn a_host_moves_to_wherever_it_is() {
     assert_eq!(asked.changes, [(1, Add(ANY)), (2, SetPrimary(ANY)), (3, Delete(ANY))]);
     s.send(b"held");
     s.expect_silence();
-    // Once more before the answer: it has moved on.
+    // A second move before the answer.
     s.move_to(ANY).unwrap();
     s.peer_grants(&asked);
     let again = s.take_asconf();
@@ -235,7 +235,7 @@ fn a_host_moves_to_wherever_it_is() {
 
 /// §5.3 F10: if refused, the address change is undone.
 #[test]
-fn a_move_that_is_refused_is_taken_back() {
+fn a_refused_change_of_address_is_undone() {
     let mut s = two_addresses();
     s.move_to(ip(77)).unwrap();
     let asked = s.take_asconf();
@@ -258,9 +258,9 @@ fn a_move_that_is_refused_is_taken_back() {
     while s.poll_packet().is_some() {}
 }
 
-/// §5.1 A7: requests before the first refusal were performed, those after it not.
+/// §5.1 A7: requests before the first refused one were performed, later ones were not.
 #[test]
-fn a_refusal_refuses_what_follows() {
+fn a_refusal_refuses_all_later_requests() {
     let mut s = Dynamic::client();
     for host in [11, 12, 13] {
         s.add(host).unwrap();
@@ -283,7 +283,7 @@ fn a_refusal_refuses_what_follows() {
 
 /// §5.3 F0, §4.3.4: a response to a request that was never sent ends the association; an old one is ignored.
 #[test]
-fn an_answer_to_what_was_never_asked_ends_the_association() {
+fn an_answer_without_a_request_ends_the_association() {
     let mut s = Dynamic::client();
     s.add(11).unwrap();
     let asked = s.take_asconf();
@@ -297,9 +297,9 @@ fn an_answer_to_what_was_never_asked_ends_the_association() {
     assert!(matches!(s.events()[..], [Event::Closed(CloseReason::Aborted { .. })]));
 }
 
-/// §5.1 A9: a peer that does not know ASCONF after all is not asked again.
+/// §5.1 A9: if the peer turns out not to know ASCONF, no further ones are sent.
 #[test]
-fn a_peer_that_does_not_know_asconf_is_not_asked_again() {
+fn a_peer_that_does_not_know_asconf_gets_no_second_one() {
     let mut s = Dynamic::client();
     s.add(11).unwrap();
     s.take_asconf();
@@ -313,7 +313,7 @@ fn a_peer_that_does_not_know_asconf_is_not_asked_again() {
 }
 
 #[test]
-fn calls_that_make_no_sense_are_refused() {
+fn invalid_calls_are_refused() {
     let mut s = two_addresses();
     assert_eq!(s.add(1), Err(AddressError::AlreadyThere));
     assert_eq!(s.delete(12), Err(AddressError::NoSuchAddress));

@@ -1,4 +1,4 @@
-//! Peers that break the rules of RFC 8260: the association ends, or nothing grows.
+//! Peers that break the rules of RFC 8260: the association ends, or memory stays bounded.
 
 use rexmit_core::Machine as _;
 use rexmit_sctp::wire::{Chunk, SkippedMid};
@@ -30,7 +30,7 @@ fn data_where_i_data_was_negotiated_ends_the_association() {
     expect_violation(&mut s, "DATA where I-DATA was negotiated");
 }
 
-/// RFC 8260 §2.2.3, whether we did not offer it or the peer did not.
+/// RFC 8260 §2.2.3: whether we did not offer it, or the peer did not.
 #[test]
 fn i_data_that_was_not_negotiated_ends_the_association() {
     let not_offered = server_with(|association| association.extensions.interleaving = false);
@@ -77,7 +77,7 @@ fn fragments_that_contradict_each_other_end_the_association() {
     }
 }
 
-/// Interleaved fragments without end: no more is held than twice the buffer, and the association lives.
+/// An endless series of interleaved fragments: at most twice the buffer is held, and the association continues.
 #[test]
 fn fragments_without_end_are_bounded() {
     let mut s = server_with(|association| {

@@ -19,7 +19,7 @@ fn an_abandoned_message_is_skipped_by_its_mid() {
         s.send_on(2, 2 * FULL);
         let sent = s.take_packets();
         assert_eq!(sent, [[(1, 0, 0)], [(2, 0, 0)], [(1, 0, 1)], [(2, 0, 1)]]);
-        // The message that is not to be given up has arrived, and TSN 2.
+        // The message that must not be abandoned has arrived, and so has TSN 2.
         s.peer_writes(|p| p.sack(tsn(0).wrapping_sub(1), 1 << 20, [(2, 4)], []));
         s.at(1000);
         let skipped = expect_packet!(s, [IForwardTsn(forward)] => {
@@ -35,7 +35,7 @@ fn an_abandoned_message_is_skipped_by_its_mid() {
     }
 }
 
-/// The rest of a message that has begun expires with others behind it in line.
+/// The rest of a message that has begun expires, although other messages are queued behind it.
 #[test]
 fn messages_that_have_begun_expire_each_at_its_time() {
     let mut s = client_with(|_| ());
@@ -64,9 +64,9 @@ impl Script {
     }
 }
 
-/// The stream goes on behind the messages skipped, and what still arrives of them is discarded.
+/// The stream continues after the skipped messages; fragments of these that arrive later are discarded.
 #[test]
-fn a_stream_goes_on_behind_skipped_messages() {
+fn a_stream_continues_after_skipped_messages() {
     let mut s = server();
     let second = wire::IData { mid: 1, ..whole(4, 1, b"second") };
     s.peer_sends([IData(fragment(0, 1, 0, b"begun")), IData(second)]);

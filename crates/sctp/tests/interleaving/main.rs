@@ -23,12 +23,12 @@ fn i_data_params(params: &mut ParamsWriter<'_, '_>) {
     params.push(&Param::SupportedExtensions(&kinds));
 }
 
-/// Established from our side, with a peer that speaks I-DATA and lets us send what it likes.
+/// An association that we began, with a peer that supports I-DATA. `change` sets what we send.
 fn client_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     client_of(1 << 20, change)
 }
 
-/// The same with a peer whose buffer has this size.
+/// The same, with a peer whose buffer has this size.
 fn client_of(a_rwnd: u32, change: impl FnOnce(&mut AssociationConfig)) -> Script {
     let mut s = Script::client_with(|_, association| {
         association.extensions.interleaving = true;
@@ -56,7 +56,7 @@ fn client() -> Script {
     client_with(|_| ())
 }
 
-/// Established from the peer's side; it speaks I-DATA.
+/// An association that the peer began, which supports I-DATA.
 fn server_with(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     let mut s = Script::with(|_, association| {
         association.extensions.interleaving = true;
@@ -85,7 +85,7 @@ fn listed(params: Params<'_>) -> Vec<u8> {
     lists.flatten().collect()
 }
 
-/// A whole ordered message, the first of its stream.
+/// A complete ordered message, the first of its stream.
 fn whole(n: u32, stream: u16, payload: &[u8]) -> wire::IData<'_> {
     let flags = DataFlags { beginning: true, ending: true, ..DataFlags::default() };
     wire::IData { flags, tsn: tsn(n), stream, mid: 0, ppid: 0, fsn: 0, payload }
@@ -97,7 +97,7 @@ fn fragment(n: u32, stream: u16, fsn: u32, payload: &[u8]) -> wire::IData<'_> {
     wire::IData { flags, fsn, ..whole(n, stream, payload) }
 }
 
-/// The same, and it is the last.
+/// The last fragment of that message.
 fn last(n: u32, stream: u16, fsn: u32, payload: &[u8]) -> wire::IData<'_> {
     let flags = DataFlags { ending: true, ..DataFlags::default() };
     wire::IData { flags, ..fragment(n, stream, fsn, payload) }
@@ -110,7 +110,7 @@ impl Script {
         self.try_send(message).expect("the message is accepted");
     }
 
-    /// All I-DATA that are transmitted now: stream, MID and FSN of each, by packet.
+    /// Reads all I-DATA chunks transmitted now: stream, MID and FSN of each, by packet.
     #[track_caller]
     fn take_packets(&mut self) -> Vec<Vec<(u16, u32, u32)>> {
         let mut packets = Vec::new();
@@ -125,13 +125,13 @@ impl Script {
         packets
     }
 
-    /// The streams of all chunks that are sent until nothing is left; the peer acknowledges everything.
+    /// The streams of all chunks that are sent until the queue is empty; the peer acknowledges everything.
     #[track_caller]
     fn take_streams(&mut self) -> Vec<u16> {
         self.take_lengths().into_iter().map(|(stream, _)| stream).collect()
     }
 
-    /// The same, with the length of each.
+    /// The same, with the length of each chunk.
     #[track_caller]
     fn take_lengths(&mut self) -> Vec<(u16, usize)> {
         let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! Interleaved messages as a receiver takes them (RFC 8260 §2.2.3).
+//! Reception of interleaved messages (RFC 8260 §2.2.3).
 
 use rexmit_sctp::Event;
 use rexmit_sctp::wire::ReConfigParam;
@@ -29,7 +29,7 @@ fn a_message_passes_one_of_another_stream_that_is_not_complete() {
     assert_eq!(s.receive(), None);
 }
 
-/// RFC 8260 §2.3.2, with RFC 6525 §5.2.2: after the peer's reset a MID of 0 is the next again.
+/// RFC 8260 §2.3.2, with RFC 6525 §5.2.2: after the peer's reset, the next MID is 0.
 #[test]
 fn a_stream_reset_of_the_peer_begins_its_mids_again() {
     let mut s = server();
@@ -50,8 +50,7 @@ fn a_stream_reset_of_the_peer_begins_its_mids_again() {
     }
 }
 
-/// Ten messages that all are larger than a tenth of the buffer: twice the buffer is used, which lets the
-/// peer's sender complete them.
+/// Ten messages, each larger than a tenth of the buffer: twice the buffer is used, so that the peer can complete them.
 #[test]
 fn incomplete_messages_may_take_twice_the_buffer() {
     const LEN: usize = 1000;
@@ -68,7 +67,7 @@ fn incomplete_messages_may_take_twice_the_buffer() {
     assert_eq!(s.receive().expect("the first message").len(), LEN + 3);
 }
 
-/// Beyond that nothing would ever be complete, so the largest is dropped, and the application is told.
+/// Beyond twice the buffer no message could be completed, so the largest is dropped, and the application is informed.
 #[test]
 fn of_messages_that_fill_twice_the_buffer_the_largest_is_dropped() {
     const LEN: usize = 1000;
@@ -101,10 +100,10 @@ fn of_messages_that_fill_twice_the_buffer_the_largest_is_dropped() {
     assert_eq!(s.receive(), None);
 }
 
-/// Were more than the buffer offered while a TSN is missing, the chunk that closes the gap could find no room
-/// (random plan 677).
+/// If a window beyond the buffer were advertised while a TSN is missing, there could be no room for the chunk that
+/// closes the gap (random plan 677).
 #[test]
-fn a_gap_keeps_the_second_half_of_the_buffer_for_itself() {
+fn while_a_tsn_is_missing_the_second_half_of_the_buffer_is_reserved_for_it() {
     const LEN: usize = 1000;
     let mut s = server_with(|association| {
         association.buffers.receive_bytes = 8 * LEN;

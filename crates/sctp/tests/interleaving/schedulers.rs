@@ -1,4 +1,4 @@
-//! The stream schedulers of RFC 8260 §3, seen on the wire, with and without interleaving.
+//! The stream schedulers of RFC 8260 §3 on the wire, with and without interleaving.
 
 use rexmit_sctp::{PriorityError, Scheduling};
 
@@ -9,7 +9,8 @@ fn client_of(scheduling: Scheduling) -> Script {
     client_with(|association| association.streams.scheduling = scheduling)
 }
 
-/// The streams of the chunks sent for these messages, each a stream and a number of full chunks.
+/// The streams of the chunks sent for these messages; each message is given by its stream and its number of full
+/// chunks.
 #[track_caller]
 fn order(scheduling: Scheduling, messages: &[(u16, usize)]) -> Vec<u16> {
     let mut s = client_of(scheduling);
@@ -51,7 +52,8 @@ fn round_robin_per_packet() {
     assert_eq!(s.take_streams().len() as u32, 24 - sent);
 }
 
-/// RFC 8260 §3.4: strictly, and equal ones in turn. A priority holds from the next chunk on.
+/// RFC 8260 §3.4: priorities are strict, and streams of equal priority send in turn. A new priority applies from the
+/// next chunk on.
 #[test]
 fn priorities_are_strict_and_can_be_changed() {
     let mut s = client_of(Scheduling::Priority);
@@ -69,7 +71,7 @@ fn priorities_are_strict_and_can_be_changed() {
     assert_eq!(wrong, Err(PriorityError::InvalidStream { streams: 10 }));
 }
 
-/// The bytes that each of three streams has been sent, after `chunks` chunks.
+/// The bytes sent on each of three streams after `chunks` chunks.
 fn shares(scheduling: Scheduling, chunks: usize) -> [usize; 3] {
     let mut s = client_of(scheduling);
     let (id, now) = (s.id(), s.run().now);
@@ -90,7 +92,7 @@ fn shares(scheduling: Scheduling, chunks: usize) -> [usize; 3] {
     shares
 }
 
-/// RFC 8260 §3.5: to one packet, whatever the sizes of messages and the priorities.
+/// RFC 8260 §3.5: the shares differ by at most one packet, whatever the sizes of messages and the priorities.
 #[test]
 fn fair_bandwidth_gives_every_stream_the_same() {
     let shares = shares(Scheduling::FairBandwidth, 210);
@@ -106,9 +108,9 @@ fn weighted_fair_queueing_gives_every_stream_its_weight() {
     assert!(third.abs_diff(4 * first) <= 5 * FULL, "{first} {second} {third}");
 }
 
-/// A stream that was idle gets its share from now on, not what it has missed.
+/// A stream that was idle gets its share from now on, without compensation for the idle time.
 #[test]
-fn an_idle_stream_saves_nothing() {
+fn an_idle_stream_is_not_compensated() {
     let mut s = client_of(Scheduling::FairBandwidth);
     s.send_on(1, 40 * FULL);
     let mut sent = 0;
@@ -142,7 +144,7 @@ fn without_interleaving_schedulers_act_between_messages() {
     for (scheduling, expected) in [
         (Scheduling::RoundRobin, [1, 1, 1, 2, 2, 1, 1, 2]),
         (Scheduling::FirstComeFirstServed, [1, 1, 1, 1, 1, 2, 2, 2]),
-        // Priorities act from the first message on: it is the other stream's.
+        // Priorities apply from the first message on, which is that of the other stream.
         (Scheduling::Priority, [2, 2, 2, 1, 1, 1, 1, 1]),
         (Scheduling::FairBandwidth, [1, 1, 1, 2, 2, 2, 1, 1]),
     ] {

@@ -1,4 +1,4 @@
-//! Negotiation, and I-DATA as a sender forms it (RFC 8260 §2.2.1, §2.2.2).
+//! Negotiation of I-DATA, and its chunks (RFC 8260 §2.2.1, §2.2.2).
 
 use rexmit_sctp::wire::{ReConfigParam, ReConfigResult, kind};
 use rexmit_sctp::{OutboundMessage, SendError};
@@ -6,7 +6,7 @@ use rexmit_sctp::{OutboundMessage, SendError};
 use crate::kit::*;
 use crate::{FULL, client, client_of, client_with, listed, server_with};
 
-/// RFC 8260 §2.2.1, §2.3.1: I-FORWARD-TSN only where there is partial reliability.
+/// RFC 8260 §2.2.1, §2.3.1: I-FORWARD-TSN is listed only if partial reliability is enabled.
 #[test]
 fn the_chunk_types_are_listed_if_they_are_offered() {
     for (interleaving, partial_reliability) in [(true, true), (true, false), (false, true)] {
@@ -40,7 +40,7 @@ fn large_messages_of_two_streams_are_interleaved() {
 
 /// A large message delays a small one by one chunk.
 #[test]
-fn a_small_message_goes_between_the_chunks_of_a_large_one() {
+fn a_small_message_is_sent_between_the_chunks_of_a_large_one() {
     let mut s = client();
     s.send_on(1, 100 * FULL);
     assert_eq!(s.take_packets().concat(), [(1, 0, 0), (1, 0, 1), (1, 0, 2), (1, 0, 3)]);
@@ -71,9 +71,9 @@ fn ordered_and_unordered_messages_are_numbered_apart() {
     s.peer_acknowledges(tsn(3));
 }
 
-/// RFC 8260 §2.2.1: without support of the peer there is only DATA, one message after the other.
+/// RFC 8260 §2.2.1: for a peer without support there is only DATA, and one message is sent after the other.
 #[test]
-fn a_peer_without_i_data_gets_whole_messages_one_after_the_other() {
+fn a_peer_without_i_data_gets_one_message_after_the_other() {
     let mut s = Script::established_client_with(|_, association| {
         association.extensions.interleaving = true;
     });
@@ -90,7 +90,7 @@ fn a_peer_without_i_data_gets_whole_messages_one_after_the_other() {
     s.peer_acknowledges(tsn(3));
 }
 
-/// RFC 8260 §2.3.2: both counters begin again, after the whole of a message that has begun.
+/// RFC 8260 §2.3.2: both counters begin again, after a message that has begun is complete.
 #[test]
 fn a_stream_reset_begins_both_counters_again() {
     let mut s = client();
@@ -142,7 +142,8 @@ fn a_stream_reset_begins_both_counters_again() {
     s.peer_acknowledges(tsn(7));
 }
 
-/// Were all of them begun, the peer's buffer could be full before any is complete: nothing would ever be read.
+/// If all messages could begin, the peer's buffer could be full before any of them is complete, and nothing could ever
+/// be read.
 #[test]
 fn messages_that_have_begun_leave_room_in_the_peers_buffer() {
     let peer = 20 * FULL;

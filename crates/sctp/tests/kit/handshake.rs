@@ -1,4 +1,4 @@
-//! The handshake by hand, and shortcuts past it.
+//! The handshake step by step, and shortcuts to an established association.
 
 use rexmit_sctp::wire::{Chunk, Init, Param, Params, ParamsWriter, kind};
 use rexmit_sctp::{AssociationConfig, EndpointConfig, Event};
@@ -45,7 +45,7 @@ impl Script {
         Self::client_with(|_, _| ())
     }
 
-    /// The same with a changed configuration.
+    /// As [`Self::client`], with a changed configuration.
     pub fn client_with(change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig)) -> Self {
         let mut script = Self::with(change);
         script.connect();
@@ -58,12 +58,12 @@ impl Script {
         self.run.id = Some(connected.expect("a new association"));
     }
 
-    /// Established from our side, everything of it expected and taken.
+    /// An association that we began; all packets and events of the handshake are consumed.
     pub fn established_client() -> Self {
         Self::established_client_with(|_, _| ())
     }
 
-    /// The same with a changed configuration.
+    /// As [`Self::established_client`], with a changed configuration.
     pub fn established_client_with(
         change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig),
     ) -> Self {
@@ -76,12 +76,12 @@ impl Script {
         script
     }
 
-    /// Established from the peer's side, everything of it expected and taken.
+    /// An association that the peer began; all packets and events of the handshake are consumed.
     pub fn established_server() -> Self {
         Self::established_server_with(|_, _| ())
     }
 
-    /// The same with a changed configuration.
+    /// As [`Self::established_server`], with a changed configuration.
     pub fn established_server_with(
         change: impl FnOnce(&mut EndpointConfig, &mut AssociationConfig),
     ) -> Self {
@@ -110,7 +110,7 @@ impl Script {
         script
     }
 
-    /// Takes the endpoint's INIT, and with it the tag under which the peer sends from now on.
+    /// Reads the endpoint's INIT, and stores its tag, with which the peer sends from now on.
     #[track_caller]
     pub fn take_init(&mut self) -> Vec<u8> {
         let sent = self.next_packet();
@@ -127,8 +127,7 @@ impl Script {
         self.take_init_ack()
     }
 
-    /// Takes the endpoint's INIT ACK, and with it the tag under which the peer sends from now on;
-    /// returns the cookie.
+    /// Reads the endpoint's INIT ACK, and stores its tag, with which the peer sends from now on; returns the cookie.
     #[track_caller]
     pub fn take_init_ack(&mut self) -> Vec<u8> {
         let (tag, cookie) =

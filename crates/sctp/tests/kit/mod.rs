@@ -1,5 +1,5 @@
-//! The kit of the packet scripts: one endpoint under test, a peer that is driven by hand, and the
-//! clock. A script reads like a sequence chart:
+//! The kit of the packet scripts: one endpoint under test, a scripted peer, and the clock. A script reads like a
+//! sequence chart:
 //!
 //! ```ignore
 //! let mut s = Script::established_server();
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at
-//!   their own instants on the way, so a packet leaves at exactly the millisecond a script says.
-//! - A packet that no `expect_packet!` took fails the script: before time moves on, and at its end.
+//!   their own instants on the way, so a packet is sent at exactly the millisecond of the script.
+//! - A sent packet without an `expect_packet!` fails the script: before time moves on, and at its end.
 //! - Every packet that is sent is checked for what must always hold; see [`Sent`].
 //! - TSNs of both sides begin at [`FIRST_TSN`], two below the wrap: [`tsn`]`(2)` is 0.
 //! - The shortcuts to an established association take no time and leave RTO at 1 s on both sides.
@@ -66,10 +66,10 @@ pub fn data(n: u16, payload: &[u8]) -> wire::Data<'_> {
     wire::Data { flags, tsn: tsn(n.into()), stream: 0, ssn: n, ppid: 0, payload }
 }
 
-/// Takes the next packet, which must leave now, and matches its chunks:
-/// `expect_packet!(script, [pattern, …] if guard => value)`; guard and value may be left out.
+/// Takes the next packet, which must be sent now, and matches its chunks: `expect_packet!(script, [pattern, …] if guard
+/// => value)`; guard and value may be left out.
 ///
-/// The packet bears the peer's tag. `expect_packet!(script, tag t, […])` asks for the tag `t` instead.
+/// The packet must have the peer's tag, or with `expect_packet!(script, tag t, […])` the tag `t`.
 macro_rules! expect_packet {
     ($script:expr, tag $tag:expr, [$($chunk:pat),*] $(if $guard:expr)? $(=> $value:expr)?) => {{
         let sent = $script.next_packet();
@@ -89,7 +89,7 @@ macro_rules! expect_packet {
 }
 pub(crate) use expect_packet;
 
-/// The peer as the endpoint knows it.
+/// The peer's identity, as the endpoint sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     /// The route from the endpoint to the peer.
@@ -129,7 +129,7 @@ impl Script {
         self.peer_sends_under(self.peer.endpoint_tag, chunks);
     }
 
-    /// The same, under another verification tag.
+    /// As [`Self::peer_sends`], with another verification tag.
     pub fn peer_sends_under<'c>(&mut self, tag: u32, chunks: impl IntoIterator<Item = Chunk<'c>>) {
         self.peer_writes_under(tag, |packet| {
             for chunk in chunks {
@@ -138,12 +138,12 @@ impl Script {
         });
     }
 
-    /// A packet of the peer arrives, as `build` fills it: for chunks with lists.
+    /// A packet of the peer arrives, written by `build`: for chunks with lists.
     pub fn peer_writes<T>(&mut self, build: impl FnOnce(&mut PacketWriter<'_>) -> T) {
         self.peer_writes_under(self.peer.endpoint_tag, build);
     }
 
-    /// The same, under another verification tag.
+    /// As [`Self::peer_writes`], with another verification tag.
     pub fn peer_writes_under<T>(
         &mut self,
         tag: u32,

@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Script {
-    /// Takes the next packet, which must be a HEARTBEAT alone; where it goes, and its content.
+    /// Reads the next packet, which must contain only a HEARTBEAT; returns its destination and content.
     #[track_caller]
     pub fn take_probe(&mut self) -> (SocketAddr, Vec<u8>) {
         let sent = self.next_packet();
@@ -26,14 +26,14 @@ impl Script {
         self
     }
 
-    /// The peer answers a HEARTBEAT from where it arrived.
+    /// The peer answers a HEARTBEAT from the address at which it arrived.
     pub fn answer_probe(&mut self, (at, info): &(SocketAddr, Vec<u8>)) {
         let before = std::mem::replace(&mut self.peer.route.remote, *at);
         self.peer_sends([HeartbeatAck(info)]);
         self.peer.route.remote = before;
     }
 
-    /// A peer at 192.0.2.2 begins that has these addresses, too; nothing else has happened.
+    /// The peer at 192.0.2.2, which also lists these addresses, begins an association; nothing else has happened.
     #[track_caller]
     pub fn peer_begins_at(&mut self, others: &[u8]) {
         let init = peer_init(self.peer.tag);
@@ -67,7 +67,7 @@ impl Script {
         script
     }
 
-    /// The host number of where a packet goes.
+    /// The host number of a packet's destination.
     #[track_caller]
     pub fn host_of(sent: &Sent) -> u8 {
         match sent.route.remote.ip() {
@@ -77,7 +77,7 @@ impl Script {
     }
 }
 
-/// Takes the next packet, which must go to 192.0.2.`host`, and matches its chunks as
+/// Takes the next packet, which must be sent to 192.0.2.`host`, and matches its chunks as
 /// [`expect_packet!`](super::expect_packet) does.
 macro_rules! expect_packet_to {
     ($script:expr, $host:expr, [$($chunk:pat),*] $(if $guard:expr)? $(=> $value:expr)?) => {{

@@ -1,4 +1,4 @@
-//! A packet that the endpoint sent, and what holds for each of them.
+//! A packet sent by the endpoint, and the rules that every such packet follows.
 
 use std::fmt;
 
@@ -7,9 +7,8 @@ use rexmit_sctp::wire::{Chunk, Header, Packet, kind};
 
 use super::PORT;
 
-/// A packet that was sent. What must always hold was checked: checksum and ports are right, every
-/// chunk can be read, the chunks may stand together and in this order (RFC 9260 §6.10), and INIT
-/// alone bears the tag 0 (RFC 9260 §8.5.1 A).
+/// A packet that was sent. These rules were checked: checksum and ports are right, every chunk can be read, the chunks
+/// may be bundled in this order (RFC 9260 §6.10), and only INIT has the tag 0 (RFC 9260 §8.5.1 A).
 pub struct Sent {
     pub at: Instant,
     pub route: Route,

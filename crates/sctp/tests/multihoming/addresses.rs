@@ -1,4 +1,4 @@
-//! Addresses that are reported and accepted, and the paths made of them (RFC 9260 §5.1.2).
+//! Addresses that are reported and accepted, and the paths between them (RFC 9260 §5.1.2).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn route(local: &str, remote: &str) -> Route {
     Route { local: SocketAddr::new(ip(local), 9899), remote: SocketAddr::new(ip(remote), 9899) }
 }
 
-/// An endpoint with these addresses, reached over `way` by a peer that tells `reported`; its paths.
+/// The paths of an endpoint with the addresses `own`, reached over `way` by a peer that lists `reported`.
 fn ways(own: &[&str], way: Route, reported: &[&str]) -> Vec<(IpAddr, IpAddr)> {
     let mut s = Script::with(|config, _| config.addresses = own.iter().map(|a| ip(a)).collect());
     s.peer.route = way;
@@ -34,7 +34,7 @@ fn ways(own: &[&str], way: Route, reported: &[&str]) -> Vec<(IpAddr, IpAddr)> {
     paths.iter().map(|path| (path.local.ip(), path.remote.ip())).collect()
 }
 
-/// Two hosts in two networks have two paths, none of them across networks.
+/// Two hosts in two networks have two paths, one within each network.
 #[test]
 fn each_network_is_a_path() {
     let own = ["10.1.0.1", "10.2.0.1"];
@@ -47,21 +47,20 @@ fn each_network_is_a_path() {
     assert_eq!(reversed, [expected[1], expected[0]]);
 }
 
-/// An address of ours that no path would take gets one, so that a peer with one address is
-/// reached two ways.
+/// A local address that no path would use gets a path, so that a peer with one address has two.
 #[test]
 fn each_own_address_has_a_path() {
     let own = ["10.1.0.1", "10.2.0.1"];
     let expected = [("10.1.0.1", "10.9.0.2"), ("10.2.0.1", "10.9.0.2")];
     let expected = expected.map(|(local, remote)| (ip(local), ip(remote)));
     assert_eq!(ways(&own, route("10.1.0.1", "10.9.0.2"), &[]), expected);
-    // A driver that does not tell its address leaves the choice to us.
+    // If the driver does not report a local address, the endpoint chooses one.
     assert_eq!(ways(&own, route("0.0.0.0", "10.9.0.2"), &[]), expected);
 }
 
-/// A peer on the open network is not sent to private addresses, those of a host or of a link.
+/// Nothing is sent from the open network to private, loopback or link-local addresses of a peer.
 #[test]
-fn addresses_out_of_scope_are_not_taken() {
+fn addresses_out_of_scope_are_not_accepted() {
     let reported = ["10.0.0.1", "127.0.0.1", "169.254.0.1", "fe80::1", "::1", "198.51.100.1"];
     let taken = ways(&[], route("192.0.2.1", "192.0.2.2"), &reported);
     let remotes: Vec<_> = taken.iter().map(|(_, remote)| *remote).collect();
@@ -71,9 +70,9 @@ fn addresses_out_of_scope_are_not_taken() {
     assert_eq!(remotes, [ip("10.0.0.8"), ip("10.0.0.1"), ip("198.51.100.1")]);
 }
 
-/// Nor are our private addresses reported to it.
+/// Our private addresses are not reported to a peer on the open network either.
 #[test]
-fn own_addresses_out_of_scope_are_not_told() {
+fn own_addresses_out_of_scope_are_not_listed() {
     let own = ["10.0.0.1", "127.0.0.1", "192.0.2.1", "198.51.100.1", "fd00::1", "2001:db8::1"];
     for (peer, count) in [("192.0.2.2", 3), ("10.0.0.2", 5), ("127.0.0.2", 6)] {
         let mut s =
@@ -94,7 +93,7 @@ fn addresses_in(init: &wire::Init<'_>) -> usize {
     init.params().flatten().filter(is_address).count()
 }
 
-/// RFC 6951 §5.1: an address that has not been heard from is sent to at the port of the first.
+/// RFC 6951 §5.1: packets to an address from which none was received go to the port of the first address.
 #[test]
 fn encapsulation_port_of_a_new_address_is_that_of_the_first() {
     let mut s = Script::server();
@@ -118,9 +117,9 @@ fn encapsulation_port_is_learned_by_path() {
     assert_eq!(s.next_packet().route.remote, address(2, 9899));
 }
 
-/// The limit `MAX_ADDRESSES` of ways to connect over.
+/// The limit `MAX_ADDRESSES` also applies to the routes of a connect.
 #[test]
-fn ways_to_connect_over_are_limited() {
+fn routes_to_connect_over_are_limited() {
     let mut s = Script::server();
     let route = s.peer.route;
     let mut connect = |count| {

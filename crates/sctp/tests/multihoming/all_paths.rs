@@ -13,9 +13,9 @@ fn two_paths(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     })
 }
 
-/// Paths take turns, and each takes what its own window holds.
+/// Paths send in turn, each within its own window.
 #[test]
-fn paths_take_turns() {
+fn paths_send_in_turn() {
     let mut s = two_paths(|_| ());
     for _ in 0..12 {
         s.send(&[0; 1_180]);
@@ -32,9 +32,9 @@ fn paths_take_turns() {
     assert_eq!(s.statistics().recovery.retransmitted.total(), 0);
 }
 
-/// RFC 9260 §6.2.1: what waits to be retransmitted needs the peer's window before anything new.
+/// RFC 9260 §6.2.1: data that waits to be retransmitted has precedence over new data in the peer's window.
 #[test]
-fn what_is_lost_keeps_its_part_of_the_window() {
+fn lost_data_keeps_its_part_of_the_window() {
     let mut s = two_paths(|association| {
         association.recovery.sctp.retransmission_destination = RetransmissionDestination::Same;
     });
@@ -42,8 +42,8 @@ fn what_is_lost_keeps_its_part_of_the_window() {
         s.send(&[0; 1_180]);
         expect_packet_to!(s, 2 + n % 2, [Data(_)]);
     }
-    // The first one is missing, and one of the second path is in flight: with a third the window
-    // would not hold them. It is the second path's turn.
+    // The first chunk is missing, and one of the second path is in flight. The peer's window has no room for a third.
+    // The next turn is that of the second path.
     let none = tsn(0).wrapping_sub(1);
     for end in 3..=6 {
         s.peer_writes(|p| p.sack(none, 3_500, [(3, end)], []));
@@ -59,7 +59,7 @@ fn what_is_lost_keeps_its_part_of_the_window() {
 
 /// A failed path gets no data.
 #[test]
-fn inactive_path_takes_no_turn() {
+fn inactive_path_gets_no_turn() {
     let mut s = two_paths(|association| association.failure.path_max_retrans = 0);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
@@ -75,7 +75,7 @@ fn inactive_path_takes_no_turn() {
 
 /// RTX-CWND: a retransmission takes the path with the larger window.
 #[test]
-fn retransmission_takes_the_path_with_the_larger_window() {
+fn retransmission_uses_the_path_with_the_larger_window() {
     let mut s = two_paths(|association| {
         association.recovery.sctp.retransmission_destination = RetransmissionDestination::Cwnd;
     });
@@ -84,16 +84,16 @@ fn retransmission_takes_the_path_with_the_larger_window() {
     s.at(1_000);
     expect_packet_to!(s, 3, [Data(_)]);
     s.at(2_000);
-    // Both have one packet now, and chance decides.
+    // Both windows are one packet now, and the path is chosen at random.
     let sent = s.next_packet();
     assert_eq!(sent.chunks().len(), 1);
     assert!(matches!(sent.chunks()[..], [Data(d)] if d.tsn == tsn(0)));
 }
 
-/// DAC: a gap does not hurry a SACK, which says how many packets it answers; a sender without DAC
-/// is told nothing.
+/// DAC: a gap does not cause an immediate SACK. The SACK reports the number of packets that it acknowledges, but not to
+/// a sender without DAC.
 #[test]
-fn gap_does_not_hurry_an_acknowledgement() {
+fn gap_does_not_cause_an_immediate_acknowledgement() {
     let mut s = two_paths(|_| ());
     s.peer_sends([Data(data(0, b"the first is acknowledged at once"))]);
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 1);
@@ -109,9 +109,9 @@ fn gap_does_not_hurry_an_acknowledgement() {
     expect_packet_to!(s, 2, [Sack(sack)] if sack.packets == 0);
 }
 
-/// DAC: the number of packets that the peer's SACK reports is used.
+/// DAC: missing reports are counted by the number of packets that the peer's SACK reports.
 #[test]
-fn reports_count_by_the_packets_that_a_sack_answers() {
+fn missing_reports_are_counted_by_the_packets_that_a_sack_acknowledges() {
     let mut s = two_paths(|_| ());
     s.set_primary(1).unwrap();
     for _ in 0..8 {
@@ -120,7 +120,7 @@ fn reports_count_by_the_packets_that_a_sack_answers() {
     for _ in 0..8 {
         s.next_packet();
     }
-    // Those of the first path are the even ones.
+    // Chunks with even numbers were sent over the first path.
     let fixed = (tsn(0).wrapping_sub(1), PEER_RWND);
     s.peer_writes(|p| p.sack_of(1, fixed, [(3, 3)], []));
     s.expect_silence();
@@ -129,8 +129,8 @@ fn reports_count_by_the_packets_that_a_sack_answers() {
     s.peer_acknowledges(tsn(7));
 }
 
-/// Receive buffer splitting: the peer's window is nine chunks, of which a path may have four under way;
-/// the first one has four, the size of its window, and that of the second would hold five.
+/// Receive buffer splitting: the peer's window is nine chunks, so each path may have four in flight. The first path has
+/// four, as its cwnd allows; the cwnd of the second would allow five.
 #[test]
 fn no_path_takes_more_than_its_part_of_the_peers_window() {
     for (split_buffer, may_leave) in [(false, 5), (true, 4)] {

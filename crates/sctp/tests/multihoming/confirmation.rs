@@ -5,7 +5,7 @@ use rexmit_sctp::{Event, PathState};
 use crate::kit::*;
 use crate::states;
 
-/// One probe per RTO in all, in turn (HB.Max.Burst = 1).
+/// Unconfirmed addresses are probed in turn, one per RTO (HB.Max.Burst = 1).
 #[test]
 fn addresses_are_probed_one_at_a_time_in_turn() {
     let mut s = Script::server();
@@ -17,7 +17,7 @@ fn addresses_are_probed_one_at_a_time_in_turn() {
     }
 }
 
-/// As many probes at a time as HB.Max.Burst is configured.
+/// The number of concurrent probes is the configured HB.Max.Burst.
 #[test]
 fn as_many_are_probed_at_a_time_as_configured() {
     let mut s = Script::with(|_, association| association.multihoming.heartbeat_max_burst = 2);
@@ -29,7 +29,7 @@ fn as_many_are_probed_at_a_time_as_configured() {
     expect_event!(s, Event::PathStatus { path: 1, state: PathState::Active, .. });
 }
 
-/// RFC 9260 §5.4: the answer confirms the path whose nonce it bears, and measures it.
+/// RFC 9260 §5.4: the answer confirms the path whose nonce it contains, and is an RTT sample of it.
 #[test]
 fn an_answer_confirms_the_address() {
     let mut s = Script::server();
@@ -64,7 +64,7 @@ fn nothing_but_the_nonce_confirms_an_address() {
     assert_eq!(states(&s), [PathState::Active, PathState::Unconfirmed]);
 }
 
-/// RFC 9260 §5.4: no DATA to an address that is not confirmed, whatever becomes of the other.
+/// RFC 9260 §5.4: no DATA is sent to an unconfirmed address, even if the other path fails.
 #[test]
 fn unconfirmed_address_gets_no_data() {
     let mut s = Script::with(|_, association| {
@@ -86,8 +86,8 @@ fn unconfirmed_address_gets_no_data() {
     assert!(s.set_primary(1).is_err());
 }
 
-/// RFC 9260 §5.4: probes that are not answered are no errors of the association, and after
-/// Path.Max.Retrans they leave no more often than heartbeats.
+/// RFC 9260 §5.4: unanswered probes do not count as errors of the association, and after Path.Max.Retrans they are sent
+/// no more often than heartbeats.
 #[test]
 fn address_that_never_answers_is_probed_more_rarely_and_does_no_harm() {
     let mut s = Script::with(|_, association| association.failure.association_max_retrans = 2);
@@ -110,7 +110,7 @@ fn address_that_never_answers_is_probed_more_rarely_and_does_no_harm() {
             _ => probes.push(sent.at_ms()),
         }
     }
-    // The sixth leaves at once, the seventh and eighth after HB.interval and a timeout, about.
+    // The sixth is sent at once, the seventh and eighth after about HB.interval and a timeout each.
     assert_eq!(probes[0], 31_000);
     assert!((63_000 + 60_000..63_000 + 120_000).contains(&probes[1]), "{probes:?}");
     assert!((60_000 + 60_000..60_000 + 120_000).contains(&(probes[2] - probes[1])), "{probes:?}");

@@ -7,7 +7,7 @@ use crate::{states, two_paths, two_paths_with};
 
 /// RFC 9260 §6.4: timed-out data goes to the other address, new data to the primary one.
 #[test]
-fn what_timed_out_is_repeated_over_the_other_path() {
+fn timed_out_data_is_retransmitted_over_the_other_path() {
     let mut s = two_paths();
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(d)] if d.tsn == tsn(0));
@@ -42,9 +42,9 @@ fn errors_of_the_first_path_stay_when_the_other_was_answered() {
     assert_eq!(s.statistics().paths[0].errors, 0);
 }
 
-/// RFC 9260 §7.2.4, §6.4: fast retransmissions take the path that the data took.
+/// RFC 9260 §7.2.4, §6.4: a fast retransmission is sent over the path of the original transmission.
 #[test]
-fn fast_retransmission_takes_the_same_path() {
+fn fast_retransmission_uses_the_same_path() {
     let mut s = two_paths();
     for _ in 0..4 {
         s.send(&[0; 1_000]);
@@ -57,9 +57,9 @@ fn fast_retransmission_takes_the_same_path() {
     s.peer_acknowledges(tsn(3));
 }
 
-/// The configured alternative: what timed out stays with its path until that is inactive.
+/// The alternative configuration: timed-out data is retransmitted over the same path until that is inactive.
 #[test]
-fn what_timed_out_may_stay_with_its_path() {
+fn timed_out_data_may_stay_on_its_path() {
     let same = rexmit_sctp::recovery::RetransmissionDestination::Same;
     let mut s = two_paths_with(|association| {
         association.recovery.sctp.retransmission_destination = same;
@@ -73,10 +73,10 @@ fn what_timed_out_may_stay_with_its_path() {
     expect_event!(s, Event::PathStatus { path: 0, state: PathState::Inactive, .. });
 }
 
-/// RFC 9260 §8.2, §6.4.1: beyond Path.Max.Retrans (5) the path is inactive, and new data take the
-/// other one.
+/// RFC 9260 §8.2, §6.4.1: after more than Path.Max.Retrans (5) errors the path is inactive, and new data is sent over
+/// the other one.
 #[test]
-fn data_leave_a_path_that_has_become_inactive() {
+fn new_data_is_not_sent_over_an_inactive_path() {
     let mut s = two_paths();
     let mut ms = 0;
     for n in 0..6 {
@@ -97,7 +97,7 @@ fn data_leave_a_path_that_has_become_inactive() {
     assert_eq!(s.statistics().paths[0].errors, 6);
 }
 
-/// RFC 9260 §8.3, §6.4: data return to the primary path when it answers a HEARTBEAT.
+/// RFC 9260 §8.3, §6.4: data is sent over the primary path again when it answers a HEARTBEAT.
 #[test]
 fn data_return_to_the_primary_path_when_it_answers() {
     let mut s =
@@ -144,7 +144,7 @@ fn every_idle_path_gets_heartbeats() {
     assert_eq!(asked, [3, 3], "and the first one is not idle");
 }
 
-/// RFC 9260 §8.1: only HEARTBEATs on the path that data take count against the association.
+/// RFC 9260 §8.1: only HEARTBEATs on the path of data count as errors of the association.
 #[test]
 fn unanswered_heartbeats_of_another_path_do_not_end_the_association() {
     let mut s = Script::with_addresses(&[3], |_, association| {
@@ -162,10 +162,10 @@ fn unanswered_heartbeats_of_another_path_do_not_end_the_association() {
     assert_eq!(s.events(), []);
 }
 
-/// RFC 7829 §4.1: with every path inactive data go on, to the one with the fewest errors; the
-/// association ends by its own counter (RFC 9260 §8.1).
+/// RFC 7829 §4.1: with every path inactive, data is sent over the one with the fewest errors; the association ends by
+/// its own error counter (RFC 9260 §8.1).
 #[test]
-fn data_go_on_while_every_path_is_inactive() {
+fn data_is_still_sent_while_every_path_is_inactive() {
     let mut s = two_paths_with(|association| association.failure.path_max_retrans = 0);
     s.send(b"anybody");
     // The timeout of each path doubles for itself.
@@ -215,7 +215,7 @@ fn the_application_chooses_the_primary_path() {
     assert_eq!(s.events(), [], "no change");
 }
 
-/// Windows, timeouts and data in flight are each path's own (RFC 9260 §6.3, §7.2).
+/// Each path has its own window, timeout and data in flight (RFC 9260 §6.3, §7.2).
 #[test]
 fn each_path_has_a_window_of_its_own() {
     let mut s = two_paths();
@@ -240,7 +240,7 @@ fn each_path_has_a_window_of_its_own() {
     assert_eq!(srtt, [None, Some(12)], "an eighth of 100 ms");
 }
 
-/// RFC 9260 §9.2, §6.4.1: a SHUTDOWN that is not answered is repeated over the other path.
+/// RFC 9260 §9.2, §6.4.1: an unanswered SHUTDOWN is retransmitted over the other path.
 #[test]
 fn shutdown_is_repeated_over_the_other_path() {
     let mut s = two_paths();
@@ -253,7 +253,7 @@ fn shutdown_is_repeated_over_the_other_path() {
     expect_packet_to!(s, 3, [ShutdownComplete { .. }]);
 }
 
-/// RFC 7829 §5: with Primary Path Switchover data do not return.
+/// RFC 7829 §5: with Primary Path Switchover, data stays on the new path.
 #[test]
 fn with_switchover_data_do_not_return() {
     let mut s = two_paths_with(|association| {

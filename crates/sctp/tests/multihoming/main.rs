@@ -1,5 +1,5 @@
-//! Several addresses (RFC 9260 §5.1.2, §5.4, §6.4, §8; RFC 7829). The peer is at 192.0.2.2, its path
-//! is number 0, and at 192.0.2.3, its path is number 1.
+//! Several addresses (RFC 9260 §5.1.2, §5.4, §6.4, §8; RFC 7829). The peer has the addresses 192.0.2.2, with path
+//! number 0, and 192.0.2.3, with path number 1.
 
 #[path = "../kit/mod.rs"]
 mod kit;

@@ -1,4 +1,4 @@
-//! A path that may have failed gets no data while another works (RFC 7829).
+//! A potentially failed path gets no data while another works (RFC 7829).
 
 use rexmit_sctp::{AssociationConfig, Event, PathState};
 
@@ -12,7 +12,7 @@ fn two_paths(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     })
 }
 
-/// One timeout on the first path; what it carried was retransmitted over the other.
+/// One timeout on the first path; its data was retransmitted over the other.
 fn fail_once(s: &mut Script) {
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);
@@ -37,7 +37,7 @@ fn one_timeout_moves_new_data_to_the_other_path() {
 
 /// RFC 7829 §3.2 rule 12: the state is not reported, but the change of the data path is.
 #[test]
-fn the_state_need_not_be_told() {
+fn reports_of_the_state_can_be_disabled() {
     let mut s = two_paths(|association| association.multihoming.report_potentially_failed = false);
     fail_once(&mut s);
     expect_event!(s, Event::DataPathChanged { path: 1, .. });
@@ -45,10 +45,10 @@ fn the_state_need_not_be_told() {
     assert_eq!(states(&s), [PathState::PotentiallyFailed, PathState::Active]);
 }
 
-/// RFC 7829 §3.2 rules 5, 6, 8: HEARTBEATs follow each other with the timeout alone, doubled each
-/// time, until the path is inactive.
+/// RFC 7829 §3.2 rules 5, 6, 8: HEARTBEATs are sent once per timeout, which doubles each time, until the path is
+/// inactive.
 #[test]
-fn the_path_is_asked_with_every_timeout_until_it_is_inactive() {
+fn the_path_is_probed_with_every_timeout_until_it_is_inactive() {
     let mut s = two_paths(|association| association.failure.path_max_retrans = 3);
     fail_once(&mut s);
     for ms in [3_000, 7_000] {
@@ -60,7 +60,7 @@ fn the_path_is_asked_with_every_timeout_until_it_is_inactive() {
     assert_eq!(states(&s), [PathState::Inactive, PathState::Active]);
 }
 
-/// RFC 7829 §3.2 rule 7: an answer makes it active, and data return.
+/// RFC 7829 §3.2 rule 7: an answer to a HEARTBEAT makes the path active, and data uses it again.
 #[test]
 fn an_answer_makes_the_path_active() {
     let mut s = two_paths(|_| ());
@@ -76,8 +76,7 @@ fn an_answer_makes_the_path_active() {
     s.from(2).peer_acknowledges(tsn(1));
 }
 
-/// RFC 7829 §3.2 rules 9, 10: an acknowledgement does, too, if its data was sent over this
-/// path alone, and only then.
+/// RFC 7829 §3.2 rules 9, 10: an acknowledgement makes the path active only if its data was sent over this path alone.
 #[test]
 fn an_acknowledgement_makes_the_path_active_only_if_it_is_certain() {
     let mut s = two_paths(|_| ());
@@ -114,7 +113,8 @@ fn an_acknowledgement_makes_the_path_active_only_if_it_is_certain() {
     s.lose_until(1_000);
 }
 
-/// RFC 7829 §3.2 rule 4: without an active path, that with the fewest errors; states stay.
+/// RFC 7829 §3.2 rule 4: without an active path, data is sent over the path with the fewest errors; the states do not
+/// change.
 #[test]
 fn without_an_active_path_the_fewest_errors_decide() {
     let mut s = two_paths(|association| association.failure.heartbeat_interval = None);
@@ -128,7 +128,7 @@ fn without_an_active_path_the_fewest_errors_decide() {
 
 /// RFC 7829 §3.2 rule 5: without heartbeats the path is not probed.
 #[test]
-fn without_heartbeats_the_path_is_not_asked() {
+fn without_heartbeats_the_path_is_not_probed() {
     let mut s = two_paths(|association| association.failure.heartbeat_interval = None);
     s.send(b"one");
     expect_packet_to!(s, 2, [Data(_)]);

@@ -3,9 +3,9 @@
 use crate::kit::*;
 use crate::two_paths;
 
-/// RFC 9260 §6.4: a SACK goes to where its DATA came from.
+/// RFC 9260 §6.4: a SACK is sent to the source of its DATA.
 #[test]
-fn sack_goes_to_where_the_data_came_from() {
+fn sack_is_sent_to_the_source_of_the_data() {
     let mut s = two_paths();
     for (n, host) in [(0, 2), (1, 3), (2, 3), (3, 2), (4, 2)] {
         s.from(host).peer_sends([Data(data(n, b"data"))]);
@@ -15,9 +15,9 @@ fn sack_goes_to_where_the_data_came_from() {
     }
 }
 
-/// RFC 9260 §6.4: it does not travel with DATA that go elsewhere; it does with those that do not.
+/// RFC 9260 §6.4: a SACK is not bundled with DATA for another path; with DATA for its own path it is.
 #[test]
-fn sack_travels_only_with_data_of_its_path() {
+fn sack_is_bundled_only_with_data_of_its_path() {
     let mut s = two_paths();
     s.peer_sends([Data(data(0, b"the first is acknowledged at once"))]);
     expect_packet_to!(s, 2, [Sack(_)]);
@@ -38,7 +38,7 @@ fn sack_travels_only_with_data_of_its_path() {
 
 /// RFC 9260 §6.4: HEARTBEAT ACK and ERROR, too.
 #[test]
-fn other_replies_go_to_where_they_were_asked_for() {
+fn other_replies_are_sent_to_the_source_of_the_request() {
     let mut s = two_paths();
     s.from(3).peer_sends([Heartbeat(b"?")]);
     expect_packet_to!(s, 3, [HeartbeatAck(b"?")]);

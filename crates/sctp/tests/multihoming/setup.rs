@@ -1,4 +1,4 @@
-//! Setting up over several ways, and restarting (RFC 9260 §5.1, §5.2, §5.4 rule 1).
+//! Setting up an association over several paths, and restarting it (RFC 9260 §5.1, §5.2, §5.4 rule 1).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn client() -> Script {
 
 /// INIT is sent over each path in turn.
 #[test]
-fn init_is_repeated_over_another_way() {
+fn init_is_retransmitted_over_another_path() {
     let mut s = client();
     for (ms, host) in [(0, 2), (1_000, 3), (2_000, 2), (4_000, 3), (6_000, 2)] {
         s.go_to(ms);
@@ -28,9 +28,9 @@ fn init_is_repeated_over_another_way() {
     }
 }
 
-/// RFC 9260 §6.4: COOKIE ECHO goes to where INIT ACK came from, and so do data from then on.
+/// RFC 9260 §6.4: COOKIE ECHO is sent to the source of the INIT ACK, and so is data from then on.
 #[test]
-fn the_way_that_answers_is_the_primary_path() {
+fn the_path_that_answers_becomes_the_primary_one() {
     let mut s = client();
     s.take_init();
     s.at(1_000).take_init();
@@ -44,9 +44,9 @@ fn the_way_that_answers_is_the_primary_path() {
     expect_packet_to!(s, 3, [Data(_)]);
 }
 
-/// COOKIE ECHO with its DATA is repeated over another way.
+/// COOKIE ECHO and its DATA are retransmitted over another path.
 #[test]
-fn cookie_echo_is_repeated_over_another_way() {
+fn cookie_echo_is_retransmitted_over_another_path() {
     let mut s = client();
     s.take_init();
     s.peer_writes(|p| p.init_ack(&peer_init(PEER_TAG), answer_params));
@@ -57,8 +57,8 @@ fn cookie_echo_is_repeated_over_another_way() {
     expect_event!(s, Event::Connected { peer, .. } if peer == address(3, 9899));
 }
 
-/// RFC 9260 §5.2.2: a restart with an address that is not known is refused, and it is named; with
-/// fewer addresses it is not.
+/// RFC 9260 §5.2.2: a restart that adds an unknown address is refused, and the ABORT lists that address; one with fewer
+/// addresses is accepted.
 #[test]
 fn restart_with_another_address_is_refused() {
     let mut s = crate::two_paths();
@@ -84,7 +84,7 @@ fn restart_with_another_address_is_refused() {
 
 /// RFC 9260 §5.2.4 A: after a restart the other addresses are probed anew.
 #[test]
-fn restart_confirms_anew() {
+fn restart_confirms_addresses_anew() {
     let mut s = crate::two_paths();
     let known = s.peer.endpoint_tag;
     s.peer.tag = 0x1111;

@@ -15,7 +15,7 @@ fn repeated() -> Script {
 }
 
 #[test]
-fn a_duplicate_tsn_tells_a_spurious_fast_retransmit_and_the_window_goes_back() {
+fn a_duplicate_tsn_detects_a_spurious_fast_retransmit_and_the_window_is_restored() {
     let mut s = repeated();
     let before = s.ssthresh();
     s.at(303).peer_sacks(4, &[], &[]);
@@ -28,14 +28,14 @@ fn a_duplicate_tsn_tells_a_spurious_fast_retransmit_and_the_window_goes_back() {
 }
 
 #[test]
-fn a_copy_that_was_needed_is_not_reported_and_nothing_is_undone() {
+fn a_necessary_retransmission_is_not_reported_as_duplicate_and_nothing_is_undone() {
     let mut s = repeated();
     s.at(402).peer_sacks(4, &[], &[]);
     s.take_all();
     assert_eq!((s.spurious_events(), s.ssthresh()), (SpuriousEvents::default(), 4 * PMDCS));
 }
 
-/// The SACK with the report was lost: the episode stays undecided, and does not affect later ones.
+/// The SACK with the duplicate report was lost: the episode stays undecided, and does not affect later ones.
 #[test]
 fn a_lost_report_leaves_the_event_undecided() {
     let mut s = repeated();
@@ -48,9 +48,9 @@ fn a_lost_report_leaves_the_event_undecided() {
     assert_eq!(s.spurious_events().total(), 1);
 }
 
-/// RFC 3708 §3 A.4: chunk 2 left once.
+/// RFC 3708 §3 A.4: chunk 2 is reported as a duplicate, but was sent only once.
 #[test]
-fn a_duplicate_that_nobody_sent_makes_the_sender_doubt() {
+fn a_duplicate_of_a_chunk_sent_once_disables_detection_by_duplicates() {
     let mut s = repeated();
     s.at(310).peer_sacks(4, &[], &[2]);
     s.take_all();
@@ -60,10 +60,10 @@ fn a_duplicate_that_nobody_sent_makes_the_sender_doubt() {
     assert_eq!((events.total(), events.unexplained_duplicates, events.undone), (0, 1, 0));
 }
 
-/// A delay of 1.1 s: the timer expires at 1200 ms, and again at 3200 ms. The second report says that both
-/// were spurious; RFC 4015 §3.1 step 11 makes the timeout from the first new round trip.
+/// A delay of 1.1 s: the timer expires at 1200 ms, and again at 3200 ms. The second report shows that both timeouts
+/// were spurious. RFC 4015 §3.1 step 11: the first new RTT sample sets the RTO.
 #[test]
-fn a_sudden_delay_is_told_and_the_window_and_the_timer_recover() {
+fn a_sudden_delay_is_detected_and_the_window_and_the_timer_recover() {
     let mut s = Script::with_profile("rr");
     s.offer(4);
     assert_eq!(s.take_all(), [1, 2, 3, 4]);
@@ -84,9 +84,9 @@ fn a_sudden_delay_is_told_and_the_window_and_the_timer_recover() {
     assert_eq!(s.statistics().paths[0].rto.as_millis(), 3_300);
 }
 
-/// Redundant copies of a stream explain its duplicate reports.
+/// Redundant copies of a stream may be the reason for its duplicate reports.
 #[test]
-fn copies_on_purpose_do_not_prove_anything() {
+fn duplicate_reports_of_redundant_copies_prove_nothing() {
     let mut s = Script::with_profile("rr");
     let thin = rexmit_sctp::recovery::ThinConfig::OFF.max_bundle_packets(1);
     let (now, id) = (rexmit_core::Instant::from_millis(200), s.id());

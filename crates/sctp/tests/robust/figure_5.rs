@@ -1,7 +1,6 @@
-//! RR-SCTP §5, Fig. 5, end to end: packet 100 is delayed by four positions. The receiver's window is
-//! 50 packets, and so is what the way between holds. A round trip of 750 ms, and a SACK for each
-//! packet, make the two curves those of the figure: packet 100 leaves after five seconds, and without
-//! trouble 400 are delivered in ten.
+//! RR-SCTP §5, Fig. 5, end to end: packet 100 is delayed by four positions. The receiver's window and the capacity of
+//! the path are 50 packets each. With a round trip of 750 ms and a SACK for each packet, the two curves are those of
+//! the figure: packet 100 is sent after five seconds, and without the delay 400 packets are delivered in ten.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ const ONE_WAY: Duration = Duration::from_micros(367_500);
 /// The interval between packets towards the receiver: 50 of them in a round trip.
 const SPACING: Duration = Duration::from_millis(15);
 
-/// Packets on their way, by when they arrive and in the order in which they left.
+/// Packets in flight, by time of arrival and order of transmission.
 #[derive(Default)]
 struct Way {
     packets: BTreeMap<(Instant, u64), Vec<u8>>,
@@ -46,7 +45,7 @@ impl Way {
 
 fn endpoint(profile: &str, accept: bool) -> Endpoint {
     let mut recovery = RecoveryConfig::profile(profile).expect("a profile");
-    // No timeout is near.
+    // Long enough that no timeout expires.
     recovery.rto.initial = Duration::from_secs(3);
     let association = AssociationConfig::rfc9260()
         .recovery(recovery)
@@ -60,7 +59,7 @@ fn endpoint(profile: &str, accept: bool) -> Endpoint {
     Endpoint::new(config, &Seed::from_u64(1)).expect("a valid configuration")
 }
 
-/// Messages, one to a packet, delivered within ten seconds; and how many events were undone.
+/// The number of messages, one per packet, delivered within ten seconds, and that of undone episodes.
 fn delivered(profile: &str) -> (usize, u32) {
     let (mut sender, mut receiver) = (endpoint(profile, false), endpoint(profile, true));
     let route = Route { local: address(1, 9899), remote: address(2, 9899) };
@@ -83,7 +82,7 @@ fn delivered(profile: &str) -> (usize, u32) {
             let leaves = there.free_at.max(now);
             let is_full = packet.len() > PAYLOAD;
             data_packets += u32::from(is_full);
-            // In the place of the fourth after it, just behind that.
+            // Arrives just after the fourth packet that follows it.
             let late =
                 if data_packets == 100 && is_full { SPACING * 9 / 2 } else { Duration::ZERO };
             there.free_at = leaves + if is_full { SPACING } else { Duration::ZERO };
@@ -109,7 +108,7 @@ fn delivered(profile: &str) -> (usize, u32) {
     }
 }
 
-/// 320 against 400 in the paper: 1.2 times as much at least.
+/// In the paper 320 and 400 packets are delivered; here a ratio of at least 1.2 is required.
 #[test]
 fn a_packet_delayed_by_four_positions_costs_a_fifth_less() {
     let (standard, none) = delivered("rfc9260");

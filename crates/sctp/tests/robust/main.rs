@@ -1,5 +1,5 @@
 //! Packet scripts of the mechanisms that distinguish reordering and delay from loss (RR-SCTP §4, RFC 3708, 4015, 5682,
-//! 8985), in exact virtual time. The peer is any RFC 9260 receiver.
+//! 8985), in exact virtual time. The peer is an unmodified RFC 9260 receiver.
 
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -12,11 +12,11 @@ mod threshold;
 use kit::*;
 use rexmit_sctp::recovery::{RecoveryConfig, SpuriousEvents};
 
-/// The payload of a DATA chunk that fills a packet of the default size, and the chunk: PMDCS.
+/// The payload of a DATA chunk that fills a packet of the default size, and the size of that chunk (PMDCS).
 const FULL: usize = 1204;
 const PMDCS: u64 = 1220;
 
-/// The `n`th TSN, from 1, which is two below the wrap; `tsn(0)` is what the peer acknowledges before.
+/// The `n`th TSN, from 1, which is two below the wrap; `tsn(0)` is the cumulative TSN before the first.
 const fn tsn(n: u32) -> u32 {
     kit::tsn(n).wrapping_sub(1)
 }
@@ -51,14 +51,14 @@ impl Script {
         self.peer_writes(|p| p.sack(cumulative, PEER_RWND, blocks.iter().copied(), duplicates));
     }
 
-    /// The same at `ms`, and what is transmitted then.
+    /// The same at `ms`; returns the chunks that are transmitted then.
     #[track_caller]
     fn sacked_at(&mut self, ms: u64, cumulative: u32, blocks: &[(u16, u16)]) -> Vec<u32> {
         self.at(ms).peer_sacks(cumulative, blocks, &[]);
         self.take_all()
     }
 
-    /// Everything that is sent now: chunks by number, from 1.
+    /// Reads all chunks that are sent now, by number from 1.
     #[track_caller]
     fn take_all(&mut self) -> Vec<u32> {
         let mut numbers = Vec::new();

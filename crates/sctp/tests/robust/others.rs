@@ -2,10 +2,10 @@
 
 use super::*;
 
-/// Four packets leave at 200 ms and are held up; the timer expires at 1200 ms. What it sends after
-/// the first packet, with new data to send or without.
+/// Four packets are sent at 200 ms and delayed; the timer expires at 1200 ms. Returns the chunks that are sent after
+/// the first retransmission, with or without new data.
 #[test]
-fn after_a_spurious_timeout_f_rto_sends_new_chunks_and_nothing_again() {
+fn after_a_spurious_timeout_f_rto_sends_new_chunks_and_no_retransmissions() {
     let mut s = Script::with_profile("f-rto");
     s.offer(8);
     assert_eq!(s.take_all(), [1, 2, 3, 4]);
@@ -47,7 +47,7 @@ fn f_rto_repeats_the_rest_when_only_new_chunks_are_acknowledged() {
     assert_eq!(s.spurious_events().total(), 0);
 }
 
-/// SRTT 100 ms and the least round trip 100 ms: chunk 1 is lost 125 ms after it was sent.
+/// With an SRTT and a minimum round trip of 100 ms, chunk 1 is declared lost 125 ms after it was sent.
 #[test]
 fn rack_waits_for_a_quarter_of_a_round_trip() {
     let mut s = Script::with_profile("rack");
@@ -61,7 +61,7 @@ fn rack_waits_for_a_quarter_of_a_round_trip() {
 }
 
 #[test]
-fn rack_sends_nothing_again_that_comes_within_it() {
+fn rack_retransmits_nothing_that_arrives_within_its_window() {
     let mut s = Script::with_profile("rack");
     s.offer(2);
     assert_eq!(s.take_all(), [1, 2]);

@@ -1,10 +1,10 @@
-//! The threshold that follows reordering (RR-SCTP §4.3), on the wire.
+//! The loss threshold that adapts to reordering (RR-SCTP §4.3), on the wire.
 
 use super::*;
 
 impl Script {
-    /// The chunk after `last` is overtaken by `positions` others, one SACK each, and arrives. Eight
-    /// chunks more; returns the highest, and whether it was retransmitted.
+    /// The chunk after `last` is overtaken by `positions` others, each with a SACK, before it arrives; eight more
+    /// chunks follow. Returns the highest chunk, and whether the late one was retransmitted.
     fn delay(&mut self, last: u32, positions: u16) -> (u32, bool) {
         let late = last + 1;
         self.offer(8);
@@ -25,7 +25,7 @@ impl Script {
         self.statistics().paths[0].reordering.missing_reports
     }
 
-    /// Grown to hold 16 packets, so that half of it holds eight; returns the highest chunk.
+    /// Grows the window to 16 packets, so that half of it is eight; returns the highest chunk.
     fn grown(profile: &str) -> (Self, u32) {
         let mut s = Self::with_profile(profile);
         let last = 30;
@@ -61,8 +61,8 @@ fn the_standard_sends_it_again_each_time() {
     assert_eq!(s.missing_reports(), 3);
 }
 
-/// A chunk is lost though the threshold is higher than what can still be reported: when the last
-/// of the others is acknowledged, and not by a timeout.
+/// A chunk is declared lost when all later ones are acknowledged, although fewer missing reports than the threshold are
+/// possible then; no timeout is needed.
 #[test]
 fn a_loss_at_the_end_is_repeated_with_the_last_report() {
     let (mut s, last) = Script::grown("rr");
@@ -77,7 +77,7 @@ fn a_loss_at_the_end_is_repeated_with_the_last_report() {
     }
 }
 
-/// M4 with evidence: the first report is not taken for a loss where reordering is common.
+/// M4 with an adaptive threshold: if reordering is common, the first missing report does not declare a loss.
 #[test]
 fn a_thin_stream_learns_to_wait_for_a_second_report() {
     let mut s = Script::with_profile("thin-rr");

@@ -16,7 +16,7 @@ fn a_packet_with_new_data_repeats_the_packet_before_it() {
     assert_eq!(s.take_data(), [1, 2]);
     s.at(260).send(b"3");
     assert_eq!(s.take_data(), [2, 3], "one packet before");
-    // 1 was lost: the peer has all three at once, and reports no duplicate.
+    // Chunk 1 was lost: the peer gets all three chunks at once, and reports no duplicate.
     s.at(350).peer_acknowledges(tsn(2));
     s.at(360).peer_sacks(tsn(3), &[], &[tsn(2)]);
     s.expect_silence_until(3_000);
@@ -27,7 +27,7 @@ fn a_packet_with_new_data_repeats_the_packet_before_it() {
 }
 
 #[test]
-fn duplicates_that_were_sent_on_purpose_mean_nothing() {
+fn duplicates_of_redundant_copies_are_ignored() {
     let mut s = Script::thin(COPIES);
     s.at(200).send_alone(1);
     s.at(250).send(b"2");
@@ -41,7 +41,7 @@ fn duplicates_that_were_sent_on_purpose_mean_nothing() {
 }
 
 #[test]
-fn what_fits_beside_the_new_chunk_is_copied_and_no_more() {
+fn only_copies_that_fit_with_the_new_chunk_are_sent() {
     let mut s = Script::thin(COPIES.max_bundle_packets(9));
     for (n, len, want) in [(1, 600, vec![1]), (2, 300, vec![1, 2]), (3, 600, vec![2, 3])] {
         let payload = vec![b'x'; len];
@@ -77,7 +77,7 @@ fn a_limit_of_bytes_counts_the_whole_packet() {
 }
 
 #[test]
-fn a_thick_stream_copies_nothing() {
+fn a_stream_that_is_not_thin_copies_nothing() {
     let mut s = Script::thin(ThinConfig::OFF);
     (1..=5).for_each(|n| s.send_alone(n));
     let (now, id) = (rexmit_core::Instant::from_millis(s.now_ms()), s.id());
@@ -88,9 +88,9 @@ fn a_thick_stream_copies_nothing() {
     assert_eq!(s.take_data(), [6, 7], "three in flight");
 }
 
-/// RFC 7496: zero retransmissions is one copy.
+/// RFC 7496: with zero retransmissions, the chunk is sent only once.
 #[test]
-fn what_is_not_to_be_sent_again_is_not_copied() {
+fn chunks_that_may_not_be_retransmitted_are_not_copied() {
     let mut s = Script::thin(COPIES);
     let once =
         OutboundMessage::new(0, &b"once"[..]).reliability(Reliability::MaxRetransmissions(0));

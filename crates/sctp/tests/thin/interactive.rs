@@ -15,7 +15,7 @@ impl Script {
 }
 
 #[test]
-fn a_lost_chunk_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
+fn a_lost_chunk_is_retransmitted_by_the_probe_timer_and_so_is_its_copy() {
     let mut s = Script::with_profile("interactive");
     s.at(300).send(b"payload");
     assert_eq!(s.take_flagged_data(), (vec![1], vec![true]), "with the I bit");
@@ -32,7 +32,7 @@ fn a_lost_chunk_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
 
 /// Each retransmission is sent twice, a millisecond apart.
 #[test]
-fn a_redundant_repetition_leaves_twice() {
+fn a_redundant_retransmission_is_sent_twice() {
     let mut s = Script::with_profile("interactive-redundant");
     s.at(300).send_alone(1);
     let sent: Vec<_> = (0..4).map(|_| s.wait_for_packet().at_ms()).collect();
@@ -44,8 +44,8 @@ fn a_redundant_repetition_leaves_twice() {
     assert_eq!(counted.timeouts, 0);
 }
 
-/// RFC 7496 §3.1 limits retransmissions; redundant copies are not counted. What may not be sent
-/// again has no copies either.
+/// RFC 7496 §3.1 limits retransmissions; redundant copies are not counted. A chunk that may not be retransmitted has no
+/// copies either.
 #[test]
 fn copies_do_not_use_up_the_limit_of_retransmissions() {
     let data_and_end = |name, limit| {
@@ -71,10 +71,10 @@ fn copies_do_not_use_up_the_limit_of_retransmissions() {
     assert_eq!(data_and_end(redundant, 2), [300, 460, 461, 621, 781]);
 }
 
-/// Data in flight is bundled with new data, and retransmitted only when the probe timer of the latest packet with it
-/// expires; data that one newer packet carries lacks the second copy, which is sent alone.
+/// Data in flight is bundled with new data, and retransmitted only when the probe timer of the latest packet that
+/// contains it expires. Data that only one newer packet contains gets its second copy in a packet of its own.
 #[test]
-fn what_newer_packets_carry_waits_for_these() {
+fn data_bundled_in_newer_packets_waits_for_their_timer() {
     let mut s = Script::with_profile("interactive-redundant");
     s.at(300).send_alone(1);
     s.at(350).send(b"2");
@@ -85,9 +85,9 @@ fn what_newer_packets_carry_waits_for_these() {
     assert_eq!(s.wait_for_packet().at_ms(), 399 + 160);
 }
 
-/// Data that is sent when a copy is due shares its packet.
+/// New data that is sent when a copy is due shares the packet with the copy.
 #[test]
-fn new_data_take_a_copy_that_is_due_along() {
+fn new_data_is_bundled_with_a_copy_that_is_due() {
     let mut s = Script::with_profile("interactive-redundant");
     s.at(300).send_alone(1);
     s.at(460);
@@ -98,10 +98,10 @@ fn new_data_take_a_copy_that_is_due_along() {
     assert_eq!(s.take_data(), [1], "and as a copy of what was repeated");
 }
 
-/// A silent peer over a cold path is probed after a time that doubles up to a second; T3-rtx doubles independently, and ends the
-/// association in time.
+/// A silent peer over a path without a recent RTT sample is probed at intervals that double up to a second; T3-rtx
+/// doubles independently, and ends the association in time.
 #[test]
-fn a_dead_peer_is_given_up() {
+fn a_dead_peer_is_reported_unreachable() {
     let mut s = Script::with_profile("interactive");
     s.at(300).send_alone(1);
     let mut repeats = Vec::new();
@@ -118,7 +118,7 @@ fn a_dead_peer_is_given_up() {
     assert!((200_000..300_000).contains(&s.now_ms()), "{}", s.now_ms());
 }
 
-/// The chunk that probes a closed window is repeated by T3-rtx alone, which backs off.
+/// A chunk that probes a closed window is retransmitted only by T3-rtx, which backs off.
 #[test]
 fn a_closed_window_is_probed_with_backoff() {
     let mut s = Script::with_profile("interactive");
@@ -133,10 +133,10 @@ fn a_closed_window_is_probed_with_backoff() {
     assert!(gaps[0] >= 200 && gaps[1..].windows(2).all(is_doubled), "{gaps:?}");
 }
 
-/// A receiver that is starved of processor time acknowledges after 100 to 900 ms, and each message is of use for
-/// 50 ms: the round trips of those that are given up are measured as well, so that few are given up that arrived.
+/// A receiver that is starved of processor time acknowledges after 100 to 900 ms, and each message is abandoned after
+/// 50 ms. Round trips of abandoned messages are measured, too, so that few messages are abandoned that had arrived.
 #[test]
-fn round_trips_are_measured_where_messages_are_given_up_before_their_ack() {
+fn round_trips_are_measured_although_messages_are_abandoned_before_their_ack() {
     let mut s = Script::with_profile("interactive");
     let mut acks: Vec<(u64, u32)> = Vec::new();
     let mut arrived = 0;

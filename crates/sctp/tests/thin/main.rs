@@ -1,6 +1,6 @@
-//! Packet scripts of the mechanisms for thin streams (Petlund 2009 §5, §8), in exact virtual time:
-//! when each retransmits, and that it does not when its switch is off or the stream is thick. The
-//! peer is any RFC 9260 receiver.
+//! Packet scripts of the mechanisms for thin streams (Petlund 2009 §5, §8), in exact virtual time: when each
+//! retransmits, and that it does not if it is disabled or the stream is not thin. The peer is an unmodified RFC 9260
+//! receiver.
 
 #[path = "../kit/mod.rs"]
 mod kit;
@@ -20,7 +20,7 @@ use kit::*;
 use rexmit_sctp::AssociationConfig;
 use rexmit_sctp::recovery::{ThinConfig, ThinSctpConfig};
 
-/// The `n`th TSN, from 1; `tsn(0)` is what the peer acknowledges before the first.
+/// The `n`th TSN, from 1; `tsn(0)` is the cumulative TSN before the first.
 const fn tsn(n: u32) -> u32 {
     kit::tsn(n).wrapping_sub(1)
 }
@@ -45,7 +45,7 @@ impl Script {
         script
     }
 
-    /// Sends a message of a few bytes, which leaves at once as the chunk `n`, alone.
+    /// Sends a message of a few bytes, which must be transmitted at once as chunk `n`, alone in its packet.
     #[track_caller]
     fn send_alone(&mut self, n: u32) {
         self.send(b"payload");
@@ -58,13 +58,13 @@ impl Script {
         self.peer_writes(|p| p.sack(cumulative, PEER_RWND, blocks, duplicates));
     }
 
-    /// Takes a packet that has nothing but DATA; returns the number of each, from 1. TSNs ascend.
+    /// Reads a packet that contains only DATA; returns the number of each chunk, from 1. TSNs ascend.
     #[track_caller]
     fn take_data(&mut self) -> Vec<u32> {
         self.take_flagged_data().0
     }
 
-    /// The same, and whether each has the I bit.
+    /// The same, with whether each chunk has the I bit.
     #[track_caller]
     fn take_flagged_data(&mut self) -> (Vec<u32>, Vec<bool>) {
         let sent = self.next_packet();

@@ -1,4 +1,4 @@
-//! M1 to M4, each alone, over the wire.
+//! M1 to M4 of Petlund 2009, each alone, on the wire.
 
 use rexmit_sctp::recovery::{LossDetection, Reordering};
 
@@ -20,7 +20,7 @@ fn m1_repeats_the_last_chunk_after_srtt_and_its_variation() {
     assert_eq!(tail_loss(ThinConfig::M1_TO_M4.rto_min(None)), 1_200);
 }
 
-/// Chunk 2 left at 250 ms, chunk 1, from 200 ms, is acknowledged at 300 ms.
+/// Chunk 1 is sent at 200 ms and acknowledged at 300 ms; chunk 2 is sent at 250 ms.
 #[test]
 fn m2_counts_the_age_of_the_chunk_that_is_left() {
     for (restart_by_age, at) in [(false, 1_300), (true, 1_250)] {
@@ -34,10 +34,11 @@ fn m2_counts_the_age_of_the_chunk_that_is_left() {
     }
 }
 
-/// RTO 1 s: 1, 2, … 7 s, then doubled each time up to 60 s. The six timeouts that did not double are no
-/// errors, so that a thin stream outlives an outage as any other; ten that did end the association.
+/// With an RTO of 1 s, retransmissions follow after 1, 2, … 7 s, and then at intervals that double up to 60 s. The six
+/// timeouts that did not double are no errors, so that a thin stream survives an outage as long as any other; ten that
+/// did double end the association.
 #[test]
-fn m3_repeats_in_equal_steps_up_to_its_bound_and_gives_the_peer_up_as_ever() {
+fn m3_retransmits_at_equal_intervals_up_to_its_limit_and_counts_errors_as_without() {
     let mut s = Script::established_client_with(|_, association| {
         association.recovery.thin = ThinConfig::OFF.linear_timeouts(6);
         association.failure.heartbeat_interval = None;
@@ -54,11 +55,11 @@ fn m3_repeats_in_equal_steps_up_to_its_bound_and_gives_the_peer_up_as_ever() {
 
 /// Chunk 1 is missing, chunks 2 to 4 are reported one by one.
 #[test]
-fn m4_repeats_at_the_first_report_and_only_while_thin() {
+fn m4_retransmits_at_the_first_report_and_only_while_thin() {
     for (first_indication, packets, at) in [(true, 4, 310), (false, 4, 330), (true, 6, 320)] {
         let mut s = Script::thin(ThinConfig::OFF.first_indication(first_indication));
         s.at(200);
-        // At one instant, but each in a packet of its own; four per opportunity.
+        // All at one time, each in a packet of its own; at most four packets at a time.
         (1..=packets).for_each(|n| s.send_alone(n));
         for (ms, end) in [(310, 2), (320, 3), (330, 4)] {
             s.expect_silence_until(ms);
@@ -71,9 +72,9 @@ fn m4_repeats_at_the_first_report_and_only_while_thin() {
     }
 }
 
-/// One association that is thin, thick and thin again.
+/// One association is thin, then not thin, and thin again.
 #[test]
-fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
+fn the_mechanisms_follow_a_stream_that_is_thin_then_not_and_thin_again() {
     let mut s = Script::thin(m1().first_indication(true));
     s.at(200).send_alone(1);
     s.at(210).send_alone(2);
@@ -96,7 +97,7 @@ fn the_mechanisms_follow_the_stream_from_thin_to_thick_and_back() {
 
 /// Mechanisms are changed while the association is established.
 #[test]
-fn they_are_switched_on_and_off_at_run_time() {
+fn mechanisms_are_enabled_and_disabled_at_run_time() {
     let mut s = Script::thin(ThinConfig::OFF);
     let id = s.id();
     s.at(200).send_alone(1);
@@ -125,6 +126,6 @@ fn early_fast_retransmit_repeats_after_the_round_trip_and_its_variation() {
     assert_eq!(s.wait_for_packet().at.as_nanos(), 450_000_000);
     let counted = s.statistics().recovery;
     assert_eq!((counted.retransmitted.early, counted.timeouts), (1, 0));
-    // Once: then T3-rtx, which the earliest chunk restarted.
+    // Only once; then T3-rtx, which the retransmission of the earliest chunk restarted.
     assert_eq!(s.wait_for_packet().at.as_nanos(), 1_450_000_000);
 }

@@ -1,18 +1,18 @@
-//! Outages: nothing arrives in either direction for a while. The first delivery follows its end by a round trip and
-//! half of one, and little is sent while it lasts.
+//! Outages: nothing arrives in either direction for a while. The first delivery is at most one and a half round trips
+//! after the end of the outage, and few packets are sent during it.
 
 use rexmit_sctp::Event;
 use rexmit_sctp::recovery::RecoveryConfig;
 
 use super::*;
 
-/// A message every 50 ms before, during and after an outage of a path with one round-trip time.
+/// A message every 50 ms before, during and after an outage, over a path with this round-trip time.
 struct Outage {
     script: Script,
     rtt: u64,
     /// The begin and the end of the outage.
     lasts: (u64, u64),
-    /// TSNs that arrived, and what the peer acknowledges when.
+    /// TSNs that arrived, and the SACKs in flight with their times.
     arrived: std::collections::BTreeSet<u32>,
     acks: std::collections::VecDeque<(u64, u32)>,
     /// When DATA was sent during the outage.
@@ -21,7 +21,7 @@ struct Outage {
     delivered: Option<u64>,
 }
 
-/// Messages before the outage: as many as the round trips that are remembered.
+/// The time before the outage: enough messages to fill the window of RTT samples.
 const WARM_MS: u64 = 15_000;
 
 impl Outage {
@@ -102,7 +102,7 @@ fn the_first_delivery_follows_the_end_of_any_outage() {
             {
                 let outage = Outage::new(profile, rtt, length).run();
                 let took = outage.delivered.expect("it is") - outage.lasts.1;
-                // With a probe every 100 ms and half a round trip, where that is longer.
+                // With a probe every 100 ms, the bound is 100 ms and half a round trip, if that is longer.
                 let most = (3 * rtt / 2 + 50).max(100 + rtt / 2);
                 let count = outage.sent.len() as u64;
                 if took > most {

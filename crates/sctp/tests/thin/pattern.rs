@@ -1,5 +1,5 @@
-//! One loss pattern for every mechanism: a table of the copies of each chunk that was sent, when and why,
-//! and when the peer's application got it. The receiver is an unmodified `rfc9260` without SACK delay.
+//! One loss pattern for every mechanism: a table of the transmissions of each chunk, with their times and causes, and
+//! of the time of its delivery. The receiver is an unmodified `rfc9260` without SACK delay.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ fn lksctp_with(thin: ThinConfig) -> RecoveryConfig {
     RecoveryConfig::profile("lksctp").expect("a profile").with_thin(thin)
 }
 
-/// The third SACK with a gap comes 340 ms after the chunk left; RTO.Min is 1 s.
+/// The third SACK with a gap arrives 340 ms after the chunk was sent; RTO.Min is 1 s.
 #[test]
 fn without_mechanisms() {
     assert_table(
@@ -94,7 +94,7 @@ fn without_mechanisms() {
     );
 }
 
-/// After two round trips in the handshake and one of data RTTVAR is 50 · (3/4)² = 28 ms: 212 ms after
+/// After two round trips in the handshake and one of data, RTTVAR is 50 · (3/4)² = 28 ms, and the timeout 212 ms after
 /// the SACK at 20 ms. Later it is RTO.Min: 200 ms.
 #[test]
 fn with_m1_alone() {
@@ -102,7 +102,7 @@ fn with_m1_alone() {
         &lksctp_with(m1()),
         [
             " 3 x1: new 0, timeout 232 -> 282",
-            // Three reports that count anew from the timeout on.
+            // Missing reports are counted anew after the timeout; three are needed.
             " 3 x2: new 0, timeout 232, fast 420 -> 470",
             " 3 x3: new 0, timeout 232, fast 420, timeout 620 -> 670",
             "14 x1: new 0, timeout 220 -> 270",
@@ -169,8 +169,8 @@ fn with_all_four() {
     );
 }
 
-/// The next message takes the last packet along, 80 ms later. Two losses in a row are beyond that, and
-/// a chunk with nothing behind it, too.
+/// The next message, 80 ms later, has a copy of the chunk in the last packet. This repairs neither two losses in a row
+/// nor the loss of the last chunk.
 #[test]
 fn with_copies_alone() {
     assert_table(
@@ -185,8 +185,8 @@ fn with_copies_alone() {
     );
 }
 
-/// The timer runs from when the chunk left: 212 ms. The SACK at 260 ms, of what was transmitted before that
-/// timeout, counts as a report all the same (RFC 9260 §7.2.4).
+/// The timer runs from the transmission of the chunk: 212 ms. The SACK at 260 ms, for data sent before that timeout,
+/// still counts as a missing report (RFC 9260 §7.2.4).
 #[test]
 fn with_all_four_and_copies() {
     assert_table(

@@ -1,4 +1,4 @@
-//! Round-trip times where Karn's rule forbids a sample.
+//! RTT samples in cases where Karn's rule forbids one.
 
 use rexmit_sctp::PathState;
 
@@ -8,7 +8,7 @@ fn sampled() -> ThinConfig {
     m1().with_sctp(ThinSctpConfig::OFF.heartbeat_samples(true))
 }
 
-/// Chunk 1 is repeated at 450 ms; its acknowledgement at 600 ms may be of either copy.
+/// Chunk 1 is retransmitted at 450 ms; its acknowledgement at 600 ms may be for either transmission.
 fn ambiguous(thin: ThinConfig) -> Script {
     let mut s = Script::thin(thin);
     s.at(200).send_alone(1);
@@ -33,7 +33,7 @@ fn a_heartbeat_measures_the_round_trip_and_ends_the_backoff() {
     s.at(700).peer_writes(|p| p.plain(wire::kind::HEARTBEAT_ACK, 0, &info_parameter(&info)));
     // SRTT 100 ms; RTTVAR 3/4 · 37.5 = 28.125 ms.
     assert_eq!(s.statistics().paths[0].rto.as_micros(), 212_500);
-    // An answer counts once.
+    // A HEARTBEAT ACK counts once.
     s.at(900).peer_writes(|p| p.plain(wire::kind::HEARTBEAT_ACK, 0, &info_parameter(&info)));
     assert_eq!(s.statistics().paths[0].rto.as_micros(), 212_500);
 }
@@ -53,7 +53,7 @@ fn info_parameter(info: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
+fn one_heartbeat_is_sent_per_timeout_and_an_unanswered_one_is_no_error() {
     let mut s = ambiguous(sampled());
     expect_packet!(s, [Heartbeat(_)]);
     // Each is repeated once, so the timeout doubles, and the heartbeat waits for as long.
@@ -78,8 +78,8 @@ fn one_heartbeat_leaves_per_timeout_and_an_unanswered_one_is_no_error() {
 }
 
 /// A receiver that acknowledges 200 ms late: the timeout is spurious, and Karn's rule takes no sample.
-/// The duplicate says that the acknowledgement was that of the first copy, after 300 ms: SRTT
-/// 7/8 · 100 + 1/8 · 300 = 125 ms, RTTVAR 3/4 · 37.5 + 1/4 · 200 = 78.125 ms.
+/// The duplicate report shows that the SACK was for the first transmission, after 300 ms: SRTT 7/8 · 100 + 1/8 · 300 =
+/// 125 ms, RTTVAR 3/4 · 37.5 + 1/4 · 200 = 78.125 ms.
 #[test]
 fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
     for (ack_delay_samples, rto_us) in [(false, 500_000), (true, 437_500)] {
@@ -94,9 +94,9 @@ fn a_duplicate_report_measures_the_round_trip_of_the_first_copy() {
     }
 }
 
-/// The first SACK is lost: the one that reports the duplicate answers the second copy, or may.
+/// The first SACK is lost: the one that reports the duplicate may be for the second transmission.
 #[test]
-fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
+fn a_chunk_acknowledged_with_its_duplicate_gives_no_sample() {
     let mut s = Script::thin(m1().ack_delay_samples(true));
     s.at(200).send_alone(1);
     s.at(450);
@@ -105,9 +105,9 @@ fn what_is_acknowledged_with_its_duplicate_measures_nothing() {
     assert_eq!(s.statistics().paths[0].rto.as_millis(), 500);
 }
 
-/// Nor is what is acknowledged with something later: its own SACK may have been lost.
+/// A chunk that is acknowledged together with a later one gives no sample either: its own SACK may have been lost.
 #[test]
-fn what_is_acknowledged_with_a_later_chunk_measures_nothing() {
+fn a_chunk_acknowledged_with_a_later_one_gives_no_sample() {
     let mut s = Script::thin(m1().ack_delay_samples(true));
     s.at(200).send_alone(1);
     s.at(440).send_alone(2);
@@ -124,7 +124,7 @@ fn srtt_ms(s: &Script) -> u128 {
 }
 
 /// A receiver that delays SACKs acknowledges two chunks with one. The timeout of a thin stream runs from the first of
-/// them, so its RTT, 250 ms, is the sample, and not the 100 ms of the second, once most SACKs are such.
+/// them, so its RTT of 250 ms is the sample, and not the 100 ms of the second, once most SACKs acknowledge two.
 #[test]
 fn the_ack_delay_of_a_receiver_is_in_the_timeout() {
     // The first SACKs are not enough to learn from: 250 − 150 · (7/8)³⁷ ms is the estimate after 37 samples.
@@ -142,7 +142,7 @@ fn the_ack_delay_of_a_receiver_is_in_the_timeout() {
 
 /// One SACK in four is lost: the next one acknowledges two chunks, but the receiver does not delay SACKs.
 #[test]
-fn a_lost_sack_is_not_taken_for_ack_delay() {
+fn a_lost_sack_is_not_mistaken_for_ack_delay() {
     let mut s = Script::thin(ThinConfig::OFF.ack_delay_samples(true));
     for round in 0..40 {
         let start = 1000 + 600 * round;

@@ -1,4 +1,4 @@
-//! A setup with a known round-trip time: a loss in it costs less than a second.
+//! Setup with a known round-trip time: a lost packet delays it by less than a second.
 
 use rexmit_core::Machine;
 use rexmit_sctp::{CloseReason, Event};
@@ -15,9 +15,10 @@ impl Script {
     }
 }
 
-/// One and a half round trips, doubling while that is less than RTO.Initial, and RTO.Initial then.
+/// The INIT is retransmitted after one and a half round trips, which doubles while it is less than RTO.Initial; then
+/// after RTO.Initial.
 #[test]
-fn init_is_repeated_after_one_and_a_half_of_a_known_round_trip() {
+fn init_is_retransmitted_after_one_and_a_half_of_a_known_round_trip() {
     let table = [
         (None, [0, 1000, 3000, 7000, 15_000, 31_000]),
         (Some(100), [0, 150, 450, 1050, 2050, 4050]),
@@ -48,10 +49,10 @@ impl Script {
     }
 }
 
-/// A server that restarts is waited for as long as if nothing were known of it: nine times at the
-/// RTO's pace, after the few that leave sooner.
+/// A setup with a known round-trip time waits for a restarting server as long as one without: nine transmissions are
+/// timed by the RTO, after the few earlier ones.
 #[test]
-fn a_known_round_trip_does_not_have_the_setup_given_up_sooner() {
+fn a_known_round_trip_does_not_end_the_setup_sooner() {
     let (packets, ms) = (9, 1000 * (1 + 2 + 4 + 8 + 16 + 32 + 3 * 60));
     let table = [(None, 0, 0), (Some(1), 7, 1270), (Some(20), 6, 1890), (Some(100), 3, 1050)];
     for (rtt, early, early_ms) in table {
@@ -73,7 +74,7 @@ fn a_known_round_trip_does_not_have_the_setup_given_up_sooner() {
 }
 
 #[test]
-fn cookie_echo_goes_by_the_round_trip_of_init_and_takes_data_along_again() {
+fn cookie_echo_is_timed_by_the_round_trip_of_init_and_bundles_data_again() {
     for (setup_by_rtt, repeated_at) in [(true, 250), (false, 1100)] {
         let mut s = Script::knowing(None, setup_by_rtt);
         s.send(b"first");
@@ -86,7 +87,7 @@ fn cookie_echo_goes_by_the_round_trip_of_init_and_takes_data_along_again() {
     }
 }
 
-/// A retransmission makes no sample; the known round trip is the first sample.
+/// A retransmitted INIT gives no sample; the known round-trip time is used as the first one.
 #[test]
 fn a_repeated_setup_leaves_no_backoff_behind() {
     let mut s = Script::knowing(Some(100), false);
@@ -103,9 +104,9 @@ fn a_repeated_setup_leaves_no_backoff_behind() {
     assert_eq!(s.statistics().paths[0].rto.as_millis(), 1000);
 }
 
-/// The second association with a peer begins with what the first one measured.
+/// The setup of the second association with a peer uses the RTT measured by the first one.
 #[test]
-fn the_endpoint_remembers_how_far_a_peer_is_away() {
+fn the_endpoint_remembers_the_round_trip_time_of_a_peer() {
     for setup_by_rtt in [true, false] {
         let mut s = Script::knowing(None, setup_by_rtt);
         s.take_init();
@@ -122,9 +123,9 @@ fn the_endpoint_remembers_how_far_a_peer_is_away() {
     }
 }
 
-/// The peer set it up, so that the first acknowledgement would be the first measurement.
+/// The peer has set up the association, so that without the HEARTBEAT the first ACK of data would be the first sample.
 #[test]
-fn a_server_measures_with_a_heartbeat_beside_its_cookie_ack() {
+fn a_server_measures_with_a_heartbeat_after_its_cookie_ack() {
     for (heartbeat_samples, chunks) in [(true, 2), (false, 1)] {
         let mut s = Script::with(|endpoint, association| {
             endpoint.accept = true;

@@ -23,7 +23,7 @@ impl Script {
     }
 }
 
-/// Of chunks 1 (bulk), 2 (thin) and 3 to 7 (bulk), the first two are missing.
+/// Chunks 1 (bulk) and 2 (thin) are missing, and 3 to 7 (bulk) arrive.
 #[test]
 fn each_stream_is_treated_as_it_is() {
     let mut s = Script::thin(ThinConfig::OFF);
@@ -46,9 +46,9 @@ fn each_stream_is_treated_as_it_is() {
     assert_eq!(s.take_data(), [1], "three reports for the bulk stream");
 }
 
-/// The mechanisms of the association are not those of a stream that has its own.
+/// A stream with its own mechanisms does not use those of the association.
 #[test]
-fn a_stream_may_be_the_one_without_mechanisms() {
+fn a_single_stream_may_be_without_mechanisms() {
     let mut s = Script::thin(ThinConfig::M1_TO_M4);
     s.single_out(THIN, Some(ThinConfig::OFF)).expect("there is room");
     s.at(200).send_on(THIN, 1);
@@ -59,7 +59,7 @@ fn a_stream_may_be_the_one_without_mechanisms() {
     s.single_out(THIN, None).expect("it is known");
     assert_eq!(s.statistics().thin_streams, []);
     s.at(1_400).send_on(THIN, 2);
-    // SRTT + 4 · RTTVAR is 250 ms, doubled by the timeout of the other, which Karn keeps.
+    // SRTT + 4 · RTTVAR is 250 ms, doubled by the timeout of the other stream; Karn's rule keeps the backoff.
     s.expect_silence_until(1_899);
     s.at(1_900);
     assert_eq!(s.take_data(), [2]);
@@ -80,9 +80,9 @@ fn streams_that_do_not_exist_or_are_too_many_are_refused() {
     assert_eq!(s.single_out(0, Some(ThinConfig::M1_TO_M4)), Ok(()), "it is known");
 }
 
-/// With `by_stream` each stream that is used is judged by itself.
+/// With `by_stream`, each used stream is thin or not on its own.
 #[test]
-fn streams_are_singled_out_by_use_where_the_profile_says_so() {
+fn streams_are_singled_out_by_use_with_by_stream() {
     let by_stream = ThinConfig::OFF.with_sctp(ThinSctpConfig::OFF.by_stream(true));
     let mut s = Script::measured(|association| {
         association.recovery.thin = by_stream;

@@ -20,11 +20,11 @@ use crate::protocol::request::{Call, Request, State};
 use crate::protocol::{Style, address, bytes_at};
 use crate::transports::Transport;
 
-/// The most sockets that wait to be accepted, whatever `listen` was given.
+/// The most sockets that wait to be accepted, whatever backlog `listen` requests.
 const MAX_BACKLOG: usize = 128;
 
 impl Socket {
-    /// The unspecified address of its family.
+    /// The unspecified address of the same family.
     pub(super) fn any(&self) -> IpAddr {
         match self.name.is_ipv6 {
             true => Ipv6Addr::UNSPECIFIED.into(),
@@ -32,7 +32,7 @@ impl Socket {
         }
     }
 
-    /// Whether addresses of this family may be used with it.
+    /// Whether the socket can use addresses of this family.
     fn takes(&self, address: &SocketAddr) -> bool {
         self.name.is_ipv6 || address.is_ipv4()
     }
@@ -43,7 +43,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 impl Engine {
-    /// Does what a request asks for, and answers, now or later.
+    /// Executes a request, and answers it now or later.
     pub(super) fn call(&mut self, token: u64, request: &Request, body: &[u8]) {
         let Request { call, socket, first, second } = *request;
         // Messages that the program sent before the call come first, with their effects on this machine.
@@ -110,7 +110,7 @@ impl Engine {
         Ok(theirs)
     }
 
-    /// A socket, and the program's end of its pair.
+    /// Creates a socket; returns the program's end of its pair.
     pub(super) fn new_socket(
         &mut self,
         style: Style,
@@ -182,7 +182,7 @@ impl Engine {
         Ok(Vec::new())
     }
 
-    /// The port of the socket; it is bound to any if it was not.
+    /// The port of the socket, which is bound to an ephemeral one if it was not bound.
     fn port_of(&mut self, number: u64) -> Result<u16, Failure> {
         let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         if this.bound.is_none() {
@@ -221,7 +221,7 @@ impl Engine {
         Ok(Vec::new())
     }
 
-    /// Begins a connection; `None` if the request is answered once it is known what became of it.
+    /// Begins a connection; `None` if the request is answered later, when the attempt has succeeded or failed.
     fn connect_call(
         &mut self,
         number: u64,
@@ -320,7 +320,7 @@ impl Engine {
         Ok(association)
     }
 
-    /// The ways to these addresses, and the least of their MTUs.
+    /// The routes to these addresses, and the least of their MTUs.
     fn routes(&self, port: u16, remotes: &[SocketAddr]) -> Result<(Vec<Route>, usize), Failure> {
         let own = self.ports.get(&port).map(|port| port.addresses.as_slice()).unwrap_or_default();
         let mut least = usize::MAX;
@@ -383,7 +383,7 @@ impl Engine {
         Ok((state as u32).to_ne_bytes().to_vec())
     }
 
-    /// A socket waits no longer to be accepted, which may make room for others.
+    /// Called when a socket was accepted, which may make room in the backlog.
     pub(super) fn on_accepted(&mut self, listener: u64, number: u64) {
         let Some(this) = self.sockets.get_mut(&listener) else { return };
         this.listening.unaccepted.remove(&number);
@@ -424,7 +424,7 @@ impl Engine {
         Ok(theirs)
     }
 
-    /// Makes `socket` the owner of an association that is established.
+    /// Makes `socket` the owner of an established association.
     pub(super) fn give(
         &mut self,
         association: u32,
@@ -448,7 +448,7 @@ impl Engine {
     }
 }
 
-/// The UDP port at which a peer is, whose sockets have said `peer_port`; 0 for SCTP over IP.
+/// The UDP port of a peer; 0 for SCTP over IP. `peer_port` is the one configured for the socket.
 fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
     // With itself the machine speaks the faster one, which needs no capability.
     if is_local(ip) {
@@ -460,7 +460,7 @@ fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
     }
 }
 
-/// Whether the address can be a peer's.
+/// Whether the address can be that of a peer.
 fn is_unicast(ip: IpAddr) -> bool {
     let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
     !(ip.is_unspecified() || ip.is_multicast() || is_broadcast)

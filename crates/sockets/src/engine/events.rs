@@ -13,7 +13,7 @@ use super::socket::Association;
 use crate::protocol::frame::{Header, Kind};
 use crate::protocol::request::State;
 
-/// The `errno` of a socket's calls after its association ended; 0 after a graceful end.
+/// The `errno` of calls on a socket after its association has ended; 0 after a graceful end.
 pub(super) fn errno(reason: &CloseReason, was_connected: bool) -> i32 {
     match reason {
         CloseReason::AbortedByPeer { .. } if !was_connected => ECONNREFUSED,
@@ -95,7 +95,7 @@ impl Engine {
         }
     }
 
-    /// Events that are nothing but notifications.
+    /// Handles events that only cause notifications.
     fn on_notification(&mut self, association: u32, event: Event) {
         match event {
             Event::PathStatus { address, state, .. } => {
@@ -131,7 +131,7 @@ impl Engine {
         }
     }
 
-    /// Messages that arrived before the end are delivered first.
+    /// Called when an association has ended. Messages that arrived before are delivered first.
     fn on_closed(&mut self, association: u32, number: u64) {
         if let Some(socket) = self.sockets.get_mut(&number)
             && !socket.readable.contains(&association)
@@ -141,7 +141,7 @@ impl Engine {
         self.receive_messages(number);
     }
 
-    /// Forgets an association that has ended and that no program has.
+    /// Forgets an ended association that no program refers to.
     fn forget(&mut self, association: u32) {
         if let Some(known) = self.associations.remove(&association) {
             self.numbers.remove(&(known.port, known.id.to_bits()));
@@ -149,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// Drops the unread messages of an association that has ended: SCTP keeps it until they were received.
+    /// Drops the unread messages of an ended association, which SCTP would keep until they are received.
     pub(super) fn drop_messages(&mut self, port: u16, id: AssociationId) {
         let now = self.now;
         if let Some(port) = self.ports.touch(port) {

@@ -3,7 +3,7 @@
 use super::Engine;
 
 impl Engine {
-    /// Begins to watch an association that was established, if its socket asks for it.
+    /// Begins to monitor an established association, if its socket has the option.
     pub(super) fn begin_autoclose(&mut self, association: u32) {
         let now = self.now;
         let Some(known) = self.associations.get_mut(&association) else { return };
@@ -16,7 +16,7 @@ impl Engine {
         }
     }
 
-    /// Ends associations that were idle for their time.
+    /// Ends associations that were idle for their limit.
     pub(super) fn close_idle(&mut self) {
         while let Some(association) = self.autoclose.take_due(self.now) {
             let Some(known) = self.associations.get(&association) else { continue };

@@ -1,9 +1,9 @@
 //! The engine: one thread that owns the sockets for packets, all endpoints, and the other ends of the programs' sockets.
 //!
-//! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections of calls, `calls` what each
-//! does; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the table
-//! of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket; `autoclose` and `idle`
-//! end associations without data.
+//! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections over which calls arrive, `calls`
+//! executes them; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the
+//! table of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket; `autoclose`
+//! and `idle` end associations without data.
 
 mod autoclose;
 mod calls;
@@ -39,25 +39,25 @@ use requests::Requests;
 use socket::{Association, Socket};
 use wires::{MAX_WIRES, Wires};
 
-/// Sockets of all programs together.
+/// The most sockets of all programs together.
 pub const MAX_SOCKETS: usize = 16_384;
 /// Events of one wait.
 const MAX_EVENTS: usize = 256;
-/// Batches of packets received in one round, so that programs get their turn.
+/// The most batches of packets received in one round, so that programs get their turn.
 const RECEIVED_PER_ROUND: usize = 16;
-/// Rounds of packets from this machine to itself before a call is served: more than a handshake has.
+/// The most rounds of packets from this machine to itself before a call is served: a handshake needs fewer.
 const LOCAL_ROUNDS: usize = 8;
-/// Packets of an endpoint sent in one round.
+/// The most packets of an endpoint sent in one round.
 const SENT_PER_ROUND: usize = 256;
 /// The engine ends after this time without a program or an association.
 const IDLE_TIME: Duration = Duration::from_millis(500);
-/// Requests for which there was no room are looked at again after this time.
+/// The time after which requests are read again for which there was no room.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
 /// The last token of a socket for packets.
 const LAST_WIRE_TOKEN: u64 = MAX_WIRES - 1;
-/// The token of the socket that takes requests.
+/// The token of the listening socket for requests.
 const REQUESTS_TOKEN: u64 = MAX_WIRES;
-/// Tokens of requests and programs; those of sockets are below.
+/// The first token of requests and programs; those of sockets are below.
 const FIRST_REQUEST_TOKEN: u64 = 1 << 62;
 
 /// An `errno`.
@@ -73,7 +73,7 @@ impl From<rustix::io::Errno> for Failure {
 /// The result of a call: the value for the program.
 pub(crate) type Outcome = Result<Vec<u8>, Failure>;
 
-/// See the module.
+/// An engine: see the module.
 #[derive(Debug)]
 pub struct Engine {
     number: EngineNumber,
@@ -89,15 +89,15 @@ pub struct Engine {
     last_number: u32,
     autoclose: Autoclose,
     now: Instant,
-    /// When the last program has exited.
+    /// When the last program exited.
     idle_since: Option<Instant>,
     packet: Vec<u8>,
     buffer: Vec<u8>,
 }
 
 impl Engine {
-    /// An engine that takes requests at the abstract name of `number`, and speaks SCTP over UDP from `udp_port`,
-    /// and over IP as far as `transports` and the system let it.
+    /// An engine that listens for requests at the abstract name of `number`, and speaks SCTP over UDP from `udp_port`,
+    /// and over IP if `transports` and the system allow it.
     ///
     /// # Errors
     /// When a name or port is taken, or the system has no descriptor left.
@@ -202,8 +202,8 @@ impl Engine {
         true
     }
 
-    /// Acts upon everything that has happened so far, as far as it concerns this machine alone: packets from it to
-    /// itself, and their answers. A call then finds what a kernel's SCTP, which does all of that at once, would have.
+    /// Processes all pending packets of this machine to itself, and the answers to them. A call then finds the state
+    /// that it would find with SCTP in a kernel, which processes such packets at once.
     pub(super) fn catch_up(&mut self) {
         for _ in 0..LOCAL_ROUNDS {
             self.settle();
@@ -213,7 +213,7 @@ impl Engine {
         }
     }
 
-    /// Answers a packet for an unused port, as RFC 9260 §8.4 asks for: one per batch, which bounds the work.
+    /// Answers a packet for an unused port (RFC 9260 §8.4), at most one per batch, which bounds the work.
     fn refuse(&mut self, route: rexmit_core::Route, packet: &[u8]) {
         let Some(port) = destination_port(packet).filter(|port| *port != 0) else { return };
         let config = rexmit_sctp::EndpointConfig::default().port(port);
@@ -227,7 +227,7 @@ impl Engine {
         self.wires.flush();
     }
 
-    /// Acts upon the events of all ports, and transmits.
+    /// Handles the events of all ports, and transmits.
     fn settle(&mut self) {
         let mut again = Vec::new();
         while let Some(number) = self.ports.take_touched() {
@@ -280,7 +280,7 @@ impl Engine {
     }
 }
 
-/// Has a process that is started get none of this one's descriptors but the standard ones.
+/// Ensures that processes started from now on inherit only the standard descriptors of this one.
 ///
 /// # Errors
 /// When the kernel does not know how (before Linux 5.11).

@@ -22,7 +22,7 @@ pub(super) enum Type {
 }
 
 impl Type {
-    /// Its bit in [`Settings::events`](super::settings::Settings::events).
+    /// The bit of this notification in [`Settings::events`](super::settings::Settings::events).
     pub(super) const fn bit(self) -> u16 {
         1 << (self as u16 & 0xF)
     }
@@ -46,7 +46,7 @@ fn begin(kind: Type, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// `sctp_assoc_change`, of an association that is up.
+/// `sctp_assoc_change` of an established association.
 pub(super) fn association_change(
     change: Change,
     (outbound, inbound): (u16, u16),
@@ -60,7 +60,7 @@ pub(super) fn association_change(
     bytes
 }
 
-/// `sctp_assoc_change`, of an association that has ended. An ABORT of the peer comes with its first cause.
+/// `sctp_assoc_change` of an ended association, with the first cause of the peer's ABORT, if there was one.
 pub(super) fn association_end(change: Change, reason: &CloseReason, association: u32) -> Vec<u8> {
     let (cause, words): (u16, &[u8]) = match reason {
         CloseReason::AbortedByPeer { cause, reason } => (*cause, reason),

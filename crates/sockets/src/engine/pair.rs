@@ -14,9 +14,9 @@ use crate::protocol::frame::{HEADER_BYTES, Header};
 use crate::protocol::marks::Marks;
 use crate::protocol::name::SocketName;
 
-/// The largest message that a program can send at once, as the kernel's `net.core.wmem_default` on most machines.
+/// The largest message that a program can send at once: the kernel's `net.core.wmem_default` on most machines.
 pub(super) const MAX_MESSAGE_BYTES: usize = 212_992;
-/// Bytes that may wait in a pair for the program: the engine's send buffer.
+/// The most bytes that wait in a pair for the program: the engine's send buffer.
 pub(super) const PAIR_BYTES: usize = 1 << 20;
 
 /// See the module.
@@ -29,14 +29,14 @@ pub(super) enum Received<'a> {
     Message(Header, &'a [u8]),
     /// Nothing now.
     Nothing,
-    /// The program has shut its end down, or closed it.
+    /// The program has shut down or closed its end.
     End,
-    /// The program has closed its end before it read everything. Said once; what it had sent comes after it.
+    /// The program has closed its end with unread data. Reported once; the data that it sent before follows.
     Reset,
 }
 
 impl Pair {
-    /// A pair whose other end, for the program, has this name.
+    /// A pair whose program's end is bound to this name.
     pub(super) fn new(name: SocketName, marks: Marks) -> rustix::io::Result<(Self, OwnedFd)> {
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -71,7 +71,7 @@ impl Pair {
         sendmsg(&self.0, &parts, &mut ancillary, flags).map(drop)
     }
 
-    /// Whether the program has read everything that was sent to it.
+    /// Whether the program has read all data sent to it.
     pub(super) fn is_read(&self) -> bool {
         let mut unread: libc::c_int = 0;
         // SAFETY: the kernel writes one number.
@@ -93,7 +93,7 @@ impl Pair {
         }
     }
 
-    /// The program reads the end from now on, after what was sent to it, and its sends fail with `EPIPE`.
+    /// Ends the data for the program, after that already sent; its sends fail with `EPIPE` from now on.
     pub(super) fn end(&self) {
         let _ = shutdown(&self.0, Shutdown::Both);
     }
@@ -105,7 +105,7 @@ impl AsFd for Pair {
     }
 }
 
-/// Has the kernel keep the marks with the program's end.
+/// Stores the marks in the kernel, with the program's end.
 fn set_marks(theirs: &OwnedFd, marks: Marks) -> rustix::io::Result<()> {
     let number = marks.to_number();
     let length = size_of_val(&number) as libc::socklen_t;
@@ -119,7 +119,7 @@ fn set_marks(theirs: &OwnedFd, marks: Marks) -> rustix::io::Result<()> {
     }
 }
 
-/// A buffer in which every message of a program fits.
+/// A buffer that is large enough for every message of a program.
 pub(super) fn buffer() -> Vec<u8> {
     vec![0; HEADER_BYTES + MAX_MESSAGE_BYTES * 2]
 }

@@ -1,4 +1,4 @@
-//! SCTP ports: an endpoint each, with the sockets that are bound to it.
+//! SCTP ports: each has an endpoint, and the sockets that are bound to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use rexmit_sctp::{Endpoint, EndpointConfig};
 use super::Failure;
 use super::settings::Settings;
 
-/// The ports of sockets that are not bound to one (Linux's `ip_local_port_range`).
+/// The ports for sockets that the program has not bound (Linux's `ip_local_port_range`).
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=60_999;
 
 /// See the module.
@@ -19,9 +19,9 @@ pub(super) struct Port {
     pub(super) endpoint: Endpoint,
     /// The sockets that are bound to it, accepted ones included.
     pub(super) sockets: BTreeSet<u64>,
-    /// The socket that takes associations of peers.
+    /// The socket that accepts associations of peers.
     pub(super) listener: Option<u64>,
-    /// The addresses at which it receives; none: all.
+    /// The addresses at which the port receives; empty means all.
     pub(super) addresses: Vec<IpAddr>,
     /// The deadline entered in [`Ports::deadlines`].
     deadline: Option<Instant>,
@@ -49,7 +49,7 @@ fn endpoint(port: u16, settings: &Settings, addresses: &[IpAddr]) -> Result<Endp
 }
 
 impl Port {
-    /// Whether packets to this address are for it.
+    /// Whether packets to this address are for this port.
     pub(super) fn takes(&self, local: IpAddr) -> bool {
         self.addresses.is_empty() || local.is_unspecified() || self.addresses.contains(&local)
     }
@@ -60,14 +60,14 @@ impl Ports {
         self.all.get(port)
     }
 
-    /// The port, to do something with its endpoint.
+    /// Returns the port for use, and marks its endpoint as possibly having events or packets.
     pub(super) fn touch(&mut self, port: u16) -> Option<&mut Port> {
         let found = self.all.get_mut(&port)?;
         self.touched.insert(port);
         Some(found)
     }
 
-    /// The port, to take what its endpoint has.
+    /// Returns the port without marking it.
     pub(super) fn get_mut(&mut self, port: u16) -> Option<&mut Port> {
         self.all.get_mut(&port)
     }
@@ -76,7 +76,7 @@ impl Ports {
         self.all.is_empty()
     }
 
-    /// Binds a socket to `port`, 0 for any that is free.
+    /// Binds a socket to `port`; 0 chooses a free one.
     pub(super) fn bind(
         &mut self,
         port: u16,
@@ -130,7 +130,7 @@ impl Ports {
         candidates.find(|port| !self.all.contains_key(port)).ok_or(Failure(EADDRINUSE))
     }
 
-    /// Forgets a socket; the port is free once its associations have ended, too.
+    /// Removes a socket; the port is free once its associations have ended, too.
     pub(super) fn release(&mut self, port: u16, socket: u64) {
         if let Some(found) = self.touch(port) {
             found.sockets.remove(&socket);
@@ -146,17 +146,17 @@ impl Ports {
         self.touched.pop_first()
     }
 
-    /// Has the port looked at again in the next round.
+    /// Marks the port again, for the next round.
     pub(super) fn touch_again(&mut self, port: u16) {
         self.touched.insert(port);
     }
 
-    /// Whether a port is to be looked at without waiting.
+    /// Whether a port has to be processed without waiting.
     pub(super) fn has_touched(&self) -> bool {
         !self.touched.is_empty()
     }
 
-    /// Enters the next deadline of the port, or removes the port if nothing needs it.
+    /// Updates the port's deadline in the table, or removes the port if it is unused.
     pub(super) fn settle(&mut self, number: u16) {
         let Some(port) = self.all.get_mut(&number) else { return };
         let is_over = port.sockets.is_empty() && port.endpoint.association_count() == 0;
@@ -179,7 +179,7 @@ impl Ports {
         self.deadlines.first().map(|(at, _)| *at)
     }
 
-    /// Lets the timers expire whose time has come.
+    /// Handles the timers that are due.
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some(&(at, number)) = self.deadlines.first() {
             if at > now {

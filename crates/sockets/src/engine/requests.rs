@@ -1,4 +1,4 @@
-//! The connections on which calls come, and the programs that use the engine.
+//! The connections over which calls arrive, and the programs that use the engine.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -17,18 +17,19 @@ use super::{Engine, FIRST_REQUEST_TOKEN, Outcome, REQUESTS_TOKEN};
 use crate::protocol::name::{self, EngineNumber};
 use crate::protocol::request::{ANSWER_BYTES, MAX_BODY_BYTES, REQUEST_BYTES, Request};
 
-/// Requests that wait for their answers at the same time, and programs; more wait in the kernel's queue.
+/// The most requests that wait for their answers at the same time, and the most programs; further ones wait in the
+/// kernel's queue.
 const MAX_REQUESTS: usize = 4096;
-/// Requests that wait to be accepted.
+/// The most connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// Connections accepted in one round: connections of other users are refused, but each takes time.
+/// The most connections accepted in one round: those of other users are refused, which costs time, too.
 const ACCEPTED_PER_ROUND: usize = 64;
 
 #[derive(Debug)]
 enum Connection {
-    /// Its request is to be read, or its answer to be sent.
+    /// The request is to be read, or the answer to be sent.
     Request(OwnedFd),
-    /// Readable once the program has ended.
+    /// The descriptor of a process, which is readable once that has ended.
     Program(#[expect(dead_code, reason = "epoll watches it while it is held")] OwnedFd),
 }
 
@@ -41,7 +42,7 @@ pub(super) struct Requests {
     programs: usize,
     /// [`MAX_REQUESTS`].
     most: usize,
-    /// There is no room for another connection, or no descriptor: the listener is not watched meanwhile.
+    /// Whether there is no room for another connection, or no descriptor: the listener is not watched meanwhile.
     is_paused: bool,
 }
 
@@ -100,7 +101,7 @@ impl Requests {
 }
 
 impl Engine {
-    /// Takes new connections of this user, or of root.
+    /// Accepts new connections of this user, or of root.
     pub(super) fn accept_requests(&mut self) {
         for _ in 0..ACCEPTED_PER_ROUND {
             if self.requests.connections.len() >= self.requests.most {
@@ -127,8 +128,8 @@ impl Engine {
         self.pause_requests(false);
     }
 
-    /// Whether connections wait in the kernel's queue. Watched, a listener that cannot accept them would be ready all
-    /// the time.
+    /// Stops or resumes watching the listener. Watched, one that cannot accept the connections in the kernel's queue
+    /// would be ready all the time.
     fn pause_requests(&mut self, is_paused: bool) {
         if self.requests.is_paused != is_paused {
             let flags = if is_paused { EventFlags::empty() } else { EventFlags::IN };
@@ -163,7 +164,7 @@ impl Engine {
 }
 
 impl Requests {
-    /// Stays until the process has ended.
+    /// Registers a process: the engine runs until that has ended.
     pub(super) fn register(&mut self, epoll: &OwnedFd, process: i32) -> Outcome {
         let failed = super::Failure(libc::ESRCH);
         let process = Pid::from_raw(process).ok_or(failed)?;
@@ -200,7 +201,7 @@ mod tests {
         socket
     }
 
-    /// Whether the engine would wait, had it nothing else to do.
+    /// Whether the engine would wait, if it had nothing else to do.
     fn is_at_rest(engine: &Engine) -> bool {
         let mut events = Vec::with_capacity(8);
         let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -243,7 +244,7 @@ mod tests {
         assert!(!is_at_rest(&engine), "the listener is watched again");
     }
 
-    /// A program that sends without an association and never receives, while the engine takes what it sends.
+    /// A program sends without an association and never receives, while the engine reads its messages.
     #[test]
     fn errors_that_are_not_read_are_bounded() {
         let mut engine = engine();

@@ -12,16 +12,16 @@ use super::notifications::Type;
 use super::option_names as options;
 use crate::protocol::marks::Marks;
 
-/// The packet size on the ways of this machine to itself.
+/// The packet size on routes of this machine to itself.
 const LOOPBACK_PACKET_BYTES: usize = 32_000;
-/// The least MTU of a way that is taken for one without a network.
+/// The least MTU of a route that counts as local.
 const LOOPBACK_MTU: usize = 60_000;
 /// Header bytes of a packet with one DATA chunk.
 const CHUNK_HEADERS: usize = 28;
-/// The largest message of a peer: what fills the receive buffer cannot be put together.
+/// The largest message of a peer: a message that fills the receive buffer cannot be reassembled.
 const MAX_INBOUND_MESSAGE_BYTES: usize = 512 * 1024;
 
-/// How to send when the program does not say it (`SCTP_DEFAULT_SEND_PARAM`, `SCTP_DEFAULT_SNDINFO`).
+/// The send parameters if the program does not specify them (`SCTP_DEFAULT_SEND_PARAM`, `SCTP_DEFAULT_SNDINFO`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SendDefaults {
     pub(super) stream: u16,
@@ -34,12 +34,12 @@ pub(super) struct SendDefaults {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
-    /// The profile of the program, with what was set besides.
+    /// The profile of the program, with its options applied.
     pub(super) config: AssociationConfig,
     /// The UDP port of peers.
     pub(super) peer_port: u16,
     pub(super) send: SendDefaults,
-    /// Which notifications are wanted: `Type::bit`.
+    /// The notifications that the program wants: `Type::bit`.
     pub(super) events: u16,
     /// Options that are kept for reading only, by name.
     pub(super) kept: BTreeMap<i32, u32>,
@@ -75,7 +75,7 @@ impl Settings {
         }
     }
 
-    /// The configuration of associations over a way with this MTU.
+    /// The configuration of associations over a route with this MTU.
     pub(super) fn association(&self, mtu: usize) -> Arc<AssociationConfig> {
         let mut config = self.config.clone();
         if mtu >= LOOPBACK_MTU {
@@ -90,7 +90,7 @@ impl Settings {
         Arc::new(config)
     }
 
-    /// The options that the library acts upon.
+    /// The options that the library has to know.
     pub(super) fn marks(&self) -> Marks {
         let is_set = |name: i32| self.kept.get(&name).is_some_and(|value| *value != 0);
         Marks {

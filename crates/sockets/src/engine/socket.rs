@@ -16,7 +16,7 @@ use crate::protocol::frame::{Header, Kind};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::State;
 
-/// Notifications and errors that wait for room in a pair, at most; later ones are dropped, as the kernel drops
+/// The most notifications and errors that wait for room in a pair; later ones are dropped, as the kernel drops
 /// notifications when the receive buffer is full.
 pub(super) const MAX_NOTIFICATIONS: usize = 256;
 
@@ -28,7 +28,7 @@ pub(super) struct Bound {
     pub(super) addresses: Vec<IpAddr>,
 }
 
-/// A message on its way to the program.
+/// A message to be delivered to the program.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) header: Header,
@@ -46,9 +46,9 @@ pub(super) struct Socket {
     pub(super) state: State,
     pub(super) listening: Listening,
     pub(super) associations: BTreeSet<u32>,
-    /// The one that [`State::Connecting`] and [`State::Connected`] are about; it may have ended.
+    /// The association of [`State::Connecting`] and [`State::Connected`]; it may have ended.
     pub(super) association: Option<u32>,
-    /// The addresses of the association of a one-to-one socket: of us and of the peer.
+    /// The local and the peer's address of the association of a one-to-one socket.
     pub(super) names: Option<(SocketAddr, SocketAddr)>,
     /// Requests that wait until an association is set up.
     pub(super) connecting: Vec<(u32, u64)>,
@@ -66,23 +66,23 @@ pub(super) struct Listening {
     pub(super) backlog: usize,
     /// Those that do.
     pub(super) unaccepted: BTreeSet<u64>,
-    /// The listener, while this socket was not accepted.
+    /// The listener, until this socket is accepted.
     pub(super) accepted_from: Option<u64>,
 }
 
-/// What waits at either end of the pair.
+/// The messages that wait at either end of the pair.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
-    /// A message of the program for which SCTP has no room.
+    /// A message of the program for which SCTP has no room yet.
     pub(super) held: Option<(Header, Bytes)>,
     inbox: VecDeque<Outgoing>,
-    /// The pair has no room for the program's messages.
+    /// Whether the pair has no room for messages to the program.
     pub(super) is_full: bool,
     /// The program sends no more.
     pub(super) has_ended: bool,
-    /// Data, and not only notifications, may be in the pair.
+    /// Whether the pair may contain data, and not only notifications.
     pub(super) may_have_unread_data: bool,
-    /// The program reads the end once everything is in the pair.
+    /// Whether the program's data ends once all messages are in the pair.
     pub(super) ends_when_flushed: bool,
     /// The events that epoll watches for: readable, writable.
     pub(super) watched: (bool, bool),
@@ -111,12 +111,12 @@ impl Socket {
         self.name.style.is_one_to_one()
     }
 
-    /// Whether no more associations may wait to be accepted: one more than the backlog may, as in Linux.
+    /// Whether no more associations may wait to be accepted: as in Linux, this is one more than the backlog.
     pub(super) fn is_backlog_full(&self) -> bool {
         self.listening.unaccepted.len() > self.listening.backlog
     }
 
-    /// Whether messages of the program are to be read now.
+    /// Whether messages of the program may be read now.
     pub(super) fn may_read(&self) -> bool {
         let is_ready = self.state == State::Connected || !self.is_one_to_one();
         // While connecting, fillers stay, so that the program's end is not writable.
@@ -124,12 +124,12 @@ impl Socket {
         self.flow.held.is_none() && !self.flow.has_ended && (is_ready || !is_waiting)
     }
 
-    /// Puts a message in the queue to the program.
+    /// Queues a message for the program.
     pub(super) fn deliver(&mut self, header: Header, payload: Bytes, fd: Option<OwnedFd>) {
         self.flow.inbox.push_back(Outgoing { header, payload, descriptor: fd });
     }
 
-    /// As [`deliver`](Self::deliver), from the association with `peer`; dropped if too much waits.
+    /// As [`deliver`](Self::deliver), for a notification of the association with `peer`; dropped if too many wait.
     pub(super) fn notify(&mut self, association: u32, peer: SocketAddr, notification: Vec<u8>) {
         if self.flow.inbox.len() < MAX_NOTIFICATIONS {
             let header = Header {
@@ -143,8 +143,8 @@ impl Socket {
         }
     }
 
-    /// The next call that receives fails; dropped if too much waits, since a program that never receives may cause any
-    /// number.
+    /// Makes the next call that receives fail. Dropped if too many wait, because a program that never receives could
+    /// cause any number.
     pub(super) fn fail(&mut self, error: i32) {
         if self.flow.inbox.len() < MAX_NOTIFICATIONS {
             self.deliver(Header::of_error(error), Bytes::new(), None);
@@ -191,20 +191,20 @@ impl Socket {
 pub(super) struct Association {
     pub(super) port: u16,
     pub(super) id: AssociationId,
-    /// None once the program has closed it.
+    /// `None` once the program has closed it.
     pub(super) socket: Option<u64>,
     pub(super) remote_port: u16,
     /// The peer's address, with its SCTP port.
     pub(super) peer: SocketAddr,
-    /// Outbound and inbound streams, once it is established.
+    /// Outgoing and incoming streams, once the association is established.
     pub(super) streams: Option<(u16, u16)>,
     /// The peer sends no more.
     pub(super) peer_has_ended: bool,
-    /// The program has asked for the end; if it is not established yet, it ends once it is.
+    /// Whether the program has requested the end. Before the association is established, this is delayed until then.
     pub(super) is_closing: bool,
-    /// The program has sent something.
+    /// Whether the program has sent a message.
     pub(super) has_sent: bool,
-    /// It ends after this time without data (`SCTP_AUTOCLOSE`).
+    /// The time without data after which the association ends (`SCTP_AUTOCLOSE`).
     pub(super) autoclose: Option<Duration>,
     /// When data was last sent or received.
     pub(super) last_used: Instant,

@@ -15,7 +15,7 @@ use super::{Engine, Failure};
 use crate::protocol::frame::{Header, Kind, MAX_PART_BYTES};
 use crate::protocol::request::State;
 
-/// Messages of a program taken in one round.
+/// The most messages of a program read in one round.
 const TAKEN_PER_ROUND: usize = 64;
 
 /// `sinfo_flags` (RFC 6458 §5.3.2, RFC 7496 §4).
@@ -31,7 +31,7 @@ mod flag {
 }
 
 impl Engine {
-    /// Watches the pair for what can be done with it now.
+    /// Watches the pair for the events that can be handled now.
     pub(super) fn watch(&mut self, number: u64) {
         let Some(this) = self.sockets.get_mut(&number) else { return };
         let wanted = (this.may_read(), this.flow.is_full);
@@ -62,7 +62,7 @@ impl Engine {
         self.watch(number);
     }
 
-    /// Takes what the program has sent. With `is_closed`, it has closed the socket.
+    /// Reads the program's messages. `is_closed`: whether it has closed the socket.
     pub(super) fn take_messages(&mut self, number: u64, is_closed: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut taken = 0;
@@ -109,7 +109,7 @@ impl Engine {
         self.buffer = buffer;
     }
 
-    /// Sends again what SCTP had no room for.
+    /// Sends the message again for which SCTP had no room.
     pub(super) fn retry(&mut self, number: u64) {
         let Some(this) = self.sockets.get_mut(&number) else { return };
         let Some((header, payload)) = this.flow.held.take() else { return };
@@ -153,7 +153,7 @@ impl Engine {
         }
     }
 
-    /// The association that a message is for; a missing one is begun (RFC 6458 §3.1.4).
+    /// The association that a message is for; begins it if necessary (RFC 6458 §3.1.4).
     fn target(&mut self, number: u64, header: &Header) -> Result<u32, Failure> {
         let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         if this.is_one_to_one() {
@@ -175,7 +175,7 @@ impl Engine {
         self.connect(number, &[peer])
     }
 
-    /// Whether SCTP had room for the message.
+    /// Sends a message. Returns whether SCTP had room for it.
     fn send_to(
         &mut self,
         number: u64,
@@ -236,7 +236,7 @@ impl Engine {
         }
     }
 
-    /// Moves what SCTP has received into the pair, as far as there is room.
+    /// Moves messages received by SCTP into the pair, until it is full.
     pub(super) fn receive_messages(&mut self, number: u64) {
         loop {
             let Some(this) = self.sockets.get_mut(&number) else { return };
@@ -273,7 +273,7 @@ impl Engine {
         self.watch(number);
     }
 
-    /// Everything that an association had received is delivered: what comes after it.
+    /// Called when all data received by an association is delivered: handles the end of the association.
     pub(super) fn on_drained(&mut self, association: u32) {
         let Some(known) = self.associations.get(&association) else { return };
         let Some(number) = known.socket else { return };
@@ -337,8 +337,8 @@ impl Engine {
         self.watch(number);
     }
 
-    /// The program has closed a socket: its associations end, with an ABORT if data was unread
-    /// (RFC 6458 §4.1.8).
+    /// Called when the program has closed a socket: its associations end, with an ABORT if data was unread (RFC 6458
+    /// §4.1.8).
     pub(super) fn close(&mut self, number: u64, has_unread: bool) {
         let Some(this) = self.sockets.remove(&number) else { return };
         let has_unread_data =

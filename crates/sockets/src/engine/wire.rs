@@ -1,5 +1,5 @@
-//! A socket of an engine for packets: of SCTP in UDP (RFC 6951), in batches where the kernel takes them, or of SCTP
-//! directly over IP. A route over IP has ports of 0.
+//! A socket of an engine for packets: of SCTP in UDP (RFC 6951), in batches if the kernel supports them, or of SCTP
+//! directly over IP. Routes over IP have ports of 0.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -9,9 +9,9 @@ use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rexmit_core::Route;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
-/// Bytes of a receive buffer: what one coalesced batch has at most.
+/// The size of a receive buffer in bytes: the largest coalesced batch.
 const BUFFER_BYTES: usize = 1 << 16;
-/// Bytes of a batch to be sent at most.
+/// The most bytes of a batch to be sent.
 const MAX_BATCH_BYTES: usize = 64_000;
 /// The size requested from the kernel for each buffer of the socket.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
@@ -29,7 +29,8 @@ struct Batch {
 pub(super) struct Wire {
     io: UdpSocket,
     state: UdpSocketState,
-    /// The UDP port, and 0 for SCTP over IP; the address that packets are received at if the kernel does not say it.
+    /// The address with the UDP port, or port 0 for SCTP over IP. It is the local address of packets for which the
+    /// kernel reports none.
     local: SocketAddr,
     batch: Option<Batch>,
     spare: Vec<u8>,
@@ -38,7 +39,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// A socket for both families at this port, or for IPv4 alone where there is no IPv6.
+    /// A socket for both families at this port, or for IPv4 only if the system has no IPv6.
     pub(super) fn bind(port: u16) -> io::Result<Self> {
         let ipv6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port));
         let io = match ipv6 {
@@ -89,7 +90,7 @@ impl Wire {
             && (!is_over_ip || self.local.is_ipv4() == route.remote.is_ipv4())
     }
 
-    /// Whether the kernel had no room; then the socket is to be watched until it is writable.
+    /// Whether the kernel had no room; then the caller watches the socket until it is writable.
     pub(super) const fn is_blocked(&self) -> bool {
         self.is_blocked
     }
@@ -150,8 +151,8 @@ impl Wire {
         self.batch = Some(Batch { route, segment_bytes: packet.len().max(1), bytes });
     }
 
-    /// Sends what [`send`](Self::send) has collected. What the kernel has no room for is lost, as in a full queue of
-    /// the network; nothing more should be sent until there is room.
+    /// Sends the packets collected by [`send`](Self::send). Those for which the kernel has no room are lost, as in a
+    /// full queue of the network; nothing more should be sent until there is room.
     pub(super) fn flush(&mut self) {
         let Some(batch) = self.batch.take() else { return };
         match self.transmit(batch.route, &batch.bytes, batch.segment_bytes) {
@@ -192,7 +193,7 @@ impl AsFd for Wire {
     }
 }
 
-/// The local address from which the kernel reaches `remote`, and the MTU of the way; `None` without a route.
+/// The local address from which the kernel reaches `remote`, and the MTU of the route; `None` if there is no route.
 pub(super) fn way_to(remote: IpAddr) -> Option<(IpAddr, usize)> {
     let any: IpAddr = match remote {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -1,4 +1,4 @@
-//! The sockets of an engine for packets: UDP, and SCTP over IP where it may.
+//! The sockets of an engine for packets: UDP, and SCTP over IP if it is permitted.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,17 +10,17 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 
 use super::wire::Wire;
 
-/// The most of them: UDP, and SCTP over IPv4 and IPv6.
+/// The most sockets: UDP, and SCTP over IPv4 and IPv6.
 pub(super) const MAX_WIRES: u64 = 3;
 
-/// The abstract name of the engine that has SCTP over IP: two of them would refuse each other's packets.
+/// The abstract name held by the engine that uses SCTP over IP: two such engines would refuse each other's packets.
 const IP_NAME: &[u8] = b"rexmit-run-ip";
 
-/// See the module. The first is UDP's.
+/// The sockets; the first is that of UDP.
 #[derive(Debug)]
 pub(super) struct Wires {
     all: Vec<Wire>,
-    /// Held as long as there is SCTP over IP.
+    /// Held as long as SCTP over IP is in use.
     _claim: Option<OwnedFd>,
 }
 
@@ -32,7 +32,7 @@ fn claim_ip() -> rustix::io::Result<OwnedFd> {
 }
 
 impl Wires {
-    /// UDP from this port; and IP, if it is wanted and allowed.
+    /// Opens a UDP socket at this port, and sockets for SCTP over IP if `wants_ip` and permitted.
     pub(super) fn open(udp_port: u16, wants_ip: bool) -> io::Result<Self> {
         let mut all = vec![Wire::bind(udp_port)?];
         let claim = if wants_ip { claim_ip().ok() } else { None };
@@ -43,7 +43,7 @@ impl Wires {
         Ok(Self { all, _claim: claim })
     }
 
-    /// Has `epoll` report them, with their places as tokens.
+    /// Registers the sockets with `epoll`, with their indices as tokens.
     pub(super) fn watch(&self, epoll: &OwnedFd) -> io::Result<()> {
         for (wire, token) in self.all.iter().zip(0..) {
             epoll::add(epoll, wire, EventData::new_u64(token), EventFlags::IN)?;
@@ -51,7 +51,7 @@ impl Wires {
         Ok(())
     }
 
-    /// Has `epoll` report room where there was none.
+    /// Makes `epoll` report when a full socket has room again.
     pub(super) fn watch_room(&self, epoll: &OwnedFd) {
         for (wire, token) in self.all.iter().zip(0..) {
             let room = if wire.is_blocked() { EventFlags::OUT } else { EventFlags::empty() };
@@ -76,7 +76,7 @@ impl Wires {
         self.all.iter().any(|wire| wire.carries(&route))
     }
 
-    /// Whether one of them has no room.
+    /// Whether a socket has no room.
     pub(super) fn is_blocked(&self) -> bool {
         self.all.iter().any(Wire::is_blocked)
     }
@@ -90,7 +90,7 @@ impl Wires {
         has_received
     }
 
-    /// Sends a packet, now or with those that follow.
+    /// Sends a packet, now or together with later ones.
     pub(super) fn send(&mut self, route: Route, packet: &[u8]) {
         if let Some(wire) = self.all.iter_mut().find(|wire| wire.carries(&route)) {
             wire.send(route, packet);

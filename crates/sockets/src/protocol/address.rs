@@ -15,7 +15,7 @@ pub const IPV6_BYTES: usize = 28;
 /// Bytes of a `sockaddr_storage`.
 pub const STORAGE_BYTES: usize = 128;
 
-/// The address at the beginning of `bytes`, and how many bytes it has.
+/// The address at the beginning of `bytes`, and its length.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Option<(SocketAddr, usize)> {
     let port = u16::from_be_bytes(bytes_at(bytes, 2));
@@ -33,7 +33,7 @@ pub fn parse(bytes: &[u8]) -> Option<(SocketAddr, usize)> {
     }
 }
 
-/// All addresses that `bytes` consists of; `None` if there is anything else, or none.
+/// All addresses in `bytes`; `None` for no address, and for other content.
 #[must_use]
 pub fn parse_all(mut bytes: &[u8]) -> Option<Vec<SocketAddr>> {
     let mut all = Vec::new();
@@ -64,7 +64,7 @@ pub fn write(address: SocketAddr, to: &mut Vec<u8>) {
     }
 }
 
-/// Appends `address` as `sockaddr_storage`; zeros without one.
+/// Appends `address` as `sockaddr_storage`; zeros without an address.
 pub fn write_storage(address: Option<SocketAddr>, to: &mut Vec<u8>) {
     let end = to.len() + STORAGE_BYTES;
     if let Some(address) = address {
@@ -73,7 +73,7 @@ pub fn write_storage(address: Option<SocketAddr>, to: &mut Vec<u8>) {
     to.resize(end, 0);
 }
 
-/// The address as a socket of the family `AF_INET6`, or of `AF_INET`, shows it.
+/// The address in the form that a socket of the family `AF_INET6`, or of `AF_INET`, shows.
 #[must_use]
 pub fn in_family(address: SocketAddr, is_ipv6: bool) -> SocketAddr {
     match address.ip() {

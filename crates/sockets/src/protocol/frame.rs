@@ -6,7 +6,7 @@ use super::{address, bytes_at};
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 64;
-/// The largest payload of a message between engine and program; a larger one comes in parts, as in a partial delivery
+/// The largest payload of a message between engine and program; a larger message is split, as in a partial delivery
 /// (RFC 6458 §8.1.21).
 pub const MAX_PART_BYTES: usize = 128 * 1024;
 
@@ -18,30 +18,30 @@ pub enum Kind {
     Data,
     /// A notification (RFC 6458 §6).
     Notification,
-    /// A call that receives fails with [`Header::error`].
+    /// The next call that receives fails with [`Header::error`].
     Error,
     /// An accepted socket; its descriptor comes with it.
     Accepted,
-    /// Makes the socket unwritable while a connection is set up; means nothing.
+    /// Fills the send buffer, so that the socket is unwritable while a connection is set up; otherwise ignored.
     Filler,
     /// All calls that receive fail with [`Header::error`] from now on.
     LastError,
 }
 
-/// The header; `sctp_sndrcvinfo` (RFC 6458 §5.3.2) with what else the two sides need.
+/// The header: `sctp_sndrcvinfo` (RFC 6458 §5.3.2), and further fields for both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// The kind of the message.
     pub kind: Kind,
-    /// Whether the message ends with it.
+    /// Whether this part ends the message.
     pub is_end: bool,
-    /// Whether the program said how to send, rather than leaving it to `SCTP_DEFAULT_SEND_PARAM`.
+    /// Whether the program specified how to send; otherwise `SCTP_DEFAULT_SEND_PARAM` applies.
     pub has_info: bool,
     /// `sinfo_stream`.
     pub stream: u16,
     /// `sinfo_flags`.
     pub flags: u16,
-    /// `sinfo_ppid`, in the byte order in which the program gave it.
+    /// `sinfo_ppid`, in the byte order of the program.
     pub ppid: u32,
     /// `sinfo_context`.
     pub context: u32,
@@ -82,7 +82,7 @@ impl Header {
         bytes
     }
 
-    /// The header that `bytes` begin with.
+    /// Parses the header at the start of `bytes`.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..HEADER_BYTES)?;
@@ -111,7 +111,7 @@ impl Header {
     }
 }
 
-/// A `sockaddr_in6` or, with zeros behind it, a `sockaddr_in`, without memory of the heap: a signal handler may send.
+/// A `sockaddr_in6`, or a `sockaddr_in` followed by zeros. It needs no heap memory, because signal handlers may send.
 fn address_bytes(address: SocketAddr) -> [u8; address::IPV6_BYTES] {
     let mut bytes = [0; address::IPV6_BYTES];
     bytes[2..4].copy_from_slice(&address.port().to_be_bytes());

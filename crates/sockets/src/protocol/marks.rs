@@ -1,4 +1,4 @@
-//! Options of a socket that the library acts upon, without asking the engine.
+//! Options of a socket that the library needs to know without asking the engine.
 //!
 //! Every process that has the descriptor must see them, so they are kept with the program's end of the pair, as its
 //! `SO_RCVLOWAT`: the kernel does not use that number for a UNIX socket of sequenced packets.
@@ -6,13 +6,13 @@
 /// See the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Received messages come with `SCTP_SNDRCV` (the event `sctp_data_io_event`, RFC 6458 §5.3.2).
+    /// Whether received messages have `SCTP_SNDRCV` (the event `sctp_data_io_event`, RFC 6458 §5.3.2).
     pub has_sndrcv: bool,
-    /// Received messages come with `SCTP_RCVINFO` (the option `SCTP_RECVRCVINFO`, RFC 6458 §8.1.29).
+    /// Whether received messages have `SCTP_RCVINFO` (the option `SCTP_RECVRCVINFO`, RFC 6458 §8.1.29).
     pub has_rcvinfo: bool,
-    /// Received messages come with `SCTP_NXTINFO` (the option `SCTP_RECVNXTINFO`, RFC 6458 §8.1.30).
+    /// Whether received messages have `SCTP_NXTINFO` (the option `SCTP_RECVNXTINFO`, RFC 6458 §8.1.30).
     pub has_nxtinfo: bool,
-    /// A message that needs several packets is refused (`SCTP_DISABLE_FRAGMENTS`, RFC 6458 §8.1.11).
+    /// Whether messages that need several packets are refused (`SCTP_DISABLE_FRAGMENTS`, RFC 6458 §8.1.11).
     pub is_unfragmented: bool,
 }
 

@@ -15,16 +15,16 @@ use std::ffi::CStr;
 /// `IPPROTO_SCTP`, also the level of its socket options.
 pub const IPPROTO_SCTP: i32 = 132;
 
-/// The environment variable that has the engine's number, in hexadecimal digits.
+/// The environment variable with the engine's number, in hexadecimal digits.
 pub const ENGINE_VARIABLE: &CStr = c"REXMIT_RUN_ENGINE";
-/// The environment variable that has the recovery profile of the program's sockets.
+/// The environment variable with the recovery profile of the program's sockets.
 pub const PROFILE_VARIABLE: &CStr = c"REXMIT_RUN_PROFILE";
-/// The environment variable that has the UDP port of the program's peers.
+/// The environment variable with the UDP port of the program's peers.
 pub const PEER_PORT_VARIABLE: &CStr = c"REXMIT_RUN_PEER_UDP_PORT";
-/// The environment variable that is set if the program's TCP sockets are SCTP's.
+/// The environment variable that is set if the program's TCP sockets are replaced by SCTP.
 pub const TCP_VARIABLE: &CStr = c"REXMIT_RUN_TCP_AS_SCTP";
 
-/// How sockets of one style differ from the other (RFC 6458 §3, §4).
+/// The styles of sockets (RFC 6458 §3, §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// `SOCK_STREAM`: one association, or a listener.

@@ -5,13 +5,13 @@ use super::Style;
 const ENGINE: &[u8] = b"rexmit-run";
 const SOCKET: &[u8] = b"rexmit-sctp-socket";
 
-/// The number of an engine: the user's and that of its UDP port, or random bits.
+/// The number of an engine: the user's number and the UDP port, or random bits.
 pub type EngineNumber = u64;
 
 /// Bytes of an engine's name.
 pub const ENGINE_NAME_BYTES: usize = ENGINE.len() + 8;
 
-/// The name at which an engine takes requests, without the leading zero byte.
+/// The name at which an engine listens for requests, without the leading zero byte.
 #[must_use]
 pub fn of_engine(engine: EngineNumber) -> [u8; ENGINE_NAME_BYTES] {
     let mut bytes = [0; ENGINE_NAME_BYTES];
@@ -26,7 +26,7 @@ pub fn of_engine(engine: EngineNumber) -> [u8; ENGINE_NAME_BYTES] {
 pub struct SocketName {
     /// Its engine.
     pub engine: EngineNumber,
-    /// Its number there: random, so that no number is used twice.
+    /// The socket's number in the engine. It is random, so that no number is used twice.
     pub socket: u64,
     /// Its style.
     pub style: Style,

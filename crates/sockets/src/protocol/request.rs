@@ -1,13 +1,13 @@
 //! Requests to the engine: one per connection to its abstract name, a message each way.
 //!
-//! A request is a header and what the program passed (addresses, the value of an option); the answer is an `errno` or
-//! 0, followed by the value. A descriptor may come with the answer.
+//! A request is a header and the program's data (addresses, the value of an option); the answer is an `errno` or 0,
+//! followed by a value. It may have a descriptor.
 
 use super::bytes_at;
 
 /// Bytes of a request's header.
 pub const REQUEST_BYTES: usize = 32;
-/// The largest body of a request and of an answer: the largest value of an option that is looked at.
+/// The largest body of a request and of an answer: the largest value of an option that is read.
 pub const MAX_BODY_BYTES: usize = 8192;
 /// Bytes before the value of an answer.
 pub const ANSWER_BYTES: usize = 8;
@@ -15,11 +15,11 @@ pub const ANSWER_BYTES: usize = 8;
 /// A call. The numbers in [`Request::first`] and [`Request::second`] are named in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// A program uses the engine: it stays until that one has ended (process).
+    /// A program uses the engine, which runs until that has ended (process).
     Register,
     /// A new socket (`domain`, `type`); the body is the UDP port of peers and the name of the profile.
     Socket,
-    /// Bind to the addresses in the body (1 for those of `sctp_bindx`, 2 to remove them).
+    /// Bind to the addresses in the body (1: as `sctp_bindx` adds them, 2: as it removes them).
     Bind,
     /// Listen (backlog).
     Listen,
@@ -31,11 +31,11 @@ pub enum Call {
     Option,
     /// The local address, or the peer's (1).
     Name,
-    /// Which calls the socket can serve: a [`State`] as 4 bytes.
+    /// Whether the socket listens or is connected: a [`State`] as 4 bytes.
     State,
-    /// A socket of its own for an association (its number).
+    /// Create a socket for one association (its number).
     PeelOff,
-    /// Whether the socket has an association (its number): fails if not.
+    /// Check that the socket has an association (its number); fails if not.
     Association,
     /// The largest payload that is sent in one packet, as 4 bytes.
     Fragment,
@@ -81,7 +81,7 @@ impl Request {
         bytes
     }
 
-    /// The header that `bytes` begin with, and the body.
+    /// Parses the header at the start of `bytes`, and the body.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (header, body) = bytes.split_at_checked(REQUEST_BYTES)?;
@@ -104,7 +104,7 @@ pub enum State {
     Listening,
     /// A connection is being set up.
     Connecting,
-    /// It has an association, or a one-to-one socket had one.
+    /// It has an association or, if it is a one-to-one socket, had one.
     Connected,
 }
 

@@ -77,6 +77,7 @@ function valueAxis({ axis, isLog, unit, isAcross }) {
 /** The quantiles that the shares of a tail stand for, on its other side. */
 function quantileAxis() {
   const decades = (u, index, min, max) => logMarks([min, max], u.bbox.height / uPlot.pxRatio, 17).filter((share) => Math.abs(Math.log10(share) % 1) < 1e-9);
-  return { ...axisLook(), side: 1, scale: "y", splits: decades, filter: (u, splits) => splits, size: isNarrow() ? 48 : 58, grid: { show: false }, ticks: { show: false },
+  return { ...axisLook(), side: 1, scale: "y", splits: decades, filter: (u, splits) => splits, grid: { show: false }, ticks: { show: false },
+    size: (u, values) => values ? Math.max(...values.map(textWidth), 30) + 14 : 50,
     values: (u, splits) => splits.map((share) => share > 0.5 ? "" : "p" + +((1 - share) * 100).toFixed(8)) };
 }

@@ -1,5 +1,10 @@
 // A figure on the page: title, switches, chart, and a legend that reads values and toggles groups.
 
+/** Text of a study file in paragraphs: an empty line parts them. */
+function paragraphs(text) {
+  return text.split(/\n\s*\n/).filter((part) => part.trim()).map((part) => element("p", { class: "note" }, part.trim()));
+}
+
 const hints = { scatter: "Point at a mark to read it." };
 
 /** The legend: a button per group that toggles it and shows its value under the cursor. */

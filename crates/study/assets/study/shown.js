@@ -15,7 +15,7 @@ function labelLooks() {
   }
   return looks;
 }
-const looks = labelLooks();
+let looks = labelLooks();
 
 /** The groups of `figure` as points, and its categories, without those that the filter hides. */
 function shownPart(figure) {

@@ -1,10 +1,5 @@
 // Puts the page together.
 
-/** Text of a study file in paragraphs: an empty line parts them. */
-function paragraphs(text) {
-  return text.split(/\n\s*\n/).filter((part) => part.trim()).map((part) => element("p", { class: "note" }, part.trim()));
-}
-
 function buildSetting() {
   const { study } = STUDY;
   const simulated = study.runs > 0 ? [["simulated time", durationText(study.simulated_s)]] : [];

@@ -1,4 +1,4 @@
-//! The recommendation that the results of a comparison give.
+//! The recommendation derived from the results of a comparison.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::candidate::is_rival;
 use crate::page::{Cell, StudyPage};
 
-/// The bytes of the recommended profile per byte of the standard one, at most.
+/// The most bytes that the recommended profile may send per byte of the standard one.
 pub const DEFAULT_MAX_COST: f64 = 2.0;
 
-/// 99.9th percentiles that differ by less are the same: the cheaper profile is recommended.
+/// The relative difference below which 99.9th percentiles count as equal: then the cheaper profile is recommended.
 const SAME: f64 = 0.05;
 
 /// The gain and the cost of each profile.
@@ -33,7 +33,7 @@ pub struct Advice {
 /// The means over all seeds for one profile; the maximum is the largest of all.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AdviceRow {
-    /// The profile; of a rival, its name and the profile.
+    /// The profile; for a rival, its name and its profile.
     pub profile: String,
     /// Whether it is another implementation, which is shown for comparison and never recommended.
     pub is_rival: bool,
@@ -70,9 +70,9 @@ impl AdviceRow {
 }
 
 impl Advice {
-    /// Reads the page of a [`Question::study`](super::Question::study). Recommended is the profile with the lowest 99.9th percentile of latency among
-    /// those that send at most `max_cost` times the bytes of the standard one; of those within 5 % of the lowest, the one
-    /// that sends the fewest bytes.
+    /// Reads the page of a [`Question::study`](super::Question::study). Among the profiles that send at most `max_cost`
+    /// times the bytes of the standard one, it finds the lowest 99.9th percentile of latency, and recommends the
+    /// profile within 5 % of it that sends the fewest bytes.
     #[must_use]
     pub fn new(page: &StudyPage, max_cost: f64) -> Self {
         let rows: Vec<AdviceRow> = page.cells.iter().filter_map(AdviceRow::of).collect();

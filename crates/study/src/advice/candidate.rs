@@ -1,4 +1,4 @@
-//! The candidates: profiles, and other implementations where this program has them.
+//! The candidates: profiles, and the other implementations that this program includes.
 
 use rexmit_lab::rivals::ARE_BUILT;
 
@@ -19,7 +19,7 @@ pub struct Candidate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Delivery {
     Either,
-    /// In order only, so that it fits ordered traffic.
+    /// The candidate delivers messages in order only, so that it fits only ordered traffic.
     Ordered,
 }
 
@@ -40,7 +40,7 @@ const fn tcp(profile: &'static str) -> Candidate {
     of(profile, "tcp", profile, Delivery::Ordered)
 }
 
-/// Profiles for messages, without those that imitate old implementations, or are for large transfers alone.
+/// Profiles for messages, without those that imitate old implementations and those for bulk transfers alone.
 const PROFILES: [Candidate; 13] = [
     sctp(STANDARD),
     sctp("linux"),
@@ -67,11 +67,22 @@ const RIVALS: [Candidate; 7] = [
     of("kcp tuned", "kcp", "tuned", Delivery::Ordered),
 ];
 
-/// The candidates that fit ordered or unordered traffic, the standard first. Rivals are among them if this program has them.
+/// The candidates that fit ordered or unordered traffic, the standard first, including the rivals that this program
+/// has.
 pub fn candidates(is_ordered: bool) -> impl Iterator<Item = &'static Candidate> {
     let rivals = RIVALS.iter().filter(|_| ARE_BUILT);
     let fits = move |it: &&Candidate| is_ordered || it.delivers == Delivery::Either;
     PROFILES.iter().chain(rivals).filter(fits)
+}
+
+/// A profile that imitates an old implementation, as a reference.
+const REFERENCE: Candidate = sctp("lksctp");
+
+/// All candidates that this program has, and the reference of the papers, `lksctp`.
+pub fn every_candidate() -> impl Iterator<Item = &'static Candidate> {
+    let (standard, others) = PROFILES.split_at(1);
+    let rivals = RIVALS.iter().filter(|_| ARE_BUILT);
+    standard.iter().chain(std::iter::once(&REFERENCE)).chain(others).chain(rivals)
 }
 
 /// Whether a label is that of another implementation.
@@ -80,6 +91,18 @@ pub(super) fn is_rival(label: &str) -> bool {
 }
 
 impl Candidate {
+    /// Whether the candidate delivers messages in order only.
+    #[must_use]
+    pub fn is_ordered_only(&self) -> bool {
+        self.delivers == Delivery::Ordered
+    }
+
+    /// Whether the candidate is another implementation.
+    #[must_use]
+    pub fn is_rival(&self) -> bool {
+        is_rival(self.label)
+    }
+
     /// The point of a study's axis.
     pub(crate) fn point(&self) -> String {
         let Self { label, transport, profile, .. } = self;

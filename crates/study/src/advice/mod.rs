@@ -8,6 +8,6 @@ mod path;
 mod question;
 
 pub use answer::{Advice, AdviceRow, DEFAULT_MAX_COST};
-pub use candidate::{Candidate, STANDARD, candidates};
+pub use candidate::{Candidate, STANDARD, candidates, every_candidate};
 pub use path::{DEFAULT_LOSS, DEFAULT_RTT, PathGiven};
 pub use question::{DEFAULT_SEEDS, MAX_DURATION, Question, QuestionError};

@@ -77,10 +77,11 @@ fn link(rtt: Duration, losses: &str) -> String {
     format!("delay {}us {losses}", rtt.as_micros() / 2)
 }
 
-/// A loss rate, of packets lost at random or, if several are lost in a row on average, by the Gilbert-Elliott model: with the
-/// probability p a burst begins, and with r it ends; 1/r packets are lost in a row, and p/(p+r) of all.
+/// A loss rate, of packets lost at random or, if several are lost in a row on average, by the Gilbert-Elliott model.
+/// There, a burst begins with probability p per packet and ends with probability r; on average 1/r packets are lost in
+/// a row, and a share p/(p+r) of all.
 fn loss_words(loss: f64, burst: Option<f64>) -> String {
-    /// Below this mean number of losses in a row, losses are taken as independent.
+    /// Below this mean number of losses in a row, losses are treated as independent.
     const IN_BURSTS: f64 = 1.2;
     let percent = |share: f64| (share * 1e8).round() / 1e6;
     match burst.filter(|it| *it >= IN_BURSTS && loss < 1.0) {

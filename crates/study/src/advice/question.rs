@@ -41,7 +41,7 @@ pub enum QuestionError {
     /// No message in this direction.
     #[error("{0} has no message {1}: choose the other direction, or another flow of {2}")]
     Silent(String, &'static str, String),
-    /// Only one message, or all at once.
+    /// There is only one message, or all are sent at the same time.
     #[error("{0} is too short: at least two messages at different times are needed")]
     TooShort(String),
     /// An invalid link.
@@ -116,7 +116,7 @@ impl Question {
         Ok(Self { name, messages, flow, about, link, is_ordered: false, seeds: DEFAULT_SEEDS })
     }
 
-    /// The study that answers it.
+    /// The study that answers the question.
     ///
     /// # Errors
     /// If the link is not valid.
@@ -192,11 +192,13 @@ mod tests {
 
     #[test]
     fn long_captures_are_cut_to_what_a_study_may_have() {
-        let question = question(&trace(40_000, 16));
-        assert!(question.messages.len() > 15_000);
+        let question = question(&trace(80_000, 7));
+        assert!((60_000..80_000).contains(&question.messages.len()));
         assert!(question.study().unwrap().text.len() <= MAX_BYTES);
         let question = self::question(&trace(2000, 1000));
         assert_eq!(question.messages.len(), 600, "ten minutes");
+        // Ten minutes at 62.5 messages per second are not cut.
+        assert_eq!(self::question(&trace(40_000, 16)).messages.len(), 37_500);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Comparison {
         Instance { point: self.point.clone(), verdict, left, right, finding }
     }
 
-    /// Decides by the bootstrap of the values of all seeds together.
+    /// Decides by the bootstrap over the values of all seeds together.
     fn pooled(&self, outcomes: &Outcomes, unit: Unit) -> Instance {
         let (point, seeds) = (self.point.clone(), outcomes.seeds());
         let sides = match &self.right {
@@ -154,7 +154,7 @@ fn judge(
     let not_positive = |of: &dyn Fn(f64, f64) -> f64| {
         decide(interval(of), |(_, to)| to <= 0.0, |(from, _)| from > 0.0)
     };
-    // Their excess over the largest that is allowed, and over the least, turned about.
+    // The excess over the upper limit, and the shortfall below the lower one.
     let over = |times: f64, tolerance: f64| {
         not_positive(&|left, right| left - times * right - tolerance * (times * right).abs())
     };
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(judge_pairs(BELOW, &four), DoesNotHold);
         assert_eq!(judge_pairs(ABOVE, &four[..1]), Undecided);
         assert_eq!(judge_pairs(ABOVE, &[]), Undecided);
-        // Not paired, the spread over the seeds would hide it: 100, 200 against 109, 211.
+        // Unpaired, the spread over the seeds would hide the difference: 100, 200 against 109, 211.
         let by = |by| judge_pairs(Relation::Above { times: 1.0, by }, &four);
         // The interval is 8.16 to 11.84.
         assert_eq!(

@@ -296,7 +296,7 @@ impl Side {
         drafts
     }
 
-    /// The points that are compared with `point`; on axes without a selection, the same point.
+    /// The points that are compared with `point`; on axes without a selection they are those of `point`.
     fn targets(&self, point: &[usize], sweep: &Sweep<'_>) -> Vec<Vec<usize>> {
         let chosen = self.chosen.iter().zip(point);
         let chosen = chosen.map(|(chosen, &here)| chosen.clone().or(Some(vec![here]))).collect();

@@ -1,4 +1,4 @@
-//! Claims along an axis: each label is compared with the one before it, or all with the first.
+//! Claims along an axis: each label is compared with the previous one, or all with the first.
 
 use super::comparison::Relation;
 use super::read::{Draft, KINDS, Kind, Left, Means, Target, is_bounded, listed, relation};
@@ -94,7 +94,7 @@ fn steps(kind: Kind, order: &[usize], tolerance: f64) -> Vec<(usize, usize, Rela
         }
     };
     let (first, last) = (order[0], order[order.len() - 1]);
-    // With two labels the ends say all that the only step would.
+    // With two labels, the comparison of the ends includes the only step.
     let inner = if order.len() == 2 && ends.is_some() { &order[..1] } else { order };
     let steps = inner.windows(2).map(|pair| (pair[0], pair[1], step));
     steps.chain(ends.map(|ends| (first, last, ends))).collect()

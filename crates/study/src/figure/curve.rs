@@ -10,8 +10,8 @@ use crate::figure::drawn::DrawnPoint;
 const TAIL: usize = 500;
 /// Number of points below the tail, at equal steps of the share.
 const BODY: usize = 1000;
-/// The most points of a curve over time. A longer one is divided into half as many intervals, of which the least
-/// and the largest value are drawn.
+/// The number of intervals into which a series with more than twice as many points is divided. The least and the
+/// largest value of each are drawn.
 const SPANS: usize = 750;
 
 /// Which tail probability is shown.

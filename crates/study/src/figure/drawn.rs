@@ -52,7 +52,7 @@ pub struct StatedValue {
     pub x: f64,
     /// The vertical coordinate.
     pub y: f64,
-    /// The label of the group that it is a value of, if it is one's.
+    /// The label of the group for which the value is stated, if any.
     pub of: Option<String>,
 }
 

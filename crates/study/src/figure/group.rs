@@ -43,7 +43,7 @@ pub(super) enum Source {
 }
 
 impl Figure {
-    /// Adds the distributions and series that it needs to `wanted`.
+    /// Adds the distributions and series that the figure needs to `wanted`.
     pub(crate) fn want(&self, wanted: &mut Wanted) {
         for group in &self.groups {
             match &group.source {
@@ -58,7 +58,7 @@ impl Figure {
         }
     }
 
-    /// The quantities that it shows, repeated each time that one is drawn.
+    /// The quantities that the figure shows; one that is drawn several times is repeated.
     pub(crate) fn quantities(&self) -> impl Iterator<Item = &str> {
         self.groups.iter().flat_map(Group::quantities)
     }

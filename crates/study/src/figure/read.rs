@@ -127,7 +127,7 @@ fn own_fields(kind: FigureKind) -> &'static [&'static str] {
     }
 }
 
-/// The appearance of an axis, as written in the file.
+/// The labels and scale of an axis, as written in the file.
 #[derive(Default)]
 struct Dress {
     label: Option<String>,

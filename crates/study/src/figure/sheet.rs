@@ -95,8 +95,7 @@ impl Sheet<'_> {
         Some(Coordinate { axis: axis.name.clone(), label })
     }
 
-    /// Every position with every point of the other axes, which change fastest: the bars of a
-    /// stacked figure.
+    /// The bars of a stacked figure: every position with every point of the other axes, which change fastest.
     fn bars(&self) -> impl Iterator<Item = (usize, &Other)> {
         let places = match &self.across {
             Across::Categories(labels) => labels.len(),
@@ -119,7 +118,7 @@ impl Sheet<'_> {
         self.draft.gathered.operand(self.draft.sweep, &name.value, &point)
     }
 
-    /// Whether the coordinate on `axis` belongs to a group, or to a bar.
+    /// Whether the coordinate on `axis` belongs to a group or a bar.
     fn is_told(&self, axis: usize) -> bool {
         !self.is_across(axis) && !self.draft.gathered.has(axis)
     }

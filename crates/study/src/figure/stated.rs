@@ -1,4 +1,4 @@
-//! The values that the source of a study states, for comparison with those measured.
+//! Values stated by the source of a study, such as a paper, for comparison with those measured.
 
 use super::drawn::{DrawnAxis, FigureKind, StatedValue};
 use crate::fields::{Fields, Value, number};

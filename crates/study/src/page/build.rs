@@ -32,6 +32,18 @@ impl Study {
         self.tell(&outcomes, simulated_s)
     }
 
+    /// `outcome` with only those distributions and series that [`page`](Self::page) needs, for callers that keep many.
+    #[must_use]
+    pub fn needed(&self, mut outcome: RunOutcome) -> RunOutcome {
+        let wanted = self.wanted();
+        let is_wanted = |name: &str| wanted.distributions.iter().any(|term| term.name == name);
+        outcome.distributions.retain(|name, _| is_wanted(name));
+        let is_wanted = |name: &str| wanted.series.iter().any(|(term, _)| term.name == name);
+        outcome.series.retain(|name, _| is_wanted(name));
+        outcome.messages = Vec::new();
+        outcome
+    }
+
     /// The distributions and series that claims and figures need.
     fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::default();

@@ -2,8 +2,10 @@
 
 mod build;
 pub mod comparison;
+pub mod explore;
 mod shown;
 pub mod study;
 mod template;
+pub mod trace;
 
 pub use shown::{AxisHead, Cell, StudyHead, StudyPage};

@@ -234,7 +234,7 @@ pub fn write_index(directory: &Path) -> Result<PathBuf, ResultsError> {
     Ok(path)
 }
 
-/// The page in `folder`; `None` if there is none, or its format is unknown.
+/// The page in `folder`; `None` if it does not exist, or its format is unknown.
 fn read_page(folder: &Path) -> Option<StudyPage> {
     let text = fs::read(folder.join("report.json")).ok()?;
     let page: StudyPage = serde_json::from_slice(&text).ok()?;

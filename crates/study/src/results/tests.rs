@@ -178,7 +178,7 @@ fn more_rows_than_are_held_at_once_are_all_written() {
 fn a_study_without_messages_has_no_table_of_them() {
     let place = Place::new(0);
     let results = place.results();
-    // Of an earlier run of the study.
+    // A file left by an earlier run of the study.
     fs::write(results.folder().join("messages.parquet"), "").unwrap();
     place.write();
     let mut names: Vec<_> = fs::read_dir(results.folder())

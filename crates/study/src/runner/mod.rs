@@ -260,8 +260,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Locks a mutex even if it is poisoned: no foreign code runs under these locks, so their data is
-/// consistent.
+/// Locks a mutex even if it is poisoned: its data is consistent, because no code of callers runs under these locks.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,7 +11,7 @@ pub(super) struct Job<'d> {
     pub(super) document: &'d RunDocument,
     /// Its relative duration.
     pub(super) weight: f64,
-    /// Whether another process was executing it when it was tried.
+    /// Whether another process was executing the job when it was tried here.
     pub(super) is_elsewhere: bool,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Queue<'d> {
 
 impl<'d> Queue<'d> {
     pub(super) fn new(mut jobs: Vec<Job<'d>>) -> Self {
-        // By key among equals, whatever thread has found them to be missing.
+        // Among equal weights by key, so that the order does not depend on the thread that found a job.
         jobs.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.key.cmp(&b.key)));
         Self { jobs: jobs.into() }
     }

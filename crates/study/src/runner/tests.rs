@@ -116,8 +116,8 @@ fn results_before_a_failure_are_kept_and_other_runs_continue() {
     assert_eq!((finished.found, counting.seeds()), (4, vec![3, 5]));
 }
 
-/// Ends the way a process does that is killed: without unwinding, in the middle of a run. Here the
-/// runs that are under way never come back while the others' results are looked at.
+/// Simulates a killed process, which ends in the middle of runs without unwinding: here the runs in progress block
+/// while the results of the others are checked.
 #[test]
 fn results_are_there_as_soon_as_they_are_made() {
     let place = tempfile::tempdir().unwrap();
@@ -235,12 +235,12 @@ fn the_heaviest_begin_first() {
     assert_eq!(*locked(&order), [19, 7, 3, 1]);
 }
 
-/// For each run, the seeds of the runs in progress when it began.
+/// For each run, the seeds of the other runs in progress when it began.
 fn companions(is_alone: bool) -> Vec<(u64, Vec<u64>)> {
     let place = tempfile::tempdir().unwrap();
     let store = store(place.path());
     let (under_way, begun) = (Mutex::new(BTreeSet::new()), Mutex::new(Vec::new()));
-    // If they run side by side, then one of either kind at the same time.
+    // If they may run concurrently, one run of each kind runs at the same time.
     let both = Barrier::new(if is_alone { 1 } else { 2 });
     let execute = |document: &RunDocument| {
         let seed = document.seed;

@@ -77,8 +77,8 @@ const FILES: [(&str, &str); 4] = [
 /// The register, in the order of the papers in `docs/studies.md`.
 ///
 /// # Errors
-/// All that is wrong with it, one line each: a file that cannot be read, a statement without claim
-/// and reason, a claim that does not exist, or a claim of a paper's study in no statement.
+/// All its errors, one line each: a file that cannot be read, a statement without claim and reason, a claim that does
+/// not exist, or a claim of a paper's study in no statement.
 pub fn papers() -> Result<Vec<Paper>, Vec<String>> {
     let mut papers = Vec::new();
     let mut wrong = Vec::new();
@@ -117,7 +117,7 @@ fn selects(pattern: &str, says: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == says, |beginning| says.starts_with(beginning))
 }
 
-/// All that is wrong with the register, given the claims of each study.
+/// All errors of the register, given the claims of each study.
 fn mistakes(papers: &[Paper], known: &BTreeMap<&str, Vec<String>>) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut ids = BTreeSet::new();

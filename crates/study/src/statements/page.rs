@@ -24,7 +24,7 @@ struct Tally {
     holds: usize,
     does_not: usize,
     undecided: usize,
-    /// The number without a verdict in `docs/studies.md`.
+    /// The number of claims without a verdict in `docs/studies.md`.
     open: usize,
 }
 
@@ -58,7 +58,7 @@ impl Tally {
         }
     }
 
-    /// `holds` if all do, else a number of each.
+    /// The verdicts as text: `holds` if all do, otherwise the number of each.
     fn words(self) -> String {
         let parts = [
             (self.holds, "holds", "hold"),
@@ -104,7 +104,7 @@ impl Renderer {
         Tally::of(verdicts).verdict()
     }
 
-    /// Each study and its claims; a claim's own verdict where there are several.
+    /// Each study with its claims, and the verdict on each claim if there are several.
     fn claims(&self, selected: &Selected) -> String {
         let is_one = selected.values().map(Vec::len).sum::<usize>() == 1;
         let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! The verdicts on claims, as `docs/studies.md` has them.
+//! The verdicts on claims, as listed in `docs/studies.md`.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,13 @@ pub(super) struct Verdicts {
 }
 
 impl Verdicts {
-    /// Those of `docs/studies.md`.
+    /// Reads the verdicts in `docs/studies.md`.
     pub(super) fn read() -> Self {
         Self::of(PAGE)
     }
 
-    /// Those of the tables in `text`: the study, the claim, the measurement, the source, the verdict.
+    /// Reads the tables in `text`, whose columns are the study, the claim, the measurement, the source, and the
+    /// verdict.
     fn of(text: &str) -> Self {
         let mut rows: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for line in text.lines() {
@@ -32,8 +33,8 @@ impl Verdicts {
         Self { rows }
     }
 
-    /// The verdict on the claim `says` of `study`: that of its own row, else that of a row for
-    /// several; `None` without either.
+    /// The verdict on the claim `says` of `study`: that in its own row, otherwise that in a row for several claims;
+    /// `None` if there is neither.
     pub(super) fn on(&self, study: &str, says: &str) -> Option<VerdictKind> {
         let rows = self.rows.get(study)?;
         let row = rows.iter().find(|(text, _)| text == says);

@@ -1,8 +1,7 @@
 //! Claims on results, so that no two processes compute the same result at the same time.
 //!
-//! A claim is a lock on the temporary file into which the result is written. The system releases it
-//! when the process ends for whatever reason; the next process overwrites what a killed one has
-//! left in the file.
+//! A claim is a lock on the temporary file into which the result is written. The system releases it when the process
+//! ends, for any reason; the next process overwrites the file of a killed one.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -71,8 +70,8 @@ impl<'a> Claim<'a> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        // Nothing is left of a run that failed. After `fulfil` there is nothing at the path, or the
-        // draft of another process.
+        // Removes the file of a run that failed. After `fulfil`, there is no file at the path, or the draft of another
+        // process.
         if self.draft.is_current() {
             let _ = fs::remove_file(&self.draft.path);
         }

@@ -41,7 +41,7 @@ pub enum EntryError {
     #[error("it cannot be read: {0}")]
     Unreadable(#[source] io::Error),
     /// It is the result of another run, or of another format.
-    #[error("it is not what it should be: {0}")]
+    #[error("it does not match its name or format: {0}")]
     Foreign(String),
 }
 
@@ -136,7 +136,7 @@ impl Entry<BufReader<File>> {
     }
 }
 
-/// The messages of a run, read one after the other.
+/// The messages of a run, read one at a time.
 pub struct MessageRows(Entry<BufReader<File>>);
 
 impl Iterator for MessageRows {

@@ -106,7 +106,7 @@ impl Store {
             forget_oldest(place);
         }
         fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
-        // Writing, unlike opening, moves the time of change.
+        // Only writing, not opening, updates the modification time.
         let used = folder.join(USED);
         fs::write(&used, program.as_str()).map_err(StoreError::at(&used))?;
         Ok(Self { folder, program })
@@ -175,8 +175,8 @@ impl Store {
         Claim::try_take(self, key)
     }
 
-    /// As [`try_claim`](Self::try_claim), but waits until the owner releases the claim. There may
-    /// be a result then.
+    /// As [`try_claim`](Self::try_claim), but waits until the owner releases the claim. The other owner may have stored
+    /// a result by then.
     ///
     /// # Errors
     /// If the store cannot be written to.

@@ -97,7 +97,7 @@ fn damage_is_noticed_wherever_it_is() {
         match store.look_up(&key(1)) {
             Found::Damaged(_) => assert!(store.outcome(&key(1)).is_err(), "byte {at}"),
             _ => {
-                // Gzip has bits that say nothing: the time in its header, the ends of blocks.
+                // Some bits of a gzip file have no effect: the time in its header, and padding at the ends of blocks.
                 let messages: Result<Vec<_>, _> = store.messages(&key(1)).unwrap().collect();
                 let whole =
                     RunOutcome { messages: messages.unwrap(), ..store.outcome(&key(1)).unwrap() };

@@ -239,7 +239,7 @@ fn values_are_shown_as_gains_over_another_point() {
     let more = shares(&format!("gain_over.at.system = \"lksctp\"\n{than}"));
     let negative = |ends: Vec<f64>| vec![-ends[1], -ends[0]];
     assert_eq!(more, less.into_iter().map(negative).collect::<Vec<_>>());
-    // Of the means, and not the mean of the shares.
+    // The relative decrease of the means, not the mean of the relative decreases.
     let all = format!("averaged = \"interarrival\"\nloss_against.at.system = \"lksctp\"\n{than}");
     assert_eq!(shares(&all), [of(900.0)]);
 }
@@ -356,8 +356,8 @@ fn a_report_without_runs_decides_nothing() {
     assert_eq!(page.cells.len(), 6);
 }
 
-/// The messages of a seed take 0 to 99 ms and the seed, those of lksctp 100 ms more. Without
-/// `pooled` the quantities are missing, as no run reports them.
+/// The messages of a seed take 0 to 99 ms plus the seed, and those of lksctp 100 ms more. Without `pooled` the
+/// quantities are missing, because no run reports them.
 #[test]
 fn pooled_claims_are_of_the_values_of_all_seeds() {
     let judged = |seeds: u32, text: &str| {

@@ -352,7 +352,7 @@ fn sizes_are_bounded() {
     assert_eq!(seeds.to_string(), "test.toml:2:9: 1001 seeds: a study has at most 1000");
 
     let long = study(&"#".repeat(MAX_BYTES + 1)).unwrap_err();
-    assert_eq!(long.to_string(), "test.toml:1:1: 262145 bytes: a study has at most 262144");
+    assert_eq!(long.to_string(), "test.toml:1:1: 1048577 bytes: a study has at most 1048576");
 
     let wrong: String = (0..100).map(|n| format!("wrong{n} = 1\n")).collect();
     assert_eq!(told(&wrong).len(), MAX_MISTAKES);

@@ -40,7 +40,7 @@ pub(super) fn study(text: &str) -> Result<Study, Mistakes> {
     read("test", "test.toml", text, &RULES)
 }
 
-/// `text` between a head and the scenario: three lines come before it.
+/// `text` after a head and before the scenario: three lines precede it.
 pub(super) fn with(text: &str) -> Result<Study, Mistakes> {
     study(&format!("title = \"A test\"\nseeds = 4\n\n{text}\n{SCENARIO}"))
 }

@@ -9,7 +9,7 @@ fn two_axes() -> Study {
     with(TWO_AXES).unwrap()
 }
 
-/// The scenario of a run as one reads it.
+/// The scenario of a run as JSON text.
 fn json(run: &RunDocument) -> Value {
     serde_json::to_value(&run.scenario).unwrap()
 }

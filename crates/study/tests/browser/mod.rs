@@ -23,7 +23,7 @@ const HOST: &str = "<!doctype html><meta charset=\"utf-8\"><body><script>\
     addEventListener('message', ({ data }) => { const found = document.createElement('pre'); \
     found.id = 'selftest'; found.textContent = data; document.body.append(found); });</script>";
 
-/// A directory of one test's own under the build's, removed at the end.
+/// A directory for one test, inside the build directory, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -55,7 +55,7 @@ fn browser() -> Option<&'static str> {
 /// The message that `script` has posted to the document around `page`, which is `width` pixels wide. `None`
 /// where there is no browser.
 ///
-/// A frame and not the window, as a window has a least width that is larger than a phone's.
+/// It uses a frame, because the least width of a window is larger than that of a phone.
 pub(crate) fn self_test(name: &str, page: &str, script: &str, width: u32) -> Option<Value> {
     let Some(browser) = browser() else {
         rexmit_testkit::not_run("chromium is not installed (apt-get install chromium)");

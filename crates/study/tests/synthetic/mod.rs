@@ -1,4 +1,4 @@
-//! Made-up runs: a thin stream over a made-up sender, to see and test the page with.
+//! Made-up runs: a thin stream over a made-up sender, for viewing and testing the page.
 //!
 //! None of this is a measurement. The sender is a sketch (one message per packet, one timer, a
 //! count of missing reports) whose only purpose is events in a plausible order.

@@ -150,7 +150,7 @@ fn tails(rng: &mut Rng, kind: FigureKind) -> DrawnFigure {
                 if is_falling { (count - at as f64) / count } else { (at as f64 + 1.0) / count };
             DrawnPoint { x, y, interval: None }
         };
-        // The rarest one by one, as pages of true runs have them.
+        // The largest values one by one, as on pages of real runs.
         let is_drawn = |(at, _): &(usize, &f64)| at % 40 == 0 || at + 500 > waits.len();
         waits.iter().enumerate().filter(is_drawn).map(point).collect()
     });
@@ -170,7 +170,7 @@ fn tails(rng: &mut Rng, kind: FigureKind) -> DrawnFigure {
     )
 }
 
-/// The path with its queue, and a wait per loss, each longer than the one before.
+/// The path with its queue, and a waiting time per loss, each longer than the previous one.
 fn wait(rng: &mut Rng, slowness: f64) -> f64 {
     let mut wait = 50.0 + 250.0 * slowness * rng.unit();
     let mut timeout = 1000.0 * slowness;

@@ -1,4 +1,4 @@
-//! A made-up page of a study, with a figure of each kind, to see and test its page with.
+//! A made-up page of a study, with a figure of each kind, for viewing and testing the page.
 //!
 //! None of this is a measurement: the numbers are drawn around guesses of plausible size.
 

@@ -26,14 +26,13 @@ const fn is_in_window(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     }
 }
 
-/// Whether the control bits of an unacceptable segment are processed all the same, if its acknowledgement,
-/// RST or urgent pointer is valid: with a closed window, and for an empty segment behind data that fill the
-/// window.
+/// Whether an unacceptable segment is still processed for its acknowledgement, RST or urgent pointer: with a closed
+/// window a segment at its edge, otherwise an empty segment right after data that fills the window.
 const fn may_look_at_control(seq: u64, len: u64, rcv_nxt: u64, window: u64) -> bool {
     (window == 0 && seq == rcv_nxt) || (len == 0 && seq == rcv_nxt + window)
 }
 
-/// Why a segment is not looked at, or not further.
+/// Why a segment, or the rest of it, is not processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Refusal {
     /// The segment has no timestamps, although they were negotiated (RFC 7323 §3.2).
@@ -43,7 +42,7 @@ enum Refusal {
     OutOfWindow,
     /// The segment may be forged: a challenge ACK asks the peer for proof (RFC 5961 §3.2, §4.2, §5.2).
     Doubtful(&'static str),
-    /// The segment ends the connection; the reason is for the application, if it has to know one.
+    /// The segment ends the connection. The reason is reported to the application, if there is one.
     Ends(Option<CloseReason>),
     Silently,
 }
@@ -72,8 +71,8 @@ impl Checks<'_> {
         }
     }
 
-    /// The first check. Returns whether the segment has to be acknowledged: it is unacceptable, but its
-    /// control bits are processed all the same.
+    /// The first check. Returns whether the segment has to be acknowledged, because it is unacceptable, but its control
+    /// bits are still processed.
     fn sequence(&self, arrival: &Arrival<'_>) -> Result<bool, Refusal> {
         let rcv_nxt = self.inbound.rcv_nxt();
         let window = self.inbound.window.edge().saturating_sub(rcv_nxt);
@@ -102,8 +101,7 @@ impl Checks<'_> {
         })
     }
 
-    /// The fourth check (RFC 5961 §4.2). A half-open connection of a listener gives way to a new
-    /// SYN.
+    /// The fourth check (RFC 5961 §4.2). A new SYN replaces a half-open connection of a listener.
     fn syn(&self, arrival: &Arrival<'_>) -> Result<(), Refusal> {
         if !arrival.has(Flags::SYN) {
             return Ok(());
@@ -127,8 +125,8 @@ impl Checks<'_> {
 }
 
 impl Connection {
-    /// The segment with its numbers placed next to ours, if it passes every check. What does not is
-    /// counted, and answered as the check says.
+    /// The segment with its numbers unwrapped next to ours, if it passes every check. A segment that fails one is
+    /// counted, and answered as that check requires.
     pub(super) fn examine<'a>(
         &mut self,
         cx: &mut Context<'_>,
@@ -241,9 +239,9 @@ impl Connection {
 mod tests {
     use super::*;
 
-    /// Every place of a segment around a window, by the words of RFC 9293 §3.10.7.4: some sequence
-    /// number of it, or its own if it is empty, is one that the window has; only one that begins
-    /// before the window and ends behind it is refused as well.
+    /// Every position of a segment relative to a window, compared with the text of RFC 9293 §3.10.7.4: one of its
+    /// sequence numbers, or SEG.SEQ if it is empty, must be in the window. A segment that begins before the window and
+    /// ends after it is refused, too.
     #[test]
     fn the_four_cases_of_the_acceptability_table() {
         let nxt = 100;
@@ -270,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn control_is_looked_at_in_a_closed_window_and_behind_a_full_one() {
+    fn control_bits_are_processed_in_a_closed_window_and_after_a_full_one() {
         assert!(may_look_at_control(100, 1, 100, 0) && !may_look_at_control(101, 1, 100, 0));
         assert!(may_look_at_control(105, 0, 100, 5) && !may_look_at_control(105, 1, 100, 5));
     }

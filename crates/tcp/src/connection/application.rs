@@ -6,7 +6,7 @@ use crate::event::{CloseReason, Event};
 /// The application's view of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Application {
-    /// Whether the application has closed the connection, so that received data has no reader.
+    /// Whether the application has closed the connection: nothing reads received data any more.
     pub(super) is_gone: bool,
     /// Whether the end of the connection was reported to the application.
     is_end_told: bool,

@@ -2,7 +2,7 @@
 
 use crate::wire::{Flags, HEADER_LEN, Header, Segment};
 
-/// Whether more of the segment is looked at.
+/// Whether the rest of the segment is processed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Next {
     Continue,
@@ -21,8 +21,7 @@ pub(super) struct Arrival<'a> {
 }
 
 impl<'a> Arrival<'a> {
-    /// The part of a segment after its SYN. The peer's SYN has the number `irs`; the segment acknowledges
-    /// `ack`.
+    /// The part of a segment after its SYN, whose sequence number is `irs`; the segment acknowledges `ack`.
     pub(super) fn after_syn(syn: &'a Segment<'a>, irs: u64, ack: u64) -> Self {
         Self { header: &syn.header, payload: syn.payload, seq: irs + 1, ack }
     }
@@ -38,7 +37,7 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// Bytes of the segment as it arrived, but for the padding of its options.
+/// The length of the segment in bytes, without the padding of its options.
 pub(super) fn wire_len(segment: &Segment<'_>) -> u64 {
     (HEADER_LEN + segment.header.options.wire_len() + segment.payload.len()) as u64
 }

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng};
 
-/// Over this time challenge ACKs are counted.
+/// The period over which challenge ACKs are counted.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Limits challenge ACKs per second, over all connections.
 ///
-/// An attacker who can use up a constant limit learns whether guesses at another connection were answered. So
-/// the limit of each second is drawn at random, from half to one and a half of the configured one.
+/// With a constant limit, an attacker could count the challenge ACKs that remain, and so learn whether guesses at
+/// another connection were answered. So the limit of each second is drawn at random, from half to one and a half of the
+/// configured one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChallengeLimit {
     per_second: u32,
@@ -24,7 +25,7 @@ impl ChallengeLimit {
         Self { per_second, left: 0, until: Instant::ZERO }
     }
 
-    /// Whether one more may be sent; counts it.
+    /// Whether another challenge ACK may be sent; if so, counts it.
     pub(crate) fn may_send(&mut self, now: Instant, rng: &mut Rng) -> bool {
         if now >= self.until {
             let half = u64::from(self.per_second / 2);

@@ -16,15 +16,15 @@ pub(crate) struct TimeWaitSeed {
     pub(crate) rcv_nxt: u32,
     /// The value of the window field.
     pub(crate) window: u16,
-    /// TS.Recent, if timestamps are agreed on.
+    /// TS.Recent, if timestamps were negotiated.
     pub(crate) ts_recent: Option<u32>,
     /// The end of TIME-WAIT.
     pub(crate) until: Instant,
 }
 
 impl Connection {
-    /// Ends our direction (half-close): a FIN follows the accepted data. Before the connection is established
-    /// both wait.
+    /// Ends our direction (half-close): a FIN follows the accepted data. Before the connection is established, the data
+    /// and the FIN wait.
     pub(crate) fn finish(&mut self, cx: &mut Context<'_>) {
         if self.out.is_finishing() || matches!(self.state, State::Closed | State::TimeWait) {
             return;

@@ -17,9 +17,9 @@ use crate::statistics::EndpointStatistics;
 /// The state that all connections of an endpoint share.
 pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
-    /// The configuration of the last connection, with what loss recovery reads of it.
+    /// The configuration of the most recent connection, and its recovery part, for the next one to share.
     pub(crate) recovery: Option<(Arc<ConnectionConfig>, Arc<RecoveryConfig>)>,
-    /// Whether answers are late to one connection or to most.
+    /// Whether ACKs are overdue on one connection, or on most.
     pub(crate) unanswered: Unanswered,
     /// RFC 5961 §7.
     pub(crate) challenges: ChallengeLimit,
@@ -72,11 +72,11 @@ pub(crate) struct Identity {
     pub(crate) remote: SocketAddr,
     /// Our initial sequence number (ISS).
     pub(crate) iss: u32,
-    /// The offset added to the clock to make TSval (RFC 7323 §5.4).
+    /// The offset added to the clock for TSval (RFC 7323 §5.4).
     pub(crate) timestamp_offset: u32,
 }
 
-/// The options negotiated by the two SYNs, and those of the peer's.
+/// The options negotiated by the two SYNs, and the peer's MSS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Negotiated {
     /// The peer's initial sequence number (IRS).

@@ -38,9 +38,9 @@ impl Connection {
         self.acknowledge_later(cx, &inserted);
     }
 
-    /// Decides when received data is acknowledged: at once if it is out of order, closes a gap, was known in
-    /// part or refused in part, or is a second full segment; otherwise when the delay is over. PSH has no
-    /// effect, because a peer that sets it in every small message would have each acknowledged.
+    /// Decides when received data is acknowledged: at once if it is out of order, closes a gap, was known in part or
+    /// refused in part, or is a second full segment; otherwise when the delay is over. PSH has no effect: if a peer
+    /// sets it in every small message, each would be acknowledged at once.
     fn acknowledge_later(&mut self, cx: &Context<'_>, inserted: &Inserted) {
         let inbound = &self.inbound;
         let waiting = inbound.rcv_nxt() - inbound.last_ack_sent;
@@ -77,7 +77,8 @@ impl Connection {
         self.inbound.receive_nothing(self.state == State::Closed)
     }
 
-    /// Lends bytes to the application. If it takes none, it is as if there were none.
+    /// Passes received bytes to the application without copying them. If it consumes none, the result is that of an
+    /// empty buffer.
     pub(crate) fn receive_with(
         &mut self,
         _cx: &Context<'_>,

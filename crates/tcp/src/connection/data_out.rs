@@ -10,12 +10,12 @@ use super::{Connection, Context, State};
 use crate::error::SendError;
 use crate::event::Event;
 
-/// Segments outstanding beyond which a small one waits for more data even without Nagle's
-/// algorithm: each takes about a hundred bytes of memory in addition to its payload.
+/// The number of outstanding segments beyond which a small one waits for more data even without Nagle's algorithm: each
+/// uses about a hundred bytes of memory in addition to its payload.
 const MAX_SMALL_OUTSTANDING: u64 = 2048;
 
 impl Connection {
-    /// Takes bytes from the application (RFC 9293 §3.10.2).
+    /// Accepts bytes from the application (RFC 9293 §3.10.2).
     pub(crate) fn send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Result<usize, SendError> {
         let is_open = matches!(
             self.state,
@@ -34,7 +34,7 @@ impl Connection {
 }
 
 impl Outbound {
-    /// Emits [`Event::Writable`] if the application waits for room, and a buffer of `limit` bytes has enough.
+    /// Emits [`Event::Writable`] if the application waits for room and a buffer of `limit` bytes has enough of it.
     pub(super) fn emit_writable(&mut self, cx: &mut Context<'_>, limit: usize) {
         let has_room = self.buffer.len() <= limit - limit / 4;
         if has_room && !self.is_finishing() && std::mem::take(&mut self.is_writer_waiting) {
@@ -82,14 +82,14 @@ impl Outbound {
         }
         let len = self.next_or_probe_len(nagle, room)?;
         let is_last = self.fin == Fin::Queued && u64::from(len) == self.unsent();
-        // With nothing but the FIN to send it probes the window itself.
+        // Without data, the FIN itself probes the window.
         let has_fin = is_last && (len == 0 || self.usable_window() > u64::from(len));
         Some(Piece { start: self.snd_nxt, len, has_fin })
     }
 
-    /// New data to be appended to a retransmission with `room` for more payload, if it fills the segment or
-    /// is all there is: otherwise a refused probe would be retransmitted alone, and the data after it would
-    /// wait for another round trip.
+    /// New data to be appended to a retransmission with `room` for more payload, if the data fills the segment
+    /// or is all that is queued. Otherwise a refused window probe would be retransmitted alone, and the data after it
+    /// would wait for another round trip.
     pub(super) fn next_behind(&self, room: u32) -> Option<Piece> {
         let len = self.unsent().min(self.usable_window()).min(room.into());
         let is_last = len == self.unsent();
@@ -99,7 +99,7 @@ impl Outbound {
         (is_worth_it && is_any).then_some(Piece { start: self.snd_nxt, len: len as u32, has_fin })
     }
 
-    /// Puts new data into `packet`.
+    /// Adds new data to `packet`.
     pub(super) fn send_piece(&mut self, now: Instant, piece: Piece, packet: &mut OpenPacket) {
         let bytes = piece.len + u32::from(piece.has_fin);
         let is_probe = piece.end() > self.window.end;

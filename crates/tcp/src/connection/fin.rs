@@ -20,7 +20,7 @@ impl Connection {
                 self.owed.ack = true;
             }
         }
-        // One that came with a SYN waits, too.
+        // A FIN that came with a SYN waits, too, until the connection is established.
         if self.inbound.fin == PeerFin::Ahead(self.inbound.buffer.next())
             && self.state.is_synchronized()
         {

@@ -8,7 +8,7 @@ use super::context::Negotiated;
 use super::timers::{TIMERS, Timer};
 use crate::config::ConnectionConfig;
 
-/// How old an echo in the acknowledgement of a cookie may be.
+/// The maximum age, in milliseconds, of the timestamp echo in the ACK of a SYN cookie.
 const COOKIE_ECHO_MS: u32 = 64_000;
 
 /// The state of our SYN, or SYN-ACK, until it is acknowledged.
@@ -19,7 +19,7 @@ pub(super) struct Handshake {
     /// The options negotiated by the SYNs, once the peer's has arrived.
     pub(super) agreed: Option<Negotiated>,
     sent_at: Instant,
-    /// When it was sent last, in microseconds after the first time.
+    /// When the SYN was last sent, in microseconds after its first transmission.
     last_sent_us: u32,
     /// The number of retransmissions.
     repeats: u16,
@@ -33,12 +33,12 @@ enum Sending {
     ByTimer,
     /// Again for a retransmitted SYN, so that its RTT sample is ambiguous (Karn).
     ForSyn,
-    /// As a SYN cookie, not by this connection.
+    /// As a SYN cookie, which was not sent by this connection.
     AsCookie,
 }
 
-/// Retransmissions of the SYN before RTO.Initial, which is usually a second, has passed: with a probe timer the first
-/// timeout is a quarter of it, so that there are three transmissions within it, as of SCTP's INIT.
+/// The number of SYN retransmissions within RTO.Initial, usually 1 s. With a probe timer the first timeout is a quarter
+/// of RTO.Initial, so that three SYNs are sent within it, as SCTP does with INIT.
 fn early_retransmits(config: &ConnectionConfig) -> u32 {
     if config.recovery.thin.probe_timer.is_some() { 2 } else { 0 }
 }
@@ -63,7 +63,7 @@ impl Handshake {
         }
     }
 
-    /// How old, in milliseconds, the oldest echo may be that can come now.
+    /// The maximum age, in milliseconds, of a timestamp echo that can arrive now.
     pub(super) fn oldest_echo(&self, now: Instant) -> u32 {
         if self.is_cookie() { COOKIE_ECHO_MS } else { (now - self.sent_at).as_millis() as u32 }
     }
@@ -106,7 +106,7 @@ impl Handshake {
         }
     }
 
-    /// Whether it was sent again because its timer expired.
+    /// Whether the SYN was retransmitted because its timer expired.
     pub(super) const fn was_repeated(&self) -> bool {
         self.repeats > 0
     }

@@ -8,7 +8,7 @@ use crate::error::ReceiveError;
 use crate::stream::ReceiveBuffer;
 use crate::wire::Options;
 
-/// How far the end of the peer's data has come.
+/// The state of the peer's FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PeerFin {
     /// No FIN has arrived.
@@ -17,7 +17,7 @@ pub(super) enum PeerFin {
     Ahead(u64),
     /// The FIN and all data before it have arrived.
     Taken,
-    /// The application was told of the end of the data.
+    /// The application has read the end of the data.
     Told,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Inbound {
     pub(super) largest_payload: u64,
     /// The duplicate that the next acknowledgement reports (RFC 2883).
     pub(super) duplicate: Option<(u64, u64)>,
-    /// Whether `Readable` was reported, and the application has not found the buffer empty since.
+    /// Whether `Readable` was reported, and the application has not emptied the buffer since.
     pub(super) is_readable_told: bool,
 }
 
@@ -87,7 +87,7 @@ impl Inbound {
         self.buffer.next() + u64::from(fin)
     }
 
-    /// The sequence number after the last byte that is taken.
+    /// The sequence number after the last byte that is accepted: the right edge of the window, or the FIN.
     pub(super) fn edge(&self) -> u64 {
         match self.fin {
             PeerFin::Ahead(fin) => self.window.edge().min(fin),
@@ -163,8 +163,8 @@ impl Inbound {
         is_told
     }
 
-    /// Adds a duplicate first, then the range that contains it if that is beyond a gap (RFC 2883 §4), then
-    /// the other ranges beyond gaps (RFC 2018 §4).
+    /// Adds a duplicate first, then the range that contains the duplicate, if that range is beyond a gap (RFC 2883 §4),
+    /// then the other ranges beyond gaps (RFC 2018 §4).
     fn fill_report(&self, options: &mut Options, limit: Option<usize>, room: u32) -> bool {
         let Some(limit) = limit else { return true };
         let most = limit.min(blocks_that_fit(room));

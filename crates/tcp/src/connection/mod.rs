@@ -71,11 +71,11 @@ const CHALLENGES_PER_SECOND: u32 = 10;
 pub(crate) struct Connection {
     config: Arc<ConnectionConfig>,
     identity: Identity,
-    /// The common part of the checksums of all its segments.
+    /// The part of the checksum that all its segments share.
     addresses: Sum,
     state: State,
     application: Application,
-    /// Set if timestamps are agreed on.
+    /// The state of timestamps, if they were negotiated.
     timestamps: Option<TimestampState>,
     handshake: Handshake,
     silence: Silence,
@@ -118,6 +118,7 @@ impl Connection {
     pub(crate) fn on_segment(&mut self, cx: &mut Context<'_>, segment: &Segment<'_>) {
         self.traffic.segments_received += 1;
         self.traffic.bytes_received += wire_len(segment);
+        cx.tracer().emit(|| TraceEvent::Arrived { bytes: wire_len(segment) as u32 });
         self.out.recovery.begin_opportunity();
         match self.state {
             State::Closed => {}
@@ -183,8 +184,8 @@ impl Connection {
         self.state
     }
 
-    /// Whether the connection counts against the listener's backlog: the application does not know it yet,
-    /// and gets no event if it fails.
+    /// Whether the connection counts against the listener's backlog: the application does not know of it yet, and gets
+    /// no event if it fails.
     pub(crate) const fn is_half_open(&self) -> bool {
         self.handshake.is_passive && matches!(self.state, State::SynReceived)
     }

@@ -12,8 +12,8 @@ const DEFAULT_MSS_V4: u16 = 536;
 const DEFAULT_MSS_V6: u16 = 1220;
 
 impl Negotiated {
-    /// The options negotiated by our offer and the peer's SYN or SYN-ACK. Options that the answer to a SYN
-    /// leaves out are not used.
+    /// The options negotiated by our offer and the peer's SYN or SYN-ACK. An option that is missing in the answer to a
+    /// SYN is not used.
     pub(crate) fn from_syns(config: &ConnectionConfig, syn: &Header, is_v6: bool) -> Self {
         let options = &syn.options;
         let default_mss = if is_v6 { DEFAULT_MSS_V6 } else { DEFAULT_MSS_V4 };
@@ -28,7 +28,7 @@ impl Negotiated {
     }
 }
 
-/// The smallest shift that can offer the whole receive buffer.
+/// The smallest window shift with which the whole receive buffer can be advertised.
 fn receive_shift(config: &ConnectionConfig) -> u8 {
     let fits = |shift: &u8| (usize::from(u16::MAX) << shift) >= config.receive_buffer_bytes;
     (0..MAX_SHIFT).find(fits).unwrap_or(MAX_SHIFT)
@@ -53,8 +53,8 @@ fn syn_options(
     }
 }
 
-/// The header of a SYN, or of a SYN-ACK if something is `agreed` (which a cookie's answer can be
-/// written from, too). Its window is not scaled (RFC 7323 §2.2).
+/// The header of a SYN or, with `agreed` options, of a SYN-ACK; the SYN-ACK of a cookie uses it, too. Its window is not
+/// scaled (RFC 7323 §2.2).
 pub(crate) fn syn_header(
     config: &ConnectionConfig,
     identity: &Identity,

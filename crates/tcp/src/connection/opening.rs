@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rexmit_core::trace::TraceEvent;
 use rexmit_recovery::RttSource;
 
 use super::context::{Context, Identity, Negotiated};
@@ -40,6 +41,7 @@ impl Connection {
         connection.owed.syn = true;
         connection.traffic.segments_received += 1;
         connection.traffic.bytes_received += wire_len(syn);
+        cx.tracer().emit(|| TraceEvent::Arrived { bytes: wire_len(syn) as u32 });
         let ack = connection.out.unwrap_ack(syn.header.acknowledgment);
         let arrival = Arrival::after_syn(syn, connection.inbound.irs, ack);
         connection.on_text(cx, &arrival);

@@ -23,7 +23,7 @@ pub(super) const GROUP: u8 = 0;
 /// The number of the first unit.
 const FIRST_UNIT: u64 = 1;
 
-/// How far the end of our stream is.
+/// The state of our FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fin {
     /// The application may send more.
@@ -40,7 +40,7 @@ pub(super) struct Probe {
     pub(super) unit: u64,
     /// When the probe was last sent.
     pub(super) sent_at: Instant,
-    /// Whether an acknowledgement came since, with the window still closed.
+    /// Whether an acknowledgement arrived since, with the window still closed.
     pub(super) is_refused: bool,
 }
 
@@ -50,8 +50,7 @@ pub(super) struct Probing {
     pub(super) sent: Option<Probe>,
     /// Whether the next probe is to be sent.
     pub(super) is_due: bool,
-    /// Whether an acknowledgement has confirmed that the peer's window is closed, since the timer last
-    /// expired.
+    /// Whether an acknowledgement has confirmed, since the timer last expired, that the peer's window is closed.
     pub(super) is_closed_confirmed: bool,
 }
 
@@ -77,7 +76,7 @@ pub(super) struct Outbound {
     pub(super) window: SendWindow,
     /// Snd.Wind.Shift.
     pub(super) shift: u8,
-    /// The payload and options of a segment at most.
+    /// The most payload and options of a segment, in bytes.
     pub(super) mss: u32,
     /// The largest payload of a segment whose only option is timestamps.
     pub(super) segment_bytes: u32,
@@ -169,8 +168,8 @@ impl Outbound {
         self.snd_nxt.min(self.window.end.max(self.snd_una))
     }
 
-    /// Whether a retransmission of `piece` has to wait for data in flight: of data beyond the
-    /// window one segment is enough to probe it (RFC 9293 §3.8.6).
+    /// Whether a retransmission of `piece` has to wait for data in flight: only one segment at a time is sent beyond
+    /// the window, as its probe (RFC 9293 §3.8.6).
     pub(super) fn is_held_by_window(&self, piece: &Piece) -> bool {
         piece.end() > self.window.end && self.flight().packets > 0
     }

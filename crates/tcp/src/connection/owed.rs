@@ -9,8 +9,8 @@ pub(super) struct Owed {
     /// Whether a SYN is to be sent, or in SYN-RECEIVED a SYN-ACK.
     pub(super) syn: bool,
     pub(super) ack: bool,
-    /// Acknowledgements without data to a peer that counts them (RFC 5681 §4.2), as it does not
-    /// understand reports: one for each segment beyond a gap, also if several arrive at once.
+    /// Acknowledgements without data for a peer that counts duplicate ACKs (RFC 5681 §4.2), because it does not
+    /// understand SACK: one for each segment beyond a gap, also if several arrive at once.
     pub(super) duplicate_acks: u32,
     pub(super) keep_alive: bool,
 }
@@ -20,7 +20,7 @@ impl Owed {
         self.reset.is_some() || self.syn || self.must_acknowledge() || self.keep_alive
     }
 
-    /// Counts duplicate ACKs to send: in-order data resets them, to one if a gap remains.
+    /// Counts the duplicate ACKs to be sent. In-order data resets the count to zero, or to one if a gap remains.
     pub(super) fn count_duplicate_acks(&mut self, inserted: &Inserted, has_gap: bool) {
         if inserted.advanced > 0 {
             self.duplicate_acks = u32::from(has_gap);
@@ -39,6 +39,6 @@ impl Owed {
 pub(super) enum Reset {
     /// `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=RST,ACK>`: ends this connection.
     Now,
-    /// `<SEQ=SEG.ACK><CTL=RST>`: the answer to an acknowledgement that belongs to another connection.
+    /// `<SEQ=SEG.ACK><CTL=RST>`: the answer to an ACK that belongs to another connection.
     At(u32),
 }

@@ -14,8 +14,8 @@ use super::{Connection, Context, Timer};
 const OVERRIDE: Duration = Duration::from_millis(500);
 
 impl Connection {
-    /// Arms the timer of the probe when the window alone holds back what could be sent, with
-    /// nothing outstanding whose acknowledgement could open it.
+    /// Arms the persist timer if only the peer's window prevents sending, and no data is outstanding whose ACK could
+    /// open it.
     pub(super) fn watch_window(&mut self, cx: &Context<'_>) {
         let nagles = self.out.nagles(self.config.nagle);
         let out = &mut self.out;
@@ -35,9 +35,9 @@ impl Connection {
 }
 
 impl Outbound {
-    /// Called when the probe of a closed window was answered, that is, accepted or refused. If it was refused
-    /// and the window is open now, it is retransmitted at once. A window update sent before the probe arrived
-    /// is no answer: it comes sooner than a round trip after the probe, with no refusal before it.
+    /// Called when the probe of a closed window was answered, that is, accepted or refused. If it was refused and the
+    /// window is open now, it is retransmitted at once. A window update that arrives less than a round trip after the
+    /// probe, without an earlier refusal, is no answer: it was sent before the probe arrived.
     pub(super) fn check_probe(&mut self, now: Instant, tracer: &mut Tracer<'_>) {
         let is_closed = self.is_window_closed_to_oldest();
         self.probing.is_closed_confirmed |= is_closed;
@@ -54,7 +54,7 @@ impl Outbound {
         } else if probe.is_refused || now - probe.sent_at >= round_trip {
             let unit = probe.unit;
             self.probing.sent = None;
-            // Nothing but the probe is outstanding, and its timer has its back-off.
+            // Only the probe is outstanding, and the persist timer has its own backoff.
             self.recovery.on_t3_event(now, PATH, T3Event::NotNeeded);
             self.recovery.on_t3_event(now, PATH, T3Event::BackoffOver);
             self.recovery.on_probe_refused(unit, tracer);

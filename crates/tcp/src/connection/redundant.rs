@@ -7,7 +7,7 @@ use super::outbound::{GROUP, Outbound};
 use crate::error::ThinError;
 
 impl Connection {
-    /// The loss recovery while the connection is thin, from now on.
+    /// Sets the mechanisms of loss recovery while the connection is thin.
     pub(crate) fn set_thin(&mut self, thin: ThinConfig) -> Result<(), ThinError> {
         if !thin.is_valid() {
             return Err(ThinError::Invalid);
@@ -18,7 +18,7 @@ impl Connection {
 }
 
 impl Outbound {
-    /// Whether small segments wait for outstanding data (RFC 9293 §3.7.4), if that `is_on`.
+    /// Whether small segments wait for outstanding data (RFC 9293 §3.7.4), given whether Nagle's algorithm `is_on`.
     pub(super) fn nagles(&self, is_on: bool) -> bool {
         let recovery = &self.recovery;
         let is_off =

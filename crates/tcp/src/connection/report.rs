@@ -12,7 +12,7 @@ use crate::wire::MAX_SACK_BLOCKS;
 pub(super) struct Reports {
     units: [(u64, u64); MAX_SACK_BLOCKS],
     len: usize,
-    /// Sequence numbers that arrived more than once.
+    /// The range of sequence numbers reported as a duplicate.
     pub(super) duplicate: Option<(u64, u64)>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn blocks_of(out: &Outbound, ack: u64, blocks: &[(u32, u32)]) -> Repo
     reports
 }
 
-/// The units completely within `left..right`, by binary search: they are contiguous.
+/// The units entirely within `left..right`, found by binary search, because units are contiguous.
 fn units_within(out: &Outbound, left: u64, right: u64) -> Option<(u64, u64)> {
     let recovery = &out.recovery;
     let first = first_unit(out, |start, _| start >= left);
@@ -61,7 +61,7 @@ fn units_within(out: &Outbound, left: u64, right: u64) -> Option<(u64, u64)> {
     (first < after && after > recovery.outstanding().cumulative() + 1).then(|| (first, after - 1))
 }
 
-/// The first unit whose start and end satisfy `is_there`, which holds from some unit on.
+/// The first unit for whose start and end `is_there` holds; it holds for all later units, too.
 fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
     let recovery = &out.recovery;
     let (mut low, mut high) =
@@ -81,7 +81,7 @@ fn first_unit(out: &Outbound, is_there: impl Fn(u64, u64) -> bool) -> u64 {
 /// The content of a duplicate report.
 #[derive(Clone, Debug)]
 pub(super) enum Duplicates {
-    /// No duplicate, or one of which it is unknown whether it was sent more than once.
+    /// No duplicate, or one for which it is unknown whether it was sent more than once.
     None,
     /// A duplicate of data that was sent once: the network duplicated it.
     Unexplained,
@@ -90,9 +90,8 @@ pub(super) enum Duplicates {
 }
 
 impl Outbound {
-    /// Evaluates a report that the peer has received `left..right` more than once: each unit in it that was
-    /// sent again was a spurious retransmission or a redundant copy. If none was, the network duplicated a
-    /// segment.
+    /// Evaluates a report that the peer has received `left..right` more than once. Each retransmitted or copied unit in
+    /// it was a spurious retransmission or a redundant copy. Otherwise the network duplicated a segment.
     pub(super) fn duplicates_within(&mut self, left: u64, right: u64) -> Duplicates {
         let mut units = Vec::new();
         let known = self.retransmitted.as_mut().map_or(Known::Never, |retransmitted| {

@@ -26,7 +26,7 @@ pub(super) enum Known {
 }
 
 impl Retransmitted {
-    /// Called when `piece`, which is `unit`, is retransmitted. Beyond [`LOG_CAPACITY`] pieces, the lowest is
+    /// Called when `piece`, the range of `unit`, is retransmitted. Beyond [`LOG_CAPACITY`] pieces, the lowest is
     /// forgotten.
     pub(super) fn add(&mut self, piece: Piece, unit: u64) {
         let (_, times) = self.pieces.entry((piece.start, unit)).or_insert((piece, 0));
@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(reported(&mut sent, 1000, 1300), (vec![], Known::Never));
     }
 
-    /// A part of retransmitted data is not a copy by the network, and not a whole unit either.
+    /// A part of a retransmitted unit is reported: neither did the network duplicate it, nor was the whole unit
+    /// received twice.
     #[test]
     fn a_part_of_a_unit_proves_nothing() {
         let mut sent = Retransmitted::default();
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_is_forgotten_is_not_taken_for_a_copy_by_the_network() {
+    fn memory_is_bounded_and_forgotten_ranges_are_not_mistaken_for_copies_by_the_network() {
         let mut sent = Retransmitted::default();
         for unit in 0..2 * LOG_CAPACITY as u64 {
             sent.add(piece(100 * unit), unit);

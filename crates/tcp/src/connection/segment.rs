@@ -23,7 +23,7 @@ impl Connection {
             }
             self.out.unanswered += 1;
             if self.out.unanswered > self.config.max_retransmits {
-                // A peer that is there is to know.
+                // A peer that still answers is informed by a RST.
                 let reset = is_confirmed.then_some(Reset::Now);
                 return self.end(cx, Some(CloseReason::TimedOut), reset);
             }
@@ -36,14 +36,14 @@ impl Connection {
 pub(super) struct SegmentRoom {
     /// Payload of a retransmission.
     pub(super) retransmission: u32,
-    /// Payload of new data, beside the reports that go with it.
+    /// The most payload of new data, given the SACK blocks that are sent with it.
     pub(super) new: u32,
     /// Whether small segments wait for outstanding data.
     pub(super) nagle: bool,
 }
 
 impl Outbound {
-    /// The next segment, if one may be sent: units that follow each other, as far as there is room.
+    /// The next segment, if one may be sent: as many consecutive units as fit.
     pub(super) fn cut_segment(
         &mut self,
         now: Instant,

@@ -8,11 +8,12 @@ use crate::config::KeepAlive;
 
 /// The time without a segment after which unused memory is released.
 const QUIET: Duration = Duration::from_secs(5);
-/// A segment out of the window without data or FIN is answered at most this often: two ends that
-/// disagree would otherwise acknowledge each other for ever, and a SYN costs nothing.
+/// The minimum time between answers to segments out of the window without data or FIN. Without it, two ends that
+/// disagree about sequence numbers would acknowledge each other forever, and an attacker could cause an answer with
+/// each SYN.
 const MIN_BETWEEN_ANSWERS: Duration = Duration::from_millis(100);
 
-/// A packet of the peer arrived.
+/// The time since the last segment of the peer, and the answers and probes that depend on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     heard_at: Instant,
@@ -22,14 +23,14 @@ pub(super) struct Silence {
     probes: u32,
 }
 
-/// The expiry of the probe timer.
+/// What to do when the keep-alive timer expires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
-    /// The silence is not long enough; check again at this time.
+    /// Nothing: the silence is not long enough; check again at this time.
     Nothing(Instant),
-    /// A probe is sent; check again at this time.
+    /// Send a probe; check again at this time.
     Silence(Instant),
-    /// The peer has not answered any keep-alive probe.
+    /// Abort the connection: the peer has not answered any keep-alive probe.
     Nobody,
 }
 
@@ -44,12 +45,12 @@ impl Silence {
         self.probes = 0;
     }
 
-    /// When nothing has happened for a while.
+    /// The time at which unused memory is released, if no segment arrives before.
     pub(super) fn quiet_at(&self) -> Instant {
         self.heard_at + QUIET
     }
 
-    /// Whether a segment out of the window without data is answered now; counts it.
+    /// Whether a segment without data outside the window is answered now; if so, counts the answer.
     pub(super) fn may_answer(&mut self, now: Instant) -> bool {
         let may = now >= self.answers_from;
         if may {
@@ -58,8 +59,9 @@ impl Silence {
         may
     }
 
-    /// The timer of the probes has expired. It is not moved by every segment: it looks then how long the
-    /// silence has lasted. While something is outstanding its own timer watches the peer.
+    /// Called when the keep-alive timer has expired. Received segments do not rearm that timer; the length of the
+    /// silence is computed here. While data is outstanding, no probe is sent: the retransmission timer detects an
+    /// unreachable peer.
     pub(super) fn look(&mut self, now: Instant, config: &KeepAlive, is_outstanding: bool) -> Found {
         let due = self.heard_at + config.idle;
         if is_outstanding {

@@ -21,7 +21,7 @@ pub(super) enum Timer {
     Release,
 }
 
-/// How many there are.
+/// The number of timers.
 pub(super) const TIMERS: usize = 7;
 
 impl TimerKey for Timer {

@@ -23,13 +23,13 @@ pub(super) struct TimestampState {
     first_sent: u32,
 }
 
-/// TSval: milliseconds, from an origin that is the connection's own (RFC 7323 §5.4).
+/// TSval: milliseconds since an origin that differs for each connection (RFC 7323 §5.4).
 pub(crate) fn timestamp_clock(now: Instant, offset: u32) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).wrapping_add(offset)
 }
 
 impl TimestampState {
-    /// The peer's SYN carried `recent`; ours carried, or could have carried, `first_sent`.
+    /// The state after the SYNs: the peer's SYN carried `recent`; ours carried, or could have carried, `first_sent`.
     pub(super) const fn new(now: Instant, recent: u32, first_sent: u32) -> Self {
         Self { recent, recent_since: now, first_sent }
     }
@@ -39,8 +39,7 @@ impl TimestampState {
         self.recent
     }
 
-    /// Whether a segment with this TSval is older than one that was taken (PAWS, RFC 7323 §5.3
-    /// R1).
+    /// Whether a segment with this TSval is older than an accepted one (PAWS, RFC 7323 §5.3 R1).
     pub(super) fn is_old(&self, now: Instant, value: u32) -> bool {
         Serial(value).is_before(Serial(self.recent)) && now - self.recent_since <= RECENT_IS_VALID
     }
@@ -77,7 +76,7 @@ mod tests {
     const DAY: Duration = Duration::from_secs(24 * 3600);
 
     #[test]
-    fn old_is_told_across_the_wrap_until_24_days_have_passed() {
+    fn old_timestamps_are_recognized_across_the_wrap_for_24_days() {
         let state = TimestampState::new(Instant::ZERO, 5, 0);
         assert!(state.is_old(Instant::ZERO, 4));
         assert!(state.is_old(Instant::ZERO, u32::MAX));
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_of_what_was_never_sent_is_no_sample() {
+    fn an_echo_of_a_timestamp_never_sent_gives_no_sample() {
         let state = TimestampState::new(Instant::ZERO, 0, u32::MAX - 9);
         assert_eq!(state.round_trip(90, 40), Some(Duration::from_millis(50)));
         assert_eq!(state.round_trip(90, u32::MAX - 9), Some(Duration::from_millis(100)));

@@ -1,5 +1,7 @@
 //! Writing segments: the next one, and the fields of every segment.
 
+use rexmit_core::trace::TraceEvent;
+
 use super::owed::Reset;
 use super::piece::Piece;
 use super::segment::SegmentRoom;
@@ -18,6 +20,7 @@ impl Connection {
         if has_written {
             self.traffic.segments_sent += 1;
             self.traffic.bytes_sent += packet.len() as u64;
+            cx.tracer().emit(|| TraceEvent::Transmitted { bytes: packet.len() as u32 });
         }
         has_written
     }
@@ -82,7 +85,7 @@ impl Connection {
 
     fn write_piece(&mut self, cx: &Context<'_>, piece: Piece, packet: &mut Vec<u8>) {
         let fin = if piece.has_fin { Flags::FIN } else { Flags::default() };
-        // The end of what the application gave so far.
+        // Whether the segment ends with the last byte written by the application so far.
         let is_end = piece.len > 0 && piece.start + u64::from(piece.len) == self.out.buffer.end();
         let push = if is_end { Flags::PSH } else { Flags::default() };
         let mut header = self.header(cx, piece.start, Flags::ACK.and(fin).and(push));
@@ -112,8 +115,8 @@ impl Connection {
         true
     }
 
-    /// Writes a keep-alive probe, which the peer must answer: an empty segment before the sequence number
-    /// that it expects (RFC 9293 §3.8.4).
+    /// Writes a keep-alive probe, which the peer must answer: an empty segment whose sequence number is one less than
+    /// the peer expects (RFC 9293 §3.8.4).
     fn write_keep_alive(&mut self, cx: &Context<'_>, packet: &mut Vec<u8>) -> bool {
         if !std::mem::take(&mut self.owed.keep_alive) {
             return false;
@@ -123,7 +126,7 @@ impl Connection {
         true
     }
 
-    /// The header of a segment after the SYNs.
+    /// The header of a segment after the handshake.
     fn header(&mut self, cx: &Context<'_>, sequence: u64, flags: Flags) -> Header {
         let room = self.inbound.room(self.out.segment_bytes);
         let window = self.inbound.window.offer(room);

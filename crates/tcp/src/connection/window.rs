@@ -4,7 +4,7 @@
 /// The window advertised to the peer, by its right edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfferedWindow {
-    /// The sequence number after the last that was ever offered (RCV.NXT + RCV.WND).
+    /// The sequence number after the last that was ever advertised (RCV.NXT + RCV.WND).
     edge: u64,
     /// Rcv.Wind.Shift.
     shift: u8,
@@ -15,7 +15,7 @@ pub(super) struct OfferedWindow {
 pub(super) struct Room {
     /// RCV.NXT.
     pub(super) rcv_nxt: u64,
-    /// Bytes that the buffer still takes.
+    /// The free bytes of the buffer.
     pub(super) free: usize,
     /// The minimum by which the window opens: the smaller of half the buffer and a segment.
     pub(super) step: u64,

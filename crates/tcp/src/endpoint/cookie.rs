@@ -20,10 +20,10 @@ use crate::wire::{Header, Options};
 
 /// The time for which a cookie's hash is current; cookies of the period before are still accepted.
 const PERIOD: Duration = Duration::from_secs(64);
-/// Cookies accepted lately that are remembered; beyond it the oldest are forgotten.
+/// Accepted cookies that are remembered; beyond it, the oldest are forgotten.
 const MAX_ACCEPTED: usize = 65_536;
 
-/// The values to which an MSS is rounded down: the smallest we take, the defaults for IPv4 and IPv6, and those
+/// The values to which an MSS is rounded down: the smallest that we accept, the defaults for IPv4 and IPv6, and those
 /// of usual links.
 const MSS: [u16; 8] = [88, 536, 1024, 1220, 1360, 1440, 1460, 8960];
 const MSS_BITS: u32 = 0b111;
@@ -41,16 +41,16 @@ pub(super) struct Cookies {
     accepted: Accepted,
 }
 
-/// A cookie that came back and is good.
+/// A valid cookie that the peer has returned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
-    /// The SYN, with the options that the cookie kept.
+    /// The SYN, with the options that the cookie contained.
     pub(super) syn: Header,
-    /// The whole hash of the cookie, by which [`Cookies::accept`] remembers it.
+    /// The whole hash of the cookie, under which [`Cookies::accept`] stores it.
     mark: u64,
 }
 
-/// Why the acknowledgement in a segment is no good cookie.
+/// Why the acknowledgment number of a segment is not a valid cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refused {
     /// No cookie was sent recently.
@@ -67,7 +67,7 @@ impl Cookies {
         Self { key, last_made: None, accepted }
     }
 
-    /// The initial sequence number that stores `syn`, as shortened by [`kept`].
+    /// The initial sequence number that encodes `syn`, as reduced by [`kept`].
     pub(super) fn make(&mut self, now: Instant, tuple: &FourTuple, syn: &Header) -> u32 {
         self.last_made = Some(now);
         let mss = syn.options.mss.unwrap_or(MSS[0]);
@@ -75,8 +75,8 @@ impl Cookies {
         cookie(self.hash(period(now), tuple, syn.sequence, index), index)
     }
 
-    /// The SYN that the cookie in the acknowledgement of `ack` keeps, if it is ours, not too old,
-    /// and has not made a connection yet. `clock` is the present TSval, if we take timestamps.
+    /// The SYN encoded in the cookie that `ack` acknowledges, if the cookie is ours, not too old, and was not used
+    /// before. `clock` is the present TSval, if timestamps are enabled.
     ///
     /// # Errors
     /// See [`Refused`].
@@ -142,7 +142,7 @@ pub(super) fn kept(syn: &Header, is_v6: bool, with_timestamps: bool) -> Header {
     Header { options, ..*syn }
 }
 
-/// The latest timestamp up to `clock` that says what `options` say.
+/// The latest timestamp not after `clock` whose lowest bits encode `options`.
 pub(super) fn timestamp(clock: u32, options: &Options) -> u32 {
     let scale = options.window_scale.map_or(NO_SCALE, |shift| u32::from(shift.min(14)));
     let sack = if options.sack_permitted { SACK_BIT } else { 0 };
@@ -162,11 +162,11 @@ fn period(now: Instant) -> u64 {
     now.as_nanos() / PERIOD.as_nanos() as u64
 }
 
-/// The cookies that have made a connection and are still good.
+/// The cookies that have created a connection and have not expired.
 #[derive(Debug, Default)]
 struct Accepted {
     order: VecDeque<(Instant, u64)>,
-    /// Our own hashes, so that a fast hash is safe.
+    /// By the hash. Hashes are our own, so that a fast hash of them is safe.
     marks: FxHashSet<u64>,
 }
 
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_of_options_comes_back() {
+    fn every_combination_of_options_is_restored_from_a_cookie() {
         let stamps = Timestamps { value: 9, echo_reply: 0 };
         for case in 0..64 {
             let options = Options {
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_that_keeps_options_is_never_ahead_and_hardly_behind() {
+    fn a_timestamp_that_encodes_options_is_never_ahead_and_hardly_behind() {
         for clock in (0..200).chain(u32::MAX - 100..=u32::MAX) {
             for case in 0..32u8 {
                 let window_scale = Some(case & 15).filter(|&shift| shift != 15);
@@ -273,13 +273,13 @@ mod tests {
     }
 
     #[test]
-    fn is_good_until_the_end_of_the_next_period() {
+    fn a_cookie_is_valid_until_the_end_of_the_next_period() {
         let made = Instant::from_millis(63_000);
         for (ms, is_good) in [(63_000, true), (64_000, true), (127_999, true), (128_000, false)] {
             let mut cookies = cookies();
             let ack = ack(&mut cookies, made, &syn(Options::default()));
             let now = Instant::from_millis(ms);
-            // Another was made lately, so that this one is looked at.
+            // Another cookie was sent recently, so this one is checked.
             cookies.make(now, &tuple(2), &syn(Options::default()));
             assert_eq!(cookies.open(now, &tuple(1), &ack, None).is_ok(), is_good, "{ms} ms");
         }
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn makes_one_connection_and_is_not_looked_at_unless_some_were_made() {
+    fn a_cookie_creates_one_connection_and_is_checked_only_after_some_were_sent() {
         let mut cookies = cookies();
         let ack = ack(&mut cookies, Instant::ZERO, &syn(Options::default()));
         let opened = cookies.open(Instant::ZERO, &tuple(1), &ack, None).expect("ours");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_accepted_ones_are_remembered_than_the_limit_nor_longer_than_they_are_good() {
+    fn accepted_cookies_are_remembered_up_to_a_limit_and_while_they_are_valid() {
         let mut accepted = Accepted::default();
         for mark in 0..=MAX_ACCEPTED as u64 {
             accepted.remember(Instant::ZERO, mark);

@@ -43,14 +43,13 @@ impl FourTuple {
         self.remote.0.is_ipv6()
     }
 
-    /// The way of its packets, directly over IP.
+    /// The route of its packets, directly over IP.
     pub(super) fn route(&self) -> Route {
         Route { local: (self.local.0, 0).into(), remote: (self.remote.0, 0).into() }
     }
 
-    /// Whether a connection is possible: between two hosts' own addresses of one family
-    /// (RFC 9293 §3.9.2.3, MUST-57), with ports, and not from an end to itself, which would answer
-    /// its own answers for ever.
+    /// Whether a connection is possible: between two hosts' own addresses of one family (RFC 9293 §3.9.2.3, MUST-57),
+    /// with ports, and not from an end to itself, which would answer its own answers forever.
     pub(super) fn is_possible(&self) -> bool {
         self.local.0.is_ipv4() == self.remote.0.is_ipv4()
             && is_one_host(self.local.0)
@@ -61,8 +60,7 @@ impl FourTuple {
     }
 }
 
-/// Whether it may be the address of one host. A broadcast address of a subnet cannot be distinguished from
-/// others.
+/// Whether the address may be that of a single host. A broadcast address of a subnet cannot be recognized.
 fn is_one_host(address: IpAddr) -> bool {
     !address.is_multicast()
         && !address.is_unspecified()
@@ -109,7 +107,7 @@ impl SecretKey {
     }
 }
 
-/// The hash of tables, whose places are not observable from outside, so that fewer rounds suffice.
+/// The hash of the tables. It needs fewer rounds, because its values cannot be observed from outside.
 impl BuildHasher for SecretKey {
     type Hasher = SipHasher13;
 

@@ -1,5 +1,5 @@
-//! The initial sequence number and timestamp of a connection: not predictable for others, and above those of
-//! the last connection between the same two ends.
+//! The initial sequence number and timestamp of a connection: unpredictable for others, and above those of the previous
+//! connection between the same two ends.
 
 use rexmit_core::{Instant, Seed};
 

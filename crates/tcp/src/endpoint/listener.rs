@@ -23,7 +23,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Whether its connections do, if the peer does.
+    /// Whether its connections use timestamps, if the peer offers them.
     pub(super) fn takes_timestamps(&self) -> bool {
         self.config.timestamps
     }
@@ -70,9 +70,8 @@ impl Endpoint {
         }
     }
 
-    /// Begins a connection with a peer that sent a SYN, or answers with a SYN cookie if the backlog is full.
-    /// `floor` is given if the SYN reopens a connection in TIME-WAIT: our initial sequence number is not
-    /// before it.
+    /// Begins a connection with a peer that sent a SYN, or answers with a SYN cookie if the backlog is full. `floor` is
+    /// given if the SYN reopens a connection in TIME-WAIT: the least initial sequence number that we may use.
     pub(super) fn accept(
         &mut self,
         now: Instant,
@@ -82,7 +81,7 @@ impl Endpoint {
     ) {
         let Some(listener) = self.listeners.get(&tuple.local.1) else { return };
         let config = Arc::clone(&listener.config);
-        // One that was reopened takes the place of a connection whose peer has shown its address.
+        // A reopened connection does not need room in the backlog: it replaces one whose peer has proved its address.
         let is_full = listener.half_open >= self.config.syn_backlog && floor.is_none();
         if !self.has_room() {
             self.around.statistics.refused_for_limit += 1;
@@ -106,7 +105,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a SYN and forgets it.
+    /// Answers a SYN with a SYN cookie, without keeping state.
     fn send_cookie(
         &mut self,
         now: Instant,
@@ -126,7 +125,8 @@ impl Endpoint {
         }
     }
 
-    /// The first segment of a connection whose SYN was answered with a cookie, or a stray.
+    /// Handles an ACK for a listening port without a connection: it returns a SYN cookie and creates the connection, or
+    /// is a stray segment.
     fn on_ack_in_listen(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         let Some(listener) = self.listeners.get(&tuple.local.1) else { return };
         if segment.header.flags.has(Flags::SYN) {
@@ -143,8 +143,8 @@ impl Endpoint {
             }
             Err(refused) => {
                 self.around.statistics.cookies_refused += 1;
-                // It may have overtaken the segment that bears the number of the SYN, and a RST
-                // would end a connection. What bears data comes again, behind that one.
+                // The segment may have overtaken the ACK that returns the cookie, and a RST would end that connection.
+                // A segment with data will be retransmitted after that ACK.
                 if refused != Refused::Unknown || segment.sequence_len() == 0 {
                     self.on_unknown(now, tuple, segment);
                 }

@@ -1,5 +1,5 @@
-//! The connections of an endpoint, found by addresses and ports. No operation costs more for the
-//! connections it is not about.
+//! The connections of an endpoint, found by addresses and ports. The cost of an operation does not grow with the number
+//! of other connections.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::connection::{Connection, State};
 pub(super) struct Slot {
     pub(super) connection: Box<Connection>,
     pub(super) tuple: FourTuple,
-    /// Whether segments for `tuple` are this connection's.
+    /// Whether the table directs segments of `tuple` to this connection.
     pub(super) is_entered: bool,
     /// The listening port whose backlog it counts against.
     pub(super) half_open_at: Option<u16>,
@@ -54,7 +54,7 @@ impl Slot {
 #[derive(Debug)]
 pub(super) struct Lookup {
     by_tuple: HashMap<FourTuple, u32, SecretKey>,
-    /// The connection of the last segment: most segments are for the same one as the one before.
+    /// The connection of the last segment: most segments belong to the same connection as the previous one.
     latest: u32,
 }
 
@@ -82,7 +82,7 @@ impl Lookup {
         self.by_tuple.insert(slot.tuple, index);
     }
 
-    /// Segments for the addresses and ports of the connection are no longer its own.
+    /// Removes the addresses and ports of the connection from the table.
     pub(super) fn release(&mut self, slot: &mut Slot) {
         if std::mem::take(&mut slot.is_entered) {
             self.by_tuple.remove(&slot.tuple);

@@ -12,7 +12,8 @@ impl Machine for Endpoint {
     type Event = (ConnectionId, Event);
 
     fn handle_input(&mut self, now: Instant, route: Route, packet: &[u8]) {
-        // Borrowed, not moved: a copy right after it was written in other widths takes its time.
+        // Borrowed, not moved: reading fields right after writes of another width stalls the processor (store
+        // forwarding).
         let parsed = Segment::parse(route.remote.ip(), route.local.ip(), packet);
         let segment = match &parsed {
             Ok(segment) => segment,

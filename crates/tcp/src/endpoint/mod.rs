@@ -38,8 +38,8 @@ use lookup::{Lookup, Slot};
 use ports::EphemeralPorts;
 use time_wait::TimeWaits;
 
-/// Answers that wait for [`poll_transmit`](rexmit_core::Machine::poll_transmit); more are dropped,
-/// as a network would.
+/// The most answers that wait for [`poll_transmit`](rexmit_core::Machine::poll_transmit); further ones are dropped, as
+/// a network could drop them.
 const MAX_REPLIES: usize = 256;
 
 /// A segment that is sent without a connection.
@@ -49,8 +49,8 @@ struct Reply {
     header: Header,
 }
 
-/// A TCP endpoint: a [`Machine`](rexmit_core::Machine) with the calls of an application. Its
-/// packets are TCP segments, their routes are addresses with port 0; IP headers are the driver's.
+/// A TCP endpoint: a [`Machine`](rexmit_core::Machine) with the calls of an application. Its packets are TCP segments,
+/// their routes are addresses with port 0; the driver handles IP headers.
 ///
 /// ```
 /// use rexmit_tcp::{Endpoint, EndpointConfig, Event, Instant, Machine, Seed};
@@ -91,7 +91,7 @@ pub struct Endpoint {
     table: Table<Slot>,
     lookup: Lookup,
     time_waits: TimeWaits,
-    /// The keys are our own choice, so that a fast hash is safe.
+    /// By port. The application chooses the ports, so that a fast hash is safe.
     listeners: FxHashMap<u16, Listener>,
     cookies: Cookies,
     beginnings: Beginnings,
@@ -211,7 +211,7 @@ impl Endpoint {
                 && lookup.by_tuple(&tuple).is_none()
                 && !time_waits.contains(&tuple)
         };
-        // Whether it is possible at all hardly depends on the port.
+        // One of two ports is enough to find out whether the addresses are possible.
         let (first, last) = self.config.ephemeral_ports;
         if !tuple(first).is_possible() && !tuple(last).is_possible() {
             return Err(ConnectError::BadAddress);
@@ -364,7 +364,7 @@ impl Endpoint {
         self.replies.is_empty() && self.table.iter().all(|slot| slot.connection.is_idle())
     }
 
-    /// Calls the connection `index` with its surroundings, then enters what changed.
+    /// Calls the connection `index` with the state of the endpoint, then updates the tables.
     fn call<R>(
         &mut self,
         now: Instant,
@@ -381,7 +381,7 @@ impl Endpoint {
         Some(result)
     }
 
-    /// Adds a connection, made for the table's next key.
+    /// Adds a connection, created for the next free key of the table.
     fn insert(&mut self, slot: Slot) {
         self.lookup.insert(self.table.next_key().index(), &slot);
         self.table.insert(slot);
@@ -404,7 +404,7 @@ impl Endpoint {
         }
     }
 
-    /// Removes the connection if it is over and the application took its last event, or gets none.
+    /// Removes the connection if it is over and the application has read its last event, or gets none.
     fn remove_if_over(&mut self, index: u32) {
         let is_reported = self.table.is_end_reported(index);
         let is_done = |slot: &Slot| (is_reported || !slot.is_announced) && slot.is_over();

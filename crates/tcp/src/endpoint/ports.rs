@@ -7,7 +7,7 @@ use rexmit_core::Seed;
 
 use super::four_tuple::SecretKey;
 
-/// Counters, each shared by the peers that fall on it (TABLE_LENGTH).
+/// The number of counters; the peers are distributed over them (TABLE_LENGTH).
 const COUNTERS: usize = 1024;
 
 /// The generator of ephemeral ports.
@@ -34,7 +34,7 @@ impl EphemeralPorts {
         }
     }
 
-    /// The next port of `local` towards `remote` that `is_free`; none if no port is.
+    /// The next port of `local` towards `remote` for which `is_free` holds; `None` if all are in use.
     pub(super) fn choose(
         &mut self,
         local: IpAddr,
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn every_port_comes_once_before_any_comes_twice() {
+    fn every_port_is_used_once_before_any_is_used_twice() {
         let mut ports = EphemeralPorts::new(&Seed::from_u64(1), (60_000, 60_099));
         let mut chosen: Vec<u16> =
             (0..100).filter_map(|_| ports.choose(LOCAL, remote(80), |_| true)).collect();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_free_port_is_found_and_none_is_told() {
+    fn the_only_free_port_is_found_and_none_is_reported() {
         for range in [(1, 65_535), (65_535, 65_535), (65_000, 65_535)] {
             let mut ports = EphemeralPorts::new(&Seed::from_u64(1), range);
             assert_eq!(ports.choose(LOCAL, remote(80), |port| port == 65_535), Some(65_535));

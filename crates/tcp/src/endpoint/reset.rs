@@ -17,7 +17,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends an answer without a connection if it `may`, unless there were too many of late.
+    /// Sends an answer without a connection if it `may`, and the limit of answers per second is not reached.
     pub(super) fn answer(&mut self, may: bool, reply: Reply) -> bool {
         let is_sent = may && self.reply(reply);
         self.around.statistics.stray_answers_suppressed += u64::from(!is_sent);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_acknowledgment_as_its_sequence_number() {
+    fn a_reset_uses_the_acknowledgment_as_its_sequence_number() {
         for flags in [Flags::ACK, Flags::ACK.and(Flags::SYN), Flags::ACK.and(Flags::FIN)] {
             let reset = reset_for(&segment(flags, b"x")).expect("an answer");
             assert_eq!((reset.source_port, reset.destination_port), (2, 1));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledges_what_bore_no_acknowledgment() {
+    fn a_reset_acknowledges_a_segment_without_ack() {
         let lengths: [(Flags, &[u8], u32); 4] = [
             (Flags::SYN, b"", 0),
             (Flags::SYN, b"ab", 2),

@@ -25,7 +25,7 @@ pub(super) struct TimeWait {
     scheduled: (Instant, u64),
 }
 
-/// The reply to a segment for it.
+/// The reply to a segment for a connection in TIME-WAIT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Nothing,
@@ -100,7 +100,7 @@ impl TimeWaits {
         self.deadlines.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// Forgets those whose time is over.
+    /// Forgets connections whose time is over.
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some(first) = self.deadlines.first_entry().filter(|first| first.key().0 <= now) {
             let ((_, number), tuple) = first.remove_entry();
@@ -115,8 +115,8 @@ impl TimeWaits {
         }
     }
 
-    /// How to answer `segment`, with the ACK to send if that is the answer; `None` if no connection in
-    /// TIME-WAIT has this tuple. `takes_timestamps`: whether a new connection would use timestamps.
+    /// The reply to `segment`, with the ACK to send if that is the reply; `None` if no connection in TIME-WAIT has this
+    /// tuple. `takes_timestamps`: whether a new connection would use timestamps.
     pub(super) fn on_segment(
         &mut self,
         now: Instant,
@@ -140,7 +140,7 @@ impl Endpoint {
         self.lookup.release(slot);
     }
 
-    /// The reply to a segment for a connection in TIME-WAIT, if it is in TIME-WAIT.
+    /// The reply to a segment for the connection of `tuple`, if that is in TIME-WAIT.
     pub(super) fn ask_time_wait(
         &mut self,
         now: Instant,

@@ -9,20 +9,20 @@ use crate::wire::{MAX_SACK_BLOCKS, SackBlocks};
 /// The result of inserting the bytes of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Inserted {
-    /// By how many bytes the data received in order grew.
+    /// The number of bytes by which the data received in order grew.
     pub(crate) advanced: u64,
     /// Whether a part of a gap was filled.
     pub(crate) has_filled: bool,
     /// Whether some of the bytes are beyond a gap.
     pub(crate) is_beyond_gap: bool,
-    /// The first run of bytes in it that had arrived before, and the one after its last.
+    /// The first range of bytes in the segment that had arrived before: its first number, and the one after its last.
     pub(crate) duplicate: Option<(u64, u64)>,
     /// Whether the segment was dropped because of a limit.
     pub(crate) is_dropped: bool,
 }
 
 impl Inserted {
-    /// Whether all of it had arrived before.
+    /// Whether all bytes of the segment had arrived before.
     pub(crate) const fn is_known(&self) -> bool {
         self.advanced == 0 && !self.is_beyond_gap && !self.is_dropped
     }
@@ -33,15 +33,15 @@ impl Inserted {
 pub(crate) struct ReceiveBuffer {
     /// The next sequence number in order.
     next: u64,
-    /// Unread bytes up to `next`, and behind them those held at their places.
+    /// Unread bytes up to `next`, and after them the bytes beyond gaps, at their places.
     ring: Ring,
     /// The number of bytes in order, which can be read.
     readable: usize,
     /// Sequence numbers beyond a gap.
     held: RangeSet,
-    /// A number in each of the ranges that changed last, the newest first (RFC 2018 §4).
+    /// A sequence number in each of the ranges that changed last, the newest first (RFC 2018 §4).
     recent: [u64; MAX_SACK_BLOCKS],
-    /// Bytes beyond which the ring does not grow ahead of need.
+    /// The size up to which the ring grows ahead of need, in bytes.
     limit: usize,
     max_held: usize,
 }
@@ -65,7 +65,7 @@ impl ReceiveBuffer {
         self.next
     }
 
-    /// Bytes that the application can take.
+    /// Bytes that the application can read.
     pub(crate) const fn readable(&self) -> usize {
         self.readable
     }
@@ -95,12 +95,12 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Whether something waits for a gap to close.
+    /// Whether data beyond a gap is held.
     pub(crate) fn has_gap(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// The bytes of a segment that begins at `start` arrive; those at `edge` and beyond are cut.
+    /// Adds the bytes of a segment that begins at `start`, up to `edge`.
     pub(crate) fn insert(&mut self, start: u64, bytes: &[u8], edge: u64) -> Inserted {
         if start == self.next && self.held.is_empty() && start + bytes.len() as u64 <= edge {
             self.make_room(self.readable + bytes.len());
@@ -138,13 +138,13 @@ impl ReceiveBuffer {
         (run.0 < run.1).then_some(run)
     }
 
-    /// Whether `from..to` would be one run more than may be held.
+    /// Whether `from..to` would be one range more than may be held.
     fn is_full_for(&self, from: u64, to: u64) -> bool {
         let joins = self.held.iter_from(from - 1).next().is_some_and(|range| *range.start() <= to);
         !joins && self.held.range_count() >= self.max_held
     }
 
-    /// Copies the new part of `from..to`: of two versions of a byte the first is kept.
+    /// Copies the new part of `from..to`; bytes that are present already are kept.
     fn place(&mut self, from: u64, to: u64, bytes: &[u8]) {
         let base = self.base();
         self.make_room((to - base) as usize);
@@ -155,7 +155,7 @@ impl ReceiveBuffer {
         });
     }
 
-    /// Makes data readable that was beyond a gap and is in order now. Returns how many bytes.
+    /// Makes data readable that was beyond a gap and is in order now. Returns its number of bytes.
     fn absorb(&mut self) -> u64 {
         let Some(first) = self.held.first().filter(|range| *range.start() <= self.next) else {
             return 0;
@@ -212,8 +212,7 @@ impl ReceiveBuffer {
         count
     }
 
-    /// Lends the next bytes in order to `take`, which returns how many of them it has taken; returns
-    /// that too.
+    /// Passes the next bytes in order to `take`, which returns how many of them it has consumed; returns that number.
     pub(crate) fn lend(&mut self, take: impl FnOnce(&[u8]) -> usize) -> usize {
         let lent = self.ring.front(self.readable);
         let count = take(lent).min(lent.len());

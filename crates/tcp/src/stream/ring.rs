@@ -6,7 +6,7 @@
 /// The least capacity, in bytes.
 const MIN_CAPACITY: usize = 256;
 
-/// A ring buffer. Its user has to know which of its bytes are in use.
+/// A ring buffer. The caller keeps track of which bytes are in use.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     bytes: Box<[u8]>,
@@ -15,7 +15,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Bytes that find room.
+    /// The number of bytes for which memory is allocated.
     pub(super) const fn capacity(&self) -> usize {
         self.bytes.len()
     }
@@ -26,7 +26,7 @@ impl Ring {
         if place < self.bytes.len() { place } else { place - self.bytes.len() }
     }
 
-    /// Writes `bytes` from `at` on, which must find room.
+    /// Writes `bytes` at `at`; the caller has made room for them.
     pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
         let from = self.place(at);
         let (first, second) = bytes.split_at(bytes.len().min(self.bytes.len() - from));
@@ -34,7 +34,7 @@ impl Ring {
         self.bytes[..second.len()].copy_from_slice(second);
     }
 
-    /// Moves as many bytes from the front as `into` takes.
+    /// Moves as many bytes as fit from the front to `into`.
     pub(super) fn read(&mut self, into: &mut [u8]) {
         let count = into.len();
         let (first, second) = into.split_at_mut(count.min(self.bytes.len() - self.head));
@@ -73,7 +73,7 @@ impl Ring {
         }
     }
 
-    /// Shrinks the memory to `len` bytes, if that saves enough.
+    /// Shrinks the memory to `len` bytes, if that saves much.
     pub(super) fn shrink_to(&mut self, len: usize, runs: impl Iterator<Item = (usize, usize)>) {
         if len == 0 || len < self.capacity() / 2 {
             self.resize(len, runs);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nearly_used_is_not_moved() {
+    fn a_half_full_ring_is_not_shrunk() {
         let mut ring = Ring::default();
         ring.grow_to(1000, 1000, std::iter::empty());
         ring.shrink_to(500, once((0, 500)));

@@ -25,7 +25,7 @@ impl SendBuffer {
         self.bytes.len()
     }
 
-    /// Takes as much of `bytes` as `limit` bytes in all allow; returns how many.
+    /// Appends as many of `bytes` as fit into a buffer of `limit` bytes; returns their number.
     pub(crate) fn push(&mut self, bytes: &[u8], limit: usize) -> usize {
         let room = limit.saturating_sub(self.bytes.len());
         let taken = &bytes[..bytes.len().min(room)];
@@ -51,7 +51,7 @@ impl SendBuffer {
         self.start += acknowledged;
     }
 
-    /// `len` bytes from `sequence` on, in two parts; less where the buffer has less.
+    /// `len` bytes from `sequence` on, in two parts; fewer if the buffer has fewer.
     pub(crate) fn slices(&self, sequence: u64, len: usize) -> (&[u8], &[u8]) {
         let from = (sequence.saturating_sub(self.start) as usize).min(self.bytes.len());
         let to = (from + len).min(self.bytes.len());
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_what_was_released() {
+    fn release_memory_frees_an_empty_buffer() {
         let mut buffer = SendBuffer::new(0);
         buffer.push(&[1; 5000], 10_000);
         buffer.acknowledge_to(5000);

@@ -41,14 +41,14 @@ impl Sum {
         }
     }
 
-    /// Adds an IPv6 address. A function of its own, because the compiler would otherwise read the four bytes
-    /// of an IPv4 address as a part of sixteen, on which the processor stalls (store forwarding).
+    /// Adds an IPv6 address. A separate function: otherwise the compiler would read the four bytes of an IPv4 address
+    /// as a part of sixteen, which stalls the processor (failed store forwarding).
     #[inline(never)]
     fn with_v6(self, address: &Ipv6Addr) -> Self {
         self.with(&address.octets())
     }
 
-    /// Adds the length of a segment, as the pseudo-header has it.
+    /// Adds the length of a segment, as in the pseudo-header.
     pub(super) fn with_len(self, len: usize) -> Self {
         self.with_word(u32::try_from(len).unwrap_or(u32::MAX))
     }

@@ -21,7 +21,7 @@ mod kind {
 pub struct Timestamps {
     /// TSval: the sender's clock.
     pub value: u32,
-    /// TSecr: the echo of the other side's; meaningful only with ACK.
+    /// TSecr: the echo of the other side's TSval; meaningful only with ACK.
     pub echo_reply: u32,
 }
 
@@ -97,7 +97,7 @@ impl Options {
         Some(options)
     }
 
-    /// An option of the wrong length is passed over like one that is unknown.
+    /// Reads an option. One of the wrong length is skipped like an unknown one.
     fn take(&mut self, kind: u8, body: &[u8]) {
         match (kind, body) {
             (kind::MSS, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),

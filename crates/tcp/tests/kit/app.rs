@@ -16,7 +16,7 @@ impl Script {
         self.endpoint.send(self.run.now, self.id(), bytes)
     }
 
-    /// Everything that can be received now; nothing at the end of the peer's data.
+    /// Reads all bytes received so far; none at the end of the peer's data.
     #[track_caller]
     pub fn receive(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
@@ -28,7 +28,7 @@ impl Script {
         all
     }
 
-    /// Up to `most` bytes; none at the end of the peer's data.
+    /// Reads up to `most` bytes; none at the end of the peer's data.
     pub fn try_receive(&mut self, most: usize) -> Result<Vec<u8>, ReceiveError> {
         let mut bytes = vec![0; most];
         let len = self.endpoint.receive(self.run.now, self.id(), &mut bytes)?;
@@ -41,7 +41,7 @@ impl Script {
         self.endpoint.finish(self.run.now, self.id());
     }
 
-    /// The application leaves.
+    /// The application closes the connection.
     pub fn close(&mut self) {
         self.endpoint.close(self.run.now, self.id());
     }

@@ -1,4 +1,4 @@
-//! Segments of either side: those a script writes down, and those that were sent.
+//! Segments: those that a script describes, and those that were sent.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ pub struct Draft {
     pub ack: u32,
     pub window: u16,
     pub payload: Vec<u8>,
-    /// Other options than the peer's usual ones.
+    /// Options that replace the peer's usual ones.
     pub options: Option<Options>,
 }
 
@@ -37,7 +37,7 @@ pub fn ack(seq: u32, ack: u32) -> Draft {
     draft(Flags::ACK, seq, ack)
 }
 
-/// The same with data.
+/// The same, with data.
 pub fn data(seq: u32, ack: u32, payload: &[u8]) -> Draft {
     Draft { payload: payload.to_vec(), ..self::ack(seq, ack) }
 }
@@ -78,7 +78,7 @@ impl Draft {
         Self { flags: self.flags.and(flags), ..self }
     }
 
-    /// Its header, without ports, if the SYN of its sender is `own` and that of the other `other`.
+    /// The header without ports; `own` is the initial sequence number of the sender, `other` that of the receiver.
     pub fn header(&self, own: u32, other: u32) -> Header {
         let has_ack = self.flags.has(Flags::ACK);
         Header {
@@ -92,9 +92,9 @@ impl Draft {
     }
 }
 
-/// A segment that was sent. What must always hold was checked: the checksum is right and the options
-/// can be read; MSS, window scale and SACK permitted stand in SYNs only; there is no
-/// acknowledgment number without ACK, no payload in a RST or SYN, and no FIN in either.
+/// A segment that was sent. These rules were checked: the checksum is right and the options can be read; MSS, window
+/// scale and SACK permitted are in SYNs only; there is no acknowledgment number without ACK, no payload in a RST or
+/// SYN, and no FIN in either.
 #[derive(Debug)]
 pub struct Sent {
     pub at: Instant,
@@ -137,7 +137,7 @@ impl Sent {
         self.at.as_nanos() / 1_000_000
     }
 
-    /// As a script would write it.
+    /// The segment as a script would write it, with numbers counted from the SYNs.
     pub fn relative(&self, own: u32, other: u32) -> Draft {
         let has_ack = self.header.flags.has(Flags::ACK);
         Draft {

@@ -13,7 +13,7 @@ impl Script {
         Self::client_with(|_, _| ())
     }
 
-    /// The same with a changed configuration.
+    /// As [`client`], with a changed configuration.
     pub fn client_with(change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig)) -> Self {
         let mut script = Self::silent_with(change);
         script.connect();
@@ -26,12 +26,12 @@ impl Script {
         self.run.id = Some(connected.expect("a new connection"));
     }
 
-    /// Established from our side, everything of it expected and taken.
+    /// A connection that we opened; all segments and events of the handshake are consumed.
     pub fn established_client() -> Self {
         Self::established_client_with(|_, _| (), |_| ())
     }
 
-    /// The same with a changed configuration and a changed peer.
+    /// As [`established_client`], with a changed configuration and a changed peer.
     #[track_caller]
     pub fn established_client_with(
         change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig),
@@ -46,12 +46,12 @@ impl Script {
         script
     }
 
-    /// Established from the peer's side, everything of it expected and taken.
+    /// A connection that the peer opened; all segments and events of the handshake are consumed.
     pub fn established_server() -> Self {
         Self::established_server_with(|_, _| (), |_| ())
     }
 
-    /// The same with a changed configuration and a changed peer.
+    /// As [`established_server`], with a changed configuration and a changed peer.
     #[track_caller]
     pub fn established_server_with(
         change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig),
@@ -63,7 +63,7 @@ impl Script {
         script
     }
 
-    /// The peer connects, everything of it expected and taken.
+    /// The peer connects; all segments and events of the handshake are consumed.
     #[track_caller]
     pub fn peer_connects(&mut self) {
         self.arrives(syn());

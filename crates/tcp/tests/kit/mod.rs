@@ -1,5 +1,5 @@
-//! The kit of the packet scripts: one endpoint under test, a peer that is driven by hand, and the
-//! clock. A script reads like a sequence chart:
+//! The kit of the packet scripts: one endpoint under test, a scripted peer, and the clock. A script reads like a
+//! sequence chart:
 //!
 //! ```ignore
 //! let mut s = Script::established_server();
@@ -9,8 +9,8 @@
 //! s.expect(data(1, 6, b"you"));           // leaves now
 //! ```
 //!
-//! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at
-//!   their own instants on the way, so a segment leaves at exactly the millisecond a script says.
+//! - Time is in milliseconds from 0 and stands still until [`Script::at`] moves it. Timers fire at their own instants
+//!   on the way, so a segment is sent at exactly the millisecond of the script.
 //! - An unexpected segment fails the script: before time moves on, and at its end.
 //! - Every segment that is sent is checked for what must always hold; see [`Sent`].
 //! - Sequence and acknowledgment numbers are counted from the SYN of their own side, which is 0.
@@ -39,9 +39,9 @@ pub use draft::{Draft, Sent, ack, data, fin, rst, rst_ack, syn, syn_ack};
 
 /// The initial sequence number of the endpoint, two below the wrap.
 pub const ISS: u32 = u32::MAX - 1;
-/// That of the peer, three below it.
+/// The peer's initial sequence number, three below the wrap.
 pub const PEER_ISS: u32 = u32::MAX - 2;
-/// The port of the endpoint: the one it listens on, and the one it connects from.
+/// The port of the endpoint: for listening, and for connecting.
 pub const PORT: u16 = 80;
 /// The port of the peer.
 pub const PEER_PORT: u16 = 6000;
@@ -56,7 +56,7 @@ pub struct Peer {
     pub endpoint: SocketAddr,
     /// Its initial sequence number, from which its drafts are counted.
     pub iss: u32,
-    /// The endpoint's, from which its acknowledgments are counted.
+    /// The endpoint's initial sequence number, from which the peer's acknowledgments are counted.
     pub endpoint_iss: u32,
     /// The options of its SYN or SYN-ACK.
     pub options: Options,
@@ -80,7 +80,7 @@ impl Script {
         script
     }
 
-    /// The same, but it does not listen.
+    /// As [`Self::with`], but the endpoint does not listen.
     pub fn silent_with(change: impl FnOnce(&mut EndpointConfig, &mut ConnectionConfig)) -> Self {
         let mut config = EndpointConfig::default().initial_sequence(Some(ISS));
         let mut connection = ConnectionConfig::sack();
@@ -106,8 +106,8 @@ impl Script {
         self.endpoint.poll_timeout().map(|at| at.as_nanos() / 1_000_000)
     }
 
-    /// The next segment must leave now and be as `draft` says: its flags but for PSH, numbers and
-    /// payload; what it offers and its options are the caller's to look at.
+    /// The next segment must be sent now, with the flags (except PSH), numbers and payload of `draft`; the caller
+    /// checks its window and options.
     #[track_caller]
     pub fn expect(&mut self, draft: Draft) -> Sent {
         let sent = self.next_packet();
@@ -131,7 +131,7 @@ impl Script {
         self.deliver(&bytes);
     }
 
-    /// The same, from another address and port; its numbers are counted as the peer's.
+    /// The same as `arrives`, from another address and port; its numbers are counted as the peer's.
     pub fn arrives_from(&mut self, from: SocketAddr, draft: Draft) {
         let peer = std::mem::replace(&mut self.peer.address, from);
         self.arrives(draft);

@@ -5,10 +5,10 @@
 //!     [--delay 50ms] [--loss 5%] [--profile interactive]
 //! ```
 //! `GET /` is a page to try it with. `POST /offer` takes an offer and returns the answer (as WHIP, RFC 9725). A peer
-//! that would rather answer gets an offer by `GET /offer`, and POSTs its answer to the `Location` of that response.
-//! With `--delay` or `--loss` there is an emulated link in between, with as much of them each way.
+//! that prefers to answer gets an offer by `GET /offer`, and POSTs its answer to the `Location` of that response. With
+//! `--delay` or `--loss` there is an emulated link in between, with this delay and loss in each direction.
 //!
-//! A message `close` has its channel closed by the server. ICE is restarted at `/restart/N`, with the number `N` of the
+//! A message `close` makes the server close its channel. ICE is restarted at `/restart/N`, with the number `N` of the
 //! `Location`: POST of an offer returns the answer, GET an offer, and POST to `/restart/N/answer` takes its answer. A
 //! message `restarted` follows on channels with the label `restarts`.
 
@@ -31,7 +31,7 @@ use rexmit_webrtc::{
     AgentConfig, Connection, Event, Message, OfferError, Sender, ServeConfig, Server,
 };
 
-/// Offers that wait for their answers, and connections that can restart ICE, at most.
+/// The most offers that wait for their answers, and the most connections that can restart ICE.
 const MAX_KEPT: usize = 64;
 
 struct Options {
@@ -86,7 +86,7 @@ struct Site {
 #[derive(Default)]
 struct Kept {
     last: u64,
-    /// Those that wait for the answer to their offer.
+    /// Connections that wait for the answer to their offer.
     offered: BTreeMap<u64, Connection>,
     senders: BTreeMap<u64, Sender>,
 }

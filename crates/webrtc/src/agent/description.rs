@@ -68,11 +68,11 @@ impl Agent {
     }
 
     /// Restarts ICE (RFC 8445 §9), for example after a change of networks: draws new credentials, and returns the
-    /// offer; [`accept`](Self::accept) takes the peer's answer. Encryption, association and channels go on, and data
-    /// takes the present pair of addresses until there is a new one, which
-    /// [`Event::IceRestarted`](crate::Event::IceRestarted) reports. Without a new one within
-    /// [`setup_timeout`](crate::AgentConfig::setup_timeout) the restart is given up. An earlier restart that has not found
-    /// a pair is replaced.
+    /// offer; [`accept`](Self::accept) takes the peer's answer. Encryption, association and channels continue, and data
+    /// uses the present pair of addresses until there is a new one, which
+    /// [`Event::IceRestarted`](crate::Event::IceRestarted) reports. Without a new pair within
+    /// [`setup_timeout`](crate::AgentConfig::setup_timeout) the restart is abandoned. An earlier restart that has not
+    /// found a pair is replaced.
     ///
     /// # Errors
     /// If there is no connection: the peer's answer to the first offer is missing, or the connection has ended.
@@ -85,9 +85,9 @@ impl Agent {
         Ok(self.describe(mid, Setup::ActPass))
     }
 
-    /// Answers an offer for the connection that there is: an ICE restart if its credentials are new, see
-    /// [`restart_ice`](Self::restart_ice). A restart of this side that waits for its answer is given up, so of two
-    /// sides that restart at the same time one must ignore the other's offer.
+    /// Answers an offer for the existing connection: an ICE restart if its credentials are new, see
+    /// [`restart_ice`](Self::restart_ice). A restart of this side that waits for its answer is abandoned; if both sides
+    /// restart at the same time, one of them must therefore ignore the other's offer.
     ///
     /// # Errors
     /// If there is no connection, or the offer is for a new one: by other fingerprints, DTLS roles or SCTP ports.
@@ -157,7 +157,7 @@ impl Agent {
 }
 
 impl Peer {
-    /// Checks that a later description is of the same DTLS and SCTP associations (RFC 8842 §5.5, RFC 8841 §9.3).
+    /// Checks that a later description is for the same DTLS and SCTP associations (RFC 8842 §5.5, RFC 8841 §9.3).
     fn is_same(
         &self,
         description: &Description,

@@ -9,13 +9,13 @@ use crate::{Event, IceMode};
 const STUN: std::ops::RangeInclusive<u8> = 0..=3;
 const DTLS: std::ops::RangeInclusive<u8> = 20..=63;
 
-/// Whether a datagram is of STUN.
+/// Whether a datagram is a STUN message.
 pub(crate) fn is_stun(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| STUN.contains(first))
 }
 
 impl Agent {
-    /// A full agent has had an answer from there to a check of its own.
+    /// Whether data may be sent to an address. A full agent has received an answer from there to a check of its own.
     fn may_send(&mut self, route: Route, bytes: usize) -> bool {
         let is_lite = self.settings.config.ice == IceMode::Lite;
         !is_lite || self.reachability.may_send(route.remote, bytes)
@@ -35,10 +35,12 @@ impl Machine for Agent {
                 return;
             }
             self.reachability.on_received(route.remote, datagram.len());
+            self.on_check(now);
         } else if datagram.first().is_some_and(|first| DTLS.contains(first))
             && self.ice.is_source(route.remote)
         {
             self.reachability.on_received(route.remote, datagram.len());
+            self.hello.on_answer();
             self.call_session(now, Some((route, datagram)));
         } else {
             return;

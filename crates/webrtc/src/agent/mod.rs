@@ -1,6 +1,7 @@
 //! One side of a connection, without I/O: ICE, DTLS, SCTP and channels of one peer.
 
 mod description;
+mod hello;
 mod machine;
 mod reachability;
 
@@ -11,6 +12,7 @@ use rexmit_core::{Instant, Route, Seed};
 use rexmit_dtls::{Fingerprint, HandshakeError, Session, SessionOutput, Trust, Version};
 use rexmit_sctp::AssociationStatistics;
 
+use hello::Hello;
 pub(crate) use machine::is_stun;
 use reachability::Reachability;
 
@@ -21,7 +23,7 @@ use crate::{
     ChannelConfig, ChannelId, CloseReason, Event, Message, OpenError, SendError, Settings, Stage,
 };
 
-/// The peer's description, as far as it is needed later.
+/// The parts of the peer's description that are needed later.
 struct Peer {
     fingerprints: Vec<Fingerprint>,
     /// The name of the section for data channels (RFC 5888).
@@ -95,7 +97,7 @@ pub struct Agent {
     association: Association,
     channels: Channels,
     state: State,
-    /// Datagrams of DTLS, and where they are sent.
+    /// Datagrams of DTLS, and their routes.
     outgoing: VecDeque<(Route, Vec<u8>)>,
     /// A packet of SCTP before it is encrypted.
     packet: Vec<u8>,
@@ -103,6 +105,7 @@ pub struct Agent {
     now: Instant,
     /// When the DTLS handshake began.
     handshake_at: Instant,
+    hello: Hello,
     session_number: u64,
     /// The number of descriptions so far.
     version: u64,
@@ -134,6 +137,7 @@ impl Agent {
             packet: Vec::new(),
             now,
             handshake_at: now,
+            hello: Hello::default(),
             // RFC 8829 §5.2.1: positive, of 63 bits.
             session_number: seed.split("session").rng().u64() >> 1,
             version: 0,
@@ -237,7 +241,7 @@ impl Agent {
         self.ice.sources()
     }
 
-    /// The negotiated version of DTLS; `None` before.
+    /// The negotiated version of DTLS; `None` before it is known.
     #[must_use]
     pub fn dtls_version(&self) -> Option<Version> {
         self.session.as_ref()?.version()
@@ -324,6 +328,16 @@ impl Agent {
                 (&self.settings.sessions, Trust::only(peer.fingerprints.iter().copied()));
             self.session = Some(Session::new(now, sessions, peer.is_client, trust));
             self.call_session(now, None);
+            self.hello = Hello::sent(now, self.outgoing.iter().map(|(_, datagram)| &datagram[..]));
+        }
+    }
+
+    /// Called when the peer has sent a check. Until it has answered the ClientHello, this shows that it is there and
+    /// may not have got it.
+    fn on_check(&mut self, now: Instant) {
+        if let Some(route) = self.ice.destination() {
+            let again = self.hello.on_check(now);
+            self.outgoing.extend(again.map(|datagram| (route, datagram)));
         }
     }
 

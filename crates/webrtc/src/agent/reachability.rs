@@ -1,12 +1,12 @@
 //! Whether the peer receives packets at an address: a check of ICE can be sent with a third party's address as its
-//! source, by a peer that has the credentials. An ICE-lite agent sends no checks of its own, so until DTLS has shown that
-//! the peer is there, it sends no more than a multiple of the bytes received from there (as RFC 9000 §8.1, with another
-//! factor).
+//! source, by a peer that has the credentials. An ICE-lite agent sends no checks of its own. Therefore, until DTLS has
+//! shown that the peer is at an address, the bytes sent to it are limited to a multiple of those received from it (as
+//! in RFC 9000 §8.1, with another factor).
 
 use std::net::SocketAddr;
 
-/// Bytes that may be sent for each byte received: the smallest check has 96, and is answered by 64 and a ClientHello, which
-/// the DTLS library pads to 1200. With less, the handshake would begin a round trip later.
+/// Bytes that may be sent for each byte received: the smallest check has 96, and is answered by 64 and a ClientHello,
+/// which the DTLS library pads to 1200. With a lower limit, the handshake would begin a round trip later.
 const AMPLIFICATION_LIMIT: usize = 14;
 
 /// The packets exchanged with the address that data is sent to.
@@ -14,7 +14,7 @@ const AMPLIFICATION_LIMIT: usize = 14;
 pub(super) struct Reachability {
     /// The last address from which DTLS authenticated the peer.
     shown: Option<SocketAddr>,
-    /// The address that is counted for.
+    /// The address whose packets are counted.
     address: Option<SocketAddr>,
     received: usize,
     sent: usize,
@@ -38,7 +38,7 @@ impl Reachability {
         self.shown = Some(source);
     }
 
-    /// Counts a datagram that is to be sent; returns whether it may be.
+    /// Whether a datagram may be sent; if so, counts it.
     pub(super) fn may_send(&mut self, destination: SocketAddr, bytes: usize) -> bool {
         if self.shown == Some(destination) {
             return true;

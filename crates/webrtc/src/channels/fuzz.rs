@@ -14,29 +14,29 @@ use crate::association::Association;
 use crate::dcep;
 use crate::{AgentConfig, ChannelConfig, ChannelId, Event, Message, Settings};
 
-/// Random inputs as part of `cargo test`.
+/// The number of random inputs in `cargo test`.
 const ITERATIONS: usize = 2_000;
 const TEST_TIME: Duration = Duration::from_secs(4);
 const STREAMS: u16 = 16;
 const MAX_CHANNELS: usize = 6;
 const MAX_LABEL_BYTES: usize = 24;
-/// Packets that one step may cause; more would be a hang.
+/// The most packets that one step may cause; more would indicate an endless loop.
 const MOST_PACKETS: usize = 10_000;
 
 /// A message of DCEP that is valid, or nearly so.
 #[derive(Debug, TypeGenerator)]
 struct Draft {
     is_open: bool,
-    /// Channel type: one of those known, more often than not.
+    /// The channel type: usually a known one.
     channel_type: u8,
     parameters: [u8; 6],
     #[generator(produce::<Vec<u8>>().with().len(0usize..20))]
     label: Vec<u8>,
     #[generator(produce::<Vec<u8>>().with().len(0usize..12))]
     protocol: Vec<u8>,
-    /// A byte is replaced: where, and by which.
+    /// A byte to be replaced: its offset, and the new value.
     damage: Option<(u8, u8)>,
-    /// This many bytes remain.
+    /// The number of bytes to which the message is truncated.
     cut: Option<u8>,
 }
 
@@ -44,7 +44,7 @@ struct Draft {
 enum Act {
     /// The peer sends a message of DCEP on a stream.
     Control(u8, Draft),
-    /// The peer sends any bytes, with any identifier near those that are known.
+    /// The peer sends arbitrary bytes, with an identifier near the known ones.
     Any(u8, u8, Vec<u8>),
     /// The peer resets a stream, or all.
     PeerResets(u8),
@@ -82,7 +82,7 @@ impl Draft {
     }
 }
 
-/// One side with channels, and a peer that has an association and no rules.
+/// One side with channels, and a peer that has an association but follows no rules of DCEP.
 struct Connection {
     now: Instant,
     channels: Channels,
@@ -169,7 +169,7 @@ impl Connection {
         self.peers.handle_timeout(self.now);
     }
 
-    /// Packets pass in both directions until the queues are empty, and events are handled as an agent does.
+    /// Exchanges packets until the queues are empty, and handles events as an agent does.
     fn pass(&mut self) {
         let (now, mut packet) = (self.now, Vec::new());
         for _ in 0..MOST_PACKETS {

@@ -1,5 +1,5 @@
-//! One generation of ICE (RFC 8445) of one peer, that is, what has one pair of credentials, by the crate `is`: with
-//! bounded state, and with consent (RFC 7675).
+//! One generation of ICE (RFC 8445) of one peer: the ICE agent with one pair of credentials, implemented by the crate
+//! `is`. This module adds limits of its state, and consent (RFC 7675).
 //!
 //! There is one socket, whose own address does not matter to ICE: a placeholder address per IP version stands
 //! for it. A relayed candidate is a second local address.
@@ -16,7 +16,7 @@ use crate::sdp::Description;
 
 /// The most addresses from which a peer may send checks; checks from others are dropped.
 pub const MAX_PEER_ADDRESSES: usize = 32;
-/// Addresses of ours that a peer has seen, at most.
+/// The most addresses of ours, as seen by the peer, that are stored.
 const MAX_MAPPED: usize = 8;
 /// The longest STUN message that is read.
 const MAX_STUN_BYTES: usize = 1280;
@@ -33,7 +33,7 @@ const fn local_for(remote: SocketAddr) -> SocketAddr {
     if remote.is_ipv4() { LOCAL_V4 } else { LOCAL_V6 }
 }
 
-/// The route to `remote` from the local address `source` of ICE: a relayed one, or whatever address of this host.
+/// The route to `remote` from the local address `source` of ICE: a relayed address, or any address of this host.
 fn route(source: SocketAddr, remote: SocketAddr) -> Route {
     let unspecified: IpAddr =
         if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -65,7 +65,7 @@ impl Credentials {
     }
 }
 
-/// The user name fragment of ours that a check names, whatever else is in it; `None` if it is no check.
+/// The user name fragment of ours in a check; `None` if the message is not a check.
 pub(crate) fn local_ufrag(datagram: &[u8]) -> Option<String> {
     let message = parse(datagram).filter(StunMessage::is_binding_request)?;
     message.split_username().map(|(local, _)| local.to_owned())
@@ -76,14 +76,14 @@ fn parse(datagram: &[u8]) -> Option<StunMessage<'_>> {
     StunMessage::parse(datagram).ok()
 }
 
-/// What does not change in an ICE restart (RFC 8445 §9).
+/// The properties that an ICE restart does not change (RFC 8445 §9).
 #[derive(Clone)]
 pub(crate) struct Role {
     pub(crate) mode: IceMode,
     pub(crate) is_controlling: bool,
     /// The addresses of this side at TURN servers.
     pub(crate) relayed: Vec<SocketAddr>,
-    /// Whether nothing is sent or received but by these.
+    /// Whether data is sent and received by TURN servers only.
     pub(crate) is_relay_only: bool,
 }
 
@@ -97,7 +97,7 @@ pub(crate) struct Generation {
     is_relay_only: bool,
     /// The peer's credentials.
     remote: Option<Credentials>,
-    /// The way to the peer, once a pair is nominated.
+    /// The route to the peer, once a pair is nominated.
     nominated: Option<Route>,
     /// The addresses from which the peer has sent authenticated STUN messages.
     sources: Vec<SocketAddr>,
@@ -151,7 +151,7 @@ impl Generation {
         &self.credentials
     }
 
-    /// Those of the peer, which are not known before its description.
+    /// The peer's credentials; `None` before its description is known.
     pub(crate) const fn remote(&self) -> Option<&Credentials> {
         self.remote.as_ref()
     }
@@ -257,14 +257,14 @@ impl Generation {
         self.timeout
     }
 
-    /// Where the handshake may be sent already: a browser nominates a pair to a lite agent only with its second check, a
-    /// round trip after the one that shows where it is.
+    /// An address to which the handshake may be sent already. A browser nominates a pair to a lite agent only with its
+    /// second check, a round trip after the one that reveals its address.
     pub(crate) fn destination(&self) -> Option<Route> {
         let shown = self.sources.last().filter(|_| self.is_lite);
         self.nominated.or(shown.map(|&remote| route(local_for(remote), remote)))
     }
 
-    /// The way that data is sent; `None` before a pair is nominated.
+    /// The route of data; `None` before a pair is nominated.
     pub(crate) const fn nominated(&self) -> Option<Route> {
         self.nominated
     }
@@ -294,7 +294,7 @@ mod tests {
 
     const PEER: &str = "198.51.100.1:4000";
 
-    /// A full agent, and its peer's password.
+    /// A full agent that knows the peer's description; also returns the peer's password.
     fn checking() -> (Generation, String) {
         let mut rng = Seed::from_u64(1).rng();
         let peers = Credentials::new(&mut rng);

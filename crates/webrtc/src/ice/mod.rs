@@ -1,5 +1,5 @@
-//! ICE of one peer, with restarts (RFC 8445 §9): the generation whose pair carries data, the next one while it looks
-//! for a pair, and the former one for what is still on its way.
+//! ICE of one peer, with restarts (RFC 8445 §9): the generation whose pair carries data, the next one while it searches
+//! for a pair, and the former one for packets in flight.
 
 mod generation;
 
@@ -19,7 +19,7 @@ pub(crate) use generation::{Credentials, Role, local_ufrag};
 /// pair later than this side.
 const FORMER_LIMIT: Duration = Duration::from_secs(5);
 
-/// A generation with an end.
+/// A generation that ends at a given time.
 struct Temporary {
     generation: Generation,
     until: Instant,
@@ -30,7 +30,7 @@ pub(crate) struct Ice {
     role: Role,
     rng: Rng,
     active: Generation,
-    /// Takes the place of `active` when it has a pair.
+    /// The next generation, which replaces `active` when it has a pair.
     next: Option<Temporary>,
     former: Option<Temporary>,
     /// The addresses of the peer in all generations.
@@ -66,7 +66,7 @@ impl Ice {
         std::iter::once(&mut self.active).chain(others)
     }
 
-    /// The generation that the last description is of.
+    /// The generation of the last description.
     fn latest(&self) -> &Generation {
         self.next.as_ref().map_or(&self.active, |it| &it.generation)
     }
@@ -90,15 +90,15 @@ impl Ice {
         self.latest().remote() != Some(&Credentials::of(description))
     }
 
-    /// Draws new credentials, for which the peer's are set next. The active pair is used until there is a new one, or
-    /// until `until` if there is no pair. An earlier restart without a pair is replaced.
+    /// Draws new credentials; the peer's are set later. The active pair is used until there is a new one. If there is
+    /// none at `until`, the restart is abandoned. An earlier restart without a pair is replaced.
     pub(crate) fn restart(&mut self, until: Instant) {
         let generation = Generation::new(&self.role, &mut self.rng);
         self.next = Some(Temporary { generation, until });
         self.on_generations();
     }
 
-    /// Whether the peer's answer is missing.
+    /// Whether the peer's answer has not arrived yet.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.latest().has_remote()
     }
@@ -177,17 +177,17 @@ impl Ice {
         std::mem::take(&mut self.has_restarted)
     }
 
-    /// Where the handshake may be sent already: see [`Generation::destination`].
+    /// An address to which the handshake may be sent already: see [`Generation::destination`].
     pub(crate) fn destination(&self) -> Option<Route> {
         self.active.destination()
     }
 
-    /// The way that data is sent; `None` before a pair is nominated.
+    /// The route of data; `None` before a pair is nominated.
     pub(crate) const fn nominated(&self) -> Option<Route> {
         self.active.nominated()
     }
 
-    /// Whether the peer has sent an authenticated check from there; other datagrams are dropped.
+    /// Whether the peer has sent an authenticated check from this address; other datagrams from there are dropped.
     pub(crate) fn is_source(&self, address: SocketAddr) -> bool {
         self.sources.contains(&address)
     }

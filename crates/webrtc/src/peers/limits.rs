@@ -19,8 +19,8 @@ config! {
         /// The most offers answered per second, and in a burst; further ones are refused. Default 200.
         pub offers_per_second: u32,
         /// STUN and TURN servers, [`MAX_ICE_SERVERS`](crate::MAX_ICE_SERVERS) at most, for hosts that peers cannot
-        /// reach directly; [`Peers::is_gathering`](crate::Peers::is_gathering) is true until they have answered.
-        /// With any, agents are full ones, because an ICE-lite agent has none of these addresses (RFC 8445 §2.5).
+        /// reach directly; [`Peers::is_gathering`](crate::Peers::is_gathering) is true until they have answered. If
+        /// there are any, agents are full ones, because an ICE-lite agent cannot use such addresses (RFC 8445 §2.5).
         /// Default none.
         pub servers: Vec<IceServer>,
         /// Whether peers are reached by TURN servers only, which hides the addresses of this host from them. Default
@@ -45,12 +45,12 @@ impl ServeConfig {
     }
 }
 
-/// A rate limit: this many per second, and the same number in a burst.
+/// A rate limit: the number per second, which is also the largest burst.
 #[derive(Debug)]
 pub(super) struct Allowance {
     /// The time that one offer costs; `None` if none is allowed.
     cost: Option<Duration>,
-    /// Saved time, at most a second.
+    /// The unused time, at most a second, from which offers are paid.
     saved: Duration,
     at: Instant,
 }

@@ -8,8 +8,8 @@ use crate::ice::local_ufrag;
 use crate::servers::Received;
 use crate::{Event, IceMode};
 
-/// Peers that have asked one address, with which a response from there is tried: behind one NAT several hosts have the
-/// same private addresses.
+/// The most peers with which a response from one address is tried, if they have all sent checks to it: behind different
+/// NATs, hosts have the same private addresses.
 const MAX_TRIED: usize = 8;
 
 impl Peers {
@@ -21,7 +21,7 @@ impl Peers {
         }
     }
 
-    /// A STUN message without a user name.
+    /// Handles a STUN message without a user name.
     fn on_response(&mut self, now: Instant, route: Route, datagram: &[u8]) {
         let remote = route.remote;
         let asked = self.asked.range((remote, 0)..=(remote, u32::MAX));
@@ -32,7 +32,7 @@ impl Peers {
         }
     }
 
-    /// A datagram that is no server's.
+    /// Handles a datagram that does not come from a server.
     fn dispatch(&mut self, now: Instant, route: Route, datagram: &[u8]) {
         if !is_stun(datagram) {
             let owners = self.by_address.get(&route.remote).map_or(0, Vec::len);
@@ -76,7 +76,7 @@ impl Peers {
         None
     }
 
-    /// Called when a check was sent: its response will come from there.
+    /// Called when a check was sent: its response will come from that address.
     fn on_check(&mut self, index: u32, route: Route) {
         if let Some((_, peer)) = self.table.get_mut(index)
             && self.asked.insert((route.remote, index))

@@ -25,7 +25,7 @@ pub struct PeerId(Key);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ServeStatistics {
-    /// Peers so far: offers answered and made.
+    /// Peers so far, both from offers that were answered and from offers that were made.
     pub peers: u64,
     /// Offers that were refused because of a limit.
     pub refused: u64,
@@ -43,7 +43,7 @@ struct Peer {
     is_setting_up: bool,
     /// Whether the peer is in `Peers::active`.
     is_active: bool,
-    /// Of the agent's user name fragments and addresses that are entered.
+    /// The revision of the agent's user name fragments and addresses that are in the tables.
     ice_revision: u32,
     /// User name fragments in `Peers::by_ufrag`.
     ufrags: Vec<String>,
@@ -70,9 +70,9 @@ pub struct Peers {
     table: Table<Peer>,
     by_ufrag: BTreeMap<String, u32>,
     servers: Servers,
-    /// Addresses at which peers have shown themselves, [`MAX_OWNERS`] peers at most at each.
+    /// The addresses from which peers have sent authenticated checks; at most [`MAX_OWNERS`] peers at each.
     by_address: BTreeMap<SocketAddr, Vec<u32>>,
-    /// Addresses to which checks were sent, and whose: a response has no user name.
+    /// Addresses to which checks were sent, with the peers that sent them: a response has no user name.
     asked: BTreeSet<(SocketAddr, u32)>,
     setups: usize,
     offers: Allowance,
@@ -117,8 +117,9 @@ impl Peers {
         })
     }
 
-    /// Whether STUN and TURN servers have yet to answer; false [`GATHER_TIMEOUT`](crate::GATHER_TIMEOUT) after the first
-    /// call at the latest. Descriptions that are made before lack the addresses of these servers.
+    /// Whether answers of STUN and TURN servers are missing; false at the latest
+    /// [`GATHER_TIMEOUT`](crate::GATHER_TIMEOUT) after the first call. Descriptions made while it is true lack the
+    /// addresses of these servers.
     #[must_use]
     pub fn is_gathering(&self) -> bool {
         self.servers.is_gathering()
@@ -200,7 +201,7 @@ impl Peers {
         Some(event)
     }
 
-    /// Returns a peer that may have events, that is, one that was called since this last returned it.
+    /// Returns a peer that may have events: one that was called since this function last returned it.
     pub fn poll_active(&mut self) -> Option<PeerId> {
         loop {
             let key = self.active.pop_front()?;
@@ -276,7 +277,7 @@ impl Peers {
         PeerId(key)
     }
 
-    /// Enters what changed in a call of the peer `index`.
+    /// Updates the tables after a call of the peer `index`.
     fn update(&mut self, index: u32) {
         let Some(peer) = self.table.update(index) else { return };
         if peer.ice_revision != peer.agent.ice_revision() {
@@ -299,7 +300,7 @@ impl Peers {
         }
     }
 
-    /// Enters the addresses that servers have assigned.
+    /// Updates the candidates by the addresses that servers have assigned.
     fn update_candidates(&mut self) {
         if self.servers.take_changed() {
             let hosts = self.config.agent.addresses.iter();
@@ -335,7 +336,7 @@ impl Peers {
         }
     }
 
-    /// Removes all that is entered of the peer `index`.
+    /// Removes all entries of the peer `index` from the tables.
     fn withdraw(&mut self, index: u32) {
         let Some((_, peer)) = self.table.get_mut(index) else { return };
         for ufrag in std::mem::take(&mut peer.ufrags) {

@@ -51,12 +51,12 @@ pub(super) const fn is_ice_char(byte: u8) -> bool {
 }
 
 impl Candidate {
-    /// A host candidate of ours, the `index`th of our candidates.
+    /// A host candidate of ours; `index` is its number among our candidates.
     pub(crate) fn host(index: usize, address: SocketAddr) -> Self {
         Self::own(CandidateKind::Host, index, address)
     }
 
-    /// A candidate of ours, the `index`th of all.
+    /// A candidate of ours; `index` is its number among them.
     pub(crate) fn own(kind: CandidateKind, index: usize, address: SocketAddr) -> Self {
         // RFC 8445 §5.1.2.2; component 1.
         let type_preference: u32 = match kind {
@@ -74,8 +74,8 @@ impl Candidate {
         }
     }
 
-    /// Reads the value of a `candidate` attribute, without the attribute's name. `Some(None)` for one that is no
-    /// use here: not over UDP, of another component than the first, or a name instead of an address.
+    /// Reads the value of a `candidate` attribute, without the attribute's name. `Some(None)` for one that cannot be
+    /// used here: not over UDP, of another component than the first, or with a name instead of an address.
     pub(super) fn parse(value: &str) -> Option<Option<Self>> {
         let mut words = value.split(' ');
         let mut next = || words.next().filter(|word| !word.is_empty());

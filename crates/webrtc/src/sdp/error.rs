@@ -44,7 +44,7 @@ pub enum SdpFault {
         attribute: &'static str,
     },
     /// A line occurs twice that may occur once.
-    #[error("`{attribute}` is there a second time")]
+    #[error("`{attribute}` occurs twice")]
     Repeated {
         /// The attribute.
         attribute: &'static str,

@@ -17,11 +17,11 @@ pub use error::{SdpError, SdpFault};
 
 /// The longest description that is parsed, in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 32 * 1024;
-/// The most candidates of a description; later ones are skipped.
+/// The most candidates of a description; further ones are skipped.
 pub const MAX_CANDIDATES: usize = 32;
 /// The most fingerprints of a description.
 pub const MAX_FINGERPRINTS: usize = 8;
-/// The largest message of a peer that does not say so (RFC 8841 §6.1).
+/// The largest message that a peer accepts if its description does not say (RFC 8841 §6.1).
 const DEFAULT_MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 /// Which side begins the DTLS handshake (RFC 4145, RFC 8842 §5).
@@ -65,7 +65,7 @@ impl Setup {
 pub struct Description {
     /// The session's number, in `o=`.
     pub session: u64,
-    /// The number of this description in the session, in `o=`: one more for each that differs.
+    /// The number of this description in the session, in `o=`: it increases with each description that differs.
     pub version: u64,
     /// The name of the section, which an answer repeats (RFC 5888).
     pub mid: String,

@@ -10,9 +10,9 @@ use super::{
     MAX_FINGERPRINTS, SdpError, SdpFault, Setup,
 };
 
-/// The types of lines (RFC 8866 §5) beside `v`, `o`, `s`, `m` and `a`, whose content is of no use here.
+/// The types of lines (RFC 8866 §5) other than `v`, `o`, `s`, `m` and `a`; their content is ignored.
 const OTHER_TYPES: &[u8] = b"iuepcbtrzk";
-/// Bytes of a `mid` at most.
+/// The most bytes of a `mid`.
 const MAX_MID_BYTES: usize = 64;
 /// The most bytes of the peer's user name fragment. RFC 8839 §5.4 allows 256, but a check has both fragments
 /// in a USERNAME, of which the ICE library writes at most 128 bytes. Usual ones have 4 to 32.
@@ -60,7 +60,7 @@ impl FromStr for Description {
     }
 }
 
-/// Sets what must not be there twice.
+/// Sets a value that must not occur twice.
 fn set<T>(place: &mut Option<T>, attribute: &'static str, value: T) -> Result<(), SdpFault> {
     if place.replace(value).is_some() { Err(SdpFault::Repeated { attribute }) } else { Ok(()) }
 }
@@ -278,7 +278,7 @@ mod tests {
         lines.join("\r\n").parse()
     }
 
-    /// The offer with another line in place of the one that begins so.
+    /// The offer in which `line` replaces the line that begins with `start`.
     fn with(prefix: &str, line: &str) -> (usize, Result<Description, SdpError>) {
         let mut lines = offer();
         let at = lines.iter().position(|line| line.starts_with(prefix)).expect(prefix);

@@ -12,7 +12,7 @@ use crate::{
     SendError,
 };
 
-/// Calls that wait for something of one peer.
+/// The calls that wait for an event or for room, of one peer.
 #[derive(Default)]
 pub(super) struct Waiters {
     /// Notified when there is an event; a single task waits.
@@ -231,7 +231,7 @@ impl Connection {
         self.sender.call(|agent, _| agent.is_relayed()).unwrap_or(false)
     }
 
-    /// Counters of the association; `None` while there is none.
+    /// Counters of the association; `None` before it exists.
     #[must_use]
     pub fn statistics(&self) -> Option<AssociationStatistics> {
         self.sender.call(|agent, _| agent.statistics()).flatten()

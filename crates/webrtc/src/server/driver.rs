@@ -8,7 +8,7 @@ use tokio::net::UdpSocket;
 
 use super::Shared;
 
-/// Datagrams that are received, or transmitted, before others get the peers' lock.
+/// The most datagrams that are received, or transmitted, before the lock on the peers is released.
 const BATCH: usize = 64;
 /// The longest datagram that is received.
 const MAX_DATAGRAM: usize = 4096;
@@ -84,7 +84,7 @@ async fn transmit(shared: &Shared, socket: &UdpSocket, batch: &mut Vec<(SocketAd
     }
 }
 
-/// Wakes the calls that may have what they wait for.
+/// Wakes the calls whose condition may hold now.
 fn wake(shared: &Shared) {
     let mut inner = shared.lock();
     if !inner.peers.is_gathering() {

@@ -31,21 +31,21 @@ pub enum BindError {
     Config(#[from] ConfigError),
     /// The address of the socket is not one that peers can send to.
     #[error(
-        "{0} is no address that peers can send to: bind to one, or name those of this host in \
+        "{0} is not an address that peers can send to: bind to one, or list those of this host in \
          AgentConfig::addresses"
     )]
     NoAddress(SocketAddr),
     /// The system gives no random numbers.
-    #[error("the system gives no random numbers: {0}")]
+    #[error("the system provides no random numbers: {0}")]
     Entropy(String),
 }
 
 /// State that the server, its connections and its driver share.
 struct Shared {
     inner: Mutex<Inner>,
-    /// There may be something to transmit, or another deadline.
+    /// Notified when there may be something to transmit, or another deadline.
     changed: Notify,
-    /// All STUN and TURN servers have answered, or their time is up.
+    /// Notified when all STUN and TURN servers have answered, or the time limit is over.
     gathered: Notify,
     origin: std::time::Instant,
 }

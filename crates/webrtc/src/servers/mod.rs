@@ -1,5 +1,5 @@
-//! STUN and TURN servers, which give the socket addresses that peers beyond NATs can reach: server-reflexive and
-//! relayed candidates (RFC 8445 §5.1.1.2). They are the socket's, not a peer's: all peers share them.
+//! STUN and TURN servers, which provide addresses at which peers beyond NATs can reach the socket: server-reflexive and
+//! relayed candidates (RFC 8445 §5.1.1.2). They belong to the socket, not to a peer: all peers share them.
 
 mod reflexive;
 mod relay;
@@ -21,12 +21,12 @@ pub const MAX_ICE_SERVERS: usize = 4;
 /// Gathering ends after this time, whether all servers have answered or not.
 pub const GATHER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server of which an agent gets further addresses.
+/// A server that provides further candidates.
 #[derive(Clone, PartialEq, Eq)]
 pub enum IceServer {
-    /// A STUN server (RFC 8489): tells the public address of this socket behind a NAT.
+    /// A STUN server (RFC 8489): reports the public address of this socket behind a NAT.
     Stun(SocketAddr),
-    /// A TURN server (RFC 8656) over UDP: tells the public address, and relays datagrams.
+    /// A TURN server (RFC 8656) over UDP: reports the public address, and relays datagrams.
     Turn {
         /// Its address.
         address: SocketAddr,
@@ -49,13 +49,13 @@ impl fmt::Debug for IceServer {
     }
 }
 
-/// A received datagram, after servers have looked at it.
+/// A received datagram, after the servers have handled it.
 pub(crate) enum Received {
-    /// Its source is no server.
+    /// It does not come from a server.
     Direct,
     /// A server has relayed it.
     Relayed(Route, Vec<u8>),
-    /// It was a server's own.
+    /// It was an answer to the server's client, and is handled.
     Consumed,
 }
 
@@ -117,7 +117,7 @@ impl Servers {
         }
     }
 
-    /// Looks at a datagram before peers do.
+    /// Handles a datagram of a STUN or TURN server; others are left to the peers.
     pub(crate) fn handle_input(
         &mut self,
         now: Instant,
@@ -171,7 +171,7 @@ impl Servers {
         }
     }
 
-    /// Sends a datagram by a server, if its source is one of the relayed addresses; returns whether it is.
+    /// Sends a datagram by a server, if its source is one of the relayed addresses; returns whether that is so.
     pub(crate) fn send(&mut self, now: Instant, route: Route, datagram: &[u8]) -> bool {
         let is_own = |relay: &&mut Relay| relay.address() == Some(route.local);
         match self.relays.iter_mut().find(is_own) {

@@ -14,10 +14,10 @@ const INITIAL_RTO: Duration = Duration::from_millis(250);
 /// The longest time between two requests, which also keeps the binding of a NAT (RFC 8445 §11).
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
-/// Asks one server for our address, again and again.
+/// Requests our address from one server, periodically.
 pub(super) struct Reflexive {
     server: SocketAddr,
-    /// Of the request that was sent last.
+    /// The transaction ID of the last request.
     number: u128,
     send_at: Instant,
     rto: Duration,
@@ -37,8 +37,8 @@ impl Reflexive {
         self.send_at
     }
 
-    /// The request that is to be sent now. A request that was lost is replaced: the number of a former one is not
-    /// known any more.
+    /// The request to be sent now. A lost request is replaced by one with another transaction ID; answers to the former
+    /// are then ignored.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! An address at a TURN server (RFC 8656), by the crate `turn-client-proto`, which has the transactions, refreshes and
-//! authentication; here are the limits, and what waits for a permission.
+//! An address at a TURN server (RFC 8656). The crate `turn-client-proto` implements transactions, refreshes and
+//! authentication; this module adds limits, and queues datagrams that wait for a permission.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,27 +15,29 @@ use turn_client_proto::udp::TurnClientUdp;
 /// The most hosts that the relay may send to and receive from. A permission is refreshed as long as the allocation
 /// lives.
 pub const MAX_RELAYED_HOSTS: usize = 1024;
-/// The most datagrams of one host that wait for its permission; earlier ones are dropped, and repeated by ICE.
+/// The most datagrams to one host that wait for its permission; older ones are dropped, and retransmitted by ICE.
 const MAX_WAITING: usize = 4;
-/// The most datagrams to one address that are sent with 36 bytes of header, before a channel with 4 is bound.
+/// The number of datagrams to one address, with 36 bytes of header each, after which a channel is bound, whose header
+/// has 4.
 const BEFORE_CHANNEL: u32 = 8;
-/// The most channels (RFC 8656 §12: numbers 0x4000 to 0x4FFF); other peers go on with longer headers.
+/// The most channels (RFC 8656 §12: numbers 0x4000 to 0x4FFF); datagrams to further peers keep the longer header.
 const MAX_CHANNELS: usize = 2048;
 /// Retransmissions of requests: the first after 250 ms, five in all.
 const INITIAL_RTO: Duration = Duration::from_millis(250);
 const MAX_RTO: Duration = Duration::from_secs(2);
 const TRANSMISSIONS: u32 = 5;
 
-/// After this time a new allocation is asked for, if the server has refused one, has not answered, or has dropped it.
+/// The time after which a new allocation is requested, if the server has refused one, has not answered, or has dropped
+/// it.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 const UDP: TransportType = TransportType::Udp;
 
-/// Rounds of the client in one call, and the least time between two calls by its timer.
+/// The most rounds of the client in one call, and the least time between two calls by its timer.
 const MAX_ROUNDS: usize = 8;
 const MIN_WAIT: Duration = Duration::from_millis(10);
 
-/// What stands for our socket, whose own address does not matter.
+/// A placeholder for the address of our socket, which the client does not need.
 const fn local_for(server: SocketAddr) -> SocketAddr {
     match server {
         SocketAddr::V4(_) => SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9),
@@ -47,14 +49,14 @@ fn at(now: Instant) -> turn_client_proto::stun::Instant {
     turn_client_proto::stun::Instant::from_nanos(i64::try_from(now.as_nanos()).unwrap_or(i64::MAX))
 }
 
-/// A datagram of a peer that came by the relay.
+/// A datagram of a peer that arrived by the relay.
 pub(super) struct Relayed {
     pub(super) peer: SocketAddr,
     pub(super) data: Vec<u8>,
 }
 
 enum Permission {
-    /// It was asked for; datagrams wait.
+    /// The permission was requested; datagrams wait for it.
     Asked(VecDeque<(SocketAddr, Vec<u8>)>),
     Granted,
 }
@@ -66,7 +68,7 @@ pub(super) struct Relay {
     address: Option<SocketAddr>,
     has_failed: bool,
     permissions: BTreeMap<IpAddr, Permission>,
-    /// Datagrams per peer, until a channel is bound.
+    /// The number of datagrams sent to each peer, until a channel is bound.
     sent: BTreeMap<SocketAddr, u32>,
     ready: VecDeque<Vec<u8>>,
     timeout: Instant,
@@ -97,7 +99,7 @@ impl Relay {
         self.address
     }
 
-    /// Whether there is no allocation, and none to be expected soon.
+    /// Whether there is no allocation, and none can be expected soon.
     pub(super) const fn has_failed(&self) -> bool {
         self.has_failed
     }
@@ -259,11 +261,11 @@ mod tests {
         data
     }
 
-    /// A relay with an allocation, from a server that permits everything to the user.
+    /// A relay with an allocation, from a server that grants all requests.
     struct Served {
         relay: Relay,
         now: Instant,
-        /// The packets that the relay has sent, requests excluded.
+        /// The packets sent by the relay, without requests.
         sent: Vec<Vec<u8>>,
     }
 
@@ -277,7 +279,7 @@ mod tests {
             it
         }
 
-        /// Answers all requests, which the client sends 50 ms apart.
+        /// Answers all requests of the client, which sends them 50 ms apart.
         fn run(&mut self) {
             for _ in 0..20 {
                 self.relay.handle_timeout(self.now);

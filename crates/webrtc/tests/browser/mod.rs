@@ -1,5 +1,5 @@
-//! A page in a headless browser, with the HTTP server that serves it: offers are POSTed to `/offer`, and what the
-//! page has found to `/result`.
+//! A page in a headless browser, with the HTTP server that serves it: the page POSTs offers to `/offer`, and its
+//! results to `/result`.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
@@ -18,7 +18,8 @@ use rexmit_webrtc::{Connection, OfferError, Server};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-/// The address of this machine by which it would reach others; that of the loopback interface if there is no network.
+/// The address of this machine from which it would reach other hosts; that of the loopback interface if there is no
+/// network.
 pub(crate) fn own_address() -> IpAddr {
     let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
     // Nothing is sent; the system only chooses a route.
@@ -27,7 +28,7 @@ pub(crate) fn own_address() -> IpAddr {
     if ip.is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { ip }
 }
 
-/// Firefox has no candidates for a peer on the same machine otherwise.
+/// Settings without which Firefox has no candidates for a peer on the same machine.
 const FIREFOX_PREFERENCES: &str = "user_pref('media.peerconnection.ice.default_address_only', false);\n\
      user_pref('media.peerconnection.ice.loopback', true);\n";
 

@@ -57,12 +57,14 @@ pub(crate) struct Pair {
     pub(crate) client: Host,
     pub(crate) server: Host,
     pub(crate) loss: f64,
+    /// The next datagram that this matches is lost.
+    pub(crate) lost: Option<fn(&[u8]) -> bool>,
     rng: Rng,
     flying: Vec<Flying>,
 }
 
 impl Pair {
-    /// The server takes the client's offer.
+    /// A pair in which the server answers the client's offer.
     pub(crate) fn new(client: AgentConfig, server: AgentConfig, seed: u64) -> Self {
         let now = Instant::from_millis(1000);
         let seed = Seed::from_u64(seed);
@@ -81,6 +83,7 @@ impl Pair {
             client: host(client, CLIENT),
             server: host(server, SERVER),
             loss: 0.0,
+            lost: None,
             rng: seed.split("network").rng(),
             flying: Vec::new(),
         }
@@ -91,14 +94,15 @@ impl Pair {
         Self::new(config(CLIENT), config(SERVER).ice(mode), seed)
     }
 
-    /// Polls both hosts, and puts their datagrams in flight.
+    /// Polls both hosts, and adds their datagrams to those in flight.
     fn drain(&mut self) {
         let mut packet = Vec::new();
         for host in [&mut self.client, &mut self.server] {
             loop {
                 while let Some(route) = host.agent.poll_transmit(self.now, &mut packet) {
                     let route = Route { local: route.remote, remote: host.address };
-                    if !self.rng.chance(self.loss) {
+                    let is_lost = self.lost.take_if(|lost| lost(&packet)).is_some();
+                    if !is_lost && !self.rng.chance(self.loss) {
                         let datagram = packet.clone();
                         self.flying.push(Flying { at: self.now + DELAY, route, datagram });
                     }
@@ -112,7 +116,7 @@ impl Pair {
         }
     }
 
-    /// Advances to the next event within `limit`. Returns whether there was one.
+    /// Advances to the next event that occurs within `limit`. Returns whether there was one.
     pub(crate) fn step(&mut self, limit: Instant) -> bool {
         self.drain();
         let timeouts = [self.client.agent.poll_timeout(), self.server.agent.poll_timeout()];

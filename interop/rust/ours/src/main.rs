@@ -1,4 +1,6 @@
-//! rexmit as a peer: one association over its async API.
+//! rexmit as a peer: one association over its async API, or one TCP connection (`tcp`).
+
+mod tcp;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,7 +13,7 @@ use rexmit::{
     EndpointConfig, Event, OutboundMessage, Reliability, TimeLimits,
 };
 use tokio::time::timeout;
-use workload::{LARGEST_MESSAGE, Options, PPID, Paths, Report, Role, Sender, Verifier};
+use workload::{LARGEST_MESSAGE, Options, Over, PPID, Paths, Report, Role, Sender, Verifier};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
@@ -20,6 +22,10 @@ async fn main() {
         eprintln!("{error}");
         std::process::exit(2);
     };
+    if options.over == Over::Tcp {
+        let (report, _stack) = tcp::run(&options).await.unwrap_or_else(|error| refuse(error));
+        return finish(&options, &report).await;
+    }
     let config = config(&options).unwrap_or_else(|error| refuse(error));
     let endpoint = bind(&options, config).unwrap_or_else(|error| refuse(error.to_string()));
     let mut exchange = Exchange {
@@ -43,10 +49,15 @@ async fn main() {
         elapsed: started.elapsed(),
         error: outcome.unwrap_or_else(|_| Err("timeout".into())).err(),
     };
+    finish(&options, &report).await;
+}
+
+/// Prints the report and ends the process; a client's lingers.
+async fn finish(options: &Options, report: &Report) {
     println!("{report}");
     if options.role == Role::Client && report.is_graceful {
         leave_with_the_input(report.exit_code());
-        // The endpoint goes on answering SHUTDOWN ACK (RFC 9260 §8.4).
+        // The endpoint goes on answering SHUTDOWN ACK (RFC 9260 §8.4), the stack repeating its FIN.
         tokio::time::sleep(options.linger).await;
     }
     std::process::exit(report.exit_code());
@@ -71,7 +82,7 @@ fn config(options: &Options) -> Result<EndpointConfig, String> {
         .association(Arc::new(association)))
 }
 
-/// Whether the peer has one address, and keeps it.
+/// Whether the peer has a single address that never changes.
 fn is_at_one(options: &Options) -> bool {
     options.more_locals.is_empty() && options.added.is_none()
 }
@@ -96,7 +107,7 @@ fn change(association: &mut AssociationConfig, options: &Options) {
 fn bind(options: &Options, config: EndpointConfig) -> Result<Endpoint, BindError> {
     let any = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let ip = if is_at_one(options) { options.local.ip() } else { any };
-    let endpoint = if options.is_over_ip {
+    let endpoint = if options.over == Over::Ip {
         Endpoint::bind_raw(ip, config)?
     } else {
         Endpoint::bind_unencrypted(SocketAddr::new(ip, options.local.port()), config)?
@@ -124,7 +135,7 @@ fn own_counts(exchange: &Exchange) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// Ends the process when its standard input ends.
+/// Ends the process at the end of its standard input.
 fn leave_with_the_input(code: i32) {
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
@@ -141,7 +152,7 @@ struct Exchange {
     gaps: Gaps,
     /// The counters, once it has ended.
     counted: AssociationStatistics,
-    /// Times that the peer reset its streams.
+    /// How often the peer has reset its streams.
     incoming_resets: u64,
 }
 
@@ -199,7 +210,7 @@ impl Exchange {
     }
 }
 
-/// A run in which the mechanisms never acted says nothing of them.
+/// Returns an error if the mechanisms under test never acted, because the run would not have tested them.
 fn check_mechanisms(options: &Options, counted: &AssociationStatistics) -> Result<(), String> {
     let Some(recovery) = options.profile.as_deref().and_then(RecoveryConfig::profile) else {
         return Ok(());
@@ -237,7 +248,7 @@ async fn send(
     Ok(())
 }
 
-/// A client receives until it has all, a server until the association has ended.
+/// Receives messages: a client until it has all, a server until the association has ended.
 async fn receive(
     (verifier, gaps): (&mut Verifier, &mut Gaps),
     association: &Association,
@@ -256,7 +267,7 @@ async fn receive(
     Ok(())
 }
 
-/// Takes what should not come any more, so that it is counted.
+/// Receives messages that should not arrive any more, so that they are counted.
 async fn drain(verifier: &mut Verifier, association: &Association) {
     while let Some(message) = association.recv().await {
         verifier.on_delivery(message.stream, &message.payload);

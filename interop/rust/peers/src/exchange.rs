@@ -10,17 +10,17 @@ use crate::packet::Ending;
 use crate::stack::{Notice, Stack};
 use crate::udp::Udp;
 
-/// Bytes that may wait in a stack before it gets the next message: enough to keep it busy, little
-/// enough that no socket buffer overflows unless the stack means it.
+/// The most bytes that may be queued in a stack before it gets the next message: enough to keep it busy, but few enough
+/// that no socket buffer overflows by accident.
 const QUEUE_LIMIT: usize = 64 * 1024;
 
-/// The longest wait in one go.
+/// The longest single wait.
 const TIME_LIMIT: Duration = Duration::from_millis(50);
 
-/// Packets taken in before the stack may answer.
+/// The most packets processed before the stack may answer.
 const INPUT_BATCH: usize = 64;
 
-/// Does what `options` ask with `stack`, prints the report, and does not return.
+/// Runs `stack` as `options` require, prints the report, and does not return.
 pub fn run<S: Stack>(options: &Options, stack: S) -> ! {
     let mut exchange = Exchange::new(options, stack).unwrap_or_else(|error| {
         eprintln!("cannot bind {}: {error}", options.local);
@@ -37,7 +37,7 @@ pub fn run<S: Stack>(options: &Options, stack: S) -> ! {
     std::process::exit(report.exit_code());
 }
 
-/// Ends the process when its standard input ends.
+/// Ends the process at the end of its standard input.
 fn leave_with_the_input(code: i32) {
     std::thread::spawn(move || {
         let _ = io::copy(&mut io::stdin().lock().by_ref(), &mut io::sink());
@@ -95,7 +95,7 @@ impl<'a, S: Stack> Exchange<'a, S> {
         }
     }
 
-    /// SHUTDOWN COMPLETE ends the association on both sides, whether the stack says so or not.
+    /// Whether the association is over: SHUTDOWN COMPLETE ends it on both sides, even if the stack does not report it.
     fn is_over(&self) -> bool {
         self.closed.is_some() || self.ending.has_shutdown_complete
     }

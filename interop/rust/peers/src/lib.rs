@@ -1,4 +1,4 @@
-//! SCTP implementations by others, each as one executable over UDP: what the executables share.
+//! SCTP implementations by others, each as an executable over UDP: the code that these executables share.
 //!
 //! An implementation is a [`Stack`]; [`run`] drives it over one UDP socket whose payloads are SCTP
 //! packets (RFC 6951) and checks what it delivers.

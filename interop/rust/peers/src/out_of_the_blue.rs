@@ -1,8 +1,8 @@
 //! The one out-of-the-blue answer that an orderly end may need (RFC 9260 §8.4).
 //!
-//! If the last packet of the shutdown, SHUTDOWN COMPLETE, is lost, the other side repeats its
-//! SHUTDOWN ACK, and the owner of the port has to answer although the association is gone. A crate
-//! that is a single association cannot; this is the port's owner.
+//! If the last packet of the shutdown, SHUTDOWN COMPLETE, is lost, the other side retransmits its SHUTDOWN ACK, which
+//! must be answered although the association does not exist any more. A crate that implements a single association
+//! cannot do that, so this module does.
 
 use crate::packet::{chunk_type, first_chunk_type};
 

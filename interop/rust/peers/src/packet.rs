@@ -1,4 +1,4 @@
-//! The few bytes of an SCTP packet that the loop itself looks at (RFC 9260 §3).
+//! The few fields of an SCTP packet that the loop itself reads (RFC 9260 §3).
 
 /// Bytes before the first chunk.
 const COMMON_HEADER: usize = 12;
@@ -18,7 +18,7 @@ pub(crate) fn first_chunk_type(packet: &[u8]) -> Option<u8> {
     packet.get(COMMON_HEADER).copied()
 }
 
-/// The chunks of the shutdown that were seen on the wire.
+/// The chunks of the shutdown that were seen in packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ending {
     pub(crate) has_shutdown_complete: bool,

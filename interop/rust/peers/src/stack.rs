@@ -27,10 +27,10 @@ pub trait Stack {
     /// Opens the association (client).
     fn connect(&mut self, now: Instant, remote: SocketAddr);
 
-    /// Takes a packet from the network.
+    /// Processes a packet from the network.
     fn handle_input(&mut self, now: Instant, remote: SocketAddr, packet: &[u8]);
 
-    /// Lets what is due happen.
+    /// Handles the timers that are due.
     fn handle_timeout(&mut self, now: Instant);
 
     /// When `handle_timeout` is next due.
@@ -51,7 +51,7 @@ pub trait Stack {
     /// Bytes accepted by `send` that wait in the stack, if it reports them.
     fn queued(&mut self) -> usize;
 
-    /// Whether all that was sent has been acknowledged.
+    /// Whether all sent messages have been acknowledged.
     fn is_acknowledged(&mut self) -> bool;
 
     /// Begins the graceful shutdown.

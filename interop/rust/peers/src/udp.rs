@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-/// A bound socket and the address it exchanges packets with.
+/// A bound socket, and the address with which it exchanges packets.
 #[derive(Debug)]
 pub(crate) struct Udp {
     socket: UdpSocket,
@@ -13,26 +13,26 @@ pub(crate) struct Udp {
 }
 
 impl Udp {
-    /// Binds `local`. Without a `remote`, the first sender is the remote.
+    /// Binds `local`. If there is no `remote`, the source of the first packet becomes the remote.
     pub(crate) fn bind(local: SocketAddr, remote: Option<SocketAddr>) -> io::Result<Self> {
         Ok(Self { socket: UdpSocket::bind(local)?, remote, buffer: vec![0; 1 << 16] })
     }
 
-    /// Sends a packet, or nowhere if the remote is not known. What the network refuses is lost.
+    /// Sends a packet; drops it if the remote is unknown or the network refuses it.
     pub(crate) fn send(&self, packet: &[u8]) {
         if let Some(remote) = self.remote {
             let _ = self.socket.send_to(packet, remote);
         }
     }
 
-    /// Waits for a packet; `None` after the timeout `patience`.
-    pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<Option<(SocketAddr, &[u8])>> {
+    /// Waits for a packet; `None` after `timeout`.
+    pub(crate) fn wait(&mut self, timeout: Duration) -> io::Result<Option<(SocketAddr, &[u8])>> {
         self.socket.set_nonblocking(false)?;
-        self.socket.set_read_timeout(Some(patience.max(Duration::from_millis(1))))?;
+        self.socket.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
         self.receive()
     }
 
-    /// A packet that is there already.
+    /// Returns a packet that has already arrived.
     pub(crate) fn take(&mut self) -> io::Result<Option<(SocketAddr, &[u8])>> {
         self.socket.set_nonblocking(true)?;
         self.receive()

@@ -1,4 +1,4 @@
-//! Deliberate faults of a sender, by which a receiver's verifier shows that it can fail.
+//! Deliberate faults of a sender, which show that a receiver's verifier detects errors.
 
 use std::str::FromStr;
 
@@ -13,16 +13,16 @@ pub enum FaultKind {
     Swap,
     /// Its last byte is altered.
     Corrupt,
-    /// It is sent on the next stream.
+    /// The message is sent on the next stream.
     Misplace,
 }
 
-/// A fault and the number of the message it befalls.
+/// A fault, and the number of the message concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The change.
     pub kind: FaultKind,
-    /// To which message; for [`FaultKind::Swap`], the first ordered one from it on.
+    /// The number of the message; for [`FaultKind::Swap`], the first ordered one from it on.
     pub number: u32,
 }
 

@@ -1,8 +1,8 @@
 //! The messages of two SCTP peers in an interoperability run, and the check of those received.
 //!
-//! Every message is a pure function of the seed, the direction and its number ([`Plan`]), so the
-//! receiver needs nothing from the sender to know what has to arrive. `interop/README.md` states
-//! the rules in words; the C and Go peers follow the same words.
+//! Every message is a pure function of the seed, the direction and its number ([`Plan`]), so the receiver knows the
+//! expected messages without help of the sender. `interop/README.md` describes the rules, which the C and Go peers
+//! implement, too.
 
 mod fault;
 mod options;
@@ -13,7 +13,7 @@ mod splitmix;
 mod verifier;
 
 pub use fault::{Fault, FaultKind};
-pub use options::{Mode, Options, Paths, Role, USAGE};
+pub use options::{Mode, Options, Over, Paths, Role, USAGE};
 pub use plan::{Direction, LARGEST_MESSAGE, Message, PPID, Plan};
 pub use report::Report;
 pub use sender::{Outgoing, Sender};

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use crate::{Direction, Fault, Plan};
 
-/// The side that opens the association, and closes it at the end.
+/// The side that initiates the association, and shuts it down at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Connects; shuts down when both directions are done.
+    /// Connects, and shuts the association down when both directions are done.
     Client,
     /// Is connected to; waits for the client's shutdown.
     Server,
 }
 
-/// Which directions carry messages, seen from this peer.
+/// The directions that carry messages, seen from this peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Both at the same time.
@@ -25,18 +25,18 @@ pub enum Mode {
     Receive,
 }
 
-/// The task of one peer.
+/// The options of one peer.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Client or server.
     pub role: Role,
     /// The UDP address to bind.
     pub local: SocketAddr,
-    /// Further addresses of this peer, at the same port; rexmit and usrsctp alone take them.
+    /// Further addresses of this peer, with the same port; only rexmit and usrsctp have this option.
     pub more_locals: Vec<IpAddr>,
-    /// The UDP address to send to; a server answers to where packets come from instead.
+    /// The UDP address to send to. A server answers to the source of packets instead.
     pub remote: Option<SocketAddr>,
-    /// Messages in each direction that carries any.
+    /// The number of messages in each direction that carries any.
     pub messages: u32,
     /// The seed of both plans.
     pub seed: u64,
@@ -46,44 +46,55 @@ pub struct Options {
     pub sctp_port: u16,
     /// Streams in each direction.
     pub streams: u16,
-    /// After this time the peer gives up and reports what it has.
+    /// The time after which the peer stops and reports its results so far.
     pub timeout: Duration,
-    /// Time that a client stays after the association, to answer packets that arrive for it; it
-    /// leaves earlier when its standard input ends.
+    /// Time for which a client still answers packets after the association; it ends earlier at the end of its standard
+    /// input.
     pub linger: Duration,
     /// A deliberate fault in the sent messages.
     pub fault: Option<Fault>,
     /// Recovery profile by name; only rexmit has profiles.
     pub profile: Option<String>,
-    /// The time between two messages; rexmit and usrsctp alone take it.
+    /// The time between two messages; only rexmit and usrsctp have this option.
     pub every: Duration,
-    /// SCTP directly over IP; rexmit and usrsctp alone can.
-    pub is_over_ip: bool,
+    /// The layer below SCTP, or TCP instead of SCTP; only rexmit, usrsctp and Linux have others than UDP.
+    pub over: Over,
     /// RTO.Min and RTO.Initial, RTO.Max being four times as much; rexmit and usrsctp alone take it.
     pub rto_min: Option<Duration>,
-    /// Path.Max.Retrans; rexmit and usrsctp alone take it.
+    /// Path.Max.Retrans; only rexmit and usrsctp have this option.
     pub path_max_retrans: Option<u32>,
-    /// Use of several paths; only rexmit has it.
+    /// The use of several paths; only rexmit has this option.
     pub paths: Paths,
-    /// Partial reliability: retransmissions of a chunk at most; as what follows for rexmit, usrsctp and
-    /// Linux alone.
+    /// Partial reliability: the most retransmissions of a chunk. Only rexmit, usrsctp and Linux have this option and
+    /// the following ones.
     pub max_retransmissions: Option<u16>,
     /// All outgoing streams are reset after this many messages (0: never).
     pub reset_after: u32,
     /// Messages of different streams are interleaved (RFC 8260); rexmit, dcsctp, usrsctp and Linux alone.
     pub is_interleaved: bool,
-    /// An address that is added once the association is set up.
+    /// An address that is added once the association is established.
     pub added: Option<IpAddr>,
+}
+
+/// What carries the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// SCTP over UDP (RFC 6951).
+    Udp,
+    /// SCTP directly over IP.
+    Ip,
+    /// TCP; its IP packets are the payloads of UDP datagrams. Rexmit and Linux alone.
+    Tcp,
 }
 
 /// Use of several paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
-    /// One at a time, another when it is inactive (RFC 9260 §8.2).
+    /// One path at a time, and another one when it is inactive (RFC 9260 §8.2).
     Standard,
-    /// One at a time, another when it may have failed (RFC 7829).
+    /// One path at a time, and another one when it is potentially failed (RFC 7829).
     PotentiallyFailed,
-    /// All at once.
+    /// All paths at once.
     Concurrent,
 }
 
@@ -101,7 +112,7 @@ pub const USAGE: &str =
   --fault F       send with a fault: lose:N, duplicate:N, swap:N, corrupt:N, misplace:N
   --profile P     what is done about loss (rexmit alone)
   --every MS      between two messages (rexmit and usrsctp alone, as --local more than once) (0)
-  --over O        udp, or ip (rexmit and usrsctp alone) (udp)
+  --over O        udp, ip (rexmit, usrsctp and Linux), or tcp in UDP instead of SCTP (rexmit and Linux) (udp)
   --rto-min MS    RTO.Min and RTO.Initial, RTO.Max four times as much (the same)
   --path-max-retrans N  Path.Max.Retrans (the same)
   --max-retransmissions N  of a chunk, after which its message is abandoned (rexmit, usrsctp and Linux)
@@ -134,7 +145,7 @@ impl Options {
             fault: None,
             profile: None,
             every: Duration::ZERO,
-            is_over_ip: false,
+            over: Over::Udp,
             rto_min: None,
             path_max_retrans: None,
             paths: Paths::Standard,
@@ -162,7 +173,7 @@ impl Options {
                 "--fault" => options.fault = Some(value.parse()?),
                 "--profile" => options.profile = Some(value),
                 "--every" => options.every = Duration::from_millis(number(&name, &value)?),
-                "--over" => options.is_over_ip = parse_over(&value)?,
+                "--over" => options.over = parse_over(&value)?,
                 "--rto-min" => {
                     options.rto_min = Some(Duration::from_millis(number(&name, &value)?));
                 }
@@ -185,7 +196,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Reads this process's arguments; on a mistake prints what is wrong and exits with 2.
+    /// Reads this process's arguments; on an error prints it and exits with code 2.
     #[must_use]
     pub fn from_environment() -> Self {
         Self::parse(std::env::args().skip(1)).unwrap_or_else(|wrong| {
@@ -204,14 +215,14 @@ impl Options {
         Ok(())
     }
 
-    /// The plan of what this peer sends (empty if it only receives).
+    /// The plan of the messages that this peer sends; empty if it only receives.
     #[must_use]
     pub fn outgoing(&self) -> Plan {
         let count = if self.mode == Mode::Receive { 0 } else { self.messages };
         Plan::new(self.seed, self.direction(), count, self.streams)
     }
 
-    /// The plan of what this peer has to receive (empty if it only sends).
+    /// The plan of the messages that this peer receives; empty if it only sends.
     #[must_use]
     pub fn incoming(&self) -> Plan {
         let count = if self.mode == Mode::Send { 0 } else { self.messages };
@@ -247,11 +258,12 @@ fn parse_mode(value: &str) -> Result<Mode, String> {
     }
 }
 
-fn parse_over(value: &str) -> Result<bool, String> {
+fn parse_over(value: &str) -> Result<Over, String> {
     match value {
-        "ip" => Ok(true),
-        "udp" => Ok(false),
-        _ => Err(format!("--over is udp or ip, not '{value}'")),
+        "udp" => Ok(Over::Udp),
+        "ip" => Ok(Over::Ip),
+        "tcp" => Ok(Over::Tcp),
+        _ => Err(format!("--over is udp, ip or tcp, not '{value}'")),
     }
 }
 
@@ -299,7 +311,7 @@ mod tests {
             ("--role server --local here", "cannot be 'here'"),
             ("--role server --local 127.0.0.1:1 --streams 0", "out of range"),
             ("--role server --local 127.0.0.1:1 --fault x:1", "no fault"),
-            ("--role server --local 127.0.0.1:1 --over air", "udp or ip"),
+            ("--role server --local 127.0.0.1:1 --over air", "udp, ip or tcp"),
             ("--role server --local 127.0.0.1:1 --paths all", "standard, pf or cmt"),
             ("--colour red", "not known"),
         ] {

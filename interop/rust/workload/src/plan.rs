@@ -2,14 +2,14 @@
 
 use crate::splitmix::SplitMix64;
 
-/// The largest message of a plan, in bytes. Both ends must be set up to take it.
+/// The largest message of a plan, in bytes. Both ends must be configured to accept it.
 pub const LARGEST_MESSAGE: usize = 65_536;
 
 /// The payload protocol identifier of every message: "WebRTC Binary" of RFC 8831 §8, which
 /// implementations made for data channels pass on unchanged.
 pub const PPID: u32 = 53;
 
-/// Messages of at least this many bytes carry their whole number; shorter ones its low bytes.
+/// The least size in bytes of messages that contain their whole number; shorter ones contain its low bytes.
 pub(crate) const NUMBER_BYTES: usize = 4;
 
 const HEADER_BYTES: usize = 16;
@@ -25,7 +25,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other one.
+    /// The opposite direction.
     #[must_use]
     pub const fn reverse(self) -> Self {
         match self {
@@ -35,12 +35,12 @@ impl Direction {
     }
 }
 
-/// How one message is to be sent.
+/// How one message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The stream it is sent on.
     pub stream: u16,
-    /// Its place among the ordered messages of its stream, from 0; `None` if sent unordered.
+    /// Its index among the ordered messages of its stream, from 0; `None` if it is unordered.
     pub sequence: Option<u32>,
     /// Its length in bytes, 1..=[`LARGEST_MESSAGE`].
     pub size: usize,
@@ -92,7 +92,7 @@ impl Plan {
         self.messages[number as usize]
     }
 
-    /// Puts the bytes of message `number` into `payload`, in place of what it held.
+    /// Replaces the content of `payload` by the bytes of message `number`.
     ///
     /// # Panics
     /// If the plan has no such message.
@@ -133,7 +133,7 @@ fn draw_message(key: u64, direction: Direction, number: u32, next: &mut [u32]) -
     Message { stream: stream as u16, sequence, size: size_of_message(number, size) }
 }
 
-/// Mostly small, with a tail; the edges come by number so that none is ever missing.
+/// The size of a message: mostly small, with a tail. Extreme sizes are assigned by number, so that each of them occurs.
 fn size_of_message(number: u32, draw: u64) -> usize {
     if number % 400 == 10 {
         return LARGEST_MESSAGE;

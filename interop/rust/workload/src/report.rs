@@ -1,4 +1,4 @@
-//! The one line a peer prints.
+//! The report of a peer: one line of output.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,13 +12,13 @@ pub struct Report {
     pub implementation: &'static str,
     /// Client or server.
     pub role: Role,
-    /// Messages handed to the transport.
+    /// Messages passed to the transport.
     pub sent: u32,
     /// Received messages.
     pub counts: Counts,
     /// Whether the association ended by the shutdown procedure (RFC 9260 §9.2) on this side.
     pub is_graceful: bool,
-    /// Counts that this implementation alone has, with their names.
+    /// Additional counters of this implementation, with their names.
     pub own: Vec<(&'static str, u64)>,
     /// From the start of the handshake to the end of the association.
     pub elapsed: Duration,

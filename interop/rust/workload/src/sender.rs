@@ -1,8 +1,8 @@
-//! The messages of a plan in the order in which they are handed to the transport.
+//! The messages of a plan in the order in which they are passed to the transport.
 
 use crate::{Fault, FaultKind, Plan};
 
-/// One message to hand to the transport.
+/// One message to be passed to the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// The stream to send on.

@@ -1,6 +1,6 @@
 //! splitmix64 (Steele, Lea, Flood 2014): eight lines in every language, the same numbers in each.
 
-/// The generator; its state is its seed.
+/// The random number generator; its state is its seed.
 #[derive(Clone, Debug)]
 pub(crate) struct SplitMix64(pub(crate) u64);
 

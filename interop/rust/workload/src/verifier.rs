@@ -1,4 +1,4 @@
-//! The check of what arrived: nothing lost, duplicated, damaged, or out of order in its stream.
+//! Verifies the received messages: none is lost, duplicated, damaged, or out of order in its stream.
 
 use crate::plan::{NUMBER_BYTES, Plan};
 
@@ -9,16 +9,16 @@ pub struct Counts {
     pub received: u32,
     /// Messages of the plan that did not arrive (yet).
     pub lost: u32,
-    /// Messages that arrived once more.
+    /// Repeated deliveries of messages.
     pub duplicated: u32,
     /// Ordered messages that arrived after a later one of their stream.
     pub out_of_order: u32,
-    /// Deliveries that are no message of the plan: altered, cut, merged, or on the wrong stream.
+    /// Deliveries that do not match a message of the plan: altered, truncated, merged, or on the wrong stream.
     pub corrupted: u32,
 }
 
 impl Counts {
-    /// Whether all came, once, intact and in order.
+    /// Whether all messages arrived once, intact and in order.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.lost == 0 && self.duplicated == 0 && self.out_of_order == 0 && self.corrupted == 0
@@ -30,7 +30,7 @@ impl Counts {
 pub struct Verifier {
     plan: Plan,
     is_received: Vec<bool>,
-    /// Per stream: the place after the furthest ordered message delivered.
+    /// For each stream, the index after the highest ordered message delivered.
     next_sequence: Vec<u32>,
     /// Per stream: the messages too short to carry their whole number, by number.
     short: Vec<Vec<u32>>,
@@ -72,7 +72,7 @@ impl Verifier {
         self.counts.lost == 0
     }
 
-    /// Takes the next delivery of the transport.
+    /// Checks the next delivery of the transport.
     pub fn on_delivery(&mut self, stream: u16, payload: &[u8]) {
         let Some(number) = self.identify(stream, payload) else {
             self.counts.corrupted += 1;
@@ -91,7 +91,7 @@ impl Verifier {
         }
     }
 
-    /// The number of the message that these bytes on this stream are, if they are one.
+    /// The number of the message with these bytes on this stream, if there is one.
     fn identify(&mut self, stream: u16, payload: &[u8]) -> Option<u32> {
         if let Some(word) = payload.first_chunk::<NUMBER_BYTES>() {
             let number = u32::from_le_bytes(*word) >> 1;

@@ -19,17 +19,16 @@ use crate::signals::{Signals, after};
 const TIME_LIMIT: Duration = Duration::from_secs(3);
 /// Interval of the checks whether the server listens.
 const LOOK: Duration = Duration::from_millis(10);
-/// Exit codes that shells use for commands that are not found, and for those that cannot be
-/// executed.
+/// The exit codes that shells use for commands that are not found or cannot be executed.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
-/// Added by shells to the number of the signal that ended a command, to form its exit code.
+/// Added to the number of the signal that ended a command, as shells do, to form the exit code.
 const BY_SIGNAL: i32 = 128;
 
 /// How COMMAND ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ended {
-    /// The exit code that represents it.
+    /// The exit code of the command.
     pub(super) code: u8,
 }
 
@@ -105,7 +104,7 @@ pub(super) async fn end(mut server: Child) {
     tell(&server, Signal::TERM, kill_process_group);
     if tokio::time::timeout(TIME_LIMIT, server.wait()).await.is_err() {
         tell(&server, Signal::KILL, kill_process_group);
-        // Nothing survives that.
+        // SIGKILL always ends the process.
         let _ = server.wait().await;
     }
 }

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -72,7 +71,7 @@ struct Place {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { tun, link, pcap, format, command, .. } = arguments;
+    let Arguments { tun, link, format, command, .. } = arguments;
     let config = link.config()?;
     tun.check_networks()?;
     let place = tun.place()?;
@@ -83,7 +82,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let (statistics, ended, captured) = block_on(async {
         let signals = Signals::new()?;
         let far_name = devices.1.name().to_owned();
-        let mut emulator = start(&config, devices, pcap.as_deref())?;
+        let mut emulator = start(&config, devices, arguments)?;
         let ended = at_both_ends(arguments, &place, &far_name, (&signals, &emulator)).await;
         let captured = emulator.finish_capture();
         Ok((emulator.stop()?, ended?, captured))
@@ -95,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     } else {
         eprint!("{}", text(&summary));
     }
-    match (pcap, captured, ended) {
+    match (arguments.record(), captured, ended) {
         (Some(path), Err(error), _) => Err(unwritable(path, &error)),
         (_, _, Some(Ended { code: code @ 1.. })) => Err(Failure::exit(code)),
         _ => Ok(()),
@@ -165,7 +164,7 @@ async fn drained(emulator: &TunEmulator) {
 
 async fn ends(server: Option<&mut Child>) {
     match server {
-        // However it ended, it has.
+        // Waits until the server has ended, whatever its status.
         Some(server) => drop(server.wait().await),
         None => std::future::pending().await,
     }
@@ -174,9 +173,14 @@ async fn ends(server: Option<&mut Child>) {
 fn start(
     config: &LinkConfig,
     (near, far): (Tun, Tun),
-    pcap: Option<&Path>,
+    arguments: &Arguments,
 ) -> Result<TunEmulator, Failure> {
-    let Some(path) = pcap else { return Ok(TunEmulator::start(config, near, far)?) };
+    if let Some(log) = arguments.log("ip")? {
+        return Ok(TunEmulator::start_logging(config, (near, far), log)?);
+    }
+    let Some(path) = arguments.pcap.as_deref() else {
+        return Ok(TunEmulator::start(config, near, far)?);
+    };
     let file = File::create(path).map_err(|error| unwritable(path, &error))?;
     Ok(TunEmulator::start_capturing(config, (near, far), file)?)
 }
@@ -199,7 +203,7 @@ impl TunOptions {
         self.mtu.unwrap_or(TunConfig::default().mtu)
     }
 
-    /// Refuses two networks of one family.
+    /// Returns an error for two networks of one family.
     fn check_networks(&self) -> Outcome {
         let count = |is_ipv4| {
             self.tun_network.iter().filter(|network| network.address.is_ipv4() == is_ipv4).count()

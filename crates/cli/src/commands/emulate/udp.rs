@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use rexmit::emulator::{Emulator, EmulatorConfig};
 use serde::Serialize;
@@ -12,7 +11,7 @@ use super::{Arguments, unwritable};
 use crate::failure::{Failure, Outcome};
 use crate::signals::{Signals, after, block_on};
 
-/// Clients at one time: what `perf send` can have.
+/// The most clients at one time: the most connections of `perf send`.
 const MAX_CLIENTS: usize = 16_000;
 
 /// The addresses of both ends.
@@ -24,7 +23,7 @@ struct Ends {
 
 /// Relays between `listen` and `to`.
 pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> Outcome {
-    let Arguments { link, duration, pcap, format, .. } = arguments;
+    let Arguments { link, duration, format, .. } = arguments;
     let paths = link.config()?;
     let config = EmulatorConfig::new(listen, to)
         .forward(paths.forward)
@@ -33,7 +32,7 @@ pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> 
         .seed(paths.seed);
     let (listen, statistics, captured) = block_on(async {
         let signals = Signals::new()?;
-        let mut emulator = start(&config, pcap.as_deref())?;
+        let mut emulator = start(&config, arguments)?;
         let listen = emulator.local_addr();
         eprintln!("listening on {listen}, relaying to {to}");
         tokio::select! {
@@ -45,14 +44,17 @@ pub(super) fn run(arguments: &Arguments, listen: SocketAddr, to: SocketAddr) -> 
         Ok((listen, emulator.stop()?, captured))
     })?;
     format.print(&Summary::new(Ends { listen, to }, link.seed, statistics), text)?;
-    match (pcap, captured) {
+    match (arguments.record(), captured) {
         (Some(path), Err(error)) => Err(unwritable(path, &error)),
         _ => Ok(()),
     }
 }
 
-fn start(config: &EmulatorConfig, pcap: Option<&Path>) -> Result<Emulator, Failure> {
-    let Some(path) = pcap else { return Ok(Emulator::start(config)?) };
+fn start(config: &EmulatorConfig, arguments: &Arguments) -> Result<Emulator, Failure> {
+    if let Some(log) = arguments.log("udp")? {
+        return Ok(Emulator::start_logging(config, log)?);
+    }
+    let Some(path) = arguments.pcap.as_deref() else { return Ok(Emulator::start(config)?) };
     let file = File::create(path).map_err(|error| unwritable(path, &error))?;
     Ok(Emulator::start_capturing(config, file)?)
 }

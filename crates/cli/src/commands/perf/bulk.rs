@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use rexmit::Endpoint;
 use rexmit_perf::load::result::BulkReceived;
 use rexmit_perf::load::{receive, send};
 
 use super::ends;
+use super::sight::{Logs, SightOptions};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
@@ -18,7 +20,10 @@ use crate::values::{self, Host};
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit perf bulk recv --listen 127.0.0.1:9899
-  rexmit perf bulk send --to 127.0.0.1:9899 --size 64kb --duration 10s"))]
+  rexmit perf bulk send --to 127.0.0.1:9899 --size 64kb --duration 10s
+
+Both sides need the buffers of `--profile bulk` (4 MiB; otherwise 1 MiB) where the rate times the round
+trip is more than 1 MiB."))]
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -78,6 +83,8 @@ struct Send {
     #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
+    sight: SightOptions,
+    #[command(flatten)]
     format: Format,
 }
 
@@ -99,7 +106,7 @@ fn recv(arguments: &Recv) -> Outcome {
 }
 
 fn bulk_send(arguments: &Send) -> Outcome {
-    let Send { to, connections, size, duration, unordered, timeout, peers, transport, format } =
+    let Send { to, connections, size, duration, unordered, timeout, peers, transport, .. } =
         arguments;
     let association = transport.association(|_| {});
     let largest = association.messages.max_bytes;
@@ -116,10 +123,16 @@ fn bulk_send(arguments: &Send) -> Outcome {
     block_on(async {
         let signals = Signals::new()?;
         let target = transport.target(to.peer()?, peers, association, *timeout)?;
-        let started = || eprintln!("{connections} connections set up");
+        let sight = arguments.sight.open().await?;
+        let mut logs = None;
+        let started = |endpoints: &[Endpoint]| {
+            eprintln!("{connections} connections set up");
+            logs = Some(sight.begin(endpoints));
+        };
         let (sent, lingering) =
             send::bulk(&target, &load, ends::stop_after(&signals, None), started).await?;
-        format.print(&sent, |sent| sent.table(true))?;
-        ends::end(&sent, lingering).await
+        arguments.format.print(&sent, |sent| sent.table(true))?;
+        let ended = ends::end(&sent, lingering).await;
+        logs.map_or(Ok(()), Logs::finish).and(ended)
     })
 }

@@ -4,6 +4,7 @@ mod bulk;
 mod ends;
 mod recv;
 mod send;
+mod sight;
 
 use clap::{Args, Subcommand};
 

@@ -3,15 +3,19 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
+use rexmit::metrics::Metrics;
+use rexmit_lab::measure::LatencySummary;
 use rexmit_perf::load::receive;
 use rexmit_perf::load::result::{Progress, Received};
 
 use super::ends;
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
+use crate::metrics::MetricsOption;
 use crate::output::Format;
 use crate::signals::{Signals, block_on};
 use crate::transport::Transport;
@@ -25,7 +29,8 @@ use crate::values::{self, Host};
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit perf recv --listen 127.0.0.1:9899 --out latency.csv
-  rexmit perf recv --listen 0.0.0.0:9899 --duration 60s --json | jq .latency"))]
+  rexmit perf recv --listen 0.0.0.0:9899 --duration 60s --json | jq .latency
+  rexmit perf recv --metrics 9100     # and in another shell: rexmit top localhost:9100"))]
 pub(super) struct Arguments {
     /// Address to listen on; port 0 for any.
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:9899",
@@ -43,11 +48,13 @@ pub(super) struct Arguments {
     #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
+    metrics: MetricsOption,
+    #[command(flatten)]
     format: Format,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { listen, out, duration, progress, transport, format } = arguments;
+    let Arguments { listen, out, duration, progress, transport, metrics, format } = arguments;
     let is_shown = *progress;
     let out: Box<dyn Write + Send> = match out {
         Some(path) => Box::new(create(path)?),
@@ -56,10 +63,35 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let received = block_on(async {
         let signals = Signals::new()?;
         let endpoint = transport.listen(listen.local()?, transport.association(|_| {}))?;
+        let latency: Arc<Mutex<Option<(u64, LatencySummary)>>> = Arc::default();
+        let shared = Arc::clone(&latency);
+        metrics.serve(&endpoint, move || latencies(*lock(&shared))).await?;
         let stop = ends::stop_after(&signals, *duration);
-        Ok(receive::thin(&endpoint, out, move |it| show(is_shown, it), stop).await?)
+        let progress = move |progress: &Progress| {
+            let Received { messages, latency: measured, .. } = &progress.received;
+            *lock(&latency) = measured.map(|measured| (*messages, measured));
+            show(is_shown, progress);
+        };
+        Ok(receive::thin(&endpoint, out, progress, stop).await?)
     })?;
     format.print(&received, Received::table)
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change is complete when the lock is released.
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The latency of the messages received so far, as metrics.
+fn latencies(latency: Option<(u64, LatencySummary)>) -> String {
+    let Some((count, it)) = latency else { return String::new() };
+    let mut metrics = Metrics::new("rexmit");
+    let quantiles = [(0.5, it.p50), (0.9, it.p90), (0.99, it.p99), (0.999, it.p999), (1.0, it.max)];
+    let quantiles = quantiles.map(|(quantile, time)| (quantile, time.as_secs_f64()));
+    let about = "Latency of all messages from when they were due, as of at most a second ago.";
+    let sum = it.mean.as_secs_f64() * count as f64;
+    metrics.summary("message_latency_seconds", about, quantiles, (count, sum));
+    metrics.into_text()
 }
 
 fn show(is_shown: bool, progress: &Progress) {

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
+use rexmit::Endpoint;
 use rexmit_perf::load::schedule::ThinLoad;
 use rexmit_perf::load::send;
 use rexmit_perf::load::stamp::STAMP_BYTES;
 
 use super::ends;
+use super::sight::{Logs, SightOptions};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::Format;
@@ -23,7 +25,9 @@ use crate::values::{self, Host};
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit perf send --to 127.0.0.1:9899 --connections 100 --interval 250ms --size 100 --duration 60s
-  rexmit perf send --to 192.0.2.1:9899 --poisson --profile lksctp --json"))]
+  rexmit perf send --to 192.0.2.1:9899 --poisson --profile lksctp --json
+  rexmit perf send --to 192.0.2.1:9899 --metrics 9100     # and in another shell: rexmit top localhost:9100
+  rexmit perf send --to 192.0.2.1:9899 --qlog logs && rexmit trace page logs/connection0.sqlog"))]
 pub(super) struct Arguments {
     /// Address on which `rexmit perf recv` listens.
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::host)]
@@ -66,11 +70,13 @@ pub(super) struct Arguments {
     #[command(flatten)]
     transport: Transport,
     #[command(flatten)]
+    sight: SightOptions,
+    #[command(flatten)]
     format: Format,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let Arguments { to, size, peers, transport, timeout, .. } = arguments;
+    let Arguments { to, size, peers, transport, timeout, sight, .. } = arguments;
     let association = transport.association(|_| {});
     let largest = association.messages.max_bytes;
     if !(STAMP_BYTES..=largest).contains(size) {
@@ -90,10 +96,16 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     block_on(async {
         let signals = Signals::new()?;
         let target = transport.target(to.peer()?, peers, association, *timeout)?;
-        let started = || eprintln!("{} connections set up", load.connections);
+        let sight = sight.open().await?;
+        let mut logs = None;
+        let started = |endpoints: &[Endpoint]| {
+            eprintln!("{} connections set up", load.connections);
+            logs = Some(sight.begin(endpoints));
+        };
         let (sent, lingering) =
             send::thin(&target, &load, ends::stop_after(&signals, None), started).await?;
         arguments.format.print(&sent, |sent| sent.table(false))?;
-        ends::end(&sent, lingering).await
+        let ended = ends::end(&sent, lingering).await;
+        logs.map_or(Ok(()), Logs::finish).and(ended)
     })
 }

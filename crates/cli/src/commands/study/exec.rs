@@ -5,13 +5,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rexmit_lab::scenario::ExecuteError;
+use rexmit_lab::scenario::{ExecuteError, execute_with_logs};
 use rexmit_perf::execute;
 use rexmit_study::{DOCUMENT_SCHEMA, RunDocument};
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
+use crate::qlog::Directory;
 
 /// Run one document of `rexmit study plan`, and print its measurements as JSON.
 ///
@@ -20,10 +21,15 @@ use crate::output;
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit study plan petlund2009-fig8a | head -1 | rexmit study exec
-  rexmit study exec rexmit-results/petlund2009-fig8a/failed/3f1c7a90b2d4.json"))]
+  rexmit study exec rexmit-results/petlund2009-fig8a/failed/3f1c7a90b2d4.json
+  rexmit study plan petlund2009-fig8a | head -1 | rexmit study exec --qlog logs"))]
 pub(super) struct Arguments {
     /// File with the document; standard input if it is `-` or not given.
     file: Option<PathBuf>,
+    /// Directory to write a qlog file of each sender to, for qvis and `rexmit trace page`: for simulated flows over
+    /// our SCTP and TCP. At most 64 files.
+    #[arg(long, value_name = "DIR")]
+    qlog: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -40,7 +46,12 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             problems.iter().map(|problem| format!("{name}: scenario.{problem}")).collect();
         return Err(Failure::new(Kind::File, lines.join("\n")));
     }
-    let outcome = execute(&document.scenario, document.seed).map_err(|error| match error {
+    let directory = arguments.qlog.as_deref().map(Directory::create).transpose()?;
+    let outcome = match &directory {
+        Some(logs) => execute_with_logs(&document.scenario, document.seed, logs),
+        None => execute(&document.scenario, document.seed),
+    };
+    let outcome = outcome.map_err(|error| match error {
         ExecuteError::Scenario(problem) => {
             Failure::new(Kind::File, format!("{name}: scenario.{problem}"))
         }
@@ -48,7 +59,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             Failure::new(Kind::Failed, error)
         }
     })?;
-    output::json_line(&outcome)
+    output::json_line(&outcome)?;
+    directory.map_or(Ok(()), |directory| directory.finish())
 }
 
 fn read(file: Option<&Path>) -> io::Result<String> {

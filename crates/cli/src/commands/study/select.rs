@@ -17,7 +17,7 @@ const NEAREST: usize = 4;
 /// Studies by name.
 #[derive(Debug, Args)]
 pub(super) struct Selection {
-    /// A built-in study; a common prefix of several, as `petlund2009`; a pattern, as `*fig1?`; a
+    /// The name of a built-in study; a common prefix of several, such as `petlund2009`; a pattern, such as `*fig1?`; a
     /// file that ends in `.toml`; or a directory of such files.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
@@ -150,7 +150,7 @@ fn meant(name: &str, all_of_it: bool) -> Result<Vec<Source>, Failure> {
     Ok(found.into_iter().map(Source::BuiltIn).collect())
 }
 
-/// The built-in study of that name, else those that match the pattern or whose names begin with it.
+/// The built-in study of that name; otherwise those that match the pattern, or whose names begin with it.
 fn built_in(known: &[BuiltIn], name: &str, all_of_it: bool) -> Result<Vec<BuiltIn>, Failure> {
     if let Some(exact) = known.iter().find(|study| study.name == name && !all_of_it) {
         return Ok(vec![*exact]);

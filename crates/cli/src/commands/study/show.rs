@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 impl Shown {
     fn new(chosen: Chosen, store: &Store) -> Self {
         let study = chosen.study;
-        // Without a run it says what it claims, and no more.
+        // Without results, the page has the claims and axes only.
         let StudyPage { claims, axes, .. } = study.page(|_| None);
         let runs = study.plan();
         let is_found = |run: &RunDocument| matches!(store.look_up(&run.key()), Found::Result);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::work::{Done, FailedDone, StudyDone};
 use crate::failure::{Failure, Kind, Outcome};
 
-/// Largest number of failed runs that are listed; more of one study usually have the same cause.
+/// The most failed runs that are listed; further ones of a study usually have the same cause.
 const NAMED_FAILURES: usize = 10;
 
 /// The results of studies, as JSON.

@@ -34,8 +34,8 @@ pub(super) struct Arguments {
     /// Print a table in Markdown, as in docs/studies.md.
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Renew the rows of these studies in FILE, a page in Markdown such as docs/studies.md, and leave the
-    /// rest of it as it is.
+    /// Renew the rows of these studies in FILE, a page in Markdown such as docs/studies.md; the rest of the page is
+    /// unchanged.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "markdown"])]
     renew: Option<PathBuf>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { selection, seeds, options, markdown, renew, format } = arguments;
-    // Before hours of runs rather than after them.
+    // Checked before the runs, which may take hours.
     renew.as_deref().map_or(Ok(String::new()), read)?;
     let mut chosen = selection.or_all()?;
     seeds.apply(&mut chosen);

@@ -27,9 +27,8 @@ use crate::failure::{Failure, Kind};
 /// The options for running, and for the location of results.
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Number of concurrent runs [default: the number of cores]. Runs on real sockets are
-    /// executed one at a time: concurrently with the others if real-time priority is permitted, else
-    /// before them.
+    /// Number of concurrent runs [default: the number of cores]. Runs on real sockets are executed one at a time:
+    /// concurrently with the others if real-time priority is permitted, otherwise before them.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
     /// Directory for reports and tables: one subdirectory per study, and an index.
@@ -94,7 +93,7 @@ impl Cache {
 /// Runs the missing runs of the studies and writes all results.
 pub(super) fn run(chosen: &[Chosen], options: &Options, is_quiet: bool) -> Result<Done, Failure> {
     let store = options.cache.open()?;
-    // Before hours of runs rather than after them.
+    // Created before the runs, which may take hours.
     let places = chosen.iter().map(|chosen| Results::new(&options.out, &chosen.study.name));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     let plans: Vec<Vec<RunDocument>> = chosen.iter().map(|chosen| chosen.study.plan()).collect();

@@ -25,9 +25,8 @@ pub struct ThinRecord {
 /// The messages from the first one that is not delivered to the highest one of which anything has
 /// arrived.
 ///
-/// It contains at most [`Window::LIMIT`] messages; beyond that, which is possible with UDP only,
-/// the oldest counts as lost. For an ordered stream, it contains as many messages as the transport
-/// buffers behind a gap.
+/// It contains at most [`Window::LIMIT`] messages; beyond that, which is possible with UDP only, the oldest counts as
+/// lost. For an ordered stream, these are the messages that the transport buffers behind a gap.
 #[derive(Clone)]
 pub(super) struct Window {
     plan: ThinPlan,

@@ -51,7 +51,7 @@ pub(super) enum FirstAnswer {
     Arrived,
 }
 
-/// The outcome of an answer, for the units to which it is the first one.
+/// Whether an answer arrived, and the units to which it was the first one.
 pub(super) struct Told {
     pub(super) units: SmallVec<[u64; 2]>,
     pub(super) first: FirstAnswer,
@@ -68,7 +68,7 @@ struct Waiting {
     /// Number of answers in this range that are in flight.
     under_way: usize,
     is_first_lost: bool,
-    /// Whether a later one has arrived.
+    /// Whether a later answer has arrived.
     has_later: bool,
 }
 
@@ -219,9 +219,9 @@ mod tests {
         SpuriousClasses { premature, crossed, unacknowledged }
     }
 
-    /// A unit arrives and `before` answers are sent, some of which end as given (`+` arrived, `-` lost);
-    /// it is retransmitted, one more answer is sent, and others end. Returns the statistics after the retransmission, and at
-    /// the end.
+    /// A unit arrives, and `before` answers are sent, some of which end as given (`+` arrived, `-` lost). The unit is
+    /// retransmitted, one more answer is sent, and the other answers end. Returns the statistics after the
+    /// retransmission, and at the end.
     fn course(
         before: u64,
         ends: &[(u64, char)],

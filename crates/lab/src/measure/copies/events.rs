@@ -12,7 +12,7 @@ use super::statistics::{EventStatistics, KindStatistics};
 pub(super) struct Events {
     first: u64,
     kept: VecDeque<Event>,
-    /// Per path the number of the latest event, if further copies can belong to it.
+    /// For each path, the number of the latest event, if further copies can belong to it.
     latest: Vec<Option<u64>>,
     settled: EventStatistics,
 }

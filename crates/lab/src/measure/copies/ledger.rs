@@ -21,7 +21,7 @@ pub(super) struct Ledger {
     first: u64,
     /// Units with an open outcome, and those between them.
     units: VecDeque<Unit>,
-    /// The highest unit up to which all are acknowledged.
+    /// The cumulative acknowledgement: every unit up to this one is acknowledged.
     acknowledged: u64,
     answers: Answers,
     pub(super) events: Events,
@@ -32,12 +32,12 @@ pub(super) struct Ledger {
 struct Packet {
     /// The sender's packet number.
     number: u64,
-    /// The network's packet identifier, once it was sent.
+    /// The network's packet identifier, once the packet was sent.
     id: Option<PacketId>,
     /// Number of copies of this packet in flight.
     instances: u32,
     has_arrived: bool,
-    /// Its units: lowest and highest of each run.
+    /// The units in it: the lowest and highest of each run.
     runs: SmallVec<[(u64, u64); 2]>,
 }
 
@@ -102,8 +102,7 @@ impl Ledger {
         self.judge(number);
     }
 
-    /// Records that the sender's host sends a packet: the one written last, if that was not sent
-    /// yet.
+    /// Records that the sender's host sends a packet: the one written last, if that one was not sent yet.
     pub(super) fn on_sent(&mut self, id: PacketId) {
         if let Some(packet) = self.packets.back_mut().filter(|packet| packet.id.is_none()) {
             packet.id = Some(id);
@@ -261,13 +260,13 @@ mod tests {
     use super::super::KindStatistics;
     use super::*;
 
-    /// Packet `packet` of the sender is written with these units, for one cause.
+    /// Records that the sender writes packet `packet` with these units, all for one cause.
     fn write(ledger: &mut Ledger, packet: u64, (lowest, highest): (u64, u64), cause: SendCause) {
         let now = Instant::from_millis(packet);
         ledger.on_written(now, packet, 0, &[SentRun { lowest, highest, cause }]);
     }
 
-    /// Records a packet and sends it; the network's numbers are ten times the sender's.
+    /// Records that the packet is sent; the network's numbers are ten times the sender's.
     fn send(ledger: &mut Ledger, packet: u64, units: (u64, u64), cause: SendCause) {
         write(ledger, packet, units, cause);
         ledger.on_sent(PacketId(10 * packet));
@@ -313,7 +312,7 @@ mod tests {
         assert_eq!((ledger.statistics().delivered(), ledger.kept()), (0, (1, 1)));
     }
 
-    /// Units that are abandoned before they are sent use up numbers, and are not counted.
+    /// Units that are abandoned before they are sent have numbers, but are not counted.
     #[test]
     fn units_that_were_never_sent_are_not_counted() {
         let mut ledger = Ledger::default();
@@ -342,7 +341,7 @@ mod tests {
         assert_eq!(statistics.by_retransmission[1].latency.mean(), Some(Duration::from_millis(99)));
     }
 
-    /// A window that stays closed is probed for ever.
+    /// A window that stays closed is probed indefinitely.
     #[test]
     fn memory_does_not_grow_with_the_retransmissions_of_a_unit() {
         for is_first_lost in [true, false] {

@@ -106,9 +106,8 @@ impl AddAssign for KindStatistics {
 /// unit's arrival. Redundant copies ([`SendCause::Redundant`]) are not included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SpuriousClasses {
-    /// The sender did not wait for the first answer, which was not lost: when it retransmitted, the
-    /// unit was still in flight, the answer was not sent yet (for example a delayed ACK), or it was
-    /// in flight or had arrived.
+    /// The sender did not wait for the first answer, which was not lost. When it retransmitted, the unit was still in
+    /// flight, or the answer was not sent yet (for example a delayed ACK), was in flight, or had arrived.
     pub premature: u64,
     /// The first answer was lost, but a later one was in flight and arrived.
     pub crossed: u64,

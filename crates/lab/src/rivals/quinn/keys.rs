@@ -1,8 +1,7 @@
 //! A handshake without cryptography: the part of TLS that QUIC needs to establish a connection.
 //!
-//! The client sends its transport parameters, the server replies with its own, and both finish.
-//! Keys do not change the data. Tags are zeros as long as those of AES-GCM, so that packets have
-//! realistic lengths.
+//! The client sends its transport parameters, the server replies with its own, and both finish. Encryption leaves the
+//! data unchanged. Tags are zeros as long as those of AES-GCM, so that packets have realistic lengths.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -21,7 +20,7 @@ const TAG_BYTES: usize = 16;
 /// The last handshake message of each side.
 const FINISHED: &[u8] = b"finished";
 
-/// Keys that do not change the data.
+/// Keys that leave the data unchanged.
 #[derive(Clone, Copy)]
 pub(super) struct Open;
 
@@ -75,8 +74,8 @@ impl HeaderKey for Open {
 }
 
 impl HmacKey for Open {
-    /// The signature must not look like a tag: a packet that ends with a stateless reset token is
-    /// taken for a stateless reset (RFC 9000 §10.3).
+    /// Fills the tag so that it differs from every stateless reset token: a packet that ends with such a token is
+    /// treated as a stateless reset (RFC 9000 §10.3).
     fn sign(&self, _: &[u8], signature: &mut [u8]) {
         signature.fill(1);
     }
@@ -138,7 +137,7 @@ impl ServerConfig for Open {
 /// The state of the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The own parameters must be sent.
+    /// The own transport parameters must be sent.
     Hello,
     /// The peer's parameters are awaited (client), or the handshake keys must be installed
     /// (server).
@@ -233,7 +232,7 @@ impl Session for Handshake {
         Ok(self.peer)
     }
 
-    /// As in TLS, the server has all keys after its first flight, the client after its second.
+    /// As in TLS, the server has all keys after its first flight, the client after its second one.
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let knows_peer = self.peer.is_some();
         match (self.side, self.stage) {

@@ -71,7 +71,7 @@ impl Quinn {
         client.initial_dst_cid_provider(Arc::new(move || first_id));
         Self {
             epoch: epoch(),
-            // Its search for larger packets would be packets without messages.
+            // Path MTU discovery would send packets without messages.
             endpoint: Endpoint::new(Arc::new(config), server, false, None),
             client,
             connection: None,

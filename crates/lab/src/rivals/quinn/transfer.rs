@@ -2,7 +2,7 @@
 
 use quinn_proto::{Connection, Dir, StreamId};
 
-/// The priority of its stream: that of the messages is 0.
+/// The priority of the transfer's stream; that of the messages is 0.
 const PRIORITY: i32 = -1;
 /// Bytes of a write.
 const WRITE: [u8; 16 * 1024] = [0; 16 * 1024];

@@ -1,7 +1,6 @@
 //! Measurements of the sending end of a connection.
 
-use rexmit_core::Instant;
-use rexmit_core::trace::{TraceEvent, TraceSink};
+use rexmit_core::trace::TraceSink;
 use rexmit_netsim::network::{HostId, Network};
 
 use super::{PathTally, PathsTrace, SenderTally, SenderTrace};
@@ -31,7 +30,9 @@ impl Probe {
     /// The sink for the sender's endpoint.
     pub(in crate::scenario) fn sink(&self) -> Box<dyn TraceSink> {
         let sinks = [self.trace.sink(), self.copies.sink()];
-        Box::new(All(sinks.into_iter().chain(self.paths.iter().map(PathsTrace::sink)).collect()))
+        Box::new(
+            sinks.into_iter().chain(self.paths.iter().map(PathsTrace::sink)).collect::<Vec<_>>(),
+        )
     }
 
     /// Observes the packets of `sender` on its network.
@@ -50,13 +51,5 @@ impl Probe {
 
     pub(in crate::scenario) fn copies(&self) -> CopyStatistics {
         self.copies.statistics()
-    }
-}
-
-struct All(Vec<Box<dyn TraceSink>>);
-
-impl TraceSink for All {
-    fn record(&mut self, now: Instant, association: u32, event: &TraceEvent) {
-        self.0.iter_mut().for_each(|sink| sink.record(now, association, event));
     }
 }

@@ -27,7 +27,7 @@ impl Thinned {
                 });
                 self.stride *= 2;
             }
-            // The one that filled the room may be between the new strides.
+            // The value that reached the limit may not be a multiple of the new stride.
             if self.seen.is_multiple_of(self.stride) {
                 self.points.push((now, value));
             }

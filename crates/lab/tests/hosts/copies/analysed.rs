@@ -8,7 +8,7 @@ use rexmit_sctp::recovery::ThinConfig;
 
 use super::*;
 
-/// A flow with captures: of both hosts in one file, of the sender and of the receiver alone.
+/// A flow with three captures: one file with both hosts, one of the sender, and one of the receiver.
 struct Captured {
     copies: CopyStatistics,
     both: PathBuf,
@@ -111,7 +111,8 @@ fn with_captures_of_both_ends_every_figure_is_exact() {
     assert!(agrees::<Tcp>("tcp-interactive-redundant").redundancy.hits.unwrap() > 30);
 }
 
-/// The number of retransmitted ranges by cause, then of spurious ones, of lost packets, and the longest latency to the ACK.
+/// For each cause, the number of retransmitted ranges and of spurious ones; then the number of lost packets, and the
+/// longest latency to the ACK.
 fn known<T: Traced>(recovery: &RecoveryConfig, forward: &str) -> ([u64; 3], u64, u64, u64) {
     let name = forward.replace([' ', ','], "-");
     let captured = captured::<T>(&name, recovery, &every(80, 10), [forward, "delay 50ms"], 1);
@@ -143,7 +144,7 @@ fn a_capture_of_the_sender_shows_causes_and_losses() {
     assert_eq!(known::<Sctp>(&early, "delay 50ms loss list 4"), ([0, 1, 0], 0, 1, 280));
 }
 
-/// Losses, round trips and hits from ACKs alone, near the known ones.
+/// Losses, round trips and hits estimated from ACKs alone are near the known values.
 #[test]
 fn a_capture_of_the_sender_gives_an_estimate_of_the_path() {
     fn near<T: Traced>(name: &str, forward: &str) {
@@ -159,8 +160,8 @@ fn a_capture_of_the_sender_gives_an_estimate_of_the_path() {
             let found = found.redundancy.hits.unwrap() as f64;
             assert!((0.7..1.4).contains(&(found / hits as f64)), "{name}: {found} of {hits}");
         }
-        // At the receiver, lost packets are missing: they show where later data arrives before the retransmission, which a
-        // probe timer and a window filled by a burst prevent.
+        // A capture of the receiver lacks lost packets: a loss is found if later data arrives before the
+        // retransmission. With a probe timer, or a window filled by a burst, no later data may arrive before.
         if name != "interactive" && forward.ends_with("loss 5%") {
             let found = one(&captured.ends[1], None);
             let ratio = found.path.lost as f64 / known.path.lost as f64;
@@ -179,7 +180,8 @@ fn a_capture_of_the_sender_gives_an_estimate_of_the_path() {
     near::<Sctp>("interactive-redundant", "delay 50ms loss 5.0%");
 }
 
-/// The bytes of a capture whose clock shows `ahead` more. All its blocks are the writer's: little-endian, nanoseconds.
+/// The bytes of a capture whose clock is `ahead` by this much. All its blocks are the writer's: little-endian,
+/// nanoseconds.
 fn with_clock_ahead(mut bytes: Vec<u8>, ahead: Duration) -> Vec<u8> {
     let mut at = 0;
     while at < bytes.len() {

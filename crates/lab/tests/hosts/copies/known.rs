@@ -1,5 +1,5 @@
-//! Courses whose every copy is known by hand: 100 bytes every 80 ms over 50 ms each way, with
-//! acknowledgements at once. Message n (from 0) is in packet n + 2 of the sender, behind the handshake.
+//! Transfers in which every copy is computed by hand: 100 bytes every 80 ms over 50 ms each way, with acknowledgements
+//! at once. Message n (from 0) is in packet n + 2 of the sender, behind the handshake.
 
 use SendCause::{Bundled, FastRetransmit, New, Redundant, Timeout};
 use rexmit_sctp::recovery::ThinConfig;
@@ -9,7 +9,7 @@ use super::*;
 /// The number of messages in most scripts; TCP's FIN is sent with the last one.
 const MESSAGES: u64 = 10;
 
-/// The ledger of a number of messages over a forward path `what`.
+/// The ledger of a number of messages over the forward path `what`.
 fn measured<T: Traced>(recovery: &RecoveryConfig, messages: u64, what: &str) -> CopyStatistics {
     let forward = format!("delay 50ms {what}");
     measured_with::<T>(recovery, messages, &forward, |_| {})
@@ -64,8 +64,8 @@ fn profile(name: &str) -> RecoveryConfig {
     RecoveryConfig::profile(name).or_else(of_tcp).expect("a profile")
 }
 
-/// The last message has nothing behind it that could report it. The acknowledgement of the one before
-/// starts the timer of 1 s after 20 ms, and the next takes 2 s: 1020 and 3020 ms.
+/// No message follows the last one, so no later data can report its loss. The ACK of the message before restarts the
+/// timer of 1 s after 20 ms, and the next timeout is 2 s: retransmissions at 1020 and 3020 ms.
 fn twice_lost<T: Traced>(recovery: &RecoveryConfig) {
     let copies = measured::<T>(recovery, 3, "loss list 4,5");
     assert_eq!((copies.packets, copies.packets_lost), (5, 2));
@@ -100,8 +100,8 @@ fn from_the_fourth_on_retransmissions_count_together() {
     assert_brought(&copies, 4, &[(Timeout, 1, 6 * 1000 + 20 + 50)]);
 }
 
-/// Message 2 is held back until so many packets behind it have passed. The third report of it comes
-/// after 340 ms: message 5 left after 240 ms. Message 6 arrives after 370 ms, the copy after 390 ms.
+/// Message 2 is held back until the given number of later packets has passed. The third report of it arrives after 340
+/// ms, because message 5 was sent after 240 ms. Message 6 arrives after 370 ms, the copy after 390 ms.
 fn reordered<T: Traced>(recovery: &RecoveryConfig) {
     let copies = measured::<T>(recovery, MESSAGES, "hold 4 4");
     assert_sent(&copies, 0, &[(New, MESSAGES)], &[]);
@@ -109,12 +109,12 @@ fn reordered<T: Traced>(recovery: &RecoveryConfig) {
     assert_brought(&copies, 0, &[(New, 9, 50), (New, 1, 370)]);
     assert_brought(&copies, 1, &[]);
     assert_eq!(copies.packets_lost, 0);
-    // The copy overtakes: it brings the message, and yet was sent spuriously.
+    // The copy overtakes the original and delivers the message, but it was sent spuriously.
     let copies = measured::<T>(recovery, MESSAGES, "hold 4 5");
     assert_sent(&copies, 1, &[(FastRetransmit, 1)], &[(FastRetransmit, 1)]);
     assert_brought(&copies, 0, &[(New, 9, 50)]);
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
-    // Lost, the message would have needed it.
+    // If the message is lost instead, the same copy is necessary.
     let copies = measured::<T>(recovery, MESSAGES, "loss list 4");
     assert_sent(&copies, 1, &[(FastRetransmit, 1)], &[]);
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
@@ -126,8 +126,7 @@ fn a_fast_retransmit_that_reordering_provoked_is_spurious() {
     reordered::<Tcp>(&profile("tcp-sack"));
 }
 
-/// Message 2 is lost; when the third report of it comes, message 6 was sent 20 ms before and goes
-/// along.
+/// Message 2 is lost; at its third missing report, message 6, sent 20 ms before, is bundled with its retransmission.
 #[test]
 fn data_bundled_with_a_retransmission_counts_as_bundled() {
     let copies = measured::<Sctp>(&profile("lksctp"), MESSAGES, "loss list 4");
@@ -156,8 +155,8 @@ fn a_retransmission_of_tcp_bundles_all_following_segments() {
     assert_brought(&copies, 1, &[(FastRetransmit, 1, 390)]);
 }
 
-/// Each message but the last is bundled with the next one. Message 2 is lost and arrives with
-/// message 3, 80 ms later; no other copy is needed.
+/// Every message except the last is bundled with the next one. Message 2 is lost and arrives with message 3, 80 ms
+/// later; no other copy is needed.
 fn bundled_redundantly<T: Traced>(recovery: &RecoveryConfig) {
     let thin = ThinConfig::OFF.max_bundle_packets(1);
     let recovery = recovery.clone().with_thin(thin);

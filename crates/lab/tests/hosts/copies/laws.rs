@@ -74,7 +74,7 @@ fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> Cop
     all
 }
 
-/// Asserts that enough events occurred to make the laws meaningful.
+/// Asserts that enough events occurred for the laws to be tested.
 fn is_eventful(copies: &CopyStatistics, causes: &[SendCause]) {
     let (sent, spurious) = (copies.sent(), copies.spurious());
     for &cause in causes {
@@ -111,7 +111,7 @@ fn the_ledger_of_tcp_says_what_follows_from_all_that_happened() {
     is_eventful(&all, &[FastRetransmit, Redundant, Timeout]);
 }
 
-/// The most that a ledger keeps within the minutes of a run.
+/// The largest number of entries in a ledger during the minutes of a run.
 fn most_kept(minutes: u64) -> Vec<(usize, usize)> {
     let ledger = CopyLedger::of_sctp();
     let recovery = RecoveryConfig::profile("thin-bundling").expect("a known profile");

@@ -92,7 +92,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// The messages of `plan` over a link that `forward` and `backward` describe.
+    /// The messages of `plan` over a link with the paths `forward` and `backward`.
     fn new<T: Traced>(
         recovery: &RecoveryConfig,
         plan: &ThinPlan,

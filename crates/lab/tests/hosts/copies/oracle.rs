@@ -1,5 +1,5 @@
-//! The same figures once more from everything that was reported, with nothing forgotten and by the words
-//! of the definitions; and a look into every packet, whether it carries what the trace tells.
+//! A reference implementation of the ledger: it stores every reported event and computes the figures directly from the
+//! definitions. It also checks that each packet carries the units that the trace names.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use rexmit_tcp::wire::{Flags, Segment};
 
 use super::*;
 
-/// Everything that was reported, in its order.
+/// All reported events in their order.
 #[derive(Clone, Default)]
 pub(super) struct Oracle(Arc<Mutex<Vec<Told>>>);
 
@@ -89,7 +89,7 @@ impl PacketObserver for OracleObserver {
     }
 }
 
-/// Looks into packets that a sender wrote.
+/// Reads the units from packets that a sender wrote.
 pub(super) trait Look: Default {
     /// Whether the packet carries these units and no others.
     fn carries(&mut self, bytes: &[u8], ends: [SocketAddr; 2], units: &[(u64, SendCause)]) -> bool;
@@ -166,13 +166,13 @@ impl Look for Segments {
 struct Unit {
     first: Instant,
     retransmissions: usize,
-    /// Number of the retransmission, cause, and of what was reported the places where it was sent and where
-    /// it arrived.
+    /// For each copy: the number of the retransmission, its cause, and the indices of the events of its transmission
+    /// and arrival.
     copies: Vec<(usize, SendCause, usize, Option<usize>)>,
 }
 
 impl Oracle {
-    /// Asserts that `copies` follows from all reported events, once nothing is in flight.
+    /// Asserts that `copies` follows from all reported events, when nothing is in flight.
     pub(super) fn check<L: Look>(&self, copies: &CopyStatistics) {
         let reported = self.0.lock().unwrap();
         let mut arrivals = BTreeMap::new();
@@ -241,7 +241,7 @@ fn answers_in<L: Look>(
     reported.iter().enumerate().filter_map(answer).collect()
 }
 
-/// All units, how many packets carried them, and how many of those were lost.
+/// All units, each with the number of packets that carried it, and of those that were lost.
 fn units_in<L: Look>(
     reported: &[Told],
     arrivals: &BTreeMap<u64, (usize, Instant)>,

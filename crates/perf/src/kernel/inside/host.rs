@@ -20,18 +20,19 @@ use socket2::Socket;
 use super::queue::Reports;
 use super::socket::{self, Connection};
 
-/// Packets that wait in the kernel until they are read, at most. The network between the hosts is what limits and drops.
+/// The most packets that wait in the kernel until they are read: enough that only the simulated network limits and
+/// drops packets.
 const QUEUE_PACKETS: u32 = 10_000;
-/// Connections that wait to be accepted.
+/// The most connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// Bytes that are read at once: no packet is longer.
+/// The most bytes read at once; packets are never longer.
 const BUFFER_BYTES: usize = 1 << 16;
 /// Marks the device and the listener among the sockets.
 const DEVICE: u32 = u32::MAX;
 const LISTENER: u32 = u32::MAX - 1;
-/// Where the kernel has its settings.
+/// The directory of the kernel's settings.
 const SETTINGS: &str = "/proc/sys";
-/// What it counts, of the namespace of the calling thread.
+/// The SCTP counters of the namespace of the calling thread.
 const SCTP_COUNTERS: &str = "/proc/thread-self/net/sctp/snmp";
 
 /// A host.
@@ -48,7 +49,7 @@ pub(super) struct Namespace {
     events: VecDeque<(SocketId, ConnectionEvent)>,
     /// Whether the device may have packets.
     has_packets: bool,
-    /// For one packet, or what is read of a socket at once.
+    /// A buffer for one packet, or for one read from a socket.
     buffer: Vec<u8>,
 }
 
@@ -123,7 +124,7 @@ impl Namespace {
         }
     }
 
-    /// Reads what the device and the sockets report.
+    /// Reads the events of the device and of the sockets.
     fn look(&mut self) {
         while let Some((number, flags)) = self.reports.next() {
             match number {
@@ -139,7 +140,7 @@ impl Namespace {
         }
     }
 
-    /// The connection of this number, of which the kernel may send something now.
+    /// The connection `id`, for a call after which the kernel may have packets to send.
     fn used(&mut self, id: SocketId) -> Option<&mut Connection> {
         self.reports.on_call();
         self.connections.get_mut(id as usize)
@@ -191,7 +192,7 @@ impl KernelHost for Namespace {
             }
             Ok(sent) => {
                 bytes.advance(sent);
-                // The next call says that it is full, and asks to be told when it is not.
+                // The next call returns `WouldBlock`, after which the kernel reports when there is room.
                 self.write(id, bytes)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => WriteResult::Full,
@@ -231,7 +232,7 @@ impl KernelHost for Namespace {
     }
 }
 
-/// Sets these settings in the namespace of the calling thread.
+/// Applies these settings in the namespace of the calling thread.
 fn set(settings: &[(String, String)]) -> Result<(), KernelError> {
     for (name, value) in settings {
         let place = Path::new(SETTINGS).join(name.replace('.', "/"));

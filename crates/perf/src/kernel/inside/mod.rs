@@ -23,7 +23,7 @@ use self::host::Namespace;
 use self::queue::{Queue, Reports};
 use super::{ANSWER, Answer, ORDER, Order, SHARED, What};
 
-/// Descriptors of this process: each host has a device, a namespace and its sockets.
+/// The most descriptors of this process: each host has a device, a namespace and its sockets.
 const MAX_FILES: u64 = 65_536;
 
 /// Executes the run that [`run`](super::run) has ordered, and switches the kernel off. Only for the first process of
@@ -64,7 +64,7 @@ struct Inside {
     hosts: usize,
     /// When the run began, on the kernel's clock.
     origin: Option<Duration>,
-    /// The time, when it was last read.
+    /// The time when the clock was last read.
     now: Instant,
 }
 

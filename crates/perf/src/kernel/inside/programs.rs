@@ -24,24 +24,24 @@ use super::super::programs::{CLIENT, Carry, Programs, ProgramsOutcome, SERVER, S
 use super::now;
 use crate::listening::is_anybody_listening;
 
-/// Packets that wait in the kernel until they are read, at most.
+/// The most packets that wait in the kernel until they are read.
 const QUEUE_PACKETS: u32 = 10_000;
-/// The time before the first message in which a client connects.
+/// The time that a client has for connecting, before the first message.
 const LEAD: Duration = Duration::from_secs(1);
 /// The time limit for a server to listen; some never do.
 const UNTIL_LISTENING: Duration = Duration::from_secs(3);
-/// How often that is looked at.
+/// The interval of the checks whether the server is listening.
 const LOOK: Duration = Duration::from_millis(1);
-/// The first word of a line of ours.
+/// The first word of each line that this program writes.
 const MARK: &str = "rexmit";
-/// The longest line that is read: a message, and what a program may put before it.
+/// The longest line that is read: a message, and the text that a program may put before it.
 const MOST_LINE: u64 = 1 << 20;
-/// Bytes of the standard error output that are reported.
+/// The most bytes of the standard error output that are reported.
 const ERROR_BYTES: usize = 2000;
 /// Runs of a client at once.
 const MOST_RUNS: usize = 256;
 
-/// Something that was seen, and when.
+/// An observed event, with its time.
 struct Seen {
     what: What,
     at: Duration,
@@ -154,7 +154,7 @@ impl Ends<'_> {
         self.command(&self.near, &self.plan.client, &self.said[1], stamps)
     }
 
-    /// Writes each message as a line to the client, and waits for those that the server prints.
+    /// Writes each message as a line to the client, and waits until the server prints it.
     fn lines(&self, receiver: &Receiver<Seen>) -> io::Result<ProgramsOutcome> {
         let mut client =
             Program::start(self.client(None)?.stdin(Stdio::piped()).stdout(Stdio::null()))?;
@@ -175,7 +175,7 @@ impl Ends<'_> {
         Ok(ProgramsOutcome { failed: client.failed()?, ..measured.outcome() })
     }
 
-    /// Runs the client until it ends, or until its time is over.
+    /// Runs the client until it ends, or until the time limit.
     fn stamps(
         &self,
         stamps: Option<&Stamps>,
@@ -184,10 +184,10 @@ impl Ends<'_> {
         let mut client =
             Program::start(self.client(stamps)?.stdin(Stdio::null()).stdout(Stdio::null()))?;
         let last = now() + self.length();
-        let end = last + self.plan.patience;
-        // Its end is not the end of the last message.
+        let end = last + self.plan.drain;
+        // The client may end before the last message is delivered.
         let mut ended = None;
-        while now() < end && ended.is_none_or(|ended| now() < ended + self.plan.patience) {
+        while now() < end && ended.is_none_or(|ended| now() < ended + self.plan.drain) {
             if ended.is_none() && client.0.try_wait()?.is_some() {
                 ended = Some(now());
             }
@@ -253,11 +253,11 @@ impl Ends<'_> {
     }
 
     fn deadline(&self, start: Duration) -> Duration {
-        start + self.length() + self.plan.patience
+        start + self.length() + self.plan.drain
     }
 }
 
-/// The latency of each message that was received, from when it was to be sent.
+/// The latency of each received message, from its intended sending.
 struct Measured<'a> {
     messages: &'a [(u64, u32)],
     start: Duration,
@@ -315,7 +315,7 @@ fn wait_until(at: Duration) -> io::Result<()> {
     Ok(clock_nanosleep_absolute(ClockId::Monotonic, &at)?)
 }
 
-/// A line of `bytes` in all: `rexmit`, its number, and dots.
+/// A line of `bytes` bytes: `rexmit`, the message's number, and dots.
 fn write_line(pipe: &mut File, id: usize, bytes: u32) -> io::Result<()> {
     let mut line = format!("{MARK} {id} ");
     let dots = (bytes as usize).saturating_sub(line.len() + 1);
@@ -324,7 +324,7 @@ fn write_line(pipe: &mut File, id: usize, bytes: u32) -> io::Result<()> {
     pipe.write_all(line.as_bytes())
 }
 
-/// Reads what the server prints until its end.
+/// Reads the server's output until its end.
 fn read_output(output: Option<impl Read>, carry: Carry, seen: &Sender<Seen>) {
     let Some(output) = output else { return };
     each_line(
@@ -358,7 +358,7 @@ fn each_line(from: impl Read, meaning: impl Fn(&str) -> Option<What>, seen: &Sen
     }
 }
 
-/// The file to which the programs write when they sent and received.
+/// The file to which the programs write when they send and receive messages.
 struct Stamps(String);
 
 impl Stamps {
@@ -390,7 +390,7 @@ fn stamp(line: &str) -> Option<What> {
     }
 }
 
-/// A program, with all that its shell starts; ended when dropped.
+/// A program, with all processes that its shell starts; killed when dropped.
 struct Program(Child);
 
 impl Program {
@@ -398,7 +398,7 @@ impl Program {
         command.spawn().map(Self)
     }
 
-    /// How the client ended, if it did by itself and not with success.
+    /// How the client ended, if it ended by itself without success.
     fn failed(&mut self) -> io::Result<Option<String>> {
         let status = self.0.try_wait()?.filter(|status| !status.success());
         Ok(status.map(|status| format!("the client ended: {status}")))
@@ -415,7 +415,7 @@ impl Drop for Program {
     }
 }
 
-/// The end of what a program prints to its standard error output.
+/// The end of a program's standard error output.
 struct Said {
     writer: OwnedFd,
     tail: Arc<Mutex<Vec<u8>>>,
@@ -439,7 +439,7 @@ impl Said {
     }
 }
 
-/// The end of what the programs have said, without characters that a terminal obeys.
+/// The end of the programs' error output, without control characters.
 fn errors(said: &[Said; 2]) -> String {
     let of = |(name, said): (&str, &Said)| {
         // The reader has read everything: it runs as soon as this thread waits.

@@ -14,9 +14,9 @@ use rustix::time::{
     timerfd_settime,
 };
 
-/// Events that are read at once.
+/// The most events read at once.
 const EVENTS: usize = 256;
-/// Marks the timer among the hosts.
+/// The token of the timer, which differs from those of all hosts.
 const TIMER: u64 = u64::MAX;
 
 /// The queue.
@@ -25,11 +25,11 @@ pub(super) struct Queue {
     timer: OwnedFd,
     /// The events of each host that it has not read yet.
     unread: Mutex<Vec<VecDeque<Report>>>,
-    /// Whether a host has called the kernel, so that there may be events.
+    /// Whether a host has called the kernel since the last read, so that there may be events.
     is_used: AtomicBool,
 }
 
-/// An event: the number under which a descriptor is watched, and what happened.
+/// An event: the number under which a descriptor is watched, and its readiness.
 pub(super) type Report = (u32, EventFlags);
 
 impl Queue {
@@ -41,7 +41,7 @@ impl Queue {
         Ok(Self { epoll, timer, unread: Mutex::default(), is_used: AtomicBool::new(false) })
     }
 
-    /// Reads the events that are there, and adds the hosts that have some to `ready`, in their order.
+    /// Reads the pending events, and adds the hosts that have some to `ready`, in their order.
     pub(super) fn look(&self, ready: &mut Vec<usize>) -> io::Result<()> {
         self.read(Some(&Timespec::default()), ready)
     }
@@ -76,7 +76,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether a host has called the kernel since the last call of this function.
+    /// Whether a host has called the kernel since this function was last called.
     pub(super) fn take_is_used(&self) -> bool {
         self.is_used.swap(false, Ordering::Relaxed)
     }
@@ -87,7 +87,7 @@ impl Queue {
     }
 }
 
-/// The queue, as one host sees it.
+/// The event queue, as used by one host.
 pub(super) struct Reports {
     queue: Arc<Queue>,
     host: usize,
@@ -100,7 +100,7 @@ impl Reports {
         Self { queue: Arc::clone(queue), host }
     }
 
-    /// Reports what happens to `what` from now on, under `number`; each event once.
+    /// Watches the descriptor `what` from now on, under `number`; each event is reported once.
     pub(super) fn watch(&self, what: BorrowedFd<'_>, number: u32) -> io::Result<()> {
         let events = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let data = EventData::new_u64((self.host as u64) << 32 | u64::from(number));

@@ -26,7 +26,7 @@ pub(super) struct Connection {
     state: State,
     /// Whether data waits for room in the send buffer.
     is_full: bool,
-    /// Whether the peer sends no more.
+    /// Whether the peer has finished sending.
     has_end: bool,
     /// The beginning of a message that was received in part.
     part: Vec<u8>,
@@ -99,7 +99,7 @@ impl Connection {
         &self.socket
     }
 
-    /// Reports what an event of the kernel means to `report`.
+    /// Translates an event of the kernel, and passes it to `report`.
     pub(super) fn on_event(&mut self, flags: EventFlags, report: &mut dyn FnMut(ConnectionEvent)) {
         if self.state == State::Closed {
             return;
@@ -135,7 +135,7 @@ impl Connection {
         sent
     }
 
-    /// Reads everything that is there through `buffer`; SCTP's messages as a whole.
+    /// Reads all available data through `buffer`; messages of SCTP as a whole.
     pub(super) fn receive(&mut self, buffer: &mut [u8], each: &mut dyn FnMut(&[u8])) -> ReadResult {
         loop {
             match self.read(buffer) {
@@ -158,12 +158,12 @@ impl Connection {
         }
     }
 
-    /// Whether bytes are read that have neither boundaries nor, so far, an end.
+    /// Whether data is read without message boundaries, and the end was not reached.
     fn is_stream(&self) -> bool {
         self.protocol == KernelProtocol::Tcp && !self.has_end
     }
 
-    /// Reads once: the number of bytes, and whether a message ends with them.
+    /// Reads once. Returns the number of bytes, and whether a message ends with them.
     fn read(&self, buffer: &mut [u8]) -> Result<(usize, bool), Errno> {
         let mut none = RecvAncillaryBuffer::default();
         let mut parts = [IoSliceMut::new(buffer)];

@@ -14,8 +14,8 @@ use super::sender::{Finished, Sender};
 use crate::realtime::error::RealtimeError;
 use crate::realtime::tasks::in_order;
 
-/// Time from the arrival of the last message to the last reading of the senders' statistics. A run
-/// in virtual time goes on for up to one second then.
+/// The time from the arrival of the last message to the last reading of the senders' statistics. A run in virtual time
+/// also continues for up to one second.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Connections that have ended.
@@ -50,7 +50,7 @@ impl<S: Sender> Ended<S> {
             max: late.max,
         });
         let mut measured = Measured { origin, link, lateness, ..Measured::default() };
-        // One that never stood would have had its messages from the beginning.
+        // The messages of a connection that was never established count from the beginning of the run.
         let start = |sender: &Finished<S>| sender.stands_since.unwrap_or(origin);
         let starts: Vec<_> = self.senders.iter().map(start).collect();
         for sender in &self.senders {

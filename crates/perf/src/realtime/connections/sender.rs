@@ -48,7 +48,7 @@ pub(super) struct Finished<S> {
     pub(super) stands_since: Option<Instant>,
     /// How late its messages were passed to the transport.
     pub(super) lateness: LatencyDistribution,
-    /// The sender; kept open so that its counters include the time in which others still send.
+    /// The sender, kept open so that its counters include the time in which others still send.
     pub(super) sender: Option<S>,
 }
 

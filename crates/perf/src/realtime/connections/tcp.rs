@@ -26,7 +26,7 @@ use super::sender::{Course, Sender, times};
 use crate::realtime::error::RealtimeError;
 use crate::realtime::tcp::{Framing, READ_BYTES, let_route};
 
-/// The addresses of the senders' stack, and of the kernel's devices next to it and at the link.
+/// The addresses of the senders' stack and of the kernel's devices: next to the stack, and at the link.
 const SENDERS: [Ipv4Addr; 3] =
     [Ipv4Addr::new(10, 91, 0, 2), Ipv4Addr::new(10, 91, 0, 1), Ipv4Addr::new(10, 92, 0, 1)];
 /// The same addresses on the receivers' side.

@@ -57,7 +57,7 @@ impl Lane {
             .seed(Seed::from_u64(replay.seed));
         let place = Place::new(&link, config)?;
         let recorder = Recorder::default();
-        place.stack.set_trace(Some(recorder.sink()));
+        place.stack.set_trace(Some(replay.sink(&profile, &recorder)));
         let listener = place.stack.listen(PORT)?;
         let mut flows = Vec::new();
         for messages in &replay.load.flows {
@@ -88,7 +88,7 @@ impl Lane {
             trace: self.recorder.take(),
             ..Run::default()
         };
-        // The flows are over; what the ends still have to say to each other is not measured.
+        // The flows have ended; further segments are not measured.
         stack.set_trace(None);
         let after = emulator.stop()?;
         for (before, after) in [(before.forward, after.forward), (before.backward, after.backward)]

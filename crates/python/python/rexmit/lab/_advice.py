@@ -16,7 +16,7 @@ from ._sweep import Executor, Report
 
 @dataclass(frozen=True)
 class ProfileCost:
-    """What a profile gains and costs: latencies from the intended sending to the delivery in milliseconds, packets of both
+    """The gain and the cost of a profile: latencies from the intended sending to the delivery in milliseconds, packets of both
     hosts per message, and their bytes per byte of payload, headers and acknowledgements included. Rivals are other
     implementations, for comparison."""
 
@@ -85,26 +85,27 @@ def advise(
     path : path
         A capture (pcap, pcapng) or a trace (CSV), as for `read_capture`; at most ten minutes of it are replayed.
     rtt, loss : float, optional
-        Of the path: the round-trip time in seconds, and the share of packets lost in each direction, from 0 to 1. What is
-        not given is estimated from the ACKs in a capture of TCP, or of SCTP that is not encrypted (losses with their
-        bursts), and is else 0.1 s and 0.02. `Advice.about` says which.
+        The round-trip time of the path in seconds, and the share of packets lost in each direction, from 0 to 1. By
+        default they are estimated from the ACKs in a capture of TCP or of unencrypted SCTP (losses with their bursts);
+        without ACKs they are 0.1 s and 0.02. `Advice.about` says which.
     link : str, optional
-        Both directions of the path as netem writes them, instead of `rtt` and `loss`.
+        Both directions of the path in netem's notation, instead of `rtt` and `loss`.
     direction, flow : optional
-        Whose messages, and of which connection (the one with most messages).
+        The side and the connection whose messages are replayed (default: the server's, of the connection with the
+        most messages).
     ordered : bool
         Whether messages are delivered in order.
     seeds : int
         Runs per profile.
     max_cost : float
-        Bytes that a recommended profile may send, as a multiple of those of ``rfc9260``.
+        The most bytes that a recommended profile may send, as a multiple of those of ``rfc9260``.
     executor, progress, store
         As for `Study.run`.
 
     Raises
     ------
     ValueError
-        If the file is no valid trace, has no such messages, or the path is not valid.
+        If the file is not a valid trace, has no such messages, or the path is not valid.
     OSError
         If the file cannot be read.
     """

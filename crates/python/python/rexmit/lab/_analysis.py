@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CaptureAnalysis:
-    """What a capture shows of loss recovery; ``print(analysis)`` shows it as tables.
+    """The loss recovery in a capture; ``print(analysis)`` shows it as tables.
 
     Attributes
     ----------

@@ -10,6 +10,8 @@ use super::super::recent::Recent;
 pub(super) const COMPETITIVE_ROUNDS: u32 = 5;
 /// The window over which the minimum RTT is taken.
 const LEAST_WINDOW: Duration = Duration::from_secs(10);
+/// The same while other senders fill the queue: the minimum cannot be seen again until they end.
+const COMPETITIVE_LEAST_WINDOW: Duration = Duration::from_secs(300);
 /// A queue is nearly empty if it delays by less than this part of the recent round trips' range (§2.2).
 const NEARLY_EMPTY: f64 = 0.1;
 /// The number of round trips over which that range is taken.
@@ -19,16 +21,13 @@ const LONG_QUEUE: Duration = Duration::from_millis(50);
 /// An RTT within this fraction (1/n) of the minimum counts as the minimum again.
 const LEAST_TOLERANCE: u32 = 64;
 
-/// The delays of a path.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     /// The least of the last half round trip, of ten seconds, and the largest of four round trips.
     standing: Recent,
     least: Recent,
     largest: Recent,
-    /// The least round trip of the last half one.
     pub(super) rtt_standing: Option<Duration>,
-    /// The least of ten seconds.
     pub(super) rtt_least: Duration,
     /// When the queue was nearly empty last.
     pub(super) nearly_empty_at: Instant,
@@ -64,9 +63,16 @@ impl Default for Delays {
 
 impl Delays {
     /// Enters a sample; returns the queueing delay.
-    pub(super) fn measure(&mut self, now: Instant, rtt: Duration, srtt: Duration) -> Duration {
+    pub(super) fn measure(
+        &mut self,
+        now: Instant,
+        rtt: Duration,
+        srtt: Duration,
+        is_competitive: bool,
+    ) -> Duration {
         let standing = self.standing.on_sample(now, srtt / 2, rtt);
-        let least = self.least.on_sample(now, LEAST_WINDOW, rtt);
+        let window = if is_competitive { COMPETITIVE_LEAST_WINDOW } else { LEAST_WINDOW };
+        let least = self.least.on_sample(now, window, rtt);
         let largest = self.largest.on_sample(now, RANGE_ROUNDS * srtt, rtt);
         self.rtt_standing = Some(standing);
         self.rtt_least = least;

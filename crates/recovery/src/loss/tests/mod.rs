@@ -7,6 +7,7 @@ mod missing_reports;
 use rexmit_core::trace::SendCause;
 
 use super::*;
+use crate::Reordering;
 use crate::outstanding::Runs;
 use crate::state::tests::{AT, FULL, MS};
 use crate::{ProbeConfig, RecoveryConfig, ThinConfig};

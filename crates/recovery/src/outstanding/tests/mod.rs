@@ -32,11 +32,11 @@ const fn new_unit(bytes: u32, group: u8) -> NewUnit {
 }
 
 const fn alone(path: u8) -> Placement {
-    Placement { path, starts_packet: true }
+    Placement { path, starts_packet: true, trial: None }
 }
 
 const fn bundled(path: u8) -> Placement {
-    Placement { path, starts_packet: false }
+    Placement { path, starts_packet: false, trial: None }
 }
 
 impl Outstanding<u64> {

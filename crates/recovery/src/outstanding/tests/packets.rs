@@ -1,6 +1,7 @@
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
 
+use super::alone;
 use crate::outstanding::sending::Carried;
 use crate::outstanding::*;
 
@@ -14,21 +15,20 @@ fn carried(unit: u64, group: u8) -> Carried {
     Carried { unit, bytes: 100, group }
 }
 
-fn ended(packet: u64) -> Departed {
-    Departed { bytes: 100, path: 0, packet: PacketNumber(packet) }
-}
-
 #[test]
 fn a_packet_ends_with_its_last_unit_in_flight() {
     let mut packets = packets();
-    packets.begin(Instant::ZERO, 0, SendCause::New, carried(7, 0));
+    packets.begin(Instant::ZERO, alone(0), SendCause::New, carried(7, 0));
     packets.add(carried(8, 0));
     assert_eq!(packets.flight(0), Flight { packets: 1, bytes: 200 });
-    assert!(!packets.on_departed(&ended(0), Fate::Superseded).0);
+    assert!(!packets.on_departed(0, 100, PacketNumber(0), Fate::Superseded).0);
     assert_eq!(packets.flight(0), Flight { packets: 1, bytes: 100 });
-    packets.on_returned(&ended(0));
-    assert!(!packets.on_departed(&ended(0), Fate::Superseded).0);
-    assert_eq!(packets.on_departed(&ended(0), Fate::Acknowledged), (true, Some(Instant::ZERO)));
+    packets.on_returned(0, 100, PacketNumber(0));
+    assert!(!packets.on_departed(0, 100, PacketNumber(0), Fate::Superseded).0);
+    assert_eq!(
+        packets.on_departed(0, 100, PacketNumber(0), Fate::Acknowledged),
+        (true, Some(Instant::ZERO))
+    );
     assert_eq!(packets.flight(0), Flight::default());
     assert_eq!(packets.packet(PacketNumber(0)).unwrap().fate, Fate::Acknowledged);
 }
@@ -37,18 +37,18 @@ fn a_packet_ends_with_its_last_unit_in_flight() {
 fn a_packet_is_in_flight_for_each_group_that_it_carries_something_of() {
     let mut packets = packets();
     let counts = |packets: &SentPackets| [0, 1, 2].map(|group| packets.packets_of(group));
-    packets.begin(Instant::ZERO, 0, SendCause::New, carried(1, 0));
-    packets.begin(Instant::ZERO, 0, SendCause::New, carried(2, 2));
+    packets.begin(Instant::ZERO, alone(0), SendCause::New, carried(1, 0));
+    packets.begin(Instant::ZERO, alone(0), SendCause::New, carried(2, 2));
     for (unit, group) in [(3, 0), (4, 2)] {
         packets.add(carried(unit, group));
     }
     assert_eq!(counts(&packets), [2, 0, 1]);
-    packets.on_departed(&ended(1), Fate::Acknowledged);
+    packets.on_departed(0, 100, PacketNumber(1), Fate::Acknowledged);
     assert_eq!(counts(&packets), [2, 0, 1]);
-    packets.on_departed(&ended(1), Fate::Acknowledged);
-    packets.on_departed(&ended(1), Fate::Acknowledged);
+    packets.on_departed(0, 100, PacketNumber(1), Fate::Acknowledged);
+    packets.on_departed(0, 100, PacketNumber(1), Fate::Acknowledged);
     assert_eq!(counts(&packets), [1, 0, 0]);
-    packets.on_departed(&ended(0), Fate::Acknowledged);
+    packets.on_departed(0, 100, PacketNumber(0), Fate::Acknowledged);
     assert_eq!(counts(&packets), [0, 0, 0]);
 }
 
@@ -56,12 +56,12 @@ fn a_packet_is_in_flight_for_each_group_that_it_carries_something_of() {
 fn ended_packets_are_forgotten_only_behind_nothing_in_flight() {
     let mut packets = packets();
     for unit in 0..3 {
-        packets.begin(Instant::ZERO, 0, SendCause::New, carried(unit, 0));
+        packets.begin(Instant::ZERO, alone(0), SendCause::New, carried(unit, 0));
     }
-    packets.on_departed(&ended(1), Fate::Lost(SendCause::FastRetransmit));
+    packets.on_departed(0, 100, PacketNumber(1), Fate::Lost(SendCause::FastRetransmit));
     packets.forget_ended();
     assert_eq!(packets.len(), 3);
-    packets.on_departed(&ended(0), Fate::Acknowledged);
+    packets.on_departed(0, 100, PacketNumber(0), Fate::Acknowledged);
     packets.forget_ended();
     assert_eq!(packets.len(), 1);
     assert_eq!(packets.next_number(), PacketNumber(3));

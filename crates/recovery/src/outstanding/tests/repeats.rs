@@ -107,7 +107,7 @@ fn the_first_copy_counts() {
     assert!(o.acknowledge(FIRST).expect("outstanding").is_copied);
     let (copy, is_reported) =
         o.repeats_mut(FIRST).and_then(Repeats::take_first_copy).expect("it was copied");
-    assert_eq!((copy.packet, copy.alone.is_none(), is_reported), (PacketNumber(2), true, false));
+    assert_eq!((copy.bundled, copy.alone_at, is_reported), (Some(PacketNumber(2)), None, false));
     assert!(
         o.repeats_mut(FIRST).and_then(Repeats::take_first_copy).is_none(),
         "it is not known any more"

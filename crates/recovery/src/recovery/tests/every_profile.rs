@@ -9,7 +9,9 @@ use rexmit_core::{Rng, Seed};
 use super::{
     Ack, BASE, FULL, LossRecovery, Next, PathEvent, Sender, TimeoutKind, UnitState, ack_of,
 };
-use crate::RetransmissionDestination::{Alternate, Asap, Csi, Cwnd, Elsewhere, LossRate, Same};
+use crate::RetransmissionDestination::{
+    Alternate, Asap, Csi, Cwnd, Elsewhere, LeastCorrelated, LossRate, Same,
+};
 use crate::{
     BundleRoom, CmtConfig, NewUnit, PROFILES, PathState, RecoveryConfig, RttSource, SetupEvent,
     TCP_PROFILES, ThinConfig,
@@ -41,8 +43,9 @@ impl Run {
         let mut config = config;
         let paths = if is_tcp { 1 } else { 1 + rng.below(3) };
         if paths > 1 {
-            let all = [Same, Alternate, Elsewhere, Asap, LossRate, Cwnd, Csi];
-            config.sctp.retransmission_destination = all[rng.below(7) as usize];
+            let all = [Same, Alternate, Elsewhere, LeastCorrelated, Asap, LossRate, Cwnd, Csi];
+            config.sctp.retransmission_destination = all[rng.below(8) as usize];
+            config.sctp.lowest_tail |= rng.chance(0.2);
             config.sctp.cmt = [CmtConfig::default(), CmtConfig::ON][rng.below(2) as usize];
             config.sctp.cmt.split_buffer = rng.chance(0.5);
         }
@@ -285,6 +288,9 @@ impl Run {
             }
         }
         _ = self.s.recovery.wants_rtt_sample(false);
+        if self.s.recovery.take_idle_probe(path) && self.rng.chance(0.5) {
+            self.s.recovery.on_path_event(path, PathEvent::ProbeLost);
+        }
     }
 
     fn change_groups(&mut self) {

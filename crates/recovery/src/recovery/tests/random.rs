@@ -8,7 +8,7 @@ use rexmit_core::{Instant, Rng, Seed};
 
 use super::{BASE, FULL, LossRecovery, Sender, TimeoutKind, UnitState};
 use crate::RetransmissionDestination::{
-    Alternate, Asap, Csi, Cwnd, Elsewhere, LossRate, Same, Ssthresh,
+    Alternate, Asap, Csi, Cwnd, Elsewhere, LeastCorrelated, LossRate, Same, Ssthresh,
 };
 use crate::{Coupling, SetupEvent};
 
@@ -243,8 +243,9 @@ impl Run {
 }
 
 fn several_paths(rng: &mut Rng, config: &mut crate::RecoveryConfig) {
-    let all = [Same, Alternate, Elsewhere, Asap, LossRate, Cwnd, Ssthresh, Csi];
-    config.sctp.retransmission_destination = all[rng.below(8) as usize];
+    let all = [Same, Alternate, Elsewhere, LeastCorrelated, Asap, LossRate, Cwnd, Ssthresh, Csi];
+    config.sctp.retransmission_destination = all[rng.below(9) as usize];
+    config.sctp.lowest_tail = rng.chance(0.3);
     config.sctp.potentially_failed_max_retrans = [None, Some(0)][rng.below(2) as usize];
     config.sctp.cmt = crate::CmtConfig {
         all_paths: rng.chance(0.5),

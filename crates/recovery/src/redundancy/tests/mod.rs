@@ -8,6 +8,7 @@ use super::*;
 use crate::SendCause;
 use crate::plan::Planner;
 use crate::state::tests::{AT, FULL, MS, SMALL};
+use crate::{CopyBudget, DelayedCopyConfig};
 use crate::{ProbeConfig, ThinConfig, ThinTest};
 
 const BUNDLED: ThinConfig =
@@ -282,11 +283,10 @@ fn data_that_arrived_may_have_been_the_copy() {
     let mut c = Copying::new(BUNDLED);
     c.probe.on_rtt(0, MS(100));
     c.send(AT(0), 1);
-    let packets = c.state.outstanding.packets();
-    let sent_at = packets.sent_at(PacketNumber(0));
-    let first = FirstSent { packet: PacketNumber(0), sent_at, path: 0, group: 0 };
+    let first = FirstSent::of(&c.state.outstanding, 1);
     c.state.resend(AT(10), 0, 1, SendCause::Redundant);
-    c.state.outstanding.on_copied_alone(1, first);
+    c.state.outstanding.remember_repeat(AT(10), 1, PacketNumber(0), SendCause::Redundant, None);
+    c.state.outstanding.on_copied(1, first);
     let acked = c.state.outstanding.acknowledge(1).expect("outstanding");
     let copied = AckedCopied::of(&acked, &mut c.state).expect("it was copied");
     assert_eq!(copied.first.packet, PacketNumber(0));

@@ -7,7 +7,7 @@ use rexmit_core::config;
 /// The prefix of the names of our devices, by which rules match them.
 pub const DEVICE_PREFIX: &str = "rexmit";
 
-/// The program that makes the firewall rules.
+/// The program that changes the firewall rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Firewall {
@@ -40,8 +40,8 @@ config! {
         /// The program that makes the rules; `None` uses `nft` if it is installed, else `iptables`. Default
         /// `None`.
         pub firewall: Option<Firewall>,
-        /// Whether to go on although rules of the input filter exist, which clients' packets bypass because
-        /// they are forwarded. Set it if these rules are repeated for forwarded packets. Default false:
+        /// Whether to continue if rules of the input filter exist. Clients' packets bypass them, because they are
+        /// forwarded. Set it if these rules are repeated for forwarded packets. Default false:
         /// [`plan`](super::Setup::plan) then fails.
         pub ignores_input_filter: bool,
     }
@@ -71,7 +71,7 @@ impl SetupConfig {
     }
 }
 
-/// The name of what belongs to a listening address.
+/// The name of the rules and device for a listening address.
 pub(super) fn name(listen: SocketAddr) -> String {
     // Letters, digits, dots and underscores are all that nft takes everywhere.
     format!("{NAME_PREFIX}{}_{}", listen.ip().to_string().replace(':', "_"), listen.port())
@@ -79,5 +79,5 @@ pub(super) fn name(listen: SocketAddr) -> String {
 
 /// The prefix of all names of rules.
 pub(super) const NAME_PREFIX: &str = "rexmit_proxy_";
-/// The comment of the rule that keeps an interface from forwarding anything else.
+/// The comment of the rule that prevents all other forwarding on an interface.
 pub(super) const GUARD: &str = "forwarding-was-off";

@@ -15,7 +15,7 @@ pub enum SetupError {
     InvalidAddress(SocketAddr),
     /// The address is a loopback address, which only this machine reaches.
     #[error(
-        "{0} is reached from this machine alone, where nothing is lost: give an address that \
+        "{0} is reached only from this machine, where nothing is lost: give an address that \
          clients connect to"
     )]
     Loopback(SocketAddr),
@@ -29,14 +29,16 @@ pub enum SetupError {
     },
     /// The device name does not begin with [`DEVICE_PREFIX`](super::DEVICE_PREFIX), or is not valid.
     #[error(
-        "a device of the proxy cannot be called {0}: at most 15 letters and digits, of which the first are `rexmit`"
+        "a device of the proxy cannot be called {0}: at most 15 letters and digits that begin with `rexmit`"
     )]
     DeviceName(String),
     /// There is no such interface, or its name cannot be used in a rule.
     #[error("there is no network interface {0}: `ip link` lists those that are")]
     NoInterface(String),
     /// The interface at which packets arrive could not be determined.
-    #[error("no interface has {0}: say where its packets come in with --interface NAME")]
+    #[error(
+        "no interface has {0}: name the interface at which its packets arrive with --interface NAME"
+    )]
     WhichInterface(IpAddr),
     /// Forwarding is enabled, but disabled on this interface, probably by the administrator.
     #[error(

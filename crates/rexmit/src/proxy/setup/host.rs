@@ -33,7 +33,7 @@ fn find(program: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Runs a program and returns its output; the first of `arguments` is the program.
+/// Runs `arguments`, the first of which is the program, and returns the output.
 ///
 /// # Errors
 /// If it cannot be run, or fails.
@@ -62,7 +62,7 @@ fn package(program: &str) -> &'static str {
     }
 }
 
-/// A command as one types it.
+/// A command line as text for a shell.
 pub(super) fn shell(arguments: &[String]) -> String {
     arguments.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
@@ -76,7 +76,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// The interface that has an address.
+/// The interface that has this address.
 pub(super) fn owner(of: IpAddr) -> Result<Option<String>, SetupError> {
     let mut all = getifaddrs().map_err(|error| SetupError::Io {
         doing: "the addresses of this machine cannot be read",
@@ -91,9 +91,9 @@ pub(super) fn owner(of: IpAddr) -> Result<Option<String>, SetupError> {
     Ok(found.map(|interface| interface.interface_name))
 }
 
-/// Refuses interfaces that are not there.
+/// Returns an error for interfaces that do not exist.
 pub(super) fn check_interface(name: &str) -> Result<(), SetupError> {
-    // It becomes part of rules; the kernel takes almost anything for a name.
+    // The name becomes a part of firewall rules, and the kernel allows nearly any character in it.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.@:".contains(c);
     if name.chars().all(is_plain) && nix::net::if_::if_nametoindex(name).is_ok() {
         Ok(())
@@ -130,7 +130,7 @@ pub(super) fn check_permission() -> Result<(), SetupError> {
     Err(SetupError::Permission { command: shell(&command) })
 }
 
-/// An address as a host that clients connect to.
+/// Returns an error for a listening address that clients cannot connect to.
 pub(super) fn check_place(listen: SocketAddr) -> Result<(), SetupError> {
     let ip = listen.ip();
     let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
@@ -140,7 +140,7 @@ pub(super) fn check_place(listen: SocketAddr) -> Result<(), SetupError> {
     if ip.is_loopback() { Err(SetupError::Loopback(listen)) } else { Ok(()) }
 }
 
-/// Whether an error says that the object does not exist, as after a clean start.
+/// Whether the error says that the object does not exist, as on a machine without an earlier setup.
 pub(super) fn is_absent(error: &SetupError) -> bool {
     let source = match error {
         SetupError::KernelSetting { source, .. } => source,

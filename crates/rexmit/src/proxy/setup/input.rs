@@ -1,4 +1,4 @@
-//! Rules for packets to this machine (input), which packets that are translated and forwarded no longer meet.
+//! The input filter: rules for packets to this machine, which translated and forwarded packets bypass.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use super::host;
 /// Targets that neither refuse a packet nor lead to rules that may.
 const HARMLESS_TARGETS: [&str; 4] = ["ACCEPT", "LOG", "NFLOG", "RETURN"];
 
-/// The first rule for input, or policy, that may refuse packets to `listen`; `None` too where rules cannot be read.
+/// The first rule for input, or policy, that may refuse packets to `listen`; `None` also if rules cannot be read.
 pub(super) fn first_filter(listen: SocketAddr) -> Option<String> {
     let is_ipv4 = listen.is_ipv4();
     let of_nft = || {

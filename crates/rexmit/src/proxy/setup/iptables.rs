@@ -1,4 +1,4 @@
-//! Rules by iptables, each with a comment by which it is found.
+//! Rules of iptables, each with a comment by which it is found again.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use super::error::SetupError;
 use super::host;
 use super::rules::{Found, Rules};
 
-/// The tables that have rules of ours.
+/// The tables that contain our rules.
 const TABLES: [&str; 2] = ["nat", "filter"];
 
 fn iptables(listen: SocketAddr, words: &str) -> Vec<String> {
@@ -28,14 +28,14 @@ fn rules_of(rules: &Rules<'_>) -> Vec<String> {
     let (name, address, port) = (name(*listen), listen.ip(), listen.port());
     let comment = format!("-m comment --comment {name}");
     let mut lines = Vec::new();
-    // The last one comes first in the chain.
+    // Rules are inserted at the front, so the last one is the first in the chain.
     for interface in *guarded {
         let others = format!("-i {interface} ! -o {DEVICE_PREFIX}+");
         let untranslated = "-m conntrack ! --ctstate SNAT,DNAT";
         let comment = format!("-m comment --comment {name}:{GUARD}");
         lines.push(format!("-t filter -I FORWARD {others} {untranslated} {comment} -j DROP"));
     }
-    // Whatever else the chain says: who set this up wants these packets forwarded.
+    // Ahead of all other rules of the chain: the administrator who starts a proxy wants these packets forwarded.
     lines.push(format!("-t filter -I FORWARD -i {device} {comment} -j ACCEPT"));
     lines.push(format!("-t filter -I FORWARD -o {device} {comment} -j ACCEPT"));
     if let Some(ours) = translated {
@@ -54,7 +54,7 @@ fn rules_of(rules: &Rules<'_>) -> Vec<String> {
     lines
 }
 
-/// The commands that remove rules, made from those that added them.
+/// The commands that remove rules, derived from those that added them.
 pub(super) fn delete(rules: &Rules<'_>) -> Vec<Vec<String>> {
     let lines = rules_of(rules);
     let undo = lines.iter().rev().map(|line| line.replace(" -I ", " -D ").replace(" -A ", " -D "));
@@ -78,7 +78,7 @@ pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
     Ok(found)
 }
 
-/// Removes the rules of this listening address, whichever they are.
+/// Removes all rules of this listening address.
 pub(super) fn delete_found(listen: SocketAddr) -> Result<(), SetupError> {
     for table in TABLES {
         for line in list(listen, table)?.lines() {
@@ -99,7 +99,7 @@ fn list(listen: SocketAddr, table: &str) -> Result<String, SetupError> {
 #[derive(Debug, PartialEq, Eq)]
 struct Rule {
     name: String,
-    /// The interface, if it is the rule that guards one.
+    /// The interface, if the rule prevents all other forwarding on one.
     guarded: Option<String>,
 }
 

@@ -1,9 +1,9 @@
 //! Directs the packets of clients to the stack of a proxy, and undoes that.
 //!
-//! The stack is a host of its own behind a TUN device. For an address of this machine the kernel
-//! translates the destination of the clients' packets (DNAT) to the stack's address and that of the
-//! answers back; the clients' own addresses stay as they are. For an address that is routed to this
-//! machine and belongs to no interface, only a route to the device is made.
+//! To the kernel, the stack is another host behind a TUN device. For an address of this machine the kernel translates
+//! the destination of the clients' packets (DNAT) to the stack's address and that of the answers back; the clients' own
+//! addresses stay as they are. For an address that is routed to this machine and belongs to no interface, only a route
+//! to the device is made.
 //!
 //! The changes, in this order, undone in reverse:
 //!

@@ -1,4 +1,4 @@
-//! Rules by nftables: one table per proxy, made and deleted as a whole.
+//! Rules of nftables: one table per proxy, created and deleted as a whole.
 
 use std::net::SocketAddr;
 
@@ -30,7 +30,7 @@ pub(super) fn add(rules: &Rules<'_>) -> Vec<Vec<String>> {
         let clients = format!("{family} daddr {address} tcp dport {port}");
         script.push(format!("add chain {table} prerouting {{ {hook} }}"));
         script.push(format!("add rule {table} prerouting {clients} dnat to {to}"));
-        // The device is gone: say so, and send nothing elsewhere.
+        // If the device is gone, clients get a RST, and their packets are sent nowhere else.
         let gone = format!("{family} daddr {ours} oifname != \"{device}\" meta l4proto tcp");
         script.push(format!("add rule {table} forward {gone} reject with tcp reset"));
         // Only clients of the listening address reach the stack.
@@ -64,7 +64,7 @@ pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
         let text = host::run(&nft(format!("list table {} {table}", family(listen))));
         let guarded = match text {
             Ok(text) => guarded(&text),
-            // Another process's, deleted meanwhile.
+            // The table of another process, deleted meanwhile.
             Err(_) => continue,
         };
         if table == name(listen) {
@@ -77,7 +77,7 @@ pub(super) fn find(listen: SocketAddr) -> Result<Found, SetupError> {
     Ok(found)
 }
 
-/// The interfaces of the rules that guard, in a listing of a table.
+/// The interfaces with a rule that prevents all other forwarding, from the listing of a table.
 fn guarded(listing: &str) -> Vec<String> {
     let guards = listing.lines().filter(|line| line.contains(&format!("comment \"{GUARD}\"")));
     guards.filter_map(|line| Some(line.split('"').nth(1)?.to_owned())).collect()

@@ -17,9 +17,9 @@ const MAX_NAME_BYTES: usize = 15;
 #[derive(Debug)]
 pub struct Setup {
     config: SetupConfig,
-    /// Whether the address is this machine's, so that packets need another destination.
+    /// Whether the address belongs to this machine, so that the destination of packets is translated.
     is_translated: bool,
-    /// The interfaces at which clients' packets arrive and forwarding has to be switched on.
+    /// The interfaces at which clients' packets arrive and forwarding has to be enabled.
     guarded: Vec<String>,
 }
 
@@ -52,14 +52,14 @@ impl Setup {
         Ok(setup)
     }
 
-    /// The interfaces on which forwarding is off, or was switched on for another proxy only.
+    /// The interfaces on which forwarding is disabled, or was enabled for another proxy only.
     fn to_be_guarded(&self, owner: Option<String>) -> Result<Vec<String>, SetupError> {
         let is_ipv4 = self.config.listen.is_ipv4();
         let is_on_by_default = host::is_on(&host::forwarding(is_ipv4, "all"))?;
         if !is_ipv4 {
             return if is_on_by_default { Ok(Vec::new()) } else { Err(SetupError::Ipv6Forwarding) };
         }
-        // Nothing for who may not know.
+        // A user without permission to list rules gets an empty list.
         let found = find_all(self.config.listen).unwrap_or_default();
         let given = &self.config.interfaces;
         let interfaces = if given.is_empty() { Vec::from_iter(owner) } else { given.clone() };
@@ -139,7 +139,7 @@ impl Setup {
             Firewall::Iptables => iptables::add(&rules),
         };
         steps.extend(add.into_iter().map(Step::Run));
-        // After the rules, which see to it that nothing else is forwarded.
+        // After the rules, which prevent that anything else is forwarded.
         let switch = |name: &str| Step::Write(host::forwarding(listen.is_ipv4(), name), "1");
         steps.push(switch(device));
         steps.extend(self.guarded.iter().map(|name| switch(name)));
@@ -187,13 +187,14 @@ impl Setup {
     /// Whether this process may [`apply`](Self::apply) it.
     ///
     /// # Errors
-    /// [`SetupError::Permission`], or when nothing that makes rules is installed.
+    /// [`SetupError::Permission`], or if neither `nft` nor `iptables` is installed.
     pub fn check_permission(&self) -> Result<(), SetupError> {
         host::check_permission()?;
         self.firewall().map(drop)
     }
 
-    /// Refuses where a filter for input would be bypassed. Packets for an address that is routed here never met it.
+    /// Returns an error if packets would bypass an input filter. That is not so for an address that is routed here: the
+    /// filter never applied to its packets.
     fn check_input_filter(&self) -> Result<(), SetupError> {
         if !self.is_translated || self.config.ignores_input_filter {
             return Ok(());
@@ -208,7 +209,7 @@ impl Setup {
     /// address are removed first.
     ///
     /// # Errors
-    /// The failed change; earlier changes are undone.
+    /// The error of the change that failed; earlier changes are undone.
     pub fn apply(&self) -> Result<AppliedSetup, SetupError> {
         let firewall = self.firewall()?;
         self.check_input_filter()?;
@@ -249,7 +250,7 @@ fn find(firewall: Firewall, listen: SocketAddr) -> Result<Found, SetupError> {
     }
 }
 
-/// The existing rules of proxies, whichever program made them.
+/// The existing rules of all proxies, of both programs.
 fn find_all(listen: SocketAddr) -> Result<Found, SetupError> {
     let mut all = Found::default();
     for firewall in [Firewall::Nft, Firewall::Iptables] {
@@ -278,7 +279,7 @@ pub fn remove(listen: SocketAddr) -> Result<bool, SetupError> {
     Ok(has_removed)
 }
 
-/// As [`remove`], for the rules of one of the programs.
+/// As [`remove`], for the rules of one program.
 pub(super) fn remove_with(firewall: Firewall, listen: SocketAddr) -> Result<bool, SetupError> {
     let found = find(firewall, listen)?;
     if !found.is_there {

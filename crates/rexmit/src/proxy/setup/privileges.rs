@@ -1,4 +1,4 @@
-//! The privileges that a process of root keeps while the proxy serves clients.
+//! The privileges that a process started by root keeps while the proxy serves clients.
 
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set,
@@ -7,8 +7,8 @@ use rustix::thread::{
 
 use super::error::SetupError;
 
-/// Drops every capability of this thread, and of threads and programs that it starts later, except the one
-/// that removes a setup (`CAP_NET_ADMIN`) if `has_setup`. Call it before other threads are started.
+/// Drops every capability of this thread, and of threads and programs that it starts later; if `has_setup`, except
+/// `CAP_NET_ADMIN`, which its removal requires. Call it before other threads are started.
 ///
 /// # Errors
 /// If the kernel refuses.
@@ -23,7 +23,7 @@ pub fn keep_needed_capabilities(has_setup: bool) -> Result<(), SetupError> {
     if held.permitted.contains(CapabilitySet::SETPCAP) {
         // A program of root gets what is in the bounding set.
         for capability in (CapabilitySet::all() - needed).iter() {
-            // One that this kernel does not know is not there.
+            // The set does not contain capabilities that this kernel does not know.
             let _ = remove_capability_from_bounding_set(capability);
         }
     }

@@ -15,7 +15,7 @@ pub trait PacketDevice: Send + Sync + 'static {
     /// The longest packet, in bytes.
     fn mtu(&self) -> u16;
 
-    /// Ready once packets are there; `batch` has them then, at least one. A single task calls this.
+    /// Ready once packets have arrived; `batch` then contains at least one. A single task calls this.
     ///
     /// # Errors
     /// The error of the system. The stack counts it and tries again once it is woken up.

@@ -1,4 +1,4 @@
-//! The two halves of a stream, each of which a task of its own can own.
+//! The two halves of a stream, which different tasks can own.
 
 use std::io;
 use std::net::SocketAddr;

@@ -32,7 +32,7 @@ impl Handle {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // Who always finds something to do lets others have their turn, too.
+        // A task that never has to wait still yields to other tasks.
         let share = ready!(poll_proceed(cx));
         let unfilled = into.initialize_unfilled();
         if !unfilled.is_empty() {

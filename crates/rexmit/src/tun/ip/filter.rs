@@ -1,4 +1,4 @@
-//! Reads IP headers: drops and counts all packets but complete ones for us.
+//! Reads IP headers: drops and counts all packets except complete ones for us.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -56,7 +56,7 @@ pub struct PacketFilter {
     statistics: IpStatistics,
 }
 
-/// The fields that both versions have, and what follows the header.
+/// The header fields that both versions have, and the bytes after the header.
 struct Packet<'a> {
     source: IpAddr,
     destination: IpAddr,
@@ -64,7 +64,7 @@ struct Packet<'a> {
     payload: &'a [u8],
 }
 
-/// The reason of a drop: its counter.
+/// The counter of the reason why a packet is dropped.
 type Reason = fn(&mut IpStatistics) -> &mut u64;
 
 const MALFORMED: Reason = |statistics| &mut statistics.malformed;

@@ -26,7 +26,7 @@ config! {
 #[non_exhaustive]
 pub enum HeaderError {
     /// One address is IPv4, the other IPv6.
-    #[error("no packet goes from one address family to the other")]
+    #[error("the addresses are of different families")]
     TwoFamilies,
     /// The packet would be longer than IP allows; its length in bytes.
     #[error("{0} bytes do not fit into an IP packet")]

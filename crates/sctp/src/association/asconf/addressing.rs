@@ -20,7 +20,8 @@ impl AddressChanges {
     ) -> Option<u8> {
         let path = addressing.paths.add_remote(remote, &self.own)?;
         if self.is_silent(addressing.paths, path) {
-            // It begins where we are about to be, wherever packets arrive until then.
+            // The path begins at the address that this host is moving to, whichever address packets arrive at until
+            // then.
             let local = addressing.paths.get(path).route.local;
             addressing.paths.redirect(path, local);
         }
@@ -73,8 +74,8 @@ impl AddressChanges {
         self.begin_paths_from_own(cx, addressing);
     }
 
-    /// Stops sending from our addresses that `is_given_up`: their paths continue from another local address,
-    /// or are removed if there is such a path already.
+    /// Stops sending from our addresses that are `is_given_up`: their paths continue from another local address, or are
+    /// removed if a path from there exists already.
     pub(super) fn leave_locals(
         &self,
         cx: &mut Context<'_>,
@@ -93,7 +94,6 @@ impl AddressChanges {
                 addressing.paths.end(cx, addressing.recovery, path);
             } else {
                 addressing.paths.redirect(path, local);
-                let before = addressing.recovery.paths().data_path();
                 let pmdcs = addressing.config.pmdcs();
                 addressing.recovery.change_path(
                     cx.now,
@@ -101,7 +101,7 @@ impl AddressChanges {
                     PathChange::Redirected { packet: pmdcs },
                     &mut cx.tracer(),
                 );
-                addressing.paths.follow_data_path(cx, addressing.recovery, before);
+                addressing.paths.follow_data_path(cx, addressing.recovery);
                 let is_silent = self.is_silent(addressing.paths, path);
                 addressing.paths.watch(cx, addressing.recovery, path, is_silent);
             }

@@ -7,7 +7,7 @@ use rexmit_core::Route;
 use crate::association::identity::unwrapped_initial_tsn;
 use crate::wire::{PacketWriter, kind};
 
-/// Responses kept for retransmission, and the limit of ASCONFs processed per packet.
+/// The most responses kept for retransmission, and the most ASCONFs processed per packet.
 pub(super) const MAX_ANSWERS: usize = 4;
 /// Sequence number of the last request, and the responses to the last packet.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Answering {
     pub(super) fn owe(&mut self, serial: u32, route: Route) {
         let (serials, to) = self.owed.get_or_insert_with(|| (Vec::new(), route));
         if *to != route {
-            // The peer waits where it asked last.
+            // The answer goes to the source of the latest request.
             (*to, _) = (route, serials.clear());
         }
         if !serials.contains(&serial) {
@@ -55,7 +55,7 @@ impl Answering {
     pub(super) fn write(&mut self, writer: &mut PacketWriter<'_>) -> Option<Route> {
         let (serials, route) = self.owed.take()?;
         for (serial, value) in &self.answers {
-            // What does not fit is asked for again (E7).
+            // The peer retransmits a request whose answer did not fit (E7).
             if serials.contains(serial) {
                 writer.plain(kind::ASCONF_ACK, 0, value);
             }

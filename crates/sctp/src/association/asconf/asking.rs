@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::event::AddressChange;
 use crate::wire::{AsconfAck, AsconfAnswer, AsconfChange, AsconfRequest, PacketWriter};
 
-/// Largest number of changes queued behind an outstanding ASCONF: as many fit into the smallest packet.
+/// The most changes queued behind an outstanding ASCONF: so many fit into the smallest packet.
 pub(super) const MAX_WAITING: usize = 12;
 
 /// Our ASCONF requests: the one that waits for an answer, and those still to be sent.
@@ -48,9 +48,9 @@ impl Asking {
         self.outstanding.is_some() || !self.waiting.is_empty()
     }
 
-    /// Whether an ASCONF in progress adds `address`, and the peer will certainly know it afterwards. After
-    /// the deletion of all other addresses the peer knows the one that the ASCONF came from, which may be any
-    /// of them, because the ASCONF is retransmitted from the present address of this host.
+    /// Whether an ASCONF in progress adds `address`, and the peer will certainly have it afterwards. If the ASCONF
+    /// deletes all other addresses, the peer keeps the one that it was sent from, which may be any of ours, because the
+    /// ASCONF is retransmitted from the present address of this host.
     pub(super) fn is_adding(&self, address: IpAddr) -> bool {
         let is_it = |(_, change): &(u32, AddressChange)| *change == AddressChange::Added(address);
         let deletes_others = |(_, change): &(u32, AddressChange)| matches!(change, AddressChange::Deleted(others) if others.is_unspecified());

@@ -30,13 +30,14 @@ use asking::Asking;
 /// The state of an association's addresses, created when one changes for the first time.
 #[derive(Debug)]
 pub(super) struct AddressChanges {
-    /// Ours that the peer knows, and that we keep. None: the one that the driver or the first path has.
+    /// Our addresses that the peer knows and that were not deleted. If empty, our only address is that of the driver or
+    /// of the first path.
     own: Vec<IpAddr>,
     /// Our addresses that the peer has not acknowledged: only ASCONF is sent from them.
     adding: Vec<IpAddr>,
     /// Our deleted addresses whose deletion the peer may not know.
     leaving: Vec<IpAddr>,
-    /// Where the peer wants data to go, once that is confirmed.
+    /// The primary address that the peer has requested, until it is confirmed.
     requested_primary: Option<IpAddr>,
     asking: Asking,
     answering: Answering,
@@ -62,11 +63,11 @@ impl Addressing<'_> {
 pub(crate) enum OwnAddress<'a> {
     /// An address was added; unspecified: the address that the packet will come from.
     Add(IpAddr),
-    /// An address was deleted: nothing is sent from it any more.
+    /// The application asks the peer to send to this address.
     Delete(IpAddr),
     /// The peer is asked to send to it.
     Prefer(IpAddr),
-    /// The host is there now, and nowhere else; unspecified: wherever the packet will come from.
+    /// This is the host's only address now; unspecified: the address that the packet will come from.
     MoveTo(IpAddr),
     /// The host has these addresses now.
     Follow(&'a [IpAddr]),
@@ -109,7 +110,7 @@ impl AddressChanges {
     pub(super) fn has_left(&self, route: Route) -> bool {
         let local = route.local.ip();
         let mut ours = self.own.iter().chain(&self.adding);
-        // Without addresses of our own choice, wherever packets arrive is ours.
+        // Unless addresses were configured, every address at which packets arrive is ours.
         let is_chosen = ours.clone().any(|own| !own.is_unspecified());
         self.leaving.contains(&local) || (is_chosen && !ours.any(|own| *own == local))
     }

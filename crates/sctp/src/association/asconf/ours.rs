@@ -31,7 +31,7 @@ impl AddressChanges {
         addressing: &mut Addressing<'_>,
         change: OwnAddress<'_>,
     ) -> Result<bool, AddressError> {
-        // A move overtakes what waits.
+        // A move replaces waiting changes.
         let overtakes = matches!(change, OwnAddress::MoveTo(_));
         if self.asking.is_refused {
             return Err(AddressError::NotSupported);
@@ -77,7 +77,8 @@ impl AddressChanges {
                 self.change_own(cx, addressing, OwnAddress::Add(address))?;
             }
         }
-        // One that is gone again before the peer acknowledged it can be deleted only afterwards.
+        // An address that the host has lost before the peer acknowledged it can be deleted only after the
+        // acknowledgement.
         Ok(self.adding.iter().all(is_kept))
     }
 
@@ -132,7 +133,7 @@ impl AddressChanges {
         Ok(())
     }
 
-    /// Changes that wait are overtaken.
+    /// Replaces all our addresses by `address`. Waiting changes are dropped.
     fn move_to(
         &mut self,
         cx: &mut Context<'_>,
@@ -143,7 +144,7 @@ impl AddressChanges {
         if !address.is_unspecified() && !is_in_scope(address, remote) {
             return Err(AddressError::OutOfScope);
         }
-        // What waits is overtaken: the peer knows an address whose deletion it has not been told of.
+        // Waiting changes are dropped; the peer still knows an address whose deletion was among them.
         let overtaken = std::mem::take(&mut self.asking.waiting);
         let is_known = self.own.contains(&address)
             || overtaken.contains(&AddressChange::Deleted(address)) && !address.is_unspecified();
@@ -158,7 +159,7 @@ impl AddressChanges {
             self.own.push(address);
         } else {
             self.adding.push(address);
-            // An unspecified address says something new each time.
+            // An unspecified address may stand for another address each time.
             if address.is_unspecified() || !self.asking.is_adding(address) {
                 self.asking.add(AddressChange::Added(address));
             }
@@ -244,7 +245,7 @@ impl AddressChanges {
     ) {
         match change {
             AddressChange::Added(address) => {
-                // It may have been given up since; and if it is to be told again, it counts only then.
+                // The address may have been deleted since. If the same change waits again, only its answer counts.
                 let is_told_again = self.asking.waiting.contains(&change);
                 let is_wanted = self.adding.contains(&address) && !is_told_again;
                 if !is_told_again {
@@ -268,14 +269,15 @@ impl AddressChanges {
     /// Applies the address changes that the peer has acknowledged.
     fn settle(&mut self, cx: &mut Context<'_>, addressing: &mut Addressing<'_>, route: Route) {
         if self.own.is_empty() && self.adding.is_empty() {
-            // Refused, and given up is all there was: then it is kept (F10).
+            // The change was refused, and all other addresses were to be deleted: they are kept (F10).
             self.own.append(&mut self.leaving);
         }
         if !self.own.is_empty() {
             let is_known = |local| self.own.contains(&local) || self.adding.contains(&local);
             self.leave_locals(cx, addressing, |local| !local.is_unspecified() && !is_known(local));
         }
-        // Until then not even a packet to an old address says where this host is.
+        // Until all additions are answered, the arrival of a packet at an old address must not change the local address
+        // of a path.
         if self.adding.is_empty() {
             addressing.paths.settle_locals(&self.own);
         }

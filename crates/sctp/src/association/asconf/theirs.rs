@@ -41,7 +41,7 @@ impl AddressChanges {
         let answering = &mut self.answering;
         let serial = unwrap_u32(answering.last, asconf.serial);
         if serial <= answering.last {
-            // E2: what was answered is answered again, if the answer is still there.
+            // E2: a retransmitted request gets the same answer, if that is still stored.
             if answering.answers.iter().any(|&(answered, _)| answered == asconf.serial) {
                 answering.owe(asconf.serial, route);
             } else {
@@ -65,8 +65,8 @@ impl AddressChanges {
         self.answering.owe(asconf.serial, route);
     }
 
-    /// Performs the requests in their order (V1). After one to add or delete was refused, so is every
-    /// other of that ASCONF (F11).
+    /// Performs the requests in their order (V1). After a refused request to add or delete an address, all further ones
+    /// in the same ASCONF are refused, too (F11).
     fn perform<'a>(
         &mut self,
         cx: &mut Context<'_>,
@@ -119,7 +119,8 @@ impl AddressChanges {
         } else if addressing.paths.address_count() >= MAX_ADDRESSES {
             return Outcome::Shortage;
         }
-        // Its own encapsulation port is known where it is the one that the packet came from.
+        // The encapsulation port of the address is known only if the packet came from it; otherwise that of the primary
+        // path is used.
         let is_source = address == route.remote.ip();
         let port =
             if is_source { route.remote.port() } else { addressing.primary_route().remote.port() };
@@ -186,7 +187,7 @@ fn answer(
 ) -> Box<[u8]> {
     let mut scratch = Vec::new();
     let limit = max_packet_bytes.saturating_sub(MAX_AUTH_LEN);
-    // Only the chunk is kept.
+    // The header is a dummy: only the chunk is kept.
     let header = Header { source_port: 0, destination_port: 0, verification_tag: 0 };
     let mut writer = PacketWriter::new(&mut scratch, limit, header);
     writer.asconf_ack(serial, |answers| {

@@ -51,7 +51,7 @@ pub(super) struct KeyRing {
 }
 
 impl KeyRing {
-    /// A ring of `keys` that uses the first; `None` if there are none.
+    /// A ring of `keys` that uses the first; `None` without keys.
     pub(super) fn of(keys: &[SharedKey]) -> Option<Box<Self>> {
         let active = keys.first()?.id;
         Some(Box::new(Self { keys: keys.to_vec(), active }))
@@ -224,7 +224,7 @@ mod tests {
         }
     }
 
-    /// RFC 2202 §3 and RFC 4231 §4.3, test case 2: the key in two parts, as an association has it.
+    /// RFC 2202 §3 and RFC 4231 §4.3, test case 2: the key in two parts, as in an association.
     #[test]
     fn macs_are_those_of_the_published_vectors() {
         let text = b"what do ya want for nothing?";
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(ring.find(16).map(SharedKey::bytes), Some(&b"e"[..]));
     }
 
-    /// The memory of a key after it was dropped, read while it is still there: in a buffer of our own.
+    /// Reads the memory of a key after it was dropped: it is in a buffer of the test, which still exists.
     #[test]
     fn a_key_that_is_dropped_overwrites_its_bytes() {
         use zeroize::Zeroize;

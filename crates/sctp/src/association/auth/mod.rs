@@ -73,7 +73,7 @@ impl Auth {
         self.ready.as_ref().map(|ready| &ready.1)
     }
 
-    /// Whether `auth`, an AUTH chunk, is right for itself and `rest`, all that follows.
+    /// Whether the MAC in `auth`, an AUTH chunk, is correct for this chunk and `rest`, the chunks after it.
     pub(crate) fn verify(
         &mut self,
         ours: Ours<'_>,

@@ -9,8 +9,8 @@ use crate::wire::{
 /// Bytes of a random number; another length is a violation (RFC 4895 §6.1).
 pub(crate) const RANDOM_LEN: usize = 32;
 
-/// The longest key vector of a peer: a cookie has to hold it. A peer that says more counts as one that
-/// does not speak of authentication.
+/// The longest key vector of a peer: a cookie has to hold it. A peer with a longer vector counts as one without
+/// authentication.
 pub(crate) const MAX_VECTOR_BYTES: usize = 160;
 
 /// The authentication parameters of a peer.
@@ -33,12 +33,12 @@ impl AuthOffer {
         &self.vector
     }
 
-    /// The hash function that it likes best, of those that we know.
+    /// The hash function that the peer prefers among those that we support.
     pub(super) const fn kind(&self) -> HmacKind {
         self.kind
     }
 
-    /// Whether it wants chunks to be authenticated beside those that change addresses.
+    /// Whether the peer requires authentication of other chunks than ASCONF and ASCONF-ACK.
     pub(super) const fn covers_all(&self) -> bool {
         self.covers_all
     }
@@ -75,7 +75,7 @@ impl<'a> OfferReader<'a> {
         }
     }
 
-    /// Whether the random number has not the length that it must have.
+    /// Whether the random number has a wrong length.
     pub(crate) fn is_violated(&self) -> bool {
         self.random.is_some_and(|random| random.value.len() != RANDOM_LEN)
     }
@@ -99,7 +99,7 @@ const fn is_about_addresses(chunk: u8) -> bool {
     matches!(chunk, kind::ASCONF | kind::ASCONF_ACK)
 }
 
-/// The chunks that our peers are asked to authenticate.
+/// The chunk types that peers are asked to authenticate.
 fn asked_for(config: &AssociationConfig) -> Vec<u8> {
     let mut chunks = config.authentication.chunks.clone();
     if config.extensions.dynamic_addresses {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::wire::{Chunk, Header, Init, Packet, PacketWriter, Params};
 
-    /// The offer that a peer reads from the parameters that `push` writes.
+    /// The offer that a peer reads from the parameters written by `push`.
     fn read(push: impl FnOnce(&mut ParamsWriter<'_, '_>)) -> (bool, Option<AuthOffer>) {
         let header = Header { source_port: 1, destination_port: 1, verification_tag: 0 };
         let init = Init {

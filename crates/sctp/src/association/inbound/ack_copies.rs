@@ -1,4 +1,4 @@
-//! Second copies of the SACKs of thin streams: when the next one is due, and what they may cost.
+//! Second copies of the SACKs of thin streams: when the next one is due, and their budget.
 //!
 //! A sender cannot distinguish a lost SACK from lost data, and retransmits: with 5 % loss each way half of what it
 //! retransmits had arrived. Every SACK reports all that has arrived, so that a later one, whatever caused it, is the
@@ -14,36 +14,36 @@ use crate::config::AckCopyConfig;
 /// Packets with DATA within a round trip, at most, of a thin stream: as many as a sender with the profile `interactive`
 /// has in flight while it is thin.
 const MAX_PACKETS: u32 = 16;
-/// A packet of this length is one of a transfer: senders of bulk data fill their packets.
+/// A packet of at least this length belongs to a bulk transfer: senders of bulk data fill their packets.
 const FULL_PACKET_BYTES: usize = 1024;
-/// The round trip while none was measured.
+/// The round-trip time that is assumed before one was measured.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
-/// Packets after which what was counted before weighs half.
+/// The number of packets after which older counts are halved.
 const WINDOW: u32 = 512;
-/// What counts as sent before the first packet, so that the first SACKs have copies.
+/// Packets that the count starts with, so that the budget allows copies of the first SACKs.
 const HEAD_START: u32 = 16;
 
 /// The copies of one association's SACKs.
 #[derive(Debug)]
 pub(super) struct AckCopies {
     config: AckCopyConfig,
-    /// Off after a restart of the peer that does not ask for copies any more.
+    /// Whether copies are sent: not after a restart of the peer that no longer requests them.
     is_on: bool,
     /// When a copy is sent in a packet of its own.
     deadline: Deadline,
-    /// The last SACK was sent once.
+    /// Whether the last SACK has had no copy yet.
     is_pending: bool,
     rate: Rate,
-    /// The last packet with DATA was full.
+    /// Whether the last packet with DATA was full.
     was_full: bool,
-    /// Packets of both directions that are no copies, and packets that are.
+    /// Packets of both directions, without copies and packets that contain only copies.
     packets: u32,
     copies: u32,
     /// Copies sent, in packets of their own and bundled with DATA.
     sent: u64,
 }
 
-/// How many packets with DATA came within the last round trip: in that which is not over, or the one before.
+/// Packets with DATA received per round trip: the larger of the counts of the current round trip and the one before.
 #[derive(Debug, Default)]
 struct Rate {
     since: Instant,
@@ -81,7 +81,7 @@ impl AckCopies {
         }
     }
 
-    /// After a restart of the peer, `new` ones, if there are any, go on counting what was sent `before`.
+    /// The state after a restart of the peer: that of `new`, if any, with the counters of `before`.
     pub(super) fn continuing(new: Option<Box<Self>>, mut before: Box<Self>) -> Box<Self> {
         let Some(mut new) = new else {
             before.is_on = false;
@@ -99,7 +99,7 @@ impl AckCopies {
         self.on_packet();
     }
 
-    /// A packet that is no copy was received or sent.
+    /// A packet that is not a copy was received or sent.
     fn on_packet(&mut self) {
         if self.packets >= WINDOW {
             (self.packets, self.copies) = (self.packets / 2, self.copies.div_ceil(2));
@@ -107,8 +107,8 @@ impl AckCopies {
         self.packets += 1;
     }
 
-    /// A SACK is written: one that `has_news` gets a copy if the stream is thin, any other is the copy of the one
-    /// before.
+    /// Called when a SACK was written. If it `has_news` and the stream is thin, its copy is scheduled; without news, it
+    /// is itself the copy of the SACK before.
     pub(super) fn on_sack_written(&mut self, now: Instant, has_news: bool) {
         self.sent += u64::from(self.is_pending && !has_news);
         let is_thin = !self.was_full && self.rate.most() <= MAX_PACKETS;
@@ -120,8 +120,8 @@ impl AckCopies {
         }
     }
 
-    /// The copy has waited for DATA long enough. Returns whether the budget allows a packet for it; if not, the next DATA
-    /// still carries it.
+    /// The copy was not bundled with DATA in time. Returns whether the budget allows a packet for it; if not, the next
+    /// DATA still carries it.
     pub(super) fn on_timeout(&mut self, now: Instant) -> bool {
         if self.deadline.instant() > now {
             return false;
@@ -183,7 +183,7 @@ mod tests {
         let config = AckCopyConfig::default();
         assert_eq!(alone(config, 50, 150), 1000);
         assert_eq!(alone(config, 7, 150), 1000, "15 packets within a round trip");
-        // Those of the first round trip come before the rate is known.
+        // Copies in the first round trip are sent before the rate is known.
         assert_eq!(alone(config, 5, 150), MAX_PACKETS, "20 packets within a round trip");
         assert_eq!(alone(config, 50, FULL_PACKET_BYTES), 0, "full packets");
     }

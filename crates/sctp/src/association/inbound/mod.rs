@@ -45,7 +45,7 @@ pub(super) struct Inbound {
     is_sack_owed: bool,
     /// The delayed acknowledgement.
     sack_timer: Deadline,
-    /// If SACKs of thin streams are sent twice.
+    /// Second copies of the SACKs of thin streams; `None` if disabled.
     ack_copies: Option<Box<AckCopies>>,
     counters: Counters,
 }
@@ -140,7 +140,8 @@ impl Inbound {
         self.streams = streams;
     }
 
-    /// The SACKs of thin streams are sent twice to a peer that `wants_ack_copies`, as the configuration says.
+    /// Called when the handshake has shown whether the peer `wants_ack_copies`: enables second copies of SACKs if the
+    /// configuration allows them.
     pub(super) fn on_ack_copies_known(&mut self, wants_ack_copies: bool) {
         let config = self.config.sack.ack_copies;
         let is_on = match config.send {
@@ -165,7 +166,7 @@ impl Inbound {
         leftover + self.reassembly.held_bytes() + held_back
     }
 
-    /// Whether as many chunks and messages are held as may be.
+    /// Whether the limit of held chunks and messages is reached.
     fn is_full(&self) -> bool {
         let held_back = self.held_back.as_ref().map_or(0, |held| held.len());
         let leftover = self.leftover.as_ref().map_or(0, |leftover| leftover.messages.len());
@@ -215,16 +216,16 @@ impl Inbound {
         }
     }
 
-    /// Whether interleaved messages fill the buffer, and none of them is complete: twice the buffer is used then,
-    /// and after that the largest is dropped. While a TSN is missing that is not known: then the second half of it
-    /// is for what closes the gap.
+    /// Whether there are only incomplete interleaved messages. If they fill the buffer, twice the buffer is used, and
+    /// after that the largest is dropped. False while a TSN is missing: then the second half is reserved for the chunk
+    /// that closes the gap.
     fn is_stuck(&self) -> bool {
         self.reassembly.is_interleaved() && !self.has_message() && !self.received.has_gap()
     }
 
-    /// Whether a new chunk of `len` bytes is taken. A window of zero takes only what closes a gap
-    /// (RFC 9260 §6.2), up to twice the buffer: nothing acknowledged is ever dropped again (instead of
-    /// the drop that RFC 9260 §6.2 suggests), so the missing chunk must find room.
+    /// Whether a new chunk of `len` bytes is accepted. With a window of zero only chunks that close a gap are (RFC 9260
+    /// §6.2), up to twice the buffer: acknowledged data is never dropped later, unlike RFC 9260 §6.2 suggests, so the
+    /// missing chunk must find room.
     fn admits(&self, tsn: u64, len: usize) -> bool {
         let (held, buffer) = (self.held_bytes(), self.config.buffers.receive_bytes);
         if self.window() > 0 {
@@ -329,7 +330,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// Processes the chunks that waited for a stream reset, which was performed (RFC 6525 §5.2.2 E4).
+    /// Processes the chunks that waited for a stream reset, now that it was performed (RFC 6525 §5.2.2 E4).
     pub(super) fn release_held_back(&mut self, cx: &mut Context<'_>) -> Result<(), DataError> {
         let Some(held_back) = self.held_back.take() else { return Ok(()) };
         for held in held_back.chunks() {
@@ -381,9 +382,9 @@ impl Inbound {
         self.reassembly.on_streams_reset((!streams.is_empty()).then_some(streams));
     }
 
-    /// Called after the chunks of a packet were processed: its DATA is acknowledged now, if it `is_urgent` or
-    /// the rules require it, or later. Returns whether there was any. An error is a contradiction among the
-    /// chunks.
+    /// Called after the chunks of a packet were processed: its DATA is acknowledged now, if it `is_urgent` or the rules
+    /// require it, or later. Returns whether the packet contained DATA. The error reports chunks that contradict each
+    /// other.
     ///
     /// `has_dac`: packets come over several paths, so a gap hardly indicates a loss.
     pub(super) fn end_packet(
@@ -413,7 +414,7 @@ impl Inbound {
         Ok(true)
     }
 
-    /// Emits [`Event::Readable`], once until everything was received.
+    /// Emits [`Event::Readable`] once; again only after the application has received everything.
     pub(super) fn emit_readable(&mut self, cx: &mut Context<'_>) {
         if !self.is_readable_told && self.has_message() {
             self.is_readable_told = true;
@@ -452,13 +453,13 @@ impl Inbound {
         Some(message)
     }
 
-    /// The delayed acknowledgement, or the copy of one.
+    /// The timer of the delayed acknowledgement, or of the copy of one.
     pub(super) fn sack_timer(&self) -> Deadline {
         let copy = self.ack_copies.as_ref().map_or(Deadline::OFF, |copies| copies.deadline());
         self.sack_timer.min(copy)
     }
 
-    /// An acknowledgement, or the copy of one, has waited long enough.
+    /// Called when the delay of an acknowledgement, or of the copy of one, is over.
     pub(super) fn on_sack_timer(&mut self, now: Instant) {
         if self.sack_timer.instant() <= now {
             self.sack_timer = Deadline::OFF;
@@ -477,7 +478,7 @@ impl Inbound {
         self.is_sack_owed
     }
 
-    /// Cancels a delayed SACK, because another chunk acknowledges the same.
+    /// Cancels a delayed SACK, because another chunk carries the acknowledgement.
     pub(super) const fn stop_delaying(&mut self) {
         self.sack_timer = Deadline::OFF;
     }
@@ -492,14 +493,14 @@ impl Inbound {
         }
     }
 
-    /// Whether something waits to be acknowledged, for the first time or again.
+    /// Whether received data waits for its first acknowledgement or a repeated one.
     pub(super) fn is_unacknowledged(&self) -> bool {
         let has_copy = self.ack_copies.as_ref().is_some_and(|copies| copies.is_pending());
         has_copy || self.received.is_unacknowledged()
     }
 
-    /// Writes SACK with as many gap blocks and duplicates as fit (RFC 9260 §6.2, §6.7), and with DAC how
-    /// many packets it answers.
+    /// Writes SACK with as many gap blocks and duplicates as fit (RFC 9260 §6.2, §6.7), and with DAC the number of
+    /// packets that it acknowledges.
     pub(super) fn write_sack(
         &mut self,
         now: Instant,

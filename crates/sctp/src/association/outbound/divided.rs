@@ -1,4 +1,4 @@
-//! Messages of several chunks, of which at least one was sent: their content, in case they fail, and their
+//! Messages of several chunks, of which at least one was sent: their content, in case they fail, and the TSNs of their
 //! chunks.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ impl Divided {
 pub(super) struct DividedMessages(BTreeMap<MessageId, Divided>);
 
 impl DividedMessages {
-    /// The first chunk of a message is sent as `tsn`.
+    /// Called when the first chunk of a message is sent as `tsn`.
     pub(super) fn begin(&mut self, id: MessageId, tsn: u64, message: OutboundMessage) {
         self.0.insert(id, Divided { message, runs: vec![tsn..=tsn] });
     }

@@ -24,7 +24,7 @@ pub(super) struct Forward {
     sent_at: Option<Instant>,
     /// The TSNs that a FORWARD-TSN has skipped.
     told: Skipped,
-    /// SSNs up to this TSN were assigned before a reset that the peer has performed.
+    /// The last TSN that was assigned before the latest reset that the peer has performed.
     reset_through: u64,
 }
 

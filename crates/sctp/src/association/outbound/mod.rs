@@ -40,7 +40,7 @@ const MAX_OUTSTANDING: u64 = i16::MAX as u64;
 /// The least charge to the send buffer for a queued message, or for a chunk sent and not acknowledged: it bounds the
 /// bookkeeping for small messages.
 const MIN_CHARGE_BYTES: usize = 64;
-/// This many messages and chunks are charged their payload alone, even in a small buffer.
+/// The number of messages and chunks that are charged their payload alone, even in a small buffer.
 const UNCHARGED: usize = 16_384;
 
 /// The least payload of a chunk that is cut to fill a packet larger than the base size.
@@ -73,11 +73,11 @@ pub(crate) struct Outbound {
     streams: u16,
     /// The window that the peer offered last, and the largest that it ever did.
     peer_window: PeerWindow,
-    /// The largest payload of a chunk: what fits a packet, and a window that was never used.
+    /// The largest payload of a chunk: limited by the packet size and by the largest window that the peer has offered.
     max_fragment: usize,
     /// Payload bytes in `recovery`.
     outstanding_bytes: usize,
-    /// With CMT: the path that is tried first for new data.
+    /// With CMT: the path that is tried first for the next new data.
     turn: u8,
     /// Whether the application waits for room in the buffer.
     is_writer_waiting: bool,
@@ -94,7 +94,7 @@ struct Counters {
     sacks_received: u64,
 }
 
-/// State of the association that sending depends on.
+/// The state of the association that decides what may be sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     /// Whether DATA may be sent in packets without control chunks.
@@ -221,7 +221,7 @@ impl Outbound {
     }
 
     /// The charge of the send buffer: payload, or [`MIN_CHARGE_BYTES`] for each message and chunk where that is more.
-    /// Without payload it is empty: abandoned chunks alone keep no application waiting.
+    /// It is 0 if there is no payload: the application does not wait for abandoned chunks.
     fn charged_bytes(&self) -> usize {
         let buffered = self.buffered_bytes();
         if buffered == 0 {
@@ -380,7 +380,7 @@ impl Outbound {
         Ok(())
     }
 
-    /// Singles `stream` out with mechanisms of its own, or ends that.
+    /// Singles `stream` out: gives it thin-stream mechanisms of its own. With `None`, ends that.
     pub(crate) fn set_stream_thin(
         &mut self,
         stream: u16,
@@ -421,9 +421,9 @@ impl Outbound {
         Ok(outcome)
     }
 
-    /// Called for the Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2). `None` if it acknowledges data that
-    /// was never sent: some peers fill in another number there, so it is ignored instead of aborting the
-    /// association. The caller has to call [`Self::after_ack`] afterwards.
+    /// Called for the Cumulative TSN Ack of a SHUTDOWN (RFC 9260 §9.2). `None` if it acknowledges data that was never
+    /// sent: some peers send a wrong number, so the SHUTDOWN is ignored instead of aborting the association. The caller
+    /// has to call [`Self::after_ack`] afterwards.
     pub(super) fn on_shutdown(
         &mut self,
         cx: &mut Context<'_>,
@@ -483,8 +483,8 @@ impl Outbound {
         }
     }
 
-    /// Watches whether the window alone holds back what could be sent, with nothing outstanding whose
-    /// acknowledgement could open it.
+    /// Arms the timer of the window probe if only the peer's window prevents sending, and no data is outstanding whose
+    /// SACK could open it; otherwise stops it.
     pub(super) fn watch_window(&mut self, now: Instant, standing: Standing) {
         let is_closed = || {
             let next = self.queue.peek_len(self.max_fragment);
@@ -578,7 +578,8 @@ impl Outbound {
         self.emit_writable(cx);
     }
 
-    /// Messages that were accepted before the peer said that it takes fewer streams.
+    /// Fails the messages to streams that the peer does not accept. They were queued before the handshake reported the
+    /// number of streams.
     pub(super) fn fail_messages_to_missing_streams(&mut self, cx: &mut Context<'_>) {
         let mut failed = Vec::new();
         self.queue.drop_streams_from(self.streams, |id, message| failed.push((id, message)));
@@ -613,8 +614,7 @@ impl Outbound {
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
 
-    /// When the lifetime ends of the next message that was not sent, and of the next one that was sent in
-    /// part (RFC 3758 §4.1 TR4).
+    /// When the lifetime of the next unsent message ends, and that of the next partly sent one (RFC 3758 §4.1 TR4).
     pub(super) fn next_expiry(&self) -> [Option<Instant>; 2] {
         [self.queue.next_expiry(), self.rest_expiry().map(|expiry| expiry.at)]
     }
@@ -657,8 +657,8 @@ impl Outbound {
         self.watch_window(cx.now, standing);
     }
 
-    /// Called when the peer has performed a reset of streams, before which the last TSN was `last`: a
-    /// FORWARD-TSN names none of their SSNs from before.
+    /// Called when the peer has performed a reset of streams, before which the last TSN was `last`: a FORWARD-TSN lists
+    /// no SSN assigned before it.
     pub(super) const fn on_streams_reset(&mut self, last: u64) {
         self.forward.on_streams_reset(last);
     }
@@ -687,9 +687,9 @@ impl Outbound {
         }
     }
 
-    /// Abandons the next units to be sent that may not be sent any more, so that the packet can carry the
-    /// FORWARD-TSN, and a packet without DATA is not expected to have any. Delayed copies of such units are
-    /// dropped.
+    /// Called before a packet is written: abandons the messages of lost units that may not be retransmitted any more,
+    /// so that the packet can carry the FORWARD-TSN and no path is chosen for DATA that will not be sent. Delayed
+    /// copies of such units are dropped.
     pub(super) fn abandon_next(&mut self, cx: &mut Context<'_>, control: u8) {
         for path in 0..self.recovery.paths().count() {
             while let Some(next) = self.recovery.next_due(path)
@@ -725,7 +725,7 @@ impl Outbound {
                 && self.next_new_len_over(path).is_some())
     }
 
-    /// The payload length of the next DATA chunk on `path`; 0 without one.
+    /// The payload length of the next DATA chunk on `path`; 0 without such a chunk.
     pub(super) fn next_len(&self, path: u8) -> usize {
         match self.recovery.next_due(path) {
             Some(Next::Lost(tsn)) => self.payload_len(tsn),
@@ -734,7 +734,7 @@ impl Outbound {
     }
 }
 
-/// Called when the cumulative point has passed `unit`: its bytes are free; returns the message it completes.
+/// Called when the cumulative point has passed `unit`: frees its bytes, and returns the message that it completes.
 fn on_delivered(
     unit: Unit<Fragment>,
     divided: &mut DividedMessages,

@@ -15,7 +15,7 @@ pub(super) struct ThinStreams(Vec<ThinStream>);
 struct ThinStream {
     stream: u16,
     group: u8,
-    /// Whether new chunks of it are of the group.
+    /// Whether new chunks of the stream belong to the group, and what singled the stream out.
     singled_out: SingledOut,
 }
 
@@ -71,14 +71,14 @@ impl ThinStreams {
         }
     }
 
-    /// Called when the association has other mechanisms from now on, and so have streams without their own.
+    /// Called when the mechanisms of the association have changed, which apply to all streams without their own.
     pub(super) fn on_mechanisms_set(&mut self, thin: ThinConfig, recovery: &mut Recovery) {
         for known in self.0.iter_mut().filter(|known| known.singled_out == SingledOut::ByUse) {
             recovery.set_thin(Some(known.group), thin).expect("the group exists");
         }
     }
 
-    /// Singles `stream` out, or ends that.
+    /// Singles `stream` out with these mechanisms, or ends that.
     pub(super) fn set(
         &mut self,
         stream: u16,

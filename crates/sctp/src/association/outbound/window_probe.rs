@@ -9,7 +9,7 @@ use rexmit_recovery::{Unit, UnitState};
 use super::super::context::Recovery;
 use super::super::timers::Deadline;
 
-/// When a closed window is to be probed, and the chunk that does it.
+/// The time of the next probe of a closed window, and the chunk that was sent as one.
 #[derive(Debug)]
 pub(super) struct WindowProbe {
     /// Whether a chunk that does not fit the window may be sent now.
@@ -48,8 +48,8 @@ impl WindowProbe {
         self.is_due
     }
 
-    /// Arms the timer while the window holds back what could be sent, with nothing outstanding whose
-    /// acknowledgement could open it (RFC 9260 §6.1 A).
+    /// Arms the timer if the window prevents sending (`is_held_back`) and no data is outstanding whose SACK could open
+    /// it (RFC 9260 §6.1 A).
     pub(super) fn watch(&mut self, now: Instant, is_held_back: bool, rto: Duration) {
         if !is_held_back {
             self.is_due = false;
@@ -65,7 +65,7 @@ impl WindowProbe {
         self.outstanding = Some(Outstanding { tsn, user_bytes, sent_at: now, is_refused: false });
     }
 
-    /// Whether the probe is on its way, and a window of `a_rwnd` bytes still closed to it.
+    /// Whether the probe is in flight, and a window of `a_rwnd` bytes is still closed to it.
     pub(super) fn is_outstanding(&self, a_rwnd: u64) -> bool {
         self.outstanding.is_some_and(|probe| probe.user_bytes > a_rwnd)
     }
@@ -81,9 +81,9 @@ impl WindowProbe {
         self.outstanding = None;
     }
 
-    /// Called for a SACK that advertises `a_rwnd` bytes, which accepts or refuses the probe. If it was
-    /// refused and the window is open now, it is retransmitted at once. A window update sent before the probe
-    /// arrived is no answer: it comes sooner than a round trip after the probe, with no refusal before it.
+    /// Called for a SACK that advertises `a_rwnd` bytes, which accepts or refuses the probe. If the probe was refused
+    /// and the window is open now, it is retransmitted at once. A SACK that arrives less than a round trip after the
+    /// probe, without an earlier refusal, was sent before the probe arrived: it is a window update and no answer.
     pub(super) fn on_sack(
         &mut self,
         now: Instant,

@@ -9,7 +9,7 @@ use crate::streams::Fragment;
 use crate::wire::{Data, DataFlags, IData, PacketWriter};
 
 impl Outbound {
-    /// Fills a packet over `path` with DATA chosen by loss recovery: up to `most` bytes if all of it is new.
+    /// Fills a packet over `path` with DATA chosen by loss recovery: up to `most` bytes if all DATA in it is new.
     /// Retransmissions are sent in packets of the base size, which fits any path.
     pub(in super::super) fn write_data(
         &mut self,
@@ -69,7 +69,7 @@ impl Outbound {
         Filled { has_new, is_full, last_of_large: is_large.then_some(last) }
     }
 
-    /// Repeats one chunk, if it fits.
+    /// Writes the retransmission of one chunk, if it fits.
     fn write_retransmission(
         &mut self,
         cx: &Context<'_>,

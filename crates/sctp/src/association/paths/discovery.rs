@@ -17,17 +17,17 @@ use rexmit_core::Instant;
 use crate::config::{MAX_PACKET_BYTES, PathMtuConfig};
 use crate::statistics::PathMtuState;
 
-/// Common path MTUs (RFC 8899 §5.3.2), without the one that is tried first: of IPv6, tunnels, PPPoE, FDDI, and jumbo
-/// frames.
+/// Common path MTUs (RFC 8899 §5.3.2): of IPv6, tunnels, PPPoE, FDDI, and jumbo frames. Ethernet's, which is tried
+/// first, is not among them.
 const COMMON_MTUS: [usize; 15] =
     [1280, 1320, 1360, 1380, 1400, 1420, 1440, 1460, 1480, 1492, 2000, 4352, 8000, 9000, 32_000];
 /// The MTU of Ethernet, in bytes: the first size probed, unless ICMP reported another.
 const ETHERNET_MTU: usize = 1500;
-/// How long after the base size could not be confirmed it is probed again.
+/// The time after which the base size is probed again if it could not be confirmed.
 const ERROR_RETRY: Duration = Duration::from_secs(60);
-/// Large packets in flight whose fate is watched, at most.
+/// The most large packets in flight whose fate is watched.
 const MAX_WATCHED: usize = 16;
-/// Large packets lost in a row, after which the path's size is probed again. Until then a loss is one of congestion.
+/// Large packets lost in a row, after which the path's size is probed again. Fewer are attributed to congestion.
 const BLACK_HOLE_LOSSES: u8 = 3;
 
 /// The bounds of a search, as sizes of SCTP packets.
@@ -91,11 +91,11 @@ enum State {
 struct Probe {
     /// PROBED_SIZE.
     size: usize,
-    /// The nonce of all probes of this size, since an answer to any of them confirms it.
+    /// The nonce of all probes of this size: an answer to any of them confirms it.
     nonce: u64,
-    /// PROBE_COUNT: those that were not answered in time.
+    /// PROBE_COUNT: probes of this size that were not answered in time.
     lost: u8,
-    /// The PROBE_TIMER, while one is in flight.
+    /// The PROBE_TIMER, while a probe is in flight.
     deadline: Option<Instant>,
 }
 
@@ -114,9 +114,9 @@ pub(super) enum PacketFate {
 /// Packets larger than the base size, by a chunk of each.
 #[derive(Clone, Debug, Default)]
 struct LargePackets {
-    /// Some of those in flight, each by the TSN of its last chunk.
+    /// Some of the large packets in flight, each identified by the TSN of its last chunk.
     in_flight: Vec<u64>,
-    /// Lost since one was delivered.
+    /// Large packets lost since one was delivered.
     lost: u8,
 }
 
@@ -127,9 +127,9 @@ pub(super) struct Discovery {
     state: State,
     /// PLPMTU.
     confirmed: usize,
-    /// The least size known not to pass.
+    /// The smallest size known not to pass.
     too_large: usize,
-    /// A size between these two that a router has reported.
+    /// A size between `confirmed` and `too_large` that a router has reported.
     reported: Option<usize>,
     probe: Option<Probe>,
     /// Whether a probe of the confirmed size is in flight, because packets of that size may no longer pass.
@@ -224,12 +224,12 @@ impl Discovery {
         (self.confirmed + 1..self.too_large).contains(&size)
     }
 
-    /// The nonce of the next probe: `fresh` unless it repeats one.
+    /// The nonce of the next probe: `fresh`, unless the probe repeats a lost one.
     pub(super) fn next_nonce(&self, fresh: u64) -> u64 {
         self.probe.map_or(fresh, |probe| probe.nonce)
     }
 
-    /// Called when a probe of `size` was sent, to be answered before `deadline`.
+    /// Called when a probe of `size` was sent. It counts as lost if it is not answered before `deadline`.
     pub(super) fn on_probe_sent(&mut self, size: usize, nonce: u64, deadline: Instant) {
         let lost = self.probe.map_or(0, |probe| probe.lost);
         self.probe = Some(Probe { size, nonce, lost, deadline: Some(deadline) });
@@ -252,7 +252,7 @@ impl Discovery {
         true
     }
 
-    /// Called when the PROBE_TIMER may have ended.
+    /// Called when the PROBE_TIMER may have expired.
     pub(super) fn on_timeout(&mut self, now: Instant) {
         let Some(probe) = &mut self.probe else { return };
         if probe.deadline.is_none_or(|deadline| deadline > now) {
@@ -308,8 +308,8 @@ impl Discovery {
         !self.large.in_flight.is_empty()
     }
 
-    /// Called when T3-rtx of the path has expired. Large packets may be the reason, so none is sent until a
-    /// probe was answered.
+    /// Called when T3-rtx of the path has expired. Large packets may be the reason, so none is sent until a probe is
+    /// answered.
     pub(super) fn on_data_timeout(&mut self) {
         if !self.large.in_flight.is_empty() {
             self.suspect();
@@ -405,7 +405,7 @@ mod tests {
         (discovery.packet_bytes(), probes)
     }
 
-    /// An upper bound for any path: the base, Ethernet, the largest, and halves of the table, each lost three times.
+    /// An upper bound for any path: the base, Ethernet, the largest, and half of the table, each lost three times.
     #[test]
     fn every_path_is_measured_with_few_probes() {
         for max_mtu in [1300, 1500, 9000, 65_000] {
@@ -450,7 +450,7 @@ mod tests {
         }
     }
 
-    /// One after the other, while small packets are delivered: T3-rtx never expires.
+    /// Large packets are lost one after the other while small packets are delivered, so T3-rtx never expires.
     #[test]
     fn a_black_hole_is_left_without_a_timeout_of_data() {
         let mut discovery = at_ethernet();

@@ -1,5 +1,4 @@
-//! Telling that a path, or the peer, does not answer any more (RFC 9260 §8.1, §8.2; RFC 7829), and
-//! which path is taken then.
+//! Failure detection of paths and of the peer (RFC 9260 §8.1, §8.2; RFC 7829), and the choice of another path.
 
 use rexmit_recovery::{PathEvent, PathState, Reach};
 
@@ -9,7 +8,7 @@ use crate::error::PrimaryError;
 use crate::event::Event;
 
 impl Paths {
-    /// Counts an error of the association. Returns whether there were too many, so that the peer is
+    /// Counts an error of the association. Returns whether the limit is exceeded, so that the peer counts as
     /// unreachable (RFC 9260 §8.1).
     pub(in crate::association) fn count_error(&mut self) -> bool {
         self.errors += 1;
@@ -21,8 +20,8 @@ impl Paths {
         self.errors = 0;
     }
 
-    /// Called when the peer has answered over `path`; `is_certain` if what it answers was sent over no other
-    /// path.
+    /// Called when the peer has answered over `path`; `is_certain` if the acknowledged data was sent over this path
+    /// only.
     pub(in crate::association) fn on_answered(
         &mut self,
         cx: &mut Context<'_>,
@@ -97,9 +96,8 @@ impl Paths {
         recovery: &mut Recovery,
         path: u8,
     ) {
-        let before = recovery.paths().data_path();
         recovery.set_primary_path(path);
-        self.follow_data_path(cx, recovery, before);
+        self.follow_data_path(cx, recovery);
     }
 
     /// Changes the state of `path`, and reports a new state to the application.
@@ -110,12 +108,11 @@ impl Paths {
         path: u8,
         event: PathEvent,
     ) {
-        let (before, data_path) =
-            (recovery.paths()[path].reach().state(), recovery.paths().data_path());
+        let before = recovery.paths()[path].reach().state();
         let Some(after) = recovery.on_path_event(path, event) else {
-            return self.follow_data_path(cx, recovery, data_path);
+            return self.follow_data_path(cx, recovery);
         };
-        // A path that was confirmed is one more by which the endpoint knows the association.
+        // The endpoint has to add the address of a newly confirmed path to its lookup table.
         self.transports.touch();
         let told = |state| match state {
             PathState::PotentiallyFailed if !self.config.multihoming.report_potentially_failed => {
@@ -127,27 +124,29 @@ impl Paths {
             let address = self.get(path).route.remote;
             cx.event(Event::PathStatus { path, address, state: told(after) });
         }
-        self.follow_data_path(cx, recovery, data_path);
+        self.follow_data_path(cx, recovery);
     }
 
-    /// Called when new data was sent over the path `before`: if it takes another now, so do control chunks
-    /// that belong to no particular path, and the application gets an event.
+    /// If new data takes another path than before, so do control chunks that belong to no particular path, and the
+    /// application gets an event.
+    #[inline]
     pub(in crate::association) fn follow_data_path(
         &mut self,
         cx: &mut Context<'_>,
         recovery: &Recovery,
-        before: u8,
     ) {
         let path = recovery.paths().data_path();
-        if path != before {
+        if !self.get(path).is_followed {
+            self.entries.iter_mut().for_each(|entry| entry.is_followed = false);
+            self.get_mut(path).is_followed = true;
             self.control = path;
             let address = self.get(path).route.remote;
             cx.event(Event::DataPathChanged { path, address });
         }
     }
 
-    /// The path of what belongs to none in particular: the setup, the shutdown, RE-CONFIG,
-    /// FORWARD-TSN. That of new data, or while it does not answer another.
+    /// The path of control chunks that belong to no particular path: setup, shutdown, RE-CONFIG, FORWARD-TSN. It is the
+    /// path of new data or, while that does not answer, another one.
     pub(in crate::association) const fn control(&self) -> u8 {
         self.control
     }

@@ -9,14 +9,14 @@ const INFO_LEN: usize = 8 + 1 + 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Heartbeat {
     Off,
-    /// The next is due then, if the path is idle until then. The answer to the last may still
-    /// come, late.
+    /// The next HEARTBEAT is due at this time, if the path stays idle. A late answer to the previous one is still
+    /// accepted.
     Resting {
         until: Instant,
         unanswered: Option<u64>,
     },
-    /// Waits until fewer addresses are being probed (HB.Max.Burst). The answer to the last may
-    /// still come, late.
+    /// Waits until fewer addresses are being probed (HB.Max.Burst). A late answer to the previous HEARTBEAT is still
+    /// accepted.
     Queued {
         unanswered: Option<u64>,
     },

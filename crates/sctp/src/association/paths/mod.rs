@@ -1,10 +1,10 @@
 //! The paths of an association: the routes between addresses of ours and of the peer
 //! (RFC 9260 §5.1.2, §6.4). One path is the special case in which the list has one entry.
 //!
-//! A path is an address of the peer with the address of ours from which it is reached. Each address
-//! of the peer has one, and each of ours that would have none gets one, too: two hosts with two
-//! addresses each have two paths, and so has a host with two addresses to one with a single
-//! address. Both ends form the same pairs where the networks distinguish the addresses.
+//! A path is an address of the peer with the address of ours from which it is reached. Each address of the peer has a
+//! path, and a local address that no path uses gets an additional one: two hosts with two addresses each have two
+//! paths, and so do a host with two addresses and one with a single address. Both ends form the same pairs where the
+//! networks distinguish the addresses.
 //!
 //! The state of each, and the path of data, are kept in loss recovery,
 //! under the same index.
@@ -38,7 +38,9 @@ pub(super) struct PathEntry {
     pub(super) route: Route,
     /// Whether the local address was chosen among our own, so that the driver must not replace it.
     is_local_chosen: bool,
-    /// Whether one of its addresses was deleted. A new path may take its place, and with it its number.
+    /// Whether the application knows it as the path of new data.
+    is_followed: bool,
+    /// Whether one of its addresses was deleted. A new path may replace it under the same number.
     is_removed: bool,
     heartbeat: Heartbeat,
     sampling: Sampling,
@@ -51,6 +53,7 @@ impl PathEntry {
         Self {
             route,
             is_local_chosen: own.contains(&route.local.ip()),
+            is_followed: false,
             is_removed: false,
             heartbeat: Heartbeat::Off,
             sampling: Sampling::default(),
@@ -94,7 +97,8 @@ impl Paths {
                 .and_then(|_| local_for(route.remote.ip(), own, routes));
             PathEntry::new(Route { local: chosen.unwrap_or(route.local), ..route }, own)
         };
-        let entries: Vec<PathEntry> = routes.iter().map(entry).collect();
+        let mut entries: Vec<PathEntry> = routes.iter().map(entry).collect();
+        entries[0].is_followed = true;
         Self {
             sizes: PacketSizes::new(&config, routes),
             config,
@@ -157,7 +161,6 @@ impl Paths {
 
     /// Removes `path`; another one exists.
     pub(super) fn end(&mut self, cx: &mut Context<'_>, recovery: &mut Recovery, path: u8) {
-        let before = recovery.paths().data_path();
         self.remove(path);
         recovery.change_path(cx.now, path, PathChange::Removed, &mut cx.tracer());
         let data_path = recovery.paths().data_path();
@@ -167,7 +170,7 @@ impl Paths {
         if self.reply == path {
             self.reply = data_path;
         }
-        self.follow_data_path(cx, recovery, before);
+        self.follow_data_path(cx, recovery);
     }
 
     fn remove(&mut self, path: u8) {
@@ -182,7 +185,7 @@ impl Paths {
         self.transports.on_path_removed(path);
     }
 
-    /// Changes the local address of a path to `local`, and begins to measure its packet size anew.
+    /// Changes the local address of a path to `local`, and starts the search for its packet size anew.
     pub(super) fn redirect(&mut self, path: u8, local: SocketAddr) {
         let entry = self.get_mut(path);
         (entry.route.local, entry.is_local_chosen) = (local, true);
@@ -191,14 +194,14 @@ impl Paths {
         self.sizes.begin(path, route);
     }
 
-    /// The local addresses that are in use are settled: those that are not `own` are the driver's.
+    /// Marks the local addresses of paths as chosen here if they are in `own`; the driver may replace all others.
     pub(super) fn settle_locals(&mut self, own: &[IpAddr]) {
         for entry in &mut self.entries {
             entry.is_local_chosen = own.contains(&entry.route.local.ip());
         }
     }
 
-    /// Our own addresses from which paths begin, each once.
+    /// The addresses of ours from which paths begin, without repetitions.
     pub(super) fn own_locals(&self) -> Vec<IpAddr> {
         let mut own = Vec::new();
         for (_, path) in self.live().filter(|(_, path)| path.is_local_chosen) {
@@ -209,7 +212,7 @@ impl Paths {
         own
     }
 
-    /// The address of `choices` that `path` is to use instead of its own local address; unspecified, for the
+    /// The one of `choices` that `path` is to use instead of its own local address; the unspecified address, for the
     /// driver to choose, if none is of the same family.
     pub(super) fn local_instead(&self, path: u8, choices: &[IpAddr]) -> SocketAddr {
         let Route { local, remote } = self.get(path).route;

@@ -13,7 +13,7 @@ use crate::config::{AssociationConfig, PathMtuConfig, pmdcs_of};
 use crate::statistics::PathMtuState;
 use crate::wire::PacketWriter;
 
-/// The shortest PROBE_TIMER, which is the RTO otherwise (RFC 8899 §5.1.1).
+/// The shortest PROBE_TIMER; a longer RTO is used instead (RFC 8899 §5.1.1).
 const MIN_PROBE_TIMER: Duration = Duration::from_secs(1);
 const IPV4_BYTES: usize = 20;
 const IPV6_BYTES: usize = 40;
@@ -29,7 +29,7 @@ struct Discoveries {
     config: PathMtuConfig,
     /// `max_packet_bytes`.
     base: usize,
-    /// By the path's number; none for a path that was removed.
+    /// By the path's number; `None` for a path that was removed.
     paths: Vec<Option<Discovery>>,
 }
 

@@ -16,7 +16,7 @@ use super::heartbeat::heartbeat_info;
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
 
-/// HEARTBEATs to a new port that are not answered, before it is forgotten.
+/// Unanswered HEARTBEATs to a new port after which it is forgotten.
 const MAX_PROBES: u8 = 5;
 
 /// The changes of the peer's transport addresses: those that the endpoint has to learn, and the port being
@@ -36,14 +36,14 @@ struct Changes {
     probe: Option<PortProbe>,
 }
 
-/// A port that the peer may have, and the HEARTBEAT that finds out.
+/// A UDP port that the peer may have, and the HEARTBEAT that validates it.
 #[derive(Debug)]
 struct PortProbe {
     path: u8,
     remote: SocketAddr,
     nonce: u64,
     sent: u8,
-    /// When the probe that was sent has failed; none while one is to be sent.
+    /// When the probe in flight counts as failed; `None` while one is to be sent.
     deadline: Option<Instant>,
 }
 
@@ -62,7 +62,7 @@ impl PortProbe {
         (self.path, self.remote) != (path, remote) && self.sent > 1
     }
 
-    /// Returns whether it is over.
+    /// Returns whether the probe has failed, because its last HEARTBEAT was not answered in time.
     fn on_timeout(&mut self, now: Instant) -> bool {
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
         if is_late {
@@ -83,7 +83,7 @@ impl PortProbe {
 }
 
 impl Transports {
-    /// The transport addresses of replaced paths, whose ports are not probed any more.
+    /// The state for paths that replace the current ones: the probe is dropped.
     pub(super) fn of_other_paths(mut self) -> Self {
         self.touch();
         if let Some(changes) = &mut self.changes {
@@ -141,8 +141,8 @@ impl Transports {
         changes.probe.take_if(|probe| probe.on_timeout(now));
     }
 
-    /// A HEARTBEAT ACK with this nonce came from `remote`. Returns the path of which it is where the peer
-    /// is, if that was asked.
+    /// Called when a HEARTBEAT ACK with this nonce came from `remote`. If it answers the port probe, returns the path
+    /// whose port is now validated.
     pub(super) fn take_answered(&mut self, remote: SocketAddr, nonce: u64) -> Option<u8> {
         let probe = &mut self.changes.as_mut()?.probe;
         Some(probe.take_if(|probe| probe.is_answered_by(remote, nonce))?.path)
@@ -174,7 +174,7 @@ impl Paths {
         (self.is_watched && probe.is_due()).then_some(probe.path)
     }
 
-    /// Writes the HEARTBEAT to a port that the peer may have, in a packet of its own. Returns its route.
+    /// Writes the HEARTBEAT that probes a new port, in a packet of its own. Returns its route.
     pub(in crate::association) fn write_port_probe(
         &mut self,
         cx: &mut Context<'_>,

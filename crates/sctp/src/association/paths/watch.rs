@@ -1,15 +1,18 @@
-//! The watch over the paths: is the peer there, and how far away (RFC 9260 §8.3), and is an address
-//! really its own (§5.4).
+//! HEARTBEATs: they monitor the reachability and the round-trip time of each path (RFC 9260 §8.3), and verify addresses
+//! of the peer (§5.4).
 
 use std::time::Duration;
 
 use rexmit_core::{Instant, Route};
-use rexmit_recovery::{PathState, RttSource, T3Event};
+use rexmit_recovery::{PathEvent, PathState, RttSource, T3Event};
 
-use super::Paths;
 use super::heartbeat::{Heartbeat, HeartbeatInfo, heartbeat_info, read_heartbeat_info};
+use super::{PathEntry, Paths};
 use crate::association::context::{Context, Recovery};
 use crate::wire::PacketWriter;
+
+/// A path without new data is probed this often at most, to know its round trip and losses while data takes another.
+const IDLE_PROBE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The result of expired heartbeat timers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,6 +25,19 @@ pub(in crate::association) struct Watched {
 
 fn is_unconfirmed(recovery: &Recovery, path: u8) -> bool {
     recovery.paths()[path].reach().state() == PathState::Unconfirmed
+}
+
+impl PathEntry {
+    /// Whether neither new data nor a HEARTBEAT was sent over the path for `interval`.
+    fn may_be_probed(&self, now: Instant, interval: Duration) -> bool {
+        let is_watched =
+            matches!(self.heartbeat, Heartbeat::Resting { .. } | Heartbeat::Awaiting { .. });
+        let is_idle = now - self.last_used >= interval;
+        is_watched
+            && is_idle
+            && !self.sampling.is_due()
+            && !self.sampling.is_too_soon(now, interval)
+    }
 }
 
 impl Paths {
@@ -84,14 +100,14 @@ impl Paths {
         }
     }
 
-    /// Whether `path` is there and not watched.
+    /// Whether `path` exists and is not monitored.
     pub(in crate::association) fn is_unwatched(&self, path: u8) -> bool {
         let entry = self.get(path);
         !entry.is_removed && entry.heartbeat == Heartbeat::Off
     }
 
-    /// Addresses that wait to be probed get their turn, those first that failed to answer least
-    /// often, up to HB.Max.Burst at a time (RFC 9260 §5.4).
+    /// Begins to probe waiting addresses, up to HB.Max.Burst at a time, those with the fewest unanswered probes first
+    /// (RFC 9260 §5.4).
     pub(in crate::association) fn probe_next(&mut self, recovery: &Recovery) {
         if self.len() == 1 || !self.is_watched {
             return;
@@ -116,7 +132,7 @@ impl Paths {
     pub(in crate::association) fn next_heartbeat(&self) -> Instant {
         let deadline =
             |path: &super::PathEntry| path.heartbeat.deadline().unwrap_or(Instant::FAR_FUTURE);
-        // Asked with every packet, most of the time of one path.
+        // Called for every packet, mostly with one path.
         let next = match &self.entries[..] {
             [only] => deadline(only),
             all => all.iter().map(deadline).min().unwrap_or(Instant::FAR_FUTURE),
@@ -157,7 +173,8 @@ impl Paths {
         watched
     }
 
-    /// Returns whether the path is that of data, and idle.
+    /// Called when the heartbeat period of a path is over. Returns whether the path is idle although new data would use
+    /// it.
     fn on_rest_over(
         &mut self,
         cx: &mut Context<'_>,
@@ -167,7 +184,7 @@ impl Paths {
     ) -> bool {
         let last_used = self.get(path).last_used;
         let heartbeat = match self.heartbeat_period(cx, recovery, path) {
-            // The path was used meanwhile: the period begins with that.
+            // The path was used meanwhile: the period restarts at its last use.
             Some((least, jitter)) if last_used + least > cx.now => {
                 Heartbeat::Resting { until: last_used + least + jitter, unanswered }
             }
@@ -178,8 +195,9 @@ impl Paths {
         heartbeat == Heartbeat::Due && path == recovery.paths().data_path()
     }
 
-    /// RFC 9260 §8.3, §5.4; RFC 7829 §3.2 rules 5 and 6. Only on the path that data take it says
-    /// something of the association (§8.1): returns whether that was once too often.
+    /// Called when a HEARTBEAT was not answered in time (RFC 9260 §8.3, §5.4; RFC 7829 §3.2 rules 5 and 6). It counts
+    /// as an error of the association (§8.1) only on the path of data; returns whether the limit of these errors is
+    /// exceeded.
     fn on_heartbeat_unanswered(
         &mut self,
         cx: &mut Context<'_>,
@@ -199,8 +217,7 @@ impl Paths {
         is_of_data && self.count_error()
     }
 
-    /// A path that may have failed is asked at once, and again with each timeout
-    /// (RFC 7829 §3.2 rules 5 and 6).
+    /// Requests a HEARTBEAT on a potentially failed path, at once and after each timeout (RFC 7829 §3.2 rules 5 and 6).
     pub(super) fn ask(&mut self, path: u8) {
         let may_ask = self.config.failure.heartbeat_interval.is_some() && self.is_watched;
         let heartbeat = &mut self.get_mut(path).heartbeat;
@@ -230,7 +247,7 @@ impl Paths {
         self.entries.iter().position(is_due).map(|index| index as u8)
     }
 
-    /// Writes the HEARTBEATs that are due on `path`, into a packet that takes it.
+    /// Writes the HEARTBEATs that are due on `path` into a packet for this path.
     pub(in crate::association) fn write_heartbeats(
         &mut self,
         cx: &mut Context<'_>,
@@ -255,9 +272,30 @@ impl Paths {
         }
     }
 
-    /// Called when new DATA was sent over `path`, which measures it.
-    pub(in crate::association) fn on_used(&mut self, now: Instant, path: u8) {
+    /// Called when new DATA was sent over `path`, which measures it. If the path of data is chosen by what is measured on
+    /// all, requests a HEARTBEAT on idle ones that are worth it, one in [`IDLE_PROBE_INTERVAL`] at most.
+    pub(in crate::association) fn on_used(
+        &mut self,
+        now: Instant,
+        path: u8,
+        recovery: &mut Recovery,
+    ) {
         self.get_mut(path).last_used = now;
+        if self.len() == 1 || !self.is_watched {
+            return;
+        }
+        for (path, entry) in (0..).zip(&mut self.entries) {
+            // Not the RTO: it is backed off while the path does not answer.
+            let srtt = recovery.paths()[path].timer().rtt().srtt().unwrap_or_default();
+            if entry.may_be_probed(now, IDLE_PROBE_INTERVAL.max(2 * srtt)) {
+                if entry.sampling.take_unanswered() {
+                    recovery.on_path_event(path, PathEvent::ProbeLost);
+                }
+                if recovery.take_idle_probe(path) {
+                    entry.sampling.ask();
+                }
+            }
+        }
     }
 
     /// Handles a HEARTBEAT ACK that arrived over `route`. Only the answer to a HEARTBEAT that was sent

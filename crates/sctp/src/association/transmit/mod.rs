@@ -4,6 +4,7 @@
 mod setup;
 
 use rexmit_core::Route;
+use rexmit_core::trace::TraceEvent;
 
 use super::state::AbortCause;
 use super::{Association, Context, Farewell, Ours, State};
@@ -28,10 +29,11 @@ impl Association {
         }?;
         self.packets.sent += 1;
         self.packets.bytes_sent += packet.len() as u64;
+        cx.tracer().emit(|| TraceEvent::Transmitted { bytes: packet.len() as u32 });
         Some(route)
     }
 
-    /// The probe of a port that the peer may have, or of a path's MTU: it has nothing else in its packet.
+    /// Writes the probe of a port that the peer may have, or of a path's MTU: nothing else is in its packet.
     fn write_probe(&mut self, cx: &mut Context<'_>, packet: &mut Vec<u8>) -> Option<Route> {
         let of_port = self.paths.with_port_probe_due().filter(|&path| !self.is_silent(path));
         let of_mtu = || self.paths.sizes.due_probe(&self.out.recovery);
@@ -215,8 +217,8 @@ impl Association {
         })
     }
 
-    /// Whether a delayed SACK can be bundled with the next DATA without taking its room. Not if that takes
-    /// another path: the destination of SACKs should not vary (RFC 9260 §6.4).
+    /// Whether a delayed SACK can be bundled with the next DATA without reducing its size. Not if that DATA is sent
+    /// over another path: the destination of SACKs should not vary (RFC 9260 §6.4).
     fn has_room_for_sack(&self, path: u8, writer: &PacketWriter<'_>) -> bool {
         if path != self.paths.reply || !self.inbound.is_unacknowledged() {
             return false;
@@ -235,7 +237,7 @@ impl Association {
         let most = self.paths.sizes.packet_bytes(&self.config, path);
         let filled = self.out.write_data(cx, path, most, self.standing(), writer);
         if filled.has_new {
-            self.paths.on_used(cx.now, path);
+            self.paths.on_used(cx.now, path, &mut self.out.recovery);
         }
         if filled.is_full {
             self.paths.sizes.want_larger(cx.now, path);

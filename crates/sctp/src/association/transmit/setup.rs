@@ -49,7 +49,7 @@ impl Association {
         writer.set_checksum(true);
         let State::CookieEchoed(_, echoed) = &self.state else { return None };
         if !writer.cookie_echo(&echoed.cookie) {
-            // A cookie beyond our packet size goes out alone, and IP fragments it.
+            // A cookie larger than our packets is sent alone, and IP fragments it.
             drop(writer);
             let limit = self.config.max_packet_bytes + padded(echoed.cookie.len());
             writer = PacketWriter::new(packet, limit, self.identity.header(self.peer.tag()));

@@ -19,7 +19,7 @@ type Key = (u16, bool, u64);
 #[derive(Debug)]
 struct Begun {
     assembly: Assembly,
-    /// The unwrapped FSN that it needs next; that of the first piece is [`FIRST`].
+    /// The unwrapped FSN of its next piece; that of the first piece is [`FIRST`].
     next_fsn: u64,
 }
 
@@ -173,7 +173,7 @@ impl ByMid {
         Ok(())
     }
 
-    /// The piece that the message `key` needs next.
+    /// Appends the next piece to the message `key`.
     fn append(
         &mut self,
         key: Key,

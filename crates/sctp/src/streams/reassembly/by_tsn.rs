@@ -184,7 +184,8 @@ impl ByTsn {
         Ok(())
     }
 
-    /// Unless the peer may have abandoned the message: [`Self::abandon_cut_short`] gives it up.
+    /// Fails if a message begins inside another. If the peer may abandon messages, [`Self::abandon_cut_short`] drops
+    /// the other one instead.
     fn refuse_beginning_inside(
         &self,
         piece: &Piece<'_>,

@@ -20,7 +20,7 @@ pub(super) struct Complete {
     pub(super) mid: u32,
     pub(super) ppid: u32,
     pub(super) unordered: bool,
-    /// `None` if it was dropped: its turn passes.
+    /// `None` if it was dropped: delivery continues with the next message.
     pub(super) payload: Option<Bytes>,
 }
 
@@ -83,7 +83,7 @@ impl Delivery {
         mid < self.expected(stream) || self.waiting.contains_key(&(stream, mid))
     }
 
-    /// The full number of which `number`, an SSN or MID, is the end, next to `near`.
+    /// Unwraps `number`, an SSN or MID, to the number nearest to `near`.
     fn unwrap(&self, near: u64, number: u32) -> u64 {
         if self.has_mids { unwrap_u32(near, number) } else { unwrap_u16(near, number as u16) }
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use super::delivery::{Complete, Delivery};
 use super::piece::{DroppedMessage, Piece, ReassemblyError, ReassemblyLimits};
 
-/// The largest buffer that is reserved ahead for a message of which only the beginning is known.
+/// The largest buffer that is reserved for a message when its first piece arrives.
 const MOST_RESERVED_BYTES: usize = 64 * 1024;
 
 /// A message whose beginning, and possibly further pieces without a gap, has arrived.
@@ -29,7 +29,7 @@ pub(super) struct Messages {
     pub(super) may_abandon: bool,
     /// Payload bytes of incomplete messages.
     pub(super) incomplete_bytes: usize,
-    /// The size of the latest message of several pieces: a guess at that of the next.
+    /// The size of the latest message of several pieces: the estimate for the next.
     pub(super) latest_bytes: usize,
     pub(super) delivery: Delivery,
     /// The message that the last piece made too large.
@@ -48,8 +48,8 @@ impl Messages {
         }
     }
 
-    /// Fails if nothing more may be put aside beside `aside` pieces. Messages ready to be read do not count
-    /// here: that the application is slow must not fail an association.
+    /// Fails if `aside` pieces are put aside and no further one may be. Messages ready to be read do not count here:
+    /// that the application is slow must not fail an association.
     pub(super) fn admit_aside(&self, aside: usize) -> Result<(), ReassemblyError> {
         self.admit(aside + self.delivery.waiting_messages())
     }
@@ -61,7 +61,7 @@ impl Messages {
         Err(ReassemblyError::TooManyHeldChunks)
     }
 
-    /// A message of one piece, beside `aside` pieces.
+    /// Processes a message of one piece, while `aside` pieces are put aside.
     pub(super) fn on_whole_message(
         &mut self,
         piece: &Piece<'_>,
@@ -85,8 +85,8 @@ impl Messages {
         piece: &Piece<'_>,
         assemblies: usize,
     ) -> Result<Assembly, ReassemblyError> {
-        // Counted apart from what is put aside: the beginning that all of that waits for must never
-        // find its place taken.
+        // Counted separately from pieces put aside, so that these cannot take the place of the beginning for which they
+        // wait.
         self.admit(assemblies)?;
         // The guess is made for one message at a time, so that beginnings alone cannot claim memory.
         let first_bytes = piece.payload.len();
@@ -148,7 +148,7 @@ impl Messages {
         })
     }
 
-    /// Whether the message of `piece`, were it complete, would have to wait for another.
+    /// Whether the message of `piece`, if it were complete, would have to wait for another.
     pub(super) fn must_wait(&self, piece: &Piece<'_>) -> bool {
         !piece.unordered && !self.delivery.is_expected(piece.stream, piece.mid)
     }

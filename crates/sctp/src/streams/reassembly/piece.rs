@@ -1,12 +1,11 @@
-//! Pieces of messages, as they arrive, and why they are not taken.
+//! Pieces of messages as they arrive, and the reasons to refuse them.
 
 /// The content of a received DATA or I-DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Piece<'a> {
     pub(crate) tsn: u64,
     pub(crate) stream: u16,
-    /// Stream sequence number, without meaning if `unordered`; if messages are interleaved, message
-    /// identifier.
+    /// Stream sequence number, unused if `unordered`; if messages are interleaved, message identifier.
     pub(crate) mid: u32,
     /// Fragment sequence number, if messages are interleaved.
     pub(crate) fsn: u32,
@@ -17,15 +16,15 @@ pub(crate) struct Piece<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// How much [`Reassembly`](super::Reassembly) holds.
+/// The limits of what [`Reassembly`](super::Reassembly) holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReassemblyLimits {
     /// The largest message, in payload bytes; a larger one is dropped. A message must fit into the receive buffer, since
     /// there is no partial delivery. Default 256 KiB.
     pub(crate) max_message_bytes: usize,
-    /// The largest number of pieces that do not continue a message yet and of messages that wait for their
-    /// order, together; and also, separately, of messages of which the beginning arrived. Bounds the memory
-    /// for tiny chunks, of which a receive buffer holds very many. Default 16,384.
+    /// The limit of pieces that do not continue a message yet plus messages that wait for their order, and also the
+    /// limit of messages whose beginning has arrived. Bounds the memory for tiny chunks, of which a receive buffer
+    /// holds very many. Default 16,384.
     pub(crate) max_held_chunks: usize,
 }
 
@@ -46,7 +45,7 @@ pub(crate) struct DroppedMessage {
 /// Why a piece was not taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum ReassemblyError {
-    /// The piece would have to be held, and [`ReassemblyLimits::max_held_chunks`] are. Nothing has
+    /// The piece would have to be held, but [`ReassemblyLimits::max_held_chunks`] are held already. Nothing has
     /// changed: the association may discard the chunk as if it had not arrived.
     #[error("too many chunks held")]
     TooManyHeldChunks,

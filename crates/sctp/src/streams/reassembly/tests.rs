@@ -231,7 +231,7 @@ fn pieces_that_would_be_held_above_the_limit_are_refused_without_effect() {
     receiver.on(ordered(BASE + 10, 2, 1, BEGIN, b"x")).unwrap();
     assert_eq!(receiver.on(ordered(BASE + 11, 2, 1, END, b"x")), refused);
     assert_eq!(receiver.0.held_bytes(), 4);
-    // What everything waits for gets through, and so does what need not be held.
+    // At the limit, the missing piece is still accepted, and so is a message that need not wait.
     receiver.on(unordered(BASE + 8, 1, WHOLE, b"u")).unwrap();
     receiver.on(ordered(BASE, 1, 0, BEGIN, b"x")).unwrap();
     receiver.on(ordered(BASE + 1, 1, 0, MIDDLE, b"x")).unwrap();
@@ -320,7 +320,7 @@ fn the_rest_of_a_skipped_message_is_discarded_whenever_it_arrives() {
 fn a_message_cut_short_by_its_sender_makes_room_for_the_next() {
     let mut receiver = Receiver::default();
     receiver.on(ordered(BASE, 1, 0, BEGIN, b"never finished")).unwrap();
-    // The sender spends BASE + 1 on what it will not send.
+    // The sender uses up BASE + 1 for the part that it will not send.
     receiver.forward(BASE + 1, &[(1, 0)]);
     receiver.on(ordered(BASE + 2, 1, 1, WHOLE, b"next")).unwrap();
     assert_eq!(receiver.read(), [&b"next"[..]]);
@@ -472,7 +472,7 @@ fn of_mids(max_held_chunks: usize) -> Receiver {
     receiver
 }
 
-/// RFC 8260 §2.1: the MID is a serial number of 32 bits, for ordered and unordered messages apart.
+/// RFC 8260 §2.1: the MID is a serial number of 32 bits, with separate counts for ordered and unordered messages.
 #[test]
 fn interleaved_messages_go_by_their_mids_across_the_wrap() {
     let mut receiver = of_mids(100);
@@ -523,7 +523,7 @@ fn contradictions_of_interleaved_pieces_are_violations_and_spare_other_messages(
     }
 }
 
-/// Pieces of an abandoned message that arrive later are discarded without a trace.
+/// Pieces of an abandoned message that arrive later are discarded, and change no state.
 #[test]
 fn skipped_interleaved_messages_leave_nothing() {
     for unordered in [false, true] {

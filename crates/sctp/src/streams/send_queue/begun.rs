@@ -1,5 +1,5 @@
-//! Messages of which a part is cut: without interleaving one, otherwise at most one of each stream
-//! (RFC 8260 §2.2.2).
+//! Messages of which a part is cut: at most one without interleaving, otherwise at most one of each stream (RFC 8260
+//! §2.2.2).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use rexmit_core::Instant;
 use super::{Fragment, Queued};
 use crate::message::{MessageId, OutboundMessage};
 
-/// Messages that are cut in part at one time, at most: a peer may hold few incomplete ones, as few as the least
-/// `max_held_chunks` that an association of ours can have.
+/// The most messages that are cut in part at one time. A peer may limit the incomplete messages that it holds; this
+/// number is the smallest `max_held_chunks` that our own configuration allows.
 const MOST_BEGUN: usize = 12;
 
-/// When the lifetime of a message ends that was sent in part.
+/// When the lifetime of a partly sent message ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BegunExpiry {
     pub(crate) at: Instant,
@@ -102,7 +102,7 @@ impl BegunMessages {
         self.messages.get(&stream)
     }
 
-    /// The lowest stream that has one.
+    /// The lowest stream that has a begun message.
     pub(super) fn first(&self) -> Option<u16> {
         self.messages.first_key_value().map(|(&stream, _)| stream)
     }
@@ -113,11 +113,12 @@ impl BegunMessages {
         Some(BegunExpiry { at, stream, id: self.of(stream)?.id() })
     }
 
-    /// Whether a message of `len` bytes may begin beside these, at a peer that holds `most` bytes.
+    /// Whether a message of `len` bytes may begin in addition to these, if the peer has a buffer of `most` bytes.
     ///
-    /// Incomplete messages must not fill the peer's buffer, or none of them would ever be complete. So there
-    /// is always room for all but the largest, beside the sent part of that, which waits for the others
-    /// ([`Self::may_go_on`]). They take half of the buffer at most, and are [`MOST_BEGUN`] with it.
+    /// Incomplete messages must not fill the peer's buffer, or none of them would ever be complete. So the buffer
+    /// always has room for all begun messages except the largest, which waits for the others ([`Self::may_go_on`]), and
+    /// for the part of the largest that was sent. All except the largest take at most half of the buffer, and at most
+    /// [`MOST_BEGUN`] messages are begun.
     pub(super) fn may_add(&self, len: usize, most: usize) -> bool {
         let Some(&(largest, stream)) = self.sizes.last() else { return true };
         let sent = if len > largest { 0 } else { self.sent_bytes(stream) };
@@ -125,8 +126,8 @@ impl BegunMessages {
         self.messages.len() < MOST_BEGUN && others <= most / 2 && sent + others <= most
     }
 
-    /// Whether `len` more bytes of the message of `stream` leave room for the other begun messages in the
-    /// buffer of a peer that holds `most` bytes.
+    /// Whether `len` more bytes of the message of `stream` leave room for the other begun messages in the peer's buffer
+    /// of `most` bytes.
     pub(super) fn may_go_on(&self, stream: u16, len: usize, most: usize) -> bool {
         let Some(&(largest, largest_stream)) = self.sizes.last() else { return true };
         let others = self.bytes - largest;
@@ -161,7 +162,7 @@ impl BegunMessages {
         Some(fragment)
     }
 
-    /// Removes all of them, and hands them to `f` in the order in which they were accepted.
+    /// Removes all begun messages, and passes them to `f` in the order in which they were accepted.
     pub(super) fn drain(&mut self, mut f: impl FnMut(MessageId, OutboundMessage)) {
         let mut all: Vec<Begun> = std::mem::take(&mut self.messages).into_values().collect();
         all.sort_unstable_by_key(Begun::arrival);

@@ -122,7 +122,7 @@ fn asconf_without_an_address_or_with_odd_requests_is_told() {
         let found: Vec<_> = asconf.requests().collect();
         assert_eq!(found, [Err(TlvError::Value)], "{wrong}");
     }
-    // A type that is not known gives what stands where the others have their Correlation ID.
+    // The Correlation ID of an unknown type is read at the place where the known types have it.
     let packet = packet_around(&hex("C1 00 0018 00000001 0005 0008 00000000 C0FE 0008 00000042"));
     let Chunk::Asconf(asconf) = decode_one(&packet) else { panic!("no ASCONF") };
     let unknown = asconf.requests().next().unwrap().unwrap();

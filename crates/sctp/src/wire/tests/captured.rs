@@ -95,7 +95,7 @@ fn the_init_says_what_usrsctp_supports() {
     };
     assert_eq!((random.len(), random[0], random[31]), (32, 0x0F, 0xFA));
     assert_eq!((hmacs.iter().collect::<Vec<_>>(), chunks), (vec![1], &[0x80, 0xC1][..]));
-    // Who does not speak it skips them silently.
+    // A receiver without support skips them silently.
     assert!(init.params().skip(2).all(|param| {
         let action = param.unwrap().unknown_action();
         !action.stop && !action.report

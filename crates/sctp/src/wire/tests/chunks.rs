@@ -252,7 +252,7 @@ fn unknown_chunks_say_what_to_do_with_them() {
     }
 }
 
-/// PPID and FSN share four bytes: the B bit says which of them is there.
+/// PPID and FSN share four bytes: the B bit shows which of them is present.
 #[test]
 fn i_data_has_the_layout_of_rfc_8260_2_1() {
     let first = hex("40 0A 0017  FFFFFFFE  0007 0000  01020304  00000033  61 62 63 00");

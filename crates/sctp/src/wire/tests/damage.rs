@@ -138,7 +138,7 @@ fn small_chunks(writer: &mut PacketWriter<'_>) -> bool {
         && writer.plain(0xC7, 7, &[1, 2, 3])
 }
 
-/// Reads all of `packet`, whose checksum it first makes right, and returns how much there was.
+/// Corrects the checksum of `packet`, reads all of it, and returns the number of parts.
 fn read_everything(packet: &mut [u8]) -> usize {
     write_checksum(packet);
     let Ok(packet) = Packet::parse(packet) else { return 0 };
@@ -180,7 +180,7 @@ fn flipped_bits_never_panic() {
     for mut packet in one_of_everything() {
         for bit in 0..packet.len() * 8 {
             packet[bit / 8] ^= 1 << (bit % 8);
-            // Nothing is shorter than four bytes, so that there cannot be more than this.
+            // No part is shorter than four bytes, which bounds their number.
             assert!(read_everything(&mut packet) <= packet.len());
             packet[bit / 8] ^= 1 << (bit % 8);
         }

@@ -16,14 +16,14 @@ use super::{Chunk, ChunkError, Header, Packet, PacketWriter, write_checksum};
 const HEADER: Header =
     Header { source_port: 0x1388, destination_port: 0x1389, verification_tag: 0x0102_0304 };
 
-/// The bytes that `text` spells in hexadecimal; white space is for the reader.
+/// The bytes that `text` spells in hexadecimal; white space is ignored.
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> =
         text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// A packet with [`HEADER`] around `chunks`, which are taken as they are.
+/// A packet with [`HEADER`] and `chunks`, which are copied unchanged.
 fn packet_around(chunks: &[u8]) -> Vec<u8> {
     let mut packet = hex("1388 1389 01020304 00000000");
     packet.extend_from_slice(chunks);

@@ -1,5 +1,5 @@
-//! Socket options: the table of `docs/preload.md`. Other options fail with `ENOPROTOOPT`, as in a kernel that
-//! does not know it. [`set`] has those that are set, [`read`] those that are read.
+//! Socket options: the table of `docs/preload.md`. Other options fail with `ENOPROTOOPT`, as in a kernel that does not
+//! know them. [`set`] has those that are set, [`read`] those that are read.
 
 mod read;
 mod set;
@@ -9,7 +9,7 @@ use libc::EINVAL;
 use super::{Failure, option_names as name};
 use crate::protocol::bytes_at;
 
-/// Options that are kept and read back: what they ask for is so anyway, or needs nothing.
+/// Options that are only stored and read back: the requested behaviour is always active, or needs no action.
 const KEPT: &[(i32, u32)] = &[
     (name::NO_DELAY, 0),
     (name::AUTO_CLOSE, 0),
@@ -44,7 +44,7 @@ fn u16_at(value: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes(bytes_at(value, at))
 }
 
-/// `sctp_assoc_value`, or the `int` that it was before.
+/// Reads an `sctp_assoc_value`, or the `int` that the option took before.
 fn assoc_value(value: &[u8]) -> Result<u32, Failure> {
     if value.len() >= 8 { Ok(u32_at(value, 4)) } else { int(value) }
 }

@@ -16,7 +16,7 @@ use crate::protocol::request::State;
 use crate::protocol::{IPPROTO_SCTP, address};
 
 impl Engine {
-    /// The value of an option; `value` is what the program's memory had.
+    /// The value of an option; `value` is the content of the program's buffer.
     pub(in super::super) fn option(
         &mut self,
         socket: u64,
@@ -81,7 +81,7 @@ impl Engine {
         }
     }
 
-    /// The association of this number, or the one of a one-to-one socket, and its paths.
+    /// The association of this number (for a one-to-one socket, its own), and its paths.
     fn paths_of(
         &self,
         socket: &Socket,
@@ -201,7 +201,7 @@ fn addresses_of(engine: &Engine, socket: &Socket, number: u32, of_peer: bool) ->
     Ok(bytes)
 }
 
-/// Options whose value is what was set.
+/// Options whose value is the one that was set.
 fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
     let config = &settings.config;
     let millis = |time: Duration| time.as_millis() as u32;

@@ -1,4 +1,4 @@
-//! Options that are set.
+//! Setting socket options.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::protocol::{IPPROTO_SCTP, address, bytes_at};
 /// The longest delay of SACKs (RFC 9260 §6.2).
 const MAX_SACK_DELAY_MS: u32 = 500;
 
-/// Where the value of an option has the number of an association; `None` if it has none.
+/// The offset of the association's number in the value of an option; `None` for options without it.
 const fn association_at(option: i32, length: usize) -> Option<usize> {
     match option {
         name::RTO_INFO
@@ -33,7 +33,7 @@ const fn association_at(option: i32, length: usize) -> Option<usize> {
 }
 
 impl Engine {
-    /// Sets an option; the value is what the library is to remember of the socket.
+    /// Sets an option; returns the marks that the library has to know.
     pub(in super::super) fn set_option(
         &mut self,
         socket: u64,
@@ -192,7 +192,7 @@ fn set_init(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `sctp_sack_info`, or the `sctp_assoc_value` that it was before.
+/// Takes an `sctp_sack_info`, or the `sctp_assoc_value` of older versions of the interface.
 fn set_delayed_sack(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
     let (delay, every) = match value.len() {
         12.. => (u32_at(value, 4), u32_at(value, 8)),
@@ -229,7 +229,7 @@ fn set_rto(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `sctp_paddrparams`, for the paths of associations to come.
+/// `sctp_paddrparams`, for the paths of future associations.
 fn set_path(settings: &mut Settings, value: &[u8]) -> Result<(), Failure> {
     const HEARTBEATS: u32 = 1;
     const NO_HEARTBEATS: u32 = 2;

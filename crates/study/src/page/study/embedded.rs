@@ -11,7 +11,7 @@ use crate::{
 
 /// The input of the scripts of a page.
 #[derive(Serialize)]
-pub(super) struct Embedded<'a> {
+pub(crate) struct Embedded<'a> {
     study: &'a StudyHead,
     axes: &'a [AxisHead],
     quantities: &'a [Described],
@@ -50,12 +50,12 @@ struct EmbeddedGroup<'a> {
     point: &'a [Coordinate],
     x: Vec<f64>,
     y: Vec<f64>,
-    /// Empty if no point has one.
+    /// The confidence interval of each point; empty if no point has one.
     intervals: Vec<Option<(f64, f64)>>,
 }
 
 impl<'a> Embedded<'a> {
-    pub(super) fn new(page: &'a StudyPage) -> Self {
+    pub(crate) fn new(page: &'a StudyPage) -> Self {
         Self {
             study: &page.study,
             axes: &page.axes,

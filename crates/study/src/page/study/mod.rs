@@ -8,7 +8,7 @@ mod index;
 
 pub use index::{ClaimSummary, Summary, index};
 
-use self::embedded::Embedded;
+pub(super) use self::embedded::Embedded;
 use crate::page::StudyPage;
 use crate::page::template::{self, escaped, fill, script_json};
 use crate::verdict::VerdictKind;

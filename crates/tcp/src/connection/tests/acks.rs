@@ -20,14 +20,14 @@ fn without_a_delay_every_segment_is_acknowledged_at_once() {
 }
 
 #[test]
-fn an_acknowledgement_travels_with_data() {
+fn an_acknowledgement_is_bundled_with_data() {
     let mut s = Script::established();
     s.peer("P. 1:101(100) ack 1").send(10).expect("P. 1:11(10) ack 101");
     s.at(500).peer(". 101:101(0) ack 11");
 }
 
 #[test]
-fn what_lies_beyond_a_gap_is_reported_at_once_and_so_is_the_end_of_the_gap() {
+fn data_beyond_a_gap_is_reported_at_once_and_so_is_the_end_of_the_gap() {
     let mut s = Script::established();
     s.peer(". 1001:2001(1000) ack 1").expect(". 1:1(0) ack 1 <sack 1001:2001>");
     s.peer(". 3001:4001(1000) ack 1").expect(". 1:1(0) ack 1 <sack 3001:4001 1001:2001>");
@@ -50,21 +50,21 @@ fn with_timestamps_there_are_three_blocks() {
 }
 
 #[test]
-fn nothing_is_reported_to_a_peer_that_did_not_ask() {
+fn nothing_is_reported_to_a_peer_without_sack_permitted() {
     let mut s = Script::established_with(plain(), "S 0:0(0) <mss 1000>");
     s.peer(". 1001:2001(1000) ack 1").expect(". 1:1(0) ack 1");
     s.peer(". 1001:2001(1000) ack 1").expect(". 1:1(0) ack 1");
 }
 
-/// RFC 5681 §4.2: it counts them, also if a driver hands over several segments at once.
+/// RFC 5681 §4.2: the peer counts duplicate ACKs, also if a driver passes several segments at once.
 #[test]
-fn a_peer_without_sack_hears_of_every_segment_beyond_a_gap() {
+fn a_peer_without_sack_gets_an_ack_for_every_segment_beyond_a_gap() {
     let mut s = Script::established_with(plain(), "S 0:0(0) <mss 1000>");
     s.peer(". 1001:2001(1000) ack 1")
         .peer(". 2001:3001(1000) ack 1")
         .peer(". 3001:4001(1000) ack 1");
     s.expect(". 1:1(0) ack 1").expect(". 1:1(0) ack 1").expect(". 1:1(0) ack 1").expect_silence();
-    // Not of those whose gap has closed meanwhile: each would be one too many for the next gap.
+    // No duplicate ACKs for segments whose gap has closed meanwhile: the peer would count them for the next gap.
     s.peer(". 4001:5001(1000) ack 1").peer(". 5001:6001(1000) ack 1").peer(". 1:1001(1000) ack 1");
     s.expect(". 1:1(0) ack 6001").expect_silence();
     s.peer(". 7001:8001(1000) ack 1")
@@ -91,7 +91,7 @@ fn duplicates_are_reported_first_and_once() {
 }
 
 #[test]
-fn what_is_known_in_part_is_acknowledged_at_once() {
+fn data_received_before_in_part_is_acknowledged_at_once() {
     let mut s = Script::established();
     s.peer(". 1:1001(1000) ack 1").at(40).expect(". 1:1(0) ack 1001");
     s.peer(". 501:1501(1000) ack 1").expect(". 1:1(0) ack 1501 <sack 501:1001>");

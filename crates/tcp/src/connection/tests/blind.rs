@@ -15,7 +15,7 @@ fn only_a_rst_at_the_very_next_number_resets() {
     s.end.events.clear();
     s.peer("R 101:101(0)").expect_event(&Event::Closed(CloseReason::Reset));
     assert_eq!(s.state(), State::Closed);
-    // What had arrived can still be read; then it is gone.
+    // Data received before can still be read; then the connection is removed.
     assert!(!s.end.connection.is_over());
     assert_eq!(s.read(1000), 100);
     assert!(s.end.connection.is_over());
@@ -30,13 +30,13 @@ fn a_syn_in_the_window_is_challenged_and_one_outside_is_acknowledged() {
     s.peer("S 2000000:2000000(0)").expect(". 1:1(0) ack 1");
     assert_eq!(s.state(), State::Established);
     assert_eq!(s.end.connection.traffic.challenged, 2);
-    // Those outside are no more often answered than anything else that bears nothing.
+    // SYNs outside the window are answered no more often than other segments without data.
     s.peer("S 2000000:2000000(0)").expect_silence();
     s.at(100).peer("S 0:0(0)").expect(". 1:1(0) ack 1");
 }
 
 #[test]
-fn acknowledgements_of_what_cannot_be_are_challenged_and_their_data_not_taken() {
+fn impossible_acknowledgements_are_challenged_and_their_data_is_not_accepted() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
     s.peer(". 1:1(0) ack 1001 win 5000");
@@ -53,7 +53,7 @@ fn acknowledgements_of_what_cannot_be_are_challenged_and_their_data_not_taken() 
 }
 
 #[test]
-fn the_window_of_a_syn_ack_counts_for_what_is_long_ago() {
+fn an_old_ack_within_the_window_of_the_syn_ack_is_accepted() {
     let mut s = Script::client(plain());
     s.expect("S 0:0(0)");
     s.peer("S. 0:0(0) ack 1 <mss 1000>").expect(". 1:1(0) ack 1");
@@ -79,7 +79,7 @@ fn challenges_are_limited_over_all_connections() {
 
 /// Otherwise an attacker with one connection could silence all others.
 #[test]
-fn one_connection_takes_no_more_than_its_share_of_the_challenges() {
+fn one_connection_uses_no_more_than_its_share_of_the_challenges() {
     let mut s = Script::established();
     s.end.around.challenges = ChallengeLimit::new(1000);
     let mut answers = 0;
@@ -96,7 +96,7 @@ fn one_connection_takes_no_more_than_its_share_of_the_challenges() {
 }
 
 #[test]
-fn without_ack_nothing_is_taken() {
+fn without_ack_nothing_is_accepted() {
     let mut s = Script::established();
     s.peer("P 1:101(100)").expect_silence();
     assert_eq!(s.read(1000), 0);
@@ -109,14 +109,14 @@ fn data_beyond_the_window_are_cut_and_before_it_are_known() {
     s.shows_window = true;
     s.peer(". 1:1001(1000) ack 1").peer(". 1001:2001(1000) ack 1");
     s.expect(". 1:1(0) ack 1501 win 0");
-    // Old and new in one; only the new, of which there is no room.
+    // A segment with data received before, and new data for which there is no room.
     s.peer(". 501:1601(1100) ack 1").expect(". 1:1(0) ack 1501 win 0 <sack 501:1501>");
     assert_eq!(s.read(2000), 1500);
     s.expect(". 1:1(0) ack 1501 win 1500");
 }
 
 #[test]
-fn two_ends_that_disagree_do_not_acknowledge_each_other_for_ever() {
+fn two_ends_that_disagree_do_not_acknowledge_each_other_endlessly() {
     let mut s = Script::established();
     s.peer(". 0:0(0) ack 1").expect(". 1:1(0) ack 1");
     s.peer(". 0:0(0) ack 1").expect_silence();

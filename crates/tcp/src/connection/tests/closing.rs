@@ -12,7 +12,7 @@ fn receive(s: &mut Script) -> Result<usize, ReceiveError> {
 }
 
 #[test]
-fn we_finish_first_and_go_on_receiving() {
+fn we_finish_first_and_continue_receiving() {
     let mut s = Script::established();
     s.send(100).finish().expect("FP. 1:101(100) ack 1");
     assert_eq!(s.state(), State::FinWait1);
@@ -33,7 +33,7 @@ fn we_finish_first_and_go_on_receiving() {
 }
 
 #[test]
-fn the_peer_finishes_first_and_we_go_on_sending() {
+fn the_peer_finishes_first_and_we_continue_sending() {
     let mut s = Script::established();
     s.peer("FP. 1:101(100) ack 1").expect(". 1:1(0) ack 102");
     assert_eq!(s.state(), State::CloseWait);
@@ -59,7 +59,7 @@ fn both_finish_at_the_same_time() {
 }
 
 #[test]
-fn fin_and_the_acknowledgement_of_ours_come_together() {
+fn fin_and_the_acknowledgement_of_ours_in_one_segment() {
     let mut s = Script::established();
     s.finish().expect("F. 1:1(0) ack 1");
     s.at(10).peer("F. 1:1(0) ack 2").expect(". 2:2(0) ack 2");
@@ -100,7 +100,7 @@ fn a_fin_beyond_the_window_is_cut_off_with_the_data_before_it() {
 }
 
 #[test]
-fn nothing_beyond_a_fin_is_taken() {
+fn nothing_beyond_a_fin_is_accepted() {
     let mut s = Script::established();
     s.peer("F. 101:101(0) ack 1").expect(". 1:1(0) ack 1");
     s.peer("P. 51:151(100) ack 1").drain();
@@ -111,7 +111,7 @@ fn nothing_beyond_a_fin_is_taken() {
 }
 
 #[test]
-fn an_end_that_nobody_is_left_to_read_keeps_nothing() {
+fn the_end_of_a_connection_without_a_reader_leaves_no_state() {
     let mut s = Script::established();
     s.peer("F. 1:1(0) ack 1").expect(". 1:1(0) ack 2");
     s.close().expect("F. 1:1(0) ack 2");
@@ -140,7 +140,7 @@ fn data_after_the_application_is_gone_resets() {
 }
 
 #[test]
-fn a_peer_that_never_finishes_is_left_after_a_while_once_the_application_is_gone() {
+fn fin_wait_2_is_limited_once_the_application_has_closed_the_connection() {
     let mut s = Script::established();
     s.close().expect("F. 1:1(0) ack 1");
     s.at(50).peer(". 1:1(0) ack 2");
@@ -165,7 +165,7 @@ fn abort_sends_a_reset_where_there_is_a_peer() {
 }
 
 #[test]
-fn a_reset_with_something_beyond_a_gap_gives_what_is_in_order() {
+fn after_a_reset_with_data_beyond_a_gap_the_data_in_order_can_be_read() {
     let mut s = Script::established();
     s.peer("P. 1:101(100) ack 1").peer("P. 201:301(100) ack 1").drain();
     s.peer("R 101:101(0)");
@@ -183,7 +183,7 @@ fn nothing_is_accepted_after_finishing() {
     s.finish().expect_silence();
 }
 
-/// RFC 1337 §3 (F1), while what arrived before is not read.
+/// RFC 1337 §3 (F1), here while received data is still unread.
 #[test]
 fn a_reset_does_not_end_time_wait() {
     let mut s = Script::established();

@@ -4,11 +4,11 @@ use allocation_counter::measure;
 
 use super::*;
 
-/// A connection at rest: its own state and all that it holds on the heap, but for the
-/// configuration, which connections share.
+/// The memory of an idle connection in bytes: its state and its heap allocations, without the configuration, which
+/// connections share.
 const MAX_IDLE_BYTES: u64 = 2048;
 
-/// Sends `len` bytes from `a` to `b` over a link that takes no time.
+/// Sends `len` bytes from `a` to `b` over a link without delay.
 fn stream(pair: &mut Pair, len: usize, packet: &mut Vec<u8>, into: &mut [u8]) {
     let bytes = [7; 20_000];
     let Pair { now, a, b, .. } = pair;
@@ -46,7 +46,7 @@ fn nothing_is_allocated_while_data_flow() {
 }
 
 #[test]
-fn a_connection_at_rest_takes_less_than_two_kilobytes() {
+fn an_idle_connection_uses_less_than_two_kilobytes() {
     let mut pair = Pair::established(config(), config());
     let (mut packet, mut into) = (Vec::with_capacity(2000), vec![0; 8000]);
     stream(&mut pair, 500_000, &mut packet, &mut into);

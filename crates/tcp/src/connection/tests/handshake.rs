@@ -36,7 +36,7 @@ fn a_syn_ack_is_repeated_by_the_timer_and_for_a_repeated_syn_and_dies_silently()
 }
 
 #[test]
-fn a_syn_ack_that_left_twice_measures_nothing_without_timestamps() {
+fn a_retransmitted_syn_ack_gives_no_sample_without_timestamps() {
     let srtt = |config: ConnectionConfig, syn: &str, ack: &str| {
         let mut s = Script::server(config, syn);
         s.drain();
@@ -85,7 +85,7 @@ fn data_and_fin_on_a_syn_wait_until_the_connection_is_established() {
 }
 
 #[test]
-fn in_syn_sent_only_what_acknowledges_the_syn_refuses() {
+fn in_syn_sent_only_a_reset_that_acknowledges_the_syn_refuses() {
     let mut s = Script::client(plain());
     s.expect("S 0:0(0)");
     s.peer(". 0:0(0) ack 500").expect("R 500:500(0)");
@@ -163,7 +163,7 @@ fn the_mss_of_the_peer_less_options_bounds_segments_and_its_absence_means_536() 
 }
 
 #[test]
-fn a_shift_above_14_is_taken_for_14_and_a_syns_window_is_not_scaled() {
+fn a_shift_above_14_counts_as_14_and_the_window_of_a_syn_is_not_scaled() {
     let config = ConnectionConfig { window_scaling: true, ..plain() };
     let s = Script::server(config.clone(), "S 0:0(0) win 100 <mss 1000,wscale 15>");
     assert_eq!(s.end.connection.out.shift, 14);

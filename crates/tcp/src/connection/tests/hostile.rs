@@ -6,7 +6,7 @@ use super::script::plain;
 use super::*;
 use crate::wire::{Options, Timestamps};
 
-/// More would be a loop.
+/// More segments at one time would indicate an endless loop.
 const MAX_SEGMENTS_AT_ONCE: usize = 2000;
 
 struct Attacked {
@@ -39,7 +39,7 @@ impl Attacked {
         Self { end: End::new(connection, around, id), now, rng, highest_edge: 0 }
     }
 
-    /// A number near one that matters, or any.
+    /// A random number, usually close to one of `near`.
     fn number(&mut self, near: &[u64]) -> u32 {
         let base = near[self.rng.below(near.len() as u64) as usize] as u32;
         match self.rng.below(6) {
@@ -80,7 +80,7 @@ impl Attacked {
             6 => Flags::ACK.and(Flags::SYN),
             _ => Flags(self.rng.u32() as u8),
         };
-        // Else no run would last.
+        // With a RST more often, every run would end soon.
         let flags = if self.rng.chance(0.97) { Flags(flags.0 & !Flags::RST.0) } else { flags };
         let window = match self.rng.below(4) {
             0 => 0,
@@ -153,7 +153,7 @@ impl Attacked {
         if c.state == State::Closed {
             assert_eq!(c.next_timeout(), None);
         }
-        // Queued data makes progress by itself: some timer runs.
+        // While data is queued, some timer is armed.
         if c.state.may_send_data() && !c.out.is_empty() {
             assert!(c.next_timeout().is_some(), "data wait for ever");
         }

@@ -1,5 +1,5 @@
-//! The profiles `tcp-interactive` and `tcp-interactive-redundant`, packet by packet: the recovery timer
-//! against peers that delay acknowledgements, and copies in segments of their own.
+//! The profiles `tcp-interactive` and `tcp-interactive-redundant`, packet by packet: the probe timer with peers that
+//! delay ACKs, and copies in segments of their own.
 
 use std::num::NonZeroU16;
 
@@ -9,7 +9,8 @@ use super::redundant::run_to;
 use super::script::*;
 use super::*;
 
-/// An answer took 100 ms, so that the margin is 60 ms at first. It is 200 ms.
+/// A connection whose first RTT sample was 100 ms, so that the margin of the probe timer is 60 ms at first. It returns
+/// at 200 ms.
 fn with_profile(name: &str) -> Script {
     changed(name, |_| ())
 }
@@ -36,8 +37,8 @@ fn lost_and_doubled() -> Script {
     s
 }
 
-/// The peer's SYN-ACK is lost. The next one echoes the timestamp of the first SYN, as that of Linux does, and comes 100 ms
-/// after the second.
+/// The peer's SYN-ACK is lost. The next one echoes the timestamp of the first SYN, as Linux does, and arrives 100 ms
+/// after the second SYN.
 #[test]
 fn after_a_lost_syn_ack_the_first_data_waits_for_three_round_trips_and_not_for_three_times_the_outage()
  {
@@ -67,8 +68,8 @@ fn a_syn_is_repeated_after_a_quarter_of_a_second_and_for_as_long_as_others() {
     assert!(s.end.connection.is_over());
 }
 
-/// A copy was planned when the last acknowledgement came: in FIN-WAIT-2 its timer stayed due, and `handle_timeout` of
-/// the endpoint never returned.
+/// A copy was planned when the last acknowledgement arrived. In an earlier version its timer stayed due in FIN-WAIT-2,
+/// and `handle_timeout` of the endpoint never returned.
 #[test]
 fn a_planned_copy_keeps_no_timer_due_once_the_fin_is_acknowledged() {
     let mut s = with_profile("tcp-interactive-redundant");
@@ -99,7 +100,7 @@ fn a_lost_segment_is_repeated_after_the_time_of_an_answer_and_so_is_its_copy() {
 }
 
 #[test]
-fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
+fn a_redundant_retransmission_is_sent_twice_and_timed_from_the_second() {
     let mut s = lost_and_doubled();
     s.at(521).expect("P. 101:201(100) ack 1");
     s.at(522).expect("P. 101:201(100) ack 1");
@@ -110,7 +111,7 @@ fn a_redundant_repetition_leaves_twice_and_is_waited_for_from_the_second() {
 }
 
 #[test]
-fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
+fn a_copy_of_acknowledged_data_is_not_sent() {
     for (ack, copies) in [(". 1:1(0) ack 201", 0), (". 1:1(0) ack 101", 1)] {
         let mut s = with_profile("tcp-interactive-redundant");
         s.send(100).expect("P. 101:201(100) ack 1");
@@ -124,7 +125,7 @@ fn a_copy_does_not_leave_once_what_it_repeats_is_acknowledged() {
 }
 
 #[test]
-fn each_duplicate_report_is_told_from_the_others() {
+fn each_duplicate_report_is_evaluated_separately() {
     // The segment of 200 ms was lost, and both copies arrived.
     let mut s = lost_and_doubled();
     s.at(460).peer(". 1:1(0) ack 201").at(461).peer(". 1:1(0) ack 201 <sack 101:201>");
@@ -133,12 +134,12 @@ fn each_duplicate_report_is_told_from_the_others() {
         (reported.spurious.total(), reported.spurious_events.unexplained_duplicates),
         (0, 0)
     );
-    // It had arrived as well: the retransmission was spurious.
+    // The original had arrived as well: the retransmission was spurious.
     s.at(462).peer(". 1:1(0) ack 201 <sack 101:201>");
     let reported = recovery(&s);
     assert_eq!((reported.spurious.probe, reported.spurious.total()), (1, 1));
     assert_eq!(reported.spurious_events.unexplained_duplicates, 0);
-    // More than left: the network makes copies.
+    // More duplicates than were sent: the network duplicates packets.
     s.at(463).peer(". 1:1(0) ack 201 <sack 101:201>");
     let reported = recovery(&s);
     assert_eq!(
@@ -176,7 +177,7 @@ fn copies_of_segments_that_follow_each_other_share_one_if_they_fit() {
 }
 
 #[test]
-fn only_what_is_not_acknowledged_of_a_segment_is_copied() {
+fn only_the_unacknowledged_part_of_a_segment_is_copied() {
     let mut s = with_profile("tcp-interactive-redundant");
     s.send(100).expect("P. 101:201(100) ack 1");
     s.at(360).expect("P. 101:201(100) ack 1").peer(". 1:1(0) ack 141");
@@ -208,7 +209,7 @@ fn a_copy_beyond_the_window_waits_for_it() {
 
 const SPACED: DelayedCopyConfig = DelayedCopyConfig::OFF;
 
-/// `tcp-interactive` with these copies and no others.
+/// `tcp-interactive` with only these copies.
 fn copies(delayed_copies: DelayedCopyConfig) -> ThinConfig {
     let interactive = RecoveryConfig::tcp_profile("tcp-interactive").expect("it is listed").thin;
     interactive.delayed_copies(delayed_copies)
@@ -243,7 +244,7 @@ fn the_budget_limits_copies_in_segments_of_their_own() {
     assert_eq!((recovery(&s).delayed_copies, recovery(&s).copies_denied), (0, 2));
 }
 
-/// Messages at even intervals to a peer that holds acknowledgements back: all arrive, and so do these.
+/// Messages at constant intervals to a peer that delays ACKs. No message and no ACK is lost.
 struct Delayed {
     pair: Pair,
     interval: Duration,
@@ -281,7 +282,7 @@ impl Delayed {
         }
     }
 
-    /// The retransmissions of `count` messages.
+    /// Sends `count` messages; returns the number of retransmissions.
     fn repeats_of(&mut self, count: u64) -> u64 {
         let before = self.repeats();
         self.send(count, |_, _| Fate::Deliver);
@@ -301,12 +302,12 @@ impl Delayed {
     }
 }
 
-/// With 20 ms of round trip, and none of that in the answers to data.
+/// The RTT of the network is 20 ms; only the handshake measures it, because the peer delays the ACKs of data.
 #[test]
 fn a_peer_that_delays_acknowledgements_is_known_soon_and_answers_before_the_timer_from_then_on() {
     for (interval_ms, ack_delay_ms, most) in [
         (250, 40, 0),
-        // M1: 200 ms are not enough.
+        // The lower bound of M1 for the RTO, 200 ms, is shorter than the ACK delay and the RTT.
         (250, 200, 1),
         (100, 200, 6),
         (50, 200, 4),
@@ -324,7 +325,7 @@ fn a_peer_that_delays_acknowledgements_is_known_soon_and_answers_before_the_time
     }
 }
 
-/// As the kernel of Linux does once the application answers.
+/// Linux delays ACKs once its application sends data of its own.
 #[test]
 fn a_peer_that_begins_to_delay_acknowledgements_is_known_soon() {
     for (interval_ms, timestamps) in [(250, false), (250, true), (50, false), (50, true)] {
@@ -337,7 +338,7 @@ fn a_peer_that_begins_to_delay_acknowledgements_is_known_soon() {
     }
 }
 
-/// One ACK in ten is lost: the time until a later ACK, or a duplicate report, is no RTT sample.
+/// One ACK in ten is lost: the time until a later ACK, or until a duplicate report, is not an RTT sample.
 #[test]
 fn lost_acknowledgements_are_not_waited_for() {
     let is_ack = |packet: &[u8]| packet.len() < 100;
@@ -361,10 +362,10 @@ fn lost_acknowledgements_are_not_waited_for() {
     }
 }
 
-/// The second copy of a repetition is answered at once, sooner than anything before it was, and not in
-/// the place of the original.
+/// The ACK of a duplicated retransmission is not delayed, so it arrives earlier than any ACK before. It must not count
+/// as a late ACK of the original.
 #[test]
-fn an_early_answer_to_a_repetition_is_not_taken_for_a_late_one_to_the_original() {
+fn an_early_ack_of_a_retransmission_is_not_mistaken_for_a_late_one_of_the_original() {
     for timestamps in [false, true] {
         let mut delayed = Delayed::of("tcp-interactive-redundant", (250, 40), timestamps);
         delayed.send(20, |_, _| Fate::Deliver);

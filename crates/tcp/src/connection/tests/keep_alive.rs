@@ -32,7 +32,7 @@ fn anything_heard_begins_the_silence_anew() {
 }
 
 #[test]
-fn what_is_not_acceptable_is_no_sign_of_life() {
+fn unacceptable_segments_do_not_count_as_a_sign_of_life() {
     let mut s = watched();
     s.at(60_000).peer(". 9000000:9000000(0) ack 1").expect(". 1:1(0) ack 1");
     s.at(100_000).expect(". 0:0(0) ack 1");

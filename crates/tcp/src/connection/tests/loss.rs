@@ -27,7 +27,7 @@ fn burst(s: &mut Script) {
 }
 
 #[test]
-fn three_duplicates_make_a_fast_retransmit_and_the_first_two_let_new_data_leave() {
+fn three_duplicates_cause_a_fast_retransmit_and_the_first_two_allow_new_data() {
     let mut s = without_sack();
     s.at(50).peer(". 1:1(0) ack 1").expect(". 10001:11001(1000) ack 1");
     s.peer(". 1:1(0) ack 1").expect(". 11001:12001(1000) ack 1");
@@ -36,7 +36,7 @@ fn three_duplicates_make_a_fast_retransmit_and_the_first_two_let_new_data_leave(
 }
 
 #[test]
-fn what_bears_data_or_another_window_is_no_duplicate() {
+fn a_segment_with_data_or_another_window_is_no_duplicate_ack() {
     let mut s = without_sack();
     for n in 0..5 {
         let window = 50_000 + n;
@@ -69,7 +69,7 @@ fn a_partial_acknowledgement_sends_the_next_hole_again() {
 }
 
 #[test]
-fn with_sack_every_hole_below_three_segments_leaves_again() {
+fn with_sack_every_hole_below_three_segments_is_retransmitted() {
     let mut s = with_sack();
     s.at(50).peer(". 1:1(0) ack 1 <sack 1001:2001>").expect(". 10001:11001(1000) ack 1");
     s.peer(". 1:1(0) ack 1 <sack 1001:3001>").expect(". 11001:12001(1000) ack 1");
@@ -81,7 +81,7 @@ fn with_sack_every_hole_below_three_segments_leaves_again() {
 }
 
 #[test]
-fn blocks_that_cannot_be_say_nothing() {
+fn impossible_blocks_are_ignored() {
     let mut s = with_sack();
     s.at(50);
     for sack in
@@ -94,10 +94,11 @@ fn blocks_that_cannot_be_say_nothing() {
     s.expect_silence();
 }
 
-/// Each renege visits all outstanding data: a peer that reports and reneges segment by segment would cost the
-/// square of the window. Each transmission can be dropped once; the second time it is more than was sent.
+/// Each renege requires a pass over all outstanding data: a peer that reports and reneges segment by segment would cost
+/// the square of the window. A peer cannot drop more than was sent; in the second round it has, so its reports are
+/// ignored from then on.
 #[test]
-fn a_peer_that_takes_back_its_reports_again_and_again_is_no_longer_believed() {
+fn reports_of_a_peer_that_reneges_repeatedly_are_ignored() {
     let mut s = Script::established();
     s.send(100_000).drain();
     let mut ack = 1;
@@ -116,7 +117,7 @@ fn a_peer_that_takes_back_its_reports_again_and_again_is_no_longer_believed() {
 }
 
 #[test]
-fn the_timer_doubles_until_an_answer_and_what_was_lost_leaves_in_slow_start() {
+fn the_timer_doubles_until_an_ack_and_lost_data_is_retransmitted_in_slow_start() {
     let mut s = with_sack();
     s.at(1000).expect(". 1:1001(1000) ack 1");
     s.at(3000).expect(". 1:1001(1000) ack 1");
@@ -141,7 +142,7 @@ fn consecutive_timeouts_end_the_connection() {
 }
 
 #[test]
-fn what_waits_goes_with_what_is_retransmitted() {
+fn waiting_data_is_bundled_with_a_retransmission() {
     let mut s = Script::established();
     s.send(100).expect("P. 1:101(100) ack 1").send(200).expect_silence();
     s.at(1000).expect("P. 1:301(300) ack 1");
@@ -167,7 +168,7 @@ fn only_consecutive_timeouts_count() {
 }
 
 #[test]
-fn lost_small_segments_leave_again_in_one() {
+fn lost_small_segments_are_retransmitted_in_one() {
     let config = ConnectionConfig { nagle: false, ..plain() };
     let mut s = Script::established_with(config, SYN);
     for n in 0..5 {
@@ -190,7 +191,7 @@ fn an_acknowledgement_within_a_segment_is_not_retransmitted() {
 }
 
 #[test]
-fn a_duplicate_report_tells_that_a_timeout_was_needless() {
+fn a_duplicate_report_shows_that_a_timeout_was_spurious() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
     s.at(1000).expect("P. 1:1001(1000) ack 1");
@@ -202,7 +203,7 @@ fn a_duplicate_report_tells_that_a_timeout_was_needless() {
 }
 
 #[test]
-fn a_duplicate_report_beyond_a_gap_is_told_by_the_block_around_it() {
+fn a_duplicate_report_beyond_a_gap_is_recognized_by_the_block_around_it() {
     let mut s = with_sack();
     s.at(1000).expect(". 1:1001(1000) ack 1");
     s.at(1050).peer(". 1:1(0) ack 1001");

@@ -1,5 +1,5 @@
-//! Two connections against each other, over a link that a test can bend, and packet scripts: one
-//! connection and a peer driven by hand.
+//! Two connections over a link whose losses and delays the test chooses; and packet scripts: one connection with a
+//! scripted peer.
 
 mod acks;
 mod blind;
@@ -70,7 +70,7 @@ struct End {
     id: ConnectionId,
     events: Vec<Event>,
     received: Vec<u8>,
-    /// The packets for the other end, and their times.
+    /// The packets for the other end, with their times of arrival.
     outgoing: VecDeque<(Instant, Vec<u8>)>,
 }
 
@@ -139,7 +139,7 @@ impl End {
 }
 
 impl Pair {
-    /// A client that asks, and a server that has its SYN.
+    /// A client that has sent its SYN, and a server that has received it.
     fn new(client: ConnectionConfig, server: ConnectionConfig) -> Self {
         let now = Instant::from_millis(1);
         let mut packet = Vec::new();
@@ -163,7 +163,7 @@ impl Pair {
         pair
     }
 
-    /// Lets everything happen until `done`, over a clean link.
+    /// Runs both connections until `done`, over a link without loss.
     fn run_until(&mut self, done: impl FnMut(&mut Self) -> bool) {
         self.run(|_, _| Fate::Deliver, done);
     }

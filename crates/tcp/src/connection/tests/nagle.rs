@@ -4,7 +4,7 @@ use super::script::*;
 use super::*;
 
 #[test]
-fn a_small_segment_waits_for_what_is_outstanding() {
+fn a_small_segment_waits_for_outstanding_data() {
     let mut s = Script::established();
     s.send(100).expect("P. 1:101(100) ack 1");
     s.send(100).expect_silence();
@@ -44,8 +44,8 @@ fn switched_off_nothing_waits() {
     s.at(60).peer(". 1:1(0) ack 201");
 }
 
-/// The state of a segment is larger than a byte. The window counts bytes, and holds no small
-/// segments back.
+/// The state of a segment takes more memory than a payload of one byte, and the window does not limit the number of
+/// segments.
 #[test]
 fn switched_off_no_more_small_ones_are_outstanding_than_the_limit() {
     let config = ConnectionConfig { nagle: false, ..plain() };

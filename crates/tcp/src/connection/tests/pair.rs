@@ -7,7 +7,7 @@ fn stream(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 % 251) as u8).collect()
 }
 
-/// Both send `len` bytes and finish; what arrives must be what was sent.
+/// Both ends send `len` bytes and finish; the received bytes must equal the sent ones.
 fn exchange(pair: &mut Pair, len: usize, fate: impl FnMut(&mut Rng, &[u8]) -> Fate) {
     let bytes = stream(len);
     let (mut from_a, mut from_b) = (0, 0);
@@ -33,7 +33,7 @@ fn exchange(pair: &mut Pair, len: usize, fate: impl FnMut(&mut Rng, &[u8]) -> Fa
 }
 
 #[test]
-fn both_ends_are_told_that_they_are_connected() {
+fn the_connection_is_reported_at_both_ends() {
     let pair = Pair::established(config(), config());
     for (end, incoming) in [(&pair.a, false), (&pair.b, true)] {
         assert!(matches!(end.events[..], [Event::Connected { incoming: i, .. }] if i == incoming));

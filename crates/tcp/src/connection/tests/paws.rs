@@ -41,22 +41,22 @@ fn a_rst_is_exempt_from_paws() {
 #[test]
 fn the_earliest_of_several_segments_is_echoed_and_none_beyond_a_gap() {
     let mut s = stamped();
-    // Two that one acknowledgement covers (RFC 7323 §4.3 A).
+    // Two segments covered by one ACK (RFC 7323 §4.3 A).
     s.peer("P. 1:101(100) ack 1 <ts 100:0>").peer("P. 101:201(100) ack 1 <ts 105:0>");
     s.expect(". 1:1(0) ack 201 <ts 0:100>");
-    // Beyond a gap: what was acknowledged last goes on being echoed (B).
+    // A segment beyond a gap: the ACK still echoes the timestamp of the last segment in order (B).
     s.peer("P. 301:401(100) ack 1 <ts 110:0>").expect(". 1:1(0) ack 201 <sack 301:401> <ts 0:100>");
-    // The one that closes the gap (C).
+    // The segment that closes the gap (C).
     s.peer("P. 201:301(100) ack 1 <ts 120:0>").expect(". 1:1(0) ack 401 <ts 0:120>");
 }
 
 #[test]
-fn what_was_retransmitted_is_measured_by_its_echo() {
+fn retransmitted_data_is_measured_by_its_echo() {
     let mut s = stamped();
     s.send(988).expect("P. 1:989(988) ack 1 <ts 0:1>");
     s.at(1000).expect("P. 1:989(988) ack 1 <ts 1000:1>");
     s.at(1030).peer(". 1:1(0) ack 989 <ts 2:1000>");
-    // The handshake measured 0 ms, so that 30 ms make an eighth of it.
+    // The RTT sample of the handshake was 0 ms, so that SRTT becomes an eighth of 30 ms.
     let srtt = s.end.connection.statistics().srtt.unwrap();
     assert_eq!(srtt, Duration::from_micros(3750));
 }

@@ -1,5 +1,5 @@
-//! Redundant Data Bundling (Petlund 2008) on the wire: copies with new data and with data sent
-//! again, and what an acknowledgement of it means.
+//! Redundant Data Bundling (Petlund 2008) on the wire: copies bundled with new data and with retransmissions, and the
+//! meaning of their ACKs.
 
 use std::num::NonZeroU32;
 
@@ -16,7 +16,7 @@ fn recovery(s: &Script) -> RecoveryStatistics {
     s.end.connection.statistics().recovery
 }
 
-/// 100 bytes at 0 ms, 50 at 20 ms with the former.
+/// 100 bytes are sent at 0 ms, and 50 more at 20 ms with a copy of the former.
 fn two(thin: ThinConfig) -> Script {
     let mut s = with(thin, SYN);
     s.send(100).expect("P. 1:101(100) ack 1");
@@ -25,7 +25,7 @@ fn two(thin: ThinConfig) -> Script {
 }
 
 #[test]
-fn new_data_take_the_packet_before_along() {
+fn new_data_bundles_the_previous_packet() {
     let mut s = two(RDB);
     s.at(40).send(30).expect("P. 101:181(80) ack 1");
     s.at(50).peer(". 1:1(0) ack 101");
@@ -39,7 +39,7 @@ fn new_data_take_the_packet_before_along() {
 }
 
 #[test]
-fn with_two_packets_before_both_go_along() {
+fn two_previous_packets_are_both_bundled() {
     let mut s = two(RDB.max_bundle_packets(2));
     s.at(40).send(30).expect("P. 1:181(180) ack 1");
     s.at(50).send(20).expect("P. 101:201(100) ack 1");
@@ -47,7 +47,7 @@ fn with_two_packets_before_both_go_along() {
 }
 
 #[test]
-fn switched_off_or_thick_nothing_goes_along() {
+fn nothing_is_bundled_if_disabled_or_not_thin() {
     let mut s = with(ThinConfig::OFF, SYN);
     s.send(100).expect("P. 1:101(100) ack 1").send(50).expect("P. 101:151(50) ack 1");
     let mut s = two(RDB);
@@ -61,7 +61,7 @@ fn switched_off_or_thick_nothing_goes_along() {
 }
 
 #[test]
-fn what_does_not_fit_stays_out() {
+fn a_copy_that_does_not_fit_is_left_out() {
     let mut s = with(RDB, SYN);
     s.send(600).expect("P. 1:601(600) ack 1");
     s.send(401).expect("P. 601:1002(401) ack 1");
@@ -73,7 +73,7 @@ fn what_does_not_fit_stays_out() {
 }
 
 #[test]
-fn a_full_segment_takes_nothing_along() {
+fn a_full_segment_bundles_nothing() {
     let mut s = with(RDB, SYN);
     s.send(3000);
     for start in [1, 1001] {
@@ -84,7 +84,7 @@ fn a_full_segment_takes_nothing_along() {
 }
 
 #[test]
-fn the_end_of_the_stream_takes_the_last_data_along() {
+fn the_end_of_the_stream_bundles_the_last_data() {
     let mut s = with(RDB, SYN);
     s.send(100).expect("P. 1:101(100) ack 1");
     s.at(20).finish().expect("FP. 1:101(100) ack 1");
@@ -105,7 +105,7 @@ fn a_loss_that_a_copy_repaired_is_answered_as_any_other_loss() {
 }
 
 #[test]
-fn the_answer_to_a_repaired_loss_sends_nothing_again() {
+fn the_ack_after_a_repaired_loss_causes_no_retransmission() {
     let mut s = two(RDB);
     s.at(40).send(30).expect("P. 101:181(80) ack 1");
     s.at(45).send(20).expect("P. 151:201(50) ack 1");
@@ -130,7 +130,7 @@ fn the_answer_is_switched_off_as_rdb_was_published() {
 
 #[test]
 fn a_copy_that_was_not_needed_is_no_loss_and_no_spurious_retransmission() {
-    // Both arrived, and were acknowledged one by one, or at once.
+    // Both arrived, acknowledged by one ACK each, or by one for both.
     for first in [". 1:1(0) ack 101", ". 1:1(0) ack 1"] {
         let mut s = two(RDB);
         s.at(50).peer(first);
@@ -158,7 +158,7 @@ fn several_copies_of_one_packet_explain_as_many_reports_and_no_more() {
 }
 
 #[test]
-fn only_what_is_not_acknowledged_of_a_packet_goes_along_or_leaves_again() {
+fn only_the_unacknowledged_part_of_a_packet_is_bundled_or_retransmitted() {
     let mut s = two(RDB);
     s.at(50).peer(". 1:1(0) ack 121");
     s.at(60).send(30).expect("P. 121:181(60) ack 1");
@@ -169,7 +169,7 @@ fn only_what_is_not_acknowledged_of_a_packet_goes_along_or_leaves_again() {
 }
 
 #[test]
-fn what_is_retransmitted_takes_along_what_follows() {
+fn a_retransmission_bundles_the_segments_after_it() {
     let thin = RDB.first_indication(true);
     let three = |thin, syn| {
         let mut s = with(thin, syn);
@@ -183,7 +183,7 @@ fn what_is_retransmitted_takes_along_what_follows() {
     s.at(50).peer(". 1:1(0) ack 1").expect(". 1:701(700) ack 1").expect_silence();
     assert_eq!(recovery(&s).retransmitted.bundled, 1);
     s.at(100).peer(". 1:1(0) ack 1051");
-    // No further than the limit, or without the switch, or to what has arrived.
+    // Nothing is bundled beyond the limit, with bundling disabled, or if it has arrived.
     let mut s = three(thin.max_bundle_bytes(NonZeroU32::new(750)), NO_SACK);
     s.end.connection.set_thin(thin.max_bundle_bytes(NonZeroU32::new(699))).unwrap();
     s.at(50).peer(". 1:1(0) ack 1").expect(". 1:301(300) ack 1");
@@ -195,7 +195,7 @@ fn what_is_retransmitted_takes_along_what_follows() {
 }
 
 #[test]
-fn a_thick_stream_sends_again_only_what_is_lost() {
+fn a_stream_that_is_not_thin_retransmits_only_lost_data() {
     let mut s = with(RDB, NO_SACK);
     for n in 0..6 {
         s.send(100).drain();
@@ -205,7 +205,7 @@ fn a_thick_stream_sends_again_only_what_is_lost() {
     s.peer(". 1:1(0) ack 1").expect(". 1:101(100) ack 1").expect_silence();
 }
 
-/// Lets everything happen until `end`.
+/// Runs both connections until `end`.
 pub(super) fn run_to(pair: &mut Pair, end: Instant, mut fate: impl FnMut(&mut Rng, &[u8]) -> Fate) {
     loop {
         let Pair { now, a, b, rng } = pair;

@@ -34,7 +34,7 @@ fn take(s: &mut Script) -> Vec<u64> {
     segments
 }
 
-/// Ten segments are sent at 0 ms; the first is overtaken by `positions`, with one ACK each, and arrives.
+/// Ten segments are sent at 0 ms; the first is overtaken by `positions` others, each with an ACK, before it arrives.
 /// Returns whether it was retransmitted.
 fn delay(s: &mut Script, first: u64, positions: u64) -> bool {
     s.send(10_000);
@@ -49,7 +49,7 @@ fn delay(s: &mut Script, first: u64, positions: u64) -> bool {
 }
 
 #[test]
-fn dsack_tells_a_spurious_fast_retransmit_and_the_threshold_follows() {
+fn dsack_detects_a_spurious_fast_retransmit_and_the_threshold_adapts() {
     let mut s = with_recovery(profile("tcp-rr"), false);
     assert!(delay(&mut s, 0, 4));
     let cwnd = s.end.connection.statistics().cwnd;
@@ -67,9 +67,9 @@ fn dsack_tells_a_spurious_fast_retransmit_and_the_threshold_follows() {
     assert!(take(&mut s).is_empty());
 }
 
-/// RFC 3708 §3 A.4: nothing of 2001:3001 was retransmitted.
+/// RFC 3708 §3 A.4: no part of 2001:3001 was retransmitted.
 #[test]
-fn a_dsack_of_what_left_once_tells_a_network_that_duplicates() {
+fn a_dsack_of_data_sent_once_shows_a_network_that_duplicates() {
     let mut s = with_recovery(profile("tcp-rr"), false);
     assert!(delay(&mut s, 0, 4));
     s.at(10).peer(". 1:1(0) ack 5001 <sack 2001:3001>").drain();
@@ -77,10 +77,10 @@ fn a_dsack_of_what_left_once_tells_a_network_that_duplicates() {
     assert_eq!((events(&s).total(), events(&s).unexplained_duplicates), (0, 1));
 }
 
-/// RFC 3522: the echo of 0 ms is older than the retransmission of 1000 ms. RFC 4015 §3.1 step 8:
-/// nothing more is sent again.
+/// RFC 3522: the echo of 0 ms is older than the retransmission of 1000 ms. RFC 4015 §3.1 step 8: nothing else is
+/// retransmitted.
 #[test]
-fn an_old_echo_tells_a_spurious_timeout_at_once() {
+fn an_old_echo_detects_a_spurious_timeout_at_once() {
     for (echo, is_told) in [(0, true), (1000, false)] {
         let mut s = with_recovery(profile("tcp-rr"), true);
         s.send(10_000);
@@ -95,9 +95,9 @@ fn an_old_echo_tells_a_spurious_timeout_at_once() {
     }
 }
 
-/// RFC 3522 §3.2 step 5: everything is acknowledged at once, as when all acknowledgements were lost.
+/// RFC 3522 §3.2 step 5: one ACK covers everything, as if all ACKs before it were lost.
 #[test]
-fn an_old_echo_of_everything_tells_nothing() {
+fn an_old_echo_in_an_ack_of_everything_shows_nothing() {
     let mut s = with_recovery(profile("tcp-rr"), true);
     s.send(3000);
     assert_eq!(take(&mut s).len(), 3);
@@ -110,7 +110,7 @@ fn an_old_echo_of_everything_tells_nothing() {
 /// RFC 5682 §3.1: two new segments are sent after the first ACK, and then data sent before the timeout is
 /// acknowledged.
 #[test]
-fn f_rto_sends_new_data_and_tells_a_spurious_timeout() {
+fn f_rto_sends_new_data_and_detects_a_spurious_timeout() {
     let spurious = SpuriousConfig::OFF.f_rto(true);
     let recovery = profile("tcp-sack").spurious(spurious).undo(true);
     let mut s = with_recovery(recovery.clone(), false);

@@ -9,16 +9,16 @@
 //! - A segment is its flags (`S`, `F`, `R`, `P`, and `.` for ACK), its sequence numbers with the
 //!   length, and if they matter `ack`, `win` (the field), and `<options>`. Numbers count from the
 //!   SYN of their side; both sides' wrap on the wire within the first 1500 bytes.
-//! - Payload bytes are those of [`byte_at`] their place; sent bytes are checked against it.
-//! - A segment that no `expect` took fails the script: before time moves on, and at its end.
-//! - Without a word about it nothing but SACK is agreed on, and a segment holds 1000 bytes.
+//! - Each payload byte is a function of its place in the stream ([`byte_at`]), against which sent bytes are checked.
+//! - A sent segment that the script did not `expect` fails the test: before time moves on, and at its end.
+//! - By default, only SACK is negotiated, and the MSS is 1000 bytes.
 
 use super::*;
 use crate::wire::{Options, Timestamps};
 
 /// Both initial sequence numbers.
 const ISS: u32 = u32::MAX - 1500;
-/// The peer's window unless a script says otherwise.
+/// The peer's window unless a script sets another.
 const PEER_WINDOW: u16 = 60_000;
 /// The peer's SYN.
 pub(super) const SYN: &str = "S 0:0(0) <mss 1000,sackOK>";
@@ -149,7 +149,7 @@ impl Script {
         self
     }
 
-    /// The application sends `len` bytes more; all must be taken.
+    /// The application sends `len` more bytes, all of which must be accepted.
     #[track_caller]
     pub(super) fn send(&mut self, len: u64) -> &mut Self {
         let bytes = bytes(1 + self.sent, 1 + self.sent + len);
@@ -188,7 +188,7 @@ impl Script {
         self.next_segment().expect("a segment")
     }
 
-    /// For a script that ends before due segments are sent.
+    /// Discards the segments that are due, for a script that ends before they are sent.
     pub(super) fn silent(mut self) -> Self {
         self.drain();
         self
@@ -297,7 +297,7 @@ fn parse(text: &str) -> (Header, Vec<u8>) {
             _ => panic!("{word}?"),
         }
     }
-    // Data with a SYN lie behind it.
+    // Data in a SYN segment begins one sequence number after the SYN.
     let first = u64::from(flags.has(Flags::SYN));
     (header, bytes(first + u64::from(start), first + u64::from(end)))
 }

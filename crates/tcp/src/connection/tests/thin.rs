@@ -1,5 +1,5 @@
-//! The mechanisms for thin streams (Petlund 2008; M1 and M2 of Petlund 2009): each acts at exactly its
-//! time, and does not when its switch is off or the stream is thick.
+//! The mechanisms for thin streams (Petlund 2008; M1 and M2 of Petlund 2009): each acts exactly at its time, and not at
+//! all if it is disabled or the stream is not thin.
 
 use rexmit_recovery::{ThinConfig, ThinTcpConfig};
 
@@ -13,7 +13,7 @@ const FIRST: ThinConfig = ThinConfig::OFF.first_indication(true);
 const RTO_MIN: ThinConfig = ThinConfig::OFF.rto_min(Some(Duration::from_millis(200)));
 const BY_AGE: ThinConfig = ThinConfig::OFF.restart_by_age(true);
 
-/// Nothing waits for Nagle's algorithm.
+/// A connection without Nagle's algorithm.
 pub(super) fn with(thin: ThinConfig, syn: &str) -> Script {
     let mut config = ConnectionConfig { nagle: false, ..plain() };
     config.recovery.thin = thin;
@@ -36,7 +36,7 @@ fn send_much(s: &mut Script) {
     }
 }
 
-/// A round trip of 50 ms is measured, before 100 ms.
+/// Measures a round trip of 50 ms, before 100 ms.
 fn measure(s: &mut Script) {
     s.send(100).expect("P. 1:101(100) ack 1");
     s.at(50).peer(". 1:1(0) ack 101").at(100);
@@ -58,7 +58,7 @@ fn six_timeouts_in_a_row_do_not_double_and_those_beyond_do() {
 }
 
 #[test]
-fn a_timeout_over_a_thick_stream_doubles_and_the_next_over_what_is_left_does_not() {
+fn a_timeout_doubles_while_the_stream_is_not_thin_and_not_once_it_is() {
     let mut s = with(LINEAR, SYN);
     send_much(&mut s);
     for at in [1000, 3000, 5000, 7000] {
@@ -158,7 +158,7 @@ fn the_timeout_stays_while_segments_are_large() {
 }
 
 #[test]
-fn nothing_waits_longer_than_a_timeout_since_it_left() {
+fn no_packet_waits_longer_than_a_timeout_since_it_was_sent() {
     for (thin, count, at) in [(BY_AGE, 1, 1110), (BY_AGE, 5, 1160), (ThinConfig::OFF, 1, 1160)] {
         let mut s = with(thin, SYN);
         measure(&mut s);
@@ -171,7 +171,7 @@ fn nothing_waits_longer_than_a_timeout_since_it_left() {
 }
 
 #[test]
-fn small_segments_do_not_wait_while_thin_if_the_profile_says_so() {
+fn small_segments_do_not_wait_while_thin_with_no_delay() {
     let no_delay = ThinConfig::OFF.with_tcp(ThinTcpConfig::OFF.no_delay(true));
     let mut config = plain();
     assert!(config.nagle);
@@ -198,7 +198,7 @@ fn the_mechanisms_are_switched_while_the_connection_is_up() {
 }
 
 #[test]
-fn statistics_tell_whether_the_connection_is_thin_and_which_timeout_applies() {
+fn statistics_show_whether_the_connection_is_thin_and_which_timeout_applies() {
     let mut s = with(RTO_MIN, SYN);
     measure(&mut s);
     send_small(&mut s, 101, 4);

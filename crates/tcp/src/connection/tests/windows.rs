@@ -4,7 +4,7 @@ use super::script::*;
 use super::*;
 use crate::event::CloseReason;
 
-/// 1000 bytes were taken, and the window is closed; 500 more wait.
+/// 1000 bytes were accepted by the peer, whose window is now closed; 500 more wait.
 fn closed() -> Script {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
@@ -13,7 +13,7 @@ fn closed() -> Script {
 }
 
 #[test]
-fn a_closed_window_is_probed_by_one_byte_with_back_off_for_ever() {
+fn a_closed_window_is_probed_by_one_byte_with_backoff_and_without_limit() {
     let config = ConnectionConfig { max_retransmits: 2, ..plain() };
     let mut s = Script::established_with(config, SYN);
     s.send(1000).expect("P. 1:1001(1000) ack 1");
@@ -31,7 +31,7 @@ fn a_closed_window_is_probed_by_one_byte_with_back_off_for_ever() {
 }
 
 #[test]
-fn a_closed_window_that_nobody_confirms_ends_the_connection() {
+fn an_unconfirmed_closed_window_ends_the_connection() {
     let config = ConnectionConfig { max_retransmits: 2, ..plain() };
     let mut s = Script::established_with(config, SYN);
     s.send(1000).expect("P. 1:1001(1000) ack 1");
@@ -51,7 +51,7 @@ fn a_window_that_opens_before_a_probe_lets_everything_go() {
 }
 
 #[test]
-fn a_refused_probe_leaves_again_as_soon_as_the_window_is_open() {
+fn a_refused_probe_is_retransmitted_as_soon_as_the_window_is_open() {
     let mut s = closed();
     s.at(1000).expect(". 1001:1002(1) ack 1");
     s.at(1050).peer(". 1:1(0) ack 1001 win 0").expect_silence();
@@ -60,7 +60,7 @@ fn a_refused_probe_leaves_again_as_soon_as_the_window_is_open() {
 }
 
 #[test]
-fn what_opens_too_little_lets_the_refused_probe_go_alone() {
+fn a_window_that_opens_too_little_allows_only_the_refused_probe() {
     let mut s = closed();
     s.at(1000).expect(". 1001:1002(1) ack 1");
     s.at(1050).peer(". 1:1(0) ack 1001 win 0").expect_silence();
@@ -81,7 +81,7 @@ fn probed_over_300_ms() -> Script {
 }
 
 #[test]
-fn a_window_that_opens_sooner_than_a_round_trip_says_nothing_of_the_probe() {
+fn a_window_that_opens_within_a_round_trip_does_not_answer_the_probe() {
     let mut s = probed_over_300_ms();
     s.at(1700).peer(". 1:1(0) ack 1001 win 5000").expect_silence();
     s.at(1900).peer(". 1:1(0) ack 1002 win 5000").expect("P. 1002:1501(499) ack 1");
@@ -97,7 +97,7 @@ fn a_window_that_opens_after_a_refusal_does() {
 }
 
 #[test]
-fn a_probe_that_is_taken_is_not_repeated() {
+fn an_accepted_probe_is_not_retransmitted() {
     let mut s = closed();
     s.at(1000).expect(". 1001:1002(1) ack 1");
     s.at(1050).peer(". 1:1(0) ack 1002 win 0").expect_silence();
@@ -105,7 +105,7 @@ fn a_probe_that_is_taken_is_not_repeated() {
     s.at(1150).peer(". 1:1(0) ack 1501");
 }
 
-/// The probes have backed off to 16 s; a loss that follows is not to wait for that.
+/// The timer of probes has backed off to 16 s, which must not delay the retransmission of data lost afterwards.
 #[test]
 fn the_timeout_of_probes_is_not_that_of_data() {
     let mut s = closed();
@@ -117,7 +117,7 @@ fn the_timeout_of_probes_is_not_that_of_data() {
     s.at(8100).peer(". 1:1(0) ack 1001 win 5000").expect("P. 1001:1501(500) ack 1");
     s.at(9100).expect("P. 1001:1501(500) ack 1");
     s.at(9150).peer(". 1:1(0) ack 1501");
-    // The same with a probe that is taken, which measures nothing (Karn).
+    // The same with a probe that is accepted, and whose ACK is no RTT sample (Karn).
     let mut s = closed();
     for at in [1000, 2000, 4000, 8000] {
         s.at(at).expect(". 1001:1002(1) ack 1");
@@ -141,7 +141,7 @@ fn a_fin_alone_probes_a_closed_window() {
 }
 
 #[test]
-fn a_window_that_shrinks_stops_new_data_and_what_was_sent_is_repeated() {
+fn a_window_that_shrinks_stops_new_data_and_sent_data_is_retransmitted() {
     let mut s = Script::established();
     s.send(5000);
     for n in 0..5 {
@@ -168,11 +168,11 @@ fn a_small_part_of_a_window_is_not_used_until_the_override() {
 }
 
 #[test]
-fn an_old_segment_does_not_tell_the_window() {
+fn an_old_segment_does_not_update_the_window() {
     let mut s = Script::established();
     s.send(1000).expect("P. 1:1001(1000) ack 1");
     s.at(10).peer("P. 1001:1101(100) ack 1001 win 2000");
-    // It was sent before, and nothing else in it is wrong.
+    // The ACK was sent before the window update, and is acceptable otherwise.
     s.peer(". 1:1(0) ack 1001 win 0");
     assert_eq!(s.end.connection.statistics().send_window, 2000);
     s.drain();
@@ -208,7 +208,7 @@ fn acknowledgements_and_resets_pass_a_closed_window() {
 }
 
 #[test]
-fn send_takes_what_fits_and_tells_when_there_is_room_again() {
+fn send_accepts_what_fits_and_reports_room_again() {
     let config = ConnectionConfig { send_buffer_bytes: 4000, ..plain() };
     let mut s = Script::established_with(config, SYN);
     assert_eq!(s.end.send(Instant::ZERO, &bytes(1, 5001)), 4000);
@@ -234,7 +234,7 @@ fn acknowledgements_and_resets_do_not_pass_the_closed_window_of_the_peer() {
 }
 
 #[test]
-fn what_acknowledges_behind_a_window_that_shrank_lies_at_its_edge() {
+fn acks_after_a_window_that_shrank_are_sent_at_its_edge() {
     let mut s = Script::established();
     s.send(3000).drain();
     s.at(50).peer(". 1:101(100) ack 1 win 2000").at(90).expect(". 2001:2001(0) ack 101");
@@ -244,7 +244,7 @@ fn what_acknowledges_behind_a_window_that_shrank_lies_at_its_edge() {
 /// RFC 9293 §3.8.6: data beyond a window that shrank may be retransmitted, but one segment is
 /// enough to probe it.
 #[test]
-fn of_what_lies_beyond_a_window_that_shrank_one_segment_at_a_time_leaves_again() {
+fn of_data_beyond_a_window_that_shrank_one_segment_at_a_time_is_retransmitted() {
     let mut s = Script::established();
     s.send(5000).drain();
     s.at(50).peer(". 1:1(0) ack 1001 win 0");
@@ -257,9 +257,9 @@ fn of_what_lies_beyond_a_window_that_shrank_one_segment_at_a_time_leaves_again()
     s.at(3200).peer(". 1:1(0) ack 5001");
 }
 
-/// RFC 9293 §3.8.6.1 lets it last while the application wants it to.
+/// RFC 9293 §3.8.6.1: a closed window may last as long as the application keeps the connection open.
 #[test]
-fn a_closed_window_that_is_confirmed_ends_what_the_application_has_left() {
+fn a_confirmed_closed_window_ends_a_connection_that_the_application_has_closed() {
     let config = ConnectionConfig { max_retransmits: 2, ..plain() };
     let mut s = Script::established_with(config, SYN);
     s.send(1000).expect("P. 1:1001(1000) ack 1");
@@ -269,7 +269,7 @@ fn a_closed_window_that_is_confirmed_ends_what_the_application_has_left() {
         s.peer(". 1:1(0) ack 1001 win 0");
     }
     s.at(8050).expect_event(&Event::Closed(CloseReason::TimedOut));
-    // The peer is there, and is to know.
+    // The peer still answers, so it is informed by a RST.
     s.expect("R. 1001:1001(0) ack 1");
     assert!(s.end.connection.is_over());
 }

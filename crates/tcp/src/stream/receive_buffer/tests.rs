@@ -96,7 +96,7 @@ fn reports_the_newest_run_first_then_those_reported_last() {
     assert_eq!(blocks(&buffer, 4), [(90, 95), (70, 75), (30, 35), (50, 55)]);
     put(&mut buffer, 55, 58);
     assert_eq!(blocks(&buffer, 4), [(50, 58), (90, 95), (70, 75), (30, 35)]);
-    // One run joins two: it is told once, and the room goes to another.
+    // A run that joins two is reported once, which leaves room for another block.
     put(&mut buffer, 35, 50);
     assert_eq!(blocks(&buffer, 4), [(30, 58), (90, 95), (70, 75), (10, 15)]);
     put(&mut buffer, 0, 70);
@@ -104,7 +104,7 @@ fn reports_the_newest_run_first_then_those_reported_last() {
 }
 
 #[test]
-fn a_run_that_grows_takes_no_second_place_among_those_reported_last() {
+fn a_range_that_grows_is_listed_once_among_the_recent_ones() {
     let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 100);
     for from in [30, 10, 90, 70, 50, 55] {
         put(&mut buffer, from, from + 5);
@@ -113,7 +113,7 @@ fn a_run_that_grows_takes_no_second_place_among_those_reported_last() {
 }
 
 #[test]
-fn runs_beyond_gaps_are_limited_and_what_joins_one_is_still_taken() {
+fn ranges_beyond_gaps_are_limited_and_data_that_extends_one_is_still_accepted() {
     let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 2);
     put(&mut buffer, 10, 15);
     put(&mut buffer, 20, 25);
@@ -125,7 +125,7 @@ fn runs_beyond_gaps_are_limited_and_what_joins_one_is_still_taken() {
 }
 
 #[test]
-fn tells_duplicates_beside_and_beyond_the_gap() {
+fn duplicates_below_and_beyond_the_gap_are_distinguished() {
     let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 10);
     put(&mut buffer, 0, 10);
     put(&mut buffer, 20, 30);
@@ -134,13 +134,13 @@ fn tells_duplicates_beside_and_beyond_the_gap() {
     assert_eq!(put(&mut buffer, 5, 12).duplicate, run(5, 10));
     assert_eq!(put(&mut buffer, 22, 40).duplicate, run(22, 30));
     assert_eq!(put(&mut buffer, 45, 50).duplicate, None);
-    // The run around a duplicate is told next (RFC 2883 §4).
+    // The run around a duplicate is reported next (RFC 2883 §4).
     assert_eq!(put(&mut buffer, 24, 26).duplicate, run(24, 26));
     assert_eq!(blocks(&buffer, 4), [(20, 40), (45, 50)]);
 }
 
 #[test]
-fn nothing_is_kept_of_what_was_released() {
+fn release_memory_frees_an_empty_buffer() {
     let mut buffer = ReceiveBuffer::new(BASE, 1 << 20, 10);
     put(&mut buffer, 0, 5000);
     buffer.read(&mut [0; 5000]);

@@ -12,7 +12,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(digit).collect()
 }
 
-/// The same with the checksum that the kernel left to the device.
+/// The segment with a correct checksum, which the kernel had left to the device.
 fn sealed(hex: &str) -> Vec<u8> {
     let mut bytes = bytes(hex);
     seal(LOOPBACK, &mut bytes);
@@ -45,12 +45,12 @@ fn data_with_timestamps() {
     assert_eq!(segment.header.flags, Flags::PSH.and(Flags::ACK));
     assert_eq!(segment.header.acknowledgment, 0x417e_8463);
     assert_eq!(segment.sequence_len(), 5);
-    // Written again it is the same, byte by byte: the order and the padding are usual ones.
+    // Written again it is the same, byte by byte, since the order of options and the padding are the usual ones.
     assert_eq!(written(&segment.header, LOOPBACK, b"hello"), bytes);
 }
 
 #[test]
-fn an_acknowledgement_whose_checksum_the_kernel_has_made() {
+fn an_acknowledgement_with_a_checksum_computed_by_the_kernel() {
     let bytes = bytes("d048b115ee25e8b6417e846480100040112a00000101080ae5ecec346fff0712");
     let segment = parsed(LOOPBACK, &bytes);
     assert_eq!(segment.header.flags, Flags::ACK);

@@ -1,11 +1,11 @@
-//! The checksum against RFC 1071's own words, and against another implementation.
+//! The checksum against the definition in RFC 1071, and against another implementation.
 
 use etherparse::TcpHeader;
 
 use super::*;
 use crate::wire::{Sum, pseudo_header};
 
-/// Word by word in the network's order, with each carry at once (RFC 1071 §1).
+/// Adds word by word in network order, with each carry at once (RFC 1071 §1).
 fn slow(bytes: &[u8]) -> u16 {
     let word = |pair: &[u8]| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]);
     let sum = bytes.chunks(2).map(word).fold(0u16, |sum, word| {
@@ -26,7 +26,7 @@ fn agrees_with_the_definition_at_every_length() {
 }
 
 #[test]
-fn carries_of_the_largest_words_come_back_in() {
+fn carries_of_the_largest_words_are_added() {
     for len in [1, 2, 3, 4, 31, 32, 33, 65_535] {
         let bytes = vec![0xFF; len];
         assert_eq!(Sum::default().with(&bytes).finish(), slow(&bytes), "{len}");

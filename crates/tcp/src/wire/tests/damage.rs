@@ -14,7 +14,7 @@ fn every_truncation_is_refused() {
         let bytes = written(&random_header(&mut rng), V4, &random_bytes(&mut rng, 40));
         for len in 0..bytes.len() {
             assert!(read(&bytes[..len]).is_err());
-            // A right checksum does not help a header that is not all there.
+            // A truncated header is refused even with a correct checksum.
             let mut cut = bytes[..len].to_vec();
             if len >= 20 {
                 seal(V4, &mut cut);

@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::{MAX_OPTIONS_LEN, MAX_SACK_BLOCKS};
 
 #[test]
-fn each_is_read_wherever_it_stands() {
+fn each_option_is_read_at_any_place() {
     let table: &[(&[u8], Options)] = &[
         (&[], Options::default()),
         (&[1, 1, 1, 0], Options::default()),
@@ -13,7 +13,7 @@ fn each_is_read_wherever_it_stands() {
         (&[1, 3, 3, 255], Options { window_scale: Some(255), ..Options::default() }),
         (&[4, 2, 0, 0], Options { sack_permitted: true, ..Options::default() }),
         (&[30, 2, 4, 2], Options { sack_permitted: true, ..Options::default() }),
-        // What follows the end is nothing, whatever it is.
+        // Bytes after the End of Option List are ignored.
         (&[0, 2, 4, 5], Options::default()),
         (&[1, 0, 9, 1], Options::default()),
     ];

@@ -16,7 +16,7 @@ fn every_header_and_payload() {
     }
 }
 
-/// A ring buffer splits a payload wherever its end happens to be.
+/// A ring buffer splits a payload at its end.
 #[test]
 fn a_payload_in_two_parts_is_the_same_wherever_it_is_split() {
     let header = random_header(&mut rng(2));

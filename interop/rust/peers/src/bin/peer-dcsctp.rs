@@ -13,7 +13,7 @@ use workload::{LARGEST_MESSAGE, Options, PPID};
 
 struct DcSctp {
     socket: Box<dyn DcSctpSocket>,
-    /// When the socket's own time began.
+    /// The origin of the socket's time.
     epoch: Instant,
     streams: u16,
     packets: VecDeque<Vec<u8>>,
@@ -43,7 +43,7 @@ impl DcSctp {
         self.socket.advance_time(SocketTime::zero() + now.saturating_duration_since(self.epoch));
     }
 
-    /// Events carry packets as well, so both polls look here.
+    /// Sorts the socket's events, which include packets, for both polls.
     fn sort_events(&mut self) {
         while let Some(event) = self.socket.poll_event() {
             match event {

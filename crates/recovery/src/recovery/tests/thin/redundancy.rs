@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::BundleRoom;
-use crate::recovery::tests::{BASE, Next};
+use crate::recovery::tests::{BASE, LossRecovery, Next};
 
 const COPIES: ThinConfig = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
 
@@ -36,6 +36,22 @@ fn as_many_packets_and_bytes_before_are_copied_as_the_limits_say() {
         assert_eq!(counted.retransmitted.redundant, want.len() as u64);
         assert_eq!(counted.redundant_bytes, 100 * want.len() as u64);
         assert_eq!(counted.retransmitted.total(), 0);
+    }
+}
+
+/// A copy takes room in the window as new data does.
+#[test]
+fn copies_stop_when_the_window_has_no_room_for_them() {
+    let limit = Some(Duration::from_millis(25));
+    let table = [(15, limit, 9), (33, limit, 6), (38, limit, 1), (39, limit, 0), (39, None, 9)];
+    for (units, queue_delay_limit, want) in table {
+        let test = crate::ThinTest::Packets(100);
+        let thin =
+            ThinConfig { test, max_bundle_packets: 99, queue_delay_limit, ..ThinConfig::OFF };
+        let mut s = Sender::thin(thin);
+        assert_eq!(s.cwnd(), 4000);
+        (0..units).for_each(|_| s.push(&[SMALL]));
+        assert_eq!(s.push_with_copies(false).len(), want, "{units} in flight");
     }
 }
 
@@ -179,4 +195,51 @@ fn copies_in_a_packet_that_is_not_sent_were_never_made() {
     assert!(!unit.is_copied && unit.repeats().is_none());
     let repeats = s.recovery.outstanding().unit(BASE + 1).and_then(crate::Unit::repeats);
     assert_eq!(repeats.map_or(0, |repeats| repeats.standing_copies().0), 0);
+}
+
+/// `count` copies of the first unit in packets of their own are to be sent from now on, one every 10 ms.
+fn plan_copies(s: &mut Sender, unit: u64, count: u8) {
+    let LossRecovery { redundancy, state, .. } = &mut s.recovery;
+    let spacing = Duration::from_millis(10);
+    let copies = crate::plan::Copies { count, spacing, early: Duration::ZERO };
+    redundancy.plan_for_deadline(s.now, unit, copies, state);
+}
+
+/// Sends a unit and `copies` copies of it, and acknowledges it `ms` after the original. Returns the packets that count
+/// as lost, and the recoveries.
+fn several_copies(copies: u8, ms: u64) -> (u64, u64) {
+    let probe_timer = Some(crate::ProbeConfig::DEFAULT);
+    let mut s = Sender::warm(|config| config.thin = ThinConfig { probe_timer, ..ThinConfig::OFF });
+    s.push(&[SMALL]);
+    let sent_at = s.now;
+    plan_copies(&mut s, BASE + 41, copies);
+    for _ in 0..copies {
+        s.now += Duration::from_millis(10);
+        s.recovery.begin_opportunity();
+        assert_eq!(s.timers().copy_ready(), [1]);
+    }
+    s.now = sent_at + Duration::from_millis(ms);
+    s.recovery.begin_opportunity();
+    s.ack_after_warm(1, &[]);
+    let counted = s.recovery.statistics();
+    (counted.packets_lost, counted.fast_recoveries)
+}
+
+/// RFC 9265 §2: the loss of the original is congestion, whichever of its copies arrived.
+#[test]
+fn a_loss_that_one_of_several_copies_repaired_is_congestion() {
+    for copies in [1, 2, 3] {
+        assert_eq!(several_copies(copies, 130), (1, 1), "{copies} copies");
+        assert_eq!(several_copies(copies, 100), (0, 0), "{copies} copies, the original arrived");
+    }
+}
+
+/// The packet with the bundled copy was lost, too; the copy in a packet of its own arrived.
+#[test]
+fn a_loss_is_congestion_if_the_second_copy_was_sent_otherwise_than_the_first() {
+    let mut s = two_packets(COPIES);
+    plan_copies(&mut s, BASE + 1, 1);
+    assert_eq!(s.at(60).timers().copies_ready(usize::MAX), [1]);
+    s.at(180).ack(1, &[]);
+    assert_eq!(s.recovery.statistics().packets_repaired, 1);
 }

@@ -31,7 +31,7 @@ config! {
         /// after their first transmission, half after a retransmission. 0 to 999 (default 10). With zero the
         /// timeout is the slowest of the last 256 samples, which one packet in 257 exceeds.
         pub late_per_mille: u16,
-        /// After this time without an ACK, 10 ms to 60 s (default 250 ms), and at least four probe timeouts,
+        /// After this time without an ACK, 10 ms to 60 s (default 300 ms), and at least four probe timeouts,
         /// the path is silent: one packet of outstanding data is sent per timeout, but at most every 100 ms,
         /// and after ten seconds every second, while T3-rtx backs off as usual. Before that, from the ninth
         /// round of probes without an ACK of a first transmission, the timeout doubles with each round.
@@ -41,14 +41,13 @@ config! {
 }
 
 impl ProbeConfig {
-    /// A margin of at least 1.5 ms, one packet in a hundred retransmitted early, silent after 250 ms.
+    /// A margin of at least 1.5 ms, one packet in a hundred retransmitted early, silent after 300 ms.
     pub const DEFAULT: Self = Self {
         min_margin: Duration::from_micros(1500),
         late_per_mille: 10,
-        silence: Duration::from_millis(250),
+        silence: Duration::from_millis(300),
     };
 
-    /// Whether all values are within their ranges.
     pub(crate) fn is_valid(&self) -> bool {
         self.late_per_mille < 1000
             && (LEAST_MARGIN..=MOST).contains(&self.min_margin)

@@ -1,5 +1,4 @@
-//! The settings of mechanisms: which detector, which window, which path. They are apart from the mechanisms,
-//! which read the configuration.
+//! The settings that are one of several: which detector, which window, which path.
 
 use rexmit_core::config;
 use serde::{Deserialize, Serialize};
@@ -57,20 +56,15 @@ impl LossDetection {
     pub const RFC_9260: Self =
         Self::MissingReports { reordering: Reordering::Fixed, early_retransmit: false };
 
-    /// Whether Early Fast Retransmit is on.
-    #[must_use]
-    pub const fn is_early(self) -> bool {
-        matches!(self, Self::MissingReports { early_retransmit: true, .. })
-    }
-
     /// The initial percentile of an adaptive threshold; `None` if the threshold is fixed.
     #[must_use]
     pub const fn percentile(self) -> Option<u8> {
         match self {
-            Self::MissingReports { reordering, .. } | Self::Scoreboard { reordering } => {
-                reordering.percentile()
+            Self::MissingReports { reordering: Reordering::Adaptive { percentile }, .. }
+            | Self::Scoreboard { reordering: Reordering::Adaptive { percentile } } => {
+                Some(percentile)
             }
-            Self::DuplicateAcks | Self::Rack => None,
+            _ => None,
         }
     }
 
@@ -85,15 +79,6 @@ impl LossDetection {
             }
             Self::Scoreboard { .. } => Self::Scoreboard { reordering },
             Self::DuplicateAcks | Self::Rack => self,
-        }
-    }
-}
-
-impl Reordering {
-    pub(crate) const fn percentile(self) -> Option<u8> {
-        match self {
-            Self::Fixed => None,
-            Self::Adaptive { percentile } => Some(percentile),
         }
     }
 }
@@ -203,12 +188,15 @@ pub enum RetransmissionDestination {
     /// threshold, then with the fewest timeouts within 30 s, then with the longest
     /// time since the last one; then one at random.
     Csi,
+    /// The active path that loses least of what was just lost over the path of the first transmission, as measured for
+    /// each pair of paths; another one while little was measured. Redundant copies in packets of their own take it, too.
+    LeastCorrelated,
 }
 
 impl RetransmissionDestination {
     /// Whether the path is chosen when the packet is sent, and not when the loss is detected.
     pub(crate) const fn is_chosen_late(self) -> bool {
-        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere)
+        !matches!(self, Self::Same | Self::Alternate | Self::Elsewhere | Self::LeastCorrelated)
     }
 }
 

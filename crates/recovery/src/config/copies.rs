@@ -1,0 +1,92 @@
+//! The settings of redundant copies.
+
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use rexmit_core::{config, words};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Budget;
+
+config! {
+    const
+    /// The delayed copies of a thin stream. Off by default.
+    ///
+    /// A copy is not sent if the unit was acknowledged meanwhile, if the window has no room, or if the budget
+    /// (smaller when the path has a queue) is spent.
+    ///
+    /// Copies do not count against a limit of retransmissions (RFC 7496 §3.1), and data that may not be
+    /// retransmitted is not copied.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct DelayedCopyConfig {
+        /// Copies after each retransmission, except those of T3-rtx; 0 is off. With one copy, the loss of a
+        /// retransmission costs another round trip only if the copy is lost, too. Bundled copies that were
+        /// sent since the original count as delayed copies: when the probe timer expires, only those still
+        /// missing are sent.
+        pub of_retransmissions: u8,
+        /// The time between a retransmission and its copy, and between two copies, so that a full queue does not
+        /// drop them together.
+        #[serde(with = "words::duration")]
+        pub interval: Duration,
+        /// A unit is copied once if no new unit follows within this time, so that the last message of a burst
+        /// does not wait for the probe timer; `None` is off. On a stream whose messages are farther apart,
+        /// every message is sent twice.
+        #[serde(with = "words::optional_duration")]
+        pub of_last_after: Option<Duration>,
+    }
+}
+
+impl DelayedCopyConfig {
+    /// No copies.
+    pub const OFF: Self =
+        Self { of_retransmissions: 0, interval: Duration::from_millis(1), of_last_after: None };
+
+    /// Whether any delayed copies are sent.
+    #[must_use]
+    pub const fn is_any(&self) -> bool {
+        self.of_retransmissions > 0 || self.of_last_after.is_some()
+    }
+}
+
+impl Default for DelayedCopyConfig {
+    fn default() -> Self {
+        Self::OFF
+    }
+}
+
+config! {
+    const
+    /// The budget for the redundant copies of a stream, measured over the last some hundred packets. What was
+    /// spent is counted for the association as a whole, also where streams have budgets of their own.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct CopyBudget {
+        /// Packets that carry nothing but copies, in percent of those with new data; `None` is no limit.
+        #[serde(with = "words::or_off")]
+        pub packets_percent: Option<NonZeroU16>,
+        /// Bytes of units copied, in percent of those of new units; `None` is no limit. The last sixteenth is for
+        /// data that was not acknowledged within a round trip.
+        #[serde(with = "words::or_off")]
+        pub bytes_percent: Option<NonZeroU16>,
+    }
+}
+
+impl CopyBudget {
+    /// No limit.
+    pub const UNLIMITED: Self = Self { packets_percent: None, bytes_percent: None };
+
+    /// The same as shares.
+    pub(crate) fn shares(self) -> Budget {
+        let share = |percent: Option<NonZeroU16>| {
+            percent.map_or(f64::INFINITY, |percent| f64::from(percent.get()) / 100.0)
+        };
+        Budget { packets: share(self.packets_percent), bytes: share(self.bytes_percent) }
+    }
+
+    /// A budget of `packets` and `bytes` in percent; zero is no limit.
+    #[must_use]
+    pub const fn percent(packets: u16, bytes: u16) -> Self {
+        Self { packets_percent: NonZeroU16::new(packets), bytes_percent: NonZeroU16::new(bytes) }
+    }
+}
