@@ -21,7 +21,7 @@ pub struct Outcome {
 /// The decision on an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fate {
-    /// It is delivered, at the times in [`deliveries`](Offered::deliveries).
+    /// It is delivered, at the times in [`deliveries`](Outcome::deliveries).
     Passed,
     /// It is held back: the driver keeps it until it is among the deliveries of a later packet.
     Held,
