@@ -38,7 +38,7 @@ pub const FIELDS: &[(&str, &str)] = fields! {
     "thin.ack_delay_samples" "RTT samples include the ACK delay of the receiver: of the oldest packet, and from duplicate reports"
     "thin.probe_timer.min_margin" "minimum of the probe timeout beyond the mean RTT: less detects losses sooner, with more spurious probes"
     "thin.probe_timer.late_per_mille" "packets in a thousand that may be retransmitted while their ACK is under way; with fewer every loss waits longer where there is jitter"
-    "thin.probe_timer.silence" "after this long without an ACK only T3-rtx retransmits, and backs off"
+    "thin.probe_timer.silence" "after this long without an ACK one packet at most is sent per 100 ms"
     "thin.delayed_copies.of_retransmissions" "copies that follow each retransmission, less those bundled since: a second loss costs no round trip, each retransmission a packet more"
     "thin.delayed_copies.interval" "time between these"
     "thin.delayed_copies.of_last_after" "data that no new data follows for this long is sent twice: its loss costs no round trip, each such message a packet more"
