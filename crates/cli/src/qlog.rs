@@ -101,6 +101,11 @@ pub(crate) fn from_now(about: About, now: Instant) -> About {
     about.begin(now, unix_millis())
 }
 
+/// Creates the file `path`, before there is an endpoint to trace.
+pub(crate) fn create(path: &Path) -> Outcome {
+    File::create(path).map(drop).map_err(|error| unwritable(path, &error))
+}
+
 /// Has `endpoint` traced to the file `path`, if there is one. Nothing is traced of a handshake that is over.
 pub(crate) fn of_endpoint(
     path: Option<&Path>,

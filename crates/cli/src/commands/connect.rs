@@ -59,6 +59,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             transport.association(|association| association.streams.outbound = carry.streams);
         let remotes = address.peers()?;
         let target = transport.target(remotes[0], peers, association, *timeout)?;
+        let listener = metrics.bind().await?;
+        qlog.as_deref().map_or(Ok(()), qlog::create)?;
         let (association, endpoint) = tokio::select! {
             connection = connect_first(&target, &remotes) => connection?,
             () = signals.stop() => {
@@ -66,7 +68,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             }
         };
         let log = qlog::of_endpoint(qlog.as_deref(), &endpoint, VantagePoint::Client)?;
-        metrics.serve(&endpoint, String::new).await?;
+        let watched = endpoint.clone();
+        listener.serve(move || watched.metrics());
         if carry.run(association, &signals).await? {
             sleep_until(now() + LINGER).await;
         }

@@ -219,3 +219,12 @@ fn a_sender_over_a_lossy_link_writes_its_retransmissions() {
     relay.signal("INT");
     relay.end();
 }
+
+/// Before it connects: else the peer would have an association that is aborted at once.
+#[test]
+fn connect_says_first_that_a_file_or_an_address_cannot_be_used() {
+    run("connect 127.0.0.1:9 --qlog /nonexistent/x.sqlog").assert_failed(5, "/nonexistent/x.sqlog");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let metrics = taken.local_addr().unwrap();
+    run(&format!("connect 127.0.0.1:9 --metrics {metrics}")).assert_failed(3, "choose another");
+}

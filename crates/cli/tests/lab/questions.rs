@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -134,6 +135,17 @@ fn other_sites_and_other_names_are_refused() {
     assert_eq!(server.ask(&foreign, body.as_bytes()).status, 403);
     let form = head.replace("application/json", "text/plain");
     assert_eq!(server.ask(&form, body.as_bytes()).status, 415);
+}
+
+/// A refused request closes its connection, although the client would keep it: it is not counted any more.
+#[test]
+fn refused_requests_occupy_no_connection() {
+    let server = Server::start();
+    let mut stream = server.send_on_kept("GET / HTTP/1.1\r\nHost: rebound.example", b"");
+    stream.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("the connection is closed");
+    assert!(answer.starts_with(b"HTTP/1.1 421"), "{}", String::from_utf8_lossy(&answer));
 }
 
 /// Settings with `runs` runs of 15,000 messages.

@@ -32,10 +32,15 @@ impl Server {
 
     /// Sends a request, and returns the connection before reading anything.
     pub(crate) fn send(&self, head: &str, body: &[u8]) -> TcpStream {
+        self.send_on_kept(&format!("{head}\r\nConnection: close"), body)
+    }
+
+    /// The same, over a connection that may carry more requests.
+    pub(crate) fn send_on_kept(&self, head: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(TIME_LIMIT)).unwrap();
         let length = body.len();
-        write!(stream, "{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n").unwrap();
+        write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n").unwrap();
         stream.write_all(body).unwrap();
         stream
     }

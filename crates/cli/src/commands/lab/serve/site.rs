@@ -18,7 +18,8 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONNECTION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
@@ -76,7 +77,9 @@ impl Site {
 /// Serves a request of this page in time, and refuses others.
 async fn guarded(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
     if let Err(refusal) = guard::check(request.method(), request.headers(), &site.names) {
-        return (refusal.status(), refusal.words()).into_response();
+        // A page of another site cannot occupy connections.
+        let close = [(CONNECTION, "close")];
+        return (refusal.status(), close, refusal.words()).into_response();
     }
     let answer = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
     let mut response = answer.unwrap_or_else(|_| StatusCode::REQUEST_TIMEOUT.into_response());
