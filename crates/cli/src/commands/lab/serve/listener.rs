@@ -1,4 +1,4 @@
-//! Connections: at most a certain number at a time, and none for long on which nothing is transmitted.
+//! Connections: at most a certain number at a time, and none for long on which nothing is answered.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,14 +11,15 @@ use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 /// The limits of a listener.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// Connections at a time; others wait in the backlog of the socket.
     pub(super) connections: usize,
-    /// The time without a byte after which a connection is closed. An answer that takes longer needs lines meanwhile.
+    /// The time without a byte of an answer after which a connection is closed: the time in which a request has to arrive,
+    /// however its bytes are spread. An answer that takes longer needs lines meanwhile.
     pub(super) silence: Duration,
 }
 
@@ -62,22 +63,21 @@ impl Listener for Limited {
 /// A connection that is counted until it is dropped.
 pub(super) struct Connection {
     stream: TcpStream,
-    /// The longest time without a byte.
+    /// The longest time without a byte of an answer.
     longest: Duration,
-    /// Ends when no byte has been transmitted for so long.
+    /// Ends when no byte was written for so long.
     silence: Pin<Box<Sleep>>,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Connection {
-    /// What `polled` is, or an error if it waits and nothing was transmitted for too long.
+    /// What `polled` is, or an error if it waits and nothing was written for too long.
     fn timed<T>(
         &mut self,
         polled: Poll<io::Result<T>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
         if polled.is_ready() {
-            self.silence.as_mut().reset(sleep(self.longest).deadline());
             return polled;
         }
         ready!(self.silence.as_mut().poll(context));
@@ -103,6 +103,10 @@ impl AsyncWrite for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if polled.is_ready() {
+            let deadline = Instant::now() + self.longest;
+            self.silence.as_mut().reset(deadline);
+        }
         self.timed(polled, context)
     }
 
@@ -121,6 +125,7 @@ mod tests {
     use axum::Router;
     use axum::routing::get;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::time::timeout;
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     /// More than the buffers of both sockets hold.
@@ -129,7 +134,7 @@ mod tests {
     /// Far more than any step takes.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// A server for one connection at a time, which lasts for `silence` without a byte.
+    /// A server for one connection at a time, which lasts for `silence` without a byte of an answer.
     async fn serve_one(silence: Duration) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -148,7 +153,7 @@ mod tests {
         }
         client.write_all(&REQUEST[pauses..]).await.unwrap();
         let mut answer = Vec::new();
-        let read = tokio::time::timeout(PATIENCE, client.read_to_end(&mut answer));
+        let read = timeout(PATIENCE, client.read_to_end(&mut answer));
         read.await.map_or(0, |read| read.unwrap_or(0))
     }
 
@@ -170,10 +175,46 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_connection_lasts() {
+    fn a_slow_request_is_served() {
         block_on(async {
-            let address = serve_one(Duration::from_secs(2)).await;
-            assert!(answer(address, 5, Duration::from_millis(500)).await > PAGE);
+            let address = serve_one(Duration::from_secs(10)).await;
+            assert!(answer(address, 5, Duration::from_millis(100)).await > PAGE);
+        });
+    }
+
+    /// Each byte comes soon after the one before, but the request takes too long.
+    #[test]
+    fn a_request_without_end_makes_room() {
+        block_on(async {
+            let address = serve_one(Duration::from_millis(500)).await;
+            let mut endless = TcpStream::connect(address).await.unwrap();
+            endless.write_all(b"GET / HTTP/1.1\r\nX: ").await.unwrap();
+            let bytes = async {
+                while endless.write_all(b"x").await.is_ok() {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            };
+            assert!(timeout(PATIENCE, bytes).await.is_ok(), "the connection is closed");
+            assert!(answer(address, 0, Duration::ZERO).await > PAGE);
+        });
+    }
+
+    /// An answer may take longer than that in all, if it is read.
+    #[test]
+    fn a_slow_reader_gets_all() {
+        block_on(async {
+            let silence = Duration::from_millis(1500);
+            let mut client = TcpStream::connect(serve_one(silence).await).await.unwrap();
+            client.write_all(REQUEST).await.unwrap();
+            let (began, mut piece, mut read) = (Instant::now(), vec![0; PAGE / 16], 0);
+            loop {
+                let Ok(len @ 1..) = client.read(&mut piece).await else { break };
+                read += len;
+                if began.elapsed() < 2 * silence {
+                    tokio::time::sleep(silence / 5).await;
+                }
+            }
+            assert!(read > PAGE && began.elapsed() >= 2 * silence, "{read}");
         });
     }
 }

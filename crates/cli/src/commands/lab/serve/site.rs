@@ -38,7 +38,8 @@ use super::guard;
 use super::queue::{Place, Queue};
 use super::work::{self, Ended};
 
-/// The limit of the time in which a request arrives and is accepted, without its runs.
+/// The limit of the time in which the body of a request arrives and is accepted, without its runs. That of the head is in
+/// `listener`.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time between two lines without content: a connection that transmits nothing is closed.
 const BEAT: Duration = Duration::from_secs(10);
