@@ -135,8 +135,13 @@ async fn read(address: SocketAddr) -> String {
 }
 
 async fn requested(address: SocketAddr, request: &str) -> String {
+    sent(address, &format!("{request} HTTP/1.1\r\n\r\n")).await
+}
+
+/// The answer to a whole request.
+async fn sent(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(format!("{request} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
@@ -160,6 +165,27 @@ async fn only_the_metrics_are_served() {
         assert_eq!((head.split(' ').nth(1), text), (Some(status), body), "{request}");
         let length = format!("\r\nContent-Length: {}\r\n", body.len());
         assert!(head.contains(&length), "{request}: {head}");
+    }
+}
+
+/// A name of another site may lead to this machine (DNS rebinding): its pages are not to read the metrics.
+#[tokio::test]
+async fn on_loopback_only_addresses_and_localhost_are_served() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(metrics::serve(listener, || "a 1\n".into()));
+    for (host, status) in [
+        ("127.0.0.1", "200"),
+        ("127.0.0.1:9100", "200"),
+        ("[::1]:9100", "200"),
+        ("LocalHost:9100", "200"),
+        ("rebound.example:9100", "421"),
+        ("rebound.example", "421"),
+        ("localhost.example", "421"),
+    ] {
+        let request = format!("GET /metrics HTTP/1.1\r\nhost:{host}\r\nX-Other: 1\r\n\r\n");
+        let answer = in_time(sent(address, &request)).await;
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{host}");
     }
 }
 

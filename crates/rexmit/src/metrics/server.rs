@@ -1,6 +1,7 @@
 //! A small HTTP server (RFC 9112) for one page: the metrics.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers `GET /metrics` with the text of `page`, one request per connection, until the future is dropped.
 ///
-/// At most 16 requests are served at one time, each of at most 8 KiB within 5 s. There is no authentication: bind
+/// At most 16 requests are served at one time, each of at most 8 KiB within 5 s. A listener on loopback answers only requests
+/// for an IP address or `localhost`, so that pages of other sites cannot read the metrics by a name of theirs that leads
+/// there (DNS rebinding). There is no authentication: bind
 /// the listener to an address that only those can reach who may read the metrics, such as 127.0.0.1.
 /// `page` is called for each request in a thread for blocking work, once at a time: a large page delays readers
 /// only, and not what else runs on this runtime.
@@ -63,8 +66,12 @@ async fn answer<F>(mut stream: TcpStream, page: &Page<F>) -> io::Result<()>
 where
     F: Fn() -> String + Send + Sync + 'static,
 {
-    let (status, body) = match request_target(&mut stream).await? {
-        Some(target) if target.split('?').next() == Some("/metrics") => {
+    let is_local = stream.local_addr()?.ip().is_loopback();
+    let (status, body) = match request(&mut stream).await? {
+        Some(request) if is_local && !request.host.as_deref().is_none_or(is_local_name) => {
+            ("421 Misdirected Request", "use an IP address or localhost\n".into())
+        }
+        Some(request) if request.target.split('?').next() == Some("/metrics") => {
             ("200 OK", page.text().await?)
         }
         Some(_) => ("404 Not Found", "the metrics are at /metrics\n".into()),
@@ -80,8 +87,24 @@ where
     stream.shutdown().await
 }
 
-/// The requested path; `None` if the request is malformed.
-async fn request_target(stream: &mut TcpStream) -> io::Result<Option<String>> {
+/// A request of GET.
+struct Request {
+    target: String,
+    host: Option<String>,
+}
+
+/// Whether a name is that of this machine for itself, or an address.
+fn is_local_name(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
+        _ => host,
+    };
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
+}
+
+/// `None` if the request is malformed.
+async fn request(stream: &mut TcpStream) -> io::Result<Option<Request>> {
     let mut head = Vec::new();
     let mut piece = [0; 1024];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -93,5 +116,10 @@ async fn request_target(stream: &mut TcpStream) -> io::Result<Option<String>> {
     }
     let head = String::from_utf8_lossy(&head);
     let mut words = head.lines().next().unwrap_or_default().split(' ');
-    Ok((words.next() == Some("GET")).then(|| words.next().unwrap_or_default().to_owned()))
+    let fields = head.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let host = fields.filter(|(name, _)| name.eq_ignore_ascii_case("host")).last();
+    Ok((words.next() == Some("GET")).then(|| Request {
+        target: words.next().unwrap_or_default().to_owned(),
+        host: host.map(|(_, host)| host.trim().to_owned()),
+    }))
 }
