@@ -3,7 +3,8 @@
 //! This crate decides which data is lost and when it is retransmitted; it knows no wire format, no socket and no clock. A
 //! protocol numbers what it sends in *units* (SCTP: a DATA chunk, numbered by its unwrapped TSN; TCP: a segment's
 //! worth of the stream, numbered in the order of first sending). It asks [`LossRecovery`] what goes into the next
-//! packet, and hands it acknowledgements and time.
+//! packet, and hands it acknowledgements and time. With the feature `serde`, the crate `serde` can read and write
+//! configurations, and write statistics.
 //!
 //! | module | owns |
 //! |---|---|

@@ -3,7 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use rexmit_core::{Instant, config, words};
+use rexmit_core::{Instant, config};
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -11,28 +12,28 @@ config! {
     const
     /// The parameters of the retransmission timeout (RFC 9260 §6.3.1, §16; RFC 6298 §2). The default is
     /// [`RFC9260`](Self::RFC9260).
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct RtoConfig {
         /// RTO.Initial: the timeout before the first RTT sample (RFC 9260 §16: 1 s).
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub initial: Duration,
         /// RTO.Min: the lower bound of the timeout (RFC 9260 §16: 1 s).
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub min: Duration,
         /// RTO.Max: the upper bound of the timeout, also when it backs off (RFC 9260 §16: 60 s).
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub max: Duration,
         /// 1 / RTO.Alpha: a new sample has the weight 1 / `alpha_inverse` in SRTT (RFC 9260 §16: 8).
         pub alpha_inverse: u32,
         /// 1 / RTO.Beta: a new deviation has the weight 1 / `beta_inverse` in RTTVAR (RFC 9260 §16: 4).
         pub beta_inverse: u32,
         /// G, the clock granularity: replaces an RTTVAR of zero (RFC 9260 §6.3.1 G1).
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub granularity: Duration,
         /// The lower bound of 4 · RTTVAR in the timeout: G in RFC 6298 §2.3, 200 ms in Linux, zero in
         /// RFC 9260.
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub min_variation: Duration,
         /// Which packet of several that an ACK acknowledges makes the sample.
         pub sample: RttSample,
@@ -64,8 +65,8 @@ impl Default for RtoConfig {
 }
 
 /// Which packet gives the RTT sample, where an ACK acknowledges several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum RttSample {
     /// The one sent last: the sample is free of the receiver's ACK delay.
@@ -81,8 +82,8 @@ pub enum RttSample {
 }
 
 /// Which events restart a running retransmission timer, besides an ACK of the earliest unit outstanding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum TimerRestart {
     /// Retransmission of the earliest unit outstanding (RFC 9260 §6.1, §6.3.2 R1; RFC 6675 §6 allows it).

@@ -6,6 +6,7 @@ use crate::rtt::T3;
 use crate::{CongestionWindow, PathCounters, RecoveryConfig, RtoConfig, RtoTimer, RttEstimator};
 use queue::QueueSigns;
 use rexmit_core::Instant;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
@@ -359,8 +360,8 @@ impl Path {
 }
 
 /// The state of a path.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum PathState {
     /// The peer has not confirmed this address yet: no data is sent to it (RFC 9260 §5.4).
     Unconfirmed,
