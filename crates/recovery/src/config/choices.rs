@@ -91,26 +91,6 @@ impl Default for LossDetection {
     }
 }
 
-/// How a window grows and shrinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
-#[non_exhaustive]
-pub enum CongestionControl {
-    /// SCTP: `partial_bytes_acked`, half of cwnd, the last packet may exceed it (RFC 9260 §7.2).
-    #[default]
-    Rfc9260,
-    /// TCP: slow start and congestion avoidance by bytes acknowledged, half of outstanding data
-    /// (RFC 5681 §3.1).
-    NewReno,
-    /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
-    Cubic,
-    /// CUBIC with pacing: the packets of a window are spread over a round trip (RFC 9002 §7.7).
-    PacedCubic,
-    /// A window that keeps the queue of the path short, by the delay of round trips, and paced (Copa: Arun and
-    /// Balakrishnan, NSDI 2018).
-    Copa,
-}
-
 /// How the windows of paths that are used at once depend on each other. Resource pooling makes them together
 /// as aggressive as one flow (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath,
 /// "CMT/RPv2").

@@ -4,10 +4,9 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use rexmit_core::config;
+use rexmit_deadline::Budget;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
-
-use crate::plan::Budget;
 
 config! {
     const

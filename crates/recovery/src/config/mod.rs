@@ -4,15 +4,16 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{Deadline, RtoConfig, TimerRestart};
+use crate::{CongestionControl, Deadline, RtoConfig, TimerRestart};
 pub use choices::{
-    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
-    SpuriousConfig, ThinTest,
+    CmtConfig, Coupling, LossDetection, Reordering, RetransmissionDestination, SpuriousConfig,
+    ThinTest,
 };
 pub use copies::{CopyBudget, DelayedCopyConfig};
 pub use fields::FIELDS;
 pub use probe::ProbeConfig;
 pub use profiles::{PROFILES, TCP_PROFILES};
+use rexmit_congestion::WindowConfig;
 use rexmit_core::config;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,15 @@ impl std::fmt::Display for InvalidRecovery {
 impl std::error::Error for InvalidRecovery {}
 
 impl RecoveryConfig {
+    /// The window of a path before its first packet.
+    pub(crate) const fn window(&self) -> WindowConfig {
+        WindowConfig {
+            control: self.congestion,
+            initial_packets: self.initial_window_packets,
+            initial_bytes: self.initial_window_bytes,
+        }
+    }
+
     /// Checks that all values are within their ranges and fit together. Endpoints call it once, and trust the
     /// values afterwards.
     ///

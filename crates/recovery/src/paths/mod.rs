@@ -1,7 +1,6 @@
 //! The paths of an association: the state of each, and the path of data and retransmissions
 //! (RFC 9260 §6.4, §8.2; RFC 7829). With one path there is nothing to choose.
 
-use crate::congestion::{RateShare, rate};
 use crate::rtt::T3;
 use crate::{CongestionWindow, PathCounters, RecoveryConfig, RtoConfig, RtoTimer, RttEstimator};
 use queue::QueueSigns;
@@ -181,11 +180,11 @@ impl Paths {
         let rate_of = |path: &Path| {
             let srtt = path.timer.rtt().srtt()?;
             let is_active = path.reach.state() == PathState::Active;
-            is_active.then(|| rate(path.window.cwnd(), srtt))
+            is_active.then(|| path.window.rate(srtt))
         };
-        let total = self.list.iter().filter_map(rate_of).sum();
+        let total: f64 = self.list.iter().filter_map(rate_of).sum();
         for path in &mut self.list {
-            let share = rate_of(path).map(|rate| RateShare::of(rate, total));
+            let share = rate_of(path).map(|rate| rate / total);
             path.window.set_share(share);
         }
     }
@@ -257,7 +256,7 @@ impl Path {
     pub(crate) fn new(config: &RecoveryConfig, packet: u32, reach: Reach) -> Self {
         let mut path = Self {
             timer: RtoTimer::new(&config.rto),
-            window: CongestionWindow::new(config, packet),
+            window: CongestionWindow::new(config.window(), packet),
             t3: T3::default(),
             reach,
             counters: PathCounters::default(),
@@ -298,7 +297,7 @@ impl Path {
     /// it stays.
     pub(crate) fn renew(&mut self, now: Instant, config: &RecoveryConfig, packet: u32) {
         self.timer = RtoTimer::new(&config.rto);
-        self.window = CongestionWindow::new(config, packet);
+        self.window = CongestionWindow::new(config.window(), packet);
         self.queue = None;
         self.gate.is_single_packet = false;
         // Earlier data took another way and makes no sample.

@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_deadline::RoundTrip;
 
 pub(crate) use rtt_samples::Round;
 use rtt_samples::{Micros, RttSamples};
@@ -35,7 +36,6 @@ pub use unanswered::{Share, Unanswered};
 use crate::ProbeConfig;
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
-use crate::plan::RoundTrip;
 use crate::rtt::Echo;
 use crate::state::State;
 

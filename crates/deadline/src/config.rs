@@ -9,7 +9,7 @@ const MILLION: u32 = 1_000_000;
 /// When a message must arrive, and with which probability.
 ///
 /// ```
-/// use rexmit_recovery::Deadline;
+/// use rexmit_deadline::Deadline;
 /// use std::time::Duration;
 ///
 /// let deadline = Deadline::new(Duration::from_millis(150), 0.999);
@@ -46,7 +46,8 @@ impl Deadline {
     }
 
     /// The probability that a message is late.
-    pub(crate) fn late(&self) -> f64 {
+    #[must_use]
+    pub fn late(&self) -> f64 {
         f64::from(self.late_ppm.get()) / f64::from(MILLION)
     }
 }
