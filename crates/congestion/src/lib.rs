@@ -1,7 +1,10 @@
-//! Congestion windows: how much may be in flight on a path, and when a paced packet may be sent.
+//! What bytes, round trips and losses show of one path: how much may be in flight on it, when a paced packet may be sent,
+//! and when an ACK is overdue.
 //!
-//! [`CongestionWindow`] is the window of one path. It knows bytes, round trips and losses, and nothing of packets,
-//! acknowledgements or other paths. Its algorithm ([`CongestionControl`]) is known only here.
+//! [`CongestionWindow`] is the window, with its pacer; its algorithm ([`CongestionControl`]) is known only here.
+//! [`RtoTimer`] has the round trip and the retransmission timeout made from it (Jacobson 1988 has both as one mechanism),
+//! [`T3`] the timer that runs for it, and [`QueueSigns`] the signs of a queue of other traffic. None of them knows packets,
+//! acknowledgements or other paths.
 
 #[cfg(test)]
 mod tests;
@@ -10,8 +13,13 @@ use copa::Copa;
 use cubic::Cubic;
 use newreno::NewReno;
 use pacer::Pacer;
+pub use queue::{QueueSigns, QueueingDelay, RecentLosses};
 use rexmit_core::Instant;
 use rfc9260::Rfc9260;
+pub use rtt::{
+    AckDelay, Echo, RtoConfig, RtoTimer, RttEstimator, RttSample, RunningT3, T3, TimerRestart,
+    blend,
+};
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -22,8 +30,10 @@ mod copa;
 mod cubic;
 mod newreno;
 mod pacer;
+mod queue;
 mod recent;
 mod rfc9260;
+mod rtt;
 mod window;
 
 /// How a window grows and shrinks.

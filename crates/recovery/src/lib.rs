@@ -12,7 +12,6 @@
 //! | `recovery` | [`LossRecovery`]: the steps of processing an ACK, a timer expiry and a packet |
 //! | `outstanding` | every unit and packet that is outstanding, and their state |
 //! | `paths` | each path's window, timer and reachability; which one data takes |
-//! | `rtt` | the round-trip time, the timeout made from it, and T3-rtx |
 //! | `fast_recovery` | the current fast recovery |
 //! | `loss` | loss detection: missing reports, scoreboard, duplicate acknowledgements, RACK |
 //! | `probe` | the probe timer of thin streams |
@@ -30,7 +29,6 @@ mod paths;
 mod probe;
 mod recovery;
 mod redundancy;
-mod rtt;
 mod spurious;
 mod state;
 mod statistics;
@@ -51,9 +49,11 @@ pub use recovery::{
     RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
 };
 pub use redundancy::BundleRoom;
-pub use rexmit_congestion::{CongestionControl, CongestionWindow};
+pub use rexmit_congestion::{
+    CongestionControl, CongestionWindow, Echo, RtoConfig, RtoTimer, RttEstimator, RttSample,
+    TimerRestart,
+};
 pub use rexmit_deadline::{Deadline, Due};
-pub use rtt::{Echo, RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
 pub use thin::{GroupLimit, MAX_GROUPS, Thinness};

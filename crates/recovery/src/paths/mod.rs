@@ -1,9 +1,8 @@
 //! The paths of an association: the state of each, and the path of data and retransmissions
 //! (RFC 9260 §6.4, §8.2; RFC 7829). With one path there is nothing to choose.
 
-use crate::rtt::T3;
 use crate::{CongestionWindow, PathCounters, RecoveryConfig, RtoConfig, RtoTimer, RttEstimator};
-use queue::QueueSigns;
+use rexmit_congestion::{QueueSigns, T3};
 use rexmit_core::Instant;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,6 @@ pub(crate) use diversity::{Diversity, MAX_MEASURED, Pair, PathLatency};
 
 mod destination;
 mod diversity;
-mod queue;
 
 #[cfg(test)]
 mod tests;

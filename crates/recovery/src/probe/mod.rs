@@ -33,10 +33,10 @@ use rtt_samples::{Micros, RttSamples};
 use unanswered::Report;
 pub use unanswered::{Share, Unanswered};
 
+use crate::Echo;
 use crate::ProbeConfig;
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
-use crate::rtt::Echo;
 use crate::state::State;
 
 /// At most this many packets are searched for the earliest one that the timer covers; some may be of streams
