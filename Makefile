@@ -2,7 +2,7 @@
 CARGO ?= cargo
 SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
-PUBLISHED = rexmit-core rexmit-qlog rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
+PUBLISHED = rexmit-core rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
 .PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package setup install-c clean
 
