@@ -29,7 +29,7 @@ const FIELDS: &[(&str, &str, usize)] = &[
 ];
 
 /// Lines of a crate, comments and blank ones included, without tests.
-const LINES: &[(&str, usize)] = &[("recovery", 12_540)];
+const LINES: &[(&str, usize)] = &[("recovery", 11_984)];
 
 /// The rooms of `recovery`, and the names of fields and variables that hold their values.
 const ROOMS: &[(&str, &[&str])] = &[
