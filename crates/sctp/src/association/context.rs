@@ -26,7 +26,7 @@ pub(crate) struct Surroundings {
     /// The configuration of associations, and its recovery part, shared by all of them.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
     pub(crate) round_trips: RoundTrips,
-    /// Whether ACKs are overdue on one association only, or on most.
+    /// Whether ACKs are late on one association only (a loss), or on most (a busy host, or a link that all share).
     pub(crate) unanswered: Unanswered,
     pub(crate) rng: Rng,
     pub(crate) events: VecDeque<(AssociationId, Event)>,
