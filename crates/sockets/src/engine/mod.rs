@@ -188,7 +188,7 @@ impl Engine {
             let has_received = wires.receive(|route, packet| {
                 let Some(number) = destination_port(packet) else { return };
                 match ports.touch(number).filter(|port| port.takes(route.local.ip())) {
-                    Some(port) => port.endpoint.handle_input(*now, route, packet),
+                    Some(port) => port.receive(*now, route, packet),
                     None => misdirected = Some((route, packet.to_vec())),
                 }
             });
