@@ -53,7 +53,7 @@ impl Engine {
         }
         self.catch_up();
         let outcome = match call {
-            Call::Register => self.requests.register(&self.epoll, first),
+            Call::Register => self.requests.register(&self.epoll, token),
             Call::Socket => {
                 let made = self.make_socket(first, second, body);
                 return self.answer_with_descriptor(token, made);
