@@ -76,27 +76,38 @@ pub(crate) fn fragment_bytes(name: SocketName) -> Outcome<usize> {
     Ok(u32::from_ne_bytes(value) as usize)
 }
 
-/// Runs `act`, which does not wait, while no other thread of this process receives on the socket, because reading a
-/// message takes two system calls.
-pub(crate) fn receiving<T>(name: SocketName, act: impl FnOnce() -> T) -> T {
+/// Runs `act`, which does not wait, while no other thread or process receives on the socket, because reading a message
+/// takes two system calls.
+pub(crate) fn receiving<T>(fd: c_int, name: SocketName, act: impl FnOnce() -> T) -> T {
     let owner = &RECEIVING[entry(name.socket)];
     let thread = raw::thread();
     // A signal handler may receive in the middle of a call of the same thread.
-    let is_nested = owner.load(Ordering::Relaxed) == thread;
-    while !is_nested
-        && owner.compare_exchange_weak(0, thread, Ordering::Acquire, Ordering::Relaxed).is_err()
-    {
+    if owner.load(Ordering::Relaxed) == thread {
+        return act();
+    }
+    while owner.compare_exchange_weak(0, thread, Ordering::Acquire, Ordering::Relaxed).is_err() {
         raw::give_way();
     }
-    let result = act();
-    if !is_nested {
-        owner.store(0, Ordering::Release);
+    let _turn = Turn { fd, owner };
+    raw::lock(fd);
+    act()
+}
+
+/// The turn of a thread to receive; it also ends if the thread is cancelled.
+struct Turn {
+    fd: c_int,
+    owner: &'static AtomicI32,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        raw::unlock(self.fd);
+        self.owner.store(0, Ordering::Release);
     }
-    result
 }
 
 /// Called in the child of a fork, where only the calling thread exists: no other thread is receiving.
-pub(crate) extern "C" fn forget_threads() {
+pub(crate) fn forget_threads() {
     for owner in &RECEIVING {
         owner.store(0, Ordering::Relaxed);
     }

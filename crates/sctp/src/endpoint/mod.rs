@@ -272,6 +272,22 @@ impl Endpoint {
         self.config.accept = is_accepting;
     }
 
+    /// Sets the configuration of associations that peers set up from now on, in place of
+    /// [`EndpointConfig::association`]. Existing ones keep theirs. A driver may call it before each
+    /// [`handle_input`](crate::Machine::handle_input), to treat some peers differently.
+    ///
+    /// # Errors
+    /// If a value of `config` is out of range.
+    pub fn set_association_config(
+        &mut self,
+        config: Arc<AssociationConfig>,
+    ) -> Result<(), ConfigError> {
+        config.validate()?;
+        self.around.association = (Arc::clone(&config), Arc::new(config.recovery.clone()));
+        self.config.association = config;
+        Ok(())
+    }
+
     /// The counters of the association; `None` if its id is invalid. Right after
     /// [`Event::Closed`](crate::Event::Closed) was returned they are final.
     #[must_use]
@@ -322,7 +338,7 @@ impl Endpoint {
         act: impl FnOnce(&mut Association, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let (key, slot) = self.table.get_mut(index)?;
-        let mut cx = Context { now, id: AssociationId(key), around: &mut self.around };
+        let mut cx = Context::new(now, AssociationId(key), &mut self.around);
         let result = act(&mut slot.association, &mut cx);
         slot.association.report_unanswered(&mut cx, &mut slot.unanswered);
         self.update(now, index);
@@ -340,7 +356,7 @@ impl Endpoint {
 
     /// Updates the lookup tables and timers after a call has changed the association `index`.
     fn update(&mut self, now: Instant, index: u32) {
-        if let Some(slot) = self.table.update(index) {
+        if let Some(slot) = self.table.update_at(now, index) {
             self.lookup.update(now, index, slot);
         }
     }

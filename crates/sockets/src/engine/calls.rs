@@ -53,7 +53,7 @@ impl Engine {
         }
         self.catch_up();
         let outcome = match call {
-            Call::Register => self.requests.register(&self.epoll, first),
+            Call::Register => self.requests.register(&self.epoll, token),
             Call::Socket => {
                 let made = self.make_socket(first, second, body);
                 return self.answer_with_descriptor(token, made);
@@ -270,10 +270,7 @@ impl Engine {
             (ip, transport_to(self, ip, peer_port)).into()
         });
         let remotes: Vec<SocketAddr> = remotes.collect();
-        let is_own = this.associations.iter().any(|association| {
-            let known = self.associations.get(association);
-            known.is_some_and(|known| known.peer == canonical(peers[0]))
-        });
+        let is_own = this.peers.contains_key(&canonical(peers[0]));
         let port = self.port_of(number)?;
         let (routes, mtu) = self.routes(port, &remotes)?;
         let now = self.now;
@@ -299,7 +296,7 @@ impl Engine {
             this.association = Some(association);
             this.names = Some((local, peer));
         }
-        this.associations.insert(association);
+        this.own(association, peer);
         self.numbers.insert((port, id.to_bits()), association);
         let made = Association {
             port,
@@ -411,7 +408,7 @@ impl Engine {
         let local = paths.first().map_or(this.any(), |path| path.local.ip());
         let (made, theirs) = self.new_socket(Style::PeeledOff, is_ipv6, settings)?;
         if let Some(this) = self.sockets.get_mut(&number) {
-            this.associations.remove(&association);
+            this.disown(association, peer);
             this.readable.retain(|other| *other != association);
         }
         self.give(association, made, (local, port).into(), peer);
@@ -441,7 +438,7 @@ impl Engine {
         if let Some(this) = self.sockets.get_mut(&socket) {
             this.state = State::Connected;
             this.association = Some(association);
-            this.associations.insert(association);
+            this.own(association, peer);
             this.names = Some((local, peer));
             this.bound = Some(Bound { port, addresses: Vec::new() });
         }
@@ -449,7 +446,7 @@ impl Engine {
 }
 
 /// The UDP port of a peer; 0 for SCTP over IP. `peer_port` is the one configured for the socket.
-fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
+pub(super) fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
     // With itself the machine speaks the faster one, which needs no capability.
     if is_local(ip) {
         return peer_port;

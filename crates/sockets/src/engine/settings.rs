@@ -15,7 +15,7 @@ use crate::protocol::marks::Marks;
 /// The packet size on routes of this machine to itself.
 const LOOPBACK_PACKET_BYTES: usize = 32_000;
 /// The least MTU of a route that counts as local.
-const LOOPBACK_MTU: usize = 60_000;
+pub(super) const LOOPBACK_MTU: usize = 60_000;
 /// Header bytes of a packet with one DATA chunk.
 const CHUNK_HEADERS: usize = 28;
 /// The largest message of a peer: a message that fills the receive buffer cannot be reassembled.
@@ -107,9 +107,15 @@ impl Settings {
         seconds.map(|seconds| Duration::from_secs((*seconds).into()))
     }
 
-    /// The largest payload of a chunk.
+    /// The largest payload of a chunk, whatever the path.
     pub(super) fn fragment_bytes(&self) -> u32 {
-        let most = (self.config.max_packet_bytes - CHUNK_HEADERS) as u32;
+        self.fragment_of(None)
+    }
+
+    /// The largest payload of a chunk in packets of this size.
+    pub(super) fn fragment_of(&self, packet_bytes: Option<usize>) -> u32 {
+        let packet_bytes = packet_bytes.unwrap_or(self.config.max_packet_bytes);
+        let most = packet_bytes.saturating_sub(CHUNK_HEADERS) as u32;
         if self.max_segment == 0 { most } else { self.max_segment.min(most) }
     }
 

@@ -8,6 +8,7 @@ use libc::{EINVAL, EMSGSIZE, ENOTCONN};
 use rexmit_sctp::{OutboundMessage, Reliability, SendError};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+use super::calls::transport_to;
 use super::notifications::{self, Change, Type};
 use super::pair::Received;
 use super::socket::{Association, Socket};
@@ -165,14 +166,29 @@ impl Engine {
         }
         let Some(peer) = header.address else { return Err(Failure(ENOTCONN)) };
         let wanted: SocketAddr = (peer.ip().to_canonical(), peer.port()).into();
-        let is_with = |association: &&u32| {
-            let known = self.associations.get(*association);
-            known.is_some_and(|known| known.peer == wanted && known.closed.is_none())
-        };
-        if let Some(association) = this.associations.iter().find(is_with) {
-            return Ok(*association);
+        match self.association_with(this, wanted) {
+            Some(association) => Ok(association),
+            None => self.connect(number, &[peer]),
         }
-        self.connect(number, &[peer])
+    }
+
+    /// The association of the socket with the peer that has this address, as the first or another one.
+    fn association_with(&self, socket: &Socket, peer: SocketAddr) -> Option<u32> {
+        let is_open = |association: &u32| {
+            self.associations.get(association).is_some_and(|known| known.closed.is_none())
+        };
+        if let Some(found) = socket.peers.get(&peer).copied().filter(is_open) {
+            return Some(found);
+        }
+        let port = socket.bound.as_ref()?.port;
+        let endpoint = &self.ports.get(&port)?.endpoint;
+        let udp_port = transport_to(self, peer.ip(), socket.settings.peer_port);
+        let ids = endpoint.associations_with((peer.ip(), udp_port).into());
+        let mut ids = ids.filter(|id| endpoint.remote_port(*id) == Some(peer.port()));
+        ids.find_map(|id| {
+            let association = self.numbers.get(&(port, id.to_bits())).copied()?;
+            socket.associations.contains(&association).then_some(association).filter(is_open)
+        })
     }
 
     /// Sends a message. Returns whether SCTP had room for it.
@@ -309,7 +325,7 @@ impl Engine {
             let told = notifications::association_end(change, &reason, association);
             this.notify(association, peer, told);
         }
-        this.associations.remove(&association);
+        this.disown(association, peer);
         let waiting: Vec<_> =
             this.connecting.extract_if(.., |(of, _)| *of == association).collect();
         for (_, token) in &waiting {
