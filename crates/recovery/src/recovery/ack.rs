@@ -662,7 +662,7 @@ impl<P> LossRecovery<P> {
             // The packets may take another way.
             self.loss.tolerance.age(path);
         }
-        let estimate = after.map(|after| after.restart(rtt, &config.rto));
+        let estimate = after.map(|after| after.estimate_from(rtt, &config.rto));
         paths[path].on_sample(now, rtt, estimate, &config.rto);
         let srtt = paths[path].timer.rtt().srtt().unwrap_or(rtt);
         tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });

@@ -373,7 +373,7 @@ pub(crate) struct AfterSpurious {
 
 impl AfterSpurious {
     /// The estimate that begins with `sample`.
-    pub(crate) fn restart(&self, sample: Duration, config: &RtoConfig) -> RttEstimator {
+    pub(crate) fn estimate_from(&self, sample: Duration, config: &RtoConfig) -> RttEstimator {
         let (srtt, rttvar) = match self.rtt {
             RttEstimator::Unmeasured => Default::default(),
             RttEstimator::Measured { srtt, rttvar, .. } => (srtt, rttvar),

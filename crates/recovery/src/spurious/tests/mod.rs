@@ -387,8 +387,8 @@ fn the_first_round_trip_after_a_spurious_timeout_is_known() {
             let [srtt, rttvar, latest] = [srtt, rttvar, latest].map(MS);
             RttEstimator::Measured { srtt, rttvar, latest }
         };
-        assert_eq!(after.restart(MS(400), &config), estimate(400, 200, 400));
-        assert_eq!(after.restart(MS(60), &config), estimate(102, 50, 60));
+        assert_eq!(after.estimate_from(MS(400), &config), estimate(400, 200, 400));
+        assert_eq!(after.estimate_from(MS(60), &config), estimate(102, 50, 60));
     }
 }
 
