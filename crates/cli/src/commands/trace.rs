@@ -56,7 +56,7 @@ struct Stats {
 struct Page {
     /// qlog file (.sqlog) or capture (pcap or pcapng), optionally compressed by gzip.
     file: PathBuf,
-    /// File to write the page to [default: beside FILE, with .html after its name].
+    /// File to write the page to [default: FILE with .html appended].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

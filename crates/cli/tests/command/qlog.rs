@@ -111,9 +111,9 @@ fn files_of_others_are_refused_in_words_that_a_terminal_can_show() {
     }
 }
 
-/// Beside its file, so that pages of files of one name in several directories are several.
+/// In the directory of its file, so that files of the same name in several directories have a page each.
 #[test]
-fn the_page_of_a_compressed_file_is_that_of_the_file_and_lies_beside_it() {
+fn the_page_of_a_compressed_file_is_that_of_the_file_and_in_its_directory() {
     let directory = folder("qlog-gzip");
     simulated(&directory);
     let file = first_file(&directory, "one-path-");
