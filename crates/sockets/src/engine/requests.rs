@@ -196,13 +196,6 @@ impl Engine {
         }
     }
 
-    /// Whether another user may make this request: with the key of a program, and of the socket that it is about.
-    fn permits(&self, request: &Request, key: Key) -> bool {
-        let is_own = |socket: &super::Socket| socket.settings.key == key;
-        self.requests.keys.contains_key(&key)
-            && self.sockets.get(&request.socket).is_none_or(is_own)
-    }
-
     pub(super) fn on_request_ready(&mut self, token: u64) {
         let mut buffer = [0; REQUEST_BYTES + MAX_BODY_BYTES];
         match self.requests.connections.get(&token) {
@@ -217,7 +210,7 @@ impl Engine {
                 let is_stranger = self.requests.silent.strangers.remove(&token);
                 self.requests.silent.own.remove(&token);
                 match Request::parse(&buffer[..length]) {
-                    Some((request, key, body)) if !is_stranger || self.permits(&request, key) => {
+                    Some((request, key, body)) if !is_stranger || permits(self, &request, key) => {
                         self.call(token, &request, key, body);
                     }
                     // Also a program that waits no longer for its answer.
@@ -226,6 +219,13 @@ impl Engine {
             }
         }
     }
+}
+
+/// Whether another user may make this request: with the key of a program, and of the socket that it is about.
+fn permits(engine: &Engine, request: &Request, key: Key) -> bool {
+    let is_own = |socket: &super::Socket| socket.settings.key == key;
+    engine.requests.keys.contains_key(&key)
+        && engine.sockets.get(&request.socket).is_none_or(is_own)
 }
 
 /// The value of an option of a connection: `T` is a type of numbers alone.
@@ -418,13 +418,13 @@ mod tests {
         // The socket of one program is not that of another.
         let socket = *engine.sockets.keys().next().expect("it was made");
         let request = Request { call: Call::Option, socket, first: 0, second: 0 };
-        assert!(engine.permits(&request, key) && !engine.permits(&request, other));
+        assert!(permits(&engine, &request, key) && !permits(&engine, &request, other));
         // A key is good for as long as a process has it.
         let token = engine.requests.connections.iter().find_map(|(token, connection)| {
             matches!(connection, Connection::Program(_, of) if *of == key).then_some(*token)
         });
         engine.on_request_ready(token.expect("it is watched"));
-        assert!(!engine.permits(&request, key) && engine.requests.programs == 1);
+        assert!(!permits(&engine, &request, key) && engine.requests.programs == 1);
     }
 
     #[test]
