@@ -2,7 +2,7 @@
 CARGO ?= cargo
 SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
-PUBLISHED = rexmit-core rexmit-qlog rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
+PUBLISHED = rexmit-core rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
 .PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package setup install-c clean
 
@@ -16,9 +16,10 @@ web-demo: ## a game in a page: its latency per profile and over a WebSocket (as 
 	@$(CARGO) run --release -p rexmit-web-game
 
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms), the Python package
-	@rm -f target/not-run
+	@mkdir -p target && rm -f target/not-run
 	REXMIT_NOT_RUN=$(CURDIR)/target/not-run $(CARGO) test --quiet --no-fail-fast
-	scripts/interop --messages 500
+	@# The command of the tests above: another build of everything for this alone takes minutes.
+	REXMIT=$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug/rexmit scripts/interop --messages 500
 	scripts/webrtc-interop --messages 500
 	scripts/python-test
 	@[ ! -s target/not-run ] || (echo "These tests could not run here:" && sort -u target/not-run)

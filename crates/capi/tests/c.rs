@@ -183,6 +183,13 @@ fn encryption_priorities_and_dropped_messages_reach_c() {
 }
 
 #[test]
+fn deadlines_budgets_and_every_profile_reach_c() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.compile(&root().join("tests/deadlines.c"), "deadlines", &[]);
+    run(&mut installed.command(&program));
+}
+
+#[test]
 fn a_game_loop_in_cpp_serves_its_clients() {
     let Some(installed) = Installed::get() else { return };
     let program = installed.example("game.cpp");

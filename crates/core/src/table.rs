@@ -2,6 +2,7 @@
 //! turn for packets. The cost of an operation does not depend on the number of other connections.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use crate::Instant;
 
@@ -54,8 +55,8 @@ struct Slot<T> {
     is_ready: bool,
     /// Whether the application has got its last event.
     is_end_reported: bool,
-    /// The connection's entry in `Table::deadlines`, never later than its earliest timer;
-    /// [`Instant::FAR_FUTURE`] if it has none (half the size of an `Option`).
+    /// The connection's entry in `Table::deadlines`, never later than its earliest timer, unless that was in the past when
+    /// it was entered; [`Instant::FAR_FUTURE`] if it has none (half the size of an `Option`).
     scheduled: Instant,
     value: T,
 }
@@ -195,15 +196,16 @@ impl<T> Table<T> {
         self.deadlines.first().map(|&(at, _)| at)
     }
 
-    /// Removes a deadline that is reached at `now`, and returns the index of its entry. The caller must call
-    /// the entry and then [`Self::update`], even if none of its timers is due any more.
-    pub fn pop_due(&mut self, now: Instant) -> Option<u32> {
-        let (_, index) = *self.deadlines.first().filter(|&&(at, _)| at <= now)?;
+    /// Removes a deadline that is reached at `now`, and returns the index of its entry, and for how long the deadline had
+    /// been reached: a time in which this host did not call the table. The caller must call the entry and then
+    /// [`Self::update`], even if none of its timers is due any more.
+    pub fn pop_due(&mut self, now: Instant) -> Option<(u32, Duration)> {
+        let (at, index) = *self.deadlines.first().filter(|&&(at, _)| at <= now)?;
         self.deadlines.pop_first();
         if let Some(slot) = self.slot_mut(index) {
             slot.scheduled = Instant::FAR_FUTURE;
         }
-        Some(index)
+        Some((index, now - at))
     }
 
     /// The first entry in the queue of those that may have a packet to transmit. It stays first until
@@ -261,20 +263,26 @@ impl<T: Timed> Table<T> {
     /// Updates the queue and the deadline of the entry at `index`. To be called after each call of the entry.
     #[inline]
     pub fn update(&mut self, index: u32) -> Option<&mut T> {
+        self.update_at(Instant::ZERO, index)
+    }
+
+    /// The same at `now`: [`pop_due`](Self::pop_due) is not late for a deadline that is in the past already.
+    #[inline]
+    pub fn update_at(&mut self, now: Instant, index: u32) -> Option<&mut T> {
         let slot = self.slots.get_mut(index as usize)?.as_mut()?;
         if !slot.is_ready {
             slot.is_ready = true;
             self.ready.push_back(slot.key);
         }
-        slot.schedule(&mut self.deadlines);
+        slot.schedule(now, &mut self.deadlines);
         Some(&mut slot.value)
     }
 }
 
 impl<T: Timed> Slot<T> {
     #[inline]
-    fn schedule(&mut self, deadlines: &mut BTreeSet<(Instant, u32)>) {
-        let next = self.value.next_timeout().unwrap_or(Instant::FAR_FUTURE);
+    fn schedule(&mut self, now: Instant, deadlines: &mut BTreeSet<(Instant, u32)>) {
+        let next = self.value.next_timeout().unwrap_or(Instant::FAR_FUTURE).max(now);
         if next < self.scheduled {
             let before = std::mem::replace(&mut self.scheduled, next);
             if before < Instant::FAR_FUTURE {
@@ -314,6 +322,10 @@ mod tests {
         key
     }
 
+    fn due(table: &mut Timers, now: u64) -> Option<u32> {
+        table.pop_due(ms(now)).map(|(index, _)| index)
+    }
+
     fn ready(table: &mut Timers) -> Vec<u32> {
         std::iter::from_fn(|| table.first_ready().inspect(|_| table.pop_ready())).collect()
     }
@@ -341,18 +353,31 @@ mod tests {
         let index = add(&mut table, Some(10)).index();
         set(&mut table, index, Some(30));
         assert_eq!(table.next_deadline(), Some(ms(10)), "it stays");
-        assert_eq!((table.pop_due(ms(10)), table.next_deadline()), (Some(index), None));
+        assert_eq!((due(&mut table, 10), table.next_deadline()), (Some(index), None));
         table.update(index);
         assert_eq!(table.next_deadline(), Some(ms(30)));
         set(&mut table, index, Some(20));
-        assert_eq!((table.next_deadline(), table.pop_due(ms(19))), (Some(ms(20)), None));
-        assert_eq!(table.pop_due(ms(20)), Some(index));
+        assert_eq!((table.next_deadline(), due(&mut table, 19)), (Some(ms(20)), None));
+        assert_eq!(due(&mut table, 20), Some(index));
         assert_eq!(table.next_deadline(), None, "until it is called");
         set(&mut table, index, Some(40));
         set(&mut table, index, None);
-        assert_eq!((table.pop_due(ms(40)), table.next_deadline()), (Some(index), None));
+        assert_eq!((due(&mut table, 40), table.next_deadline()), (Some(index), None));
         table.update(index);
         assert_eq!(table.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_deadline_is_late_since_it_was_reached_or_set() {
+        let mut table = Timers::default();
+        let index = add(&mut table, Some(10)).index();
+        assert_eq!(table.pop_due(ms(10)), Some((index, Duration::ZERO)));
+        set(&mut table, index, Some(20));
+        assert_eq!(table.pop_due(ms(27)), Some((index, Duration::from_millis(7))));
+        // Set when it was in the past.
+        *table.get_mut(index).expect("an entry").1 = Some(25);
+        table.update_at(ms(40), index);
+        assert_eq!(table.pop_due(ms(42)), Some((index, Duration::from_millis(2))));
     }
 
     #[test]
@@ -389,7 +414,7 @@ mod tests {
                     assert!(found.iter().all(|&index| table.get(index).is_some()), "{found:?}");
                 }
             }
-            while let Some(index) = table.pop_due(ms(now)) {
+            while let Some(index) = due(&mut table, now) {
                 let timer = *table.get(index).expect("an entry");
                 set(&mut table, index, timer.filter(|&at| at > now));
             }

@@ -323,3 +323,35 @@ fn silence_alone_does_not_end_an_association() {
     s.expect_silence_until(100_000);
     assert_eq!(s.endpoint.association_count(), 1);
 }
+
+/// Runs the timers of an endpoint with data in flight, each `late` after its deadline, for 60 s, and on time for 60 s more.
+/// Returns whether the peer is unreachable after the first and the second minute; no answer arrives.
+fn ends_of_a_late_host(dead_after: Option<Duration>, late: Duration) -> [bool; 2] {
+    let mut s = Script::established_server_with(|_, association| {
+        association.failure.heartbeat_interval = None;
+        association.failure.dead_after = dead_after;
+        association.recovery.rto.max = Duration::from_secs(2);
+    });
+    s.send(b"is not answered");
+    while s.now_ms() < 60_000 {
+        while s.poll_packet().is_some() {}
+        let Some(due) = s.endpoint.poll_timeout() else { break };
+        s.fire(due + late);
+    }
+    let is_end = |event: &Event| *event == Event::Closed(CloseReason::Unreachable);
+    let has_ended = s.events().iter().any(is_end);
+    s.lose_until(s.now_ms().max(60_000) + 60_000);
+    [has_ended, has_ended || s.events().iter().any(is_end)]
+}
+
+/// The peer may be on the same busy machine, and answers may wait to be read: neither the error counter nor `dead_after`
+/// counts time in which this host did not run.
+#[test]
+fn timers_that_are_handled_late_are_no_errors_of_the_peer() {
+    for (dead_after, late) in [(None, 1000), (Some(Duration::from_secs(15)), 10_000)] {
+        let after = |late| ends_of_a_late_host(dead_after, Duration::from_millis(late));
+        assert_eq!(after(0), [true; 2], "{dead_after:?}");
+        assert_eq!(after(20), [true; 2], "{dead_after:?}: a little late");
+        assert_eq!(after(late), [false, true], "{dead_after:?}: it ends once the host runs");
+    }
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rexmit_core::config;
 use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 /// The least MSS accepted from a peer; a smaller one is raised to it, because it would make every byte cost a
@@ -52,7 +53,8 @@ config! {
 config! {
     /// The configuration of a connection: a recovery profile, and the recommendations of the RFCs for
     /// everything else. The default is [`interactive`](Self::interactive).
-    #[derive(Clone, Debug, Serialize)]
+    #[derive(Clone, Debug)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct ConnectionConfig {
         /// Loss recovery and congestion control. The default is the profile `tcp-interactive`.
         pub recovery: RecoveryConfig,
@@ -100,7 +102,8 @@ config! {
 }
 
 /// When and how often a silent peer is probed (RFC 9293 §3.8.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 pub struct KeepAlive {
     /// The silence of the peer before the first probe.
     pub idle: Duration,

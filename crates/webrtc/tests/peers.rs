@@ -205,6 +205,28 @@ fn peers_that_never_connect_are_removed_after_the_setup_time_limit() {
     assert!(net.join(6).is_ok());
 }
 
+/// Offers whose senders never connect take up all setups. They do not keep others out for the time limit of a setup.
+#[test]
+fn an_old_setup_makes_room_for_a_new_one() {
+    let mut net = Net::new(serve().max_setups(3));
+    for n in 0..3 {
+        net.join(n).unwrap();
+        net.now += Duration::from_millis(100);
+    }
+    net.clients.clear();
+    net.now += Duration::from_millis(1600);
+    assert!(net.join(3).is_err(), "the oldest has taken 1.9 s");
+    net.now += Duration::from_millis(100);
+    let id = net.join(4).unwrap();
+    let refused = net.join(5);
+    assert_eq!(refused.unwrap_err(), OfferError::Busy { what: "peers in setup", limit: 3 });
+    net.run_for(Duration::from_secs(1));
+    assert!(net.events.contains(&(id, Event::Connected)), "the new one is set up");
+    let ends = net.events.iter().filter(|(_, event)| matches!(event, Event::Closed(_)));
+    assert_eq!(ends.count(), 1, "the application is told of the one that ended");
+    assert_eq!(net.server.len(), 3);
+}
+
 /// STUN and DTLS of unknown senders: STUN with unknown user names, STUN with a known one and a wrong password, and
 /// ClientHellos.
 #[test]

@@ -26,17 +26,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_deadline::RoundTrip;
 
 pub(crate) use rtt_samples::Round;
 use rtt_samples::{Micros, RttSamples};
 use unanswered::Report;
 pub use unanswered::{Share, Unanswered};
 
+use crate::Echo;
 use crate::ProbeConfig;
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
-use crate::plan::RoundTrip;
-use crate::rtt::Echo;
 use crate::state::State;
 
 /// At most this many packets are searched for the earliest one that the timer covers; some may be of streams

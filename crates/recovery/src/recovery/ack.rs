@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::congestion::Acked;
+use rexmit_congestion::Acked;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;

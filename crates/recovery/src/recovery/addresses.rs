@@ -121,7 +121,7 @@ impl<P> LossRecovery<P> {
         let is_confirmed = self.state.paths[path].reach.is_confirmed();
         self.state.paths[path].reach = match change {
             PathChange::Resized { packet } => {
-                return self.state.paths[path].window.resize(&self.state.config, packet);
+                return self.state.paths[path].window.resize(self.state.config.window(), packet);
             }
             PathChange::Removed => Reach::REMOVED,
             PathChange::Redirected { .. } if is_confirmed => Reach::ACTIVE,
@@ -216,7 +216,7 @@ impl<P> LossRecovery<P> {
                 }
                 let config = Arc::clone(&self.state.config);
                 let p = &mut self.state.paths[path];
-                p.window = CongestionWindow::new(&config, packet);
+                p.window = CongestionWindow::new(config.window(), packet);
                 if was_repeated {
                     p.window.on_setup_lost();
                     p.timer.on_setup_lost(&config.rto);

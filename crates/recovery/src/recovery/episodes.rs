@@ -24,8 +24,9 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             return state.outstanding.history().settle_delivered(unit);
         }
         state.statistics.spurious.count(explained.cause);
+        let first = state.outstanding.first_transmission(unit);
         if explained.cause == SendCause::Probe
-            && let Some(first) = state.outstanding.first_transmission(unit)
+            && let Some(first) = first
         {
             state.statistics.acks_missed += u64::from(probe.on_spurious(self.now, first));
         }
@@ -34,7 +35,12 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         let is_probe = explained.cause == SendCause::Probe && asks;
         let repeats = state.outstanding.repeats_mut(unit);
         let round_trip = repeats.and_then(|repeats| repeats.take_rtt_sample(is_probe));
-        if is_probe && let Some((path, rtt)) = round_trip {
+        // The ACK was certain when it came: its round trip is known, and a second sample would not look like an outlier.
+        let is_known = first.is_some_and(|first| first.is_answered);
+        if is_probe
+            && !is_known
+            && let Some((path, rtt)) = round_trip
+        {
             probe.on_late_ack(path, rtt);
         }
         state.outstanding.history().settle_delivered(unit);

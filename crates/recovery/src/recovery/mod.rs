@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, Tracer};
+use rexmit_deadline::Planner;
 
 pub use ack::{Ack, AckError, AckOutcome, Skipped};
 pub use addresses::{PathChange, PathEvent, SetupEvent};
@@ -34,7 +35,6 @@ use crate::fast_recovery::FastRecovery;
 use crate::loss::LossDetector;
 use crate::outstanding::Outstanding;
 use crate::paths::{Path, Paths};
-use crate::plan::Planner;
 use crate::probe::ProbeTimer;
 use crate::redundancy::Redundancy;
 use crate::spurious::SpuriousDetection;

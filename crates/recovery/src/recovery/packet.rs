@@ -3,12 +3,12 @@
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};
+use rexmit_deadline::{Due, NewPlanned};
 
 use super::LossRecovery;
 use super::permission::Permission;
 use crate::TimerRestart;
 use crate::outstanding::{FirstSent, NewUnit, PacketNumber, Placement, Unit};
-use crate::plan::{Due, NewPlanned};
 use crate::redundancy::{BundleRoom, Copies, Redundancy};
 
 /// At most this many units are searched for one of the same thin stream; bulk data may lie between.

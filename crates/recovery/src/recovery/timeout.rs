@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use rexmit_congestion::TimedOut;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::LossRecovery;
 use super::diversity::review_paths;
 use crate::RetransmissionDestination;
-use crate::congestion::TimedOut;
 use crate::loss::expired_early;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};

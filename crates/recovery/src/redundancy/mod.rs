@@ -16,12 +16,12 @@
 
 use crate::outstanding::{AckedUnit, Fate, FirstCopy, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
-use crate::plan::{Copies as CopyPlan, Planner};
 use crate::probe::ProbeTimer;
 use crate::state::State;
 use budget::{Share, Spending};
 use delayed::{DelayedCopies, Planned};
 use rexmit_core::Instant;
+use rexmit_deadline::{Copies as CopyPlan, Planner};
 use std::ops::Range;
 use std::time::Duration;
 

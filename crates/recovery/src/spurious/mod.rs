@@ -42,8 +42,8 @@
 //! decide before all units were retransmitted; the remaining ones then return to flight. An episode is
 //! decided once, by the first detector.
 
+use crate::Echo;
 use crate::outstanding::EpisodeId;
-use crate::rtt::Echo;
 use crate::state::State;
 use crate::{LossDetection, RecoveryConfig, RtoConfig, RttEstimator};
 pub(crate) use episodes::Episode;

@@ -39,9 +39,12 @@ impl Association {
         cx.event(Event::Closed(reason));
     }
 
-    /// A timeout on `path`: increments the error counters of the path and of the association. Returns
-    /// whether the association was closed because its limit is exceeded.
+    /// A timeout on `path`: increments the error counters of the path and of the association, unless this host was too late
+    /// to know. Returns whether the association was closed because its limit is exceeded.
     pub(super) fn on_unanswered(&mut self, cx: &mut Context<'_>, path: u8) -> bool {
+        if cx.is_too_late_to_judge(self.out.recovery.paths()[path].timer().rto()) {
+            return false;
+        }
         self.paths.count_path_error(cx, &mut self.out.recovery, path);
         let is_unreachable = self.paths.count_error();
         if is_unreachable {

@@ -32,6 +32,13 @@ impl Silence {
         self.0 = Instant::FAR_FUTURE;
     }
 
+    /// Called when this host handled its timers `late`: it was not the peer that was silent in this time.
+    pub(super) fn on_late(&mut self, now: Instant, late: Duration) {
+        if self.0 < Instant::FAR_FUTURE {
+            self.0 = (self.0 + late).min(now);
+        }
+    }
+
     /// When the peer counts as unreachable, given `errors` consecutive timeouts.
     pub(super) fn deadline(self, dead_after: Option<Duration>, errors: u32) -> Deadline {
         match dead_after {

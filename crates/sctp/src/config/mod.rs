@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rexmit_core::config;
 use rexmit_recovery::RecoveryConfig;
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use error::bound;
@@ -64,7 +65,8 @@ config! {
 config! {
     /// The configuration of an association: a recovery profile, and the values of RFC 9260 §16 for everything
     /// else. The default is [`interactive`](Self::interactive).
-    #[derive(Clone, Debug, Serialize)]
+    #[derive(Clone, Debug)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct AssociationConfig {
         /// Loss recovery and congestion control. Default [`interactive`](RecoveryConfig::interactive).
         pub recovery: RecoveryConfig,

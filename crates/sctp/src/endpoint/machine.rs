@@ -58,8 +58,9 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        while let Some(index) = self.table.pop_due(now) {
+        while let Some((index, late)) = self.table.pop_due(now) {
             self.call(now, index, |association, cx| {
+                cx.late = late;
                 if association.next_timeout().is_some_and(|at| at <= now) {
                     association.on_timeout(cx);
                 }

@@ -338,7 +338,7 @@ impl Endpoint {
         act: impl FnOnce(&mut Association, &mut Context<'_>) -> R,
     ) -> Option<R> {
         let (key, slot) = self.table.get_mut(index)?;
-        let mut cx = Context { now, id: AssociationId(key), around: &mut self.around };
+        let mut cx = Context::new(now, AssociationId(key), &mut self.around);
         let result = act(&mut slot.association, &mut cx);
         slot.association.report_unanswered(&mut cx, &mut slot.unanswered);
         self.update(now, index);
@@ -356,7 +356,7 @@ impl Endpoint {
 
     /// Updates the lookup tables and timers after a call has changed the association `index`.
     fn update(&mut self, now: Instant, index: u32) {
-        if let Some(slot) = self.table.update(index) {
+        if let Some(slot) = self.table.update_at(now, index) {
             self.lookup.update(now, index, slot);
         }
     }

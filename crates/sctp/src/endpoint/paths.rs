@@ -37,7 +37,7 @@ impl Endpoint {
         }
         let identity = self.new_identity(remote_port);
         let id = AssociationId(self.table.next_key());
-        let mut cx = Context { now, id, around: &mut self.around };
+        let mut cx = Context::new(now, id, &mut self.around);
         let association = Association::connect(&mut cx, config, identity, routes);
         Ok(self.insert(now, association))
     }

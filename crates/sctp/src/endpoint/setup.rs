@@ -388,7 +388,7 @@ impl Endpoint {
         let identity = with_tie_tags(&mut self.around.rng, cookie.identity);
         let config = Arc::clone(&self.config.association);
         let id = AssociationId(self.table.next_key());
-        let mut cx = Context { now, id, around: &mut self.around };
+        let mut cx = Context::new(now, id, &mut self.around);
         let association = Association::accept(&mut cx, config, identity, (route, &cookie.peer));
         Some(self.insert(now, association).index())
     }

@@ -45,7 +45,7 @@ impl Machine for Endpoint {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.time_waits.expire(now);
-        while let Some(index) = self.table.pop_due(now) {
+        while let Some((index, _)) = self.table.pop_due(now) {
             self.call(now, index, |connection, cx| {
                 if connection.next_timeout().is_some_and(|at| at <= now) {
                     connection.on_timeout(cx);

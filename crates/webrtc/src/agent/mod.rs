@@ -7,6 +7,7 @@ mod reachability;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use rexmit_core::{Instant, Route, Seed};
 use rexmit_dtls::{Fingerprint, HandshakeError, Session, SessionOutput, Trust, Version};
@@ -203,6 +204,12 @@ impl Agent {
     /// Closes the connection at once, and notifies the peer. Unsent messages are lost.
     pub fn close(&mut self, now: Instant) {
         self.end(now, CloseReason::Local);
+    }
+
+    /// Ends the setup, which has taken `time`, before its time limit.
+    pub(crate) fn abandon_setup(&mut self, now: Instant, time: Duration) {
+        let reason = self.not_set_up_within(time);
+        self.end(now, reason);
     }
 
     /// Whether the connection has ended; there may be unread events.
@@ -419,18 +426,23 @@ impl Agent {
             return;
         }
         let config = &self.settings.config;
-        let reason = match (&self.state, &self.session) {
-            (State::Connected, _) => CloseReason::ConsentExpired(config.consent_timeout),
-            (_, None) => CloseReason::SetupTimedOut(Stage::Ice, config.setup_timeout),
-            (_, Some(session)) if !session.is_secured() => {
-                CloseReason::SetupTimedOut(Stage::Dtls, config.setup_timeout)
-            }
-            _ => CloseReason::SetupTimedOut(Stage::Sctp, config.setup_timeout),
+        let reason = match &self.state {
+            State::Connected => CloseReason::ConsentExpired(config.consent_timeout),
+            _ => self.not_set_up_within(config.setup_timeout),
         };
         // A peer without consent is sent nothing, not even the end (RFC 7675 §5.1).
         if matches!(reason, CloseReason::ConsentExpired(_)) {
             self.session = None;
         }
         self.end(now, reason);
+    }
+
+    fn not_set_up_within(&self, time: Duration) -> CloseReason {
+        let stage = match &self.session {
+            None => Stage::Ice,
+            Some(session) if !session.is_secured() => Stage::Dtls,
+            Some(_) => Stage::Sctp,
+        };
+        CloseReason::SetupTimedOut(stage, time)
     }
 }

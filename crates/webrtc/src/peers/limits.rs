@@ -14,7 +14,8 @@ config! {
         pub agent: AgentConfig,
         /// The most peers at one time; offers of further ones are refused. Default 10,000.
         pub max_peers: usize,
-        /// The most peers whose connection is being set up; offers of further ones are refused. Default 1000.
+        /// The most peers whose connection is being set up. A further offer ends the oldest setup if that has taken 2 s,
+        /// and is refused otherwise. Default 1000.
         pub max_setups: usize,
         /// The most offers answered per second, and in a burst; further ones are refused. Default 200.
         pub offers_per_second: u32,

@@ -100,7 +100,7 @@ impl Machine for Peers {
     fn handle_timeout(&mut self, now: Instant) {
         self.servers.handle_timeout(now);
         self.update_candidates();
-        while let Some(index) = self.table.pop_due(now) {
+        while let Some((index, _)) = self.table.pop_due(now) {
             if let Some((_, peer)) = self.table.get_mut(index) {
                 if peer.agent.poll_timeout().is_some_and(|at| at <= now) {
                     peer.agent.handle_timeout(now);

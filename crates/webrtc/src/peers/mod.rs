@@ -6,6 +6,7 @@ mod machine;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use rexmit_core::table::{Key, Table, Timed};
 use rexmit_core::{Instant, Machine as _, Seed};
@@ -36,11 +37,13 @@ pub struct ServeStatistics {
 /// The most peers that may share an address: one after the other behind a NAT, or if an address is forged.
 /// DTLS identifies the peer of a record, so each of them gets all datagrams from there.
 const MAX_OWNERS: usize = 4;
+/// A setup that has taken less time makes no room for another one.
+const MIN_SETUP_TIME: Duration = Duration::from_secs(2);
 
 struct Peer {
     agent: Agent,
-    /// Whether the peer counts as being set up.
-    is_setting_up: bool,
+    /// Since when the peer counts as being set up.
+    setting_up_since: Option<Instant>,
     /// Whether the peer is in `Peers::active`.
     is_active: bool,
     /// The revision of the agent's user name fragments and addresses that are in the tables.
@@ -74,7 +77,8 @@ pub struct Peers {
     by_address: BTreeMap<SocketAddr, Vec<u32>>,
     /// Addresses to which checks were sent, with the peers that sent them: a response has no user name.
     asked: BTreeSet<(SocketAddr, u32)>,
-    setups: usize,
+    /// Peers that are being set up, the oldest first.
+    setups: BTreeSet<(Instant, Key)>,
     offers: Allowance,
     /// Peers that may have events.
     active: VecDeque<Key>,
@@ -111,7 +115,7 @@ impl Peers {
             by_ufrag: BTreeMap::new(),
             by_address: BTreeMap::new(),
             asked: BTreeSet::new(),
-            setups: 0,
+            setups: BTreeSet::new(),
             active: VecDeque::new(),
             statistics: ServeStatistics::default(),
         })
@@ -144,7 +148,7 @@ impl Peers {
         self.admit(now)?;
         let seed = self.next_seed();
         let (agent, answer) = Agent::answer(now, self.settings.clone(), offer, &seed)?;
-        Ok((self.insert(agent), answer))
+        Ok((self.insert(now, agent), answer))
     }
 
     /// Makes an offer to a new peer; [`accept`](Self::accept) takes its answer.
@@ -155,7 +159,7 @@ impl Peers {
         self.admit(now)?;
         let seed = self.next_seed();
         let (agent, offer) = Agent::offer(now, self.settings.clone(), &seed);
-        Ok((self.insert(agent), offer))
+        Ok((self.insert(now, agent), offer))
     }
 
     /// Applies the answer to an offer.
@@ -241,9 +245,12 @@ impl Peers {
 
     /// Whether there is room for one more.
     fn admit(&mut self, now: Instant) -> Result<(), OfferError> {
+        let (max_peers, max_setups) = (self.config.max_peers, self.config.max_setups);
+        let has_setup_room =
+            self.setups.len() < max_setups || self.replaceable_setup(now).is_some();
         let limits = [
-            ("peers", self.config.max_peers, self.table.len() < self.config.max_peers),
-            ("peers in setup", self.config.max_setups, self.setups < self.config.max_setups),
+            ("peers", max_peers, self.table.len() < max_peers),
+            ("peers in setup", max_setups, has_setup_room),
         ];
         let full = limits.into_iter().find(|&(.., has_room)| !has_room);
         let full = full.map(|(what, limit, _)| (what, limit));
@@ -254,23 +261,34 @@ impl Peers {
         Err(OfferError::Busy { what, limit })
     }
 
+    /// The oldest setup, if it has taken long enough to make room for another one. One host can thus fill `max_setups`, but
+    /// others need not wait for the time limit of its setups.
+    fn replaceable_setup(&self, now: Instant) -> Option<(Instant, Key)> {
+        self.setups.first().copied().filter(|(since, _)| now - *since >= MIN_SETUP_TIME)
+    }
+
     fn next_seed(&self) -> Seed {
         self.seed.split(&self.statistics.peers.to_string())
     }
 
-    fn insert(&mut self, agent: Agent) -> PeerId {
+    fn insert(&mut self, now: Instant, agent: Agent) -> PeerId {
+        if self.setups.len() >= self.config.max_setups
+            && let Some((since, key)) = self.replaceable_setup(now)
+        {
+            self.call(PeerId(key), |agent| agent.abandon_setup(now, now - since));
+        }
         self.statistics.peers += 1;
-        self.setups += 1;
         let index = self.table.next_key().index();
         let key = self.table.insert(Peer {
             agent,
-            is_setting_up: true,
+            setting_up_since: Some(now),
             is_active: false,
             ice_revision: 0,
             ufrags: Vec::new(),
             addresses: Vec::new(),
             asked: Vec::new(),
         });
+        self.setups.insert((now, key));
         self.enter_ufrags(index);
         self.update(index);
         self.activate(index);
@@ -285,10 +303,11 @@ impl Peers {
             self.withdraw(index);
             self.enter_ufrags(index);
         }
-        let Some((_, peer)) = self.table.get_mut(index) else { return };
-        if peer.is_setting_up && !peer.agent.is_setting_up() {
-            peer.is_setting_up = false;
-            self.setups -= 1;
+        let Some((key, peer)) = self.table.get_mut(index) else { return };
+        if !peer.agent.is_setting_up()
+            && let Some(since) = peer.setting_up_since.take()
+        {
+            self.setups.remove(&(since, key));
         }
         let shown = peer.agent.peer_addresses();
         for &address in &shown[peer.addresses.len()..] {
@@ -357,7 +376,11 @@ impl Peers {
 
     fn remove(&mut self, index: u32) {
         self.withdraw(index);
-        let Some(peer) = self.table.remove(index) else { return };
-        self.setups -= usize::from(peer.is_setting_up);
+        if let Some((key, peer)) = self.table.get_mut(index)
+            && let Some(since) = peer.setting_up_since
+        {
+            self.setups.remove(&(since, key));
+        }
+        self.table.remove(index);
     }
 }

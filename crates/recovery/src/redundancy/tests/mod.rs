@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 
 use super::*;
 use crate::SendCause;
-use crate::plan::Planner;
 use crate::state::tests::{AT, FULL, MS, SMALL};
 use crate::{CopyBudget, DelayedCopyConfig};
 use crate::{ProbeConfig, ThinConfig, ThinTest};
+use rexmit_deadline::Planner;
 
 const BUNDLED: ThinConfig =
     ThinConfig { max_bundle_packets: u8::MAX, test: ThinTest::Packets(16), ..ThinConfig::OFF };

@@ -386,7 +386,7 @@ fn the_first_round_trip_after_a_spurious_timeout_is_known() {
         assert!(d.spurious.take_spurious_before(0, AT(60)).is_none(), "the first alone");
         let Some(after) = after else { continue };
         // SRTT was 100 ms and RTTVAR 50 ms; G is 1 ms.
-        let config = RtoConfig { granularity: MS(1), ..RtoConfig::default() };
+        let config = RtoConfig::default().granularity(MS(1));
         let estimate = |srtt, rttvar, latest| {
             let [srtt, rttvar, latest] = [srtt, rttvar, latest].map(MS);
             RttEstimator::Measured { srtt, rttvar, latest }

@@ -1,7 +1,7 @@
 //! Reassembly of I-DATA: a chunk names its message and its place in it; the TSN is not used (RFC 8260
 //! §2.2.3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
@@ -54,6 +54,9 @@ pub(super) struct ByMid {
     loose: BTreeMap<(Key, u64), Loose>,
     /// State of the streams that have unordered or skipped messages.
     streams: BTreeMap<u16, StreamMids>,
+    /// The begun messages of which something is held, by its size. Made when the first message has to be dropped, and kept
+    /// while any has begun: a peer that fills the buffer again and again would otherwise cause a search of all each time.
+    by_size: Option<Box<BTreeSet<(usize, Key)>>>,
 }
 
 impl ByMid {
@@ -97,14 +100,42 @@ impl ByMid {
             // They keep a node each until they are cleared.
             self.begun.clear();
             self.loose.clear();
+            self.by_size = None;
         }
     }
 
     /// Drops the message of which most has arrived.
     pub(super) fn drop_largest(&mut self, messages: &mut Messages) -> Option<DroppedMessage> {
-        let largest = self.begun.values_mut().max_by_key(|begun| begun.assembly.buffer.len());
-        let begun = largest.filter(|begun| !begun.assembly.buffer.is_empty())?;
-        messages.drop_message(&mut begun.assembly)
+        let begun = &self.begun;
+        let all = || {
+            let sizes = begun.iter().map(|(key, begun)| (begun.assembly.buffer.len(), *key));
+            Box::new(sizes.filter(|(size, _)| *size > 0).collect::<BTreeSet<_>>())
+        };
+        let (_, key) = self.by_size.get_or_insert_with(all).pop_last()?;
+        messages.drop_message(&mut self.begun.get_mut(&key)?.assembly)
+    }
+
+    /// Holds a message that has begun.
+    fn hold(&mut self, key: Key, begun: Begun) {
+        let size = begun.assembly.buffer.len();
+        if let Some(by_size) = &mut self.by_size
+            && size > 0
+        {
+            by_size.insert((size, key));
+        }
+        self.begun.insert(key, begun);
+    }
+
+    /// Returns a message that has begun, and holds it no longer.
+    fn release(&mut self, key: Key) -> Option<Begun> {
+        let begun = self.begun.remove(&key)?;
+        if let Some(by_size) = &mut self.by_size {
+            by_size.remove(&(begun.assembly.buffer.len(), key));
+        }
+        if self.begun.is_empty() {
+            self.by_size = None;
+        }
+        Some(begun)
     }
 
     /// Called when the peer has abandoned the messages up to `skipped`.
@@ -183,7 +214,7 @@ impl ByMid {
         if piece.ending && messages.must_wait(piece) {
             messages.admit_aside(self.loose.len())?;
         }
-        let Some(mut begun) = self.begun.remove(&key) else { return Ok(()) };
+        let Some(mut begun) = self.release(key) else { return Ok(()) };
         messages.append(&mut begun.assembly, piece.payload);
         begun.next_fsn += 1;
         if piece.ending {
@@ -207,7 +238,7 @@ impl ByMid {
                 return self.complete(key, begun, messages);
             }
         }
-        self.begun.insert(key, begun);
+        self.hold(key, begun);
         Ok(())
     }
 
@@ -236,7 +267,7 @@ impl ByMid {
     fn drop_all(&mut self, keys: RangeInclusive<Key>, messages: &mut Messages) -> bool {
         let mut has_dropped = false;
         while let Some((&key, _)) = self.begun.range(keys.clone()).next()
-            && let Some(begun) = self.begun.remove(&key)
+            && let Some(begun) = self.release(key)
         {
             messages.incomplete_bytes -= begun.assembly.buffer.len();
             has_dropped = true;
@@ -256,6 +287,10 @@ impl ByMid {
 impl ByMid {
     /// Payload bytes that are held.
     pub(super) fn counted_bytes(&self) -> usize {
+        if let Some(by_size) = &self.by_size {
+            let sizes = self.begun.iter().map(|(key, begun)| (begun.assembly.buffer.len(), *key));
+            assert_eq!(**by_size, sizes.filter(|(size, _)| *size > 0).collect());
+        }
         let assembled: usize = self.begun.values().map(|b| b.assembly.buffer.len()).sum();
         assembled + self.loose.values().map(|l| l.payload.len()).sum::<usize>()
     }

@@ -566,3 +566,39 @@ fn interleaved_pieces_above_the_limit_are_refused_without_effect() {
     receiver.on(interleaved((1, 0, 0), BEGIN, b"w")).unwrap();
     assert_eq!(receiver.read(), [&b"xy"[..], b"wx"]);
 }
+
+/// The largest messages are dropped first, whatever arrived since the first was dropped.
+#[test]
+fn the_largest_message_is_dropped_first_while_others_begin_grow_and_end() {
+    let mut receiver = Receiver::new(1000, 1000);
+    receiver.0.on_peer_known(true, false);
+    let bytes = [7; 100];
+    let mut sizes = [0; 20];
+    let mut dropped = [false; 20];
+    let mut fsns = [0; 20];
+    // The next step would continue the message that ends.
+    for step in 0..169_usize {
+        let (stream, len) = (step * 7 % 20, 1 + step * 37 % 100);
+        let part = if fsns[stream] == 0 { BEGIN } else { MIDDLE };
+        let piece = (stream as u16, 0, fsns[stream]);
+        receiver.on(interleaved(piece, part, &bytes[..len])).unwrap();
+        fsns[stream] += 1;
+        sizes[stream] += if dropped[stream] { 0 } else { len };
+        if step % 13 == 12 {
+            let (largest, _) = sizes.iter().enumerate().max_by_key(|it| (*it.1, it.0)).unwrap();
+            assert_eq!(receiver.0.drop_largest().unwrap().stream, largest as u16, "{step}");
+            (sizes[largest], dropped[largest]) = (0, true);
+        }
+        if step == 150 {
+            receiver.on(interleaved((3, 0, fsns[3]), END, b"e")).unwrap();
+            (sizes[3], fsns[3]) = (0, 1000);
+            dropped[3] = true;
+        }
+    }
+    let held: usize = sizes.iter().sum();
+    assert!(held > 0);
+    for _ in sizes.iter().filter(|&&size| size > 0) {
+        assert!(receiver.0.drop_largest().is_some());
+    }
+    assert!(receiver.0.drop_largest().is_none());
+}

@@ -173,6 +173,26 @@ fn the_first_sample_starts_the_timer() {
     assert_eq!(s.t3(), Some(360));
 }
 
+/// The probe of a packet that is answered after 200 instead of 100 ms is reported as a duplicate: that is no second late
+/// round trip, and the next packets are waited for as if there had been none.
+#[test]
+fn a_late_ack_among_the_first_is_one_sample_although_a_duplicate_report_follows() {
+    let sctp = crate::ThinSctpConfig::OFF.sack_immediately(true);
+    let mut s = Sender::measured(|config| config.thin = ThinConfig { sctp, ..TIMED });
+    s.at(200).push(&[SMALL]);
+    s.at(360).timers();
+    assert_eq!(s.resend(), [2]);
+    s.at(400).ack(2, &[]);
+    s.at(460).report(2);
+    for unit in 3..=6 {
+        s.at(300 * unit).push(&[SMALL]);
+        s.at(300 * unit + 100).ack(unit, &[]);
+    }
+    s.at(2200).push(&[SMALL]);
+    let due = s.t3().expect("it is due");
+    assert!(due < 2200 + 120, "{due}");
+}
+
 /// Later packets, however many, do not declare units lost that the timer covers.
 #[test]
 fn data_that_arrives_out_of_order_is_not_retransmitted() {
