@@ -42,11 +42,12 @@ impl Association {
     /// A timeout on `path`: increments the error counters of the path and of the association, unless this host was too late
     /// to know. Returns whether the association was closed because its limit is exceeded.
     pub(super) fn on_unanswered(&mut self, cx: &mut Context<'_>, path: u8) -> bool {
-        if !self.paths.is_error(cx, self.out.recovery.paths()[path].timer().rto()) {
+        if !self.paths.errors.includes(cx, self.out.recovery.paths()[path].timer().rto()) {
             return false;
         }
         self.paths.count_path_error(cx, &mut self.out.recovery, path);
-        let is_unreachable = self.paths.count_error();
+        let max = self.config.failure.association_max_retrans;
+        let is_unreachable = self.paths.errors.add(max);
         if is_unreachable {
             self.end_unreachable(cx);
         }
@@ -199,7 +200,7 @@ impl Association {
         if shutdown.is_owed() {
             return;
         }
-        self.paths.forget_errors();
+        self.paths.errors.reset();
         let is_heartbeat = |kind| matches!(kind, kind::HEARTBEAT | kind::HEARTBEAT_ACK);
         if !packet.chunks().flatten().all(|chunk| is_heartbeat(chunk.kind)) {
             shutdown.restart_t2(cx.now, rto);

@@ -103,7 +103,7 @@ impl Association {
     }
 
     fn establish(&mut self, cx: &mut Context<'_>, incoming: bool) {
-        self.paths.forget_errors();
+        self.paths.errors.reset();
         self.set_state(cx, State::Established);
         // The path over which the peer answered.
         self.out.recovery.set_primary_path(self.paths.control());

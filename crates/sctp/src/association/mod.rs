@@ -668,7 +668,7 @@ impl Association {
             (Timer::ReConfig, self.reset.timer()),
             (
                 Timer::DeadPeer,
-                self.silence.deadline(self.config.failure.dead_after, self.paths.errors),
+                self.silence.deadline(self.config.failure.dead_after, self.paths.errors.count()),
             ),
             (Timer::T4, t4),
         ]
@@ -686,8 +686,9 @@ impl Association {
             State::Established => {
                 let t4 = self.asconf.as_ref().map_or(Deadline::OFF, |changes| changes.t4());
                 let [sack, probe] = [self.inbound.sack_timer(), self.out.probe_timer()];
-                let death =
-                    self.silence.deadline(self.config.failure.dead_after, self.paths.errors);
+                let death = self
+                    .silence
+                    .deadline(self.config.failure.dead_after, self.paths.errors.count());
                 sack.min(probe).min(self.reset.timer()).min(t4).min(death).instant()
             }
             _ => self

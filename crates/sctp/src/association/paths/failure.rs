@@ -13,27 +13,41 @@ use crate::event::Event;
 /// what had expired.
 const LATE_PART: u32 = 4;
 
-impl Paths {
+/// The error counter of an association (RFC 9260 §8.1).
+#[derive(Debug, Default)]
+pub(in crate::association) struct Errors {
+    count: u32,
+    /// [`Surroundings::starved`](crate::association::context::Surroundings::starved) when a timer expired last.
+    starved: Duration,
+}
+
+impl Errors {
+    pub(in crate::association) const fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Whether a timer of `timeout` that has expired is an error of the peer. It is not if this host did not run in a part of
     /// that time: an answer may not have been read, the packet may have been sent late, and a peer on the same busy machine
     /// does not run, either.
-    pub(in crate::association) fn is_error(&mut self, cx: &Context<'_>, timeout: Duration) -> bool {
+    pub(in crate::association) fn includes(&mut self, cx: &Context<'_>, timeout: Duration) -> bool {
         let before = std::mem::replace(&mut self.starved, cx.around.starved);
         cx.around.starved - before <= timeout / LATE_PART
     }
 
-    /// Counts an error of the association. Returns whether the limit is exceeded, so that the peer counts as
-    /// unreachable (RFC 9260 §8.1).
-    pub(in crate::association) fn count_error(&mut self) -> bool {
-        self.errors += 1;
-        self.errors > self.config.failure.association_max_retrans
+    /// Counts an error. Returns whether there are more than `max` (Association.Max.Retrans), so that the peer counts
+    /// as unreachable.
+    pub(in crate::association) const fn add(&mut self, max: u32) -> bool {
+        self.count += 1;
+        self.count > max
     }
 
-    /// Called when the peer has answered: resets the error counter of the association.
-    pub(in crate::association) const fn forget_errors(&mut self) {
-        self.errors = 0;
+    /// Called when the peer has answered.
+    pub(in crate::association) const fn reset(&mut self) {
+        self.count = 0;
     }
+}
 
+impl Paths {
     /// Called when the peer has answered over `path`; `is_certain` if the acknowledged data was sent over this path
     /// only.
     pub(in crate::association) fn on_answered(
@@ -43,7 +57,7 @@ impl Paths {
         path: u8,
         is_certain: bool,
     ) {
-        self.errors = 0;
+        self.errors.reset();
         if recovery.paths()[path].reach() != Reach::ACTIVE {
             self.change(cx, recovery, path, PathEvent::Answered { is_certain });
         }
@@ -56,7 +70,7 @@ impl Paths {
         recovery: &mut Recovery,
         path: u8,
     ) {
-        self.errors = 0;
+        self.errors.reset();
         self.change(cx, recovery, path, PathEvent::Probed);
     }
 

@@ -19,7 +19,6 @@ mod watch;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::PathChange;
@@ -28,6 +27,7 @@ use super::addresses::{local_for, nearest_of, unspecified_like, unused_locals};
 use super::context::{Context, Recovery};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
 
+use failure::Errors;
 use heartbeat::Heartbeat;
 use packet_size::PacketSizes;
 use port_probe::Transports;
@@ -78,10 +78,8 @@ pub(super) struct Paths {
     pub(super) reply: u8,
     /// The path of control chunks that belong to no particular path.
     control: u8,
-    /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
-    pub(super) errors: u32,
-    /// [`Surroundings::starved`](super::context::Surroundings::starved) when a timer expired last.
-    starved: Duration,
+    /// Consecutive timeouts and unanswered HEARTBEATs.
+    pub(super) errors: Errors,
     /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.
@@ -109,8 +107,7 @@ impl Paths {
             latest: 0,
             reply: 0,
             control: 0,
-            errors: 0,
-            starved: Duration::ZERO,
+            errors: Errors::default(),
             is_watched: false,
             transports: Transports::default(),
         }

@@ -209,7 +209,7 @@ impl Paths {
         let was_unconfirmed = is_unconfirmed(recovery, path);
         let is_of_data = path == recovery.paths().data_path() && !was_unconfirmed;
         self.rest(cx, recovery, path, Some(nonce));
-        if !self.is_error(cx, recovery.paths()[path].timer().rto()) {
+        if !self.errors.includes(cx, recovery.paths()[path].timer().rto()) {
             return false;
         }
         self.count_path_error(cx, recovery, path);
@@ -217,7 +217,7 @@ impl Paths {
             let unanswered = Some(nonce);
             self.get_mut(path).heartbeat = Heartbeat::Queued { unanswered };
         }
-        is_of_data && self.count_error()
+        is_of_data && self.errors.add(self.config.failure.association_max_retrans)
     }
 
     /// Requests a HEARTBEAT on a potentially failed path, at once and after each timeout (RFC 7829 §3.2 rules 5 and 6).
