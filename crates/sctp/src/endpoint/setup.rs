@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rexmit_core::{Instant, Route};
+use rexmit_core::{Instant, Rng, Route};
 
 use super::cookie::StateCookie;
 use super::{AssociationId, Endpoint};
@@ -38,6 +38,11 @@ struct ReceivedInit<'a> {
     packet: &'a Packet<'a>,
     peer: &'a PeerParameters,
     extras: &'a Extras<'a>,
+}
+
+/// Gives an association new Tie-Tags, which no cookie contained before.
+fn with_tie_tags(identity: Identity, rng: &mut Rng) -> Identity {
+    Identity { tie_tags: (rng.u32() | 1, rng.u32() | 1), ..identity }
 }
 
 impl Endpoint {
@@ -390,17 +395,12 @@ impl Endpoint {
             });
             return None;
         }
-        let identity = self.with_tie_tags(cookie.identity);
+        let identity = with_tie_tags(cookie.identity, &mut self.around.rng);
         let config = Arc::clone(&self.config.association);
         let id = AssociationId(self.table.next_key());
         let mut cx = Context::new(now, id, &mut self.around);
         let association = Association::accept(&mut cx, config, identity, route, &cookie.peer);
         Some(self.insert(now, association).index())
-    }
-
-    /// Gives an association new Tie-Tags, which no cookie contained before.
-    fn with_tie_tags(&mut self, identity: Identity) -> Identity {
-        Identity { tie_tags: (self.around.rng.u32() | 1, self.around.rng.u32() | 1), ..identity }
     }
 
     /// Handles a valid cookie for an existing association: Table 12 of RFC 9260 §5.2.4. Returns the
@@ -436,7 +436,7 @@ impl Endpoint {
                 None
             }
             _ if has_restarted => {
-                let identity = self.with_tie_tags(cookie.identity);
+                let identity = with_tie_tags(cookie.identity, &mut self.around.rng);
                 if let Some((_, slot)) = self.table.get_mut(index) {
                     self.lookup.forget_addresses(index, slot);
                 }
