@@ -614,7 +614,7 @@ impl Association {
 
     /// Handles every timer that is due.
     pub(crate) fn on_timeout(&mut self, cx: &mut Context<'_>) {
-        self.silence.on_late(cx.now, cx.late);
+        self.silence.on_timeout(cx.now, cx.around.starved);
         self.out.begin_opportunity();
         while let Some(timer) = first_due(cx.now, &self.timers())
             && !self.state.is_closed()

@@ -40,11 +40,6 @@ struct ReceivedInit<'a> {
     extras: &'a Extras<'a>,
 }
 
-/// Gives an association new Tie-Tags, which no cookie contained before.
-fn with_tie_tags(identity: Identity, rng: &mut Rng) -> Identity {
-    Identity { tie_tags: (rng.u32() | 1, rng.u32() | 1), ..identity }
-}
-
 impl Endpoint {
     /// Processes an INIT.
     pub(super) fn on_init(&mut self, now: Instant, route: Route, packet: &Packet<'_>) {
@@ -395,7 +390,7 @@ impl Endpoint {
             });
             return None;
         }
-        let identity = with_tie_tags(cookie.identity, &mut self.around.rng);
+        let identity = with_tie_tags(&mut self.around.rng, cookie.identity);
         let config = Arc::clone(&self.config.association);
         let id = AssociationId(self.table.next_key());
         let mut cx = Context::new(now, id, &mut self.around);
@@ -436,7 +431,7 @@ impl Endpoint {
                 None
             }
             _ if has_restarted => {
-                let identity = with_tie_tags(cookie.identity, &mut self.around.rng);
+                let identity = with_tie_tags(&mut self.around.rng, cookie.identity);
                 if let Some((_, slot)) = self.table.get_mut(index) {
                     self.lookup.forget_addresses(index, slot);
                 }
@@ -486,4 +481,9 @@ fn find_of_cookie(endpoint: &Endpoint, cookie: &StateCookie) -> Option<u32> {
     };
     let by_tag = endpoint.lookup.by_tag(cookie.identity.local_tag).filter(has_begun);
     by_tag.or_else(|| endpoint.find_existing(cookie.address, port, &cookie.peer.addresses))
+}
+
+/// Gives an association new Tie-Tags, which no cookie contained before.
+fn with_tie_tags(rng: &mut Rng, identity: Identity) -> Identity {
+    Identity { tie_tags: (rng.u32() | 1, rng.u32() | 1), ..identity }
 }

@@ -87,13 +87,7 @@ impl Engine {
                             self.retry(number);
                             self.on_closed(association, number);
                         }
-                        // No program refers to it.
-                        None => {
-                            let (port, id) = (known.port, known.id);
-                            self.associations.remove(&association);
-                            self.numbers.remove(&(port, id.to_bits()));
-                            self.drop_messages(port, id);
-                        }
+                        None => self.forget(association),
                     }
                 }
             }
@@ -145,6 +139,14 @@ impl Engine {
             socket.readable.push_back(association);
         }
         self.receive_messages(number);
+    }
+
+    /// Forgets an ended association that no program refers to.
+    fn forget(&mut self, association: u32) {
+        if let Some(known) = self.associations.remove(&association) {
+            self.numbers.remove(&(known.port, known.id.to_bits()));
+            self.drop_messages(known.port, known.id);
+        }
     }
 
     /// Drops the unread messages of an ended association, which SCTP would keep until they are received.
