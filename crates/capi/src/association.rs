@@ -65,7 +65,7 @@ pub unsafe extern "C" fn rexmit_send(
 ) -> rexmit_status {
     // SAFETY: As this function demands.
     unsafe {
-        send(endpoint, now, association, (buffers, count), message, |payload| {
+        send(endpoint, now, association, buffers, count, message, |payload| {
             deref(delivery, "the delivery")?.message(payload)
         })
     }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn rexmit_send_within(
 ) -> rexmit_status {
     // SAFETY: As this function demands.
     unsafe {
-        send(endpoint, now, association, (buffers, count), message, |payload| {
+        send(endpoint, now, association, buffers, count, message, |payload| {
             deref(delivery, "the delivery")?.message(payload)
         })
     }
@@ -101,7 +101,8 @@ unsafe fn send(
     endpoint: *mut rexmit_endpoint,
     now: u64,
     association: u64,
-    (buffers, count): (*const rexmit_buffer, usize),
+    buffers: *const rexmit_buffer,
+    count: usize,
     message: *mut u64,
     make: impl FnOnce(Bytes) -> Result<OutboundMessage, Failure>,
 ) -> rexmit_status {

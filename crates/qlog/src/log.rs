@@ -163,6 +163,18 @@ struct Output {
 /// Called with the error of writing, once.
 type OnFailure = Box<dyn FnOnce(&io::Error) + Send>;
 
+/// The name of the event of a packet that was sent.
+const SENT: &str = "transport:packet_sent";
+
+/// What a packet is called in the file.
+struct Title {
+    /// The name of the event.
+    name: &'static str,
+    /// The place of its type in `packet_types`.
+    kind: usize,
+    packet_number: u64,
+}
+
 impl Log {
     /// A log that is written to `out`, through a buffer.
     #[must_use]
@@ -361,18 +373,14 @@ impl State {
         let mut sent = self.packet.take_if(|packet| matches!(packet, Packet::Sent { .. }));
         if let Some(Packet::Sent { number, path, bytes, runs, copies }) = &mut sent {
             let raw = Raw { length, payload_length: (*bytes > 0).then_some(*bytes) };
-            self.write_packet(
-                ("transport:packet_sent", 0, *number),
-                raw,
-                frames(runs, copies),
-                Some(*path),
-            );
+            let title = Title { name: SENT, kind: 0, packet_number: *number };
+            self.write_packet(title, raw, frames(runs, copies), Some(*path));
             self.write_waiting();
         } else {
             self.complete_packet();
-            let number = next(&mut self.next_control);
+            let packet_number = next(&mut self.next_control);
             let raw = Raw { length, payload_length: None };
-            self.write_packet(("transport:packet_sent", 1, number), raw, Vec::new(), None);
+            self.write_packet(Title { name: SENT, kind: 1, packet_number }, raw, Vec::new(), None);
         }
     }
 
@@ -382,32 +390,28 @@ impl State {
             // Its end was not reported.
             Some(Packet::Sent { number, path, bytes, runs, copies }) => {
                 let raw = Raw { length: bytes, payload_length: Some(bytes) };
-                let kind = ("transport:packet_sent", 0, number);
-                self.write_packet(kind, raw, frames(&runs, &copies), Some(path));
+                let title = Title { name: SENT, kind: 0, packet_number: number };
+                self.write_packet(title, raw, frames(&runs, &copies), Some(path));
             }
             Some(Packet::Received { bytes, ack, acked }) => {
-                let number = next(&mut self.next_received);
-                let kind = ("transport:packet_received", usize::from(ack.is_none()), number);
+                let packet_number = next(&mut self.next_received);
+                let kind = usize::from(ack.is_none());
                 let frames = ack.map(|Ack { cumulative, gaps }| Frame::Ack {
                     acked_ranges: ranges(acked),
                     cumulative,
                     gaps,
                 });
                 let raw = Raw { length: bytes, payload_length: None };
-                self.write_packet(kind, raw, frames.into_iter().collect(), None);
+                let title = Title { name: "transport:packet_received", kind, packet_number };
+                self.write_packet(title, raw, frames.into_iter().collect(), None);
             }
             None => {}
         }
         self.write_waiting();
     }
 
-    fn write_packet(
-        &mut self,
-        (name, kind, packet_number): (&str, usize, u64),
-        raw: Raw,
-        frames: Vec<Frame>,
-        path: Option<u8>,
-    ) {
+    fn write_packet(&mut self, title: Title, raw: Raw, frames: Vec<Frame>, path: Option<u8>) {
+        let Title { name, kind, packet_number } = title;
         let header = Header { packet_type: &self.packet_types[kind], packet_number };
         let data = Content { header, raw, frames, path };
         let mut record = Vec::new();

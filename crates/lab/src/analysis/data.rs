@@ -149,7 +149,7 @@ impl Data {
                     // TCP sends lost data again in segments without new data.
                     Cause::Bundled
                 } else {
-                    let times = (time, last.time);
+                    let times = Resent { now: time, before: last.time };
                     self.acks.cause(start, unit, times, has_new, &self.recoveries)
                 };
                 // Data in the same packet as a retransmission is not a redundant copy.
@@ -286,6 +286,13 @@ impl Data {
     }
 }
 
+/// When a unit is sent again, and when it was sent last.
+#[derive(Clone, Copy)]
+struct Resent {
+    now: Duration,
+    before: Duration,
+}
+
 impl Acks {
     fn end_series(&mut self) {
         if self.present_series > 0 {
@@ -299,12 +306,12 @@ impl Acks {
         self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));
     }
 
-    /// Why a unit last sent at `before` is sent again at `now`.
+    /// Why a unit is sent again.
     fn cause(
         &self,
         start: u64,
         unit: &Unit,
-        (now, before): (Duration, Duration),
+        Resent { now, before }: Resent,
         has_new: bool,
         recoveries: &Recoveries,
     ) -> Cause {
