@@ -126,6 +126,8 @@ impl Handling {
 pub struct Traffic {
     /// As in [`Script`].
     pub start: u8,
+    /// As in [`Script`].
+    pub profile: u8,
     /// The share of attacked packets, in 1/256.
     pub share: u8,
     /// The attacks, each with a number that decides whether it is performed.
@@ -146,8 +148,10 @@ impl Traffic {
 /// A test case: the initial state, and the actions.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct Script {
-    /// The state of the association when the script begins, and the profile of both sides.
+    /// The state of the association when the script begins.
     pub start: u8,
+    /// Selects the profile of both sides.
+    pub profile: u8,
     /// The actions, in their order.
     #[generator(produce::<Vec<Act>>().with().len(0usize..40))]
     pub acts: Vec<Act>,
@@ -166,6 +170,13 @@ struct Side {
     tag: u32,
     /// The TSN it sent last, or the one before its first.
     tsn: u32,
+}
+
+/// The profile that a byte of an input selects: the default one more often than the others.
+#[must_use]
+pub fn profile_of(number: u8) -> &'static str {
+    let of_others = PROFILES.get(usize::from(number) % (PROFILES.len() + 6));
+    of_others.map_or("interactive", |(name, _)| name)
 }
 
 /// Two endpoints, and the packets between them.
@@ -276,11 +287,10 @@ impl Side {
 }
 
 impl Exchange {
-    /// Two endpoints. The low bits of `start` select the state of their association, the high bits the profile: the
-    /// default one more often than the others.
+    /// Two endpoints with the profile numbered `profile`, whose association is in the state that `start` selects.
     #[must_use]
-    pub fn new(start: u8) -> Self {
-        let (profile, _) = PROFILES.get(usize::from(start / 16)).unwrap_or(&("interactive", ""));
+    pub fn new(start: u8, profile: u8) -> Self {
+        let profile = profile_of(profile);
         let sides = [Side::new(0, profile), Side::new(1, profile)];
         let (now, captured) = (Instant::from_millis(1000), VecDeque::new());
         let mut exchange = Self { now, sides, captured, is_forged: false };
@@ -581,7 +591,7 @@ impl Exchange {
                 if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
                     continue;
                 }
-                        self.sides[side].endpoint.handle_timeout(self.now);
+                self.sides[side].endpoint.handle_timeout(self.now);
                 self.settle(side);
                 let next = self.sides[side].endpoint.poll_timeout();
                 assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");

@@ -17,5 +17,5 @@ mod inputs;
 mod sctp_packet;
 pub mod tcp;
 
-pub use endpoint::{Act, Aim, Exchange, Handling, Script, SendDraft, Traffic};
+pub use endpoint::{Act, Aim, Exchange, Handling, Script, SendDraft, Traffic, profile_of};
 pub use sctp_packet::{ChunkDraft, PacketDraft};
