@@ -98,7 +98,7 @@ impl Asking {
             },
             bytes: &[],
         });
-        writer.asconf((outstanding.serial, outstanding.address), requests);
+        writer.asconf(outstanding.serial, outstanding.address, requests);
     }
 
     /// Called when T-4 expired: schedules a retransmission. Returns the path of the last transmission.
