@@ -34,7 +34,7 @@ const ACCEPTED_PER_ROUND: usize = 64;
 
 #[derive(Debug)]
 enum Connection {
-    /// The request is to be read, or the answer to be sent.
+    /// A connection whose request was not read yet, or whose answer was not sent yet.
     Request(OwnedFd),
     /// The descriptor of a process, which is readable once that has ended.
     Program(#[expect(dead_code, reason = "epoll watches it while it is held")] OwnedFd, Key),
