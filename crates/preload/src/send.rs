@@ -29,11 +29,12 @@ pub(crate) fn message(
 ) -> Outcome<usize> {
     let is_silent = flags & libc::MSG_NOSIGNAL != 0;
     let sent = message_without_signal(fd, name, header, parts, flags | libc::MSG_NOSIGNAL);
-    if sent == Err(Errno(libc::EPIPE)) {
+    // ECONNRESET is the pair's error, of messages that the engine has not read when it ended.
+    if let Err(Errno(libc::EPIPE | libc::ECONNRESET)) = sent {
         engine::check_alive(fd, name.engine)?;
-        if !is_silent {
-            raw::raise_pipe();
-        }
+    }
+    if sent == Err(Errno(libc::EPIPE)) && !is_silent {
+        raw::raise_pipe();
     }
     sent
 }

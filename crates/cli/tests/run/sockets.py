@@ -511,6 +511,14 @@ def without_engine():
     client.send(bytes(1000))
     assert server.recv(10) == bytes(10)
     select.select([idle], [], [])
+    # The engine reads no more from this one.
+    full, _reader = pair()
+    full.setblocking(False)
+    while select.select([], [full], [], 0.5)[1]:
+        try:
+            full.send(bytes(50_000))
+        except BlockingIOError:
+            pass
     print("ready", flush=True)
     sys.stdin.readline()
     # What has arrived is still there.
@@ -521,6 +529,7 @@ def without_engine():
     fails(errno.ENETDOWN, idle.recv, 10)
     fails(errno.ENETDOWN, many.recv, 10)
     fails(errno.ENETDOWN, client.send, b"x")
+    fails(errno.ENETDOWN, full.send, b"x")
     fails(errno.ENETDOWN, many.sendto, b"x", (LOCALHOST, 7000))
     fails(errno.ENETDOWN, listening.accept)
     fails(errno.ENETDOWN, client.getsockopt, SCTP, SCTP_STATUS, 176)
