@@ -46,8 +46,8 @@ golden-renew: ## record those runs anew, after a change of behaviour
 	REXMIT_GOLDEN=renew $(CARGO) test --quiet --release -p rexmit-tests --test golden behaviour
 
 studies: ## run all studies of the papers, and renew their verdicts in docs/studies.md and docs/claims.md
-	$(CARGO) run --release -p rexmit-cli -- study verify $(PAPERS) --all --yes --renew docs/studies.md
-	$(CARGO) run --release -p rexmit-cli -- study statements --markdown >docs/claims.md
+	$(CARGO) run --profile dist -p rexmit-cli -- study verify $(PAPERS) --all --yes --renew docs/studies.md
+	$(CARGO) run --profile dist -p rexmit-cli -- study statements --markdown >docs/claims.md
 
 studies-check: studies ## the same, and fail if a verdict or a number is not the one that is committed
 	git diff --exit-code docs/studies.md docs/claims.md
