@@ -520,7 +520,7 @@ impl Exchange {
                 if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
                     continue;
                 }
-                        self.sides[side].endpoint.handle_timeout(self.now);
+                self.sides[side].endpoint.handle_timeout(self.now);
                 self.settle(side);
                 let next = self.sides[side].endpoint.poll_timeout();
                 assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
