@@ -166,7 +166,8 @@ type OnFailure = Box<dyn FnOnce(&io::Error) + Send>;
 /// The name of the event of a packet that was sent.
 const SENT: &str = "transport:packet_sent";
 
-/// What a packet is called in the file.
+/// The name and the number of a packet in the file.
+#[derive(Clone, Copy)]
 struct Title {
     /// The name of the event.
     name: &'static str,

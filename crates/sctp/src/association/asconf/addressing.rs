@@ -90,7 +90,11 @@ impl AddressChanges {
                 continue;
             }
             let local = addressing.paths.local_instead(path, choices);
-            if addressing.paths.has_other(path, local.ip(), route.remote.ip()) {
+            let ends = (local.ip(), route.remote.ip());
+            let is_taken = addressing.paths.live().any(|(other, entry)| {
+                other != path && (entry.route.local.ip(), entry.route.remote.ip()) == ends
+            });
+            if is_taken {
                 addressing.paths.end(cx, addressing.recovery, path);
             } else {
                 addressing.paths.redirect(path, local);

@@ -223,13 +223,6 @@ impl Paths {
         SocketAddr::new(chosen.unwrap_or(unspecified_like(remote.ip())), local.port())
     }
 
-    /// Whether a path other than `path` leads from `local` to `remote`.
-    pub(super) fn has_other(&self, path: u8, local: IpAddr, remote: IpAddr) -> bool {
-        self.live().any(|(other, entry)| {
-            other != path && entry.route.local.ip() == local && entry.route.remote.ip() == remote
-        })
-    }
-
     /// The paths that were not removed.
     pub(super) fn live(&self) -> impl Iterator<Item = (u8, &PathEntry)> {
         (0..).zip(&self.entries).filter(|(_, path)| !path.is_removed)
