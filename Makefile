@@ -4,7 +4,7 @@ SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package setup install-c clean
+.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package semver setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,9 @@ deny: ## dependencies of both workspaces: licences, sources, vulnerabilities (in
 
 package: ## the crates that are published, as they would be
 	$(CARGO) package --quiet --allow-dirty $(PUBLISHED:%=-p %) $(PACKAGE_FLAGS)
+
+semver: ## the public API of the crates that are published, compared with the last release (installs cargo-semver-checks if it is missing)
+	@scripts/semver $(PUBLISHED)
 
 setup: ## install what the tests need beyond Rust (as root), or say what is missing
 	@scripts/setup

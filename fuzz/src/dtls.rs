@@ -11,6 +11,8 @@ use rexmit_sctp::{
     AssociationConfig, AssociationId, EndpointConfig, Event as Sctp, OutboundMessage,
 };
 
+use crate::inputs;
+
 /// The most datagrams and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
 /// The most captured datagrams that are kept for replay.
@@ -223,21 +225,22 @@ impl DtlsExchange {
                 Handling::Drop => {}
                 Handling::Twice => {
                     self.input(to, route, &datagram);
-                    self.input(to, route, &datagram);
+                    self.attack(to, route, &datagram);
                 }
                 Handling::Late => {
                     if let Some((way, other)) = self.sides[to].inbox.pop_front() {
-                        self.input(to, way, &other);
+                        self.attack(to, way, &other);
                     }
                     self.input(to, route, &datagram);
                 }
                 Handling::Elsewhere(port) => {
                     route.remote.set_port(port.max(1));
-                    self.input(to, route, &datagram);
+                    self.attack(to, route, &datagram);
                 }
+                Handling::Deliver => self.input(to, route, &datagram),
                 changed => {
                     let datagram = self.changed(changed, datagram, len.max(1));
-                    self.input(to, route, &datagram);
+                    self.attack(to, route, &datagram);
                 }
             }
         }
@@ -270,6 +273,7 @@ impl DtlsExchange {
     /// # Panics
     /// If messages are neither delivered nor their connection reported as ended, within bounded time.
     pub fn run_out(&mut self, was_connected: bool) {
+        inputs::report();
         for _ in 0..MOST_TIMEOUTS {
             while self.sides.iter().any(|side| !side.inbox.is_empty()) {
                 for to in 0..2 {
@@ -287,6 +291,12 @@ impl DtlsExchange {
             self.wait();
         }
         panic!("messages are neither delivered nor reported");
+    }
+
+    /// A datagram arrives that a correct peer and a perfect network would not deliver: an input.
+    fn attack(&mut self, to: usize, route: Route, datagram: &[u8]) {
+        inputs::count();
+        self.input(to, route, datagram);
     }
 
     fn input(&mut self, to: usize, route: Route, datagram: &[u8]) {

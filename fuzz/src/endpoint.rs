@@ -20,7 +20,7 @@ use rexmit_sctp::{
     MAX_ADDRESSES, OutboundMessage, PathMtuConfig, Reliability,
 };
 
-use crate::PacketDraft;
+use crate::{PacketDraft, inputs};
 
 /// The most packets and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
@@ -323,7 +323,7 @@ impl Exchange {
             Act::Invent(draft, aim) => self.invent(draft, *aim),
             Act::Repeat(which, to) => {
                 let packet = self.pick(*which);
-                self.input((*to).into(), None, &packet);
+                self.attack((*to).into(), None, &packet);
             }
             Act::Alter(which, at, byte, to) => {
                 let mut packet = self.pick(*which);
@@ -333,7 +333,7 @@ impl Exchange {
                     *place = *byte;
                     write_checksum(&mut packet);
                 }
-                self.input((*to).into(), None, &packet);
+                self.attack((*to).into(), None, &packet);
             }
             Act::Deliver(count) => {
                 for _ in 0..*count {
@@ -356,7 +356,7 @@ impl Exchange {
             }
             Act::Join(first, second, to) => {
                 let packet = joined(self.pick(*first), &self.pick(*second));
-                self.input((*to).into(), None, &packet);
+                self.attack((*to).into(), None, &packet);
             }
             Act::Wait(power) => self.wait(Duration::from_millis(1 << (power % 18))),
             Act::Send(side, draft) => self.send((*side).into(), *draft),
@@ -409,31 +409,29 @@ impl Exchange {
                 Handling::Drop => {}
                 Handling::Twice => {
                     self.input(to, route, &packet);
-                    self.input(to, route, &packet);
+                    self.attack(to, route, &packet);
                 }
                 Handling::Late => {
                     let after = self.sides[to].inbox.pop_front();
                     if let Some((way, other)) = after {
-                        self.input(to, Some(way), &other);
+                        self.attack(to, Some(way), &other);
                     }
                     self.input(to, route, &packet);
                 }
-                Handling::Alter(at, byte) => self.input(to, route, &altered(packet, at, |_| byte)),
+                Handling::Alter(at, byte) => self.attack(to, route, &altered(packet, at, |_| byte)),
                 Handling::Flip(at, bit) => {
-                    self.input(to, route, &altered(packet, at, |byte| byte ^ (1 << (bit % 8))));
+                    self.attack(to, route, &altered(packet, at, |byte| byte ^ (1 << (bit % 8))));
                 }
                 Handling::Join(which) => {
                     let packet = joined(packet, &self.pick(which));
-                    self.input(to, route, &packet);
+                    self.attack(to, route, &packet);
                 }
                 Handling::Instead(which) => {
                     let packet = self.pick(which);
-                    self.input(to, route, &packet);
+                    self.attack(to, route, &packet);
                 }
             }
         }
-        self.settle(0);
-        self.settle(1);
     }
 
     /// Both applications read and send, and time advances until a timer is due.
@@ -483,6 +481,7 @@ impl Exchange {
 
     /// Nothing more arrives: checks that the endpoints become idle in bounded time.
     pub fn run_out(&mut self) {
+        inputs::report();
         for side in &mut self.sides {
             side.inbox.clear();
         }
@@ -543,7 +542,7 @@ impl Exchange {
         if aim.source.is_multiple_of(4) {
             route.remote.set_ip(IpAddr::from([10, 0, 0, aim.source / 4 % 16]));
         }
-        self.input(aim.side.into(), Some(route), &packet);
+        self.attack(aim.side.into(), Some(route), &packet);
     }
 
     fn deliver(&mut self, side: usize, count: usize) {
@@ -552,6 +551,12 @@ impl Exchange {
                 self.input(side, Some(route), &packet);
             }
         }
+    }
+
+    /// A packet arrives that a correct peer and a perfect network would not deliver: an input.
+    fn attack(&mut self, side: usize, route: Option<Route>, packet: &[u8]) {
+        inputs::count();
+        self.input(side, route, packet);
     }
 
     fn input(&mut self, side: usize, route: Option<Route>, packet: &[u8]) {
@@ -573,7 +578,10 @@ impl Exchange {
             };
             self.now = self.now.max(at);
             for side in 0..2 {
-                self.sides[side].endpoint.handle_timeout(self.now);
+                if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
+                    continue;
+                }
+                        self.sides[side].endpoint.handle_timeout(self.now);
                 self.settle(side);
                 let next = self.sides[side].endpoint.poll_timeout();
                 assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");

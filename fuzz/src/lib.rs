@@ -13,6 +13,7 @@
 
 pub mod dtls;
 mod endpoint;
+mod inputs;
 mod sctp_packet;
 pub mod tcp;
 

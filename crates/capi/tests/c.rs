@@ -207,6 +207,17 @@ fn examples_pass_the_address_and_undefined_behaviour_sanitizers() {
     run(&mut installed.command(&program));
 }
 
+/// The thread sanitizer checks the program; it sees of the library only the calls of libc.
+#[test]
+fn endpoints_of_different_threads_are_independent() {
+    let Some(installed) = Installed::get() else { return };
+    let source = root().join("tests/threads.c");
+    let options = ["-fsanitize=thread", "-pthread"];
+    let program = installed.compile(&source, "threads_sanitized", &options);
+    let text = run(&mut installed.command(&program));
+    assert_eq!(text, "800 of 800 messages\n");
+}
+
 #[test]
 fn wrong_use_is_an_error_and_never_a_crash() {
     let Some(installed) = Installed::get() else { return };

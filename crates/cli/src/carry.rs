@@ -4,6 +4,7 @@
 //! of the output throttles the peer, and a slow network throttles the reading of the input.
 
 use std::io::{self, BufRead, Read, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -55,9 +56,10 @@ pub(crate) struct Carry {
     /// Print events as they happen, and statistics at the end, on standard error.
     #[arg(short, long)]
     verbose: bool,
-    /// Print the statistics at the end as JSON, on standard error.
-    #[arg(long)]
-    json: bool,
+    /// Print the statistics at the end as JSON: on standard error, after everything else that is printed there, or to a
+    /// file of its own.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    json: Option<Option<PathBuf>>,
 }
 
 /// State shared by the two directions.
@@ -206,8 +208,16 @@ impl Carry {
     }
 
     fn tell_statistics(&self, statistics: &AssociationStatistics) -> Outcome {
-        if self.json {
-            eprintln!("{}", serde_json::to_string(statistics).map_err(io::Error::from)?);
+        if let Some(file) = &self.json {
+            let line = serde_json::to_string(statistics).map_err(io::Error::from)?;
+            match file {
+                Some(file) => std::fs::write(file, line + "\n").map_err(|error| {
+                    let what =
+                        format!("{}: {error}; choose another file with --json", file.display());
+                    Failure::new(Kind::File, what)
+                })?,
+                None => eprintln!("{line}"),
+            }
         } else if self.verbose {
             let (traffic, recovery) = (&statistics.traffic, &statistics.recovery);
             eprintln!(

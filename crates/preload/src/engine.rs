@@ -92,7 +92,7 @@ pub(crate) fn of_process() -> Option<EngineNumber> {
     number(ENGINE_VARIABLE, &NUMBER)
 }
 
-/// The engine's key, which it wants from a process of another user; 0 if it is not known.
+/// The program's key, which the engine wants from a process of another user; 0 if it is not known.
 fn key() -> Key {
     static KEY: AtomicU64 = AtomicU64::new(0);
     number(KEY_VARIABLE, &KEY).unwrap_or(0)

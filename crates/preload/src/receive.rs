@@ -22,7 +22,7 @@ use crate::{Errno, Outcome, descriptor, engine};
 const MSG_NOTIFICATION: c_int = 0x8000;
 
 /// A message, or a part of one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     /// `None` at the end of the association.
     header: Option<Header>,
@@ -47,8 +47,12 @@ pub(crate) fn message(
     parts: &[iovec],
     flags: c_int,
 ) -> Outcome<Received> {
-    let received = next_message(fd, name, parts, flags);
-    if let Ok(Received { header: None, .. }) | Err(Errno(libc::ECONNRESET)) = received {
+    let mut received = next_message(fd, name, parts, flags);
+    if received == Err(Errno(libc::ECONNRESET)) && engine::check_alive(fd, name.engine).is_err() {
+        // The pair's error, of messages that the engine has not read. What had arrived is still there.
+        received = next_message(fd, name, parts, flags);
+    }
+    if let Ok(Received { header: None, .. }) = received {
         engine::check_alive(fd, name.engine)?;
     }
     received
@@ -58,10 +62,13 @@ fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> O
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno(libc::EOPNOTSUPP));
     }
-    if name.style.is_one_to_one()
-        && matches!(descriptor::state(name)?, State::Idle | State::Listening)
-    {
-        return Err(Errno(libc::ENOTCONN));
+    if name.style.is_one_to_one() {
+        match descriptor::state(name) {
+            Ok(State::Idle | State::Listening) => return Err(Errno(libc::ENOTCONN)),
+            // What had arrived before the engine ended is still there.
+            Ok(_) | Err(Errno(libc::ENETDOWN)) => {}
+            Err(error) => return Err(error),
+        }
     }
     loop {
         let is_peek = flags & libc::MSG_PEEK != 0;

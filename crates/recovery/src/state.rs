@@ -441,8 +441,7 @@ impl<P> State<P> {
         self.paths[lost.path].window.on_packet_lost();
     }
 
-    /// Chooses the path of retransmissions, for policies that choose when a packet is sent. `draw` returns a
-    /// random number below its argument, for ties.
+    /// As [`LossRecovery::choose_destination`](crate::LossRecovery::choose_destination).
     pub(crate) fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
         if !self.chooses_late() {
             return;
@@ -473,10 +472,8 @@ impl<P> State<P> {
         }
     }
 
-    /// Whether `user_bytes` of new data may be sent over `path`. With a split buffer the data outstanding on
-    /// a path is limited to its share of the window that the peer advertised last. With blocking estimation
-    /// nothing is sent that would make faster paths wait for the peer's buffer. A path with nothing
-    /// outstanding may always send something.
+    /// As [`LossRecovery::may_take`](crate::LossRecovery::may_take). A path with nothing outstanding may always
+    /// send something.
     pub(crate) fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
         if !self.uses_all_paths() {
             return true;

@@ -489,10 +489,16 @@ async fn garbage_from_the_network_is_counted_and_harmless() {
 /// The end of the runtime is reported as an end, not as silence.
 #[test]
 fn the_end_of_the_runtime_is_the_end_of_its_associations() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let pair = runtime.block_on(Pair::connect());
-    drop(runtime);
-    assert!(matches!(pair.ours.close_reason(), Some(CloseReason::Aborted { .. })));
-    let late = pair.ours.try_send(OutboundMessage::new(0, "late"));
+    // The server outlives it: its ABORT would end the association otherwise, if it is the first to end.
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let (here, there) = (runtime(), runtime());
+    let server = there.block_on(async { bind(server_config()) });
+    let ours = here.block_on(async {
+        let client = bind(client_config());
+        in_time(client.connect(server.local_addr(), server.port())).await.unwrap()
+    });
+    drop(here);
+    assert!(matches!(ours.close_reason(), Some(CloseReason::Aborted { .. })));
+    let late = ours.try_send(OutboundMessage::new(0, "late"));
     assert_eq!(late, Err(TrySendError::Refused(SendError::Closing)));
 }

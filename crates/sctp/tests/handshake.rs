@@ -383,7 +383,7 @@ fn a_new_configuration_is_that_of_associations_accepted_later() {
     s.peer.tag += 1;
     let cookie = s.peer_begins();
     s.peer_sends([CookieEcho(&cookie)]);
-    expect_packet!(s, [CookieAck]);
+    expect_packet!(s, [CookieAck, ..]);
     assert_eq!(packet_bytes(&mut s).1, 32_000);
     let paths = s.endpoint.paths(first).expect("it is there");
     assert_eq!(paths[0].max_packet_bytes, before);

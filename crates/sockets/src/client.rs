@@ -12,7 +12,7 @@ use crate::protocol::bytes_at;
 use crate::protocol::name::{EngineNumber, of_engine};
 use crate::protocol::request::{ANSWER_BYTES, Call, Key, Request};
 
-/// Registers this process: the engine runs until it has ended, also as another program. Returns the engine's key.
+/// Registers this process: the engine runs until it has ended, also as another program. Returns a new key.
 ///
 /// # Errors
 /// [`io::ErrorKind::ConnectionRefused`] if there is no engine of this number, [`io::ErrorKind::PermissionDenied`] if a

@@ -70,6 +70,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "limit-rtt",
     "ack-copies",
     "outages",
+    "cold",
     "two-paths",
     "fairness",
     "mixed",

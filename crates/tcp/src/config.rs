@@ -44,8 +44,8 @@ config! {
         /// The initial sequence number of every connection; `None` computes it as in RFC 6528, as an open
         /// network requires. Only for tests, which choose one near the wrap. Default `None`.
         pub initial_sequence: Option<u32>,
-        /// The configuration of accepted connections, and of
-        /// [`Endpoint::connect`](crate::Endpoint::connect).
+        /// The configuration of accepted connections, and of [`Endpoint::connect`](crate::Endpoint::connect). Default
+        /// [`ConnectionConfig::interactive`].
         pub connection: Arc<ConnectionConfig>,
     }
 }
@@ -89,7 +89,8 @@ config! {
         /// The maximum segment lifetime (MSL); TIME-WAIT lasts twice as long. Default 30 s.
         pub msl: Duration,
         /// How often a SYN or SYN-ACK is retransmitted. With the default of 7 it is attempted for the three minutes
-        /// that RFC 9293 §3.8.3 requires for SYNs (R2): the first timeout is 1 s, the last ones are 60 s.
+        /// that RFC 9293 §3.8.3 requires for SYNs (R2): the first timeout is 1 s, the last ones are 60 s. Not counted are the
+        /// two earlier retransmissions of profiles with a probe timer, such as `tcp-interactive`, 250 and 750 ms after the SYN.
         pub max_syn_retransmits: u32,
         /// The number of consecutive timeouts or unanswered probes after which the connection is aborted (R2
         /// of RFC 9293 §3.8.3). Probes of a closed window that the peer acknowledges do not count while the

@@ -17,6 +17,7 @@ use rexmit_tcp::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event
 
 use super::SegmentDraft;
 use super::segment::seal;
+use crate::inputs;
 
 /// The most segments and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
@@ -275,7 +276,7 @@ impl Exchange {
                     // Its addresses are other ones then, and the checksum does not see it.
                     self.streams = None;
                 }
-                self.input((*to).into(), &packet);
+                self.attack((*to).into(), &packet);
             }
             Act::Alter(which, at, byte, to) => self.alter(*which, (*at, *byte), (*to).into()),
             Act::Deliver(count) => {
@@ -330,11 +331,11 @@ impl Exchange {
                 Handling::Drop => {}
                 Handling::Twice => {
                     self.input(to, &packet);
-                    self.input(to, &packet);
+                    self.attack(to, &packet);
                 }
                 Handling::Late => {
                     if let Some(after) = self.sides[to].inbox.pop_front() {
-                        self.input(to, &after);
+                        self.attack(to, &after);
                     }
                     self.input(to, &packet);
                 }
@@ -345,7 +346,7 @@ impl Exchange {
                 Handling::Instead(which) => {
                     let (_, packet) = self.pick(which);
                     self.streams = None;
-                    self.input(to, &packet);
+                    self.attack(to, &packet);
                 }
             }
         }
@@ -364,7 +365,7 @@ impl Exchange {
             *place = change(*place);
             seal((self.sides[1 - to].address, self.sides[to].address), &mut packet);
         }
-        self.input(to, &packet);
+        self.attack(to, &packet);
     }
 
     /// Both applications read and send, and time advances until a timer is due.
@@ -382,6 +383,7 @@ impl Exchange {
 
     /// Nothing more arrives: checks that the endpoints become idle in bounded time.
     pub fn run_out(&mut self) {
+        inputs::report();
         for _ in 0..100 {
             for side in &mut self.sides {
                 side.inbox.clear();
@@ -453,7 +455,7 @@ impl Exchange {
             *place = byte;
             seal((self.sides[1 - to].address, self.sides[to].address), &mut packet);
         }
-        self.input(to, &packet);
+        self.attack(to, &packet);
     }
 
     fn invent(&mut self, mut draft: SegmentDraft, aim: Aim) {
@@ -476,7 +478,7 @@ impl Exchange {
             header.write((from.address, to.address), (segment.payload, &[]), &mut stamped);
             packet = stamped;
         }
-        self.input(aim.side.into(), &packet);
+        self.attack(aim.side.into(), &packet);
     }
 
     fn deliver(&mut self, side: usize, count: usize) {
@@ -485,6 +487,12 @@ impl Exchange {
                 self.input(side, &packet);
             }
         }
+    }
+
+    /// A segment arrives that a correct peer and a perfect network would not deliver: an input.
+    fn attack(&mut self, side: usize, packet: &[u8]) {
+        inputs::count();
+        self.input(side, packet);
     }
 
     fn input(&mut self, side: usize, packet: &[u8]) {
@@ -509,7 +517,10 @@ impl Exchange {
             };
             self.now = self.now.max(at);
             for side in 0..2 {
-                self.sides[side].endpoint.handle_timeout(self.now);
+                if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
+                    continue;
+                }
+                        self.sides[side].endpoint.handle_timeout(self.now);
                 self.settle(side);
                 let next = self.sides[side].endpoint.poll_timeout();
                 assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");

@@ -147,6 +147,21 @@ fn a_lossy_link_loses_nothing() {
     assert!(statistics["recovery"]["packets_lost"].as_u64().unwrap() > 0, "{statistics}");
 }
 
+/// A program that reads them need not separate them from texts.
+#[test]
+fn statistics_can_be_written_to_a_file_of_their_own() {
+    let listener = Rexmit::listen_idle("listen 127.0.0.1:0");
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/statistics of carry.json");
+    let options = ["connect", &listener.1, "--verbose", &format!("--json={file}")];
+    let ended = Rexmit::start(options.map(String::from), b"hello\n".to_vec()).end();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(ended.stderr.contains("the association is closed"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains('{'), "{}", ended.stderr);
+    let statistics: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(statistics["payload_accepted_bytes"], 6);
+}
+
 #[test]
 fn each_direction_of_a_link_can_be_its_own() {
     let listener = Rexmit::listen_idle("listen 127.0.0.1:0");

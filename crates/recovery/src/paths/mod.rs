@@ -11,7 +11,7 @@ use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 pub(crate) use destination::{Candidate, TIMEOUT_MEMORY, choose};
-pub(crate) use diversity::{Diversity, MAX_MEASURED, Pair, PathLatency};
+pub(crate) use diversity::{Diversity, MAX_MEASURED, Pair, UNKNOWN};
 
 mod destination;
 mod diversity;

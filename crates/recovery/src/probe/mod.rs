@@ -468,7 +468,7 @@ impl ProbeTimer {
 
 /// ACKs.
 impl ProbeTimer {
-    /// Called when a unit is acknowledged for the first time. `before_copies`: when it was sent, if the ACK came before its copies
+    /// Called when a unit of a group with a probe timer is acknowledged for the first time. `before_copies`: when it was sent, if the ACK came before its copies
     /// could be answered.
     pub(crate) fn on_acked<P>(
         &mut self,
@@ -478,9 +478,6 @@ impl ProbeTimer {
         state: &mut State<P>,
     ) {
         let path = acked.last.path;
-        if state.groups.probed() & (1 << acked.group) == 0 {
-            return;
-        }
         let Some(probe) = self.paths.get_mut(path) else { return };
         probe.was_thin = state.is_thin(acked.group);
         if !probe.was_thin {

@@ -54,7 +54,8 @@ pub struct LossRecovery<P> {
     probe: ProbeTimer,
     redundancy: Redundancy,
     plan: Planner,
-    spurious: SpuriousDetection,
+    /// `None` if the configuration needs no detector.
+    spurious: Option<Box<SpuriousDetection>>,
 }
 
 /// The timeout and the reordering tolerated on a path.
@@ -251,7 +252,8 @@ impl<P> LossRecovery<P> {
         let Some(abandoned) = self.state.outstanding.abandon(unit) else { return };
         if abandoned.was_lost {
             // Whether it had arrived will never be known.
-            self.spurious.mark_unprovable(abandoned.sent_over);
+            let path = abandoned.sent_over;
+            self.spurious.iter_mut().for_each(|it| it.mark_unprovable(path));
         }
         self.loss.on_abandoned(unit);
         self.renew_timers(abandoned.path);
@@ -295,7 +297,7 @@ impl<P> LossRecovery<P> {
         self.probe.clear();
         self.redundancy.clear();
         self.plan.clear();
-        self.spurious.clear();
+        self.spurious.iter_mut().for_each(|it| it.clear());
         self.state.fast_recovery.forget_beyond_window();
         for path in self.state.paths.iter_mut() {
             path.t3.stop();

@@ -16,10 +16,6 @@ use crate::id::AssociationId;
 use crate::statistics::EndpointStatistics;
 use crate::streams::Fragment;
 
-/// A timer that is handled later than by this part of its timeout is no error of the peer. T3-rtx has been doubled when it is
-/// compared: half of what had expired.
-const LATE_PART: u32 = 4;
-
 /// The loss recovery of an association.
 pub(crate) type Recovery = LossRecovery<Fragment>;
 
@@ -30,8 +26,10 @@ pub(crate) struct Surroundings {
     /// The configuration of associations, and its recovery part, shared by all of them.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
     pub(crate) round_trips: RoundTrips,
-    /// Whether ACKs are overdue on one association only, or on most.
+    /// Whether ACKs are late on one association only (a loss), or on most (a busy host, or a link that all share).
     pub(crate) unanswered: Unanswered,
+    /// The time so far in which timers were due and this host did not call the endpoint.
+    pub(crate) starved: Duration,
     pub(crate) rng: Rng,
     pub(crate) events: VecDeque<(AssociationId, Event)>,
     pub(crate) statistics: EndpointStatistics,
@@ -41,8 +39,6 @@ pub(crate) struct Surroundings {
 /// One call into the association `id`, at `now`.
 pub(crate) struct Context<'a> {
     pub(crate) now: Instant,
-    /// If timers are due: the time by which this host is late to handle the first of them.
-    pub(crate) late: Duration,
     pub(crate) id: AssociationId,
     pub(crate) around: &'a mut Surroundings,
 }
@@ -64,17 +60,11 @@ impl Surroundings {
 
 impl<'a> Context<'a> {
     pub(crate) const fn new(now: Instant, id: AssociationId, around: &'a mut Surroundings) -> Self {
-        Self { now, late: Duration::ZERO, id, around }
+        Self { now, id, around }
     }
 }
 
 impl Context<'_> {
-    /// Whether this host is so late to handle an expired timer of `timeout` that the expiry says nothing of the peer: the
-    /// answer may wait to be read, or the packet may not have been sent in time. A peer on the same busy machine is late, too.
-    pub(crate) fn is_too_late_to_judge(&self, timeout: Duration) -> bool {
-        self.late > timeout / LATE_PART
-    }
-
     /// The RTT for the setup timers: configured, or remembered from an earlier association with `peer`.
     /// `None` if the setup uses RTO.Initial.
     pub(crate) fn known_round_trip(

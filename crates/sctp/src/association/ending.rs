@@ -42,7 +42,7 @@ impl Association {
     /// A timeout on `path`: increments the error counters of the path and of the association, unless this host was too late
     /// to know. Returns whether the association was closed because its limit is exceeded.
     pub(super) fn on_unanswered(&mut self, cx: &mut Context<'_>, path: u8) -> bool {
-        if cx.is_too_late_to_judge(self.out.recovery.paths()[path].timer().rto()) {
+        if !self.paths.is_error(cx, self.out.recovery.paths()[path].timer().rto()) {
             return false;
         }
         self.paths.count_path_error(cx, &mut self.out.recovery, path);
@@ -59,8 +59,8 @@ impl Association {
         self.close(cx, None, CloseReason::Unreachable);
     }
 
-    /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag. With our tag reflected, the peer has no
-    /// association any more (§8.4). In SHUTDOWN-ACK-SENT this means that SHUTDOWN COMPLETE was lost or
+    /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag. If the ABORT reflects our tag
+    /// (T bit), the peer has no such association (§8.4). In SHUTDOWN-ACK-SENT this means that SHUTDOWN COMPLETE was lost or
     /// overtaken: everything was delivered.
     pub(super) fn on_abort(
         &mut self,

@@ -13,37 +13,44 @@ const MIN_ERRORS: u32 = 2;
 /// The time since which the peer is silent: that of the first DATA sent since its last packet; in the far future if
 /// none was sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Silence(Instant);
+pub(super) struct Silence {
+    since: Instant,
+    /// How long this host had not run when the silence began, or `since` was last postponed.
+    starved: Duration,
+}
 
 impl Default for Silence {
     fn default() -> Self {
-        Self(Instant::FAR_FUTURE)
+        Self { since: Instant::FAR_FUTURE, starved: Duration::ZERO }
     }
 }
 
 impl Silence {
-    /// Called when DATA was sent, which a reachable peer acknowledges.
-    pub(super) fn on_data_sent(&mut self, now: Instant) {
-        self.0 = self.0.min(now);
+    /// Called when DATA was sent, which a reachable peer acknowledges, and this host has not run for `starved` so far.
+    pub(super) fn on_data_sent(&mut self, now: Instant, starved: Duration) {
+        if self.since == Instant::FAR_FUTURE {
+            *self = Self { since: now, starved };
+        }
     }
 
     /// Called when a packet of the peer arrived: ends the silence.
     pub(super) const fn end(&mut self) {
-        self.0 = Instant::FAR_FUTURE;
+        self.since = Instant::FAR_FUTURE;
     }
 
-    /// Called when this host handled its timers `late`: it was not the peer that was silent in this time.
-    pub(super) fn on_late(&mut self, now: Instant, late: Duration) {
-        if self.0 < Instant::FAR_FUTURE {
-            self.0 = (self.0 + late).min(now);
+    /// Called when timers have expired: time in which this host did not run is no silence of the peer.
+    pub(super) fn on_timeout(&mut self, now: Instant, starved: Duration) {
+        if self.since < Instant::FAR_FUTURE {
+            let late = starved - std::mem::replace(&mut self.starved, starved);
+            self.since = (self.since + late).min(now);
         }
     }
 
     /// When the peer counts as unreachable, given `errors` consecutive timeouts.
     pub(super) fn deadline(self, dead_after: Option<Duration>, errors: u32) -> Deadline {
         match dead_after {
-            Some(limit) if self.0 < Instant::FAR_FUTURE && errors >= MIN_ERRORS => {
-                Deadline::at(self.0 + limit)
+            Some(limit) if self.since < Instant::FAR_FUTURE && errors >= MIN_ERRORS => {
+                Deadline::at(self.since + limit)
             }
             _ => Deadline::OFF,
         }

@@ -55,7 +55,8 @@ config! {
         /// The initial TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 recommends.
         /// Only for tests, which choose one near the wrap. Default `None`.
         pub initial_tsn: Option<u32>,
-        /// The configuration of accepted associations, and of [`Endpoint::connect`].
+        /// The configuration of accepted associations, and of [`Endpoint::connect`]. Default
+        /// [`AssociationConfig::interactive`].
         ///
         /// [`Endpoint::connect`]: crate::Endpoint::connect
         pub association: Arc<AssociationConfig>,

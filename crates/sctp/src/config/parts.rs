@@ -24,7 +24,8 @@ config! {
         pub outbound: u16,
         /// Incoming streams to accept. Default 2048.
         pub max_inbound: u16,
-        /// The stream scheduler: the order in which streams send. Default round robin.
+        /// The stream scheduler: the order in which streams send. Default round robin; for `mixed` by
+        /// priority.
         pub scheduling: Scheduling,
     }
 }
@@ -80,10 +81,12 @@ config! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct BufferConfig {
-        /// Receive buffer in bytes, which is the receive window advertised to the peer. Default 1 MiB.
+        /// Receive buffer in bytes, which is the receive window advertised to the peer. Default 1 MiB; 4 MiB for
+        /// `bulk` and `mixed`.
         pub receive_bytes: usize,
         /// The most bytes accepted from the application and not yet acknowledged. Beyond 16,384 messages,
-        /// each counts as at least 64 bytes. Default 1 MiB.
+        /// each counts as at least 64
+        /// bytes. Default 1 MiB; 4 MiB for `bulk` and `mixed`.
         pub send_bytes: usize,
         /// The most received DATA chunks that wait for reassembly or for earlier messages. Default 16,384.
         pub max_held_chunks: usize,
@@ -129,8 +132,8 @@ config! {
         /// The peer is unreachable, and the association ends with
         /// [`CloseReason::Unreachable`](crate::CloseReason::Unreachable), if nothing was received from it for
         /// this long while data is sent to it. The time runs from the first DATA chunk after the peer's last
-        /// packet, and at least two consecutive timeouts must have expired. Default 15 s for `interactive`,
-        /// `interactive_redundant` and `mixed`; `None` for the others: then
+        /// packet, and at least two consecutive timeouts must have
+        /// expired. Default 15 s for `mixed` and the profiles whose names begin with `interactive`; `None` for the others: then
         /// `association_max_retrans` decides (RFC 9260 §8.1), after minutes.
         pub dead_after: Option<Duration>,
     }
@@ -178,7 +181,7 @@ config! {
     pub struct ExtensionConfig {
         /// Whether to offer interleaving of messages (I-DATA, RFC 8260): a large message then delays messages
         /// of other streams by one chunk instead of its whole length. Each chunk is 4 bytes longer. Default
-        /// true for `interactive`, `interactive_redundant` and `mixed`, otherwise false.
+        /// true for `mixed` and the profiles whose names begin with `interactive`, otherwise false.
         pub interleaving: bool,
         /// Whether to accept packets without a checksum, and to send them to a peer that accepts them, too
         /// (RFC 9653). Only for packets that DTLS protects: encrypted endpoints set it. Default false.
@@ -295,8 +298,8 @@ impl SackConfig {
 
 config! {
     const
-    /// Second copies of the SACKs of a thin stream, so that one lost packet does not cost the sender of the data
-    /// a retransmission that was not needed. The receiver of the data sends them, from at most 16 packets with DATA
+    /// Second copies of the SACKs of a thin stream, so that the loss of one packet causes no spurious
+    /// retransmission. The receiver of the data sends them, from at most 16 packets with DATA
     /// per round trip, none of which is full. A copy reports what has arrived until it is sent, except
     /// duplicate TSNs, which are reported once. Concurrent multipath transfer disables copies.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -304,10 +307,11 @@ config! {
     pub struct AckCopyConfig {
         /// For which peers this side sends them. Default [`AckCopies::OnRequest`].
         pub send: AckCopies,
-        /// Ask the peer to send them, with a parameter of INIT and INIT ACK that others skip. Default false.
+        /// Ask the peer to send them, with a parameter of INIT and INIT ACK that other implementations skip. Default false.
         pub request: bool,
         /// The time between a SACK and its copy, 0.1 to 100 ms. DATA that is sent before carries the copy. The peer's
-        /// probe timer waits for the copy, too. A longer one survives longer bursts of loss. Default 1 ms.
+        /// probe timer waits for the copy, too. With a longer delay, copies survive
+        /// longer bursts of loss. Default 1 ms.
         pub delay: Duration,
         /// The limit on packets sent only for a copy, in percent of the packets that carry the acknowledged DATA and of
         /// those that carry original SACKs. Copies bundled with DATA are not limited; with zero there are no others.

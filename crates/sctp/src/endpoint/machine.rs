@@ -58,9 +58,13 @@ impl Machine for Endpoint {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        let mut is_first = true;
         while let Some((index, late)) = self.table.pop_due(now) {
+            // The first is the latest of all.
+            if std::mem::take(&mut is_first) {
+                self.around.starved += late;
+            }
             self.call(now, index, |association, cx| {
-                cx.late = late;
                 if association.next_timeout().is_some_and(|at| at <= now) {
                     association.on_timeout(cx);
                 }

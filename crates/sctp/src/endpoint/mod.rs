@@ -16,6 +16,7 @@ mod too_big;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rexmit_core::table::Table;
 use rexmit_core::trace::TraceSink;
@@ -115,6 +116,7 @@ impl Endpoint {
                 ),
                 round_trips: RoundTrips::default(),
                 unanswered: Unanswered::default(),
+                starved: Duration::ZERO,
                 rng: seed.split("endpoint").rng(),
                 events: VecDeque::new(),
                 statistics: EndpointStatistics::default(),

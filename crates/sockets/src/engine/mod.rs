@@ -69,7 +69,9 @@ pub(crate) struct Failure(pub(crate) i32);
 
 impl From<rustix::io::Errno> for Failure {
     fn from(error: rustix::io::Errno) -> Self {
-        Self(error.raw_os_error())
+        // The engine has no descriptor left; the program may have.
+        let is_own = error == rustix::io::Errno::MFILE;
+        Self(if is_own { libc::ENFILE } else { error.raw_os_error() })
     }
 }
 

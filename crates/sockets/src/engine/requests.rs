@@ -34,10 +34,10 @@ const ACCEPTED_PER_ROUND: usize = 64;
 
 #[derive(Debug)]
 enum Connection {
-    /// The request is to be read, or the answer to be sent.
+    /// A connection whose request was not read yet, or whose answer was not sent yet.
     Request(OwnedFd),
     /// The descriptor of a process, which is readable once that has ended.
-    Program(#[expect(dead_code, reason = "epoll watches it while it is held")] OwnedFd),
+    Program(#[expect(dead_code, reason = "epoll watches it while it is held")] OwnedFd, Key),
 }
 
 /// Connections whose request has not arrived; the oldest has the smallest number.
@@ -57,8 +57,8 @@ pub(super) struct Requests {
     last_token: u64,
     programs: usize,
     silent: Silent,
-    /// What the requests of other users need.
-    key: Key,
+    /// The keys of the processes that are watched, and how many have each.
+    keys: BTreeMap<Key, usize>,
     /// [`MAX_REQUESTS`].
     most: usize,
     /// [`MAX_PROGRAMS`].
@@ -74,15 +74,13 @@ impl Requests {
         bind(&listener, &SocketAddrUnix::new_abstract_name(&name::of_engine(number))?)?;
         listen(&listener, BACKLOG)?;
         let last_token = FIRST_REQUEST_TOKEN;
-        // 0 is what a program sends that knows no key.
-        let key = getrandom::u64()?.max(1);
         Ok(Self {
             listener,
             connections: BTreeMap::new(),
             last_token,
             programs: 0,
             silent: Silent::default(),
-            key,
+            keys: BTreeMap::new(),
             most: MAX_REQUESTS,
             most_programs: MAX_PROGRAMS,
             is_paused: false,
@@ -202,10 +200,7 @@ impl Engine {
         let mut buffer = [0; REQUEST_BYTES + MAX_BODY_BYTES];
         match self.requests.connections.get(&token) {
             None => {}
-            Some(Connection::Program(_)) => {
-                self.requests.connections.remove(&token);
-                self.requests.programs -= 1;
-            }
+            Some(&Connection::Program(_, key)) => self.requests.forget(token, key),
             Some(Connection::Request(connection)) => {
                 let length = match recv(connection, &mut buffer[..], RecvFlags::DONTWAIT) {
                     Err(Errno::AGAIN | Errno::INTR) => return,
@@ -215,8 +210,8 @@ impl Engine {
                 let is_stranger = self.requests.silent.strangers.remove(&token);
                 self.requests.silent.own.remove(&token);
                 match Request::parse(&buffer[..length]) {
-                    Some((request, key, body)) if !is_stranger || key == self.requests.key => {
-                        self.call(token, &request, body);
+                    Some((request, key, body)) if !is_stranger || permits(self, &request, key) => {
+                        self.call(token, &request, key, body);
                     }
                     // Also a program that waits no longer for its answer.
                     _ => self.requests.close(token),
@@ -224,6 +219,13 @@ impl Engine {
             }
         }
     }
+}
+
+/// Whether another user may make this request: with the key of a program, and of the socket that it is about.
+fn permits(engine: &Engine, request: &Request, key: Key) -> bool {
+    let is_own = |socket: &super::Socket| socket.settings.key == key;
+    engine.requests.keys.contains_key(&key)
+        && engine.sockets.get(&request.socket).is_none_or(is_own)
 }
 
 /// The value of an option of a connection: `T` is a type of numbers alone.
@@ -254,19 +256,34 @@ fn process_of(connection: &OwnedFd) -> io::Result<OwnedFd> {
 
 impl Requests {
     /// Registers the process that has sent this request: the engine runs until that has ended.
-    pub(super) fn register(&mut self, epoll: &OwnedFd, token: u64) -> Outcome {
+    pub(super) fn register(&mut self, epoll: &OwnedFd, token: u64, key: Key) -> Outcome {
         let failed = super::Failure(libc::ESRCH);
         let Some(Connection::Request(connection)) = self.connections.get(&token) else {
             return Err(failed);
         };
+        // 0 is what a program sends that knows no key.
+        let key = if key == 0 { getrandom::u64().map_err(|_| failed)?.max(1) } else { key };
         if self.programs < self.most_programs {
             let program = process_of(connection).map_err(|_| failed)?;
             let watched = EventData::new_u64(self.last_token + 1);
             epoll::add(epoll, &program, watched, EventFlags::IN)?;
-            self.insert(Connection::Program(program));
+            self.insert(Connection::Program(program, key));
             self.programs += 1;
+            *self.keys.entry(key).or_default() += 1;
         }
-        Ok(self.key.to_ne_bytes().to_vec())
+        Ok(key.to_ne_bytes().to_vec())
+    }
+
+    /// Forgets a process that has ended.
+    fn forget(&mut self, token: u64, key: Key) {
+        self.connections.remove(&token);
+        self.programs -= 1;
+        if let Some(count) = self.keys.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.keys.remove(&key);
+            }
+        }
     }
 }
 
@@ -279,6 +296,7 @@ mod tests {
     use crate::engine::socket::MAX_NOTIFICATIONS;
     use crate::protocol::Style;
     use crate::protocol::frame::Header;
+    use crate::protocol::request::Call;
     use crate::transports::Transports;
 
     fn engine() -> Engine {
@@ -362,15 +380,26 @@ mod tests {
         assert_eq!(recv(&all[10], &mut [0; 8][..], RecvFlags::DONTWAIT).err(), Some(Errno::AGAIN));
     }
 
+    /// Registers this process; returns the key.
+    fn register(engine: &mut Engine) -> Key {
+        let connection = connected(engine);
+        engine.accept_requests();
+        let token = engine.requests.last_token;
+        let outcome = engine.requests.register(&engine.epoll, token, 0).expect("it is registered");
+        engine.requests.close(token);
+        drop(connection);
+        Key::from_ne_bytes(outcome.try_into().expect("a key"))
+    }
+
     #[test]
     fn another_user_needs_the_key() {
         let mut engine = engine();
-        for (key, is_answered) in
-            [(0, false), (engine.requests.key ^ 1, false), (engine.requests.key, true)]
-        {
+        let [key, other] = [register(&mut engine), register(&mut engine)];
+        assert!(key != other && key != 0);
+        for (key, is_answered) in [(0, false), (key ^ other, false), (key, true)] {
             let theirs = stranger(&mut engine);
             let request = Request {
-                call: crate::protocol::request::Call::Socket,
+                call: Call::Socket,
                 socket: 0,
                 first: libc::AF_INET,
                 second: libc::SOCK_STREAM,
@@ -385,9 +414,17 @@ mod tests {
             assert_eq!(answer, Ok(if is_answered { ANSWER_BYTES } else { 0 }), "{key}");
             assert_eq!(engine.sockets.len(), usize::from(is_answered));
         }
-        assert!(
-            engine.requests.connections.is_empty() && engine.requests.silent.strangers.is_empty()
-        );
+        assert!(engine.requests.silent.strangers.is_empty());
+        // The socket of one program is not that of another.
+        let socket = *engine.sockets.keys().next().expect("it was made");
+        let request = Request { call: Call::Option, socket, first: 0, second: 0 };
+        assert!(permits(&engine, &request, key) && !permits(&engine, &request, other));
+        // A key is good for as long as a process has it.
+        let token = engine.requests.connections.iter().find_map(|(token, connection)| {
+            matches!(connection, Connection::Program(_, of) if *of == key).then_some(*token)
+        });
+        engine.on_request_ready(token.expect("it is watched"));
+        assert!(!permits(&engine, &request, key) && engine.requests.programs == 1);
     }
 
     #[test]
@@ -407,15 +444,6 @@ mod tests {
     #[test]
     fn a_process_is_watched_until_it_ends_and_their_number_is_bounded() {
         let mut engine = engine();
-        let register = |engine: &mut Engine| {
-            let connection = connected(engine);
-            engine.accept_requests();
-            let token = engine.requests.last_token;
-            let outcome = engine.requests.register(&engine.epoll, token).expect("it is registered");
-            assert_eq!(outcome, engine.requests.key.to_ne_bytes());
-            engine.on_request_ready(token);
-            drop(connection);
-        };
         register(&mut engine);
         assert_eq!(engine.requests.programs, 1);
         engine.requests.most_programs = 1;
@@ -428,7 +456,7 @@ mod tests {
     fn errors_that_are_not_read_are_bounded() {
         let mut engine = engine();
         let profile = rexmit_sctp::AssociationConfig::default();
-        let settings = crate::engine::settings::Settings::new(profile, 9899);
+        let settings = crate::engine::settings::Settings::new(profile, 9899, 0);
         let made = engine.new_socket(Style::OneToMany, false, settings);
         let (number, theirs) = made.expect("a socket");
         let nobodys = Header { association: 77, has_info: true, is_end: true, ..Header::default() };

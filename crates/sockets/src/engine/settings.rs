@@ -11,6 +11,7 @@ use rexmit_sctp::{
 use super::notifications::Type;
 use super::option_names as options;
 use crate::protocol::marks::Marks;
+use crate::protocol::request::Key;
 
 /// The packet size on routes of this machine to itself.
 const LOOPBACK_PACKET_BYTES: usize = 32_000;
@@ -38,6 +39,8 @@ pub(super) struct Settings {
     pub(super) config: AssociationConfig,
     /// The UDP port of peers.
     pub(super) peer_port: u16,
+    /// The key of the program.
+    pub(super) key: Key,
     pub(super) send: SendDefaults,
     /// The notifications that the program wants: `Type::bit`.
     pub(super) events: u16,
@@ -54,7 +57,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(mut profile: AssociationConfig, peer_port: u16) -> Self {
+    pub(super) fn new(mut profile: AssociationConfig, peer_port: u16, key: Key) -> Self {
         // The kernel's default.
         profile.streams.outbound = 10;
         if profile.streams.scheduling == Scheduling::RoundRobin {
@@ -65,6 +68,7 @@ impl Settings {
         Self {
             config: profile,
             peer_port,
+            key,
             send: SendDefaults::default(),
             events: 0,
             kept: BTreeMap::new(),

@@ -84,7 +84,7 @@ pub(super) struct Flow {
     pub(super) has_ended: bool,
     /// Whether the pair may contain data, and not only notifications.
     pub(super) may_have_unread_data: bool,
-    /// Whether the program's data ends once all messages are in the pair.
+    /// Whether the end of data is to be signalled to the program after all messages are written to its socket pair.
     pub(super) ends_when_flushed: bool,
     /// The events that epoll watches for: readable, writable.
     pub(super) watched: (bool, bool),

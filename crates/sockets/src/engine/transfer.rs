@@ -166,29 +166,10 @@ impl Engine {
         }
         let Some(peer) = header.address else { return Err(Failure(ENOTCONN)) };
         let wanted: SocketAddr = (peer.ip().to_canonical(), peer.port()).into();
-        match self.association_with(this, wanted) {
+        match association_with(self, this, wanted) {
             Some(association) => Ok(association),
             None => self.connect(number, &[peer]),
         }
-    }
-
-    /// The association of the socket with the peer that has this address, as the first or another one.
-    fn association_with(&self, socket: &Socket, peer: SocketAddr) -> Option<u32> {
-        let is_open = |association: &u32| {
-            self.associations.get(association).is_some_and(|known| known.closed.is_none())
-        };
-        if let Some(found) = socket.peers.get(&peer).copied().filter(is_open) {
-            return Some(found);
-        }
-        let port = socket.bound.as_ref()?.port;
-        let endpoint = &self.ports.get(&port)?.endpoint;
-        let udp_port = transport_to(self, peer.ip(), socket.settings.peer_port);
-        let ids = endpoint.associations_with((peer.ip(), udp_port).into());
-        let mut ids = ids.filter(|id| endpoint.remote_port(*id) == Some(peer.port()));
-        ids.find_map(|id| {
-            let association = self.numbers.get(&(port, id.to_bits())).copied()?;
-            socket.associations.contains(&association).then_some(association).filter(is_open)
-        })
     }
 
     /// Sends a message. Returns whether SCTP had room for it.
@@ -387,6 +368,25 @@ impl Engine {
             self.ports.release(bound.port, number);
         }
     }
+}
+
+/// The association of the socket with the peer that has this address, as the first or another one.
+fn association_with(engine: &Engine, socket: &Socket, peer: SocketAddr) -> Option<u32> {
+    let is_open = |association: &u32| {
+        engine.associations.get(association).is_some_and(|known| known.closed.is_none())
+    };
+    if let Some(found) = socket.peers.get(&peer).copied().filter(is_open) {
+        return Some(found);
+    }
+    let port = socket.bound.as_ref()?.port;
+    let endpoint = &engine.ports.get(&port)?.endpoint;
+    let udp_port = transport_to(engine, peer.ip(), socket.settings.peer_port);
+    let ids = endpoint.associations_with((peer.ip(), udp_port).into());
+    let mut ids = ids.filter(|id| endpoint.remote_port(*id) == Some(peer.port()));
+    ids.find_map(|id| {
+        let association = engine.numbers.get(&(port, id.to_bits())).copied()?;
+        socket.associations.contains(&association).then_some(association).filter(is_open)
+    })
 }
 
 impl Socket {

@@ -15,8 +15,8 @@ pub const ANSWER_BYTES: usize = 8;
 /// A call. The numbers in [`Request::first`] and [`Request::second`] are named in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// The calling process uses the engine, which runs until that has ended. The value of the answer is the engine's
-    /// [`Key`].
+    /// The calling process uses the engine, which runs until that has ended. The value of the answer is the [`Key`] of
+    /// the request, or a new one if that was 0.
     Register,
     /// A new socket (`domain`, `type`); the body is the UDP port of peers and the name of the profile.
     Socket,
@@ -57,7 +57,8 @@ const CALLS: [Call; 12] = [
     Call::Fragment,
 ];
 
-/// A random number, by which programs that were started with the engine still have access to it as another user.
+/// A random number for the processes of one `rexmit run`, by which they have access to their sockets as another user,
+/// too.
 pub type Key = u64;
 
 /// The header of a request.
@@ -74,7 +75,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The header as bytes, with the key of the engine or 0.
+    /// The header as bytes, with the key of the program or 0.
     #[must_use]
     pub fn to_bytes(&self, key: Key) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];

@@ -1,5 +1,7 @@
 //! Failure detection of paths and of the peer (RFC 9260 §8.1, §8.2; RFC 7829), and the choice of another path.
 
+use std::time::Duration;
+
 use rexmit_recovery::{PathEvent, PathState, Reach};
 
 use super::Paths;
@@ -7,7 +9,19 @@ use crate::association::context::{Context, Recovery};
 use crate::error::PrimaryError;
 use crate::event::Event;
 
+/// The part of its timeout by which a timer is too late to be an error. T3-rtx has been doubled when it is compared, so half of
+/// what had expired.
+const LATE_PART: u32 = 4;
+
 impl Paths {
+    /// Whether a timer of `timeout` that has expired is an error of the peer. It is not if this host did not run in a part of
+    /// that time: an answer may not have been read, the packet may have been sent late, and a peer on the same busy machine
+    /// does not run, either.
+    pub(in crate::association) fn is_error(&mut self, cx: &Context<'_>, timeout: Duration) -> bool {
+        let before = std::mem::replace(&mut self.starved, cx.around.starved);
+        cx.around.starved - before <= timeout / LATE_PART
+    }
+
     /// Counts an error of the association. Returns whether the limit is exceeded, so that the peer counts as
     /// unreachable (RFC 9260 §8.1).
     pub(in crate::association) fn count_error(&mut self) -> bool {

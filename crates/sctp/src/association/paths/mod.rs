@@ -19,6 +19,7 @@ mod watch;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::PathChange;
@@ -79,6 +80,8 @@ pub(super) struct Paths {
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     pub(super) errors: u32,
+    /// [`Surroundings::starved`](super::context::Surroundings::starved) when a timer expired last.
+    starved: Duration,
     /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.
@@ -107,6 +110,7 @@ impl Paths {
             reply: 0,
             control: 0,
             errors: 0,
+            starved: Duration::ZERO,
             is_watched: false,
             transports: Transports::default(),
         }

@@ -188,7 +188,7 @@ impl Association {
         }
         if sends_data {
             self.write_data(cx, path, &mut writer);
-            self.silence.on_data_sent(cx.now);
+            self.silence.on_data_sent(cx.now, cx.around.starved);
         }
         self.finish_established(path, writer)
     }
