@@ -275,7 +275,7 @@ def sweep(rexmit):
         directory = pathlib.Path(directory)
         file = directory / "sweep.toml"
         file.write_text(STUDY)
-        settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+        settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
         ratios = []
         with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
             study = lab.Study.load(file)

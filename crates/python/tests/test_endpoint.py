@@ -336,7 +336,7 @@ def test_a_fork_cannot_use_an_endpoint():
     client, _, ours, _ = pair()
     outlet, inlet = os.pipe()
     with warnings.catch_warnings():
-        # Other threads of the test run are none of the child's concern.
+        # The child uses nothing of other threads of the test run.
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
     if child == 0:

@@ -185,7 +185,7 @@ def test_dask_loses_a_worker_in_mid_sweep_and_no_run_is_lost_or_twice(expected, 
     distributed = pytest.importorskip("distributed")
     study = lab_kit.study("10min", seeds=12)
     expected = study.run(store=tmp_path / "here").to_polars()
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0", "memory_limit": 0}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster) as client:
         workers = client.run(os.getpid)
         assert len(set(workers.values())) == 2

@@ -2,6 +2,7 @@
 
 use rexmit_core::config;
 use rexmit_sctp::Reliability;
+use rexmit_sctp::recovery::Deadline;
 
 use crate::dcep::Open;
 
@@ -31,6 +32,10 @@ config! {
         /// How long delivery of a message is attempted: `maxRetransmits`, `maxPacketLifeTime`. Default
         /// without limit.
         pub reliability: Reliability,
+        /// When a message that this side sends should arrive, and with which probability: copies of it are sent if that
+        /// requires them, and a late message is still delivered. The peer does not learn it. Default that of the
+        /// association, [`ThinConfig::deadline`](rexmit_sctp::recovery::ThinConfig::deadline), if any.
+        pub deadline: Option<Deadline>,
         /// The priority (RFC 8831 §6.4): 128 is below normal, 256 normal, 512 high, 1024 extra high. It is
         /// sent to the peer, and does not change the order in which this side sends. Default 256.
         pub priority: u16,
@@ -49,6 +54,7 @@ impl ChannelConfig {
             protocol: String::new(),
             ordered: true,
             reliability: Reliability::Full,
+            deadline: None,
             priority: 256,
             negotiated: None,
         }
@@ -72,6 +78,7 @@ impl From<Open> for ChannelConfig {
             protocol: open.protocol,
             ordered: open.is_ordered,
             reliability: open.reliability,
+            deadline: None,
             priority: open.priority,
             negotiated: None,
         }

@@ -219,7 +219,8 @@ impl Channels {
         let message = OutboundMessage::new(stream, payload)
             .ppid(ppid)
             .unordered(channel.may_be_unordered())
-            .reliability(channel.config.reliability);
+            .reliability(channel.config.reliability)
+            .deadline(channel.config.deadline);
         self.submit(now, association, message, bytes)
     }
 
@@ -320,6 +321,13 @@ impl Channels {
         channel.buffered -= bytes;
         if before > channel.low_threshold && channel.buffered <= channel.low_threshold {
             self.events.push_back(Event::BufferedAmountLow(of));
+        }
+    }
+
+    /// Deadlines cannot be met. An application that reads no events finds one.
+    pub(crate) fn on_infeasible(&mut self, achievable_ppm: u32) {
+        if !self.events.iter().any(|event| matches!(event, Event::Infeasible { .. })) {
+            self.events.push_back(Event::Infeasible { achievable_ppm });
         }
     }
 

@@ -31,6 +31,12 @@ pub enum Event {
     BufferedAmountLow(ChannelId),
     /// The send buffer has room again after [`SendError::BufferFull`](crate::SendError::BufferFull).
     Writable,
+    /// Messages sent from now on do not meet their [deadline](ChannelConfig::deadline) with the requested probability:
+    /// it is shorter than the path's delay, or would need more copies than the budget has.
+    Infeasible {
+        /// How many of a million messages can arrive in time at the present loss rate.
+        achievable_ppm: u32,
+    },
     /// A channel was closed, by either side; its id is invalid.
     ChannelClosed(ChannelId),
     /// The connection has ended; this is its last event.

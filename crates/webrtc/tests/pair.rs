@@ -8,6 +8,7 @@ use common::{CLIENT, DELAY, Pair, SERVER, config, settings};
 use rexmit_core::{Instant, Machine as _, Seed};
 use rexmit_dtls::{Fingerprint, HandshakeError, Identity, Version};
 use rexmit_sctp::Reliability;
+use rexmit_sctp::recovery::Deadline;
 use rexmit_webrtc::{
     Agent, ChannelConfig, ChannelId, CloseReason, Event, IceMode, Message, OfferError, OpenError,
     SendError, Setup, Stage,
@@ -457,4 +458,39 @@ fn descriptions_that_do_not_fit_are_refused() {
     answer.setup = Setup::Active;
     assert_eq!(client.accept(now, &answer), Ok(()));
     assert_eq!(client.accept(now, &answer), Err(OfferError::NotWaiting));
+}
+
+/// The messages that do not arrive within 35 ms, less than a round trip, of 600 over a path that loses a
+/// tenth; and the events about deadlines.
+fn late(deadline: Option<Deadline>) -> (usize, Vec<Event>) {
+    let mut pair = Pair::with(IceMode::Lite, 1);
+    pair.connect();
+    let channel = ChannelConfig::new("inputs").ordered(false).deadline(deadline);
+    let channel = pair.client.agent.open(pair.now, channel).unwrap();
+    pair.run_for(Duration::from_millis(200));
+    pair.loss = 0.1;
+    let mut late = 0;
+    for number in 0..600_u16 {
+        pair.server.events.clear();
+        let message = Message::Binary(number.to_be_bytes().to_vec().into());
+        pair.client.agent.send(pair.now, channel, &message).unwrap();
+        pair.run_for(Duration::from_millis(35));
+        let arrived = messages(&pair.server.events);
+        late += usize::from(!arrived.iter().any(|(_, arrived)| *arrived == message));
+    }
+    let mut events = pair.client.events;
+    events.retain(|event| matches!(event, Event::Infeasible { .. }));
+    (late, events)
+}
+
+/// As the channel's configuration says, and the peer need not know.
+#[test]
+fn messages_of_a_channel_with_a_deadline_have_copies() {
+    let (without, _) = late(None);
+    assert!(without > 30, "{without} late");
+    let (with, infeasible) = late(Some(Deadline::new(Duration::from_millis(35), 0.98)));
+    // 12 are expected at most, with a deviation of 3.5.
+    assert!(with <= 26 && infeasible.is_empty(), "{with} late, {infeasible:?}");
+    let (_, infeasible) = late(Some(Deadline::new(Duration::from_millis(10), 0.98)));
+    assert_eq!(infeasible, [Event::Infeasible { achievable_ppm: 0 }], "the path takes 20 ms");
 }

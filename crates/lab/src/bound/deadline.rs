@@ -131,45 +131,59 @@ pub fn least_late(losses: LossModel, delay: Duration, within: Duration) -> f64 {
     }
 }
 
-/// The least cost, and the plans that have it.
-#[cfg_attr(not(test), expect(dead_code, reason = "tests simulate the plans"))]
-struct Least<'a> {
-    outlay: PlanCost,
-    /// Two plans; a message follows the second with this probability.
-    plans: [Plan<'a>; 2],
-    share: f64,
-}
-
-fn least<'a>(messages: &'a Messages, deadline: &Deadline, prices: &'a Prices) -> Option<Least<'a>> {
-    let most_late = 1.0 - deadline.probability;
+fn least<'a>(
+    messages: &'a Messages,
+    deadline: &Deadline,
+    prices: &'a Prices,
+) -> Option<Hull<Plan<'a>>> {
     let instants = instants(messages, deadline.within)?;
     let plan = |price_of_late| Plan::new(messages, prices, instants.clone(), price_of_late);
+    hull(1.0 - deadline.probability, prices, plan, |plan| plan.outlay)
+}
+
+/// The least cost, and the plans that have it.
+#[cfg_attr(not(test), expect(dead_code, reason = "tests simulate the plans"))]
+pub(super) struct Hull<P> {
+    pub(super) outlay: PlanCost,
+    /// Two plans; a message follows the second with this probability.
+    pub(super) plans: [P; 2],
+    pub(super) share: f64,
+}
+
+/// The cheapest choice by lot between two plans with which the share `most_late` is late. `plan` makes the best plan for a
+/// price of each late message, and `outlay` is the cost of a plan. `None` if too many are late at any price.
+pub(super) fn hull<P>(
+    most_late: f64,
+    prices: &Prices,
+    plan: impl Fn(f64) -> P,
+    outlay: impl Fn(&P) -> PlanCost,
+) -> Option<Hull<P>> {
     let mut careless = plan(0.0);
     let mut careful = plan(1e9 * prices.packet);
-    if careful.outlay.late > most_late {
+    if outlay(&careful).late > most_late {
         return None;
     }
     // Finds the edge of the convex hull at this share: while a plan between both costs less than the line through them,
     // it replaces one of them.
-    while careless.outlay.late > most_late {
-        let [one, other] = [careless.outlay, careful.outlay];
+    while outlay(&careless).late > most_late {
+        let [one, other] = [outlay(&careless), outlay(&careful)];
         let slope = (other.cost - one.cost) / (one.late - other.late);
         let between = plan(slope);
         let line = |outlay: PlanCost| outlay.cost + slope * outlay.late;
-        if line(between.outlay) > line(one) - 1e-9 * prices.packet {
+        if line(outlay(&between)) > line(one) - 1e-9 * prices.packet {
             let share = (one.late - most_late) / (one.late - other.late);
             let cost = one.cost + share * (other.cost - one.cost);
             let outlay = PlanCost { cost, late: most_late };
-            return Some(Least { outlay, plans: [careless, careful], share });
+            return Some(Hull { outlay, plans: [careless, careful], share });
         }
-        if between.outlay.late > most_late {
+        if outlay(&between).late > most_late {
             careless = between;
         } else {
             careful = between;
         }
     }
-    let outlay = careless.outlay;
-    Some(Least { outlay, plans: [careless, careful], share: 0.0 })
+    let outlay = outlay(&careless);
+    Some(Hull { outlay, plans: [careless, careful], share: 0.0 })
 }
 
 /// A time at which the sender decides.
@@ -254,10 +268,10 @@ struct Plan<'a> {
 }
 
 /// The cost of an acknowledged message from then on.
-const DONE: PlanCost = PlanCost { cost: 0.0, late: 0.0 };
+pub(super) const DONE: PlanCost = PlanCost { cost: 0.0, late: 0.0 };
 
 impl PlanCost {
-    fn plus(self, probability: f64, other: Self) -> Self {
+    pub(super) fn plus(self, probability: f64, other: Self) -> Self {
         let cost = self.cost + probability * other.cost;
         Self { cost, late: self.late + probability * other.late }
     }

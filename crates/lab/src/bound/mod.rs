@@ -22,10 +22,11 @@
 //! may be spurious, or bundles copies with other packets.
 
 //!
-//! [`least_cost`] computes the least packets or bytes with which a deadline can be met with a given probability, and
+//! [`least_cost`] and [`least_cost_in_bursts`] compute the least packets or bytes with which a deadline can be met with a given probability, and
 //! [`least_late`] the best probability at any cost; [`least_packets`] computes the minimum number of packets if
 //! acknowledgements can also be lost; [`Bound::in_order`] the latency of ordered delivery.
 
+mod bursts;
 mod deadline;
 mod order;
 mod packets;
@@ -34,6 +35,7 @@ mod tests;
 
 use std::time::Duration;
 
+pub use bursts::least_cost_in_bursts;
 pub use deadline::{Deadline, Messages, PlanCost, Prices, least_cost, least_late};
 pub use packets::least_packets;
 

@@ -10,7 +10,7 @@ use super::problem::{Problem, Problems};
 use super::sheet::{QUANTILES, Sheet};
 use super::spec::{BoundKind, Scenario, ThinFlow};
 use super::traffic::Traffic;
-use crate::bound::{Bound, Deadline, LossModel, Messages, Strategy, least_packets};
+use crate::bound::{Bound, Deadline, LossModel, Messages, Strategy, least_cost, least_packets};
 use crate::measure::LatencyDistribution;
 
 impl BoundKind {
@@ -161,7 +161,9 @@ fn bytes(sheet: &mut Sheet, sent: Option<(Messages, usize)>, latency: &LatencyDi
         let is_soon = |messages: &Messages| within <= 6 * messages.delay;
         let least = sent.as_ref().filter(|(messages, _)| is_soon(messages));
         let deadline = Deadline { within, probability: quantile };
-        let least = least.and_then(|(messages, bytes)| least_bytes(messages, *bytes, &deadline));
+        let least = least.and_then(|(messages, bytes)| {
+            least_bytes(*bytes, |prices| least_cost(messages, &deadline, prices))
+        });
         let about =
             format!("the least bytes of IP packets per byte of the messages for this {words}");
         sheet.quantity(&format!("bound.{MEASURED}.{part}"), Unit::Ratio, &about, least);

@@ -1,6 +1,6 @@
 //! How well a flow meets its deadline (`recovery.thin.deadline`), and its cost compared with the least possible one.
 
-use rexmit_netsim::path::BurstLoss;
+use rexmit_netsim::path::{BurstLoss, PathConfig};
 use rexmit_sctp::recovery::Deadline as Asked;
 
 use super::outcome::Unit;
@@ -8,7 +8,9 @@ use super::problem::Problems;
 use super::sheet::Sheet;
 use super::spec::{Scenario, ThinFlow, TransportKind};
 use super::traffic::Traffic;
-use crate::bound::{Deadline, LossModel, Messages, Prices, least_cost, least_late};
+use crate::bound::{
+    Deadline, LossModel, Messages, PlanCost, Prices, least_cost, least_cost_in_bursts, least_late,
+};
 use crate::measure::LatencyDistribution;
 
 /// Bytes of the header of a DATA chunk.
@@ -28,19 +30,25 @@ impl ThinFlow {
     /// The messages of the flow in terms of [`least_cost`], and their size in bytes; `None` if the model does not
     /// apply.
     pub(super) fn messages(&self, scenario: &Scenario) -> Option<(Messages, usize)> {
+        let [forward, backward] = &scenario.network.paths();
+        let is_uniform = |path: &PathConfig| path.loss.burst.is_none();
+        let (messages, bytes) = self.messages_of_any_loss(scenario)?;
+        (is_uniform(forward) && is_uniform(backward)).then_some((messages, bytes))
+    }
+
+    /// The same whether or not losses are in bursts.
+    fn messages_of_any_loss(&self, scenario: &Scenario) -> Option<(Messages, usize)> {
         let Traffic::Intervals(traffic) = &*self.traffic else { return None };
-        let paths = scenario.network.paths();
-        let is_uniform =
-            |loss: &rexmit_netsim::path::Loss| loss.burst.is_none() && loss.packets.is_empty();
-        if traffic.is_random || !paths.iter().all(|path| is_uniform(&path.loss)) {
+        let [forward, backward] = &scenario.network.paths();
+        let is_known = |path: &PathConfig| path.loss.packets.is_empty();
+        if traffic.is_random || !is_known(forward) || !is_known(backward) {
             return None;
         }
-        let [forward, backward] = &paths;
         let messages = Messages {
             interval: Some(traffic.interval),
             delay: (forward.delay.mean + backward.delay.mean) / 2,
-            loss: forward.loss.uniform,
-            sack_loss: backward.loss.uniform,
+            loss: losses(forward)?.share(),
+            sack_loss: losses(backward)?.share(),
         };
         Some((messages, traffic.bytes))
     }
@@ -48,30 +56,46 @@ impl ThinFlow {
     /// The least possible share of late messages, of any sender; `None` if the model does not apply.
     fn least_late(&self, scenario: &Scenario, asked: Asked) -> Option<f64> {
         let [forward, _] = &scenario.network.paths();
-        let losses = match forward.loss.burst {
-            None => LossModel::Uniform(forward.loss.uniform),
-            Some(BurstLoss::Time { mean_loss: share, mean_bad }) => {
-                LossModel::Bursts { share, mean_bad }
-            }
-            Some(_) => return None,
-        };
-        let is_known = forward.loss.packets.is_empty();
-        is_known.then(|| least_late(losses, forward.delay.mean, asked.within()))
+        let losses = losses(forward).filter(|_| forward.loss.packets.is_empty())?;
+        Some(least_late(losses, forward.delay.mean, asked.within()))
     }
 
     /// The least packets and bytes per message for the flow's deadline; `None` if the model does not apply.
     fn least(&self, scenario: &Scenario, asked: Asked) -> Option<[f64; 2]> {
-        let (messages, bytes) = self.messages(scenario)?;
+        let (messages, bytes) = self.messages_of_any_loss(scenario)?;
         let deadline = Deadline { within: asked.within(), probability: asked.probability() };
-        let packets = least_cost(&messages, &deadline, &Prices::PACKETS)?.cost;
-        Some([1.0 + packets, least_bytes(&messages, bytes, &deadline)?])
+        let [forward, backward] = &scenario.network.paths();
+        let cost = |prices: &Prices| match (losses(forward)?, losses(backward)?) {
+            (LossModel::Uniform(_), LossModel::Uniform(_)) => {
+                least_cost(&messages, &deadline, prices)
+            }
+            (LossModel::Bursts { mean_bad, .. }, _) => {
+                least_cost_in_bursts(&messages, mean_bad, &deadline, prices)
+            }
+            _ => None,
+        };
+        Some([1.0 + cost(&Prices::PACKETS)?.cost, least_bytes(bytes, cost)?])
     }
 }
 
-/// The least bytes of IP packets per byte of messages of `bytes` bytes for which any sender meets `deadline`.
-pub(super) fn least_bytes(messages: &Messages, bytes: usize, deadline: &Deadline) -> Option<f64> {
+/// The losses of a path; `None` if the models have none of this kind.
+fn losses(path: &PathConfig) -> Option<LossModel> {
+    match path.loss.burst {
+        None => Some(LossModel::Uniform(path.loss.uniform)),
+        Some(BurstLoss::Time { mean_loss: share, mean_bad }) if path.loss.uniform == 0.0 => {
+            Some(LossModel::Bursts { share, mean_bad })
+        }
+        Some(_) => None,
+    }
+}
+
+/// The least bytes of IP packets per byte of messages of `bytes` bytes, where `cost` is the least for given prices.
+pub(super) fn least_bytes(
+    bytes: usize,
+    cost: impl FnOnce(&Prices) -> Option<PlanCost>,
+) -> Option<f64> {
     let chunk = u32::try_from((bytes + CHUNK_HEADER_BYTES).next_multiple_of(4)).ok()?;
-    let more = least_cost(messages, deadline, &Prices::bytes(chunk, HEADER_BYTES))?.cost;
+    let more = cost(&Prices::bytes(chunk, HEADER_BYTES))?.cost;
     Some((f64::from(chunk + HEADER_BYTES) + more) / bytes as f64)
 }
 

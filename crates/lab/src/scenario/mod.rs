@@ -26,7 +26,7 @@
 //! | | `bound.packets_per_message.PART`, `over_bound.packets_per_message.PART` | with `bounds`: the [least](crate::bound::least_packets) that let the quantile `PART` (`p50` to `p9999`) take a round trip more than the delay; of messages further apart than a round trip; `packets_per_message` over it |
 //! | | `bound.wire_bytes_per_payload_byte.PART`, `over_bound.wire_bytes_per_payload_byte.PART` | with `bounds`: the [least](crate::bound::least_cost) for which any sender has the measured quantile `PART` (`p99`, `p999`); measured, over it |
 //! | thin, `recovery.thin.deadline` | `deadline.late_share`, `deadline.late_ratio` | share of messages that miss the deadline; over the share that may |
-//! | | `bound.deadline.packets_per_message`, `.wire_bytes_per_payload_byte` | the [least](crate::bound::least_cost) for which any sender meets it, with uniform loss and messages of one size at constant intervals |
+//! | | `bound.deadline.packets_per_message`, `.wire_bytes_per_payload_byte` | the [least](crate::bound::least_cost) for which any sender meets it, with uniform loss or [bursts](crate::bound::least_cost_in_bursts) and messages of one size at constant intervals |
 //! | | `over_bound.deadline` (the same) | measured, over the least; `.cost` is the smaller of both |
 //! | | `bound.deadline.late_share` | the [least](crate::bound::least_late) share that is late at any cost |
 //! | thin, `transfer` | `transfer.goodput` | of the transfer on another stream of the association |

@@ -402,6 +402,9 @@ impl Agent {
                 Event::MessageSent(id) | Event::MessageFailed { id, .. } => {
                     self.channels.on_sent(id);
                 }
+                Event::Infeasible { achievable_ppm } => {
+                    self.channels.on_infeasible(achievable_ppm);
+                }
                 Event::StreamsReset { streams, .. } => self.channels.on_reset(&streams),
                 Event::PeerResetStreams(streams) => self.channels.on_peer_reset(&streams),
                 Event::PeerShutdown => self.end(now, CloseReason::Peer),
