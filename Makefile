@@ -2,9 +2,9 @@
 CARGO ?= cargo
 SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
-PUBLISHED = rexmit-core rexmit-qlog rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
+PUBLISHED = rexmit-core rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package setup install-c clean
+.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package semver setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -16,9 +16,10 @@ web-demo: ## a game in a page: its latency per profile and over a WebSocket (as 
 	@$(CARGO) run --release -p rexmit-web-game
 
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms), the Python package
-	@rm -f target/not-run
+	@mkdir -p target && rm -f target/not-run
 	REXMIT_NOT_RUN=$(CURDIR)/target/not-run $(CARGO) test --quiet --no-fail-fast
-	scripts/interop --messages 500
+	@# The command of the tests above: another build of everything for this alone takes minutes.
+	REXMIT=$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug/rexmit scripts/interop --messages 500
 	scripts/webrtc-interop --messages 500
 	scripts/python-test
 	@[ ! -s target/not-run ] || (echo "These tests could not run here:" && sort -u target/not-run)
@@ -78,6 +79,9 @@ deny: ## dependencies of both workspaces: licences, sources, vulnerabilities (in
 
 package: ## the crates that are published, as they would be
 	$(CARGO) package --quiet --allow-dirty $(PUBLISHED:%=-p %) $(PACKAGE_FLAGS)
+
+semver: ## the public API of the crates that are published, compared with the last release (installs cargo-semver-checks if it is missing)
+	@scripts/semver $(PUBLISHED)
 
 setup: ## install what the tests need beyond Rust (as root), or say what is missing
 	@scripts/setup

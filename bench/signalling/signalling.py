@@ -3,10 +3,12 @@ knows nothing of rexmit.
 
     signalling.py serve ADDRESS PORT
     signalling.py request ADDRESS PORT ASSOCIATIONS SECONDS
+    signalling.py judge [P99 P99.9]
 
 Each association has 200 streams and sends ten requests of 300 bytes per second, each on the next stream, in order per
 stream; the server answers with as many bytes on the same stream. Both run on one machine, so that one clock tells how
-long each direction took. Prints one line of JSON: percentiles in ms.
+long each direction took. Prints one line of JSON: percentiles in ms. `judge` reads that line, and adds whether both
+directions are within these limits.
 """
 
 import json
@@ -122,8 +124,21 @@ def request(address, count, seconds):
     print(json.dumps(result), flush=True)
 
 
-role, host, port, *numbers = sys.argv[1:]
-if role == "serve":
-    serve((host, int(port)))
+def judge(limits):
+    try:
+        result = json.loads(sys.stdin.read())
+    except ValueError:
+        sys.exit("no result")
+    if limits:
+        worst = [max(result[way][name] for way in ["requests", "responses"]) for name in ["p99", "p99.9"]]
+        result["within limits"] = all(value <= float(limit) for value, limit in zip(worst, limits))
+    print(json.dumps(result))
+
+
+role, *rest = sys.argv[1:]
+if role == "judge":
+    judge(rest)
+elif role == "serve":
+    serve((rest[0], int(rest[1])))
 else:
-    request((host, int(port)), int(numbers[0]), float(numbers[1]))
+    request((rest[0], int(rest[1])), int(rest[2]), float(rest[3]))

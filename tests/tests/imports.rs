@@ -10,7 +10,9 @@ use serde_json::Value;
 /// The permitted imports: each crate, and the crates that it may import.
 const ARROWS: &[(&str, &[&str])] = &[
     ("rexmit-core", &[]),
-    ("rexmit-recovery", &["rexmit-core"]),
+    ("rexmit-congestion", &["rexmit-core"]),
+    ("rexmit-deadline", &["rexmit-core"]),
+    ("rexmit-recovery", &["rexmit-core", "rexmit-congestion", "rexmit-deadline"]),
     ("rexmit-sctp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-tcp", &["rexmit-core", "rexmit-recovery"]),
     ("rexmit-dtls", &["rexmit-core", "rexmit-sctp"]),

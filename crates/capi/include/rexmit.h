@@ -200,6 +200,12 @@ enum rexmit_event_kind
      * filled the receive buffer together with other incomplete messages. Data: `dropped`.
      */
     REXMIT_EVENT_MESSAGE_DROPPED = 18,
+    /**
+     * Messages sent from now on do not meet their deadline with the requested probability: it is shorter than the path's
+     * delay, or would need more copies than the budget has. Reported again only after it could be met for a while.
+     * Data: `infeasible`.
+     */
+    REXMIT_EVENT_INFEASIBLE = 19,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -372,6 +378,14 @@ enum rexmit_profile
      * `REXMIT_INTERACTIVE` for associations that also carry large transfers: it keeps the queue of the path short.
      */
     REXMIT_MIXED = 8,
+    /**
+     * REXMIT_INTERACTIVE with unacknowledged data bundled with new data: 1.5 times the bytes in the same packets.
+     */
+    REXMIT_INTERACTIVE_BUNDLING = 9,
+    /**
+     * REXMIT_INTERACTIVE for two networks: retransmissions take the path whose losses have the least in common.
+     */
+    REXMIT_INTERACTIVE_MULTIPATH = 10,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -506,6 +520,25 @@ typedef struct rexmit_buffer {
      */
     size_t length;
 } rexmit_buffer;
+
+/**
+ * A delivery with a deadline: `{REXMIT_DELIVERY(stream), milliseconds, probability}`.
+ */
+typedef struct rexmit_timely_delivery {
+    /**
+     * The other options.
+     */
+    struct rexmit_delivery delivery;
+    /**
+     * The milliseconds within which the message should arrive, more than 0. A late message is still delivered, unless
+     * its `lifetime` is over.
+     */
+    uint32_t within;
+    /**
+     * The probability with which it should arrive in time: more than 0 and less than 1, such as 0.999.
+     */
+    double probability;
+} rexmit_timely_delivery;
 
 /**
  * A message from the peer. Free it with `rexmit_message_free`.
@@ -690,6 +723,16 @@ typedef struct rexmit_dropped_event {
 } rexmit_dropped_event;
 
 /**
+ * The data of REXMIT_EVENT_INFEASIBLE.
+ */
+typedef struct rexmit_infeasible_event {
+    /**
+     * The probability of being in time at the present loss rate.
+     */
+    double achievable;
+} rexmit_infeasible_event;
+
+/**
  * The data of an event, by its kind.
  */
 typedef union rexmit_event_data {
@@ -725,6 +768,10 @@ typedef union rexmit_event_data {
      * The data of REXMIT_EVENT_MESSAGE_DROPPED.
      */
     struct rexmit_dropped_event dropped;
+    /**
+     * The data of REXMIT_EVENT_INFEASIBLE.
+     */
+    struct rexmit_infeasible_event infeasible;
     /**
      * Reserved for the data of later events.
      */
@@ -982,6 +1029,22 @@ rexmit_status rexmit_send(struct rexmit_endpoint *endpoint,
                           const struct rexmit_buffer *buffers,
                           size_t count,
                           uint64_t *message);
+
+/**
+ * As `rexmit_send`, for a message that should arrive within a time: copies of it are sent if that requires them, within
+ * the budget of copies (`rexmit_config_set_copy_budget`). REXMIT_EVENT_INFEASIBLE reports that deadlines cannot be met.
+ * Only profiles with mechanisms for thin streams send copies.
+ *
+ * # Safety
+ * As `rexmit_send`; `delivery` points to a delivery with a deadline.
+ */
+rexmit_status rexmit_send_within(struct rexmit_endpoint *endpoint,
+                                 uint64_t now,
+                                 uint64_t association,
+                                 const struct rexmit_timely_delivery *delivery,
+                                 const struct rexmit_buffer *buffers,
+                                 size_t count,
+                                 uint64_t *message);
 
 /**
  * The next message from the peer, in the order of delivery; REXMIT_NOTHING if no message is left.
@@ -1244,6 +1307,30 @@ rexmit_status rexmit_config_set_accept(struct rexmit_config *config, bool accept
  * `config` came from `rexmit_config_new`.
  */
 rexmit_status rexmit_config_set_scheduling(struct rexmit_config *config, uint32_t number);
+
+/**
+ * The deadline of messages that have none of their own: the milliseconds within which each should arrive, and the
+ * probability, above 0 and below 1. With 0 milliseconds, the default, they have no deadline.
+ * `rexmit_config_set_profile` resets it.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_deadline(struct rexmit_config *config,
+                                         uint32_t within,
+                                         double probability);
+
+/**
+ * The budget for redundant copies: packets with copies only, in percent of packets with new data, and copied bytes, in
+ * percent of new ones; 0 is no limit. Default: that of the profile (none for REXMIT_INTERACTIVE).
+ * `rexmit_config_set_profile` resets it.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_copy_budget(struct rexmit_config *config,
+                                            uint16_t packets_percent,
+                                            uint16_t bytes_percent);
 
 /**
  * Whether to interleave messages of different streams with peers that can (I-DATA, RFC 8260), so that a large one delays

@@ -98,6 +98,14 @@ public:
     Config &report_acknowledged(bool it) {
         return check(rexmit_config_set_report_acknowledged(raw_.get(), it));
     }
+    /// The deadline of messages that have none of their own.
+    Config &deadline(std::uint32_t milliseconds, double probability) {
+        return check(rexmit_config_set_deadline(raw_.get(), milliseconds, probability));
+    }
+    /// The budget for redundant copies, in percent of new packets and bytes; 0 is no limit.
+    Config &copy_budget(std::uint16_t packets, std::uint16_t bytes) {
+        return check(rexmit_config_set_copy_budget(raw_.get(), packets, bytes));
+    }
     Config &add_address(const Address &it) {
         return check(rexmit_config_add_address(raw_.get(), &it.raw()));
     }
@@ -158,8 +166,15 @@ private:
 struct Delivery : rexmit_delivery {
     explicit Delivery(std::uint16_t stream = 0) : rexmit_delivery(REXMIT_DELIVERY(stream)) {}
     Delivery &unordered() { return flags |= REXMIT_UNORDERED, *this; }
+    /// A lifetime, after which the message is abandoned.
     Delivery &within(std::uint32_t milliseconds) { return lifetime = milliseconds, *this; }
     Delivery &retransmit_at_most(std::uint16_t count) { return retransmissions = count, *this; }
+    /// When the message should arrive, and with which probability. A late message is still delivered.
+    Delivery &deadline(std::uint32_t milliseconds, double of_all) {
+        return deadline_milliseconds = milliseconds, probability = of_all, *this;
+    }
+    std::uint32_t deadline_milliseconds = 0;
+    double probability = 0;
 };
 
 /// An endpoint. Move-only; what it gives out must not outlive it.
@@ -206,7 +221,10 @@ public:
     bool send(std::uint64_t association, std::string_view payload, const Delivery &delivery = Delivery(),
               std::uint64_t now = rexmit_now()) {
         const rexmit_buffer buffer{reinterpret_cast<const std::uint8_t *>(payload.data()), payload.size()};
-        const auto status = rexmit_send(get(), now, association, &delivery, &buffer, 1, nullptr);
+        const rexmit_timely_delivery timely{delivery, delivery.deadline_milliseconds, delivery.probability};
+        const auto status = delivery.deadline_milliseconds == 0
+            ? rexmit_send(get(), now, association, &delivery, &buffer, 1, nullptr)
+            : rexmit_send_within(get(), now, association, &timely, &buffer, 1, nullptr);
         if (status != REXMIT_BUFFER_FULL)
             check(status);
         return status == REXMIT_OK;

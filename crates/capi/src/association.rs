@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rexmit_core::Instant;
-use rexmit_sctp::{AssociationId, SharedKey};
+use rexmit_sctp::{AssociationId, OutboundMessage, SharedKey};
 
 use crate::address::{addresses, rexmit_address};
 use crate::config::{profile, scheduling};
 use crate::encryption::rexmit_fingerprint;
 use crate::endpoint::{call, rexmit_endpoint};
-use crate::message::{gather, rexmit_buffer, rexmit_delivery, rexmit_message};
+use crate::message::{
+    gather, rexmit_buffer, rexmit_delivery, rexmit_message, rexmit_timely_delivery,
+};
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, Outcome, deref, slice, store};
 
@@ -62,11 +65,52 @@ pub unsafe extern "C" fn rexmit_send(
 ) -> rexmit_status {
     // SAFETY: As this function demands.
     unsafe {
+        send(endpoint, now, association, (buffers, count), message, |payload| {
+            deref(delivery, "the delivery")?.message(payload)
+        })
+    }
+}
+
+/// As `rexmit_send`, for a message that should arrive within a time: copies of it are sent if that requires them, within
+/// the budget of copies (`rexmit_config_set_copy_budget`). REXMIT_EVENT_INFEASIBLE reports that deadlines cannot be met.
+/// Only profiles with mechanisms for thin streams send copies.
+///
+/// # Safety
+/// As `rexmit_send`; `delivery` points to a delivery with a deadline.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_send_within(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    delivery: *const rexmit_timely_delivery,
+    buffers: *const rexmit_buffer,
+    count: usize,
+    message: *mut u64,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        send(endpoint, now, association, (buffers, count), message, |payload| {
+            deref(delivery, "the delivery")?.message(payload)
+        })
+    }
+}
+
+/// # Safety
+/// As [`rexmit_send`].
+unsafe fn send(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    (buffers, count): (*const rexmit_buffer, usize),
+    message: *mut u64,
+    make: impl FnOnce(Bytes) -> Result<OutboundMessage, Failure>,
+) -> rexmit_status {
+    // SAFETY: As the caller promised.
+    unsafe {
         call(endpoint, now, |endpoint, now| {
-            let delivery = deref(delivery, "the delivery")?;
             let payload = gather(buffers, count, endpoint.association.messages.max_bytes)?;
             let id = AssociationId::from_bits(association);
-            let accepted = endpoint.sctp.send(now, id, delivery.message(payload)?)?;
+            let accepted = endpoint.sctp.send(now, id, make(payload)?)?;
             if message.is_null() { Ok(()) } else { store(message, accepted.0, "the number") }
         })
     }

@@ -4,10 +4,12 @@ use std::ffi::c_char;
 use std::time::Duration;
 
 use rexmit_dtls::Encryption;
+use rexmit_sctp::recovery::CopyBudget;
 use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig, Scheduling, SharedKey};
 
 use crate::address::rexmit_address;
 use crate::encryption::Parties;
+use crate::message::deadline;
 use crate::status::rexmit_status::{self, *};
 use crate::status::{Failure, LastError, Outcome, deref, deref_mut, guard, slice};
 
@@ -33,10 +35,14 @@ pub enum rexmit_profile {
     REXMIT_BULK = 7,
     /// `REXMIT_INTERACTIVE` for associations that also carry large transfers: it keeps the queue of the path short.
     REXMIT_MIXED = 8,
+    /// REXMIT_INTERACTIVE with unacknowledged data bundled with new data: 1.5 times the bytes in the same packets.
+    REXMIT_INTERACTIVE_BUNDLING = 9,
+    /// REXMIT_INTERACTIVE for two networks: retransmissions take the path whose losses have the least in common.
+    REXMIT_INTERACTIVE_MULTIPATH = 10,
 }
 
 /// Each profile, with the configuration of associations that use it.
-const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 9] = [
+const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 11] = [
     (rexmit_profile::REXMIT_INTERACTIVE, AssociationConfig::interactive),
     (rexmit_profile::REXMIT_INTERACTIVE_REDUNDANT, AssociationConfig::interactive_redundant),
     (rexmit_profile::REXMIT_RFC9260, AssociationConfig::rfc9260),
@@ -46,6 +52,8 @@ const PROFILES: [(rexmit_profile, fn() -> AssociationConfig); 9] = [
     (rexmit_profile::REXMIT_LINUX, AssociationConfig::linux),
     (rexmit_profile::REXMIT_BULK, AssociationConfig::bulk),
     (rexmit_profile::REXMIT_MIXED, AssociationConfig::mixed),
+    (rexmit_profile::REXMIT_INTERACTIVE_BUNDLING, AssociationConfig::interactive_bundling),
+    (rexmit_profile::REXMIT_INTERACTIVE_MULTIPATH, AssociationConfig::interactive_multipath),
 ];
 
 /// The profile of this number, if there is one.
@@ -245,6 +253,45 @@ pub unsafe extern "C" fn rexmit_config_set_scheduling(
             Ok(())
         })
     }
+}
+
+/// The deadline of messages that have none of their own: the milliseconds within which each should arrive, and the
+/// probability, above 0 and below 1. With 0 milliseconds, the default, they have no deadline.
+/// `rexmit_config_set_profile` resets it.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_deadline(
+    config: *mut rexmit_config,
+    within: u32,
+    probability: f64,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        set(config, |config| {
+            let deadline = (within > 0).then(|| deadline(within, probability)).transpose()?;
+            config.association.recovery.thin.deadline = deadline;
+            Ok(())
+        })
+    }
+}
+
+/// The budget for redundant copies: packets with copies only, in percent of packets with new data, and copied bytes, in
+/// percent of new ones; 0 is no limit. Default: that of the profile (none for REXMIT_INTERACTIVE).
+/// `rexmit_config_set_profile` resets it.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_copy_budget(
+    config: *mut rexmit_config,
+    packets_percent: u16,
+    bytes_percent: u16,
+) -> rexmit_status {
+    let budget = CopyBudget::percent(packets_percent, bytes_percent);
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.recovery.thin.copy_budget = budget) }
 }
 
 /// Whether to interleave messages of different streams with peers that can (I-DATA, RFC 8260), so that a large one delays

@@ -55,6 +55,10 @@ pub enum rexmit_event_kind {
     /// A message of the peer was dropped, although it was acknowledged: it is larger than `max_message_bytes`, or
     /// filled the receive buffer together with other incomplete messages. Data: `dropped`.
     REXMIT_EVENT_MESSAGE_DROPPED = 18,
+    /// Messages sent from now on do not meet their deadline with the requested probability: it is shorter than the path's
+    /// delay, or would need more copies than the budget has. Reported again only after it could be met for a while.
+    /// Data: `infeasible`.
+    REXMIT_EVENT_INFEASIBLE = 19,
 }
 
 /// Why an association ended.
@@ -206,6 +210,14 @@ pub struct rexmit_closed_event {
     pub cause: u16,
 }
 
+/// The data of REXMIT_EVENT_INFEASIBLE.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_infeasible_event {
+    /// The probability of being in time at the present loss rate.
+    pub achievable: f64,
+}
+
 /// The data of an event, by its kind.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -226,6 +238,8 @@ pub union rexmit_event_data {
     pub closed: rexmit_closed_event,
     /// The data of REXMIT_EVENT_MESSAGE_DROPPED.
     pub dropped: rexmit_dropped_event,
+    /// The data of REXMIT_EVENT_INFEASIBLE.
+    pub infeasible: rexmit_infeasible_event,
     /// Reserved for the data of later events.
     pub reserved: [u64; 16],
 }
@@ -308,6 +322,11 @@ impl Held {
             Event::MessageDropped { stream, ppid, unordered } => {
                 data.dropped = rexmit_dropped_event { ppid, stream, unordered };
                 REXMIT_EVENT_MESSAGE_DROPPED
+            }
+            Event::Infeasible { achievable_ppm } => {
+                let achievable = f64::from(achievable_ppm) / 1e6;
+                data.infeasible = rexmit_infeasible_event { achievable };
+                REXMIT_EVENT_INFEASIBLE
             }
             Event::PeerError(code) => {
                 data.code = code;

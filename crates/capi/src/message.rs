@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use rexmit_sctp::recovery::Deadline;
 use rexmit_sctp::{InboundMessage, OutboundMessage, Reliability};
 
 use crate::status::rexmit_status::*;
@@ -58,6 +59,40 @@ impl rexmit_delivery {
             .immediate(self.flags & REXMIT_IMMEDIATE != 0)
             .reliability(reliability))
     }
+}
+
+/// A delivery with a deadline: `{REXMIT_DELIVERY(stream), milliseconds, probability}`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct rexmit_timely_delivery {
+    /// The other options.
+    pub delivery: rexmit_delivery,
+    /// The milliseconds within which the message should arrive, more than 0. A late message is still delivered, unless
+    /// its `lifetime` is over.
+    pub within: u32,
+    /// The probability with which it should arrive in time: more than 0 and less than 1, such as 0.999.
+    pub probability: f64,
+}
+
+impl rexmit_timely_delivery {
+    pub(crate) fn message(self, payload: Bytes) -> Result<OutboundMessage, Failure> {
+        let deadline = deadline(self.within, self.probability)?;
+        Ok(self.delivery.message(payload)?.deadline(Some(deadline)))
+    }
+}
+
+/// A deadline of `within` milliseconds.
+pub(crate) fn deadline(within: u32, probability: f64) -> Result<Deadline, Failure> {
+    let invalid = |text: String| Err(Failure::new(REXMIT_INVALID_ARGUMENT, text));
+    if !(probability > 0.0 && probability < 1.0) {
+        return invalid(format!(
+            "the probability of a deadline is {probability}; it must be above 0 and below 1"
+        ));
+    }
+    if within == 0 {
+        return invalid("a deadline is at least 1 ms".into());
+    }
+    Ok(Deadline::new(Duration::from_millis(within.into()), probability))
 }
 
 /// A part of a message to send.

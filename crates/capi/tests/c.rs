@@ -183,6 +183,13 @@ fn encryption_priorities_and_dropped_messages_reach_c() {
 }
 
 #[test]
+fn deadlines_budgets_and_every_profile_reach_c() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.compile(&root().join("tests/deadlines.c"), "deadlines", &[]);
+    run(&mut installed.command(&program));
+}
+
+#[test]
 fn a_game_loop_in_cpp_serves_its_clients() {
     let Some(installed) = Installed::get() else { return };
     let program = installed.example("game.cpp");
@@ -198,6 +205,17 @@ fn examples_pass_the_address_and_undefined_behaviour_sanitizers() {
     let options = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     let program = installed.compile(&source, "sans_io_sanitized", &options);
     run(&mut installed.command(&program));
+}
+
+/// The thread sanitizer checks the program; it sees of the library only the calls of libc.
+#[test]
+fn endpoints_of_different_threads_are_independent() {
+    let Some(installed) = Installed::get() else { return };
+    let source = root().join("tests/threads.c");
+    let options = ["-fsanitize=thread", "-pthread"];
+    let program = installed.compile(&source, "threads_sanitized", &options);
+    let text = run(&mut installed.command(&program));
+    assert_eq!(text, "800 of 800 messages\n");
 }
 
 #[test]

@@ -1,4 +1,5 @@
 /* Wrong use of every kind: each call must say what is wrong, and nothing may crash. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,6 +46,14 @@ int main(void) {
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_profile(config, 4711));
     if (!strstr(rexmit_config_error(config), "4711"))
         return 1;
+    for (int i = 0; i < 5; i++) {
+        const double wrong[] = {0, 1, -1, 1e300, NAN};
+        EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_deadline(config, 100, wrong[i]));
+    }
+    if (!strstr(rexmit_config_error(config), "probability"))
+        return 1;
+    EXPECT(REXMIT_OK, rexmit_config_set_deadline(config, 0, 0));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_copy_budget(NULL, 1, 1));
     EXPECT(REXMIT_OK, rexmit_config_set_port(config, 0));
     EXPECT(REXMIT_CONFIG, rexmit_config_validate(config));
     EXPECT(REXMIT_CONFIG, rexmit_endpoint_new(config, NULL, &endpoint));
@@ -92,7 +101,16 @@ int main(void) {
     delivery.lifetime = delivery.retransmissions = 1;
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_send(endpoint, 0, association, &delivery, &buffer, 1, NULL));
     delivery.lifetime = delivery.retransmissions = REXMIT_UNLIMITED;
+    rexmit_timely_delivery timely = {REXMIT_DELIVERY(0), 0, 0.999};
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_send_within(endpoint, 0, association, &timely, &buffer, 1, NULL));
+    timely.within = 100;
+    timely.probability = 1;
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_send_within(endpoint, 0, association, &timely, &buffer, 1, NULL));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_send_within(endpoint, 0, association, NULL, &buffer, 1, NULL));
+    timely.probability = 0.999;
+    EXPECT(REXMIT_NO_ASSOCIATION, rexmit_send_within(endpoint, 0, UINT64_MAX, &timely, &buffer, 1, NULL));
     buffer.length = SIZE_MAX;
+    EXPECT(REXMIT_TOO_LARGE, rexmit_send_within(endpoint, 0, association, &timely, &buffer, 1, NULL));
     EXPECT(REXMIT_TOO_LARGE, rexmit_send(endpoint, 0, association, &delivery, &buffer, 1, NULL));
     buffer.length = 1;
     EXPECT(REXMIT_OK, rexmit_send(endpoint, 0, association, &delivery, &buffer, 1, NULL));

@@ -1,19 +1,20 @@
 //! `--metrics`: the counters of an endpoint for Prometheus and `rexmit top`.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use clap::Args;
 use rexmit::{Endpoint, metrics};
 use tokio::net::TcpListener;
 
 use crate::failure::{Failure, Kind, Outcome};
+use crate::values;
 
 /// The option of commands with an endpoint.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MetricsOption {
     /// Address to serve metrics on, for Prometheus and `rexmit top`: http://ADDR:PORT/metrics. A port alone is one of 127.0.0.1.
     /// Everybody who reaches the address may read them: there is no authentication.
-    #[arg(long, value_name = "[ADDR:]PORT", value_parser = address)]
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::local_address)]
     metrics: Option<SocketAddr>,
 }
 
@@ -50,14 +51,6 @@ impl Listener {
     }
 }
 
-/// Reads the address of `--metrics`.
-pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = text.parse::<u16>() {
-        return Ok((Ipv4Addr::LOCALHOST, port).into());
-    }
-    text.parse().map_err(|_| "give a port of this machine, or an IP address and port".into())
-}
-
 /// A listener for metrics.
 pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     let listener = TcpListener::bind(address).await;
@@ -65,19 +58,4 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
         let message = format!("--metrics {address}: {error}; choose another address or port");
         Failure::new(Kind::Address, message)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_alone_is_reached_from_this_machine_only() {
-        assert_eq!(address("9100"), Ok(([127, 0, 0, 1], 9100).into()));
-        assert_eq!(address("192.0.2.1:9100"), Ok(([192, 0, 2, 1], 9100).into()));
-        assert_eq!(address("[::]:9100").map(|it| it.port()), Ok(9100));
-        for wrong in ["", "65536", "-1", "localhost:9100", "127.0.0.1", ":9100"] {
-            assert!(address(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -59,8 +59,10 @@ pub(crate) fn print(text: &str) -> Outcome {
     }
 }
 
-/// `text` without characters that a terminal takes as commands.
+/// `text` without characters that a terminal takes as commands, or that change the direction in which it writes.
 pub(crate) fn printable(text: &str) -> String {
-    let plain = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+    let is_command = |c: char| c.is_control() && c != '\n';
+    let is_direction = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let plain = |c| if is_command(c) || is_direction(c) { char::REPLACEMENT_CHARACTER } else { c };
     text.chars().map(plain).collect()
 }

@@ -32,13 +32,24 @@ struct State {
 }
 
 impl Directory {
-    /// Creates the directory, unless it exists.
+    /// Creates the directory, unless it exists. Files of an earlier run are refused: they would be overwritten or taken for
+    /// those of this run.
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
-        fs::create_dir_all(path).map_err(|error| unwritable(path, &error))?;
+        let of_io = |error| unwritable(path, &error);
+        fs::create_dir_all(path).map_err(of_io)?;
+        let mut entries = fs::read_dir(path).map_err(of_io)?.flatten();
+        if let Some(earlier) = entries.find(|it| it.path().extension() == Some(EXTENSION.as_ref()))
+        {
+            let message = format!(
+                "{} is of an earlier run: choose another directory with --qlog, or remove its qlog files",
+                earlier.path().display()
+            );
+            return Err(Failure::new(Kind::File, message));
+        }
         Ok(Self { path: path.to_owned(), state: Mutex::default() })
     }
 
-    /// Writes what is buffered, and reports the files that are not complete. An error of writing was told when it happened.
+    /// Writes what is buffered, and reports the files that are not complete. A write error was reported when it occurred.
     pub(crate) fn finish(&self) -> Outcome {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State { logs, refused, failure, .. } = &mut *state;
@@ -106,17 +117,33 @@ pub(crate) fn create(path: &Path) -> Outcome {
     File::create(path).map(drop).map_err(|error| unwritable(path, &error))
 }
 
+/// The trace of one endpoint, in a file.
+#[derive(Debug)]
+pub(crate) struct EndpointLog {
+    log: Log,
+    path: PathBuf,
+    endpoint: Endpoint,
+}
+
 /// Has `endpoint` traced to the file `path`, if there is one. Nothing is traced of a handshake that is over.
 pub(crate) fn of_endpoint(
     path: Option<&Path>,
     endpoint: &Endpoint,
     vantage_point: VantagePoint,
-) -> Result<Option<Log>, Failure> {
+) -> Result<Option<EndpointLog>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let about = About::new(format!("the endpoint at {}", endpoint.local_addr()));
     let log = file(path, about.vantage_point(vantage_point), now())?;
     endpoint.set_trace(Some(log.sink()));
-    Ok(Some(log))
+    Ok(Some(EndpointLog { log, path: path.to_owned(), endpoint: endpoint.clone() }))
+}
+
+impl EndpointLog {
+    /// Ends the trace and writes what is buffered.
+    pub(crate) fn finish(self) -> Outcome {
+        self.endpoint.set_trace(None);
+        self.log.finish().map_err(|error| unwritable(&self.path, &error))
+    }
 }
 
 fn open(path: &Path, about: &About) -> std::io::Result<Log> {

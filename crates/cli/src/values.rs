@@ -89,6 +89,14 @@ impl Host {
     }
 }
 
+/// Parses an address to listen on: a port alone is one of 127.0.0.1.
+pub(crate) fn local_address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.parse::<u16>() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    text.parse().map_err(|_| "give a port of this machine, or an IP address and port".into())
+}
+
 /// The association configuration of the recovery profile of this name.
 pub(crate) fn profile(text: &str) -> Result<AssociationConfig, String> {
     AssociationConfig::profile(text).ok_or_else(|| {
@@ -170,6 +178,16 @@ pub(crate) fn network(text: &str) -> Result<Network, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_alone_is_reached_from_this_machine_only() {
+        assert_eq!(local_address("9100"), Ok(([127, 0, 0, 1], 9100).into()));
+        assert_eq!(local_address("192.0.2.1:9100"), Ok(([192, 0, 2, 1], 9100).into()));
+        assert_eq!(local_address("[::]:9100").map(|it| it.port()), Ok(9100));
+        for wrong in ["", "65536", "-1", "localhost:9100", "127.0.0.1", ":9100"] {
+            assert!(local_address(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_host_has_a_port_or_the_one_of_encapsulation() {

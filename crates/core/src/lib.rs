@@ -2,6 +2,9 @@
 //! connections, seeded randomness, checksums, the trace event schema and the [`Machine`] trait.
 //!
 //! This crate reads no clock, opens no socket, and uses no randomness other than from given seeds.
+//!
+//! The feature `serde` lets the crate `serde` write and read [`Instant`], [`BitRate`] and what traces consist of, and adds
+//! the functions of [`millis`] and [`words`] for fields of configurations.
 
 pub mod checksum;
 mod config;

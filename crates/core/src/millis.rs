@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Deserializer, Serializer};
 
 /// `duration` in milliseconds, to the nanosecond.
@@ -14,6 +15,7 @@ pub fn from_duration(duration: Duration) -> f64 {
 ///
 /// # Errors
 /// Errors of the serializer.
+#[cfg(feature = "serde")]
 pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S::Error> {
     out.serialize_f64(from_duration(*duration))
 }
@@ -22,6 +24,7 @@ pub fn serialize<S: Serializer>(duration: &Duration, out: S) -> Result<S::Ok, S:
 ///
 /// # Errors
 /// Errors of the serializer.
+#[cfg(feature = "serde")]
 pub fn serialize_optional<S: Serializer>(
     duration: &Option<Duration>,
     out: S,
@@ -36,6 +39,7 @@ pub fn serialize_optional<S: Serializer>(
 ///
 /// # Errors
 /// If the value is not a number.
+#[cfg(feature = "serde")]
 pub fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Duration, D::Error> {
     let millis = f64::deserialize(input)?;
     // The cast saturates: a negative number or NaN becomes zero.

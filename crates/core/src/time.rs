@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// A point in monotonic time: nanoseconds since an origin that the driver chooses.
@@ -18,8 +19,8 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(later - Instant::ZERO, Duration::from_millis(200));
 /// assert_eq!(Instant::ZERO - later, Duration::ZERO);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(transparent))]
 pub struct Instant(u64);
 
 impl Instant {

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::Instant;
@@ -50,8 +51,8 @@ impl<'a> Tracer<'a> {
 }
 
 /// Why a data unit was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum SendCause {
     /// Data was sent for the first time.
     New,
@@ -103,7 +104,8 @@ impl SendCause {
 
 /// Data units in a packet whose sequence numbers follow each other and that were sent for the same
 /// cause.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct SentRun {
     /// The lowest sequence number (unwrapped).
     pub lowest: u64,
@@ -114,8 +116,8 @@ pub struct SentRun {
 }
 
 /// The method that detected a spurious retransmission event.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum Detector {
     /// Every retransmission of the event was reported as a duplicate (RFC 3708).
     Duplicates,
@@ -126,8 +128,8 @@ pub enum Detector {
 }
 
 /// An event in the trace of an endpoint.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
+#[derive(Clone, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(tag = "event", rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum TraceEvent {
     /// The association changed to another state of RFC 9260 §4.

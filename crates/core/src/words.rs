@@ -133,6 +133,7 @@ fn in_range(value: &str, number: f64, most: f64, range: &'static str) -> Result<
 }
 
 /// Durations as text (`"50ms"`) in configuration files: `#[serde(with = "words::duration")]`.
+#[cfg(feature = "serde")]
 pub mod duration {
     use std::time::Duration;
 
@@ -156,6 +157,7 @@ pub mod duration {
 }
 
 /// As [`duration`], for an optional duration: `#[serde(with = "words::optional_duration")]`.
+#[cfg(feature = "serde")]
 pub mod optional_duration {
     use std::time::Duration;
 
@@ -190,6 +192,7 @@ pub mod optional_duration {
 }
 
 /// An optional value, with `off` for `None`: `#[serde(with = "words::or_off")]`.
+#[cfg(feature = "serde")]
 pub mod or_off {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 

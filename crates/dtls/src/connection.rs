@@ -210,7 +210,7 @@ impl Connection {
         self.state = State::Refused { farewell, until, left: MAX_FAREWELLS };
     }
 
-    /// The answer to a datagram of a peer that was refused, if it still gets one.
+    /// The datagram that is sent again in answer to a refused peer, at most `MAX_FAREWELLS` times.
     pub(crate) fn farewell(&mut self) -> Option<Vec<u8>> {
         let State::Refused { farewell, left, .. } = &mut self.state else { return None };
         *left = left.checked_sub(1)?;

@@ -50,6 +50,9 @@
 //!
 //! The library draws keys from the system's random source, so that a run over DTLS is not a function of its seed
 //! alone, unlike everything else below the drivers.
+//!
+//! # Features
+//! `serde`: the crate `serde` can write [`Statistics`].
 
 mod config;
 mod connection;

@@ -8,9 +8,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
+use flate2::bufread::MultiGzDecoder;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent};
-use rexmit_netsim::traffic::trace::name_of;
+use rexmit_netsim::traffic::trace::{Trace, name_of};
 use rexmit_qlog::{Logged, ReadError, Reader};
 use serde::Serialize;
 use thiserror::Error;
@@ -25,6 +26,8 @@ pub const MAX_EVENTS: usize = 2_000_000;
 pub const MAX_ASSOCIATIONS: usize = 16;
 /// Largest number of waits that are shown of an association.
 pub const MAX_STALLS: usize = 3;
+/// The first bytes of a file compressed by gzip (RFC 1952 §2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Waits of an association that are tried at most: one around which no packet was sent cannot be drawn.
 const MAX_TRIED: usize = 16;
 
@@ -83,15 +86,21 @@ pub enum StallsError {
 }
 
 impl Stalls {
-    /// Reads a qlog file of rexmit, or a capture of TCP or of SCTP that is not encrypted (pcap or pcapng, optionally compressed by
-    /// gzip).
+    /// Reads a qlog file of rexmit, or a capture of TCP or of SCTP that is not encrypted (pcap or pcapng). Both may be compressed
+    /// by gzip; of a file that decompresses to more than 2 GiB ([`Trace::MAX_FILE`]), a qlog file is read up to there.
     ///
     /// # Errors
     /// [`StallsError`].
     pub fn open(path: &Path) -> Result<Self, StallsError> {
         let name = || path.display().to_string();
         let of_system = |error| StallsError::Io(name(), error);
-        let mut file = BufReader::new(File::open(path).map_err(of_system)?);
+        let mut file: Box<dyn BufRead> =
+            Box::new(BufReader::new(File::open(path).map_err(of_system)?));
+        if file.fill_buf().map_err(of_system)?.starts_with(&GZIP) {
+            // A small file may contain any number of bytes.
+            let content = MultiGzDecoder::new(file).take(Trace::MAX_FILE);
+            file = Box::new(BufReader::new(content));
+        }
         let (title, senders) = match file.fill_buf().map_err(of_system)?.first() {
             Some(0x1e) => {
                 let of_qlog = |error| StallsError::Qlog(name(), error);
@@ -116,7 +125,7 @@ struct Senders {
 }
 
 impl Senders {
-    fn of_qlog<R: Read>(reader: Reader<BufReader<R>>) -> Result<Self, ReadError> {
+    fn of_qlog(reader: Reader<impl BufRead>) -> Result<Self, ReadError> {
         let mut senders = Self::default();
         let mut room = MAX_EVENTS;
         for logged in reader {

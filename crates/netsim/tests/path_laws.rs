@@ -224,7 +224,7 @@ fn queueing_delays_are_exact() {
     // One is sent, two wait, the fourth finds the queue full.
     let expected = [Some(11), Some(12), Some(13), None];
     assert_eq!(four, expected.map(|ms| ms.map(Instant::from_millis)));
-    // At 1 ms the second packet is in transmission, which leaves room for one.
+    // At 1 ms the second packet is in transmission, and the queue has room for one.
     assert_eq!(at(&model.offer(Instant::from_millis(1), LEN)), Some(Instant::from_millis(14)));
     assert_eq!(at(&model.offer(Instant::from_millis(1), LEN)), None);
     assert_eq!((model.stats().max_queue_packets, model.stats().max_queue_bytes), (2, 3000));

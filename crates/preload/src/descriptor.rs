@@ -8,8 +8,11 @@ use rexmit_sockets::protocol::request::{Call, Request, State};
 
 use crate::{Outcome, engine, raw};
 
-/// The entries of each table; several sockets may share one.
-const ENTRIES: usize = 1024;
+/// The entries of a cache: several times the sockets of an engine, because two that share an entry displace each other,
+/// and each call then asks the engine. The kernel gives memory to those that are used only.
+const ENTRIES: usize = 65_536;
+/// The entries of [`RECEIVING`]; several sockets may share one.
+const TURNS: usize = 1024;
 
 /// Numbers of sockets that were connected when the engine was last asked. A one-to-one socket that was connected once
 /// never becomes unconnected, so that an entry stays valid.
@@ -17,7 +20,7 @@ static CONNECTED: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
 /// Sockets and their associations when the engine was last asked.
 static ASSOCIATIONS: [AtomicU64; ENTRIES] = [const { AtomicU64::new(0) }; ENTRIES];
 /// The threads that receive on sockets.
-static RECEIVING: [AtomicI32; ENTRIES] = [const { AtomicI32::new(0) }; ENTRIES];
+static RECEIVING: [AtomicI32; TURNS] = [const { AtomicI32::new(0) }; TURNS];
 
 const fn entry(socket: u64) -> usize {
     (socket % ENTRIES as u64) as usize
@@ -76,27 +79,38 @@ pub(crate) fn fragment_bytes(name: SocketName) -> Outcome<usize> {
     Ok(u32::from_ne_bytes(value) as usize)
 }
 
-/// Runs `act`, which does not wait, while no other thread of this process receives on the socket, because reading a
-/// message takes two system calls.
-pub(crate) fn receiving<T>(name: SocketName, act: impl FnOnce() -> T) -> T {
-    let owner = &RECEIVING[entry(name.socket)];
+/// Runs `act`, which does not wait, while no other thread or process receives on the socket, because reading a message
+/// takes two system calls.
+pub(crate) fn receiving<T>(fd: c_int, name: SocketName, act: impl FnOnce() -> T) -> T {
+    let owner = &RECEIVING[entry(name.socket) % TURNS];
     let thread = raw::thread();
     // A signal handler may receive in the middle of a call of the same thread.
-    let is_nested = owner.load(Ordering::Relaxed) == thread;
-    while !is_nested
-        && owner.compare_exchange_weak(0, thread, Ordering::Acquire, Ordering::Relaxed).is_err()
-    {
+    if owner.load(Ordering::Relaxed) == thread {
+        return act();
+    }
+    while owner.compare_exchange_weak(0, thread, Ordering::Acquire, Ordering::Relaxed).is_err() {
         raw::give_way();
     }
-    let result = act();
-    if !is_nested {
-        owner.store(0, Ordering::Release);
+    let _turn = Turn { fd, owner };
+    raw::lock(fd);
+    act()
+}
+
+/// The turn of a thread to receive; it also ends if the thread is cancelled.
+struct Turn {
+    fd: c_int,
+    owner: &'static AtomicI32,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        raw::unlock(self.fd);
+        self.owner.store(0, Ordering::Release);
     }
-    result
 }
 
 /// Called in the child of a fork, where only the calling thread exists: no other thread is receiving.
-pub(crate) extern "C" fn forget_threads() {
+pub(crate) fn forget_threads() {
     for owner in &RECEIVING {
         owner.store(0, Ordering::Relaxed);
     }

@@ -1,12 +1,13 @@
 //! Requests to the engine.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::{c_int, iovec};
 use rexmit_sockets::protocol::name::{EngineNumber, of_engine};
-use rexmit_sockets::protocol::request::{ANSWER_BYTES, Call, Request};
+use rexmit_sockets::protocol::request::{ANSWER_BYTES, Call, Key, Request};
 use rexmit_sockets::protocol::{
-    ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
+    ENGINE_VARIABLE, KEY_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
 };
 
 use crate::raw;
@@ -38,24 +39,20 @@ pub(crate) fn ask(
     like: Option<c_int>,
 ) -> Outcome<Answer> {
     // Without its engine a socket is as one without a network.
-    let connection = raw::connect_to(&of_engine(engine)).map_err(|error| match error {
-        Errno(libc::ECONNREFUSED) => Errno(libc::ENETDOWN),
-        other => other,
-    })?;
-    let connection = Connection(connection);
+    let connection = Connection(raw::connect_to(&of_engine(engine)).map_err(without_engine)?);
     if let Some(like) = like {
         raw::copy_send_timeout(like, connection.0);
     }
-    let header = request.to_bytes();
+    let header = request.to_bytes(key());
     let parts = [raw::own_part(&header), body];
-    raw::send_parts(connection.0, &parts, libc::MSG_NOSIGNAL)?;
+    raw::send_parts(connection.0, &parts, libc::MSG_NOSIGNAL).map_err(without_engine)?;
     let mut header = [0; ANSWER_BYTES];
     let (length, descriptor) = loop {
         let parts = [raw::own_part_mut(&mut header), value];
         match raw::receive_parts(connection.0, &parts, libc::MSG_CMSG_CLOEXEC) {
             Err(Errno(libc::EINTR)) if like.is_none() => {}
             Err(Errno(libc::EAGAIN)) => return Err(Errno(libc::EINPROGRESS)),
-            other => break other?,
+            other => break other.map_err(without_engine)?,
         }
     };
     if length < ANSWER_BYTES {
@@ -68,20 +65,61 @@ pub(crate) fn ask(
     Ok(Answer { length: length - ANSWER_BYTES, descriptor })
 }
 
+/// The error of a call whose connection to the engine has failed, because the engine has ended.
+fn without_engine(error: Errno) -> Errno {
+    match error {
+        Errno(libc::ECONNREFUSED | libc::ECONNRESET | libc::EPIPE) => Errno(libc::ENETDOWN),
+        other => other,
+    }
+}
+
+/// The end of a socket's data is that of its association: `ENETDOWN` if its engine has ended, by a crash. The program
+/// would otherwise take what has arrived for everything that the peer has sent.
+pub(crate) fn check_alive(fd: c_int, engine: EngineNumber) -> Outcome<()> {
+    match raw::connect_to(&of_engine(engine)).map(Connection) {
+        // Another engine may have the name by now.
+        Ok(connection) if raw::have_same_peer(fd, connection.0) => Ok(()),
+        Ok(_) | Err(Errno(libc::ECONNREFUSED)) => Err(Errno(libc::ENETDOWN)),
+        // Unknown: this process has no descriptor left, for example.
+        Err(_) => Ok(()),
+    }
+}
+
 /// The engine of this process, from its environment.
 pub(crate) fn of_process() -> Option<EngineNumber> {
     // 0 is no engine: its number has a user and a port, or random bits.
     static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let known = NUMBER.load(Ordering::Relaxed);
+    number(ENGINE_VARIABLE, &NUMBER)
+}
+
+/// The program's key, which the engine wants from a process of another user; 0 if it is not known.
+fn key() -> Key {
+    static KEY: AtomicU64 = AtomicU64::new(0);
+    number(KEY_VARIABLE, &KEY).unwrap_or(0)
+}
+
+/// A number of the environment other than 0, as it was when it was first read: a program may clear the environment.
+fn number(variable: &CStr, cache: &AtomicU64) -> Option<u64> {
+    let known = cache.load(Ordering::Relaxed);
     if known != 0 {
         return Some(known);
     }
     let mut digits = [0; 16];
-    let length = raw::variable(ENGINE_VARIABLE, &mut digits)?;
+    let length = raw::variable(variable, &mut digits)?;
     let digits = std::str::from_utf8(&digits[..length]).ok()?;
     let number = u64::from_str_radix(digits, 16).ok().filter(|number| *number != 0)?;
-    NUMBER.store(number, Ordering::Relaxed);
+    cache.store(number, Ordering::Relaxed);
     Some(number)
+}
+
+/// Has the engine run until this process ends: the one that was registered before may be its parent, which ends when
+/// its child has become a daemon. It does not wait for the answer.
+pub(crate) fn register() {
+    let Some(engine) = of_process() else { return };
+    let Ok(connection) = raw::connect_to(&of_engine(engine)).map(Connection) else { return };
+    let request = Request { call: Call::Register, socket: 0, first: 0, second: 0 };
+    let header = request.to_bytes(key());
+    let _ = raw::send_parts(connection.0, &[raw::own_part(&header)], libc::MSG_NOSIGNAL);
 }
 
 /// Whether TCP sockets of this process are replaced by SCTP (`rexmit run --tcp-as-sctp`).

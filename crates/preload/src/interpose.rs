@@ -10,7 +10,7 @@
 use libc::{c_int, c_void, iovec, mmsghdr, msghdr, off_t, off64_t, sockaddr, socklen_t, timespec};
 
 use crate::raw::{self, Address, libc_next};
-use crate::{Errno, Outcome, calls, descriptor, receive, send};
+use crate::{Errno, Outcome, calls, descriptor, engine, receive, send};
 
 /// The return value of a libc function: the value, or -1 with `errno`.
 fn returned<T: TryInto<isize>>(act: impl FnOnce() -> Outcome<T>) -> isize {
@@ -36,11 +36,18 @@ fn status(act: impl FnOnce() -> Outcome<()>) -> c_int {
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = {
     extern "C" fn at_start() {
-        // SAFETY: the function does nothing but store numbers.
-        unsafe { libc::pthread_atfork(None, None, Some(forget_threads)) };
+        // SAFETY: the function stores numbers and makes system calls.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        register();
     }
-    unsafe extern "C" fn forget_threads() {
+    unsafe extern "C" fn in_child() {
         descriptor::forget_threads();
+        register();
+    }
+    fn register() {
+        let before = raw::errno();
+        engine::register();
+        raw::set_errno(before);
     }
     at_start
 };

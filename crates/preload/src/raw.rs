@@ -270,6 +270,29 @@ pub(crate) fn consume(fd: c_int) {
     unsafe { libc_next::recv(fd, std::ptr::null_mut(), 0, libc::MSG_DONTWAIT) };
 }
 
+/// Locks the socket against other processes that have a descriptor of it, and waits for one that has locked it.
+pub(crate) fn lock(fd: c_int) {
+    // Interrupted by a signal; or by EDEADLK, because to the kernel all threads of a process are one owner of locks.
+    while let Err(Errno(libc::EINTR | libc::EDEADLK)) = set_lock(fd, libc::F_WRLCK) {
+        give_way();
+    }
+}
+
+/// Undoes [`lock`].
+pub(crate) fn unlock(fd: c_int) {
+    let _ = set_lock(fd, libc::F_UNLCK);
+}
+
+fn set_lock(fd: c_int, kind: c_int) -> Outcome<()> {
+    // SAFETY: a lock is numbers alone, and zeros mean all bytes of the file.
+    let mut lock: libc::flock = unsafe { zeroed() };
+    lock.l_type = kind as _;
+    // Not by libc's function, in which the thread could be cancelled.
+    // SAFETY: the lock lives.
+    let set = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_SETLKW, &raw const lock) };
+    check(set as isize).map(drop)
+}
+
 /// The number of bytes of the first message that were read.
 pub(crate) fn peek_offset(fd: c_int) -> Outcome<usize> {
     match usize::try_from(int_option(fd, libc::SOL_SOCKET, SO_PEEK_OFF)?) {
@@ -367,16 +390,27 @@ pub(crate) fn connect_to(name: &[u8]) -> Outcome<c_int> {
 /// Checks that the other end belongs to this user or to root: any process may bind an abstract name, and would get all
 /// data that the program sends. Otherwise the connection is refused.
 fn check_user(fd: c_int) -> Outcome<()> {
-    let mut user = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
+    let user = peer(fd)?.uid;
+    // SAFETY: it takes nothing.
+    let own = unsafe { libc::geteuid() };
+    if user == 0 || user == own { Ok(()) } else { Err(Errno(libc::ECONNREFUSED)) }
+}
+
+/// The process and user that made the other end of a UNIX socket: of a pair, both ends; of a connection, its listener.
+fn peer(fd: c_int) -> Outcome<libc::ucred> {
+    let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
     let mut length = size_of::<libc::ucred>() as socklen_t;
-    let at = (&raw mut user).cast();
+    let at = (&raw mut peer).cast();
     let (level, name) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
     // SAFETY: both live, and the value has this length.
     let result = unsafe { libc_next::getsockopt(fd, level, name, at, &raw mut length) };
     check(result as isize)?;
-    // SAFETY: it takes nothing.
-    let own = unsafe { libc::geteuid() };
-    if user.uid == 0 || user.uid == own { Ok(()) } else { Err(Errno(libc::ECONNREFUSED)) }
+    Ok(peer)
+}
+
+/// Whether both UNIX sockets have their other end from the same process.
+pub(crate) fn have_same_peer(fd: c_int, other: c_int) -> bool {
+    peer(fd).is_ok_and(|made| peer(other).is_ok_and(|peer| made.pid == peer.pid))
 }
 
 /// Closes a descriptor of our own.

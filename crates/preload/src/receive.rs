@@ -16,13 +16,13 @@ use rexmit_sockets::protocol::request::State;
 
 use crate::ancillary::Control;
 use crate::raw::{self, Address};
-use crate::{Errno, Outcome, descriptor};
+use crate::{Errno, Outcome, descriptor, engine};
 
 /// `MSG_NOTIFICATION` (RFC 6458 §4.1.8, Linux's number).
 const MSG_NOTIFICATION: c_int = 0x8000;
 
 /// A message, or a part of one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Received {
     /// `None` at the end of the association.
     header: Option<Header>,
@@ -47,22 +47,37 @@ pub(crate) fn message(
     parts: &[iovec],
     flags: c_int,
 ) -> Outcome<Received> {
+    let mut received = next_message(fd, name, parts, flags);
+    if received == Err(Errno(libc::ECONNRESET)) && engine::check_alive(fd, name.engine).is_err() {
+        // The pair's error, of messages that the engine has not read. What had arrived is still there.
+        received = next_message(fd, name, parts, flags);
+    }
+    if let Ok(Received { header: None, .. }) = received {
+        engine::check_alive(fd, name.engine)?;
+    }
+    received
+}
+
+fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> Outcome<Received> {
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno(libc::EOPNOTSUPP));
     }
-    if name.style.is_one_to_one()
-        && matches!(descriptor::state(name)?, State::Idle | State::Listening)
-    {
-        return Err(Errno(libc::ENOTCONN));
+    if name.style.is_one_to_one() {
+        match descriptor::state(name) {
+            Ok(State::Idle | State::Listening) => return Err(Errno(libc::ENOTCONN)),
+            // What had arrived before the engine ended is still there.
+            Ok(_) | Err(Errno(libc::ENETDOWN)) => {}
+            Err(error) => return Err(error),
+        }
     }
     loop {
         let is_peek = flags & libc::MSG_PEEK != 0;
-        let attempt = descriptor::receiving(name, || attempt(fd, parts, is_peek));
+        let attempt = descriptor::receiving(fd, name, || attempt(fd, parts, is_peek));
         match attempt {
             Err(Errno(libc::EAGAIN)) if descriptor::may_wait(fd, flags) => {
                 if name.style == Style::OneToMany && !descriptor::may_receive(name)? {
                     // What came last may have come since.
-                    return descriptor::receiving(name, || self::attempt(fd, parts, is_peek))
+                    return descriptor::receiving(fd, name, || self::attempt(fd, parts, is_peek))
                         .map_err(|error| {
                             if error == Errno(libc::EAGAIN) { Errno(libc::ENOTCONN) } else { error }
                         });
@@ -217,7 +232,7 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
 /// The header of the next message, and the length of its payload, if it is data.
 fn next(fd: c_int, name: SocketName) -> Option<(Header, usize)> {
     const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-    descriptor::receiving(name, || {
+    descriptor::receiving(fd, name, || {
         // With the rest of this message in the pair, there is no next one to be seen.
         let read_before = raw::peek_offset(fd).ok().filter(|offset| *offset == 0)?;
         let mut bytes = [0; HEADER_BYTES];
@@ -249,6 +264,7 @@ pub(crate) fn accept(
         let part = raw::own_part_mut(&mut bytes);
         let (length, descriptor) = raw::receive_parts(fd, &[part], libc::MSG_CMSG_CLOEXEC)?;
         if length == 0 {
+            engine::check_alive(fd, name.engine)?;
             return Err(Errno(libc::EINVAL));
         }
         let Some(header) = Header::parse(&bytes) else { return Err(Errno(libc::EIO)) };

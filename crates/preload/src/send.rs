@@ -8,7 +8,7 @@ use rexmit_sockets::protocol::name::SocketName;
 use rexmit_sockets::protocol::request::State;
 
 use crate::raw::{self, Address};
-use crate::{Errno, Outcome, ancillary, descriptor};
+use crate::{Errno, Outcome, ancillary, descriptor, engine};
 
 /// The largest message: the default of `SO_SNDBUF` in Linux, which also limits messages of its SCTP.
 const MAX_MESSAGE_BYTES: usize = 212_992;
@@ -19,8 +19,26 @@ const MAX_CONTROL_BYTES: usize = 1024;
 /// The flags in `sinfo_flags` that end an association; they are sent with a message without payload.
 const ENDING: u16 = 0x200 | 4;
 
-/// Sends one message.
+/// Sends one message. Where that fails with `EPIPE`, it raises SIGPIPE unless `flags` forbids it.
 pub(crate) fn message(
+    fd: c_int,
+    name: SocketName,
+    header: &Header,
+    parts: &[iovec],
+    flags: c_int,
+) -> Outcome<usize> {
+    let is_silent = flags & libc::MSG_NOSIGNAL != 0;
+    let sent = message_without_signal(fd, name, header, parts, flags | libc::MSG_NOSIGNAL);
+    if sent == Err(Errno(libc::EPIPE)) {
+        engine::check_alive(fd, name.engine)?;
+        if !is_silent {
+            raw::raise_pipe();
+        }
+    }
+    sent
+}
+
+fn message_without_signal(
     fd: c_int,
     name: SocketName,
     header: &Header,
@@ -51,9 +69,6 @@ pub(crate) fn message(
             State::Listening => true,
         };
         if is_unconnected {
-            if flags & libc::MSG_NOSIGNAL == 0 {
-                raw::raise_pipe();
-            }
             return Err(Errno(libc::EPIPE));
         }
     } else if header.address.is_none() {

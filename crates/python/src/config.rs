@@ -7,9 +7,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use rexmit_recovery::PROFILES;
+use rexmit_sctp::recovery::CopyBudget;
 use rexmit_sctp::{AssociationConfig, Scheduling};
 
-use crate::convert::duration;
+use crate::convert::{deadline, duration};
 use crate::errors::UnknownProfileError;
 
 /// The names of the profiles.
@@ -92,6 +93,32 @@ macro_rules! settings {
     };
 }
 
+/// The budget of copies; `None` leaves that of the profile.
+fn budget(config: &Bound<'_, PyAny>) -> PyResult<Option<CopyBudget>> {
+    let budget = config.getattr("budget")?;
+    if budget.is_none() {
+        return Ok(None);
+    }
+    let class = config.py().import("rexmit._config")?.getattr("Budget")?;
+    if !budget.is_instance(&class)? {
+        let text = format!("budget must be a rexmit.Budget, not {}", budget.get_type().name()?);
+        return Err(PyTypeError::new_err(text));
+    }
+    let percent = |name: &str| {
+        let share = setting::<i64>(&budget, name)?;
+        share.map_or(Ok(0), |share| {
+            let text = format!(
+                "the {name} of a budget are {share}; they are 1 to 65535 percent, or None: no limit"
+            );
+            u16::try_from(share)
+                .ok()
+                .filter(|&it| it > 0)
+                .ok_or_else(|| PyValueError::new_err(text))
+        })
+    };
+    Ok(Some(CopyBudget::percent(percent("packets")?, percent("bytes")?)))
+}
+
 /// A profile with the settings of a `rexmit.Config`.
 pub(crate) fn association(
     name: &Bound<'_, PyAny>,
@@ -113,5 +140,12 @@ pub(crate) fn association(
         association.streams.scheduling = scheduling(&name)?;
     }
     settings! { time, config, association: dead_after heartbeat_interval }
+    let (within, probability) = (setting(config, "within")?, setting(config, "probability")?);
+    if let Some(deadline) = deadline(within, probability)? {
+        association.recovery.thin.deadline = Some(deadline);
+    }
+    if let Some(budget) = budget(config)? {
+        association.recovery.thin.copy_budget = budget;
+    }
     Ok(association)
 }

@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString, PyTuple};
 use rexmit_core::Instant;
+use rexmit_sctp::recovery::Deadline;
 
 /// The latest time, in seconds: nanoseconds fit 64 bits, with time for every timer after it.
 const MAX_SECONDS: f64 = 9e9;
@@ -35,6 +36,30 @@ pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
         return Ok(Duration::from_secs_f64(seconds));
     }
     Err(PyValueError::new_err(format!("{name} is {seconds}; it is in seconds, from 0")))
+}
+
+/// When a message should arrive, and with which probability; both are given, or neither.
+pub(crate) fn deadline(
+    within: Option<f64>,
+    probability: Option<f64>,
+) -> PyResult<Option<Deadline>> {
+    let (within, probability) = match (within, probability) {
+        (None, None) => return Ok(None),
+        (Some(within), Some(probability)) => (duration("within", within)?, probability),
+        _ => {
+            let text = "a deadline has two parts: within=0.1, probability=0.999";
+            return Err(PyValueError::new_err(text));
+        }
+    };
+    if within.is_zero() {
+        return Err(PyValueError::new_err("within is 0; it must be above 0, in seconds"));
+    }
+    if !(probability > 0.0 && probability < 1.0) {
+        let text =
+            format!("probability is {probability}; it must be above 0 and below 1, such as 0.999");
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(Some(Deadline::new(within, probability)))
 }
 
 /// A whole number within the range of `T`, the least of which is 0.

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::MutexExt;
@@ -14,7 +14,9 @@ use rexmit_sctp::{
     AssociationConfig, AssociationId, EndpointConfig, Event, OutboundMessage, Reliability,
 };
 
-use crate::convert::{address, address_to_python, duration, instant, number, payload, seconds};
+use crate::convert::{
+    address, address_to_python, deadline, duration, instant, number, payload, seconds,
+};
 use crate::identity::{Identity, Trust, random};
 use crate::{config, errors, events, statistics};
 
@@ -32,6 +34,8 @@ struct State {
 #[pyclass(frozen, module = "rexmit")]
 pub(crate) struct Endpoint {
     state: Mutex<State>,
+    /// The process that made it. After a fork two would send with the same keys and sequence numbers.
+    process: u32,
     association: Arc<AssociationConfig>,
 }
 
@@ -48,8 +52,21 @@ fn call<R>(
 }
 
 impl Endpoint {
+    /// Refuses calls of a process forked from the one that made the endpoint; in it, another thread may hold the lock for ever.
+    fn check_process(&self) -> PyResult<()> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        let text = format!(
+            "this endpoint belongs to process {}, from which this one was forked: connect, or make an endpoint, here",
+            self.process
+        );
+        Err(PyRuntimeError::new_err(text))
+    }
+
     /// Runs a short call.
     fn with<R>(&self, py: Python<'_>, act: impl FnOnce(&mut State) -> R) -> PyResult<R> {
+        self.check_process()?;
         let state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
         call(state, act).map_err(errors::InternalError::new_err)
     }
@@ -75,6 +92,7 @@ impl Endpoint {
         now: f64,
         act: impl FnOnce(&mut State, Instant) -> R + Send,
     ) -> PyResult<R> {
+        self.check_process()?;
         let now = instant(now)?;
         let result = py.detach(|| {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -137,7 +155,7 @@ impl Settings<'_, '_> {
         let sctp = MaybeEncrypted::new(config, encryption, &seed(self.seed)?);
         let sctp = sctp.map_err(|error| errors::config(&error))?;
         let state = State { sctp, now: Instant::ZERO, packet: Vec::new(), is_broken: false };
-        Ok(Endpoint { state: Mutex::new(state), association })
+        Ok(Endpoint { state: Mutex::new(state), process: std::process::id(), association })
     }
 }
 
@@ -327,7 +345,7 @@ impl Endpoint {
     }
 
     /// Accepts a message; returns its number.
-    #[pyo3(signature = (association, data, now, *, stream = 0, ordered = true, lifetime = None, max_retransmissions = None, ppid = 0, immediate = false))]
+    #[pyo3(signature = (association, data, now, *, stream = 0, ordered = true, lifetime = None, max_retransmissions = None, ppid = 0, immediate = false, within = None, probability = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn send(
         &self,
@@ -341,12 +359,15 @@ impl Endpoint {
         max_retransmissions: Option<i64>,
         ppid: i64,
         immediate: bool,
+        within: Option<f64>,
+        probability: Option<f64>,
     ) -> PyResult<u64> {
         let message = OutboundMessage::new(number("stream", stream, u16::MAX)?, payload(data)?)
             .ppid(number("ppid", ppid, u32::MAX)?)
             .unordered(!ordered)
             .immediate(immediate)
-            .reliability(reliability(lifetime, max_retransmissions)?);
+            .reliability(reliability(lifetime, max_retransmissions)?)
+            .deadline(deadline(within, probability)?);
         let id = AssociationId::from_bits(association);
         let sent = self.at(py, now, |state, now| state.sctp.send(now, id, message))?;
         sent.map(|message| message.0).map_err(errors::send)

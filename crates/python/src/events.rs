@@ -85,6 +85,9 @@ pub(crate) fn event<'py>(
         Event::MessageDropped { stream, ppid, unordered } => {
             make("MessageDropped", (*stream, *ppid, *unordered).into_pyobject(py)?)?
         }
+        Event::Infeasible { achievable_ppm } => {
+            make("Infeasible", (f64::from(*achievable_ppm) / 1e6,).into_pyobject(py)?)?
+        }
         Event::PeerShutdown => make("PeerShutdown", none())?,
         Event::PeerRestarted => make("PeerRestarted", none())?,
         Event::StreamsReset { streams, performed } => {

@@ -332,6 +332,41 @@ async def test_a_handler_that_raises_ends_its_association_only():
 
 
 @on_each_loop
+async def test_a_handler_that_raises_no_exception_but_a_base_exception_ends_its_association():
+    """As `SystemExit`, which is for the program; but the peer must not wait."""
+
+    class Odd(BaseException):
+        pass
+
+    async def handler(association):
+        raise Odd
+
+    async with serve(handler, "127.0.0.1", 0) as server:
+        association = await connect("127.0.0.1", server.address[1])
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        assert (await asyncio.wait_for(association.closed(), 5)).reason == "aborted-by-peer"
+        raised = [task.exception() for task in tasks if task.done() and not task.cancelled()]
+        assert server.associations == ()
+        assert all(isinstance(error, (Odd, type(None))) for error in raised)
+
+
+@on_each_loop
+async def test_a_handler_may_close_the_server():
+    took = asyncio.get_running_loop().create_future()
+
+    async def handler(association):
+        begun = time.monotonic()
+        await server.close(10)
+        took.set_result(time.monotonic() - begun)
+
+    async with serve(handler, "127.0.0.1", 0) as server:
+        association = await connect("127.0.0.1", server.address[1])
+        # It does not wait for itself, and is not cancelled.
+        assert await took < 8
+        assert (await association.closed()).reason == "shutdown"
+
+
+@on_each_loop
 async def test_a_handler_that_is_no_coroutine_function_is_reported():
     problems = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
@@ -560,6 +595,14 @@ def test_bad_arguments_are_refused_where_they_are_given():
         connect("localhost", "9899")
     with pytest.raises(ValueError, match="from 0 to 65535"):
         serve(handler, "localhost", 65_536)
+    with pytest.raises(ValueError, match="sctp_port is -1"):
+        connect("localhost", 9899, sctp_port=-1)
+    for timeout in ("5", None, True):
+        with pytest.raises(TypeError, match="timeout must be a number of seconds"):
+            connect("localhost", 9899, timeout=timeout)
+    for timeout in (-1, float("nan")):
+        with pytest.raises(ValueError, match="in seconds, from 0"):
+            connect("localhost", 9899, timeout=timeout)
     with pytest.raises(TypeError, match="coroutine function"):
         serve(None, "localhost", 9899)
     with pytest.raises(ValueError, match="max_message_bytes is 0"):
@@ -574,6 +617,16 @@ def test_bad_arguments_are_refused_where_they_are_given():
         rexmit.serve(handler, "localhost", 9899, "key.pem")
     with pytest.raises(ValueError, match="there is no scheduling .*weighted-fair-queueing"):
         connect("localhost", 9899, config=rexmit.Config(scheduling="prio"))
+
+
+@on_each_loop
+async def test_names_that_no_host_has_are_errors_of_the_connection():
+    for name in ("a" * 70_000, "\udc80", "a\0b", ""):
+        with pytest.raises(rexmit.ConnectError, match="is no host"):
+            await connect(name, 9899)
+        if name:
+            with pytest.raises(OSError, match="is no host"):
+                await serve(echo, name, 9899)
 
 
 @on_each_loop

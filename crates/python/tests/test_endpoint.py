@@ -4,6 +4,7 @@ import base64
 import dataclasses
 import hashlib
 import math
+import os
 import pathlib
 import pickle
 import random
@@ -12,6 +13,7 @@ import ssl
 import sys
 import threading
 import typing
+import warnings
 
 import pytest
 
@@ -232,6 +234,12 @@ BAD_CALLS = [
     (ValueError, "stream is 65536", lambda e: e.send(0, b"x", 1.0, stream=65536)),
     (ValueError, "ppid is -1", lambda e: e.send(0, b"x", 1.0, ppid=-1)),
     (ValueError, "lifetime is NaN", lambda e: e.send(0, b"x", 1.0, lifetime=float("nan"))),
+    (ValueError, "two parts", lambda e: e.send(0, b"x", 1.0, within=0.1)),
+    (ValueError, "two parts", lambda e: e.send(0, b"x", 1.0, probability=0.9)),
+    (ValueError, "within is 0", lambda e: e.send(0, b"x", 1.0, within=0, probability=0.9)),
+    (ValueError, "within is inf", lambda e: e.send(0, b"x", 1.0, within=float("inf"), probability=0.9)),
+    (ValueError, "probability is 1", lambda e: e.send(0, b"x", 1.0, within=0.1, probability=1)),
+    (ValueError, "probability is NaN", lambda e: e.send(0, b"x", 1.0, within=0.1, probability=float("nan"))),
     (TypeError, "not list", lambda e: e.send(0, [1], 1.0)),
     (rexmit.ClosedError, "no such association", lambda e: e.send(2**64 - 1, b"x", 1.0)),
     (rexmit.ClosedError, "no such association", lambda e: e.send(0, b"x", 1.0)),
@@ -264,12 +272,93 @@ def test_bad_arguments_raise(kind, text, call):
         (ValueError, "outbound_streams is 0", {"config": rexmit.Config(outbound_streams=0)}),
         (ValueError, "dead_after is -1", {"config": rexmit.Config(dead_after=-1)}),
         (ValueError, "dead_after is NaN", {"config": rexmit.Config(dead_after=float("nan"))}),
+        (ValueError, "two parts", {"config": rexmit.Config(within=0.1)}),
+        (ValueError, "probability is 2", {"config": rexmit.Config(within=0.1, probability=2)}),
+        (TypeError, "must be a rexmit.Budget, not int", {"config": rexmit.Config(budget=5)}),
+        (TypeError, "packets: ", {"config": rexmit.Config(budget=rexmit.Budget(packets=1.5))}),
+        (ValueError, "the bytes of a budget are 0", {"config": rexmit.Config(budget=rexmit.Budget(bytes=0))}),
+        (ValueError, "the packets of a budget are 65536", {"config": rexmit.Config(budget=rexmit.Budget(packets=65_536))}),
         (ValueError, "receive_buffer_bytes is 9", {"config": rexmit.Config(receive_buffer_bytes=9, max_message_bytes=9)}),
     ],
 )
 def test_bad_settings_raise(kind, text, settings):
     with pytest.raises(kind, match=text):
         rexmit.Endpoint.unencrypted(**settings)
+
+
+def send_over_loss(config=None, **deadline):
+    """1,500 messages, one every 50 ms, over a path of 50 ms each way on which one datagram in twenty is lost. Returns how
+    many are later than 115 ms, and the events `Infeasible`."""
+    client = rexmit.Endpoint.unencrypted(config=config, seed=bytes(32))
+    server = rexmit.Endpoint.unencrypted(accept=True, seed=bytes([1] * 32))
+    ours, theirs = client.connect(CLIENT, SERVER, 0.0), None
+    chance, now, flying, begun, late, infeasible = random.Random(5), 0.0, [], {}, 0, []
+    for step in range(1700 * 10):
+        now += 0.005
+        due = [each for each in flying if each[0] <= now + 1e-9]
+        flying = [each for each in flying if each[0] > now + 1e-9]
+        for _, to, data in due:
+            here, there = (CLIENT, SERVER) if to is client else (SERVER, CLIENT)
+            to.receive_datagram(data, here, there, now)
+        is_set_up = step > 500
+        if is_set_up and step % 10 == 0 and step <= 15_500:
+            begun[step] = now
+            client.send(ours, step.to_bytes(4, "big"), now, ordered=False, **deadline)
+        for number, event in events(server):
+            theirs = number if isinstance(event, rexmit.Connected) else theirs
+        while theirs is not None and (message := server.receive(theirs, now)) is not None:
+            late += now - begun.pop(int.from_bytes(message.payload, "big")) > 0.1151
+        infeasible += [event for _, event in events(client) if isinstance(event, rexmit.Infeasible)]
+        for side in (client, server):
+            side.handle_timer(now)
+            for data, _, _ in side.datagrams_to_send(now):
+                if not is_set_up or chance.random() >= 0.05:
+                    flying.append((now + 0.05, server if side is client else client, data))
+    return late + len(begun), infeasible
+
+
+def test_a_deadline_is_met_by_copies_within_the_budget():
+    late, _ = send_over_loss()
+    assert late > 1500 // 40
+    late, infeasible = send_over_loss(within=0.11, probability=0.99)
+    assert late < 1500 // 50 and infeasible == []
+    # As a setting of the association, and with a budget that is too small.
+    settings = rexmit.Config(within=0.11, probability=0.99)
+    assert send_over_loss(settings) == (late, [])
+    settings = rexmit.Config(within=0.11, probability=0.99, budget=rexmit.Budget(packets=1, bytes=1))
+    late, infeasible = send_over_loss(settings)
+    assert late > 1500 // 40
+    assert infeasible and all(0.9 < event.achievable < 0.99 for event in infeasible)
+
+
+def test_a_fork_cannot_use_an_endpoint():
+    """Two processes would send with the same keys and sequence numbers."""
+    client, _, ours, _ = pair()
+    outlet, inlet = os.pipe()
+    with warnings.catch_warnings():
+        # Other threads of the test run are none of the child's concern.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        try:
+            for use in (lambda: client.send(ours, b"x", 2.0), lambda: client.handle_timer(2.0), lambda: client.abort(ours, 2.0)):
+                try:
+                    use()
+                    os.write(inlet, b"no error\n")
+                except RuntimeError as error:
+                    os.write(inlet, f"{error}\n".encode())
+            rexmit.Endpoint.unencrypted().connect(CLIENT, SERVER, 2.0)
+            os.write(inlet, b"a new one works\n")
+        finally:
+            os._exit(0)
+    os.close(inlet)
+    os.waitpid(child, 0)
+    with open(outlet) as file:
+        *refused, last = file.read().splitlines()
+    assert len(refused) == 3 and all(f"belongs to process {os.getpid()}" in line for line in refused)
+    assert last == "a new one works"
+    client.send(ours, b"x", 2.0)
+    assert len(client.datagrams_to_send(2.0)) == 1
 
 
 def test_time_does_not_go_back_and_may_jump():

@@ -65,7 +65,7 @@ pub(crate) struct Run {
     cause: &'static str,
 }
 
-/// The frames of a packet with data, copies first: they are older than what they travel with.
+/// The frames of a packet with data, copies first, because they have lower sequence numbers than the other data.
 pub(crate) fn frames(runs: &[SentRun], copies: &[(u64, u64)]) -> Vec<Frame> {
     let cause = SendCause::Redundant.name();
     let copies = copies.iter().map(|&(first, last)| Frame::Copy(Run { first, last, cause }));

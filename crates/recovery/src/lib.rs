@@ -3,19 +3,18 @@
 //! This crate decides which data is lost and when it is retransmitted; it knows no wire format, no socket and no clock. A
 //! protocol numbers what it sends in *units* (SCTP: a DATA chunk, numbered by its unwrapped TSN; TCP: a segment's
 //! worth of the stream, numbered in the order of first sending). It asks [`LossRecovery`] what goes into the next
-//! packet, and hands it acknowledgements and time.
+//! packet, and hands it acknowledgements and time. The crate `rexmit-congestion` has the windows of paths, and
+//! `rexmit-deadline` plans the copies of data with a deadline. With the feature `serde`, the crate `serde` can read and write
+//! configurations, and write statistics.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `recovery` | [`LossRecovery`]: the steps of processing an ACK, a timer expiry and a packet |
 //! | `outstanding` | every unit and packet that is outstanding, and their state |
 //! | `paths` | each path's window, timer and reachability; which one data takes |
-//! | `rtt` | the round-trip time, the timeout made from it, and T3-rtx |
-//! | `congestion` | the congestion window and its algorithms |
 //! | `fast_recovery` | the current fast recovery |
 //! | `loss` | loss detection: missing reports, scoreboard, duplicate acknowledgements, RACK |
 //! | `probe` | the probe timer of thin streams |
-//! | `plan` | units with deadlines: how often each is sent, and when |
 //! | `redundancy` | redundant copies, bundled or delayed, and their budget |
 //! | `spurious` | detection of spurious retransmissions, and undo |
 //! | `thin` | whether a stream is thin, and what is done while it is |
@@ -23,16 +22,13 @@
 //! | `config` | the mechanisms as values, and the named profiles |
 
 mod config;
-mod congestion;
 mod fast_recovery;
 mod loss;
 mod outstanding;
 mod paths;
-mod plan;
 mod probe;
 mod recovery;
 mod redundancy;
-mod rtt;
 mod spurious;
 mod state;
 mod statistics;
@@ -41,22 +37,23 @@ mod thin;
 use rexmit_core::trace::SendCause;
 
 pub use config::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, DelayedCopyConfig, FIELDS, InvalidRecovery,
-    LossDetection, PROFILES, ProbeConfig, RecoveryConfig, Reordering, RetransmissionDestination,
-    SctpConfig, SpuriousConfig, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig,
-    ThinTest,
+    CmtConfig, CopyBudget, Coupling, DelayedCopyConfig, FIELDS, InvalidRecovery, LossDetection,
+    PROFILES, ProbeConfig, RecoveryConfig, Reordering, RetransmissionDestination, SctpConfig,
+    SpuriousConfig, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest,
 };
-pub use congestion::CongestionWindow;
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
 pub use paths::{Path, PathState, Paths, Reach};
-pub use plan::{Deadline, Due};
 pub use probe::{Share, Unanswered};
 pub use recovery::{
     Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
     RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
 };
 pub use redundancy::BundleRoom;
-pub use rtt::{Echo, RtoConfig, RtoTimer, RttEstimator, RttSample, TimerRestart};
+pub use rexmit_congestion::{
+    CongestionControl, CongestionWindow, Echo, RtoConfig, RtoTimer, RttEstimator, RttSample,
+    TimerRestart,
+};
+pub use rexmit_deadline::{Deadline, Due};
 pub use state::PeerWindow;
 pub use statistics::{ByCause, PathCounters, RecoveryStatistics, ReorderingState, SpuriousEvents};
 pub use thin::{GroupLimit, MAX_GROUPS, Thinness};

@@ -7,13 +7,13 @@ pub(crate) mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rexmit_congestion::RunningT3;
 use rexmit_core::Instant;
 use rexmit_core::trace::{TraceEvent, Tracer};
 
 use crate::fast_recovery::FastRecovery;
 use crate::outstanding::{LostUnit, Moved, Outstanding, Unit};
 use crate::paths::{Candidate, Path, Paths, TIMEOUT_MEMORY, choose};
-use crate::rtt::Running;
 use crate::thin::Groups;
 use crate::thin::ThinInputs;
 use crate::{
@@ -204,14 +204,14 @@ impl<P> State<P> {
     pub(crate) fn arm_t3(&mut self, now: Instant, path: u8, least: Option<Duration>) {
         let standard = now + self.paths[path].timer.rto();
         let thin = self.thin_deadline(now, path, least).unwrap_or(standard);
-        self.paths[path].t3.start(Running { started_at: now, standard, thin });
+        self.paths[path].t3.start(RunningT3 { started_at: now, standard, thin });
     }
 
     /// Recomputes the deadline of a running T3-rtx of `path`, because the mechanisms have changed.
     pub(crate) fn renew_t3(&mut self, path: u8, least: Option<Duration>) {
         if let Some(&t3) = self.paths[path].t3.running() {
             let thin = self.thin_deadline(t3.started_at, path, least).unwrap_or(t3.standard);
-            self.paths[path].t3.start(Running { thin, ..t3 });
+            self.paths[path].t3.start(RunningT3 { thin, ..t3 });
         }
     }
 
@@ -441,8 +441,7 @@ impl<P> State<P> {
         self.paths[lost.path].window.on_packet_lost();
     }
 
-    /// Chooses the path of retransmissions, for policies that choose when a packet is sent. `draw` returns a
-    /// random number below its argument, for ties.
+    /// As [`LossRecovery::choose_destination`](crate::LossRecovery::choose_destination).
     pub(crate) fn choose_destination(&mut self, now: Instant, draw: impl FnOnce(u64) -> u64) {
         if !self.chooses_late() {
             return;
@@ -473,10 +472,8 @@ impl<P> State<P> {
         }
     }
 
-    /// Whether `user_bytes` of new data may be sent over `path`. With a split buffer the data outstanding on
-    /// a path is limited to its share of the window that the peer advertised last. With blocking estimation
-    /// nothing is sent that would make faster paths wait for the peer's buffer. A path with nothing
-    /// outstanding may always send something.
+    /// As [`LossRecovery::may_take`](crate::LossRecovery::may_take). A path with nothing outstanding may always
+    /// send something.
     pub(crate) fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
         if !self.uses_all_paths() {
             return true;

@@ -3,10 +3,12 @@
 use std::ops::AddAssign;
 
 use rexmit_core::trace::{Detector, SendCause};
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// Transmissions after the first, counted by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub struct ByCause {
     /// T3-rtx (the retransmission timer) expired.
     pub timeout: u64,
@@ -17,13 +19,13 @@ pub struct ByCause {
     /// Probes of a closed receive window.
     pub window_probe: u64,
     /// Early Fast Retransmit.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub early: u64,
     /// Redundant copies, bundled with new data or alone. They are not retransmissions.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub redundant: u64,
     /// The probe timer of a thin stream expired.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub probe: u64,
 }
 
@@ -51,7 +53,8 @@ impl ByCause {
 }
 
 /// Counters of one path of an association's sender, from its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct PathCounters {
     /// Packets sent that carried data.
@@ -65,8 +68,8 @@ pub struct PathCounters {
 }
 
 /// Recovery episodes in which nothing was lost, as far as the sender detected them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 #[non_exhaustive]
 pub struct SpuriousEvents {
     /// Episodes that a fast retransmit began; each lasts until fast recovery ends.
@@ -106,7 +109,8 @@ impl SpuriousEvents {
 }
 
 /// The reordering tolerated on a path now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct ReorderingState {
     /// The number of missing reports, or of units acknowledged above, after which a unit is declared lost.
@@ -119,7 +123,8 @@ pub struct ReorderingState {
 }
 
 /// Counters of one association's sender, from its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct RecoveryStatistics {
     /// Packets sent that carried data.

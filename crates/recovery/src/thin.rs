@@ -5,6 +5,7 @@
 mod tests;
 
 use crate::{RecoveryConfig, RecoveryStatistics, ThinConfig, ThinTest};
+#[cfg(feature = "serde")]
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -23,7 +24,8 @@ pub(crate) struct ThinInputs {
 }
 
 /// The result of the thin test, with its inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct Thinness {
     /// Whether the stream is thin.

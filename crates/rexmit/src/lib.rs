@@ -128,6 +128,7 @@
 //! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
 //! | `metrics` | [`metrics`]: counters in Prometheus' text format, over HTTP | all |
 //! | `qlog` | [`qlog`]: traces as qlog files, which qvis opens | all |
+//! | `serde` | the crate `serde` can write configurations and statistics, and also read a `RecoveryConfig` | all |
 //! | `raw` | [`Endpoint::bind_raw`]: SCTP directly over IP | Linux |
 //! | `netlink` | [`Endpoint::follow_addresses`]: associations follow the addresses of their host | Linux |
 //! | `tun` | [`tun`]: TUN devices and network namespaces | Linux |

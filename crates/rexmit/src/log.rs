@@ -53,7 +53,7 @@ mod with_tracing {
         }
     }
 
-    /// The sink of an endpoint: `next`, and the events of level debug if they are of interest now.
+    /// The sink of an endpoint: `next`, and the events of level debug if a subscriber of `tracing` has enabled them.
     pub(crate) fn sink(next: Option<Box<dyn TraceSink>>) -> Option<Box<dyn TraceSink>> {
         if enabled!(target: "rexmit", Level::DEBUG) { Some(Box::new(Recovery(next))) } else { next }
     }

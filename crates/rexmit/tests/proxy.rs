@@ -457,7 +457,7 @@ async fn metrics_are_a_page() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(serve_metrics(listener, site.monitor.clone()));
-    let page = fetch(address, b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").await;
+    let page = fetch(address, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert!(page.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"));
     let (head, body) = page.split_once("\r\n\r\n").unwrap();
     assert!(head.contains(&format!("Content-Length: {}", body.len())), "{head}");

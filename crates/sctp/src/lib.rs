@@ -26,6 +26,9 @@
 //! - §6.2.1 D iii: reneging is detected when the cumulative TSN reaches the chunk, not at the first SACK
 //!   without it, which may be an old SACK that was overtaken.
 //! - §3.3.3: an INIT ACK with a window below 1500 is discarded as required, but no ABORT is sent.
+//!
+//! # Features
+//! `serde`: the crate `serde` can write configurations and statistics, and also read a `RecoveryConfig`.
 
 mod association;
 mod config;

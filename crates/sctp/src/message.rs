@@ -45,12 +45,12 @@ config! {
         /// Payload protocol identifier, passed to the peer's application; 0 is unspecified (RFC 9260 §3.3.1).
         /// Default 0.
         pub ppid: u32,
-        /// Whether the peer may deliver it as soon as it is complete, out of the order of its stream
-        /// (RFC 9260 §6.6).
+        /// Whether the peer may deliver it as soon as it is complete, out of the order of its stream (RFC 9260
+        /// §6.6). Default false.
         pub unordered: bool,
-        /// Whether the peer is asked to acknowledge the last chunk without delay (I bit, RFC 7053).
+        /// Whether the peer is asked to acknowledge the last chunk without delay (I bit, RFC 7053). Default false.
         pub immediate: bool,
-        /// How long delivery is attempted.
+        /// How long delivery is attempted. Default [`Reliability::Full`].
         pub reliability: Reliability,
         /// When the message should arrive, and with which probability; `None` for the deadline of its stream or
         /// association, [`ThinConfig::deadline`](crate::recovery::ThinConfig::deadline), if any. Deadlines are met by

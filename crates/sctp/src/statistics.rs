@@ -3,16 +3,17 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use rexmit_core::millis;
 use rexmit_recovery::{PathCounters, PathState, RecoveryStatistics, ReorderingState, Thinness};
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 /// Counters of an association since its start, and its present state.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct AssociationStatistics {
     /// The traffic.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub traffic: Traffic,
     /// Losses and retransmissions.
     pub recovery: RecoveryStatistics,
@@ -31,7 +32,8 @@ pub struct AssociationStatistics {
 }
 
 /// The traffic of an association.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct Traffic {
     /// SCTP packets sent.
@@ -67,7 +69,8 @@ pub struct Traffic {
 }
 
 /// One path of an association.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct PathStatistics {
     /// Our address of the path; unspecified if the driver chooses it.
@@ -81,10 +84,16 @@ pub struct PathStatistics {
     /// Timeouts and unanswered HEARTBEATs in a row.
     pub errors: u32,
     /// Smoothed round-trip time, if measured; `srtt_ms` in JSON.
-    #[serde(rename = "srtt_ms", serialize_with = "millis::serialize_optional")]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "srtt_ms", serialize_with = "rexmit_core::millis::serialize_optional")
+    )]
     pub srtt: Option<Duration>,
     /// Retransmission timeout; `rto_ms` in JSON.
-    #[serde(rename = "rto_ms", serialize_with = "millis::serialize")]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "rto_ms", serialize_with = "rexmit_core::millis::serialize")
+    )]
     pub rto: Duration,
     /// Congestion window in bytes.
     pub cwnd: u64,
@@ -101,13 +110,13 @@ pub struct PathStatistics {
     /// The state of path MTU discovery.
     pub mtu_discovery: PathMtuState,
     /// Packets sent and lost.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub counters: PathCounters,
 }
 
 /// The state of path MTU discovery on one path (RFC 8899 §5.2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum PathMtuState {
     /// Discovery is disabled.
@@ -124,7 +133,8 @@ pub enum PathMtuState {
 }
 
 /// Counters of an endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct EndpointStatistics {
     /// Packets dropped because they were malformed or their checksum was wrong.

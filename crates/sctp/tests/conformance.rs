@@ -182,13 +182,13 @@ fn data_beyond_an_advertised_window_of_zero_are_dropped() {
         windows.push(expect_packet!(s, [Sack(sack)] => sack.a_rwnd));
     }
     assert_eq!(windows, [7_192, 6_192, 5_192, 4_192, 3_192, 2_192, 1_192, 192, 0]);
-    s.receive().expect("a message, which leaves room for 192 bytes");
+    s.receive().expect("a message, after which there is room for 192 bytes");
     for size in [100, 1_000] {
         s.peer_sends([Data(data(9, &payload[..size]))]);
         expect_packet!(s, [Sack(sack)] if
             (sack.cumulative_tsn_ack, sack.a_rwnd) == (tsn(8), 0));
     }
-    s.receive().expect("a message, which leaves room for more than a packet");
+    s.receive().expect("a message, after which there is room for more than a packet");
     s.receive().expect("a message");
     expect_packet!(s, [Sack(sack)] if sack.a_rwnd == 2_192);
     s.peer_sends([Data(data(9, &payload))]);

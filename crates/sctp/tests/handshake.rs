@@ -5,7 +5,7 @@ mod kit;
 
 use kit::*;
 use rexmit_core::Machine;
-use rexmit_sctp::{CloseReason, Event, FailReason, OutboundMessage, SendError};
+use rexmit_sctp::{AssociationConfig, CloseReason, Event, FailReason, OutboundMessage, SendError};
 
 /// The times at which T1 expires, with RTO.Initial 1 s and RTO.Max 60 s.
 const T1_EXPIRIES_MS: [u64; 8] = [1_000, 3_000, 7_000, 15_000, 31_000, 63_000, 123_000, 183_000];
@@ -359,4 +359,34 @@ fn a_failed_setup_is_reported_to_the_peer_once_its_tag_is_known() {
     s.shutdown();
     expect_packet!(s, [Abort { t_bit: false, .. }]);
     expect_event!(s, Event::Closed(CloseReason::Aborted { .. }));
+}
+
+/// A driver configures associations of some peers differently; those that exist keep their configuration.
+#[test]
+fn a_new_configuration_is_that_of_associations_accepted_later() {
+    let packet_bytes = |s: &mut Script| {
+        let Some((id, Event::Connected { .. })) = s.endpoint.poll_event() else {
+            panic!("no event")
+        };
+        let paths = s.endpoint.paths(id).expect("it is there");
+        (id, paths[0].max_packet_bytes)
+    };
+    let mut s = Script::server();
+    let cookie = s.peer_begins();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    let (first, before) = packet_bytes(&mut s);
+
+    let config = |bytes| AssociationConfig::default().max_packet_bytes(bytes).into();
+    s.endpoint.set_association_config(config(32_000)).expect("it is valid");
+    s.peer.route.remote.set_port(s.peer.route.remote.port() + 1);
+    s.peer.tag += 1;
+    let cookie = s.peer_begins();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck, ..]);
+    assert_eq!(packet_bytes(&mut s).1, 32_000);
+    let paths = s.endpoint.paths(first).expect("it is there");
+    assert_eq!(paths[0].max_packet_bytes, before);
+
+    assert!(s.endpoint.set_association_config(config(1)).is_err());
 }

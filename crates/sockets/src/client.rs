@@ -8,15 +8,16 @@ use rustix::net::{
 };
 use rustix::process::geteuid;
 
+use crate::protocol::bytes_at;
 use crate::protocol::name::{EngineNumber, of_engine};
-use crate::protocol::request::{ANSWER_BYTES, Call, Request};
+use crate::protocol::request::{ANSWER_BYTES, Call, Key, Request};
 
-/// Registers the process `process`: the engine runs until that has ended.
+/// Registers this process: the engine runs until it has ended, also as another program. Returns a new key.
 ///
 /// # Errors
 /// [`io::ErrorKind::ConnectionRefused`] if there is no engine of this number, [`io::ErrorKind::PermissionDenied`] if a
 /// process of another user has its name, other errors if it has no descriptor left.
-pub fn register(engine: EngineNumber, process: u32) -> io::Result<()> {
+pub fn register(engine: EngineNumber) -> io::Result<Key> {
     let flags = SocketFlags::CLOEXEC;
     let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     connect(&connection, &SocketAddrUnix::new_abstract_name(&of_engine(engine))?)?;
@@ -26,18 +27,17 @@ pub fn register(engine: EngineNumber, process: u32) -> io::Result<()> {
         let message = format!("user {} has the name of the engine", user.as_raw());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
-    let first = i32::try_from(process).map_err(io::Error::other)?;
-    let request = Request { call: Call::Register, socket: 0, first, second: 0 }.to_bytes();
+    let request = Request { call: Call::Register, socket: 0, first: 0, second: 0 }.to_bytes(0);
     let mut ancillary = SendAncillaryBuffer::default();
     sendmsg(&connection, &[IoSlice::new(&request)], &mut ancillary, SendFlags::NOSIGNAL)?;
-    let mut answer = [0; ANSWER_BYTES];
+    let mut answer = [0; ANSWER_BYTES + size_of::<Key>()];
     let (length, _) = recv(&connection, &mut answer[..], RecvFlags::empty())?;
     if length < ANSWER_BYTES {
         // It was about to end.
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
-    match i32::from_ne_bytes([answer[0], answer[1], answer[2], answer[3]]) {
-        0 => Ok(()),
+    match i32::from_ne_bytes(bytes_at(&answer, 0)) {
+        0 => Ok(Key::from_ne_bytes(bytes_at(&answer, ANSWER_BYTES))),
         error => Err(io::Error::from_raw_os_error(error)),
     }
 }

@@ -18,17 +18,17 @@ while True:
     connection, _ = listener.accept()
     connection.settimeout(5)
     connection.recv(100)
-    connection.send(bytes(8))
+    connection.send(bytes(16))
 ";
 
-fn registered_with(user: u32, number: u64) -> std::io::Result<()> {
+fn registered_with(user: u32, number: u64) -> std::io::Result<u64> {
     let mut impostor = Command::new("python3");
     impostor.args(["-c", IMPOSTOR, &number.to_string()]).uid(user).stdout(Stdio::piped());
     let mut impostor = impostor.spawn().expect("python3");
     let mut line = String::new();
     let output = impostor.stdout.take().expect("piped");
     BufReader::new(output).read_line(&mut line).expect("it is ready");
-    let outcome = client::register(number, std::process::id());
+    let outcome = client::register(number);
     impostor.kill().and_then(|()| impostor.wait()).expect("it is ours");
     outcome
 }

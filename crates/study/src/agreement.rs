@@ -253,8 +253,8 @@ mod tests {
         assert_eq!((unpaired(3), unpaired(4)), (false, true));
     }
 
-    /// Runs differ from each other far more than their messages do: tables for independent messages would find a
-    /// difference where there is none.
+    /// Runs differ from each other far more than their messages do: a test for independent messages would report a
+    /// difference that these runs do not show.
     #[test]
     fn runs_that_differ_among_themselves_hide_no_agreement() {
         let left: Vec<_> = (0..8).map(|n| run(10 * n..10 * n + 5, 1000)).collect();

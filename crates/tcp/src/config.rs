@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rexmit_core::config;
 use rexmit_recovery::{InvalidRecovery, RecoveryConfig};
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 /// The least MSS accepted from a peer; a smaller one is raised to it, because it would make every byte cost a
@@ -43,8 +44,8 @@ config! {
         /// The initial sequence number of every connection; `None` computes it as in RFC 6528, as an open
         /// network requires. Only for tests, which choose one near the wrap. Default `None`.
         pub initial_sequence: Option<u32>,
-        /// The configuration of accepted connections, and of
-        /// [`Endpoint::connect`](crate::Endpoint::connect).
+        /// The configuration of accepted connections, and of [`Endpoint::connect`](crate::Endpoint::connect). Default
+        /// [`ConnectionConfig::interactive`].
         pub connection: Arc<ConnectionConfig>,
     }
 }
@@ -52,7 +53,8 @@ config! {
 config! {
     /// The configuration of a connection: a recovery profile, and the recommendations of the RFCs for
     /// everything else. The default is [`interactive`](Self::interactive).
-    #[derive(Clone, Debug, Serialize)]
+    #[derive(Clone, Debug)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct ConnectionConfig {
         /// Loss recovery and congestion control. The default is the profile `tcp-interactive`.
         pub recovery: RecoveryConfig,
@@ -87,7 +89,8 @@ config! {
         /// The maximum segment lifetime (MSL); TIME-WAIT lasts twice as long. Default 30 s.
         pub msl: Duration,
         /// How often a SYN or SYN-ACK is retransmitted. With the default of 7 it is attempted for the three minutes
-        /// that RFC 9293 §3.8.3 requires for SYNs (R2): the first timeout is 1 s, the last ones are 60 s.
+        /// that RFC 9293 §3.8.3 requires for SYNs (R2): the first timeout is 1 s, the last ones are 60 s. Not counted are the
+        /// two earlier retransmissions of profiles with a probe timer, such as `tcp-interactive`, 250 and 750 ms after the SYN.
         pub max_syn_retransmits: u32,
         /// The number of consecutive timeouts or unanswered probes after which the connection is aborted (R2
         /// of RFC 9293 §3.8.3). Probes of a closed window that the peer acknowledges do not count while the
@@ -100,7 +103,8 @@ config! {
 }
 
 /// When and how often a silent peer is probed (RFC 9293 §3.8.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 pub struct KeepAlive {
     /// The silence of the peer before the first probe.
     pub idle: Duration,

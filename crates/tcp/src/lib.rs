@@ -15,6 +15,9 @@
 //! - A listener keeps the state of `syn_backlog` handshakes; beyond that it uses SYN cookies, which need no
 //!   state.
 //!
+//! # Features
+//! `serde`: the crate `serde` can write configurations and statistics, and also read a `RecoveryConfig`.
+//!
 //! # Where it departs from RFC 9293 and its companions, or chooses
 //! Left to the driver or not supported:
 //! - §3.9.2: ICMP messages (MUST-54 to MUST-56), type of service, time to live and source routes (MUST-48 to

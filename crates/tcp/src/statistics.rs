@@ -2,26 +2,33 @@
 
 use std::time::Duration;
 
-use rexmit_core::millis;
 use rexmit_recovery::{RecoveryStatistics, ReorderingState, Thinness};
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 /// Counters of a connection since its start, and its present state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct ConnectionStatistics {
     /// The traffic.
-    #[serde(flatten)]
+    #[cfg_attr(feature = "serde", serde(flatten))]
     pub traffic: Traffic,
     /// Losses and retransmissions.
     pub recovery: RecoveryStatistics,
     /// Whether the connection is thin, with the measurements that decide it.
     pub thin: Thinness,
     /// Smoothed round-trip time, if measured; `srtt_ms` in JSON.
-    #[serde(rename = "srtt_ms", serialize_with = "millis::serialize_optional")]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "srtt_ms", serialize_with = "rexmit_core::millis::serialize_optional")
+    )]
     pub srtt: Option<Duration>,
     /// Retransmission timeout, as it applies now; `rto_ms` in JSON.
-    #[serde(rename = "rto_ms", serialize_with = "millis::serialize")]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "rto_ms", serialize_with = "rexmit_core::millis::serialize")
+    )]
     pub rto: Duration,
     /// Congestion window in bytes.
     pub cwnd: u64,
@@ -40,7 +47,8 @@ pub struct ConnectionStatistics {
 }
 
 /// The traffic of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct Traffic {
     /// Segments sent, of any kind.
@@ -86,7 +94,8 @@ pub struct Traffic {
 
 /// Counters of an endpoint. Dropped segments of its connections are counted here, too, because they may
 /// indicate an attack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct EndpointStatistics {
     /// Packets shorter than their header, or whose data offset points into it.

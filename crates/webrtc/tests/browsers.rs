@@ -49,6 +49,19 @@ fn lossy() -> PathConfig {
     }
 }
 
+/// The same; first the peer must have agreed to I-DATA (RFC 8260), or not.
+async fn serve_interleaved(connection: Connection, is_interleaved: bool) -> CloseReason {
+    // A SACK is sent for the first data, when both have agreed.
+    let agreed = async || loop {
+        if let Some(statistics) = connection.statistics().filter(|it| it.traffic.sacks_sent > 0) {
+            break statistics.interleaving;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    assert_eq!(agreed().await, is_interleaved);
+    serve(connection).await
+}
+
 /// Serves a connection until it ends, as the labels of its channels request, and returns the close reason.
 async fn serve(mut connection: Connection) -> CloseReason {
     let mut ours = BTreeSet::new();
@@ -139,6 +152,8 @@ async fn run(kind: Kind, count: usize) {
     };
     let mut ends = Vec::new();
 
+    let Some(Request::Connection(first)) = site.requests.recv().await else { panic!("no offer") };
+    ends.push(tokio::spawn(serve_interleaved(first, kind == Kind::Firefox)));
     let found = &next_result(&mut site, &mut ends).await["traffic"];
     let is_right =
         found["ordered"] == true && found["unordered"] == true && found["count"] == count;

@@ -62,7 +62,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         if carry.run(association, &signals).await? {
             sleep_until(now() + LINGER).await;
         }
-        endpoint.set_trace(None);
-        log.map_or(Ok(()), |log| log.finish().map_err(Failure::from))
+        log.map_or(Ok(()), qlog::EndpointLog::finish)
     })
 }

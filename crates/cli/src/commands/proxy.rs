@@ -14,7 +14,7 @@ use rexmit::tun::{AsyncTun, Tun, TunError};
 
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::metrics::{self, bind};
+use crate::metrics::bind;
 use crate::output::print;
 use crate::signals::{Signals, block_on};
 use crate::values::{self, Network};
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     proxy_protocol: bool,
     /// Address to serve metrics for Prometheus on, at /metrics. A port alone is one of 127.0.0.1.
-    #[arg(long, value_name = "[ADDR:]PORT", value_parser = metrics::address)]
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = values::local_address)]
     metrics: Option<SocketAddr>,
     /// Do not log individual clients.
     #[arg(long)]

@@ -8,9 +8,10 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use rexmit_sockets::client;
-use rexmit_sockets::engine::Engine;
+use rexmit_sockets::engine::{Engine, MAX_DESCRIPTORS};
+use rexmit_sockets::protocol::request::Key;
 use rexmit_sockets::protocol::{
-    ENGINE_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
+    ENGINE_VARIABLE, KEY_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
 };
 use rexmit_sockets::transports::Transports;
 use rustix::process::{Resource, Rlimit, geteuid, getrlimit, setrlimit};
@@ -96,10 +97,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let library = library()?;
         // Checked here for a precise error message: of the engine, only its failure to start would be reported.
         transports()?;
-        let number = reach_engine(arguments.udp_port)?;
+        let (number, key) = reach_engine(arguments.udp_port)?;
         command.env("LD_PRELOAD", preloads(&library)?);
         let variables = [
             (ENGINE_VARIABLE, format!("{number:x}")),
+            (KEY_VARIABLE, format!("{key:x}")),
             (PROFILE_VARIABLE, arguments.profile.clone()),
             (PEER_PORT_VARIABLE, arguments.peer_udp_port.to_string()),
         ];
@@ -119,14 +121,24 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// Runs as the engine until it is not needed any more.
 fn serve(number: u64, udp_port: u16) -> Outcome {
-    // Each socket of a program is a descriptor of the engine.
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    raise_descriptors();
     let mut engine = Engine::new(number, udp_port, transports()?)
         .map_err(|error| Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}")))?;
     println!("{READY}");
     io::stdout().flush()?;
     Ok(engine.run()?)
+}
+
+/// Raises the limit of descriptors, as each socket of a program is one of the engine: to what the most sockets need, if
+/// that is permitted (CAP_SYS_RESOURCE), or else to the hard limit.
+fn raise_descriptors() {
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let enough = hard.map(|hard| hard.max(MAX_DESCRIPTORS));
+    for most in [enough, hard] {
+        if setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).is_ok() {
+            return;
+        }
+    }
 }
 
 /// The transports of SCTP, from the environment variable or the file.
@@ -191,7 +203,8 @@ fn preloads(library: &Path) -> Result<OsString, Failure> {
 }
 
 /// Connects to the engine for this UDP port, starting it if necessary. It then runs at least as long as this process.
-fn reach_engine(udp_port: u16) -> Result<u64, Failure> {
+/// Returns its number and its key.
+fn reach_engine(udp_port: u16) -> Result<(u64, Key), Failure> {
     // Users do not share engines; without a port of its own, neither do programs.
     let number = match udp_port {
         0 => 1 << 63 | u64::from(std::process::id()),
@@ -199,8 +212,8 @@ fn reach_engine(udp_port: u16) -> Result<u64, Failure> {
     };
     let mut started = Ok(());
     for _ in 0..ATTEMPTS {
-        match client::register(number, std::process::id()) {
-            Ok(()) => return Ok(number),
+        match client::register(number) {
+            Ok(key) => return Ok((number, key)),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(error.into()),
         }

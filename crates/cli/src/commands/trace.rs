@@ -54,9 +54,9 @@ struct Stats {
 "  rexmit demo --qlog logs && rexmit trace page logs/interactive.sqlog
   rexmit trace page sender.pcapng --out sender.html"))]
 struct Page {
-    /// qlog file (.sqlog) or capture (pcap or pcapng, optionally compressed by gzip).
+    /// qlog file (.sqlog) or capture (pcap or pcapng), optionally compressed by gzip.
     file: PathBuf,
-    /// File to write the page to [default: the name of FILE, with .html in the current directory].
+    /// File to write the page to [default: FILE with .html appended].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -126,8 +126,9 @@ fn write_page(arguments: &Page) -> Outcome {
         Failure::new(Kind::File, printable(&error.to_string()))
     })?;
     let out = arguments.out.clone().unwrap_or_else(|| {
-        let name = arguments.file.file_name().unwrap_or_default();
-        PathBuf::from(name).with_extension("html")
+        let mut name = arguments.file.clone().into_os_string();
+        name.push(".html");
+        name.into()
     });
     let page = page::trace::html(&stalls).map_err(io::Error::from)?;
     fs::write(&out, page).map_err(|error| {

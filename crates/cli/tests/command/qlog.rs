@@ -111,6 +111,44 @@ fn files_of_others_are_refused_in_words_that_a_terminal_can_show() {
     }
 }
 
+/// In the directory of its file, so that files of the same name in several directories have a page each.
+#[test]
+fn the_page_of_a_compressed_file_is_that_of_the_file_and_in_its_directory() {
+    let directory = folder("qlog-gzip");
+    simulated(&directory);
+    let file = first_file(&directory, "one-path-");
+    let told = run(&format!("trace page {}", file.display())).text();
+    let page = |file: &Path| std::fs::read(file.with_added_extension("html")).unwrap();
+    assert!(told.contains(&format!("The page: {}.html", file.display())), "{told}");
+    let packed = file.with_added_extension("gz");
+    let gzip = std::process::Command::new("gzip").arg("--keep").arg(&file).status().unwrap();
+    assert!(gzip.success());
+    run(&format!("trace page {}", packed.display())).text();
+    assert!(page(&packed) == page(&file), "{told}");
+}
+
+#[test]
+fn a_directory_with_files_of_an_earlier_run_is_refused_before_the_run() {
+    let directory = folder("qlog-twice");
+    std::fs::write(directory.join("notes.txt"), "").unwrap();
+    simulated(&directory);
+    let names = || std::fs::read_dir(&directory).unwrap().count();
+    let before = names();
+    run(&format!("demo --two-paths --json --qlog {}", directory.display()))
+        .assert_failed(5, "of an earlier run: choose another directory with --qlog");
+    assert_eq!(names(), before);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_to_its_end_is_a_failure_of_that_file() {
+    let (listener, address) =
+        Rexmit::listen("listen 127.0.0.1:0 --unencrypted --qlog /dev/full", Vec::new());
+    let near = format!("connect {address} --unencrypted --qlog /dev/full");
+    let near = Rexmit::start(near.split_whitespace(), b"one\n".to_vec()).end();
+    near.assert_failed(5, "/dev/full cannot be written");
+    listener.end().assert_failed(5, "/dev/full cannot be written");
+}
+
 /// The program that wrote it was killed, or the disk was full.
 #[test]
 fn a_file_that_ends_in_the_middle_has_a_page_of_what_is_there() {

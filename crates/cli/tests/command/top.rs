@@ -48,6 +48,7 @@ fn top_shows_the_associations_of_a_receiver() {
 fn top_says_what_is_wrong_with_an_address() {
     run("top 127.0.0.1:1 --once").assert_failed(4, "does the program run with --metrics");
     run("top nowhere --once").assert_failed(2, "give the address and port");
+    run("top https://127.0.0.1:1/metrics --once").assert_failed(2, "use http://");
 }
 
 /// The sender has an endpoint for each connection; `top` shows them together, with what the loss of the link cost.
@@ -100,15 +101,51 @@ fn top_shows_the_losses_of_a_sender_with_several_endpoints() {
 
 /// `localhost` may be an IPv6 address on which nothing listens.
 #[test]
-fn top_tries_every_address_of_a_name() {
+fn top_finds_the_page_by_a_name_a_port_or_a_url() {
     let arguments = "listen 127.0.0.1:0 --unencrypted --metrics 127.0.0.1:0";
     let (mut listener, _) = Rexmit::listen_idle(arguments);
     let (_, port) = metrics_of(&mut listener)
         .rsplit_once(':')
         .map(|(a, b)| (a.to_owned(), b.to_owned()))
         .unwrap();
-    let table = run(&format!("top localhost:{port} --once")).text();
+    for place in ["localhost:", "", "http://localhost:", "http://127.0.0.1:"] {
+        let table = run(&format!("top {place}{port} --once")).text();
+        assert!(table.starts_with("0 associations open\n"), "{place}: {table}");
+    }
+    let table = run(&format!("top http://127.0.0.1:{port}/metrics --once")).text();
     assert!(table.starts_with("0 associations open\n"), "{table}");
+    run(&format!("top http://127.0.0.1:{port}/other --once")).assert_failed(4, "404 Not Found");
+}
+
+/// Answers one request with `answer`, and returns the request.
+fn serve_once(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = vec![0; 1024];
+        let len = stream.read(&mut request).unwrap();
+        stream.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8_lossy(&request[..len]).into_owned()
+    });
+    (address, thread)
+}
+
+/// Of HTTP/1.0, whose answers have no chunks: and a page of something else is not shown as one without associations.
+#[test]
+fn top_refuses_a_page_that_is_cut_or_of_another_program() {
+    for (answer, expected) in [
+        ("HTTP/1.0 200 OK\r\n\r\nnode_load1 0.5\n", "it is not a page of rexmit's metrics"),
+        (
+            "HTTP/1.0 200 OK\r\nContent-Length: 99\r\n\r\nrexmit_associations 1\n",
+            "ended after 22 of 99",
+        ),
+    ] {
+        let (address, server) = serve_once(answer);
+        run(&format!("top {address} --once")).assert_failed(4, expected);
+        let request = server.join().unwrap();
+        assert!(request.starts_with("GET /metrics HTTP/1.0\r\n"), "{request}");
+    }
 }
 
 /// A server that accepts and then sends `piece` whenever it can, until the reader goes away.
@@ -159,7 +196,7 @@ fn top_says_when_the_program_has_ended() {
     listener.signal("INT");
     listener.end();
     let ended = top.end();
-    ended.assert_failed(4, "does the program run with --metrics");
+    ended.assert_failed(4, "the program has ended");
 }
 
 /// Readers that send nothing or do not read the answer occupy their places for a few seconds, and nothing else.

@@ -19,7 +19,7 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn start() -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_rexmit"))
-            .args(["lab", "serve", "--listen", "127.0.0.1:0", "--jobs", "2"])
+            .args(["lab", "serve", "--listen", "0", "--jobs", "2"])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

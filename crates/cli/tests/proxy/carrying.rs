@@ -117,7 +117,7 @@ fn two_hundred_thin_connections_at_a_time() {
     let clients: Vec<_> = threads.into_iter().map(|it| it.join().unwrap()).collect();
     let fetch = || {
         let mut stream = TcpStream::connect("127.0.0.1:9100").unwrap();
-        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         let mut page = String::new();
         stream.read_to_string(&mut page).unwrap();
         page

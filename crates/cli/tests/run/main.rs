@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader, Lines};
 use std::net::UdpSocket;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -152,6 +153,64 @@ fn sockets_are_bounded() {
 #[test]
 fn a_one_to_many_socket_serves_several_associations() {
     passes("one_to_many");
+}
+
+#[test]
+fn processes_that_share_a_socket_receive_each_message_once() {
+    passes("sharing");
+}
+
+#[test]
+fn a_peer_has_several_addresses() {
+    passes("addresses");
+}
+
+#[test]
+fn both_sides_on_one_host_use_large_packets() {
+    passes("packets");
+}
+
+#[test]
+fn a_daemon_is_served_after_its_parent_has_ended() {
+    let output = Engine::new().output(&["python3", &script(), "daemon"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "served\n", "{output:?}");
+}
+
+#[test]
+fn a_program_that_becomes_another_user_keeps_its_sockets() {
+    if is_root() {
+        passes("another_user");
+    }
+}
+
+#[test]
+fn other_users_neither_get_sockets_nor_stop_the_engine() {
+    if is_root() {
+        passes("stranger");
+    }
+}
+
+/// Whether this is root; otherwise prints that the test needs it.
+fn is_root() -> bool {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if !is_root {
+        rexmit_testkit::not_run("only root can be another user");
+    }
+    is_root
+}
+
+#[test]
+fn a_program_whose_engine_is_killed_is_told_so() {
+    let engine = Engine::new();
+    let mut program = engine.command(&["python3", &script(), "without_engine"]);
+    let mut program =
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let output = BufReader::new(program.stdout.take().expect("piped"));
+    wait_for(&mut output.lines(), "ready");
+    kill_engine(&engine);
+    drop(program.stdin.take());
+    let status = program.wait().expect("it ends");
+    assert!(status.success(), "{status}");
 }
 
 #[test]

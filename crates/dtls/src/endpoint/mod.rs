@@ -11,6 +11,7 @@ use std::sync::Arc;
 use dimpl::Output;
 use rexmit_core::{Instant, Machine as _, Route, Seed};
 use rexmit_sctp::{AssociationConfig, AssociationId, ConfigError, ConnectError, EndpointConfig};
+#[cfg(feature = "serde")]
 use serde::Serialize;
 use slab::Slab;
 
@@ -46,7 +47,8 @@ pub enum Event {
 }
 
 /// Counters of connections, and of datagrams that belong to none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct Statistics {
     /// ClientHellos without a cookie, answered with one.

@@ -136,7 +136,7 @@ pub struct PathFigures {
 }
 
 impl DirectionAnalysis {
-    /// The figures of the data from `sender`, which has sent some.
+    /// The figures of the data from `sender`, which must have sent data.
     pub(super) fn new(flow: u32, connection: &Connection, sender: Sender) -> Self {
         let ends = connection.ends;
         let (data, from, to) = match sender {

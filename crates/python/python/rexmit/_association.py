@@ -28,6 +28,14 @@ _MESSAGES_PER_TURN = 64
 SHUTDOWN_TIMEOUT = 5.0
 
 
+def check_timeout(timeout: object) -> None:
+    """Whether this is a time limit in seconds."""
+    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
+        raise TypeError(f"timeout must be a number of seconds, or math.inf, not {type(timeout).__name__}")
+    if not timeout >= 0:
+        raise ValueError(f"timeout is {timeout}; it is in seconds, from 0")
+
+
 class _Waiters:
     """Tasks that wait for the same condition."""
 
@@ -72,6 +80,8 @@ class Stream:
         max_retransmissions: Optional[int] = None,
         ppid: int = 0,
         immediate: bool = False,
+        within: Optional[float] = None,
+        probability: Optional[float] = None,
     ) -> int:
         """Waits for room in the send buffer, and has the message sent. If the call is cancelled while it waits,
         nothing is sent; once it has returned, cancellation loses nothing.
@@ -90,6 +100,12 @@ class Stream:
             Payload protocol identifier for the peer's application, 32 bits.
         immediate : bool
             Ask the peer to acknowledge without delay (RFC 7053).
+        within : float, optional
+            A deadline: the seconds within which the message should arrive. Together with `probability`. If that requires
+            copies of it, they are sent, within ``Config(budget=…)``; the event `Infeasible` reports that deadlines cannot
+            be met. A late message is still delivered, unless it has a `lifetime`, too.
+        probability : float, optional
+            The probability with which it should arrive in time, above 0 and below 1.
 
         Returns
         -------
@@ -112,6 +128,8 @@ class Stream:
                     max_retransmissions=max_retransmissions,
                     ppid=ppid,
                     immediate=immediate,
+                    within=within,
+                    probability=probability,
                 )
             except BufferFullError:
                 pass
@@ -125,6 +143,8 @@ class Stream:
                         max_retransmissions=max_retransmissions,
                         ppid=ppid,
                         immediate=immediate,
+                        within=within,
+                        probability=probability,
                     )
                 except BufferFullError:
                     await association._writable.wait()
@@ -138,6 +158,8 @@ class Stream:
         max_retransmissions: Optional[int] = None,
         ppid: int = 0,
         immediate: bool = False,
+        within: Optional[float] = None,
+        probability: Optional[float] = None,
     ) -> int:
         """As `send`, without waiting.
 
@@ -161,6 +183,8 @@ class Stream:
             max_retransmissions=max_retransmissions,
             ppid=ppid,
             immediate=immediate,
+            within=within,
+            probability=probability,
         )
         transport.schedule()
         return number
@@ -344,6 +368,7 @@ class Association:
     async def shutdown(self, timeout: float = SHUTDOWN_TIMEOUT) -> Closed:
         """Ends the association gracefully: what was accepted on both sides is still delivered. After `timeout` seconds
         in which the peer has acknowledged nothing it is aborted. Returns how it ended."""
+        check_timeout(timeout)
         if self._closed is None:
             self._transport.endpoint.shutdown(self._number, monotonic())
             self._transport.schedule()

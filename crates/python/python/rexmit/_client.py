@@ -8,7 +8,7 @@ from collections.abc import Generator
 from types import TracebackType
 from typing import Callable, Optional, Union, cast
 
-from ._association import Association
+from ._association import Association, check_timeout
 from ._config import AnyProfile, Config
 from ._errors import ConnectError, ConnectTimeoutError
 from ._events import Address
@@ -31,6 +31,8 @@ class Connecting:
         sctp_port: int,
     ) -> None:
         check_address(host, port)
+        check_timeout(timeout)
+        check_port("sctp_port", sctp_port)
         self._host, self._port, self._sctp_port = host, port, sctp_port
         self._make, self._timeout = make, timeout
         self._association: Optional[Association] = None
@@ -60,8 +62,8 @@ class Connecting:
             found = await asyncio.wait_for(loop.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM), self._timeout)
         except asyncio.TimeoutError:
             raise self._timed_out(f"the name {self._host!r} was not resolved") from None
-        except OSError as error:
-            raise ConnectError(f"{self._host!r} is no host: {error.strerror or error}") from None
+        except (OSError, UnicodeError) as error:
+            raise ConnectError(f"{self._host!r} is no host: {host_error(error)}") from None
         failed: Optional[ConnectError] = None
         for index, (family, _, _, _, address) in enumerate(found):
             # The addresses share the time that is left.
@@ -109,10 +111,23 @@ def check_address(host: object, port: object) -> None:
     """Whether these are a host and a UDP port."""
     if not isinstance(host, str):
         raise TypeError(f"host must be a str such as 'localhost', not {type(host).__name__}")
+    check_port("port", port)
+
+
+def check_port(name: str, port: object) -> None:
+    """Whether this is the number of a port."""
     if not isinstance(port, int) or isinstance(port, bool):
-        raise TypeError(f"port must be an int, not {type(port).__name__}")
+        raise TypeError(f"{name} must be an int, not {type(port).__name__}")
     if not 0 <= port <= 65_535:
-        raise ValueError(f"port is {port}; it must be from 0 to 65535")
+        raise ValueError(f"{name} is {port}; it must be from 0 to 65535")
+
+
+def host_error(error: Union[OSError, UnicodeError]) -> str:
+    """Why a name was not resolved."""
+    # The encoding of international names raises UnicodeError.
+    if isinstance(error, UnicodeError):
+        return "it is too long, or has characters that no name has"
+    return error.strerror or str(error)
 
 
 def connect(

@@ -87,6 +87,22 @@ AnyScheduling = Union[Scheduling, SchedulingName]
 
 
 @dataclass(frozen=True)
+class Budget:
+    """The most that redundant copies may cost, measured over the last some hundred packets. ``None`` is no limit.
+
+    Parameters
+    ----------
+    packets : int, optional
+        Packets with copies only, in percent of packets with new data, from 1.
+    bytes : int, optional
+        Copied bytes, in percent of new ones, from 1.
+    """
+
+    packets: Optional[int] = None
+    bytes: Optional[int] = None
+
+
+@dataclass(frozen=True)
 class Config:
     """Settings of associations. ``None`` leaves the default, which is given in parentheses.
 
@@ -120,6 +136,13 @@ class Config:
     interleaving : bool, optional
         Offer to interleave messages of different streams (I-DATA, RFC 8260), so that a large one delays those of other
         streams by one chunk (True with the interactive profiles, else False).
+    within : float, optional
+        The deadline of messages that have none of their own: the seconds within which they should arrive. Together with
+        `probability` (none).
+    probability : float, optional
+        The probability with which they should arrive in time, above 0 and below 1 (none).
+    budget : Budget, optional
+        What redundant copies may cost (that of the profile).
     """
 
     outbound_streams: Optional[int] = None
@@ -135,3 +158,6 @@ class Config:
     report_acknowledged: Optional[bool] = None
     scheduling: Optional[AnyScheduling] = None
     interleaving: Optional[bool] = None
+    within: Optional[float] = None
+    probability: Optional[float] = None
+    budget: Optional[Budget] = None

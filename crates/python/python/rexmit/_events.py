@@ -92,6 +92,15 @@ class MessageDropped(Event):
 
 
 @dataclass(frozen=True)
+class Infeasible(Event):
+    """Messages sent from now on do not meet their deadline with the requested probability: it is shorter than the path's
+    delay, or would need more copies than the budget has. `achievable`: the probability at the present loss rate.
+    Reported again only after the deadline could be met for a while."""
+
+    achievable: float
+
+
+@dataclass(frozen=True)
 class PeerShutdown(Event):
     """The peer accepts no more messages; those in flight are still delivered."""
 

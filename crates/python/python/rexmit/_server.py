@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Generator
 from types import TracebackType
 from typing import Callable, Optional, Union
 
-from ._association import SHUTDOWN_TIMEOUT, Association
-from ._client import SCTP_PORT, check_address
+from ._association import SHUTDOWN_TIMEOUT, Association, check_timeout
+from ._client import SCTP_PORT, check_address, host_error
 from ._config import AnyProfile, Config
 from ._errors import ClosedError
 from ._events import Address
@@ -54,24 +54,31 @@ class Server:
 
     async def close(self, timeout: float = SHUTDOWN_TIMEOUT) -> None:
         """Shuts all associations down, and aborts those whose peer has acknowledged nothing for `timeout` seconds;
-        cancels handlers that do not return within `timeout` seconds then."""
+        cancels handlers that do not return within `timeout` seconds then. A handler may call it."""
+        check_timeout(timeout)
         if not self._is_closing:
             self._is_closing = True
             try:
                 ends = [association.shutdown(timeout) for association in tuple(self._tasks)]
                 await asyncio.gather(*ends)
                 # They see the end of their association.
-                if self._tasks:
-                    await asyncio.wait(self._tasks.values(), timeout=timeout)
+                if others := self._others():
+                    await asyncio.wait(others, timeout=timeout)
             finally:
-                for association, task in tuple(self._tasks.items()):
+                for association in tuple(self._tasks):
                     association.abort(b"the server is closed")
+                for task in self._others():
                     task.cancel()
                 self._transport.close()
                 self._closed.set_result(None)
-            if self._tasks:
-                await asyncio.wait(self._tasks.values())
+            if others := self._others():
+                await asyncio.wait(others)
         await asyncio.shield(self._closed)
+
+    def _others(self) -> list[asyncio.Task[None]]:
+        """The tasks of handlers but for the one that runs now."""
+        current = asyncio.current_task()
+        return [task for task in self._tasks.values() if task is not current]
 
     async def __aenter__(self) -> Server:
         return self
@@ -114,6 +121,10 @@ class Server:
                     "exception": error,
                 }
             )
+        except BaseException:
+            # It is for the program, as SystemExit, but the peer must not wait.
+            association.abort(b"the server failed")
+            raise
 
 
 class Serving:
@@ -148,7 +159,10 @@ class Serving:
         if endpoint is None:
             raise RuntimeError("this server was started before: call rexmit.serve again")
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
+        try:
+            found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
+        except (OSError, UnicodeError) as error:
+            raise OSError(f"{self._host!r} is no host: {host_error(error)}; give an address of this machine") from None
         family, _, _, _, address = found[0]
         opened = open_socket(family)
         try:

@@ -1,29 +1,31 @@
 //! The settings that are one of several: which detector, which window, which path.
 
 use rexmit_core::config;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// How a loss is detected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 #[non_exhaustive]
 pub enum LossDetection {
     /// SCTP: missing reports by HTNA (RFC 9260 §7.2.4).
     MissingReports {
         /// The reordering tolerated.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         reordering: Reordering,
         /// Early Fast Retransmit of FreeBSD: while cwnd exceeds data in flight, a unit that is not
         /// acknowledged SRTT + RTTVAR after it was first sent is retransmitted, and cwnd falls by a packet
         /// (Petlund 2009 §2).
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         early_retransmit: bool,
     },
     /// TCP with SACK: `IsLost` on the scoreboard (RFC 6675 §4). Duplicate ACKs are counted if the peer has no
     /// SACK.
     Scoreboard {
         /// The reordering tolerated.
-        #[serde(default)]
+        #[cfg_attr(feature = "serde", serde(default))]
         reordering: Reordering,
     },
     /// TCP without SACK: duplicate acknowledgements (RFC 5681 §3.2, RFC 6582).
@@ -35,8 +37,8 @@ pub enum LossDetection {
 }
 
 /// How the threshold of missing reports tolerates reordering.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Reordering {
     /// A constant threshold, [`RecoveryConfig::missing_reports`](crate::RecoveryConfig::missing_reports).
@@ -89,26 +91,6 @@ impl Default for LossDetection {
     }
 }
 
-/// How a window grows and shrinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CongestionControl {
-    /// SCTP: `partial_bytes_acked`, half of cwnd, the last packet may exceed it (RFC 9260 §7.2).
-    #[default]
-    Rfc9260,
-    /// TCP: slow start and congestion avoidance by bytes acknowledged, half of outstanding data
-    /// (RFC 5681 §3.1).
-    NewReno,
-    /// TCP: a cubic function of the time since the last reduction (RFC 9438 §4).
-    Cubic,
-    /// CUBIC with pacing: the packets of a window are spread over a round trip (RFC 9002 §7.7).
-    PacedCubic,
-    /// A window that keeps the queue of the path short, by the delay of round trips, and paced (Copa: Arun and
-    /// Balakrishnan, NSDI 2018).
-    Copa,
-}
-
 /// How the windows of paths that are used at once depend on each other. Resource pooling makes them together
 /// as aggressive as one flow (Dreibholz, Becke, Adhari and Rathgeb 2011; draft-tuexen-tsvwg-sctp-multipath,
 /// "CMT/RPv2").
@@ -119,8 +101,8 @@ pub enum CongestionControl {
 ///
 /// of the association's rate. Its window grows by î times what it would on its own, and a loss takes
 /// half of the *whole* rate from it: d̂ = max(½, ½ Σ (cᵢ / rᵢ) / (c_P / r_P)) of its own window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Coupling {
     /// Uncoupled: each path's window is that of an independent flow, so paths that share a bottleneck take
@@ -137,8 +119,8 @@ pub enum Coupling {
 config! {
     const
     /// The enabled detectors of spurious recovery episodes that serve both protocols. All are off by default.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
     pub struct SpuriousConfig {
         /// An episode was spurious if every retransmission is reported as a duplicate: by the duplicate TSNs
         /// of a SACK, or DSACK in TCP (RFC 3708; RR-SCTP §4.1).
@@ -163,8 +145,8 @@ impl SpuriousConfig {
 /// Which path a retransmission takes.
 ///
 /// An inactive path is used only if no path is active, the one with the fewest errors first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum RetransmissionDestination {
     /// The path over which the data was sent.
@@ -203,8 +185,8 @@ impl RetransmissionDestination {
 config! {
     const
     /// Concurrent multipath transfer: new data over all paths at once (Iyengar, Amer and Stewart 2006). Off by default.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct CmtConfig {
         /// New data is sent over every active path, as the window of each allows.
         pub all_paths: bool,
@@ -247,8 +229,8 @@ impl CmtConfig {
 }
 
 /// What makes a stream thin.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum ThinTest {
     /// `in_flight <= (pttfr + 1) / (1 - lossrate)`, over packets (Petlund 2009 §5.1, Fig. 3).

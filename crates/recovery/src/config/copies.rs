@@ -3,10 +3,10 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use rexmit_core::{config, words};
+use rexmit_core::config;
+use rexmit_deadline::Budget;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
-
-use crate::plan::Budget;
 
 config! {
     const
@@ -17,8 +17,8 @@ config! {
     ///
     /// Copies do not count against a limit of retransmissions (RFC 7496 §3.1), and data that may not be
     /// retransmitted is not copied.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct DelayedCopyConfig {
         /// Copies after each retransmission, except those of T3-rtx; 0 is off. With one copy, the loss of a
         /// retransmission costs another round trip only if the copy is lost, too. Bundled copies that were
@@ -27,12 +27,12 @@ config! {
         pub of_retransmissions: u8,
         /// The time between a retransmission and its copy, and between two copies, so that a full queue does not
         /// drop them together.
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub interval: Duration,
         /// A unit is copied once if no new unit follows within this time, so that the last message of a burst
         /// does not wait for the probe timer; `None` is off. On a stream whose messages are farther apart,
         /// every message is sent twice.
-        #[serde(with = "words::optional_duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::optional_duration"))]
         pub of_last_after: Option<Duration>,
     }
 }
@@ -59,15 +59,15 @@ config! {
     const
     /// The budget for the redundant copies of a stream, measured over the last some hundred packets. What was
     /// spent is counted for the association as a whole, also where streams have budgets of their own.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct CopyBudget {
         /// Packets that carry nothing but copies, in percent of those with new data; `None` is no limit.
-        #[serde(with = "words::or_off")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub packets_percent: Option<NonZeroU16>,
         /// Bytes of units copied, in percent of those of new units; `None` is no limit. The last sixteenth is for
         /// data that was not acknowledged within a round trip.
-        #[serde(with = "words::or_off")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub bytes_percent: Option<NonZeroU16>,
     }
 }

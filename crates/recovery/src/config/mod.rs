@@ -4,16 +4,18 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{Deadline, RtoConfig, TimerRestart};
+use crate::{CongestionControl, Deadline, RtoConfig, TimerRestart};
 pub use choices::{
-    CmtConfig, CongestionControl, Coupling, LossDetection, Reordering, RetransmissionDestination,
-    SpuriousConfig, ThinTest,
+    CmtConfig, Coupling, LossDetection, Reordering, RetransmissionDestination, SpuriousConfig,
+    ThinTest,
 };
 pub use copies::{CopyBudget, DelayedCopyConfig};
 pub use fields::FIELDS;
 pub use probe::ProbeConfig;
 pub use profiles::{PROFILES, TCP_PROFILES};
-use rexmit_core::{config, words};
+use rexmit_congestion::WindowConfig;
+use rexmit_core::config;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 use std::num::{NonZeroU8, NonZeroU32};
 use std::time::Duration;
@@ -27,8 +29,9 @@ mod profiles;
 config! {
     /// The loss recovery of a sender: a profile, such as [`interactive`](Self::interactive), whose fields may
     /// be changed. The default, also of fields that a file leaves out, is [`rfc9260`](Self::rfc9260).
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default = "RecoveryConfig::rfc9260", deny_unknown_fields)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+    #[cfg_attr(feature = "serde", serde(default = "RecoveryConfig::rfc9260", deny_unknown_fields))]
     pub struct RecoveryConfig {
         /// The retransmission timeout.
         pub rto: RtoConfig,
@@ -43,7 +46,7 @@ config! {
         pub congestion: CongestionControl,
         /// Max.Burst: the most data packets sent per opportunity to send; `None` is unlimited (RFC 9260 §6.1
         /// D: 4).
-        #[serde(with = "words::or_off")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub max_burst: Option<NonZeroU8>,
         /// The initial window, in packets at most (RFC 9260 §7.2.1 and RFC 3390 §1: 4; RFC 6928 §2: 10).
         pub initial_window_packets: u32,
@@ -83,6 +86,15 @@ impl std::fmt::Display for InvalidRecovery {
 impl std::error::Error for InvalidRecovery {}
 
 impl RecoveryConfig {
+    /// The window of a path before its first packet.
+    pub(crate) const fn window(&self) -> WindowConfig {
+        WindowConfig {
+            control: self.congestion,
+            initial_packets: self.initial_window_packets,
+            initial_bytes: self.initial_window_bytes,
+        }
+    }
+
     /// Checks that all values are within their ranges and fit together. Endpoints call it once, and trust the
     /// values afterwards.
     ///
@@ -122,8 +134,8 @@ impl RecoveryConfig {
 
 config! {
     /// Settings of SCTP only: multihoming and the handshake. The default is RFC 9260.
-    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct SctpConfig {
         /// The path over which data is retransmitted to a multihomed peer.
         pub retransmission_destination: RetransmissionDestination,
@@ -158,8 +170,8 @@ impl SctpConfig {
 config! {
     const
     /// Settings of TCP only. All are off by default.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct TcpConfig {
         /// Limited transmit: each of the first two duplicate ACKs allows a new unit to be sent beyond the
         /// window (RFC 3042 §2). It matters only for a peer without SACK: with a scoreboard, data
@@ -175,8 +187,8 @@ config! {
 config! {
     const
     /// Mechanisms of SCTP only, while a stream is thin. All are off by default.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct ThinSctpConfig {
         /// Whether DATA chunks ask the peer to acknowledge without delay (the I bit, RFC 7053).
         pub sack_immediately: bool,
@@ -199,15 +211,15 @@ impl ThinSctpConfig {
 config! {
     const
     /// Mechanisms of TCP only, while a stream is thin. Off by default.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct ThinTcpConfig {
         /// Whether small segments are sent while data is unacknowledged, that is, whether Nagle's algorithm
         /// is off.
         pub no_delay: bool,
         /// The largest mean payload, in bytes, of the segments in flight of a stream that is thin (Petlund 2008 §2:
         /// segments far smaller than the MSS); `None` is any size. Default `None`.
-        #[serde(with = "words::or_off")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub max_segment_bytes: Option<NonZeroU32>,
     }
 }
@@ -224,14 +236,14 @@ config! {
     const
     /// The mechanisms of a sender while a stream is thin, one per field. All are off by default
     /// ([`OFF`](Self::OFF)).
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct ThinConfig {
         /// What makes a stream thin.
         pub test: ThinTest,
         /// M1: the lower bound of the retransmission timeout in place of RTO.Min (Petlund 2009 §5.2: 200 ms),
         /// above 0 and at most 60 s; `None` leaves RTO.Min.
-        #[serde(with = "words::optional_duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::optional_duration"))]
         pub rto_min: Option<Duration>,
         /// M2: whether the retransmission timer runs from when the oldest unit in flight was last sent, so
         /// that none waits for more than one timeout (Petlund 2009 §5.2, RFC 7765).
@@ -247,7 +259,7 @@ config! {
         pub max_bundle_packets: u8,
         /// The most bytes of units in a packet that bundles such copies, new units included; `None` is as
         /// many as fit.
-        #[serde(with = "words::or_off")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub max_bundle_bytes: Option<NonZeroU32>,
         /// Whether the window is not reduced for a loss that a copy repaired, as in RDB as published.
         pub loss_hiding: bool,
@@ -273,7 +285,7 @@ config! {
         /// data waits for the next ACK, to be sent together. A loss of 30 % of the packets stops copies as
         /// well, one of 40 % slows probes. A higher limit gives lower latency beside greedy senders, at their
         /// cost.
-        #[serde(with = "words::optional_duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::optional_duration"))]
         pub queue_delay_limit: Option<Duration>,
         /// Mechanisms of SCTP only.
         pub sctp: ThinSctpConfig as with_sctp,

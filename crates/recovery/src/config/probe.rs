@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rexmit_core::{config, words};
+use rexmit_core::config;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 /// The least value of `min_margin`: a shorter margin would probe more often than anything can be
@@ -19,13 +20,13 @@ config! {
     /// detects every loss, also of a retransmission, after a round trip and the margin. A lost ACK that no
     /// later ACK makes up for costs a spurious retransmission. Off by default
     /// ([`ThinConfig::probe_timer`](crate::ThinConfig::probe_timer)).
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct ProbeConfig {
         /// The least margin beyond the mean round trip, 0.1 ms to 60 s (default 1.5 ms). A shorter margin
         /// detects losses sooner, and retransmits more packets whose ACK is only late. If the round trips
         /// vary more than this, the margin follows the samples.
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub min_margin: Duration,
         /// How many packets in a thousand may be retransmitted while their ACK is on its way: half of them
         /// after their first transmission, half after a retransmission. 0 to 999 (default 10). With zero the
@@ -35,7 +36,7 @@ config! {
         /// the path is silent: one packet of outstanding data is sent per timeout, but at most every 100 ms,
         /// and after ten seconds every second, while T3-rtx backs off as usual. Before that, from the ninth
         /// round of probes without an ACK of a first transmission, the timeout doubles with each round.
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub silence: Duration,
     }
 }

@@ -153,7 +153,7 @@ impl RecoveryConfig {
     /// exceeds the smoothed samples by at least 10 ms.
     #[must_use]
     pub fn thin() -> Self {
-        let rto = RtoConfig { min_variation: Duration::from_millis(10), ..RtoConfig::OF_2006 };
+        let rto = RtoConfig::OF_2006.min_variation(Duration::from_millis(10));
         Self { rto, thin: ThinConfig::M1_TO_M4, ..Self::lksctp() }
     }
 
@@ -349,7 +349,7 @@ impl RecoveryConfig {
     #[must_use]
     pub fn tcp_sack() -> Self {
         Self {
-            rto: RtoConfig { min_variation: Duration::from_millis(1), ..RtoConfig::default() },
+            rto: RtoConfig::RFC9260.min_variation(Duration::from_millis(1)),
             timer_restart: TimerRestart::OnAdvance,
             loss_detection: LossDetection::Scoreboard { reordering: Reordering::Fixed },
             missing_reports: 3,
@@ -390,7 +390,7 @@ impl RecoveryConfig {
 /// The bounds of Linux: RTO.Min and the lower bound of 4 · RTTVAR are 200 ms.
 fn linux_bounds(initial: Duration) -> RtoConfig {
     let bound = Duration::from_millis(200);
-    RtoConfig { initial, min: bound, min_variation: bound, ..RtoConfig::default() }
+    RtoConfig::RFC9260.initial(initial).min(bound).min_variation(bound)
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use early::early_deadline;
 pub(crate) use early::expired_early;
 use rack::Rack;
 use rexmit_core::Instant;
+use rexmit_core::trace::{TraceEvent, Tracer};
 use scoreboard::Scoreboard;
 use std::collections::BTreeMap;
 use tolerance::{Tolerance, is_last_report};
@@ -384,6 +385,14 @@ impl LossDetector {
             _ => state.outstanding.acknowledged_above(unit),
         };
         if above == 0 { 0 } else { above.saturating_add(1) }
+    }
+
+    /// Traces the reordering threshold of `path`, if it has changed.
+    #[inline]
+    pub(crate) fn trace_threshold(&mut self, path: u8, tracer: &mut Tracer<'_>) {
+        if let Some((missing_reports, percentile)) = self.tolerance.take_change(path) {
+            tracer.emit(|| TraceEvent::LossThreshold { path, missing_reports, percentile });
+        }
     }
 
     /// Called when T3-rtx of `path` expires, perhaps because a high reordering threshold delayed the

@@ -228,7 +228,8 @@ impl<P> Outstanding<P> {
         self.first = self.next_unit();
         self.units.drain(..).for_each(f);
         self.acknowledged.clear();
-        self.packets.clear();
+        let flights = vec![Flight::default(); self.paths.len()];
+        self.packets = SentPackets { flights, ..SentPackets::default() };
         self.history.release_memory(self.first - 1);
         (self.bytes, self.user_bytes_in_flight, self.user_bytes_lost) = (0, 0, 0);
         for path in &mut self.paths {
@@ -239,7 +240,7 @@ impl<P> Outstanding<P> {
     pub(crate) fn release_memory(&mut self) {
         self.units.shrink_to_fit();
         self.acknowledged.release_memory();
-        self.packets.release_memory();
+        self.packets.packets.shrink_to_fit();
         if self.units.is_empty() {
             // These are empty, but keep a node until they are cleared.
             self.paths.iter_mut().for_each(|path| path.lost.clear());
@@ -258,15 +259,5 @@ impl SentPackets {
         {
             packet.in_flight += 1;
         }
-    }
-
-    pub(super) fn release_memory(&mut self) {
-        self.packets.shrink_to_fit();
-    }
-
-    /// Forgets every packet and all data in flight. Numbering begins again.
-    pub(super) fn clear(&mut self) {
-        let paths = self.flights.len();
-        *self = Self { flights: vec![Flight::default(); paths], ..Self::default() };
     }
 }

@@ -6,9 +6,9 @@ use super::{
     UnitState,
 };
 use crate::paths::Pair;
-use crate::plan::Due;
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;
+use rexmit_deadline::Due;
 
 /// A unit that is sent for the first time.
 #[derive(Clone, Copy, Debug)]

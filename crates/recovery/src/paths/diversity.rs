@@ -25,6 +25,7 @@ use std::num::NonZeroU8;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_deadline::RoundTrip;
 
 /// Paths of which something is counted; further ones are used as without measurements.
 pub(crate) const MAX_MEASURED: usize = 8;
@@ -105,28 +106,21 @@ struct Record {
     probed_at: u64,
 }
 
-/// The latency of a path, as measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PathLatency {
-    /// The mean round trip.
-    pub(crate) mean: Duration,
-    /// After how long without an ACK a packet is retransmitted.
-    pub(crate) timeout: Duration,
-}
+/// The round trip of a path on which nothing was measured.
+pub(crate) const UNKNOWN: RoundTrip = RoundTrip {
+    is_cold: true,
+    least: Duration::ZERO,
+    mean: Duration::from_secs(1),
+    timeout: Duration::from_secs(2),
+};
 
-impl PathLatency {
-    /// That of a path on which nothing was measured.
-    pub(crate) const UNKNOWN: Self =
-        Self { mean: Duration::from_secs(1), timeout: Duration::from_secs(2) };
-
-    /// The most time that nearly all packets take: half of the mean round trip, and what the timeout adds for jitter.
-    fn one_way(self) -> f64 {
-        (self.timeout.saturating_sub(self.mean) + self.mean / 2).as_secs_f64()
-    }
+/// The most time that nearly all packets take: half of the mean round trip, and what the timeout adds for jitter.
+fn one_way(rtt: RoundTrip) -> f64 {
+    (rtt.timeout.saturating_sub(rtt.mean) + rtt.mean / 2).as_secs_f64()
 }
 
 /// What each path is known for at a review: `None` for those that cannot be used, or of which too little was measured.
-pub(crate) type Latencies = [Option<PathLatency>; MAX_MEASURED];
+pub(crate) type Latencies = [Option<RoundTrip>; MAX_MEASURED];
 
 /// The measurements by which the paths of an association are compared. The size is constant.
 #[derive(Debug)]
@@ -285,8 +279,8 @@ impl Diversity {
         let once = self.loss(path);
         let twice = once * self.loss_after(path, again);
         let [timeout, next] = [own.timeout, other.timeout].map(|it| it.as_secs_f64());
-        let repaired = timeout + other.one_way();
-        let steps = [(1.0, own.one_way()), (once, repaired), (twice, repaired + next)];
+        let repaired = timeout + one_way(other);
+        let steps = [(1.0, one_way(own)), (once, repaired), (twice, repaired + next)];
         // The latency that a step adds, times the part of the tail that gets there.
         let mut before = 0.0;
         Some(steps.iter().fold(0.0, |tail, &(share, latency)| {
@@ -334,7 +328,7 @@ mod tests {
     fn latencies(of: &[(u64, u64)]) -> Latencies {
         let mut all = [None; MAX_MEASURED];
         for (path, &(mean, timeout)) in of.iter().enumerate() {
-            all[path] = Some(PathLatency { mean: MS(mean), timeout: MS(timeout) });
+            all[path] = Some(RoundTrip { mean: MS(mean), timeout: MS(timeout), ..UNKNOWN });
         }
         all
     }

@@ -1,22 +1,20 @@
 //! The paths of an association: the state of each, and the path of data and retransmissions
 //! (RFC 9260 §6.4, §8.2; RFC 7829). With one path there is nothing to choose.
 
-use crate::congestion::{RateShare, rate};
-use crate::rtt::T3;
 use crate::{CongestionWindow, PathCounters, RecoveryConfig, RtoConfig, RtoTimer, RttEstimator};
-use queue::QueueSigns;
+use rexmit_congestion::{QueueSigns, T3};
 use rexmit_core::Instant;
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 pub(crate) use destination::{Candidate, TIMEOUT_MEMORY, choose};
-pub(crate) use diversity::{Diversity, MAX_MEASURED, Pair, PathLatency};
+pub(crate) use diversity::{Diversity, MAX_MEASURED, Pair, UNKNOWN};
 
 mod destination;
 mod diversity;
-mod queue;
 
 #[cfg(test)]
 mod tests;
@@ -180,11 +178,11 @@ impl Paths {
         let rate_of = |path: &Path| {
             let srtt = path.timer.rtt().srtt()?;
             let is_active = path.reach.state() == PathState::Active;
-            is_active.then(|| rate(path.window.cwnd(), srtt))
+            is_active.then(|| path.window.rate(srtt))
         };
-        let total = self.list.iter().filter_map(rate_of).sum();
+        let total: f64 = self.list.iter().filter_map(rate_of).sum();
         for path in &mut self.list {
-            let share = rate_of(path).map(|rate| RateShare::of(rate, total));
+            let share = rate_of(path).map(|rate| rate / total);
             path.window.set_share(share);
         }
     }
@@ -256,7 +254,7 @@ impl Path {
     pub(crate) fn new(config: &RecoveryConfig, packet: u32, reach: Reach) -> Self {
         let mut path = Self {
             timer: RtoTimer::new(&config.rto),
-            window: CongestionWindow::new(config, packet),
+            window: CongestionWindow::new(config.window(), packet),
             t3: T3::default(),
             reach,
             counters: PathCounters::default(),
@@ -297,7 +295,7 @@ impl Path {
     /// it stays.
     pub(crate) fn renew(&mut self, now: Instant, config: &RecoveryConfig, packet: u32) {
         self.timer = RtoTimer::new(&config.rto);
-        self.window = CongestionWindow::new(config, packet);
+        self.window = CongestionWindow::new(config.window(), packet);
         self.queue = None;
         self.gate.is_single_packet = false;
         // Earlier data took another way and makes no sample.
@@ -359,8 +357,8 @@ impl Path {
 }
 
 /// The state of a path.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 pub enum PathState {
     /// The peer has not confirmed this address yet: no data is sent to it (RFC 9260 §5.4).
     Unconfirmed,

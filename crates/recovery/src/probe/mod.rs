@@ -26,17 +26,17 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use rexmit_core::Instant;
+use rexmit_deadline::RoundTrip;
 
 pub(crate) use rtt_samples::Round;
 use rtt_samples::{Micros, RttSamples};
 use unanswered::Report;
 pub use unanswered::{Share, Unanswered};
 
+use crate::Echo;
 use crate::ProbeConfig;
 use crate::outstanding::{AckedUnit, Fate, FirstTransmission, PacketNumber, Unit};
 use crate::paths::PerPath;
-use crate::plan::RoundTrip;
-use crate::rtt::Echo;
 use crate::state::State;
 
 /// At most this many packets are searched for the earliest one that the timer covers; some may be of streams
@@ -468,7 +468,7 @@ impl ProbeTimer {
 
 /// ACKs.
 impl ProbeTimer {
-    /// Called when a unit is acknowledged for the first time. `before_copies`: when it was sent, if the ACK came before its copies
+    /// Called when a unit of a group with a probe timer is acknowledged for the first time. `before_copies`: when it was sent, if the ACK came before its copies
     /// could be answered.
     pub(crate) fn on_acked<P>(
         &mut self,
@@ -478,9 +478,6 @@ impl ProbeTimer {
         state: &mut State<P>,
     ) {
         let path = acked.last.path;
-        if state.groups.probed() & (1 << acked.group) == 0 {
-            return;
-        }
         let Some(probe) = self.paths.get_mut(path) else { return };
         probe.was_thin = state.is_thin(acked.group);
         if !probe.was_thin {

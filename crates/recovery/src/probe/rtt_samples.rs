@@ -25,7 +25,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::ProbeConfig;
-use crate::rtt::blend;
+use rexmit_congestion::blend;
 
 /// Samples that are remembered.
 const REMEMBERED: usize = 256;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::congestion::Acked;
+use rexmit_congestion::Acked;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 use smallvec::SmallVec;
@@ -165,11 +165,13 @@ impl<P> LossRecovery<P> {
             }
             step.respond_to_repaired_losses();
             step.detect_losses(ack.packets_acked);
-            if step.recovery.spurious.is_on() {
+            if step.recovery.spurious.is_some() {
                 step.detect_spurious_episodes(ack.has_new, ack.echo);
             }
             step.update_timers();
-            review_paths(step.recovery, now);
+            if step.recovery.state.paths.diversity().is_some() {
+                review_paths(step.recovery, now);
+            }
         }
         if ack.is_duplicate {
             step.count_duplicate();
@@ -318,7 +320,8 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         }
         let is_original = acked.is_first_transmission && !acked.is_copied;
         if !acked.was_in_flight {
-            spurious.on_lost_acked(acked.last.path, is_original);
+            let path = acked.last.path;
+            spurious.iter_mut().for_each(|it| it.on_lost_acked(path, is_original));
             if is_original {
                 loss.tolerance.on_not_lost(acked.last.path);
             }
@@ -337,7 +340,9 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         {
             diversity.on_arrived(packet.path, packet.trial);
         }
-        probe.on_acked(self.now, &acked, before_copies, state);
+        if state.groups.probed() & (1 << acked.group) != 0 {
+            probe.on_acked(self.now, &acked, before_copies, state);
+        }
         if acked.is_copied {
             self.copied.extend(AckedCopied::of(&acked, state));
         }
@@ -592,7 +597,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         state.note_first_lost(first.path);
         let is_new_window = state.fast_recovery.recover().is_none_or(|recover| unit > recover);
         // Something was lost: no episode before is to be undone.
-        spurious.mark_unprovable(first.path);
+        spurious.iter_mut().for_each(|it| it.mark_unprovable(first.path));
         if is_new_window && !state.fast_recovery.is_on() {
             state.reduce_window(first.path);
             state.trace_window(first.path, self.tracer);
@@ -651,19 +656,21 @@ impl<P> LossRecovery<P> {
         tracer: &mut Tracer<'_>,
     ) {
         let State { paths, config, .. } = &mut self.state;
-        let after = self.spurious.take_spurious_before(path, now - rtt);
+        let spurious = self.spurious.as_mut();
+        let after = spurious.and_then(|it| it.take_spurious_before(path, now - rtt));
         if after.is_some() {
             // The packets may take another way.
             self.loss.tolerance.age(path);
         }
-        let estimate = after.map(|after| after.restart(rtt, &config.rto));
+        let estimate = after.map(|after| after.estimate_from(rtt, &config.rto));
         paths[path].on_sample(now, rtt, estimate, &config.rto);
         let srtt = paths[path].timer.rtt().srtt().unwrap_or(rtt);
         tracer.emit(|| TraceEvent::RttSample { path, rtt, srtt, rto: self.state.rto(path) });
     }
 
     pub(super) fn arm_t3(&mut self, now: Instant, path: u8) {
-        let least = self.probe.least_t3(&self.state, path);
+        let has_probe_timer = self.state.groups.probed() != 0;
+        let least = has_probe_timer.then(|| self.probe.least_t3(&self.state, path)).flatten();
         self.state.arm_t3(now, path, least);
     }
 

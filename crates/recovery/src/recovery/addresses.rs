@@ -82,7 +82,7 @@ impl<P> LossRecovery<P> {
         if self.state.groups.probed() != 0 {
             self.probe.enable(self.state.paths.count() - 1);
         }
-        self.spurious.add_path();
+        self.spurious.iter_mut().for_each(|it| it.add_path());
     }
 
     /// Adds an unconfirmed path, whose packets hold units of up to `packet` bytes, and returns its number.
@@ -121,7 +121,7 @@ impl<P> LossRecovery<P> {
         let is_confirmed = self.state.paths[path].reach.is_confirmed();
         self.state.paths[path].reach = match change {
             PathChange::Resized { packet } => {
-                return self.state.paths[path].window.resize(&self.state.config, packet);
+                return self.state.paths[path].window.resize(self.state.config.window(), packet);
             }
             PathChange::Removed => Reach::REMOVED,
             PathChange::Redirected { .. } if is_confirmed => Reach::ACTIVE,
@@ -150,10 +150,10 @@ impl<P> LossRecovery<P> {
         // A fast recovery that outlived this would freeze the window.
         self.state.fast_recovery.leave();
         self.state.fast_recovery.leave_on_path(path);
-        self.lose_flight(path, SendCause::Timeout, tracer);
+        self.lose_flight(path, SendCause::Timeout, |_| true, tracer);
         self.state.paths[path].t3.stop();
         self.loss.stop_timer(path);
-        self.spurious.cancel(path);
+        self.spurious.iter_mut().for_each(|it| it.cancel(path));
         self.state.settle_gates();
         self.state.trace_thinness(tracer);
     }
@@ -168,7 +168,7 @@ impl<P> LossRecovery<P> {
         self.loss.renew_path(path);
         self.probe.renew_path(now, path);
         self.redundancy.renew_path(path);
-        self.spurious.renew_path(path);
+        self.spurious.iter_mut().for_each(|it| it.renew_path(path));
     }
 
     /// Makes `path` the primary path: new data is sent over it while it works.
@@ -216,7 +216,7 @@ impl<P> LossRecovery<P> {
                 }
                 let config = Arc::clone(&self.state.config);
                 let p = &mut self.state.paths[path];
-                p.window = CongestionWindow::new(&config, packet);
+                p.window = CongestionWindow::new(config.window(), packet);
                 if was_repeated {
                     p.window.on_setup_lost();
                     p.timer.on_setup_lost(&config.rto);
@@ -228,8 +228,9 @@ impl<P> LossRecovery<P> {
             }
             SetupEvent::TimedOut => self.on_t3_event(now, path, T3Event::Unanswered),
             SetupEvent::Restarted => {
-                self.lose_flight(path, SendCause::Timeout, tracer);
-                self.spurious.end_f_rto(path); // It was sent with the setup, and so it is retransmitted.
+                self.lose_flight(path, SendCause::Timeout, |_| true, tracer);
+                // It was sent with the setup, and so it is retransmitted.
+                self.spurious.iter_mut().for_each(|it| it.end_f_rto(path));
                 self.state.paths[path].t3.stop();
             }
         }

@@ -5,7 +5,7 @@ use std::array;
 use rexmit_core::Instant;
 
 use super::LossRecovery;
-use crate::paths::{MAX_MEASURED, PathLatency};
+use crate::paths::{MAX_MEASURED, UNKNOWN};
 
 impl<P> LossRecovery<P> {
     /// Whether a probe of `path`, which carries no new data, is worth a packet now: the path of new data is chosen by
@@ -33,8 +33,7 @@ pub(super) fn review_paths<P>(recovery: &mut LossRecovery<P>, now: Instant) {
         let measured = is_usable.then(|| probe.round_trip(state, path, 0))?;
         // A path without measurements is better than one that fails.
         let known = measured.filter(|rtt| is_suspect || !rtt.is_cold);
-        let known = known.map(|rtt| PathLatency { mean: rtt.mean, timeout: rtt.timeout });
-        known.or(is_suspect.then_some(PathLatency::UNKNOWN))
+        known.or(is_suspect.then_some(UNKNOWN))
     };
     let latencies: [_; MAX_MEASURED] = array::from_fn(|path| latency(path as u8));
     let diversity = state.paths.diversity_mut();

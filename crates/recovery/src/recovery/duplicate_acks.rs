@@ -52,7 +52,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         let recover = state.fast_recovery.recover();
         let covers_more = recover.is_none_or(|recover| state.outstanding.cumulative() > recover);
         let threshold = u32::from(state.loss_threshold(ONLY_GROUP));
-        spurious.end_f_rto(ONLY_PATH); // RFC 5682 §2.1 steps 2 a and 3 a.
+        // RFC 5682 §2.1 steps 2 a and 3 a.
+        spurious.iter_mut().for_each(|it| it.end_f_rto(ONLY_PATH));
         // A stream that becomes thin after its first duplicate has one more to begin with.
         let is_threshold = count == threshold || (threshold == 1 && count > 1);
         if is_threshold && covers_more && !state.fast_recovery.is_on() {

@@ -12,7 +12,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         if unit >= state.outstanding.next_unit() {
             return;
         }
-        spurious.on_duplicate();
+        spurious.iter_mut().for_each(|it| it.on_duplicate());
         let Some(explained) = state.outstanding.on_duplicate_report(unit) else {
             if state.outstanding.history().remembers(unit) {
                 self.on_unexplained_duplicate();
@@ -50,7 +50,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         let packet = explained.packet.0;
         self.tracer.emit(|| TraceEvent::PacketSpurious { packet });
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
-        let Some(episode) = explained.episode else { return };
+        let (Some(episode), Some(spurious)) = (explained.episode, spurious) else { return };
         let (path, cumulative) = (episode.path, state.outstanding.cumulative());
         // A probe that was early says nothing of reordering.
         if explained.cause != SendCause::Probe {
@@ -66,13 +66,14 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         if spurious.detect_by_duplicates(path, state) {
             self.on_spurious(path, Detector::Duplicates);
         }
-        self.trace_threshold(path);
+        self.recovery.loss.trace_threshold(path, self.tracer);
     }
 
     pub(super) fn on_unexplained_duplicate(&mut self) {
         let LossRecovery { state, spurious, .. } = &mut *self.recovery;
         state.statistics.spurious_events.unexplained_duplicates += 1;
-        spurious.on_unexplained_duplicate(state.outstanding.next_unit());
+        let next = state.outstanding.next_unit();
+        spurious.iter_mut().for_each(|it| it.on_unexplained_duplicate(next));
     }
 
     /// Decides open episodes as spurious, if the ACK allows it. Only if episodes are recorded at all.
@@ -85,17 +86,20 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             echo,
         };
         for path in self.recovery.state.paths.numbers() {
-            let LossRecovery { state, spurious, .. } = &mut *self.recovery;
+            let LossRecovery { state, spurious: Some(spurious), .. } = &mut *self.recovery else {
+                return;
+            };
             if let Some(by) = spurious.detect(path, &ack, state) {
                 self.on_spurious(path, by);
             }
-            self.trace_threshold(path);
+            self.recovery.loss.trace_threshold(path, self.tracer);
         }
-        self.recovery.spurious.end_ack();
+        self.recovery.spurious.iter_mut().for_each(|it| it.end_ack());
     }
 
     fn on_spurious(&mut self, path: u8, by: Detector) {
-        let Some(episode) = self.recovery.spurious.settle(path) else { return };
+        let spurious = self.recovery.spurious.as_mut();
+        let Some(episode) = spurious.and_then(|it| it.settle(path)) else { return };
         let kind = episode.kind;
         self.recovery.state.statistics.spurious_events.count(kind, by);
         self.tracer.emit(|| TraceEvent::EventSpurious { path, kind, by });
@@ -106,7 +110,10 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         let acked = self.paths.get(usize::from(path)).map_or(0, |ack| ack.bytes);
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         loss.tolerance.on_spurious(self.now, path, &episode, state);
-        if state.config.undo && spurious.undo(path, &episode, by, acked, state) {
+        if state.config.undo
+            && let Some(spurious) = spurious
+            && spurious.undo(path, &episode, by, acked, state)
+        {
             state.statistics.spurious_events.undone += 1;
             let window = &state.paths[path].window;
             let (cwnd, ssthresh) = (window.cwnd(), window.ssthresh());
@@ -150,19 +157,12 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         if !state.outstanding.on(path).is_awaiting() {
             state.fast_recovery.leave_on_path(path);
         }
-        let is_other_open = spurious.has_open_fast_retransmit();
+        let is_other_open = spurious.as_ref().is_some_and(|it| it.has_open_fast_retransmit());
         let is_recovering = state.fast_recovery.is_on() || loss.duplicates.is_recovering();
         let is_timeout = kind == SendCause::Timeout && !is_recovering;
         let has_lost = || state.outstanding.has_lost() || loss.duplicates.is_recovering();
         if is_timeout || (!is_other_open && !has_lost()) {
             state.fast_recovery.forget();
-        }
-    }
-
-    fn trace_threshold(&mut self, path: u8) {
-        if let Some((missing_reports, percentile)) = self.recovery.loss.tolerance.take_change(path)
-        {
-            self.tracer.emit(|| TraceEvent::LossThreshold { path, missing_reports, percentile });
         }
     }
 }

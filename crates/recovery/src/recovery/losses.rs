@@ -4,6 +4,7 @@ use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::LossRecovery;
+use crate::outstanding::Unit;
 use crate::state::Moves;
 
 impl<P> LossRecovery<P> {
@@ -38,23 +39,32 @@ impl<P> LossRecovery<P> {
         Some(lost.path)
     }
 
-    /// Declares everything in flight on `path` lost. Visits each unit above the cumulative acknowledgement
-    /// once.
-    pub(super) fn lose_flight(&mut self, path: u8, cause: SendCause, tracer: &mut Tracer<'_>) {
+    /// Declares the units in flight on `path` lost that are meant. Visits each unit above the cumulative
+    /// acknowledgement once. Returns how many are lost.
+    pub(super) fn lose_flight(
+        &mut self,
+        path: u8,
+        cause: SendCause,
+        is_meant: impl Fn(&Unit<P>) -> bool,
+        tracer: &mut Tracer<'_>,
+    ) -> u64 {
+        let mut lost = 0;
         let outstanding = &self.state.outstanding;
         for number in outstanding.cumulative() + 1..outstanding.next_unit() {
             let unit = self.state.outstanding.unit(number);
-            if unit.is_some_and(|unit| unit.path == path && unit.is_in_flight()) {
+            if unit.is_some_and(|unit| unit.path == path && unit.is_in_flight() && is_meant(unit)) {
                 self.declare_lost(number, cause, tracer);
+                lost += 1;
             }
         }
         self.state.outstanding.forget_ended();
+        lost
     }
 
     pub(super) fn on_moves(&mut self, moves: Moves) {
         for path in self.state.paths.numbers() {
             if moves.left & (1 << path) != 0 {
-                self.spurious.end_f_rto(path);
+                self.spurious.iter_mut().for_each(|it| it.end_f_rto(path));
                 self.probe.renew(path, &self.state);
             }
             // With errors both paths may be dead, and each expiry of T3-rtx would begin another silence.
@@ -67,12 +77,13 @@ impl<P> LossRecovery<P> {
     /// Called when a fast retransmit begins on `path`: reduces its window.
     pub(super) fn reduce_window(&mut self, path: u8, tracer: &mut Tracer<'_>) {
         let kind = SendCause::FastRetransmit;
-        self.spurious.begin(path, kind, &mut self.state);
+        let Self { state, spurious, .. } = self;
+        spurious.iter_mut().for_each(|it| it.begin(path, kind, state));
         if self.state.outstanding.on(path).is_awaiting() {
             tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind });
         } else {
             // What it is about was retransmitted in the recovery before.
-            self.spurious.cancel(path);
+            self.spurious.iter_mut().for_each(|it| it.cancel(path));
         }
         self.state.reduce_window(path);
         self.state.trace_window(path, tracer);

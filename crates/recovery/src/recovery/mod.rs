@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, Tracer};
+use rexmit_deadline::Planner;
 
 pub use ack::{Ack, AckError, AckOutcome, Skipped};
 pub use addresses::{PathChange, PathEvent, SetupEvent};
@@ -34,7 +35,6 @@ use crate::fast_recovery::FastRecovery;
 use crate::loss::LossDetector;
 use crate::outstanding::Outstanding;
 use crate::paths::{Path, Paths};
-use crate::plan::Planner;
 use crate::probe::ProbeTimer;
 use crate::redundancy::Redundancy;
 use crate::spurious::SpuriousDetection;
@@ -54,7 +54,8 @@ pub struct LossRecovery<P> {
     probe: ProbeTimer,
     redundancy: Redundancy,
     plan: Planner,
-    spurious: SpuriousDetection,
+    /// `None` if the configuration needs no detector.
+    spurious: Option<Box<SpuriousDetection>>,
 }
 
 /// The timeout and the reordering tolerated on a path.
@@ -251,7 +252,8 @@ impl<P> LossRecovery<P> {
         let Some(abandoned) = self.state.outstanding.abandon(unit) else { return };
         if abandoned.was_lost {
             // Whether it had arrived will never be known.
-            self.spurious.mark_unprovable(abandoned.sent_over);
+            let path = abandoned.sent_over;
+            self.spurious.iter_mut().for_each(|it| it.mark_unprovable(path));
         }
         self.loss.on_abandoned(unit);
         self.renew_timers(abandoned.path);
@@ -295,7 +297,7 @@ impl<P> LossRecovery<P> {
         self.probe.clear();
         self.redundancy.clear();
         self.plan.clear();
-        self.spurious.clear();
+        self.spurious.iter_mut().for_each(|it| it.clear());
         self.state.fast_recovery.forget_beyond_window();
         for path in self.state.paths.iter_mut() {
             path.t3.stop();

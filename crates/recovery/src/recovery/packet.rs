@@ -3,13 +3,13 @@
 
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, SentRun, TraceEvent, Tracer};
+use rexmit_deadline::{Due, NewPlanned};
 
 use super::LossRecovery;
 use super::permission::Permission;
 use crate::TimerRestart;
 use crate::outstanding::{FirstSent, NewUnit, PacketNumber, Placement, Unit};
-use crate::plan::{Due, NewPlanned};
-use crate::redundancy::{BundleRoom, Copies, Redundancy};
+use crate::redundancy::{BundleRoom, Bundling, Copies, Redundancy};
 
 /// At most this many units are searched for one of the same thin stream; bulk data may lie between.
 const MAX_LOOK_AHEAD: usize = 64;
@@ -275,10 +275,10 @@ impl OpenPacket {
         if !(may_copy || plan.is_bundling() && state.is_thin(group)) {
             return false;
         }
-        let place = (self.path, group);
-        let (copies, is_denied) = redundancy.choose(now, place, room, state, (probe, plan));
-        state.statistics.copies_denied += u64::from(is_denied);
-        self.to_copy = copies;
+        let bundling = Bundling { path: self.path, group, room, probe, plan };
+        let chosen = redundancy.choose(now, &bundling, state);
+        state.statistics.copies_denied += u64::from(chosen.is_denied);
+        self.to_copy = chosen.copies;
         self.copied = Copies::before(state.outstanding.next_unit());
         !self.to_copy.is_empty()
     }
@@ -318,7 +318,7 @@ impl OpenPacket {
             recovery.probe.on_first_outstanding(now, self.path);
         }
         if recovery.state.groups.has_mechanisms() {
-            self.plan_new(recovery, now, (unit, new));
+            self.plan_new(recovery, now, unit, new);
         }
         self.content.new += 1;
         self.content.new_bytes += new.bytes;
@@ -337,9 +337,9 @@ impl OpenPacket {
     }
 
     /// Plans the copies of a new unit, if it has a deadline and its stream is thin.
-    fn plan_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, new: (u64, NewUnit)) {
+    fn plan_new<P>(&self, recovery: &mut LossRecovery<P>, now: Instant, unit: u64, new: NewUnit) {
         let LossRecovery { state, probe, redundancy, plan, .. } = recovery;
-        let (unit, NewUnit { group, due, is_ordered, .. }) = new;
+        let NewUnit { group, due, is_ordered, .. } = new;
         let config = state.groups.config(group);
         let of_group =
             config.deadline.map(|deadline| Due { at: now + deadline.within(), deadline });
@@ -347,7 +347,7 @@ impl OpenPacket {
         let rtt = probe.round_trip(state, self.path, group);
         let new = NewPlanned { unit, due, is_ordered };
         let copies = plan.on_new(now, new, rtt, config.copy_budget.shares());
-        redundancy.plan_for_deadline(now, unit, copies, state);
+        redundancy.plan(now, unit, copies, state);
     }
 
     const fn place(&mut self) -> Placement {
@@ -409,9 +409,9 @@ impl OpenPacket {
         let rtt = if plan.is_any() { probe.round_trip(state, self.path, group) } else { None };
         let planned = plan.on_retransmitted(now, unit, rtt).filter(|_| is_lost);
         if let Some(copies) = planned.filter(|_| !probe.is_silent(self.path)) {
-            redundancy.plan_for_deadline(now, unit, copies, state);
+            redundancy.plan(now, unit, copies, state);
         } else if is_lost && !probe.is_silent(self.path) && state.groups.has_delayed_copies() {
-            redundancy.plan_copies(now, unit, standing, state);
+            redundancy.plan_of_retransmission(now, unit, standing, state);
         }
         if is_redundant(cause, state.config.bundle_outstanding) {
             redundancy.on_copied(state.outstanding.unit(unit)?.bytes);
@@ -470,10 +470,11 @@ impl OpenPacket {
         let redundant = is_redundant(cause, state.config.bundle_outstanding);
         let sent = state.outstanding.retransmit(now, place, unit, cause, redundant)?;
         let before = sent.before;
-        let episode = spurious.on_retransmitted(now, before.path, cause);
+        let detection = spurious.as_mut();
+        let episode = detection.and_then(|it| it.on_retransmitted(now, before.path, cause));
         let outstanding = &mut state.outstanding;
         let forgotten = outstanding.remember_repeat(now, unit, before.packet, cause, episode);
-        spurious.on_forgotten(forgotten);
+        spurious.iter_mut().for_each(|it| it.on_forgotten(forgotten));
         state.statistics.retransmitted.count(cause);
         if sent.was_in_flight {
             loss.on_declared_lost(unit);
@@ -599,7 +600,7 @@ impl OpenPacket {
         p.counters.retransmissions += u64::from(has_repeats);
         p.gate.burst_left = p.gate.burst_left.saturating_sub(1);
         if !has_repeats {
-            return recovery.spurious.on_sent_new(self.path);
+            return recovery.spurious.iter_mut().for_each(|it| it.on_sent_new(self.path));
         }
         p.gate.may_retransmit_now = false;
         p.on_retransmission(now);
@@ -617,7 +618,7 @@ impl OpenPacket {
             let LossRecovery { state, probe, redundancy, spurious, plan, .. } = &mut *recovery;
             plan.on_copied(now, unit);
             let forgotten = state.outstanding.remember_bundled_copy(now, unit, number);
-            spurious.on_forgotten(forgotten);
+            spurious.iter_mut().for_each(|it| it.on_forgotten(forgotten));
             state.statistics.retransmitted.count(SendCause::Redundant);
             let Some(u) = state.outstanding.unit(unit) else { continue };
             let (bytes, path) = (u.bytes, u.path);

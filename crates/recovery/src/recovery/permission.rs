@@ -2,6 +2,7 @@
 
 use super::LossRecovery;
 use crate::PathState;
+use crate::spurious::SpuriousDetection;
 
 /// A look at what decides.
 #[derive(Debug)]
@@ -44,7 +45,8 @@ impl<'a, P> Permission<'a, P> {
         let unit = self.0.state.outstanding.on(path).first_lost()?;
         let gate = &self.0.state.paths[path].gate;
         let may_be_sent = gate.may_retransmit_now || self.may_pass_window(path);
-        let is_held = || self.0.spurious.holds_lost(path, gate.may_retransmit_now);
+        let holds = |it: &SpuriousDetection| it.holds_lost(path, gate.may_retransmit_now);
+        let is_held = || self.0.spurious.as_deref().is_some_and(holds);
         (may_be_sent && !is_held()).then_some(unit)
     }
 
@@ -97,8 +99,9 @@ impl<'a, P> Permission<'a, P> {
     pub(super) fn has_room_for_new(&self, path: u8, group: u8) -> bool {
         let path_state = &self.0.state.paths[path];
         let (gate, window) = (&path_state.gate, &path_state.window);
-        let is_held =
-            gate.burst_left == 0 || gate.may_retransmit_now || self.0.spurious.holds_new(path);
+        let is_held = gate.burst_left == 0
+            || gate.may_retransmit_now
+            || self.0.spurious.as_ref().is_some_and(|it| it.holds_new(path));
         if is_held {
             return false;
         }
@@ -124,7 +127,8 @@ impl<'a, P> Permission<'a, P> {
     /// Whether units declared lost have to be sent before new data: always, except for F-RTO.
     #[inline]
     fn must_retransmit_first(&self) -> bool {
-        self.0.state.outstanding.has_lost() && !self.0.spurious.prefers_new_somewhere()
+        let prefers_new = |it: &SpuriousDetection| it.prefers_new_somewhere();
+        self.0.state.outstanding.has_lost() && !self.0.spurious.as_deref().is_some_and(prefers_new)
     }
 
     /// Whether retransmissions over `path` come before new data.
@@ -132,7 +136,9 @@ impl<'a, P> Permission<'a, P> {
         if self.0.state.chooses_late() {
             self.0.state.paths.chosen == Some(path) && self.0.state.outstanding.has_lost()
         } else {
-            self.0.state.outstanding.on(path).has_lost() && !self.0.spurious.prefers_new(path)
+            let prefers_new = |it: &SpuriousDetection| it.prefers_new(path);
+            self.0.state.outstanding.on(path).has_lost()
+                && !self.0.spurious.as_deref().is_some_and(prefers_new)
         }
     }
 

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use rexmit_congestion::TimedOut;
 use rexmit_core::Instant;
 use rexmit_core::trace::{SendCause, TraceEvent, Tracer};
 
 use super::LossRecovery;
 use super::diversity::review_paths;
 use crate::RetransmissionDestination;
-use crate::congestion::TimedOut;
 use crate::loss::expired_early;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
@@ -194,20 +194,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// Probes `path`, which is silent: everything in flight on it is declared lost, and one packet of that
     /// may be sent, however often it was sent before; new data waits for the next ACK.
     fn probe_silent(&mut self, path: u8) {
-        let outstanding = &self.recovery.state.outstanding;
-        let mut lost = 0;
-        for number in outstanding.cumulative() + 1..outstanding.next_unit() {
-            let state = &self.recovery.state;
-            let is_for_it = |unit: &Unit<P>| {
-                let is_probed = state.groups.probed() & (1 << unit.group()) != 0;
-                is_probed && !unit.is_probe && unit.path == path && unit.is_in_flight()
-            };
-            if state.outstanding.unit(number).is_some_and(is_for_it) {
-                self.recovery.declare_lost(number, SendCause::Probe, self.tracer);
-                lost += 1;
-            }
-        }
-        self.recovery.state.outstanding.forget_ended();
+        let probed = self.recovery.state.groups.probed();
+        let is_for_it = |unit: &Unit<P>| probed & (1 << unit.group()) != 0 && !unit.is_probe;
+        let lost = self.recovery.lose_flight(path, SendCause::Probe, is_for_it, self.tracer);
         // After a timeout the window is as small as it gets.
         let has_timed_out = self.recovery.state.paths[path].timer.backoffs() > 0;
         if lost > 0 && !has_timed_out && self.recovery.recover_by_time(path, self.tracer) {
@@ -365,9 +354,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         };
         let rto = self.recovery.state.rto(path);
         self.tracer.emit(|| TraceEvent::RetransmissionTimeout { path, rto });
-        self.recovery.lose_flight(path, cause, self.tracer);
+        self.recovery.lose_flight(path, cause, |_| true, self.tracer);
         if !self.recovery.state.outstanding.on(path).is_awaiting() {
-            self.recovery.spurious.cancel(path);
+            self.recovery.spurious.iter_mut().for_each(|it| it.cancel(path));
         } else if kind == TimeoutKind::Loss {
             self.tracer.emit(|| TraceEvent::RetransmissionEvent { path, kind: cause });
         }
@@ -385,11 +374,11 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         let earliest = state.outstanding.on(path).earliest;
         let is_repeated = state.paths[path].t3.has_expired_over(earliest);
         loss.on_timeout(path, state);
-        if let Some((missing_reports, percentile)) = loss.tolerance.take_change(path) {
-            self.tracer.emit(|| TraceEvent::LossThreshold { path, missing_reports, percentile });
+        loss.trace_threshold(path, self.tracer);
+        if let Some(spurious) = spurious {
+            spurious.begin(path, SendCause::Timeout, state);
+            spurious.begin_f_rto(path, is_repeated, state);
         }
-        spurious.begin(path, SendCause::Timeout, state);
-        spurious.begin_f_rto(path, is_repeated, state);
         state.fast_recovery.on_timeout(state.outstanding.next_unit() - 1);
     }
 

@@ -16,12 +16,12 @@
 
 use crate::outstanding::{AckedUnit, Fate, FirstCopy, FirstSent, PacketNumber, Repeats, Unit};
 use crate::paths::PerPath;
-use crate::plan::{Copies as CopyPlan, Planner};
 use crate::probe::ProbeTimer;
 use crate::state::State;
 use budget::{Share, Spending};
 use delayed::{DelayedCopies, Planned};
 use rexmit_core::Instant;
+use rexmit_deadline::{Copies as CopyPlan, Planner};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -40,6 +40,23 @@ pub struct BundleRoom {
     pub room: u32,
     /// Whether the copies and the new unit must be consecutive (a TCP segment).
     pub is_contiguous: bool,
+}
+
+/// A packet with new data of `group` that may carry copies, and the mechanisms that help to choose them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bundling<'a> {
+    pub(crate) path: u8,
+    pub(crate) group: u8,
+    pub(crate) room: BundleRoom,
+    pub(crate) probe: &'a ProbeTimer,
+    pub(crate) plan: &'a Planner,
+}
+
+/// The copies that were chosen, and whether the budget excluded any.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Chosen {
+    pub(crate) copies: Copies,
+    pub(crate) is_denied: bool,
 }
 
 /// An acknowledged unit that was sent once and copied.
@@ -164,16 +181,14 @@ impl Redundancy {
 
     /// The units that a packet over `path` with a new unit of `group` is to carry copies of: the newest ones,
     /// as many as fit the packet and the budget. When the budget is nearly spent, units sent more than a
-    /// round trip ago come first, because they are more likely to be lost. Also returns whether the budget
-    /// excluded any.
+    /// round trip ago come first, because they are more likely to be lost.
     pub(crate) fn choose<P>(
         &self,
         now: Instant,
-        (path, group): (u8, u8),
-        bundle: BundleRoom,
+        packet: &Bundling<'_>,
         state: &State<P>,
-        (probe, plan): (&ProbeTimer, &Planner),
-    ) -> (Copies, bool) {
+    ) -> Chosen {
+        let &Bundling { path, group, room: bundle, probe, plan } = packet;
         let bundles = Self::bundles(group, state);
         let rtt = if bundles { None } else { probe.round_trip(state, path, group) };
         let is_wanted = |unit: u64| bundles || plan.wants_bundled(now, unit, rtt);
@@ -189,7 +204,7 @@ impl Redundancy {
         let left_for_recent = left.min(self.spending.bytes_left_for_recent(thin.copy_budget));
         let (mut bytes, mut packets, mut packet, mut is_denied) = (0, 0, None, false);
         let outstanding = &state.outstanding;
-        let mut chosen = Copies::before(outstanding.next_unit());
+        let mut copies = Copies::before(outstanding.next_unit());
         let units = outstanding.cumulative() + 1..outstanding.next_unit();
         for number in units.rev().take(Copies::MAX_LOOK_BACK) {
             let Some(unit) = outstanding.unit(number) else { break };
@@ -208,7 +223,7 @@ impl Redundancy {
             let is_recent = !bundle.is_contiguous && is_recent(now, unit, state, probe);
             if u64::from(bytes + unit.bytes) <= if is_recent { left_for_recent } else { left } {
                 bytes += unit.bytes;
-                chosen.insert(number);
+                copies.insert(number);
                 continue;
             }
             is_denied = true;
@@ -216,7 +231,7 @@ impl Redundancy {
                 break;
             }
         }
-        (chosen, is_denied)
+        Chosen { copies, is_denied }
     }
 }
 
@@ -231,47 +246,31 @@ fn is_recent<P>(now: Instant, unit: &Unit<P>, state: &State<P>, probe: &ProbeTim
 impl Redundancy {
     /// Plans the delayed copies of `unit`, which is retransmitted because it was lost. `standing` bundled
     /// copies were sent before, and count as delayed copies.
-    pub(crate) fn plan_copies<P>(
+    pub(crate) fn plan_of_retransmission<P>(
         &mut self,
         now: Instant,
         unit: u64,
         standing: u8,
         state: &State<P>,
     ) {
-        let Some(u) = state.outstanding.unit(unit) else { return };
-        let copies = state.groups.config(u.group()).delayed_copies.of_retransmissions;
-        let copies = copies.saturating_sub(standing);
-        if copies > 0 && state.is_thin(u.group()) {
-            let spacing = state.groups.config(u.group()).delayed_copies.interval;
-            let plan = CopyPlan { count: copies, spacing, early: Duration::ZERO };
-            self.plan_copy(now, (unit, u), plan, state);
+        let Some(group) = state.outstanding.unit(unit).map(Unit::group) else { return };
+        if state.is_thin(group) {
+            let copies = state.groups.config(group).delayed_copies;
+            let (count, spacing) =
+                (copies.of_retransmissions.saturating_sub(standing), copies.interval);
+            self.plan(now, unit, CopyPlan { count, spacing, early: Duration::ZERO }, state);
         }
     }
 
-    /// Copies of `unit` follow, as the planner says.
-    pub(crate) fn plan_for_deadline<P>(
-        &mut self,
-        now: Instant,
-        unit: u64,
-        copies: CopyPlan,
-        state: &State<P>,
-    ) {
-        if let Some(u) = state.outstanding.unit(unit).filter(|_| copies.count > 0) {
-            self.plan_copy(now, (unit, u), copies, state);
-        }
-    }
-
-    fn plan_copy<P>(
-        &mut self,
-        now: Instant,
-        (unit, u): (u64, &Unit<P>),
-        copies: CopyPlan,
-        state: &State<P>,
-    ) {
-        let path = state.copy_path(u.path);
-        let delayed = self.delayed.get_or_insert_with(path, DelayedCopies::default);
+    /// Plans `copies` of `unit`, if there are any.
+    pub(crate) fn plan<P>(&mut self, now: Instant, unit: u64, copies: CopyPlan, state: &State<P>) {
         let CopyPlan { count, spacing, early } = copies;
-        let (at, packet, left) = (now + spacing, u.last().packet, count - 1);
+        let (Some(u), Some(left)) = (state.outstanding.unit(unit), count.checked_sub(1)) else {
+            return;
+        };
+        let delayed =
+            self.delayed.get_or_insert_with(state.copy_path(u.path), DelayedCopies::default);
+        let (at, packet) = (now + spacing, u.last().packet);
         delayed.plan(Planned { at, unit, packet, left, spacing, early });
     }
 
@@ -309,20 +308,12 @@ impl Redundancy {
         let Some(delayed) = self.delayed.get_mut(path) else { return denied };
         delayed.ready.clear();
         for unit in delayed.take_last(now).into_iter().flatten() {
-            let known = state.outstanding.unit(unit);
-            let packet = known.map_or(PacketNumber(0), |known| known.last().packet);
-            denied += self.ready_copy(
-                path,
-                Planned {
-                    at: now,
-                    unit,
-                    packet,
-                    left: 0,
-                    spacing: Duration::ZERO,
-                    early: Duration::ZERO,
-                },
-                state,
-            );
+            let Some(packet) = state.outstanding.unit(unit).map(|unit| unit.last().packet) else {
+                continue;
+            };
+            let (left, none) = (0, Duration::ZERO);
+            let copy = Planned { at: now, unit, packet, left, spacing: none, early: none };
+            denied += self.ready_copy(path, copy, state);
         }
         while let Some(planned) =
             self.delayed.get_mut(path).and_then(|delayed| delayed.take_due(now))
@@ -350,13 +341,9 @@ impl Redundancy {
         let missing = plan.missing(planned.unit).unwrap_or(u8::MAX);
         if missing > planned.left {
             return self.ready_copy(path, planned, state);
-        } else if missing > 0
-            && let Some(u) = state.outstanding.unit(planned.unit)
-            && is_awaited(&planned, state)
-        {
-            let Planned { spacing, early, .. } = planned;
-            let plan = CopyPlan { count: missing, spacing, early };
-            self.plan_copy(now, (planned.unit, u), plan, state);
+        } else if is_awaited(&planned, state) {
+            let Planned { unit, spacing, early, .. } = planned;
+            self.plan(now, unit, CopyPlan { count: missing, spacing, early }, state);
         }
         0
     }
@@ -409,9 +396,8 @@ impl Redundancy {
     pub(crate) fn take_copy(&mut self, path: u8, unit: u64) -> Option<CopyPlan> {
         let ready = &mut self.delayed.get_mut(path)?.ready;
         let place = ready.iter().position(|planned| planned.unit == unit)?;
-        let planned = ready.remove(place)?;
-        let Planned { left, spacing, early, .. } = planned;
-        Some(CopyPlan { count: left, spacing, early })
+        let Planned { left: count, spacing, early, .. } = ready.remove(place)?;
+        Some(CopyPlan { count, spacing, early })
     }
 
     /// That copy is sent, and these are to follow.
@@ -422,11 +408,8 @@ impl Redundancy {
         left: CopyPlan,
         state: &State<P>,
     ) {
-        let Some(u) = state.outstanding.unit(unit) else { return };
-        self.spending.on_copied(u.bytes);
-        if left.count > 0 {
-            self.plan_copy(now, (unit, u), left, state);
-        }
+        self.on_copied(state.outstanding.unit(unit).map_or(0, |unit| unit.bytes));
+        self.plan(now, unit, left, state);
     }
 }
 

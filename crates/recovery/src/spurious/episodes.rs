@@ -1,7 +1,7 @@
 //! The recovery episodes of one path: the latest, the state before it, and the evidence about it so far.
 
 use super::Acknowledged;
-use crate::rtt::Echo;
+use crate::Echo;
 use crate::{CongestionWindow, RttEstimator};
 use rexmit_core::Instant;
 use rexmit_core::trace::SendCause;

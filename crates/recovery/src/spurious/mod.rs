@@ -42,8 +42,8 @@
 //! decide before all units were retransmitted; the remaining ones then return to flight. An episode is
 //! decided once, by the first detector.
 
+use crate::Echo;
 use crate::outstanding::EpisodeId;
-use crate::rtt::Echo;
 use crate::state::State;
 use crate::{LossDetection, RecoveryConfig, RtoConfig, RttEstimator};
 pub(crate) use episodes::Episode;
@@ -61,12 +61,9 @@ mod tests;
 /// proven by duplicate reports.
 pub(crate) const DISTRUST_UNITS: u64 = 1000;
 
-/// The state of the detectors; `None` if the configuration needs none.
-#[derive(Debug)]
-pub(crate) struct SpuriousDetection(Option<Box<Detectors>>);
-
-#[derive(Debug)]
-struct Detectors {
+/// The state of the detectors.
+#[derive(Debug, Default)]
+pub(crate) struct SpuriousDetection {
     /// Episodes that begin before this unit is sent are not proven by duplicate reports.
     distrust_through: u64,
     /// Whether the receiver has reported a duplicate before.
@@ -99,68 +96,50 @@ pub(crate) struct Acknowledged {
 }
 
 impl SpuriousDetection {
-    pub(crate) fn new(config: &RecoveryConfig) -> Self {
-        Self(follows_episodes(config).then(|| {
-            Box::new(Detectors {
-                distrust_through: 0,
-                has_seen_duplicates: false,
-                has_duplicate: false,
-                paths: Vec::new(),
-            })
-        }))
+    /// `None` if the configuration needs no detector.
+    pub(crate) fn new(config: &RecoveryConfig) -> Option<Box<Self>> {
+        follows_episodes(config).then(Box::default)
     }
 
     pub(crate) fn add_path(&mut self) {
-        self.0.iter_mut().for_each(|detectors| detectors.paths.push(PathEpisodes::default()));
+        self.paths.push(PathEpisodes::default());
     }
 
     /// Forgets the undecided episodes of `path`, whose packets take another route from now on.
     pub(crate) fn renew_path(&mut self, path: u8) {
-        if let Some(path) = self.on_mut(path) {
-            path.episodes.clear();
-            *path = PathEpisodes {
-                episodes: std::mem::take(&mut path.episodes),
-                ..PathEpisodes::default()
-            };
-        }
+        self.cancel(path);
+        let path = self.on_mut(path);
+        *path = PathEpisodes { episodes: std::mem::take(&mut path.episodes), ..Default::default() };
     }
 
     /// Forgets all undecided episodes, when nothing is outstanding any more.
     pub(crate) fn clear(&mut self) {
-        let paths = self.0.iter_mut().flat_map(|detectors| &mut detectors.paths);
-        paths.for_each(|path| path.episodes.clear());
+        self.paths.iter_mut().for_each(|path| path.episodes.clear());
     }
 
-    /// Whether episodes are recorded at all.
-    #[inline]
-    pub(crate) const fn is_on(&self) -> bool {
-        self.0.is_some()
+    fn on(&self, path: u8) -> &PathEpisodes {
+        &self.paths[usize::from(path)]
     }
 
-    fn on(&self, path: u8) -> Option<&PathEpisodes> {
-        self.0.as_ref()?.paths.get(usize::from(path))
-    }
-
-    fn on_mut(&mut self, path: u8) -> Option<&mut PathEpisodes> {
-        self.0.as_mut()?.paths.get_mut(usize::from(path))
+    fn on_mut(&mut self, path: u8) -> &mut PathEpisodes {
+        &mut self.paths[usize::from(path)]
     }
 }
 
 impl SpuriousDetection {
     /// Begins an episode of `path`, before its window is reduced because of `kind`.
     pub(crate) fn begin<P>(&mut self, path: u8, kind: SendCause, state: &mut State<P>) {
-        let Some(detectors) = &mut self.0 else { return };
         let next = state.outstanding.next_unit();
-        let is_provable = state.config.spurious.duplicates && next > detectors.distrust_through;
+        let is_provable = state.config.spurious.duplicates && next > self.distrust_through;
         state.outstanding.history().forget_episodes(path);
         let p = &state.paths[path];
         let before = Before { window: p.window.clone(), rtt: *p.timer.rtt() };
-        detectors.paths[usize::from(path)].episodes.begin(kind, before, is_provable);
+        self.on_mut(path).episodes.begin(kind, before, is_provable);
     }
 
     /// Cancels the episode that has begun on `path`, because it retransmits nothing.
     pub(crate) fn cancel(&mut self, path: u8) {
-        self.on_mut(path).into_iter().for_each(|path| path.episodes.clear());
+        self.on_mut(path).episodes.clear();
     }
 
     /// Called when a unit last sent over `path` is retransmitted because of `cause`. Returns its episode.
@@ -172,53 +151,48 @@ impl SpuriousDetection {
     ) -> Option<EpisodeId> {
         let is_lost =
             matches!(cause, SendCause::Timeout | SendCause::FastRetransmit | SendCause::Probe);
-        let episodes = &mut self.on_mut(path).filter(|_| is_lost)?.episodes;
-        episodes.on_retransmitted(now).map(|number| EpisodeId { path, number })
+        let number = is_lost.then(|| self.on_mut(path).episodes.on_retransmitted(now)).flatten();
+        number.map(|number| EpisodeId { path, number })
     }
 
     pub(crate) fn on_forgotten(&mut self, episode: Option<EpisodeId>) {
         let Some(EpisodeId { path, number }) = episode else { return };
-        self.on_mut(path)
-            .into_iter()
-            .for_each(|path| path.episodes.mark_unprovable_through(number));
+        self.on_mut(path).episodes.mark_unprovable_through(number);
     }
 
     /// Called when a transmission of `episode` is reported as a duplicate. Returns whether that is the latest
     /// of its path.
     pub(crate) fn on_reported(&mut self, episode: EpisodeId) -> bool {
-        let path = self.on_mut(episode.path);
-        path.is_some_and(|path| path.episodes.on_reported(episode.number))
+        self.on_mut(episode.path).episodes.on_reported(episode.number)
     }
 
     /// Makes the undecided episodes of `path` unprovable by duplicate reports, because a unit was certainly
     /// lost or its fate cannot be determined.
     pub(crate) fn mark_unprovable(&mut self, path: u8) {
-        self.on_mut(path).into_iter().for_each(|path| path.episodes.mark_unprovable());
+        self.on_mut(path).episodes.mark_unprovable();
     }
 
-    pub(crate) fn on_duplicate(&mut self) {
-        self.0.iter_mut().for_each(|detectors| detectors.has_duplicate = true);
+    pub(crate) const fn on_duplicate(&mut self) {
+        self.has_duplicate = true;
     }
 
     /// Called when the receiver reports something as a duplicate that was never retransmitted, with units up
     /// to `next` sent: the network makes copies, and duplicate reports are not believed for a while (RFC 3708
     /// §3 A.4).
     pub(crate) fn on_unexplained_duplicate(&mut self, next: u64) {
-        let Some(detectors) = &mut self.0 else { return };
-        detectors.has_duplicate = true;
-        detectors.distrust_through = next + DISTRUST_UNITS;
-        detectors.paths.iter_mut().for_each(|path| path.episodes.mark_unprovable());
+        self.has_duplicate = true;
+        self.distrust_through = next + DISTRUST_UNITS;
+        self.paths.iter_mut().for_each(|path| path.episodes.mark_unprovable());
     }
 
     /// Whether a fast retransmit of some path is undecided.
     pub(crate) fn has_open_fast_retransmit(&self) -> bool {
-        let paths = self.0.iter().flat_map(|detectors| &detectors.paths);
-        let mut latest = paths.filter_map(|path| path.episodes.latest());
+        let mut latest = self.paths.iter().filter_map(|path| path.episodes.latest());
         latest.any(|episode| episode.kind == SendCause::FastRetransmit)
     }
 
     pub(crate) fn settle(&mut self, path: u8) -> Option<Box<Episode>> {
-        self.on_mut(path)?.episodes.settle()
+        self.on_mut(path).episodes.settle()
     }
 }
 
@@ -228,7 +202,7 @@ impl SpuriousDetection {
     /// retransmitted. If it had been sent once, its original has arrived; otherwise the transmission that
     /// arrived is unknown.
     pub(crate) fn on_lost_acked(&mut self, path: u8, is_original: bool) {
-        let Some(path) = self.on_mut(path) else { return };
+        let path = self.on_mut(path);
         path.has_acked_original |= is_original;
         if !is_original {
             path.episodes.mark_unprovable();
@@ -253,7 +227,7 @@ impl SpuriousDetection {
 
     /// Whether an acknowledgement shows that the latest timeout of `path` was spurious (F-RTO).
     fn detect_by_f_rto(&mut self, path: u8, ack: &Acknowledged, highest_sent: u64) -> bool {
-        let Some(path) = self.on_mut(path) else { return false };
+        let path = self.on_mut(path);
         path.f_rto.on_ack(ack, path.has_acked_original, highest_sent)
     }
 
@@ -261,15 +235,14 @@ impl SpuriousDetection {
     /// spurious (Eifel). A timeout may have declared much lost that is under way; a fast retransmit is decided
     /// only if nothing but the first hole was declared lost.
     fn detect_by_timestamp<P>(&mut self, path: u8, ack: &Acknowledged, state: &State<P>) -> bool {
-        let Some(detectors) = &mut self.0 else { return false };
         let Some(echo) = ack.echo.filter(|_| ack.advanced_to.is_some()) else { return false };
         let ack = EifelAck {
             echo,
-            has_duplicate: detectors.has_duplicate,
-            peer_reports_duplicates: detectors.has_seen_duplicates,
+            has_duplicate: self.has_duplicate,
+            peer_reports_duplicates: self.has_seen_duplicates,
             is_last: state.outstanding.is_empty(),
         };
-        let latest = detectors.paths[usize::from(path)].episodes.latest_mut();
+        let latest = self.on_mut(path).episodes.latest_mut();
         let Some(episode) = latest.filter(|_| state.config.tcp.eifel) else { return false };
         let is_alone = episode.copies == 1 && !state.outstanding.on(path).is_awaiting();
         let is_spurious = episode.eifel.on_ack(episode.retransmitted_at, ack);
@@ -279,15 +252,12 @@ impl SpuriousDetection {
     /// Whether every transmission of the latest episode of `path` is reported, and nothing that it declared lost
     /// waits to be retransmitted.
     pub(crate) fn detect_by_duplicates<P>(&self, path: u8, state: &State<P>) -> bool {
-        self.on(path).is_some_and(|path| path.episodes.is_reported())
-            && !state.outstanding.on(path).is_awaiting()
+        self.on(path).episodes.is_reported() && !state.outstanding.on(path).is_awaiting()
     }
 
     pub(crate) fn end_ack(&mut self) {
-        if let Some(detectors) = &mut self.0 {
-            detectors.has_seen_duplicates |= std::mem::take(&mut detectors.has_duplicate);
-            detectors.paths.iter_mut().for_each(|path| path.has_acked_original = false);
-        }
+        self.has_seen_duplicates |= std::mem::take(&mut self.has_duplicate);
+        self.paths.iter_mut().for_each(|path| path.has_acked_original = false);
     }
 }
 
@@ -304,39 +274,38 @@ impl SpuriousDetection {
         let recover = state.fast_recovery.recover();
         let is_open = recover.is_some_and(|recover| state.outstanding.cumulative() < recover)
             || state.fast_recovery.is_on_path_alone(path);
-        let Some(path) = self.on_mut(path) else { return };
+        let path = self.on_mut(path);
         let may_begin = !is_open || (is_repeated && path.f_rto == FRto::Repeating);
         path.f_rto = if may_begin { FRto::Repeating } else { FRto::Off };
     }
 
     pub(crate) fn end_f_rto(&mut self, path: u8) {
-        self.on_mut(path).into_iter().for_each(|path| path.f_rto = FRto::Off);
+        self.on_mut(path).f_rto = FRto::Off;
     }
 
     pub(crate) fn on_sent_new(&mut self, path: u8) {
-        self.on_mut(path).into_iter().for_each(|path| path.f_rto.on_sent_new());
+        self.on_mut(path).f_rto.on_sent_new();
     }
 
     /// Whether F-RTO has sent the new data that it may on `path`.
     pub(crate) fn holds_new(&self, path: u8) -> bool {
-        self.on(path).is_some_and(|path| path.f_rto.is_waiting())
+        self.on(path).f_rto.is_waiting()
     }
 
     /// Whether F-RTO sends new data over `path` before anything is retransmitted.
     pub(crate) fn prefers_new(&self, path: u8) -> bool {
-        self.on(path).is_some_and(|path| path.f_rto.prefers_new())
+        self.on(path).f_rto.prefers_new()
     }
 
     /// Whether F-RTO sends new data over some path before anything is retransmitted.
     pub(crate) fn prefers_new_somewhere(&self) -> bool {
-        let mut paths = self.0.iter().flat_map(|detectors| &detectors.paths);
-        paths.any(|path| path.f_rto.prefers_new())
+        self.paths.iter().any(|path| path.f_rto.prefers_new())
     }
 
     /// Whether F-RTO holds back units declared lost on `path`: all but the first packet, until it has
     /// decided.
     pub(crate) fn holds_lost(&self, path: u8, may_retransmit_now: bool) -> bool {
-        match self.on(path).map_or(FRto::Off, |path| path.f_rto) {
+        match self.on(path).f_rto {
             FRto::Off => false,
             FRto::Repeating => !may_retransmit_now,
             FRto::Probing { .. } => true,
@@ -359,11 +328,9 @@ impl SpuriousDetection {
         state: &mut State<P>,
     ) -> bool {
         let before = &episode.before;
-        if episode.kind == SendCause::Timeout
-            && let Some(path) = self.on_mut(path)
-        {
+        if episode.kind == SendCause::Timeout {
             let since = episode.retransmitted_at.unwrap_or(Instant::ZERO);
-            path.after_spurious = Some(AfterSpurious { since, rtt: before.rtt });
+            self.on_mut(path).after_spurious = Some(AfterSpurious { since, rtt: before.rtt });
         }
         let flight = state.outstanding.flight(path).bytes;
         let (window, known) = (&mut state.paths[path].window, before.window.cwnd());
@@ -382,7 +349,7 @@ impl SpuriousDetection {
         path: u8,
         sent_at: Instant,
     ) -> Option<AfterSpurious> {
-        self.on_mut(path)?.after_spurious.take_if(|after| sent_at >= after.since)
+        self.on_mut(path).after_spurious.take_if(|after| sent_at >= after.since)
     }
 }
 
@@ -406,7 +373,7 @@ pub(crate) struct AfterSpurious {
 
 impl AfterSpurious {
     /// The estimate that begins with `sample`.
-    pub(crate) fn restart(&self, sample: Duration, config: &RtoConfig) -> RttEstimator {
+    pub(crate) fn estimate_from(&self, sample: Duration, config: &RtoConfig) -> RttEstimator {
         let (srtt, rttvar) = match self.rtt {
             RttEstimator::Unmeasured => Default::default(),
             RttEstimator::Measured { srtt, rttvar, .. } => (srtt, rttvar),

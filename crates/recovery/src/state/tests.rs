@@ -90,9 +90,9 @@ impl State<()> {
 
 /// A window of `packets`, grown by slow start.
 pub(crate) fn wide(packets: u64) -> CongestionWindow {
-    let mut window = CongestionWindow::new(&RecoveryConfig::rfc9260(), FULL);
+    let mut window = CongestionWindow::new(RecoveryConfig::rfc9260().window(), FULL);
     while window.cwnd() < packets * u64::from(FULL) {
-        window.on_acked(crate::congestion::Acked {
+        window.on_acked(rexmit_congestion::Acked {
             now: Instant::ZERO,
             bytes: FULL.into(),
             cumulative_bytes: FULL.into(),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use rexmit_core::{Instant, millis};
+use rexmit_core::Instant;
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 /// The largest lateness that is recorded; larger values are counted as this one.
@@ -11,21 +12,34 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// The time from when packets were due until they were sent; in JSON `p50_ms`, `p99_ms`, `p99.9_ms` and
 /// `max_ms`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 pub struct Lateness {
     /// Packets measured.
     pub count: u64,
     /// The median.
-    #[serde(rename = "p50_ms", serialize_with = "millis::serialize")]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "p50_ms", serialize_with = "rexmit_core::millis::serialize")
+    )]
     pub p50: Duration,
     /// The 99th percentile.
-    #[serde(rename = "p99_ms", serialize_with = "millis::serialize")]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "p99_ms", serialize_with = "rexmit_core::millis::serialize")
+    )]
     pub p99: Duration,
     /// The 99.9th percentile.
-    #[serde(rename = "p99.9_ms", serialize_with = "millis::serialize")]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "p99.9_ms", serialize_with = "rexmit_core::millis::serialize")
+    )]
     pub p999: Duration,
     /// The maximum.
-    #[serde(rename = "max_ms", serialize_with = "millis::serialize")]
+    #[cfg_attr(
+        feature = "serde",
+        serde(rename = "max_ms", serialize_with = "rexmit_core::millis::serialize")
+    )]
     pub max: Duration,
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 /// The time slice requested if real-time priority is not permitted: the kernel's minimum. A thread with short
@@ -9,8 +10,8 @@ use serde::Serialize;
 const SHORT_SLICE: Duration = Duration::from_micros(100);
 
 /// The scheduling priority of a thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Priority {
     /// The priority of an ordinary thread.

@@ -1,13 +1,15 @@
 //! The counters of an emulator.
 
 use rexmit_netsim::path::{ArrivalStats, PathStats};
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use super::lateness::Lateness;
 use super::priority::Priority;
 
 /// The counters of the emulator so far.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct EmulatorStatistics {
     /// Packets from the clients to the server.
@@ -27,7 +29,8 @@ pub struct EmulatorStatistics {
 }
 
 /// The fate of the packets of one direction.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct DirectionStatistics {
     /// The decisions of the path.

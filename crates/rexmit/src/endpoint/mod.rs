@@ -412,7 +412,7 @@ impl Endpoint {
         all.text()
     }
 
-    /// Sends all trace events of the protocol to `sink`, from within the turn in which they occur; `None`
+    /// Passes all trace events of the protocol to `sink`, while the endpoint is locked: `sink` must not block. `None`
     /// disables tracing.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
         self.shared.lock().sctp.set_trace(log::sink(sink));

@@ -1,6 +1,7 @@
 //! The counters of an endpoint, and the limit of associations that wait to be accepted.
 
 use rexmit_sctp as sctp;
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 /// The most associations of an endpoint that wait to be accepted. Further ones are aborted, and counted in
@@ -8,7 +9,8 @@ use serde::Serialize;
 pub const ACCEPT_BACKLOG: usize = 1024;
 
 /// Counters of an endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct EndpointStatistics {
     /// Packets that the system accepted for sending.

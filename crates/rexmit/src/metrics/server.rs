@@ -23,11 +23,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Answers `GET /metrics` with the text of `page`, one request per connection, until the future is dropped.
 ///
 /// At most 16 requests are served at one time, each of at most 8 KiB within 5 s. A listener on loopback answers only requests
-/// for an IP address or `localhost`, so that pages of other sites cannot read the metrics by a name of theirs that leads
-/// there (DNS rebinding). There is no authentication: bind
-/// the listener to an address that only those can reach who may read the metrics, such as 127.0.0.1.
-/// `page` is called for each request in a thread for blocking work, once at a time: a large page delays readers
-/// only, and not what else runs on this runtime.
+/// for an IP address or `localhost`, so that the pages of a web site whose name resolves to this machine (DNS rebinding) cannot
+/// read the metrics. There is no authentication: bind the listener to an address that only readers of the metrics can reach,
+/// such as 127.0.0.1. `page` is called for each request in a thread for blocking work, one call at a time: a large page delays
+/// other readers, but no other task of the runtime.
 pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Send + Sync + 'static) {
     let page = Arc::new(Page { make: Arc::new(page), turn: Mutex::new(()) });
     let places = Arc::new(Semaphore::new(MAX_VISITORS));

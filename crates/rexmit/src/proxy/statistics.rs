@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use super::event::{EndReason, Refusal};
@@ -14,7 +15,8 @@ use crate::recovery::RecoveryStatistics;
 use crate::tcp::{ConnectionStatistics, TcpStream};
 
 /// Payload bytes transferred.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct TransferredBytes {
     /// Bytes from clients to the service.
@@ -24,7 +26,8 @@ pub struct TransferredBytes {
 }
 
 /// The smoothed round trip times of the present clients.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct RoundTrips {
     /// The median.
@@ -36,7 +39,8 @@ pub struct RoundTrips {
 }
 
 /// Counters of a proxy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct ProxyStatistics {
     /// Clients that were accepted, without those refused because of the limit.

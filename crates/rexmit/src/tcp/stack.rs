@@ -265,7 +265,7 @@ impl Stack {
         self.owner.shared.lock().statistics()
     }
 
-    /// Sends all trace events of the protocol to `sink`, from within the turn in which they occur; `None`
+    /// Passes all trace events of the protocol to `sink`, while the endpoint is locked: `sink` must not block. `None`
     /// disables tracing.
     pub fn set_trace(&self, sink: Option<Box<dyn TraceSink>>) {
         self.owner.shared.lock().tcp.set_trace(sink);

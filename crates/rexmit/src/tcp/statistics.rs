@@ -1,12 +1,14 @@
 //! The counters of a stack.
 
 use rexmit_tcp::EndpointStatistics;
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use crate::tun::ip::IpStatistics;
 
 /// Counters of a stack.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct StackStatistics {
     /// Packets that the device accepted for sending.

@@ -26,7 +26,7 @@ pub(crate) struct Surroundings {
     /// The configuration of associations, and its recovery part, shared by all of them.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
     pub(crate) round_trips: RoundTrips,
-    /// Whether ACKs are overdue on one association only, or on most.
+    /// Whether ACKs are late on one association only (a loss), or on most (a busy host, or a link that all share).
     pub(crate) unanswered: Unanswered,
     /// The time so far in which timers were due and this host did not call the endpoint.
     pub(crate) starved: Duration,

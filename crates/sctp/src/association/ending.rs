@@ -59,8 +59,8 @@ impl Association {
         self.close(cx, None, CloseReason::Unreachable);
     }
 
-    /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag. With our tag reflected, the peer has no
-    /// association any more (§8.4). In SHUTDOWN-ACK-SENT this means that SHUTDOWN COMPLETE was lost or
+    /// ABORT (RFC 9260 §9.1); the endpoint has checked its tag. If the ABORT reflects our tag
+    /// (T bit), the peer has no such association (§8.4). In SHUTDOWN-ACK-SENT this means that SHUTDOWN COMPLETE was lost or
     /// overtaken: everything was delivered.
     pub(super) fn on_abort(
         &mut self,

@@ -29,7 +29,7 @@ impl Association {
         let state = State::CookieWait(Box::new(Setup::new(None, false)));
         let paths = Paths::new(Arc::clone(&config), routes, &cx.around.addresses);
         let recovery = cx.around.recovery_of(&config);
-        let mut association = Self::new((config, recovery), identity, paths, state);
+        let mut association = Self::new(config, recovery, identity, paths, state);
         let rtt = cx.known_round_trip(&association.config, association.primary_route().remote.ip());
         association.set_state(
             cx,
@@ -52,11 +52,12 @@ impl Association {
         cx: &mut Context<'_>,
         config: Arc<AssociationConfig>,
         identity: Identity,
-        (route, peer): (Route, &PeerParameters),
+        route: Route,
+        peer: &PeerParameters,
     ) -> Self {
         let paths = Paths::new(Arc::clone(&config), &[route], &cx.around.addresses);
         let recovery = cx.around.recovery_of(&config);
-        let mut association = Self::new((config, recovery), identity, paths, State::Established);
+        let mut association = Self::new(config, recovery, identity, paths, State::Established);
         association.adopt(cx, peer);
         association.replies.owe_cookie_ack();
         association.establish(cx, true);

@@ -110,7 +110,8 @@ enum Next {
 
 impl Association {
     fn new(
-        (config, recovery): (Arc<AssociationConfig>, Arc<RecoveryConfig>),
+        config: Arc<AssociationConfig>,
+        recovery: Arc<RecoveryConfig>,
         identity: Identity,
         paths: Paths,
         state: State,
@@ -711,7 +712,7 @@ impl Association {
     fn on_auth(&mut self, cx: &mut Context<'_>, raw: &RawChunk<'_>, rest: &[u8]) -> Next {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         let Some(auth) = &mut self.auth else { return self.on_unknown_chunk(raw) };
-        match auth.verify(ours, (raw, rest)) {
+        match auth.verify(ours, raw, rest) {
             Ok(()) => return Next::Continue,
             Err(AuthError::UnsupportedHmac(id)) => {
                 self.replies.report(ReportedError::UnsupportedHmac(id));
@@ -726,7 +727,7 @@ impl Association {
     /// handles before the association.
     pub(crate) fn is_authentic(&mut self, auth: &RawChunk<'_>, rest: &[u8]) -> bool {
         let ours = Ours { config: &self.config, random: &self.identity.random };
-        self.auth.as_mut().is_some_and(|own| own.verify(ours, (auth, rest)).is_ok())
+        self.auth.as_mut().is_some_and(|own| own.verify(ours, auth, rest).is_ok())
     }
 
     /// The authentication state, for the application to change keys.

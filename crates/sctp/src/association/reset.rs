@@ -188,7 +188,7 @@ impl StreamReset {
         }));
     }
 
-    /// The last TSN before the reset that the peer has not answered.
+    /// The last TSN assigned before our outstanding reset request (RFC 6525 §4.1), which the peer has not answered.
     pub(super) fn last_before_reset(&self) -> Option<u64> {
         self.ours.as_ref()?.last_assigned_tsn
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rexmit_core::config;
 use rexmit_recovery::RecoveryConfig;
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use error::bound;
@@ -54,7 +55,8 @@ config! {
         /// The initial TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 recommends.
         /// Only for tests, which choose one near the wrap. Default `None`.
         pub initial_tsn: Option<u32>,
-        /// The configuration of accepted associations, and of [`Endpoint::connect`].
+        /// The configuration of accepted associations, and of [`Endpoint::connect`]. Default
+        /// [`AssociationConfig::interactive`].
         ///
         /// [`Endpoint::connect`]: crate::Endpoint::connect
         pub association: Arc<AssociationConfig>,
@@ -64,7 +66,8 @@ config! {
 config! {
     /// The configuration of an association: a recovery profile, and the values of RFC 9260 §16 for everything
     /// else. The default is [`interactive`](Self::interactive).
-    #[derive(Clone, Debug, Serialize)]
+    #[derive(Clone, Debug)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct AssociationConfig {
         /// Loss recovery and congestion control. Default [`interactive`](RecoveryConfig::interactive).
         pub recovery: RecoveryConfig,

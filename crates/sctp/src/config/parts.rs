@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rexmit_core::config;
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 use super::{
@@ -16,13 +17,15 @@ use crate::wire::may_be_authenticated;
 config! {
     const
     /// Streams of an association, and which of them sends next.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct StreamConfig {
         /// Outgoing streams to request; the peer may allow fewer. Default 16.
         pub outbound: u16,
         /// Incoming streams to accept. Default 2048.
         pub max_inbound: u16,
-        /// The stream scheduler: the order in which streams send. Default round robin.
+        /// The stream scheduler: the order in which streams send. Default round robin; for `mixed` by
+        /// priority.
         pub scheduling: Scheduling,
     }
 }
@@ -43,7 +46,8 @@ impl StreamConfig {
 config! {
     const
     /// Messages of an association: how large they may be, and what is reported of them.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct MessageConfig {
         /// The largest message in bytes, sent or received. [`Endpoint::send`](crate::Endpoint::send) refuses
         /// a larger one; for one of the peer see `oversized`. Default 256 KiB.
@@ -74,12 +78,15 @@ impl Default for MessageConfig {
 config! {
     const
     /// Memory of an association for data sent and received.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct BufferConfig {
-        /// Receive buffer in bytes, which is the receive window advertised to the peer. Default 1 MiB.
+        /// Receive buffer in bytes, which is the receive window advertised to the peer. Default 1 MiB; 4 MiB for
+        /// `bulk` and `mixed`.
         pub receive_bytes: usize,
         /// The most bytes accepted from the application and not yet acknowledged. Beyond 16,384 messages,
-        /// each counts as at least 64 bytes. Default 1 MiB.
+        /// each counts as at least 64
+        /// bytes. Default 1 MiB; 4 MiB for `bulk` and `mixed`.
         pub send_bytes: usize,
         /// The most received DATA chunks that wait for reassembly or for earlier messages. Default 16,384.
         pub max_held_chunks: usize,
@@ -111,7 +118,8 @@ impl BufferConfig {
 config! {
     const
     /// When a path, or the peer, counts as unreachable.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct FailureConfig {
         /// The interval of HEARTBEATs on an idle path (HB.interval, 30 s); `None` sends none. At its
         /// heartbeat, an idle association also releases unused memory.
@@ -124,8 +132,8 @@ config! {
         /// The peer is unreachable, and the association ends with
         /// [`CloseReason::Unreachable`](crate::CloseReason::Unreachable), if nothing was received from it for
         /// this long while data is sent to it. The time runs from the first DATA chunk after the peer's last
-        /// packet, and at least two consecutive timeouts must have expired. Default 15 s for `interactive`,
-        /// `interactive_redundant` and `mixed`; `None` for the others: then
+        /// packet, and at least two consecutive timeouts must have
+        /// expired. Default 15 s for `mixed` and the profiles whose names begin with `interactive`; `None` for the others: then
         /// `association_max_retrans` decides (RFC 9260 §8.1), after minutes.
         pub dead_after: Option<Duration>,
     }
@@ -145,7 +153,8 @@ impl Default for FailureConfig {
 config! {
     const
     /// How an association is set up.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct HandshakeConfig {
         /// Max.Init.Retransmits (8): the most retransmissions of INIT and of COOKIE ECHO. Those before
         /// RTO.Initial, which [`setup_by_rtt`](rexmit_recovery::RecoveryConfig::setup_by_rtt) causes, are not
@@ -167,11 +176,12 @@ impl Default for HandshakeConfig {
 config! {
     const
     /// Extensions of SCTP that are offered to the peer.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct ExtensionConfig {
         /// Whether to offer interleaving of messages (I-DATA, RFC 8260): a large message then delays messages
         /// of other streams by one chunk instead of its whole length. Each chunk is 4 bytes longer. Default
-        /// true for `interactive`, `interactive_redundant` and `mixed`, otherwise false.
+        /// true for `mixed` and the profiles whose names begin with `interactive`, otherwise false.
         pub interleaving: bool,
         /// Whether to accept packets without a checksum, and to send them to a peer that accepts them, too
         /// (RFC 9653). Only for packets that DTLS protects: encrypted endpoints set it. Default false.
@@ -200,8 +210,8 @@ impl Default for ExtensionConfig {
 
 /// What happens to a message of the peer that is larger than
 /// [`max_bytes`](MessageConfig::max_bytes).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum OversizedMessages {
     /// The message is dropped, [`Event::MessageDropped`](crate::Event::MessageDropped) reports it, and the
@@ -216,7 +226,8 @@ config! {
     /// Path MTU discovery by probes (DPLPMTUD, RFC 8899), for each path. The search begins at
     /// [`max_packet_bytes`](crate::AssociationConfig::max_packet_bytes), which every path must carry, when a packet
     /// is full for the first time and more data waits.
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct PathMtuConfig {
         /// The largest path MTU to search for, in bytes of an IP packet. Default 9000.
         pub max_mtu: u16,
@@ -255,7 +266,8 @@ impl PathMtuConfig {
 config! {
     const
     /// When SACKs are sent (RFC 9260 §6.2), and how often.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct SackConfig {
         /// Maximum delay of an acknowledgement (SACK.Delay, 200 ms); zero disables the delay.
         pub delay: Duration,
@@ -286,18 +298,20 @@ impl SackConfig {
 
 config! {
     const
-    /// Second copies of the SACKs of a thin stream, so that one lost packet does not cost the sender of the data
-    /// a retransmission that was not needed. The receiver of the data sends them, from at most 16 packets with DATA
+    /// Second copies of the SACKs of a thin stream, so that the loss of one packet causes no spurious
+    /// retransmission. The receiver of the data sends them, from at most 16 packets with DATA
     /// per round trip, none of which is full. A copy reports what has arrived until it is sent, except
     /// duplicate TSNs, which are reported once. Concurrent multipath transfer disables copies.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct AckCopyConfig {
         /// For which peers this side sends them. Default [`AckCopies::OnRequest`].
         pub send: AckCopies,
-        /// Ask the peer to send them, with a parameter of INIT and INIT ACK that others skip. Default false.
+        /// Ask the peer to send them, with a parameter of INIT and INIT ACK that other implementations skip. Default false.
         pub request: bool,
         /// The time between a SACK and its copy, 0.1 to 100 ms. DATA that is sent before carries the copy. The peer's
-        /// probe timer waits for the copy, too. A longer one survives longer bursts of loss. Default 1 ms.
+        /// probe timer waits for the copy, too. With a longer delay, copies survive
+        /// longer bursts of loss. Default 1 ms.
         pub delay: Duration,
         /// The limit on packets sent only for a copy, in percent of the packets that carry the acknowledged DATA and of
         /// those that carry original SACKs. Copies bundled with DATA are not limited; with zero there are no others.
@@ -318,8 +332,8 @@ impl Default for AckCopyConfig {
 }
 
 /// For which peers the SACKs of thin streams are sent twice.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum AckCopies {
     /// For none.
@@ -333,7 +347,8 @@ pub enum AckCopies {
 
 config! {
     /// Settings for peers with several addresses.
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct MultihomingConfig {
         /// HB.Max.Burst: how many unconfirmed addresses are probed at the same time. Default 1.
         pub heartbeat_max_burst: u8,
@@ -349,7 +364,8 @@ config! {
 
 config! {
     /// Authenticated chunks (RFC 4895).
-    #[derive(Clone, Debug, Default, Serialize)]
+    #[derive(Clone, Debug, Default)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
     pub struct AuthenticationConfig {
         /// Types of chunks that are accepted only if authenticated, in addition to ASCONF and ASCONF-ACK (RFC
         /// 4895 §3.2), also from peers without RFC 4895. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH are not
@@ -358,7 +374,7 @@ config! {
         /// The endpoint pair shared keys; the first is used at the beginning. Without any, the key is
         /// computed from the handshake alone (RFC 4895 §6.1), which does not protect against an attacker who
         /// saw it. Never shown by `Debug`, nor stored in files. Default none.
-        #[serde(skip)]
+        #[cfg_attr(feature = "serde", serde(skip))]
         pub keys: Vec<SharedKey>,
     }
 }

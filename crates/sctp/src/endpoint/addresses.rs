@@ -89,8 +89,8 @@ impl Endpoint {
     /// Adds the local addresses of `addresses` that the association lacks, and deletes those that are not in it. Those
     /// that the peer cannot use, because of their scope, are left out; if no other is left, nothing is changed.
     ///
-    /// Returns whether the association needs no further call with the same addresses. `false` if it needs one after
-    /// the peer has answered what is in progress; [`Event::AddressChanged`](crate::Event::AddressChanged) reports that.
+    /// Returns whether all changes were requested. If not, call this again with the same addresses after the peer has
+    /// answered the request in progress; [`Event::AddressChanged`](crate::Event::AddressChanged) reports that.
     ///
     /// # Errors
     /// See [`AddressError`]; with [`TooManyChanges`](AddressError::TooManyChanges) some changes may have begun.

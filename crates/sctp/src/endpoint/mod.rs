@@ -274,6 +274,22 @@ impl Endpoint {
         self.config.accept = is_accepting;
     }
 
+    /// Sets the configuration of associations that peers set up from now on, in place of
+    /// [`EndpointConfig::association`]. Existing ones keep theirs. A driver may call it before each
+    /// [`handle_input`](crate::Machine::handle_input), to treat some peers differently.
+    ///
+    /// # Errors
+    /// If a value of `config` is out of range.
+    pub fn set_association_config(
+        &mut self,
+        config: Arc<AssociationConfig>,
+    ) -> Result<(), ConfigError> {
+        config.validate()?;
+        self.around.association = (Arc::clone(&config), Arc::new(config.recovery.clone()));
+        self.config.association = config;
+        Ok(())
+    }
+
     /// The counters of the association; `None` if its id is invalid. Right after
     /// [`Event::Closed`](crate::Event::Closed) was returned they are final.
     #[must_use]

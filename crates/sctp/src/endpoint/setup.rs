@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rexmit_core::{Instant, Route};
+use rexmit_core::{Instant, Rng, Route};
 
 use super::cookie::StateCookie;
 use super::{AssociationId, Endpoint};
@@ -29,6 +29,15 @@ enum Existing {
     Colliding(Identity, Arc<AssociationConfig>),
     /// The association may be restarted: the answer has a new identity, and the Tie-Tags.
     Established { tie_tags: (u32, u32) },
+}
+
+/// An INIT, as it was read, and the route that the answer takes.
+#[derive(Clone, Copy)]
+struct ReceivedInit<'a> {
+    route: Route,
+    packet: &'a Packet<'a>,
+    peer: &'a PeerParameters,
+    extras: &'a Extras<'a>,
 }
 
 impl Endpoint {
@@ -65,7 +74,10 @@ impl Endpoint {
         // An ignored one need not be remembered.
         peer.auth.take_if(|_| !config.offers_authentication());
         match index {
-            Some(index) => self.on_init_again(now, (route, index), packet, (&peer, &extras)),
+            Some(index) => {
+                let init = ReceivedInit { route, packet, peer: &peer, extras: &extras };
+                self.on_init_again(now, index, init);
+            }
             None if !self.config.accept => {
                 self.send_abort(route, packet, peer.tag, |_| {});
             }
@@ -75,7 +87,10 @@ impl Endpoint {
                     causes.push(&Cause::OutOfResource);
                 });
             }
-            None => self.answer_init(now, (route, packet), (&peer, &extras), &Existing::None),
+            None => {
+                let init = ReceivedInit { route, packet, peer: &peer, extras: &extras };
+                self.answer_init(now, init, &Existing::None);
+            }
         }
     }
 
@@ -105,13 +120,8 @@ impl Endpoint {
     }
 
     /// Processes an INIT for an existing association (RFC 9260 §5.2.1, §5.2.2, §9.2).
-    fn on_init_again(
-        &mut self,
-        now: Instant,
-        (route, index): (Route, u32),
-        packet: &Packet<'_>,
-        (peer, extras): (&PeerParameters, &Extras<'_>),
-    ) {
+    fn on_init_again(&mut self, now: Instant, index: u32, init: ReceivedInit<'_>) {
+        let ReceivedInit { route, packet, peer, .. } = init;
         let Some(slot) = self.table.get(index) else { return };
         let association = &slot.association;
         if association.state().is_shutdown_ack_sent() {
@@ -139,17 +149,12 @@ impl Endpoint {
         } else {
             Existing::Established { tie_tags: association.identity().tie_tags }
         };
-        self.answer_init(now, (route, packet), (peer, extras), &existing);
+        self.answer_init(now, ReceivedInit { route, ..init }, &existing);
     }
 
     /// Answers an INIT with an INIT ACK (RFC 9260 §5.1 B).
-    fn answer_init(
-        &mut self,
-        now: Instant,
-        (route, packet): (Route, &Packet<'_>),
-        (peer, extras): (&PeerParameters, &Extras<'_>),
-        existing: &Existing,
-    ) {
+    fn answer_init(&mut self, now: Instant, init: ReceivedInit<'_>, existing: &Existing) {
+        let ReceivedInit { route, packet, peer, extras } = init;
         let fresh = self.new_identity(packet.header.source_port);
         let ours = &self.config.association;
         let (identity, config) = match existing {
@@ -314,7 +319,7 @@ impl Endpoint {
         let confirmed = Route { remote: cookie.address, ..route };
         let index = match existing {
             None => self.accept(now, confirmed, packet, &cookie),
-            Some(index) => self.compare_tags(now, (confirmed, index), &cookie),
+            Some(index) => self.compare_tags(now, confirmed, index, &cookie),
         };
         if let Some(index) = index {
             self.call(now, index, |association, cx| {
@@ -343,7 +348,7 @@ impl Endpoint {
             }
             _ => cookie.peer.auth.as_ref().is_some_and(|offer| {
                 let ours = Ours { config, random: &cookie.identity.random };
-                Auth::new(config, offer).verify(ours, (&auth, covered)).is_ok()
+                Auth::new(config, offer).verify(ours, &auth, covered).is_ok()
             }),
         }
     }
@@ -385,17 +390,12 @@ impl Endpoint {
             });
             return None;
         }
-        let identity = self.with_tie_tags(cookie.identity);
+        let identity = with_tie_tags(&mut self.around.rng, cookie.identity);
         let config = Arc::clone(&self.config.association);
         let id = AssociationId(self.table.next_key());
         let mut cx = Context::new(now, id, &mut self.around);
-        let association = Association::accept(&mut cx, config, identity, (route, &cookie.peer));
+        let association = Association::accept(&mut cx, config, identity, route, &cookie.peer);
         Some(self.insert(now, association).index())
-    }
-
-    /// Gives an association new Tie-Tags, which no cookie contained before.
-    fn with_tie_tags(&mut self, identity: Identity) -> Identity {
-        Identity { tie_tags: (self.around.rng.u32() | 1, self.around.rng.u32() | 1), ..identity }
     }
 
     /// Handles a valid cookie for an existing association: Table 12 of RFC 9260 §5.2.4. Returns the
@@ -403,7 +403,8 @@ impl Endpoint {
     fn compare_tags(
         &mut self,
         now: Instant,
-        (route, index): (Route, u32),
+        route: Route,
+        index: u32,
         cookie: &StateCookie,
     ) -> Option<u32> {
         let slot = self.table.get(index)?;
@@ -430,7 +431,7 @@ impl Endpoint {
                 None
             }
             _ if has_restarted => {
-                let identity = self.with_tie_tags(cookie.identity);
+                let identity = with_tie_tags(&mut self.around.rng, cookie.identity);
                 if let Some((_, slot)) = self.table.get_mut(index) {
                     self.lookup.forget_addresses(index, slot);
                 }
@@ -480,4 +481,9 @@ fn find_of_cookie(endpoint: &Endpoint, cookie: &StateCookie) -> Option<u32> {
     };
     let by_tag = endpoint.lookup.by_tag(cookie.identity.local_tag).filter(has_begun);
     by_tag.or_else(|| endpoint.find_existing(cookie.address, port, &cookie.peer.addresses))
+}
+
+/// Gives an association new Tie-Tags, which no cookie contained before.
+fn with_tie_tags(rng: &mut Rng, identity: Identity) -> Identity {
+    Identity { tie_tags: (rng.u32() | 1, rng.u32() | 1), ..identity }
 }

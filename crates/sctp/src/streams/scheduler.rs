@@ -1,5 +1,7 @@
 //! The stream schedulers of RFC 8260 §3, which choose the stream of the next chunk.
 
+#[cfg(feature = "serde")]
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// The default priority of a stream, "normal" of data channels (RFC 8831 §6.4).
@@ -17,8 +19,8 @@ const TURN_BITS: u32 = 48;
 /// With I-DATA ([`interleaving`](crate::AssociationConfig::interleaving)) a stream is chosen for each chunk,
 /// so that a large message delays other streams by one chunk. Otherwise it is chosen for each message, and a
 /// message that has begun is finished first.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Scheduling {
     /// One chunk (without I-DATA, one message) of each stream with data, in turn (SCTP_SS_RR, RFC 8260 §3.2).

@@ -202,7 +202,8 @@ impl<'a> AsconfAnswer<'a> {
 /// Appends an ASCONF.
 pub(super) fn encode_asconf<'p>(
     sink: &mut Sink<'_>,
-    (serial, address): (u32, IpAddr),
+    serial: u32,
+    address: IpAddr,
     requests: impl IntoIterator<Item = AsconfRequest<'p>>,
 ) {
     sink.chunk(kind::ASCONF, 0, |sink| {

@@ -91,7 +91,8 @@ impl fmt::Debug for Sack<'_> {
 pub(super) fn encode_sack(
     sink: &mut Sink<'_>,
     packets: u8,
-    (cumulative_tsn_ack, a_rwnd): (u32, u32),
+    cumulative_tsn_ack: u32,
+    a_rwnd: u32,
     gap_ack_blocks: impl IntoIterator<Item = (u16, u16)>,
     duplicate_tsns: impl IntoIterator<Item = u32>,
 ) {

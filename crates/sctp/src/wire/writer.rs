@@ -141,7 +141,7 @@ impl<'b> PacketWriter<'b> {
         gap_ack_blocks: impl IntoIterator<Item = (u16, u16)>,
         duplicate_tsns: impl IntoIterator<Item = u32>,
     ) -> bool {
-        self.sack_of(0, (cumulative_tsn_ack, a_rwnd), gap_ack_blocks, duplicate_tsns)
+        self.sack_of(0, cumulative_tsn_ack, a_rwnd, gap_ack_blocks, duplicate_tsns)
     }
 
     /// Appends SACK with the number of packets that it acknowledges; see
@@ -149,12 +149,13 @@ impl<'b> PacketWriter<'b> {
     pub fn sack_of(
         &mut self,
         packets: u8,
-        cumulative_tsn_ack_and_a_rwnd: (u32, u32),
+        cumulative_tsn_ack: u32,
+        a_rwnd: u32,
         gap_ack_blocks: impl IntoIterator<Item = (u16, u16)>,
         duplicate_tsns: impl IntoIterator<Item = u32>,
     ) -> bool {
-        let fixed = cumulative_tsn_ack_and_a_rwnd;
-        self.append(|sink| encode_sack(sink, packets, fixed, gap_ack_blocks, duplicate_tsns))
+        let (cumulative, gaps) = (cumulative_tsn_ack, gap_ack_blocks);
+        self.append(|sink| encode_sack(sink, packets, cumulative, a_rwnd, gaps, duplicate_tsns))
     }
 
     /// Appends HEARTBEAT with this content of its Heartbeat Info (RFC 9260 §3.3.5).
@@ -283,10 +284,11 @@ impl<'b> PacketWriter<'b> {
     /// Appends ASCONF (RFC 5061 §4.1.1) with its Sequence Number and Address Parameter.
     pub fn asconf<'p>(
         &mut self,
-        serial_and_address: (u32, IpAddr),
+        serial: u32,
+        address: IpAddr,
         requests: impl IntoIterator<Item = AsconfRequest<'p>>,
     ) -> bool {
-        self.append(|sink| encode_asconf(sink, serial_and_address, requests))
+        self.append(|sink| encode_asconf(sink, serial, address, requests))
     }
 
     /// Appends ASCONF-ACK (RFC 5061 §4.1.2) with the answers that `answers` adds, which may be none.
@@ -308,8 +310,8 @@ impl<'b> PacketWriter<'b> {
             Chunk::InitAck(init_ack) => self.init_ack(&init_ack, |_| ()),
             Chunk::Sack(sack) => {
                 let (blocks, duplicates) = (sack.gap_ack_blocks(), sack.duplicate_tsns());
-                let fixed = (sack.cumulative_tsn_ack, sack.a_rwnd);
-                self.sack_of(sack.packets, fixed, blocks, duplicates)
+                let (cumulative, a_rwnd) = (sack.cumulative_tsn_ack, sack.a_rwnd);
+                self.sack_of(sack.packets, cumulative, a_rwnd, blocks, duplicates)
             }
             Chunk::Heartbeat(info) => self.heartbeat(info),
             Chunk::HeartbeatAck(info) => self.heartbeat_ack(info),
@@ -329,7 +331,7 @@ impl<'b> PacketWriter<'b> {
             Chunk::ReConfig(re_config) => self.re_config(re_config.params().flatten()),
             Chunk::Auth(auth) => self.append(|sink| auth.encode(sink)),
             Chunk::Asconf(asconf) => {
-                self.asconf((asconf.serial, asconf.address), asconf.requests().flatten())
+                self.asconf(asconf.serial, asconf.address, asconf.requests().flatten())
             }
             Chunk::AsconfAck(ack) => self.asconf_ack(ack.serial, |writer| {
                 ack.answers().flatten().for_each(|answer| _ = writer.push(&answer));

@@ -123,8 +123,8 @@ fn a_repeated_asconf_gets_the_same_answer() {
 fn asconfs_of_one_packet_are_answered_in_one() {
     let mut s = Dynamic::server();
     let both = s.signed(|p| {
-        p.asconf((tsn(0), ip(2)), crate::peer::requests(&[Add(ip(3))]));
-        p.asconf((tsn(1), ip(2)), crate::peer::requests(&[Add(ip(4))]))
+        p.asconf(tsn(0), ip(2), crate::peer::requests(&[Add(ip(3))]));
+        p.asconf(tsn(1), ip(2), crate::peer::requests(&[Add(ip(4))]))
     });
     for _ in 0..2 {
         s.deliver(&both);

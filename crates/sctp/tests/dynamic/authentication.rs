@@ -206,7 +206,7 @@ fn a_restart_makes_new_keys() {
     s.peer_sends([CookieEcho(&cookie)]);
     expect_packet!(s.s, [CookieAck]);
     s.events();
-    let asconf = s.signed(|p| p.asconf((7, ip(2)), []));
+    let asconf = s.signed(|p| p.asconf(7, ip(2), []));
     s.deliver(&asconf);
     let sent = s.next_packet();
     s.keys.check(&sent);

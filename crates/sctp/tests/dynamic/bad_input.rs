@@ -32,7 +32,7 @@ fn asconf_without_auth_is_dropped_with_the_rest_of_its_packet() {
     let mut s = Dynamic::server();
     s.peer_writes(|p| {
         p.heartbeat(b"before");
-        p.asconf((tsn(0), ip(2)), requests(&[Add(ip(3))]));
+        p.asconf(tsn(0), ip(2), requests(&[Add(ip(3))]));
         p.heartbeat(b"behind")
     });
     expect_packet!(s.s, [HeartbeatAck(b"before")]);
@@ -42,7 +42,7 @@ fn asconf_without_auth_is_dropped_with_the_rest_of_its_packet() {
     assert_eq!(counts(&s).unauthenticated, 2);
     // Under an AUTH that stands behind it, too.
     s.peer_writes(|p| {
-        p.asconf((tsn(0), ip(2)), requests(&[Add(ip(3))]));
+        p.asconf(tsn(0), ip(2), requests(&[Add(ip(3))]));
         p.auth(0, 3, 32)
     });
     s.expect_no_change();
@@ -206,7 +206,7 @@ fn asconf_from_elsewhere_needs_the_tag_and_the_key() {
     s.expect_no_change();
     // Without AUTH the packet belongs to no association.
     let tag = s.peer.endpoint_tag;
-    s.peer_writes(|p| p.asconf((tsn(0), ip(2)), requests(&[Add(ANY)])));
+    s.peer_writes(|p| p.asconf(tsn(0), ip(2), requests(&[Add(ANY)])));
     expect_packet!(s.s, tag tag, [Abort { t_bit: true, .. }]);
     s.peer.endpoint_tag = tag ^ 1;
     s.peer_asks(0, &[Add(ANY)]);
@@ -258,13 +258,13 @@ fn a_malformed_asconf_does_nothing() {
 fn without_an_offer_asconf_is_unknown() {
     let keys = Keys { hmacs: vec![2], ..Keys::default() };
     let mut s = Dynamic::server_with(keys, |_, _| ());
-    s.peer_writes(|p| p.asconf((tsn(0), ip(2)), requests(&[Add(ip(3))])));
+    s.peer_writes(|p| p.asconf(tsn(0), ip(2), requests(&[Add(ip(3))])));
     expect_packet!(s.s, [Error { .. }]);
     s.peer_asks(0, &[Add(ip(3))]);
     s.expect_no_change();
     let mut s =
         Dynamic::server_with(Keys::default(), |_, a| a.extensions.dynamic_addresses = false);
-    s.peer_writes(|p| p.asconf((tsn(0), ip(2)), requests(&[Add(ip(3))])));
+    s.peer_writes(|p| p.asconf(tsn(0), ip(2), requests(&[Add(ip(3))])));
     expect_packet!(s.s, [Error { .. }]);
     s.expect_no_change();
 }

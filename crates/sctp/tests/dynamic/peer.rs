@@ -239,7 +239,7 @@ impl Dynamic {
 
     /// The `n`th ASCONF of the peer, from 0, with `known` as its Address Parameter.
     pub fn asconf(&self, n: u32, changes: &[AsconfChange<'static>]) -> Vec<u8> {
-        self.signed(|p| p.asconf((tsn(n), address(2, 0).ip()), requests(changes)))
+        self.signed(|p| p.asconf(tsn(n), address(2, 0).ip(), requests(changes)))
     }
 
     /// It arrives.

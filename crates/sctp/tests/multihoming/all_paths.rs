@@ -121,10 +121,10 @@ fn missing_reports_are_counted_by_the_packets_that_a_sack_acknowledges() {
         s.next_packet();
     }
     // Chunks with even numbers were sent over the first path.
-    let fixed = (tsn(0).wrapping_sub(1), PEER_RWND);
-    s.peer_writes(|p| p.sack_of(1, fixed, [(3, 3)], []));
+    let cumulative = tsn(0).wrapping_sub(1);
+    s.peer_writes(|p| p.sack_of(1, cumulative, PEER_RWND, [(3, 3)], []));
     s.expect_silence();
-    s.peer_writes(|p| p.sack_of(2, fixed, [(3, 3), (5, 5), (7, 7)], []));
+    s.peer_writes(|p| p.sack_of(2, cumulative, PEER_RWND, [(3, 3), (5, 5), (7, 7)], []));
     expect_packet_to!(s, 2, [Data(d)] if d.tsn == tsn(0));
     s.peer_acknowledges(tsn(7));
 }

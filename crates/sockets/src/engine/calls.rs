@@ -16,7 +16,7 @@ use super::settings::Settings;
 use super::socket::{Association, Bound, Socket};
 use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, wire};
 use crate::protocol::name::SocketName;
-use crate::protocol::request::{Call, Request, State};
+use crate::protocol::request::{Call, Key, Request, State};
 use crate::protocol::{Style, address, bytes_at};
 use crate::transports::Transport;
 
@@ -44,7 +44,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 
 impl Engine {
     /// Executes a request, and answers it now or later.
-    pub(super) fn call(&mut self, token: u64, request: &Request, body: &[u8]) {
+    pub(super) fn call(&mut self, token: u64, request: &Request, key: Key, body: &[u8]) {
         let Request { call, socket, first, second } = *request;
         // Messages that the program sent before the call come first, with their effects on this machine.
         if self.sockets.contains_key(&socket) {
@@ -53,9 +53,9 @@ impl Engine {
         }
         self.catch_up();
         let outcome = match call {
-            Call::Register => self.requests.register(&self.epoll, first),
+            Call::Register => self.requests.register(&self.epoll, token, key),
             Call::Socket => {
-                let made = self.make_socket(first, second, body);
+                let made = self.make_socket((first, second), key, body);
                 return self.answer_with_descriptor(token, made);
             }
             Call::PeelOff => {
@@ -91,7 +91,12 @@ impl Engine {
         }
     }
 
-    fn make_socket(&mut self, domain: i32, kind: i32, body: &[u8]) -> Result<OwnedFd, Failure> {
+    fn make_socket(
+        &mut self,
+        (domain, kind): (i32, i32),
+        key: Key,
+        body: &[u8],
+    ) -> Result<OwnedFd, Failure> {
         let is_ipv6 = match domain {
             libc::AF_INET => false,
             libc::AF_INET6 => true,
@@ -106,7 +111,8 @@ impl Engine {
         let profile = std::str::from_utf8(body.get(2..).unwrap_or_default()).ok();
         let profile = profile.filter(|name| !name.is_empty()).unwrap_or("interactive");
         let profile = AssociationConfig::profile(profile).ok_or(Failure(EINVAL))?;
-        let (_, theirs) = self.new_socket(style, is_ipv6, Settings::new(profile, peer_port))?;
+        let (_, theirs) =
+            self.new_socket(style, is_ipv6, Settings::new(profile, peer_port, key))?;
         Ok(theirs)
     }
 
@@ -270,10 +276,7 @@ impl Engine {
             (ip, transport_to(self, ip, peer_port)).into()
         });
         let remotes: Vec<SocketAddr> = remotes.collect();
-        let is_own = this.associations.iter().any(|association| {
-            let known = self.associations.get(association);
-            known.is_some_and(|known| known.peer == canonical(peers[0]))
-        });
+        let is_own = this.peers.contains_key(&canonical(peers[0]));
         let port = self.port_of(number)?;
         let (routes, mtu) = self.routes(port, &remotes)?;
         let now = self.now;
@@ -299,7 +302,7 @@ impl Engine {
             this.association = Some(association);
             this.names = Some((local, peer));
         }
-        this.associations.insert(association);
+        this.own(association, peer);
         self.numbers.insert((port, id.to_bits()), association);
         let made = Association {
             port,
@@ -411,7 +414,7 @@ impl Engine {
         let local = paths.first().map_or(this.any(), |path| path.local.ip());
         let (made, theirs) = self.new_socket(Style::PeeledOff, is_ipv6, settings)?;
         if let Some(this) = self.sockets.get_mut(&number) {
-            this.associations.remove(&association);
+            this.disown(association, peer);
             this.readable.retain(|other| *other != association);
         }
         self.give(association, made, (local, port).into(), peer);
@@ -441,7 +444,7 @@ impl Engine {
         if let Some(this) = self.sockets.get_mut(&socket) {
             this.state = State::Connected;
             this.association = Some(association);
-            this.associations.insert(association);
+            this.own(association, peer);
             this.names = Some((local, peer));
             this.bound = Some(Bound { port, addresses: Vec::new() });
         }
@@ -449,7 +452,7 @@ impl Engine {
 }
 
 /// The UDP port of a peer; 0 for SCTP over IP. `peer_port` is the one configured for the socket.
-fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
+pub(super) fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
     // With itself the machine speaks the faster one, which needs no capability.
     if is_local(ip) {
         return peer_port;

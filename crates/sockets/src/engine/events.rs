@@ -277,7 +277,7 @@ impl Engine {
             self.give(association, made, local, peer);
             self.watch(made);
         } else {
-            socket.associations.insert(association);
+            socket.own(association, peer);
         }
         self.receive_messages(listener);
         self.tell_up(association, streams);

@@ -41,6 +41,9 @@ use wires::{MAX_WIRES, Wires};
 
 /// The most sockets of all programs together.
 pub const MAX_SOCKETS: usize = 16_384;
+/// The most descriptors that an engine needs: for sockets, requests, processes, and itself.
+pub const MAX_DESCRIPTORS: u64 =
+    (MAX_SOCKETS + requests::MAX_REQUESTS + requests::MAX_PROGRAMS + 64) as u64;
 /// Events of one wait.
 const MAX_EVENTS: usize = 256;
 /// The most batches of packets received in one round, so that programs get their turn.
@@ -66,7 +69,9 @@ pub(crate) struct Failure(pub(crate) i32);
 
 impl From<rustix::io::Errno> for Failure {
     fn from(error: rustix::io::Errno) -> Self {
-        Self(error.raw_os_error())
+        // The engine has no descriptor left; the program may have.
+        let is_own = error == rustix::io::Errno::MFILE;
+        Self(if is_own { libc::ENFILE } else { error.raw_os_error() })
     }
 }
 
@@ -188,7 +193,7 @@ impl Engine {
             let has_received = wires.receive(|route, packet| {
                 let Some(number) = destination_port(packet) else { return };
                 match ports.touch(number).filter(|port| port.takes(route.local.ip())) {
-                    Some(port) => port.endpoint.handle_input(*now, route, packet),
+                    Some(port) => port.receive(*now, route, packet),
                     None => misdirected = Some((route, packet.to_vec())),
                 }
             });

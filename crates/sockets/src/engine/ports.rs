@@ -2,16 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use libc::{EADDRINUSE, EINVAL, ENOBUFS};
-use rexmit_core::{Instant, Machine, Seed};
-use rexmit_sctp::{Endpoint, EndpointConfig};
+use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
 
-use super::Failure;
-use super::settings::Settings;
+use super::settings::{LOOPBACK_MTU, Settings};
+use super::{Failure, wire};
 
 /// The ports for sockets that the program has not bound (Linux's `ip_local_port_range`).
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=60_999;
+
+/// Bytes of SCTP's common header (RFC 9260 §3.1).
+const COMMON_HEADER_BYTES: usize = 12;
 
 /// See the module.
 #[derive(Debug)]
@@ -23,8 +27,29 @@ pub(super) struct Port {
     pub(super) listener: Option<u64>,
     /// The addresses at which the port receives; empty means all.
     pub(super) addresses: Vec<IpAddr>,
+    accepted: Accepted,
     /// The deadline entered in [`Ports::deadlines`].
     deadline: Option<Instant>,
+}
+
+/// The configurations of associations that peers set up.
+#[derive(Debug)]
+struct Accepted {
+    of_others: Arc<AssociationConfig>,
+    /// Of those of this host with itself, whose packets are larger.
+    of_own_host: Arc<AssociationConfig>,
+    /// Whether the endpoint has the second one.
+    is_own_host: bool,
+}
+
+impl Accepted {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            of_others: settings.association(0),
+            of_own_host: settings.association(LOOPBACK_MTU),
+            is_own_host: false,
+        }
+    }
 }
 
 /// All ports in use.
@@ -39,12 +64,9 @@ pub(super) struct Ports {
 fn endpoint(port: u16, settings: &Settings, addresses: &[IpAddr]) -> Result<Endpoint, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|_| Failure(ENOBUFS))?;
-    let is_loopback = !addresses.is_empty() && addresses.iter().all(IpAddr::is_loopback);
     let told = if addresses.len() > 1 { addresses.to_vec() } else { Vec::new() };
-    let config = EndpointConfig::default()
-        .port(port)
-        .addresses(told)
-        .association(settings.association(if is_loopback { usize::from(u16::MAX) } else { 0 }));
+    let config =
+        EndpointConfig::default().port(port).addresses(told).association(settings.association(0));
     Endpoint::new(config, &Seed::from_bytes(seed)).map_err(|_| Failure(EINVAL))
 }
 
@@ -52,6 +74,31 @@ impl Port {
     /// Whether packets to this address are for this port.
     pub(super) fn takes(&self, local: IpAddr) -> bool {
         self.addresses.is_empty() || local.is_unspecified() || self.addresses.contains(&local)
+    }
+
+    /// Handles a packet.
+    pub(super) fn receive(&mut self, now: Instant, route: Route, packet: &[u8]) {
+        const INIT: u8 = 1;
+        const COOKIE_ECHO: u8 = 10;
+        if matches!(packet.get(COMMON_HEADER_BYTES), Some(&(INIT | COOKIE_ECHO))) {
+            let remote = route.remote.ip();
+            // The kernel drops packets from outside that claim to come from an address of this host.
+            let is_own_host = route.local.ip() == remote
+                && wire::way_to(remote).is_some_and(|(_, mtu)| mtu >= LOOPBACK_MTU);
+            self.accept_as(is_own_host);
+        }
+        self.endpoint.handle_input(now, route, packet);
+    }
+
+    /// Configures associations that are accepted now.
+    fn accept_as(&mut self, is_own_host: bool) {
+        let accepted = &mut self.accepted;
+        if accepted.is_own_host != is_own_host {
+            let config = if is_own_host { &accepted.of_own_host } else { &accepted.of_others };
+            if self.endpoint.set_association_config(Arc::clone(config)).is_ok() {
+                accepted.is_own_host = is_own_host;
+            }
+        }
     }
 }
 
@@ -91,6 +138,7 @@ impl Ports {
             Some(ending) => {
                 if ending.endpoint.association_count() == 0 {
                     ending.endpoint = endpoint(port, settings, addresses)?;
+                    ending.accepted = Accepted::new(settings);
                 }
                 ending.addresses = addresses.to_vec();
                 ending.sockets.insert(socket);
@@ -101,6 +149,7 @@ impl Ports {
                     sockets: BTreeSet::from([socket]),
                     listener: None,
                     addresses: addresses.to_vec(),
+                    accepted: Accepted::new(settings),
                     deadline: None,
                 };
                 self.all.insert(port, made);
@@ -114,6 +163,7 @@ impl Ports {
         let Some(found) = self.all.get_mut(&port) else { return Err(Failure(EINVAL)) };
         if found.endpoint.association_count() == 0 {
             found.endpoint = endpoint(port, settings, &found.addresses)?;
+            found.accepted = Accepted::new(settings);
         }
         Ok(())
     }

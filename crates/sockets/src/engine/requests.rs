@@ -1,36 +1,52 @@
 //! The connections over which calls arrive, and the programs that use the engine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
+use rexmit_core::Instant;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
-    SocketFlags, SocketType, accept_with, bind, listen, recv, sendmsg, socket_with, sockopt,
+    SocketFlags, SocketType, accept_with, bind, listen, recv, sendmsg, socket_with,
 };
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 
 use super::{Engine, FIRST_REQUEST_TOKEN, Outcome, REQUESTS_TOKEN};
 use crate::protocol::name::{self, EngineNumber};
-use crate::protocol::request::{ANSWER_BYTES, MAX_BODY_BYTES, REQUEST_BYTES, Request};
+use crate::protocol::request::{ANSWER_BYTES, Key, MAX_BODY_BYTES, REQUEST_BYTES, Request};
 
-/// The most requests that wait for their answers at the same time, and the most programs; further ones wait in the
-/// kernel's queue.
-const MAX_REQUESTS: usize = 4096;
+/// The most requests that wait for their answers at the same time; further ones wait in the kernel's queue.
+pub(super) const MAX_REQUESTS: usize = 4096;
+/// The most processes that are watched; the engine does not wait for the end of further ones.
+pub(super) const MAX_PROGRAMS: usize = 1024;
+/// The most connections of other users whose request has not arrived; the oldest is closed beyond.
+const MAX_STRANGERS: usize = 64;
+/// The time after which a connection without a request may be closed to make room for another one.
+const SILENT_TIME: Duration = Duration::from_secs(5);
 /// The most connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
-/// The most connections accepted in one round: those of other users are refused, which costs time, too.
+/// The most connections accepted in one round.
 const ACCEPTED_PER_ROUND: usize = 64;
 
 #[derive(Debug)]
 enum Connection {
-    /// The request is to be read, or the answer to be sent.
+    /// A connection whose request was not read yet, or whose answer was not sent yet.
     Request(OwnedFd),
     /// The descriptor of a process, which is readable once that has ended.
-    Program(#[expect(dead_code, reason = "epoll watches it while it is held")] OwnedFd),
+    Program(#[expect(dead_code, reason = "epoll watches it while it is held")] OwnedFd, Key),
+}
+
+/// Connections whose request has not arrived; the oldest has the smallest number.
+#[derive(Debug, Default)]
+struct Silent {
+    /// Those of the engine's user and of root, with the time at which they were accepted.
+    own: BTreeMap<u64, Instant>,
+    /// Those of other users.
+    strangers: BTreeSet<u64>,
 }
 
 /// See the module.
@@ -40,8 +56,13 @@ pub(super) struct Requests {
     connections: BTreeMap<u64, Connection>,
     last_token: u64,
     programs: usize,
+    silent: Silent,
+    /// The keys of the processes that are watched, and how many have each.
+    keys: BTreeMap<Key, usize>,
     /// [`MAX_REQUESTS`].
     most: usize,
+    /// [`MAX_PROGRAMS`].
+    most_programs: usize,
     /// Whether there is no room for another connection, or no descriptor: the listener is not watched meanwhile.
     is_paused: bool,
 }
@@ -58,7 +79,10 @@ impl Requests {
             connections: BTreeMap::new(),
             last_token,
             programs: 0,
+            silent: Silent::default(),
+            keys: BTreeMap::new(),
             most: MAX_REQUESTS,
+            most_programs: MAX_PROGRAMS,
             is_paused: false,
         })
     }
@@ -73,6 +97,41 @@ impl Requests {
 
     pub(super) const fn is_paused(&self) -> bool {
         self.is_paused
+    }
+
+    fn has_room(&self) -> bool {
+        self.connections.len() - self.programs < self.most
+    }
+
+    /// The connection to be closed for another one: the oldest, if it has been silent for [`SILENT_TIME`].
+    fn dispensable(&self, now: Instant) -> Option<u64> {
+        let (token, since) = self.silent.own.first_key_value()?;
+        (now - *since >= SILENT_TIME).then_some(*token)
+    }
+
+    fn close(&mut self, token: u64) {
+        self.connections.remove(&token);
+        self.silent.own.remove(&token);
+        self.silent.strangers.remove(&token);
+    }
+
+    /// Adds a connection of this user or root, or of another user.
+    fn admit(&mut self, now: Instant, epoll: &OwnedFd, connection: OwnedFd, is_stranger: bool) {
+        let watched = EventData::new_u64(self.last_token + 1);
+        if epoll::add(epoll, &connection, watched, EventFlags::IN).is_err() {
+            return;
+        }
+        let token = self.insert(Connection::Request(connection));
+        if !is_stranger {
+            self.silent.own.insert(token, now);
+            return;
+        }
+        self.silent.strangers.insert(token);
+        if self.silent.strangers.len() > MAX_STRANGERS
+            && let Some(oldest) = self.silent.strangers.first().copied()
+        {
+            self.close(oldest);
+        }
     }
 
     fn insert(&mut self, connection: Connection) -> u64 {
@@ -101,10 +160,11 @@ impl Requests {
 }
 
 impl Engine {
-    /// Accepts new connections of this user, or of root.
+    /// Accepts new connections.
     pub(super) fn accept_requests(&mut self) {
         for _ in 0..ACCEPTED_PER_ROUND {
-            if self.requests.connections.len() >= self.requests.most {
+            let dispensable = self.requests.dispensable(self.now);
+            if !self.requests.has_room() && dispensable.is_none() {
                 return self.pause_requests(true);
             }
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -115,15 +175,12 @@ impl Engine {
                 // There is no descriptor left, until a socket is closed.
                 Err(_) => return self.pause_requests(true),
             };
-            let user = sockopt::socket_peercred(&connection).map(|credentials| credentials.uid);
-            if !user.is_ok_and(|user| user.is_root() || user == geteuid()) {
-                continue;
+            if let Some(token) = dispensable.filter(|_| !self.requests.has_room()) {
+                self.requests.close(token);
             }
-            let token = self.requests.insert(Connection::Request(connection));
-            if let Some(Connection::Request(connection)) = self.requests.connections.get(&token) {
-                let data = EventData::new_u64(token);
-                let _ = epoll::add(&self.epoll, connection, data, EventFlags::IN);
-            }
+            let is_own = |peer: libc::ucred| peer.uid == 0 || peer.uid == geteuid().as_raw();
+            let is_stranger = !peer(&connection).is_ok_and(is_own);
+            self.requests.admit(self.now, &self.epoll, connection, is_stranger);
         }
         self.pause_requests(false);
     }
@@ -143,37 +200,90 @@ impl Engine {
         let mut buffer = [0; REQUEST_BYTES + MAX_BODY_BYTES];
         match self.requests.connections.get(&token) {
             None => {}
-            Some(Connection::Program(_)) => {
-                self.requests.connections.remove(&token);
-                self.requests.programs -= 1;
-            }
+            Some(&Connection::Program(_, key)) => self.requests.forget(token, key),
             Some(Connection::Request(connection)) => {
                 let length = match recv(connection, &mut buffer[..], RecvFlags::DONTWAIT) {
                     Err(Errno::AGAIN | Errno::INTR) => return,
                     Ok((length, _)) => length,
                     Err(_) => 0,
                 };
+                let is_stranger = self.requests.silent.strangers.remove(&token);
+                self.requests.silent.own.remove(&token);
                 match Request::parse(&buffer[..length]) {
-                    Some((request, body)) => self.call(token, &request, body),
+                    Some((request, key, body)) if !is_stranger || permits(self, &request, key) => {
+                        self.call(token, &request, key, body);
+                    }
                     // Also a program that waits no longer for its answer.
-                    None => drop(self.requests.connections.remove(&token)),
+                    _ => self.requests.close(token),
                 }
             }
         }
     }
 }
 
+/// Whether another user may make this request: with the key of a program, and of the socket that it is about.
+fn permits(engine: &Engine, request: &Request, key: Key) -> bool {
+    let is_own = |socket: &super::Socket| socket.settings.key == key;
+    engine.requests.keys.contains_key(&key)
+        && engine.sockets.get(&request.socket).is_none_or(is_own)
+}
+
+/// The value of an option of a connection: `T` is a type of numbers alone.
+fn option<T: Copy>(connection: &OwnedFd, name: libc::c_int, mut value: T) -> io::Result<T> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    let (fd, at) = (connection.as_raw_fd(), (&raw mut value).cast());
+    // SAFETY: the value lives and has this length.
+    let result = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, name, at, &raw mut length) };
+    if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The process and the user that have connected; the process is 0 if it is outside of the engine's namespace of them.
+fn peer(connection: &OwnedFd) -> io::Result<libc::ucred> {
+    option(connection, libc::SO_PEERCRED, libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 })
+}
+
+/// A descriptor of the process that has connected, which is readable once it has ended.
+fn process_of(connection: &OwnedFd) -> io::Result<OwnedFd> {
+    /// Of Linux 6.5.
+    const SO_PEERPIDFD: libc::c_int = 77;
+    if let Ok(fd) = option(connection, SO_PEERPIDFD, -1) {
+        // SAFETY: the kernel has made it for this call.
+        return Ok(unsafe { OwnedFd::from_raw_fd(fd) });
+    }
+    let process = Pid::from_raw(peer(connection)?.pid).ok_or(io::ErrorKind::NotFound)?;
+    Ok(pidfd_open(process, PidfdFlags::empty())?)
+}
+
 impl Requests {
-    /// Registers a process: the engine runs until that has ended.
-    pub(super) fn register(&mut self, epoll: &OwnedFd, process: i32) -> Outcome {
+    /// Registers the process that has sent this request: the engine runs until that has ended.
+    pub(super) fn register(&mut self, epoll: &OwnedFd, token: u64, key: Key) -> Outcome {
         let failed = super::Failure(libc::ESRCH);
-        let process = Pid::from_raw(process).ok_or(failed)?;
-        let program = pidfd_open(process, PidfdFlags::empty())?;
-        let token = EventData::new_u64(self.last_token + 1);
-        epoll::add(epoll, &program, token, EventFlags::IN)?;
-        self.insert(Connection::Program(program));
-        self.programs += 1;
-        Ok(Vec::new())
+        let Some(Connection::Request(connection)) = self.connections.get(&token) else {
+            return Err(failed);
+        };
+        // 0 is what a program sends that knows no key.
+        let key = if key == 0 { getrandom::u64().map_err(|_| failed)?.max(1) } else { key };
+        if self.programs < self.most_programs {
+            let program = process_of(connection).map_err(|_| failed)?;
+            let watched = EventData::new_u64(self.last_token + 1);
+            epoll::add(epoll, &program, watched, EventFlags::IN)?;
+            self.insert(Connection::Program(program, key));
+            self.programs += 1;
+            *self.keys.entry(key).or_default() += 1;
+        }
+        Ok(key.to_ne_bytes().to_vec())
+    }
+
+    /// Forgets a process that has ended.
+    fn forget(&mut self, token: u64, key: Key) {
+        self.connections.remove(&token);
+        self.programs -= 1;
+        if let Some(count) = self.keys.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.keys.remove(&key);
+            }
+        }
     }
 }
 
@@ -186,6 +296,7 @@ mod tests {
     use crate::engine::socket::MAX_NOTIFICATIONS;
     use crate::protocol::Style;
     use crate::protocol::frame::Header;
+    use crate::protocol::request::Call;
     use crate::transports::Transports;
 
     fn engine() -> Engine {
@@ -244,12 +355,108 @@ mod tests {
         assert!(!is_at_rest(&engine), "the listener is watched again");
     }
 
+    /// One end of a pair, whose other end is a connection of another user.
+    fn stranger(engine: &mut Engine) -> OwnedFd {
+        let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+        let pair = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None);
+        let (ours, theirs) = pair.expect("a pair");
+        let now = engine.now;
+        engine.requests.admit(now, &engine.epoll, ours, true);
+        theirs
+    }
+
+    #[test]
+    fn other_users_hold_a_bounded_number_of_connections() {
+        let mut engine = engine();
+        let _own = connected(&engine);
+        engine.accept_requests();
+        let all: Vec<_> = (0..MAX_STRANGERS + 10).map(|_| stranger(&mut engine)).collect();
+        assert_eq!(engine.requests.connections.len(), MAX_STRANGERS + 1);
+        assert_eq!(engine.requests.silent.own.len(), 1, "only their own oldest are closed");
+        assert_eq!(
+            recv(&all[0], &mut [0; 8][..], RecvFlags::DONTWAIT).map(|(length, _)| length),
+            Ok(0)
+        );
+        assert_eq!(recv(&all[10], &mut [0; 8][..], RecvFlags::DONTWAIT).err(), Some(Errno::AGAIN));
+    }
+
+    /// Registers this process; returns the key.
+    fn register(engine: &mut Engine) -> Key {
+        let connection = connected(engine);
+        engine.accept_requests();
+        let token = engine.requests.last_token;
+        let outcome = engine.requests.register(&engine.epoll, token, 0).expect("it is registered");
+        engine.requests.close(token);
+        drop(connection);
+        Key::from_ne_bytes(outcome.try_into().expect("a key"))
+    }
+
+    #[test]
+    fn another_user_needs_the_key() {
+        let mut engine = engine();
+        let [key, other] = [register(&mut engine), register(&mut engine)];
+        assert!(key != other && key != 0);
+        for (key, is_answered) in [(0, false), (key ^ other, false), (key, true)] {
+            let theirs = stranger(&mut engine);
+            let request = Request {
+                call: Call::Socket,
+                socket: 0,
+                first: libc::AF_INET,
+                second: libc::SOCK_STREAM,
+            };
+            let bytes = request.to_bytes(key);
+            let mut ancillary = SendAncillaryBuffer::default();
+            sendmsg(&theirs, &[IoSlice::new(&bytes)], &mut ancillary, SendFlags::NOSIGNAL)
+                .expect("sent");
+            engine.on_request_ready(engine.requests.last_token);
+            let answer =
+                recv(&theirs, &mut [0; 8][..], RecvFlags::DONTWAIT).map(|(length, _)| length);
+            assert_eq!(answer, Ok(if is_answered { ANSWER_BYTES } else { 0 }), "{key}");
+            assert_eq!(engine.sockets.len(), usize::from(is_answered));
+        }
+        assert!(engine.requests.silent.strangers.is_empty());
+        // The socket of one program is not that of another.
+        let socket = *engine.sockets.keys().next().expect("it was made");
+        let request = Request { call: Call::Option, socket, first: 0, second: 0 };
+        assert!(permits(&engine, &request, key) && !permits(&engine, &request, other));
+        // A key is good for as long as a process has it.
+        let token = engine.requests.connections.iter().find_map(|(token, connection)| {
+            matches!(connection, Connection::Program(_, of) if *of == key).then_some(*token)
+        });
+        engine.on_request_ready(token.expect("it is watched"));
+        assert!(!permits(&engine, &request, key) && engine.requests.programs == 1);
+    }
+
+    #[test]
+    fn a_connection_without_a_request_makes_room_after_its_time() {
+        let mut engine = engine();
+        engine.requests.most = 2;
+        let _all: Vec<_> = (0..3).map(|_| connected(&engine)).collect();
+        engine.accept_requests();
+        assert!(engine.requests.is_paused());
+        let oldest = *engine.requests.connections.keys().next().expect("two were taken");
+        engine.now += SILENT_TIME;
+        engine.accept_requests();
+        assert!(!engine.requests.connections.contains_key(&oldest));
+        assert_eq!((engine.requests.connections.len(), engine.requests.silent.own.len()), (2, 2));
+    }
+
+    #[test]
+    fn a_process_is_watched_until_it_ends_and_their_number_is_bounded() {
+        let mut engine = engine();
+        register(&mut engine);
+        assert_eq!(engine.requests.programs, 1);
+        engine.requests.most_programs = 1;
+        register(&mut engine);
+        assert_eq!(engine.requests.programs, 1);
+    }
+
     /// A program sends without an association and never receives, while the engine reads its messages.
     #[test]
     fn errors_that_are_not_read_are_bounded() {
         let mut engine = engine();
         let profile = rexmit_sctp::AssociationConfig::default();
-        let settings = crate::engine::settings::Settings::new(profile, 9899);
+        let settings = crate::engine::settings::Settings::new(profile, 9899, 0);
         let made = engine.new_socket(Style::OneToMany, false, settings);
         let (number, theirs) = made.expect("a socket");
         let nobodys = Header { association: 77, has_info: true, is_end: true, ..Header::default() };

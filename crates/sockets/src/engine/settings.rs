@@ -11,11 +11,12 @@ use rexmit_sctp::{
 use super::notifications::Type;
 use super::option_names as options;
 use crate::protocol::marks::Marks;
+use crate::protocol::request::Key;
 
 /// The packet size on routes of this machine to itself.
 const LOOPBACK_PACKET_BYTES: usize = 32_000;
 /// The least MTU of a route that counts as local.
-const LOOPBACK_MTU: usize = 60_000;
+pub(super) const LOOPBACK_MTU: usize = 60_000;
 /// Header bytes of a packet with one DATA chunk.
 const CHUNK_HEADERS: usize = 28;
 /// The largest message of a peer: a message that fills the receive buffer cannot be reassembled.
@@ -38,6 +39,8 @@ pub(super) struct Settings {
     pub(super) config: AssociationConfig,
     /// The UDP port of peers.
     pub(super) peer_port: u16,
+    /// The key of the program.
+    pub(super) key: Key,
     pub(super) send: SendDefaults,
     /// The notifications that the program wants: `Type::bit`.
     pub(super) events: u16,
@@ -54,7 +57,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(mut profile: AssociationConfig, peer_port: u16) -> Self {
+    pub(super) fn new(mut profile: AssociationConfig, peer_port: u16, key: Key) -> Self {
         // The kernel's default.
         profile.streams.outbound = 10;
         if profile.streams.scheduling == Scheduling::RoundRobin {
@@ -65,6 +68,7 @@ impl Settings {
         Self {
             config: profile,
             peer_port,
+            key,
             send: SendDefaults::default(),
             events: 0,
             kept: BTreeMap::new(),
@@ -107,9 +111,15 @@ impl Settings {
         seconds.map(|seconds| Duration::from_secs((*seconds).into()))
     }
 
-    /// The largest payload of a chunk.
+    /// The largest payload of a chunk, whatever the path.
     pub(super) fn fragment_bytes(&self) -> u32 {
-        let most = (self.config.max_packet_bytes - CHUNK_HEADERS) as u32;
+        self.fragment_of(None)
+    }
+
+    /// The largest payload of a chunk in packets of this size.
+    pub(super) fn fragment_of(&self, packet_bytes: Option<usize>) -> u32 {
+        let packet_bytes = packet_bytes.unwrap_or(self.config.max_packet_bytes);
+        let most = packet_bytes.saturating_sub(CHUNK_HEADERS) as u32;
         if self.max_segment == 0 { most } else { self.max_segment.min(most) }
     }
 

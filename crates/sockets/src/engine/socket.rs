@@ -1,6 +1,6 @@
 //! A socket of a program, and an association of a socket.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -46,6 +46,8 @@ pub(super) struct Socket {
     pub(super) state: State,
     pub(super) listening: Listening,
     pub(super) associations: BTreeSet<u32>,
+    /// They by the peer's address, with its SCTP port.
+    pub(super) peers: BTreeMap<SocketAddr, u32>,
     /// The association of [`State::Connecting`] and [`State::Connected`]; it may have ended.
     pub(super) association: Option<u32>,
     /// The local and the peer's address of the association of a one-to-one socket.
@@ -82,7 +84,7 @@ pub(super) struct Flow {
     pub(super) has_ended: bool,
     /// Whether the pair may contain data, and not only notifications.
     pub(super) may_have_unread_data: bool,
-    /// Whether the program's data ends once all messages are in the pair.
+    /// Whether the end of data is to be signalled to the program after all messages are written to its socket pair.
     pub(super) ends_when_flushed: bool,
     /// The events that epoll watches for: readable, writable.
     pub(super) watched: (bool, bool),
@@ -98,6 +100,7 @@ impl Socket {
             state: State::Idle,
             listening: Listening::default(),
             associations: BTreeSet::new(),
+            peers: BTreeMap::new(),
             association: None,
             names: None,
             connecting: Vec::new(),
@@ -122,6 +125,21 @@ impl Socket {
         // While connecting, fillers stay, so that the program's end is not writable.
         let is_waiting = self.is_one_to_one() && self.state == State::Connecting;
         self.flow.held.is_none() && !self.flow.has_ended && (is_ready || !is_waiting)
+    }
+
+    /// Adds an association with this peer.
+    pub(super) fn own(&mut self, association: u32, peer: SocketAddr) {
+        self.associations.insert(association);
+        self.peers.insert(peer, association);
+    }
+
+    /// Removes an association.
+    pub(super) fn disown(&mut self, association: u32, peer: SocketAddr) {
+        self.associations.remove(&association);
+        // The peer may have another one by now.
+        if self.peers.get(&peer) == Some(&association) {
+            self.peers.remove(&peer);
+        }
     }
 
     /// Queues a message for the program.

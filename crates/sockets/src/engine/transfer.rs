@@ -8,6 +8,7 @@ use libc::{EINVAL, EMSGSIZE, ENOTCONN};
 use rexmit_sctp::{OutboundMessage, Reliability, SendError};
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+use super::calls::transport_to;
 use super::notifications::{self, Change, Type};
 use super::pair::Received;
 use super::socket::{Association, Socket};
@@ -165,14 +166,10 @@ impl Engine {
         }
         let Some(peer) = header.address else { return Err(Failure(ENOTCONN)) };
         let wanted: SocketAddr = (peer.ip().to_canonical(), peer.port()).into();
-        let is_with = |association: &&u32| {
-            let known = self.associations.get(*association);
-            known.is_some_and(|known| known.peer == wanted && known.closed.is_none())
-        };
-        if let Some(association) = this.associations.iter().find(is_with) {
-            return Ok(*association);
+        match association_with(self, this, wanted) {
+            Some(association) => Ok(association),
+            None => self.connect(number, &[peer]),
         }
-        self.connect(number, &[peer])
     }
 
     /// Sends a message. Returns whether SCTP had room for it.
@@ -309,7 +306,7 @@ impl Engine {
             let told = notifications::association_end(change, &reason, association);
             this.notify(association, peer, told);
         }
-        this.associations.remove(&association);
+        this.disown(association, peer);
         let waiting: Vec<_> =
             this.connecting.extract_if(.., |(of, _)| *of == association).collect();
         for (_, token) in &waiting {
@@ -371,6 +368,25 @@ impl Engine {
             self.ports.release(bound.port, number);
         }
     }
+}
+
+/// The association of the socket with the peer that has this address, as the first or another one.
+fn association_with(engine: &Engine, socket: &Socket, peer: SocketAddr) -> Option<u32> {
+    let is_open = |association: &u32| {
+        engine.associations.get(association).is_some_and(|known| known.closed.is_none())
+    };
+    if let Some(found) = socket.peers.get(&peer).copied().filter(is_open) {
+        return Some(found);
+    }
+    let port = socket.bound.as_ref()?.port;
+    let endpoint = &engine.ports.get(&port)?.endpoint;
+    let udp_port = transport_to(engine, peer.ip(), socket.settings.peer_port);
+    let ids = endpoint.associations_with((peer.ip(), udp_port).into());
+    let mut ids = ids.filter(|id| endpoint.remote_port(*id) == Some(peer.port()));
+    ids.find_map(|id| {
+        let association = engine.numbers.get(&(port, id.to_bits())).copied()?;
+        socket.associations.contains(&association).then_some(association).filter(is_open)
+    })
 }
 
 impl Socket {

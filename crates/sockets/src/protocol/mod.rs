@@ -17,6 +17,8 @@ pub const IPPROTO_SCTP: i32 = 132;
 
 /// The environment variable with the engine's number, in hexadecimal digits.
 pub const ENGINE_VARIABLE: &CStr = c"REXMIT_RUN_ENGINE";
+/// The environment variable with the program's [`Key`](request::Key), in hexadecimal digits.
+pub const KEY_VARIABLE: &CStr = c"REXMIT_RUN_KEY";
 /// The environment variable with the recovery profile of the program's sockets.
 pub const PROFILE_VARIABLE: &CStr = c"REXMIT_RUN_PROFILE";
 /// The environment variable with the UDP port of the program's peers.

@@ -15,7 +15,8 @@ pub const ANSWER_BYTES: usize = 8;
 /// A call. The numbers in [`Request::first`] and [`Request::second`] are named in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// A program uses the engine, which runs until that has ended (process).
+    /// The calling process uses the engine, which runs until that has ended. The value of the answer is the [`Key`] of
+    /// the request, or a new one if that was 0.
     Register,
     /// A new socket (`domain`, `type`); the body is the UDP port of peers and the name of the profile.
     Socket,
@@ -56,6 +57,10 @@ const CALLS: [Call; 12] = [
     Call::Fragment,
 ];
 
+/// A random number for the processes of one `rexmit run`, by which they have access to their sockets as another user,
+/// too.
+pub type Key = u64;
+
 /// The header of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -70,20 +75,21 @@ pub struct Request {
 }
 
 impl Request {
-    /// The header as bytes.
+    /// The header as bytes, with the key of the program or 0.
     #[must_use]
-    pub fn to_bytes(&self) -> [u8; REQUEST_BYTES] {
+    pub fn to_bytes(&self, key: Key) -> [u8; REQUEST_BYTES] {
         let mut bytes = [0; REQUEST_BYTES];
         bytes[0] = self.call as u8;
         bytes[8..16].copy_from_slice(&self.socket.to_ne_bytes());
         bytes[16..20].copy_from_slice(&self.first.to_ne_bytes());
         bytes[20..24].copy_from_slice(&self.second.to_ne_bytes());
+        bytes[24..32].copy_from_slice(&key.to_ne_bytes());
         bytes
     }
 
-    /// Parses the header at the start of `bytes`, and the body.
+    /// Parses the header at the start of `bytes`, with its key, and the body.
     #[must_use]
-    pub fn parse(bytes: &[u8]) -> Option<(Self, &[u8])> {
+    pub fn parse(bytes: &[u8]) -> Option<(Self, Key, &[u8])> {
         let (header, body) = bytes.split_at_checked(REQUEST_BYTES)?;
         let request = Self {
             call: *CALLS.get(usize::from(header[0]))?,
@@ -91,7 +97,7 @@ impl Request {
             first: i32::from_ne_bytes(bytes_at(header, 16)),
             second: i32::from_ne_bytes(bytes_at(header, 20)),
         };
-        Some((request, body))
+        Some((request, Key::from_ne_bytes(bytes_at(header, 24)), body))
     }
 }
 
@@ -130,8 +136,8 @@ mod tests {
     fn a_request_is_read_as_it_was_written() {
         for call in CALLS {
             let request = Request { call, socket: 1 << 60, first: -1, second: 2 };
-            let bytes = [&request.to_bytes()[..], b"body"].concat();
-            assert_eq!(Request::parse(&bytes), Some((request, &b"body"[..])));
+            let bytes = [&request.to_bytes(7)[..], b"body"].concat();
+            assert_eq!(Request::parse(&bytes), Some((request, 7, &b"body"[..])));
         }
         assert_eq!(Request::parse(&[12; REQUEST_BYTES]), None);
         assert_eq!(Request::parse(&[0; REQUEST_BYTES - 1]), None);

@@ -45,7 +45,7 @@ impl Connection {
             .map_or(Duplicates::None, |(left, right)| self.out.duplicates_within(left, right));
         let is_news = has_advanced || is_duplicate || !reports.is_empty();
         if is_news || !matches!(duplicates, Duplicates::None) {
-            self.acknowledge(cx, arrival, &reports, (is_duplicate, duplicates));
+            self.acknowledge(cx, arrival, &reports, is_duplicate, duplicates);
         }
     }
 
@@ -54,7 +54,8 @@ impl Connection {
         cx: &mut Context<'_>,
         arrival: &Arrival<'_>,
         reports: &Reports,
-        (is_duplicate, duplicates): (bool, Duplicates),
+        is_duplicate: bool,
+        duplicates: Duplicates,
     ) {
         let cumulative = self.out.unit_through(arrival.ack);
         let blocks = reports.units();

@@ -19,7 +19,7 @@ pub(crate) struct Surroundings {
     pub(crate) rng: Rng,
     /// The configuration of the most recent connection, and its recovery part, for the next one to share.
     pub(crate) recovery: Option<(Arc<ConnectionConfig>, Arc<RecoveryConfig>)>,
-    /// Whether ACKs are overdue on one connection, or on most.
+    /// Whether ACKs are late on one connection only (a loss), or on most (a busy host, or a link that all share).
     pub(crate) unanswered: Unanswered,
     /// RFC 5961 §7.
     pub(crate) challenges: ChallengeLimit,

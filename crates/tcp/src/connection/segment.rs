@@ -60,7 +60,7 @@ impl Outbound {
                 | Next::DelayedCopy(unit)
                 | Next::BundledCopy(unit)
                 | Next::Rescue(unit) => {
-                    self.add_retransmission(now, &mut packet, (next, unit), whole, room)
+                    self.add_retransmission(now, &mut packet, next, unit, whole, room)
                 }
             };
             match added {
@@ -78,7 +78,8 @@ impl Outbound {
         &mut self,
         now: Instant,
         packet: &mut OpenPacket,
-        (next, unit): (Next, u64),
+        next: Next,
+        unit: u64,
         whole: Option<Piece>,
         room: SegmentRoom,
     ) -> Option<Piece> {

@@ -139,7 +139,7 @@ impl Endpoint {
             Ok(_) if !self.has_room() => self.around.statistics.refused_for_limit += 1,
             Ok(opened) => {
                 self.cookies.accept(now, &opened);
-                self.establish(now, tuple, segment, (&opened, config));
+                self.establish(now, tuple, segment, &opened, config);
             }
             Err(refused) => {
                 self.around.statistics.cookies_refused += 1;
@@ -157,7 +157,8 @@ impl Endpoint {
         now: Instant,
         tuple: &FourTuple,
         segment: &Segment<'_>,
-        (opened, config): (&Opened, Arc<ConnectionConfig>),
+        opened: &Opened,
+        config: Arc<ConnectionConfig>,
     ) {
         let mut identity = self.identity(now, tuple);
         identity.iss = segment.header.acknowledgment.wrapping_sub(1);

@@ -34,8 +34,8 @@ impl Machine for Endpoint {
             self.call(now, index, |connection, cx| connection.on_segment(cx, segment));
         } else if !tuple.is_possible() {
             self.around.statistics.misdirected += 1;
-        } else if let Some(wanted) = self.ask_time_wait(now, &tuple, segment) {
-            self.on_time_wait(now, &tuple, segment, wanted);
+        } else if let Some((verdict, header)) = self.ask_time_wait(now, &tuple, segment) {
+            self.on_time_wait(now, &tuple, segment, verdict, header);
         } else if self.listeners.contains_key(&tuple.local.1) {
             self.on_listen(now, &tuple, segment);
         } else {

@@ -158,7 +158,8 @@ impl Endpoint {
         now: Instant,
         tuple: &FourTuple,
         segment: &Segment<'_>,
-        (verdict, header): (Verdict, Header),
+        verdict: Verdict,
+        header: Header,
     ) {
         let is_listening = self.listeners.contains_key(&tuple.local.1);
         match verdict {

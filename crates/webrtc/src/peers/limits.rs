@@ -25,7 +25,7 @@ config! {
         /// Default none.
         pub servers: Vec<IceServer>,
         /// Whether peers are reached by TURN servers only, which hides the addresses of this host from them. Default
-        /// no.
+        /// false.
         pub relay_only: bool,
     }
 }

@@ -34,10 +34,10 @@ pub struct ServeStatistics {
     pub discarded: u64,
 }
 
-/// The most peers that may share an address: one after the other behind a NAT, or if an address is forged.
-/// DTLS identifies the peer of a record, so each of them gets all datagrams from there.
+/// The most peers that may share an address, because a NAT has assigned it anew, or because one of them forges it. DTLS identifies
+/// the peer of a record, so each of them gets all datagrams from the address.
 const MAX_OWNERS: usize = 4;
-/// A setup that has taken less time makes no room for another one.
+/// A setup that is younger than this is not replaced by another one.
 const MIN_SETUP_TIME: Duration = Duration::from_secs(2);
 
 struct Peer {

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use rexmit::TimeLimits;
 use rexmit::recovery::RecoveryConfig;
 use rexmit::tcp::{ConnectionConfig, PacketDevice, Stack, StackConfig, TcpStream};
 use rexmit::tun::Batch;
@@ -93,7 +94,9 @@ async fn open(options: &Options) -> Result<Stack, String> {
         connection = connection.recovery(recovery);
     }
     let config = StackConfig::default().connection(connection.into());
-    Stack::new(tunnel, [IpAddr::from(OWN)], config).map_err(words)
+    let stack = Stack::new(tunnel, [IpAddr::from(OWN)], config).map_err(words)?;
+    // A peer in a kernel of its own takes its time to boot.
+    Ok(stack.with_time_limits(TimeLimits::NONE))
 }
 
 struct Exchange {

@@ -3,7 +3,7 @@
 mod page;
 mod table;
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output::{self, print};
 use crate::signals::{Signals, block_on};
+use page::Place;
 use table::{Sample, Screen, Sort};
 
 /// How often the view is refreshed.
@@ -31,12 +32,12 @@ const UNKNOWN: Screen = Screen { columns: 80, rows: 24 };
 #[command(after_help = examples!(
 "  rexmit perf send --to 192.0.2.1:9899 --metrics 9100     # and in another shell:
   rexmit top localhost:9100
-  rexmit top localhost:9100 --sort rtt --once
+  rexmit top 9100 --sort rtt --once
   rexmit top localhost:9100 --json | jq '.associations[] | {peer, srtt_ms}'"))]
 pub(crate) struct Arguments {
-    /// Address of the metrics.
-    #[arg(value_name = "ADDR:PORT")]
-    address: String,
+    /// Address of the metrics: a port of this machine, an address or name with a port, or a URL of HTTP.
+    #[arg(value_name = "[ADDR:]PORT", value_parser = page::place)]
+    address: Place,
     /// What to sort by, the largest first.
     #[arg(long, value_name = "WHAT", default_value = "loss")]
     sort: Sort,
@@ -59,13 +60,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     })
 }
 
-async fn watch(host: &str, sort: Sort, once: bool, json: bool) -> Outcome {
-    let addresses = resolved(host).await?;
-    let is_live = std::io::stdout().is_terminal() && !json && !once;
+async fn watch(place: &Place, sort: Sort, once: bool, json: bool) -> Outcome {
+    let addresses = resolved(place).await?;
+    let is_live = io::stdout().is_terminal() && !json && !once;
     let mut before: Option<(Sample, rexmit::Instant)> = None;
     loop {
         let at = now();
-        let sample = sample(host, &addresses, sort).await?;
+        let mut sample = page::fetch(place, &addresses)
+            .await
+            .and_then(|page| Sample::of(&page::read(&page)))
+            .map_err(|error| failure(place, &error, before.is_some()))?;
+        sample.sort(sort);
         let earlier =
             before.as_ref().map(|(sample, then)| (sample, (at - *then).as_secs_f64().max(1e-3)));
         show(&sample, earlier, json, is_live)?;
@@ -77,8 +82,9 @@ async fn watch(host: &str, sort: Sort, once: bool, json: bool) -> Outcome {
     }
 }
 
-/// All addresses of `host`: a name may have some on which nothing listens, as `localhost` has in IPv6.
-async fn resolved(host: &str) -> Result<Vec<SocketAddr>, Failure> {
+/// All addresses of `place`: a name may have some on which nothing listens, as `localhost` has in IPv6.
+async fn resolved(place: &Place) -> Result<Vec<SocketAddr>, Failure> {
+    let host = &place.host;
     let addresses = tokio::net::lookup_host(host).await.map_err(|error| {
         let what = format!("{host}: {error}: give the address and port of the metrics");
         Failure::new(Kind::Usage, what)
@@ -90,15 +96,16 @@ async fn resolved(host: &str) -> Result<Vec<SocketAddr>, Failure> {
     Ok(addresses)
 }
 
-async fn sample(host: &str, addresses: &[SocketAddr], sort: Sort) -> Result<Sample, Failure> {
-    let page = page::fetch(host, addresses).await.map_err(|error| {
-        let what =
-            format!("http://{host}/metrics: {error}; does the program run with --metrics {host}?");
-        Failure::new(Kind::Peer, what)
-    })?;
-    let mut sample = Sample::of(&page::read(&page));
-    sample.sort(sort);
-    Ok(sample)
+/// The failure of a request, the first one or, if the program `has_answered`, a later one.
+fn failure(place: &Place, error: &io::Error, has_answered: bool) -> Failure {
+    use io::ErrorKind::{ConnectionRefused, ConnectionReset};
+    let advice = match error.kind() {
+        ConnectionRefused | ConnectionReset if has_answered => "the program has ended".to_owned(),
+        // It answers, but not as a program of rexmit.
+        io::ErrorKind::InvalidData => "give the address after --metrics of the program".to_owned(),
+        _ => format!("does the program run with --metrics {}?", place.host),
+    };
+    Failure::new(Kind::Peer, format!("{place}: {error}; {advice}"))
 }
 
 fn show(sample: &Sample, before: Option<(&Sample, f64)>, json: bool, is_live: bool) -> Outcome {

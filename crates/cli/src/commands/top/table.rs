@@ -1,11 +1,12 @@
 //! The table of live associations.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::page::Value;
+use super::page::{Value, invalid};
 use crate::output::printable;
 
 /// Causes of retransmission, each with the heading of its column.
@@ -91,12 +92,17 @@ pub(super) struct Row {
 }
 
 impl Sample {
-    /// Understands the values of a page: of an endpoint, or of the proxy.
-    pub(super) fn of(values: &[Value]) -> Self {
+    /// Understands the values of a page: of an endpoint, or of the proxy. A page without any of rexmit's is an error.
+    pub(super) fn of(values: &[Value]) -> io::Result<Self> {
+        if !values.iter().any(|value| value.name.starts_with("rexmit_")) {
+            return Err(invalid("it is not a page of rexmit's metrics".into()));
+        }
         let mut sample = Self::default();
-        let mut rows: BTreeMap<(u64, String, String), Row> = BTreeMap::new();
+        let mut rows: BTreeMap<(Vec<u64>, String, String), Row> = BTreeMap::new();
         for Value { name, labels, value } in values {
-            let label = |name: &str| labels.get(name).cloned().unwrap_or_default();
+            // The page may come from any program: neither a table nor JSON may move the cursor.
+            let label =
+                |name: &str| labels.get(name).map(|text| printable(text)).unwrap_or_default();
             match name.as_str() {
                 "rexmit_associations" | "rexmit_proxy_connections_open" => {
                     sample.open = *value as u64;
@@ -112,13 +118,13 @@ impl Sample {
             } else {
                 (label("association"), label("peer"))
             };
-            let number = association.parse().unwrap_or(u64::MAX);
-            let row = rows.entry((number, association.clone(), peer.clone())).or_default();
+            let row =
+                rows.entry((numbers(&association), association.clone(), peer.clone())).or_default();
             (row.association, row.peer) = (association, peer);
             row.set(metric, &label("cause"), &label("quantile"), *value);
         }
         sample.associations = rows.into_values().collect();
-        sample
+        Ok(sample)
     }
 
     /// Sorts the rows by `by`, the largest first; equal ones stay in the order of their numbers.
@@ -135,7 +141,10 @@ impl Sample {
         head.extend(CAUSES.map(|(_, heading)| heading));
         head.extend(["spurious", "copies", "repaired", per_second]);
         let mut cells = vec![head.iter().map(ToString::to_string).collect::<Vec<_>>()];
-        let room = screen.rows.saturating_sub(5).max(1);
+        let mut lines = wrapped(&self.title(), screen.columns);
+        // Beside them: the headings, two lines of text below, and the line of the cursor.
+        let foot = wrapped(&wider(LEAST_IMPORTANT), screen.columns).len();
+        let room = screen.rows.saturating_sub(lines.len() + foot + 3).max(1);
         let earlier: BTreeMap<_, _> = before
             .iter()
             .flat_map(|(sample, _)| &sample.associations)
@@ -146,15 +155,15 @@ impl Sample {
             cells.push(row.cells(earlier.zip(before.map(|(_, seconds)| seconds))));
         }
         let hidden = fit(&mut cells, screen.columns);
-        let mut lines = vec![self.title()];
         lines.extend(aligned(&cells));
         let more = self.associations.len().saturating_sub(room);
         if more > 0 {
             lines.push(format!("and {more} more"));
         }
         if !hidden.is_empty() {
-            lines.push(format!("a wider terminal shows: {}", hidden.join(", ")));
+            lines.extend(wrapped(&wider(hidden), screen.columns));
         }
+        lines.truncate(screen.rows.saturating_sub(1).max(1));
         let cut = |line: String| line.chars().take(screen.columns).collect::<String>() + "\n";
         lines.into_iter().map(cut).collect()
     }
@@ -243,8 +252,7 @@ impl Row {
 
     fn cells(&self, earlier: Option<(&Self, f64)>) -> Vec<String> {
         let millis = |ms: Option<f64>| ms.map_or_else(|| "-".into(), |ms| decimal(ms, 1));
-        let shown =
-            |text: &str| printable(text).replace('\n', " ").chars().take(MAX_PEER).collect();
+        let shown = |text: &str| text.replace('\n', " ").chars().take(MAX_PEER).collect();
         let messages = match earlier {
             Some((earlier, seconds)) => {
                 decimal((self.messages() - earlier.messages()).max(0.0) / seconds, 1)
@@ -272,6 +280,32 @@ impl Row {
 /// `value` with `digits` after the point. A page may contain values of hundreds of digits.
 fn decimal(value: f64, digits: usize) -> String {
     if value.abs() <= MAX_COUNT { format!("{value:.digits$}") } else { format!("{value:.1e}") }
+}
+
+/// The numbers in an association's name: `0.10` is that of connection 0 and follows `0.9`. Other names are last.
+fn numbers(association: &str) -> Vec<u64> {
+    association.split('.').map(|number| number.parse().unwrap_or(u64::MAX)).collect()
+}
+
+/// Names the columns that a narrow terminal does not show.
+fn wider(hidden: impl IntoIterator<Item = impl ToString>) -> String {
+    let hidden: Vec<_> = hidden.into_iter().map(|heading| heading.to_string()).collect();
+    format!("a wider terminal shows: {}", hidden.join(", "))
+}
+
+/// `text` in lines of at most `columns` characters, broken between its words.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// The width of each column of `cells`.
@@ -329,15 +363,19 @@ rexmit_message_latency_seconds{quantile=\"0.999\"} 0.25
 rexmit_message_latency_seconds{quantile=\"1\"} 0.5
 ";
 
+    fn sample(page: &str) -> Sample {
+        Sample::of(&read(page)).unwrap()
+    }
+
     fn order(sort: Sort) -> Vec<String> {
-        let mut sample = Sample::of(&read(PAGE));
+        let mut sample = sample(PAGE);
         sample.sort(sort);
         sample.associations.into_iter().map(|row| row.association).collect()
     }
 
     #[test]
     fn rows_are_put_together_and_sorted() {
-        let sample = Sample::of(&read(PAGE));
+        let sample = sample(PAGE);
         assert_eq!((sample.open, sample.associations.len()), (3, 2));
         let ten = sample.associations.iter().find(|row| row.association == "10").unwrap();
         assert_eq!((ten.srtt_ms, ten.in_flight_bytes, ten.packets), (Some(100.0), 120.0, 200.0));
@@ -349,8 +387,8 @@ rexmit_message_latency_seconds{quantile=\"1\"} 0.5
 
     #[test]
     fn the_table_has_rates_and_fits_its_height() {
-        let before = Sample::of(&read(PAGE));
-        let later = Sample::of(&read(&PAGE.replace("} 50\n", "} 70\n")));
+        let before = sample(PAGE);
+        let later = sample(&PAGE.replace("} 50\n", "} 70\n"));
         let table = later.table(Some((&before, 2.0)), WIDE);
         assert!(
             table.starts_with(
@@ -367,7 +405,7 @@ rexmit_message_latency_seconds{quantile=\"1\"} 0.5
 
     #[test]
     fn lines_fit_the_width_and_hidden_columns_are_named() {
-        let sample = Sample::of(&read(PAGE));
+        let sample = sample(PAGE);
         for columns in [1, 40, 80, 100, 200] {
             let table = sample.table(None, Screen { columns, rows: 24 });
             assert!(table.lines().all(|line| line.chars().count() <= columns), "{table}");
@@ -387,7 +425,7 @@ rexmit_message_latency_seconds{quantile=\"1\"} 0.5
         let quantiles: String = (0..1000)
             .map(|n| format!("rexmit_message_latency_seconds{{quantile=\"0.{n}\"}} 1\n"))
             .collect();
-        let table = Sample::of(&read(&(page.to_owned() + &quantiles))).table(None, WIDE);
+        let table = sample(&(page.to_owned() + &quantiles)).table(None, WIDE);
         assert!(table.lines().all(|line| line.len() < 300), "{table}");
     }
 
@@ -400,17 +438,80 @@ rexmit_message_latency_seconds{quantile=\"1\"} 0.5
                 "rexmit_association_messages_sent_total{{association=\"{n}\",peer=\"p\"}} {value}\n"
             )
         };
-        let mut sample = Sample::of(&read(&(0..1000).map(line).collect::<String>()));
+        let mut sample = sample(&(0..1000).map(line).collect::<String>());
         sample.sort(Sort::Messages);
         assert_eq!(sample.associations.len(), 1000);
     }
 
-    /// The page may come from any program: its text must not move the cursor.
+    /// The page may come from any program: its text must not move the cursor, nor change the direction of writing.
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
-        let page = "rexmit_association_data_packets_total{association=\"\u{1b}[2J\",peer=\"\\n\u{9b}x\u{7}\"} 1\n";
-        let table = Sample::of(&read(page)).table(None, WIDE);
-        assert!(table.chars().all(|c| c == '\n' || !c.is_control()), "{table:?}");
-        assert_eq!(table.lines().count(), 3, "{table}");
+        let peers = ["\\n\u{9b}x\u{7}", "\u{202e}evil", "\u{2066}a\u{2069}", "\u{200f}\u{61c}"];
+        let line = |(n, peer): (usize, &&str)| {
+            format!(
+                "rexmit_association_data_packets_total{{association=\"\u{1b}[2J{n}\",peer=\"{peer}\"}} 1\n"
+            )
+        };
+        let latency = "rexmit_message_latency_seconds{quantile=\"\u{9b}2J\"} 1\n".to_owned();
+        let sample = sample(&(latency + &peers.iter().enumerate().map(line).collect::<String>()));
+        let is_plain =
+            |c: char| !c.is_control() && !('\u{200e}'..='\u{2069}').contains(&c) && c != '\u{61c}';
+        let table = sample.table(None, WIDE);
+        assert!(table.chars().all(|c| c == '\n' || is_plain(c)), "{table:?}");
+        assert_eq!(table.lines().count(), 2 + peers.len(), "{table}");
+        let json = serde_json::to_string(&sample).unwrap();
+        assert!(json.chars().all(is_plain), "{json:?}");
+    }
+
+    #[test]
+    fn connections_of_several_endpoints_are_in_the_order_of_their_numbers() {
+        let line = |name: &&str| {
+            format!(
+                "rexmit_association_data_packets_total{{association=\"{name}\",peer=\"p\"}} 1\n"
+            )
+        };
+        let names = ["1.0", "0.10", "other", "0.9", "10.0", "2", "9.1"];
+        let mut sample = sample(&names.iter().map(line).collect::<String>());
+        sample.sort(Sort::Loss);
+        let names: Vec<_> = sample.associations.iter().map(|row| &row.association).collect();
+        assert_eq!(names, ["0.9", "0.10", "1.0", "2", "9.1", "10.0", "other"]);
+    }
+
+    #[test]
+    fn a_page_without_a_value_of_rexmit_is_none_of_its_metrics() {
+        for page in
+            ["", "# HELP rexmit_associations a\n", "node_load1 0.2\n", "rexmit_associations\n"]
+        {
+            let error = Sample::of(&read(page)).unwrap_err().to_string();
+            assert_eq!(error, "it is not a page of rexmit's metrics", "{page}");
+        }
+        assert_eq!(sample("rexmit_associations 0\n"), Sample::default());
+    }
+
+    /// Every word of the table in a terminal as wide as 200 columns is in the narrow one, too.
+    #[test]
+    fn no_word_is_cut_at_80_columns() {
+        let mut page = PAGE.to_owned();
+        for n in ["0.5", "0.9", "0.99", "0.9999", "0.99999"] {
+            page += &format!("rexmit_message_latency_seconds{{quantile=\"{n}\"}} 123.4567\n");
+        }
+        let peer = "[2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff]:65535";
+        page += &format!(
+            "rexmit_association_messages_sent_total{{association=\"11\",peer=\"{peer}\"}} 999999999999\n"
+        );
+        let sample = sample(&page);
+        let narrow = sample.table(None, Screen { columns: 80, rows: 24 });
+        let wide = sample.table(None, WIDE);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+        let known: Vec<_> = wide.split_whitespace().chain(LEAST_IMPORTANT).collect();
+        for word in narrow.split_whitespace().map(|word| word.trim_end_matches(',')) {
+            let is_known = known
+                .iter()
+                .any(|it| it.trim_end_matches(',') == word || it.split(' ').any(|it| it == word));
+            assert!(is_known || "a wider terminal shows:".contains(word), "{word}: {narrow}");
+        }
+        assert!(narrow.contains("999999999999\n") && narrow.contains(peer), "{narrow}");
+        let low = sample.table(None, Screen { columns: 80, rows: 8 });
+        assert!(low.lines().count() < 8, "{low}");
     }
 }

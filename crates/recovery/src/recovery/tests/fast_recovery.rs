@@ -27,9 +27,9 @@ fn entry_halves_the_window_once() {
 
 /// A window of `packets`, grown by slow start.
 pub(super) fn wide(packets: u64) -> crate::CongestionWindow {
-    let mut window = crate::CongestionWindow::new(&crate::RecoveryConfig::rfc9260(), FULL);
+    let mut window = crate::CongestionWindow::new(crate::RecoveryConfig::rfc9260().window(), FULL);
     while window.cwnd() < packets * u64::from(FULL) {
-        window.on_acked(crate::congestion::Acked {
+        window.on_acked(rexmit_congestion::Acked {
             now: rexmit_core::Instant::ZERO,
             bytes: FULL.into(),
             cumulative_bytes: FULL.into(),

@@ -390,7 +390,7 @@ impl Sender {
 
     /// Whether F-RTO examines the last timeout of the first path.
     fn examines_timeout(&self) -> bool {
-        self.recovery.spurious.holds_lost(0, false)
+        self.recovery.spurious.as_ref().is_some_and(|it| it.holds_lost(0, false))
     }
 }
 

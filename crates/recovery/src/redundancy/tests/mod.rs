@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 
 use super::*;
 use crate::SendCause;
-use crate::plan::Planner;
 use crate::state::tests::{AT, FULL, MS, SMALL};
 use crate::{CopyBudget, DelayedCopyConfig};
 use crate::{ProbeConfig, ThinConfig, ThinTest};
+use rexmit_deadline::Planner;
 
 const BUNDLED: ThinConfig =
     ThinConfig { max_bundle_packets: u8::MAX, test: ThinTest::Packets(16), ..ThinConfig::OFF };
@@ -47,10 +47,9 @@ impl Copying {
 
     fn choose(&self, now: Instant, room: u32, is_contiguous: bool) -> (Vec<u64>, bool) {
         let room = BundleRoom { new_bytes: SMALL, room, is_contiguous };
-        let (copies, is_denied) = {
-            let beside = (&self.probe, &Planner::default());
-            self.redundancy.choose(now, (0, 0), room, &self.state, beside)
-        };
+        let (path, group, probe, plan) = (0, 0, &self.probe, &Planner::default());
+        let bundling = Bundling { path, group, room, probe, plan };
+        let Chosen { copies, is_denied } = self.redundancy.choose(now, &bundling, &self.state);
         (copies.collect(), is_denied)
     }
 
@@ -60,7 +59,7 @@ impl Copying {
         let repeats = self.state.outstanding.unit(unit).and_then(Unit::repeats);
         let standing = repeats.map_or(0, |repeats| repeats.standing_copies().0);
         self.state.resend(now, 0, unit, SendCause::FastRetransmit);
-        self.redundancy.plan_copies(now, unit, standing, &self.state);
+        self.redundancy.plan_of_retransmission(now, unit, standing, &self.state);
     }
 
     /// Sends due copies, and returns the number that the budget denied.

@@ -2,7 +2,7 @@ use rexmit_core::Instant;
 
 use std::time::Duration;
 
-use crate::rtt::Echo;
+use crate::Echo;
 use crate::spurious::episodes::*;
 
 fn echo(ms: u64) -> EifelAck {

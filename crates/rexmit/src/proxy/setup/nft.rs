@@ -47,7 +47,7 @@ pub(super) fn add(rules: &Rules<'_>) -> Vec<Vec<String>> {
     vec![nft(script.join(" ; "))]
 }
 
-/// The commands that remove them.
+/// The commands that remove the rules of a proxy at `listen`.
 pub(super) fn delete(listen: SocketAddr) -> Vec<Vec<String>> {
     vec![nft(format!("delete table {} {}", family(listen), name(listen)))]
 }

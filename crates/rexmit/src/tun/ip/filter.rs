@@ -5,10 +5,12 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use etherparse::{IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice};
 use rexmit_core::Route;
+#[cfg(feature = "serde")]
 use serde::Serialize;
 
 /// The fate of received packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
 #[non_exhaustive]
 pub struct IpStatistics {
     /// Packets accepted.

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::event::AddressChange;
 use crate::wire::{AsconfAck, AsconfAnswer, AsconfChange, AsconfRequest, PacketWriter};
 
-/// The most changes queued behind an outstanding ASCONF: so many fit into the smallest packet.
+/// The most changes queued behind an outstanding ASCONF. The smallest packet has room for them.
 pub(super) const MAX_WAITING: usize = 12;
 
 /// Our ASCONF requests: the one that waits for an answer, and those still to be sent.
@@ -98,7 +98,7 @@ impl Asking {
             },
             bytes: &[],
         });
-        writer.asconf((outstanding.serial, outstanding.address), requests);
+        writer.asconf(outstanding.serial, outstanding.address, requests);
     }
 
     /// Called when T-4 expired: schedules a retransmission. Returns the path of the last transmission.

@@ -77,7 +77,8 @@ impl Auth {
     pub(crate) fn verify(
         &mut self,
         ours: Ours<'_>,
-        (auth, rest): (&RawChunk<'_>, &[u8]),
+        auth: &RawChunk<'_>,
+        rest: &[u8],
     ) -> Result<(), AuthError> {
         let Ok(wire::Chunk::Auth(chunk)) = auth.decode() else { return Err(AuthError::Forged) };
         let kind = HmacKind::of(chunk.hmac_id).ok_or(AuthError::UnsupportedHmac(chunk.hmac_id))?;

@@ -522,7 +522,7 @@ impl Inbound {
         let cumulative = received.cumulative() as u32;
         let packets = if has_dac { received.unacknowledged_packets() } else { 0 };
         let duplicates = duplicates.iter().copied();
-        if writer.sack_of(packets, (cumulative, a_rwnd), blocks, duplicates) {
+        if writer.sack_of(packets, cumulative, a_rwnd, blocks, duplicates) {
             if let Some(copies) = &mut self.ack_copies {
                 copies.on_sack_written(now, !has_dac && self.received.is_unacknowledged());
             }

@@ -562,14 +562,15 @@ impl Outbound {
         self.outstanding_bytes = 0;
         self.probe.forget();
         for (id, was_begun, message) in failed {
-            self.fail_message(cx, (id, message), FailReason::AssociationEnded, was_begun);
+            self.fail_message(cx, id, message, FailReason::AssociationEnded, was_begun);
         }
     }
 
     fn fail_message(
         &mut self,
         cx: &mut Context<'_>,
-        (id, message): (MessageId, OutboundMessage),
+        id: MessageId,
+        message: OutboundMessage,
         reason: FailReason,
         was_begun: bool,
     ) {
@@ -583,8 +584,8 @@ impl Outbound {
     pub(super) fn fail_messages_to_missing_streams(&mut self, cx: &mut Context<'_>) {
         let mut failed = Vec::new();
         self.queue.drop_streams_from(self.streams, |id, message| failed.push((id, message)));
-        for failed in failed {
-            self.fail_message(cx, failed, FailReason::NoSuchStream, false);
+        for (id, message) in failed {
+            self.fail_message(cx, id, message, FailReason::NoSuchStream, false);
         }
     }
 
@@ -610,7 +611,7 @@ impl Outbound {
         }
         self.skip_rest(single.stream, id);
         let message = divided.map_or(single, Divided::into_message);
-        self.fail_message(cx, (id, message), reason, true);
+        self.fail_message(cx, id, message, reason, true);
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
 
@@ -636,7 +637,7 @@ impl Outbound {
         // All of it that was sent is acknowledged.
         self.skip_rest(stream, id);
         if let Some(divided) = self.divided.remove(id) {
-            self.fail_message(cx, (id, divided.into_message()), FailReason::Expired, true);
+            self.fail_message(cx, id, divided.into_message(), FailReason::Expired, true);
         }
         self.forward.advance(cx.now, control, &mut self.recovery);
     }
@@ -651,8 +652,8 @@ impl Outbound {
         }
         let mut expired = Vec::new();
         self.queue.expire(cx.now, |id, message| expired.push((id, message)));
-        for failed in expired {
-            self.fail_message(cx, failed, FailReason::Expired, false);
+        for (id, message) in expired {
+            self.fail_message(cx, id, message, FailReason::Expired, false);
         }
         self.watch_window(cx.now, standing);
     }

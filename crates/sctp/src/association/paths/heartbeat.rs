@@ -9,20 +9,20 @@ const INFO_LEN: usize = 8 + 1 + 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Heartbeat {
     Off,
-    /// The next HEARTBEAT is due at this time, if the path stays idle. A late answer to the previous one is still
+    /// The next HEARTBEAT is due at this time, if the path stays idle. A HEARTBEAT ACK for the previous one is still
     /// accepted.
     Resting {
         until: Instant,
         unanswered: Option<u64>,
     },
-    /// Waits until fewer addresses are being probed (HB.Max.Burst). A late answer to the previous HEARTBEAT is still
+    /// Waits until fewer addresses are being probed (HB.Max.Burst). A HEARTBEAT ACK for the previous one is still
     /// accepted.
     Queued {
         unanswered: Option<u64>,
     },
     /// The HEARTBEAT is to be sent at the next opportunity.
     Due,
-    /// Sent; an answer is awaited until the deadline.
+    /// Sent; the HEARTBEAT ACK is awaited until the deadline.
     Awaiting {
         nonce: u64,
         deadline: Instant,

@@ -87,7 +87,7 @@ fn asconf_has_the_layout_of_rfc_5061_4_1_1() {
     assert_eq!(found_changes, changes(&requests));
     assert_eq!(found[0].bytes, &bytes[16..32], "the whole parameter, to be quoted");
     let written = written_below(1500, |writer| {
-        assert!(writer.asconf((asconf.serial, asconf.address), requests));
+        assert!(writer.asconf(asconf.serial, asconf.address, requests));
     });
     assert_eq!(written, packet);
     assert_eq!(written_below(1500, |w| assert!(w.chunk(&Chunk::Asconf(asconf)))), packet);

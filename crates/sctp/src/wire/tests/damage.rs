@@ -130,7 +130,7 @@ fn small_chunks(writer: &mut PacketWriter<'_>) -> bool {
         && writer.cookie_ack()
         && writer.shutdown_complete(true)
         && writer.auth(1, 3, 32)
-        && writer.asconf((1, [192, 0, 2, 1].into()), asconf_requests())
+        && writer.asconf(1, [192, 0, 2, 1].into(), asconf_requests())
         && writer.asconf_ack(1, |answers| {
             assert!(answers.refused(1, &Cause::DeleteLastAddress(&[0xC0, 2, 0, 4])));
             assert!(answers.done(2));

@@ -168,8 +168,9 @@ fn status(engine: &Engine, socket: &Socket, number: u32) -> Outcome {
     for count in [in_flight.min(65_535) as u16, 0, inbound, outbound] {
         bytes.extend(count.to_ne_bytes());
     }
-    bytes.extend(words(&[socket.settings.fragment_bytes()]));
-    bytes.extend(path_info(engine, number, paths.iter().find(|path| path.is_primary)));
+    let primary = paths.iter().find(|path| path.is_primary);
+    bytes.extend(words(&[socket.settings.fragment_of(primary.map(|path| path.max_packet_bytes))]));
+    bytes.extend(path_info(engine, number, primary));
     Ok(bytes)
 }
 

@@ -1,6 +1,5 @@
 //! Setting socket options.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
@@ -84,16 +83,18 @@ fn set_primary(engine: &mut Engine, socket: u64, value: &[u8]) -> Outcome {
     Ok(Vec::new())
 }
 
-/// Fails if the value of `SCTP_PEER_ADDR_PARAMS` names an association and an address that is not its peer's.
+/// Fails if the value of `SCTP_PEER_ADDR_PARAMS` names an address that is none of the peer of its association.
 fn check_path_address(engine: &Engine, socket: u64, value: &[u8]) -> Result<(), Failure> {
     let this = engine.sockets.get(&socket).ok_or(Failure(EINVAL))?;
     let value = sized(value, 132)?;
-    let is_named =
-        |(address, _): &(SocketAddr, usize)| !address.ip().to_canonical().is_unspecified();
-    let named = address::parse(&value[4..]).filter(is_named);
-    let Some((address, _)) = named else { return Ok(()) };
-    let is_connected = !this.is_one_to_one() || this.association.is_some();
-    if is_connected { engine.path_to(this, u32_at(value, 0), address).map(drop) } else { Ok(()) }
+    if u16_at(value, 4) == 0 {
+        return Ok(());
+    }
+    let (address, _) = address::parse(&value[4..]).ok_or(Failure(EINVAL))?;
+    if address.ip().to_canonical().is_unspecified() {
+        return Ok(());
+    }
+    engine.path_to(this, u32_at(value, 0), address).map(drop)
 }
 
 fn set_of_socket(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(), Failure> {

@@ -96,7 +96,7 @@ fn reports_the_newest_run_first_then_those_reported_last() {
     assert_eq!(blocks(&buffer, 4), [(90, 95), (70, 75), (30, 35), (50, 55)]);
     put(&mut buffer, 55, 58);
     assert_eq!(blocks(&buffer, 4), [(50, 58), (90, 95), (70, 75), (30, 35)]);
-    // A run that joins two is reported once, which leaves room for another block.
+    // A run that joins two is reported as one block, and there is room for another.
     put(&mut buffer, 35, 50);
     assert_eq!(blocks(&buffer, 4), [(30, 58), (90, 95), (70, 75), (10, 15)]);
     put(&mut buffer, 0, 70);

@@ -1,4 +1,4 @@
-//! Connections: at most a certain number at a time, and none for long on which nothing is answered.
+//! Accepted connections: their number is limited, and one on which nothing is answered for some time is closed.
 
 use std::io;
 use std::net::SocketAddr;

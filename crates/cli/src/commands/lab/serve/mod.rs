@@ -22,6 +22,7 @@ use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::output;
 use crate::signals::{Signals, block_on};
+use crate::values;
 
 /// Serve a page with sliders for messages and link, which shows the latency of profiles at once.
 ///
@@ -35,12 +36,12 @@ use crate::signals::{Signals, block_on};
 #[derive(Debug, Args)]
 #[command(after_help = examples!(
 "  rexmit lab serve                                 # open the printed address in a browser
-  rexmit lab serve --listen 127.0.0.1:0 --jobs 2
+  rexmit lab serve --listen 0 --jobs 2
   ssh -L 8080:127.0.0.1:8080 server rexmit lab serve
   rexmit lab serve --listen 192.0.2.1:8080 --allow-host lab.example"))]
 pub(super) struct Arguments {
-    /// Address to listen on; port 0 for any.
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    /// Address to listen on; a port alone is one of 127.0.0.1, port 0 any.
+    #[arg(long, value_name = "[ADDR:]PORT", default_value = "127.0.0.1:8080", value_parser = values::local_address)]
     listen: SocketAddr,
     /// Host name under which browsers reach the page, in addition to IP addresses and localhost. Repeatable.
     #[arg(long, value_name = "NAME")]

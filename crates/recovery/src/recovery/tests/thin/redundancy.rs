@@ -201,8 +201,8 @@ fn copies_in_a_packet_that_is_not_sent_were_never_made() {
 fn plan_copies(s: &mut Sender, unit: u64, count: u8) {
     let LossRecovery { redundancy, state, .. } = &mut s.recovery;
     let spacing = Duration::from_millis(10);
-    let copies = crate::plan::Copies { count, spacing, early: Duration::ZERO };
-    redundancy.plan_for_deadline(s.now, unit, copies, state);
+    let copies = rexmit_deadline::Copies { count, spacing, early: Duration::ZERO };
+    redundancy.plan(s.now, unit, copies, state);
 }
 
 /// Sends a unit and `copies` copies of it, and acknowledges it `ms` after the original. Returns the packets that count

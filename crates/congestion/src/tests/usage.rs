@@ -1,4 +1,6 @@
-use crate::congestion::*;
+use super::RFC_9260;
+use crate::window::Usage;
+use crate::*;
 
 #[test]
 fn one_full_window_counts_for_as_many_bytes_as_it_held() {
@@ -12,16 +14,15 @@ fn one_full_window_counts_for_as_many_bytes_as_it_held() {
 /// RFC 9260 §7.2.1: the initial window depends on the size of packets.
 #[test]
 fn a_window_follows_the_size_of_packets_only_if_it_was_never_reduced() {
-    let config = RecoveryConfig::rfc9260();
-    let window = |packet| CongestionWindow::new(&config, packet);
+    let window = |packet| CongestionWindow::new(RFC_9260, packet);
     let mut initial = window(1220);
-    initial.resize(&config, 8952);
+    initial.resize(RFC_9260, 8952);
     assert_eq!((initial.cwnd(), initial.packet()), (window(8952).cwnd(), 8952));
-    initial.resize(&config, 1220);
+    initial.resize(RFC_9260, 1220);
     assert_eq!((initial.cwnd(), initial.packet()), (window(8952).cwnd(), 1220));
     let mut reduced = window(1220);
     reduced.on_timeout(TimedOut { flight_size: 4880, is_repeated: false });
     let cwnd = reduced.cwnd();
-    reduced.resize(&config, 8952);
+    reduced.resize(RFC_9260, 8952);
     assert_eq!((reduced.cwnd(), reduced.packet()), (cwnd, 8952));
 }

@@ -5,10 +5,10 @@ fn a_running_timer_has_one_deadline_if_both_are_the_same() {
     let [started_at, standard, thin] = [0, 1000, 300].map(Instant::from_millis);
     let mut t3 = T3::default();
     assert!(!t3.is_running() && t3.running().is_none());
-    t3.start(Running { started_at, standard, thin });
-    assert_eq!(t3.running().map(Running::only), Some(None));
-    t3.start(Running { started_at, standard, thin: standard });
-    assert_eq!(t3.running().map(Running::only), Some(Some(standard)));
+    t3.start(RunningT3 { started_at, standard, thin });
+    assert_eq!(t3.running().map(RunningT3::only), Some(None));
+    t3.start(RunningT3 { started_at, standard, thin: standard });
+    assert_eq!(t3.running().map(RunningT3::only), Some(Some(standard)));
     t3.stop();
     assert!(!t3.is_running());
 }
@@ -34,7 +34,7 @@ fn linear_timeouts_are_bounded_per_unit() {
 fn another_route_forgets_expiries_and_runs_on() {
     let at = Instant::from_millis(9);
     let mut t3 = T3::default();
-    t3.start(Running { started_at: at, standard: at, thin: at });
+    t3.start(RunningT3 { started_at: at, standard: at, thin: at });
     t3.on_expired_over(7);
     t3.forget_expiries();
     assert!(t3.is_running() && !t3.has_expired_over(7));

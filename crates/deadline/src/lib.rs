@@ -61,14 +61,15 @@ pub struct Due {
 
 /// The round trip of a path, as the probe timer knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct RoundTrip {
+pub struct RoundTrip {
     /// There are few samples.
-    pub(crate) is_cold: bool,
+    pub is_cold: bool,
     /// No ACK comes sooner.
-    pub(crate) least: Duration,
-    pub(crate) mean: Duration,
+    pub least: Duration,
+    /// The mean.
+    pub mean: Duration,
     /// After how long without an ACK a packet is retransmitted; longer than any deadline if it is not.
-    pub(crate) timeout: Duration,
+    pub timeout: Duration,
 }
 
 impl RoundTrip {
@@ -78,29 +79,35 @@ impl RoundTrip {
     }
 }
 
+/// The budget of copies, as shares of what is sent for the first time; infinite is no limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Budget {
-    pub(crate) packets: f64,
-    pub(crate) bytes: f64,
+pub struct Budget {
+    /// Packets of nothing but copies.
+    pub packets: f64,
+    /// Bytes of copies.
+    pub bytes: f64,
 }
 
 /// Copies of a unit that are sent in packets of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Copies {
-    pub(crate) count: u8,
+pub struct Copies {
+    /// How many.
+    pub count: u8,
     /// The time before each of them.
-    pub(crate) spacing: Duration,
+    pub spacing: Duration,
     /// How much earlier each may be sent, in a packet with other copies.
-    pub(crate) early: Duration,
+    pub early: Duration,
 }
 
 /// A new unit with a deadline.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct NewPlanned {
-    pub(crate) unit: u64,
-    pub(crate) due: Due,
+pub struct NewPlanned {
+    /// Its number, the highest so far.
+    pub unit: u64,
+    /// When it must arrive.
+    pub due: Due,
     /// Later data waits for it at the receiver.
-    pub(crate) is_ordered: bool,
+    pub is_ordered: bool,
 }
 
 /// A unit with a deadline.
@@ -148,7 +155,7 @@ impl Planned {
 
 /// The planner of an association, which takes no memory until a unit has a deadline.
 #[derive(Debug, Default)]
-pub(crate) struct Planner(Option<Box<Plans>>);
+pub struct Planner(Option<Box<Plans>>);
 
 #[derive(Debug, Default)]
 struct Plans {
@@ -173,11 +180,14 @@ struct Plans {
 
 /// Events, and the decisions that follow.
 impl Planner {
-    pub(crate) fn is_any(&self) -> bool {
+    /// Whether a unit that is not acknowledged in order has a deadline.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
         self.0.as_ref().is_some_and(|plans| !plans.units.is_empty())
     }
 
-    pub(crate) fn on_copied(&mut self, now: Instant, unit: u64) {
+    /// A copy of `unit` is sent.
+    pub fn on_copied(&mut self, now: Instant, unit: u64) {
         if let Some(planned) = self.0.as_mut().and_then(|plans| plans.planned_mut(unit)) {
             planned.on_repeated(now);
         }
@@ -185,7 +195,7 @@ impl Planner {
 
     /// `unit` is acknowledged for the first time; `is_reported`: a duplicate of it, too. Returns when it was sent if it was sent again, and the
     /// ACK came before that could be answered.
-    pub(crate) fn on_acked(
+    pub fn on_acked(
         &mut self,
         now: Instant,
         unit: u64,
@@ -218,7 +228,7 @@ impl Planner {
     }
 
     /// Everything up to `cumulative` is acknowledged.
-    pub(crate) fn on_cumulative(&mut self, cumulative: u64) {
+    pub fn on_cumulative(&mut self, cumulative: u64) {
         let Some(plans) = &mut self.0 else { return };
         while plans.units.front().is_some_and(|first| first.unit <= cumulative)
             && let Some(first) = plans.units.pop_front()
@@ -232,19 +242,20 @@ impl Planner {
         }
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Forgets all units, and keeps what was learned.
+    pub fn clear(&mut self) {
         self.0.iter_mut().for_each(|plans| plans.units.clear());
     }
 
     /// The probability with which the latest deadline can be met, if it cannot be as asked for and the one before could:
     /// once.
-    pub(crate) fn take_infeasible(&mut self) -> Option<f64> {
+    pub fn take_infeasible(&mut self) -> Option<f64> {
         self.0.as_mut()?.achievable.take()
     }
 
     /// `new`, the newest unit, is sent for the first time. Returns the copies that follow it in packets of their own, if none are
     /// bundled with later units.
-    pub(crate) fn on_new(
+    pub fn on_new(
         &mut self,
         now: Instant,
         new: NewPlanned,
@@ -291,7 +302,7 @@ impl Planner {
     }
 
     /// `unit` is retransmitted because no ACK came. Returns the copies that follow; `None` if it has no deadline.
-    pub(crate) fn on_retransmitted(
+    pub fn on_retransmitted(
         &mut self,
         now: Instant,
         unit: u64,
@@ -309,12 +320,7 @@ impl Planner {
 
     /// Until when the retransmission of `unit`, whose ACK is late, waits for the ACK of a later one; `None` if it does not:
     /// that of an unordered unit, if as many rounds fit into the time after that as before.
-    pub(crate) fn waits_until(
-        &self,
-        now: Instant,
-        unit: u64,
-        rtt: Option<RoundTrip>,
-    ) -> Option<Instant> {
+    pub fn waits_until(&self, now: Instant, unit: u64, rtt: Option<RoundTrip>) -> Option<Instant> {
         let (plans, rtt) = (self.0.as_ref()?, rtt?);
         let planned = plans.planned(unit).filter(|planned| !planned.is_ordered)?;
         let slack = slack(now, planned.due, Some(rtt))?;
@@ -330,14 +336,16 @@ impl Planner {
         (until > now && until <= now + spare).then_some(until)
     }
 
-    pub(crate) fn is_bundling(&self) -> bool {
+    /// Whether a unit has copies missing that may be bundled.
+    #[must_use]
+    pub fn is_bundling(&self) -> bool {
         let is_missing =
             |planned: &Planned| planned.copies_apart.is_some() && planned.missing() > 0;
         self.0.as_ref().is_some_and(|plans| plans.units.iter().any(is_missing))
     }
 
     /// Whether a copy of `unit` is to be bundled with a message that is sent now.
-    pub(crate) fn wants_bundled(&self, now: Instant, unit: u64, rtt: Option<RoundTrip>) -> bool {
+    pub fn wants_bundled(&self, now: Instant, unit: u64, rtt: Option<RoundTrip>) -> bool {
         let planned = self.0.as_ref().and_then(|plans| plans.planned(unit));
         planned.is_some_and(|planned| {
             let apart = planned.copies_apart.filter(|_| planned.missing() > 0);
@@ -347,7 +355,7 @@ impl Planner {
     }
 
     /// The copies of `unit` that are still to be sent; `None` if it has no deadline.
-    pub(crate) fn missing(&self, unit: u64) -> Option<u8> {
+    pub fn missing(&self, unit: u64) -> Option<u8> {
         Some(self.0.as_ref()?.planned(unit)?.missing())
     }
 }

@@ -1,7 +1,7 @@
 //! A server whose peers get back what they send, for browsers and for other implementations.
 //!
 //! ```text
-//! cargo run --release -p rexmit-webrtc --example echo -- [--http 127.0.0.1:8080] [--udp 127.0.0.1:4000]
+//! cargo run --release -p rexmit-webrtc --example channels -- [--http 127.0.0.1:8080] [--udp 127.0.0.1:4000]
 //!     [--delay 50ms] [--loss 5%] [--profile interactive]
 //! ```
 //! `GET /` is a page to try it with. `POST /offer` takes an offer and returns the answer (as WHIP, RFC 9725). A peer

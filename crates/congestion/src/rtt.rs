@@ -3,7 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use rexmit_core::{Instant, config, words};
+use rexmit_core::{Instant, config};
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -11,28 +12,28 @@ config! {
     const
     /// The parameters of the retransmission timeout (RFC 9260 §6.3.1, §16; RFC 6298 §2). The default is
     /// [`RFC9260`](Self::RFC9260).
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(default, deny_unknown_fields)]
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct RtoConfig {
         /// RTO.Initial: the timeout before the first RTT sample (RFC 9260 §16: 1 s).
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub initial: Duration,
         /// RTO.Min: the lower bound of the timeout (RFC 9260 §16: 1 s).
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub min: Duration,
         /// RTO.Max: the upper bound of the timeout, also when it backs off (RFC 9260 §16: 60 s).
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub max: Duration,
         /// 1 / RTO.Alpha: a new sample has the weight 1 / `alpha_inverse` in SRTT (RFC 9260 §16: 8).
         pub alpha_inverse: u32,
         /// 1 / RTO.Beta: a new deviation has the weight 1 / `beta_inverse` in RTTVAR (RFC 9260 §16: 4).
         pub beta_inverse: u32,
         /// G, the clock granularity: replaces an RTTVAR of zero (RFC 9260 §6.3.1 G1).
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub granularity: Duration,
         /// The lower bound of 4 · RTTVAR in the timeout: G in RFC 6298 §2.3, 200 ms in Linux, zero in
         /// RFC 9260.
-        #[serde(with = "words::duration")]
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::duration"))]
         pub min_variation: Duration,
         /// Which packet of several that an ACK acknowledges makes the sample.
         pub sample: RttSample,
@@ -64,8 +65,8 @@ impl Default for RtoConfig {
 }
 
 /// Which packet gives the RTT sample, where an ACK acknowledges several.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum RttSample {
     /// The one sent last: the sample is free of the receiver's ACK delay.
@@ -81,8 +82,8 @@ pub enum RttSample {
 }
 
 /// Which events restart a running retransmission timer, besides an ACK of the earliest unit outstanding.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum TimerRestart {
     /// Retransmission of the earliest unit outstanding (RFC 9260 §6.1, §6.3.2 R1; RFC 6675 §6 allows it).
@@ -113,7 +114,7 @@ const LEAST: u8 = 4;
 /// A receiver that delays ACKs acknowledges every second packet. With one that does not, an ACK covers two
 /// packets only if the ACK before it was lost.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AckDelay {
+pub struct AckDelay {
     /// One bit per ACK, the latest in the lowest: whether it covered several packets.
     of_several: u16,
     /// Acknowledgements so far, at most [`RECENT`].
@@ -125,13 +126,13 @@ impl AckDelay {
     const NONE: Self = Self { of_several: 0, seen: 0 };
 
     /// Called for an ACK without gaps; `is_of_several` if it covered more than one packet.
-    pub(crate) fn on_ack(&mut self, is_of_several: bool) {
+    pub fn on_ack(&mut self, is_of_several: bool) {
         self.of_several = self.of_several << 1 | u16::from(is_of_several);
         self.seen = (self.seen + 1).min(RECENT as u8);
     }
 
     /// Whether the receiver is assumed to delay ACKs: most of the remembered ones covered several packets.
-    pub(crate) const fn is_usual(&self) -> bool {
+    pub const fn is_usual(&self) -> bool {
         self.seen >= LEAST && 2 * self.of_several.count_ones() > self.seen as u32
     }
 }
@@ -197,7 +198,7 @@ impl RttEstimator {
 }
 
 /// `old · (1 − 1/n) + new / n`, in nanoseconds.
-pub(crate) fn blend(old: Duration, new: Duration, n: u32) -> Duration {
+pub fn blend(old: Duration, new: Duration, n: u32) -> Duration {
     old - old / n + new / n
 }
 
@@ -212,7 +213,7 @@ pub struct RtoTimer {
     rto: Duration,
     backoffs: u32,
     /// Whether the receiver delays ACKs.
-    pub(crate) ack_delay: AckDelay,
+    pub ack_delay: AckDelay,
 }
 
 impl RtoTimer {
@@ -262,7 +263,7 @@ impl RtoTimer {
 
     /// Restarts the estimate at `rtt`, and resets the backoff, at the first sample after a spurious timeout
     /// (RFC 4015 §3.1 step 11).
-    pub(crate) fn restart(&mut self, rtt: RttEstimator, config: &RtoConfig) {
+    pub fn restart(&mut self, rtt: RttEstimator, config: &RtoConfig) {
         self.rtt = rtt;
         self.forget_backoff(config);
     }
@@ -294,21 +295,23 @@ impl RtoTimer {
 /// A running timer has both deadlines; which one applies is decided when it is checked, so that a stream that
 /// becomes thick has the standard deadline at once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct T3 {
-    running: Option<Running>,
+pub struct T3 {
+    running: Option<RunningT3>,
     /// The earliest unit outstanding when the timer last expired over a loss; `u64::MAX` before.
     expired_over: u64,
     /// The number of expiries over that unit that did not double the timeout.
     linear: u8,
 }
 
+/// A running T3-rtx.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Running {
-    pub(crate) started_at: Instant,
+pub struct RunningT3 {
+    /// When it was started.
+    pub started_at: Instant,
     /// When the timer expires while the stream is not thin.
-    pub(crate) standard: Instant,
+    pub standard: Instant,
     /// When the timer expires while the stream of the earliest unit outstanding is thin.
-    pub(crate) thin: Instant,
+    pub thin: Instant,
 }
 
 impl Default for T3 {
@@ -317,44 +320,53 @@ impl Default for T3 {
     }
 }
 
-impl Running {
+impl RunningT3 {
     /// When the timer expires, if thin and standard deadline are the same.
     #[inline]
-    pub(crate) fn only(&self) -> Option<Instant> {
+    pub fn only(&self) -> Option<Instant> {
         (self.standard == self.thin).then_some(self.standard)
     }
 }
 
 impl T3 {
+    /// Its deadlines, while it runs.
+    #[must_use]
     #[inline]
-    pub(crate) const fn running(&self) -> Option<&Running> {
+    pub const fn running(&self) -> Option<&RunningT3> {
         self.running.as_ref()
     }
 
+    /// Whether it runs.
+    #[must_use]
     #[inline]
-    pub(crate) const fn is_running(&self) -> bool {
+    pub const fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    pub(crate) const fn start(&mut self, running: Running) {
+    /// Starts it, or restarts it.
+    pub const fn start(&mut self, running: RunningT3) {
         self.running = Some(running);
     }
 
-    pub(crate) const fn stop(&mut self) {
+    /// Stops it.
+    pub const fn stop(&mut self) {
         self.running = None;
     }
 
-    pub(crate) const fn has_expired_over(&self, earliest: u64) -> bool {
+    /// Whether its latest expiry over a loss was for `earliest`, the earliest unit outstanding.
+    #[must_use]
+    pub const fn has_expired_over(&self, earliest: u64) -> bool {
         self.expired_over == earliest
     }
 
-    pub(crate) const fn on_expired_over(&mut self, earliest: u64) {
+    /// Called when it expired over a loss, with `earliest` the earliest unit outstanding.
+    pub const fn on_expired_over(&mut self, earliest: u64) {
         self.expired_over = earliest;
     }
 
     /// Whether an expiry over `earliest` leaves the timeout as it is, and counts it if so: while thin, up to
     /// `bound` expiries for the same unit do, so that a dead path is not flooded (Petlund 2009 §5.3).
-    pub(crate) const fn take_linear(&mut self, earliest: u64, is_thin: bool, bound: u8) -> bool {
+    pub const fn take_linear(&mut self, earliest: u64, is_thin: bool, bound: u8) -> bool {
         if bound == 0 {
             return false;
         }
@@ -367,7 +379,7 @@ impl T3 {
     }
 
     /// Forgets the expiries, because the path takes another route.
-    pub(crate) fn forget_expiries(&mut self) {
+    pub fn forget_expiries(&mut self) {
         *self = Self { running: self.running, ..Self::default() };
     }
 }

@@ -2,9 +2,8 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use crate::congestion::Control;
-use crate::congestion::*;
-use crate::{CongestionWindow, RecoveryConfig};
+use super::RFC_9260;
+use crate::*;
 
 const PMDCS: u32 = 1000;
 const TIMED_OUT: TimedOut = TimedOut { flight_size: 0, is_repeated: false };
@@ -15,7 +14,7 @@ fn partial_bytes_acked(window: &CongestionWindow) -> u64 {
 }
 
 fn window() -> CongestionWindow {
-    CongestionWindow::new(&RecoveryConfig::rfc9260(), PMDCS)
+    CongestionWindow::new(RFC_9260, PMDCS)
 }
 
 fn acked(window: &CongestionWindow, bytes: u64) -> Acked {
@@ -33,7 +32,7 @@ fn acked(window: &CongestionWindow, bytes: u64) -> Acked {
 
 #[test]
 fn initial_window_follows_the_formula() {
-    let cwnd = |pmdcs| CongestionWindow::new(&RecoveryConfig::rfc9260(), pmdcs).cwnd();
+    let cwnd = |pmdcs| CongestionWindow::new(RFC_9260, pmdcs).cwnd();
     assert_eq!(cwnd(1000), 4000);
     assert_eq!(cwnd(1452), 4404);
     assert_eq!(cwnd(9000), 18000);
@@ -76,7 +75,7 @@ fn congestion_avoidance_adds_one_packet_per_window_acknowledged() {
 fn congestion_avoidance_of_a_coupled_window_adds_its_part_of_a_packet() {
     let mut w = window();
     w.window.ssthresh = 3000;
-    w.set_share(Some(crate::congestion::RateShare::of(3.0, 8.0)));
+    w.set_share(Some(3.0 / 8.0));
     for _ in 0..3 {
         w.on_acked(acked(&w, 1000));
     }

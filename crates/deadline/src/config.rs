@@ -3,16 +3,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use rexmit_core::words;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 /// Parts of a whole.
 const MILLION: u32 = 1_000_000;
 
 /// When a message must arrive, and with which probability.
 ///
 /// ```
-/// use rexmit_recovery::Deadline;
+/// use rexmit_deadline::Deadline;
 /// use std::time::Duration;
 ///
 /// let deadline = Deadline::new(Duration::from_millis(150), 0.999);
@@ -49,34 +46,42 @@ impl Deadline {
     }
 
     /// The probability that a message is late.
-    pub(crate) fn late(&self) -> f64 {
+    #[must_use]
+    pub fn late(&self) -> f64 {
         f64::from(self.late_ppm.get()) / f64::from(MILLION)
     }
 }
 
 /// As it is written in files: `{ within = "150ms", probability = 0.999 }`.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct InWords {
-    #[serde(with = "words::duration")]
-    within: Duration,
-    probability: f64,
-}
+#[cfg(feature = "serde")]
+mod words {
+    use super::{Deadline, Duration};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-impl Serialize for Deadline {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        InWords { within: self.within(), probability: self.probability() }.serialize(serializer)
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct InWords {
+        #[serde(with = "rexmit_core::words::duration")]
+        within: Duration,
+        probability: f64,
     }
-}
 
-impl<'de> Deserialize<'de> for Deadline {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let InWords { within, probability } = InWords::deserialize(deserializer)?;
-        if !(0.0..1.0).contains(&probability) {
-            let what = "the probability of a deadline is from 0 to 1, and not 1";
-            return Err(serde::de::Error::custom(what));
+    impl Serialize for Deadline {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            InWords { within: self.within(), probability: self.probability() }.serialize(serializer)
         }
-        Ok(Self::new(within, probability))
+    }
+
+    impl<'de> Deserialize<'de> for Deadline {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let InWords { within, probability } = InWords::deserialize(deserializer)?;
+            if !(0.0..1.0).contains(&probability) {
+                return Err(Error::custom(
+                    "the probability of a deadline is from 0 to 1, and not 1",
+                ));
+            }
+            Ok(Self::new(within, probability))
+        }
     }
 }
 

@@ -25,14 +25,16 @@ const JITTER_DEVIATIONS: f64 = 4.5;
 
 /// The indications of a queue on a path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QueueSigns {
-    pub(crate) delay: QueueingDelay,
-    pub(crate) losses: RecentLosses,
+pub struct QueueSigns {
+    /// By the round trips.
+    pub delay: QueueingDelay,
+    /// By the losses.
+    pub losses: RecentLosses,
 }
 
 /// How much longer round trips take because of a queue.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QueueingDelay {
+pub struct QueueingDelay {
     /// The latest sample, and the one before.
     latest: [f64; 2],
     mean: f64,
@@ -47,7 +49,7 @@ pub(crate) struct QueueingDelay {
 
 impl QueueingDelay {
     /// Called when a round trip was measured.
-    pub(crate) fn on_sample(&mut self, now: Instant, rtt: Duration) {
+    pub fn on_sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = rtt.as_secs_f64();
         if self.count == 0 {
             (self.latest, self.mean, self.least) = ([rtt; 2], rtt, [rtt; 2]);
@@ -68,7 +70,7 @@ impl QueueingDelay {
     }
 
     /// The delay that the queue adds; zero while there are too few samples to distinguish it from jitter.
-    pub(crate) fn standing(&self) -> Duration {
+    pub fn standing(&self) -> Duration {
         if self.count < FIRST_SAMPLES {
             return Duration::ZERO;
         }
@@ -98,7 +100,7 @@ const COPIES_RESUME_PERCENT: u32 = 15;
 /// How many of the latest packets with new data were declared lost. Retransmissions do not count: a burst of
 /// losses takes many of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RecentLosses {
+pub struct RecentLosses {
     sent: u32,
     lost: u32,
     forbid_copies: bool,
@@ -112,7 +114,7 @@ impl Default for RecentLosses {
 
 impl RecentLosses {
     /// Called when a packet with new data was sent.
-    pub(crate) const fn on_sent(&mut self) {
+    pub const fn on_sent(&mut self) {
         if self.sent >= LOSS_WINDOW {
             (self.sent, self.lost) = (self.sent / 2, self.lost / 2);
         }
@@ -121,18 +123,18 @@ impl RecentLosses {
     }
 
     /// Called when a packet was declared lost.
-    pub(crate) const fn on_lost(&mut self) {
+    pub const fn on_lost(&mut self) {
         self.lost = self.lost.saturating_add(1);
         self.forbid_copies |= self.exceed(COPIES_STOP_PERCENT);
     }
 
     /// Whether the path is overloaded, whatever its delay.
-    pub(crate) const fn show_overload(&self) -> bool {
+    pub const fn show_overload(&self) -> bool {
         self.exceed(OVERLOAD_PERCENT)
     }
 
     /// Whether the loss rate is so high that redundant copies may be its cause.
-    pub(crate) const fn forbid_copies(&self) -> bool {
+    pub const fn forbid_copies(&self) -> bool {
         self.forbid_copies
     }
 

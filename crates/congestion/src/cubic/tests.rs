@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use rexmit_core::Instant;
 
-use super::super::{Acked, CongestionWindow, Control, TimedOut};
 use super::Stage;
-use crate::CongestionControl;
-use crate::RecoveryConfig;
+use crate::tests::RFC_9260;
+use crate::{Acked, CongestionControl, CongestionWindow, Control, TimedOut, WindowConfig};
 
 const PACKET: u64 = 1000;
 const RTO: Duration = Duration::from_secs(1);
@@ -24,9 +23,8 @@ fn reduced_from(packets: u64) -> CongestionWindow {
 }
 
 fn window(packets: u64) -> CongestionWindow {
-    let config =
-        RecoveryConfig { congestion: CongestionControl::Cubic, ..RecoveryConfig::rfc9260() };
-    let mut w = CongestionWindow::new(&config, 1000);
+    let config = WindowConfig { control: CongestionControl::Cubic, ..RFC_9260 };
+    let mut w = CongestionWindow::new(config, 1000);
     w.window.cwnd = packets * PACKET;
     w
 }

@@ -6,7 +6,7 @@
 
 use rexmit_core::Instant;
 
-use super::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
+use crate::window::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
 
 /// C, in packets per second cubed (RFC 9438 §5).
 const C: f64 = 0.4;

@@ -33,7 +33,7 @@ use std::time::Duration;
 use rexmit_core::Instant;
 
 use super::cubic::Cubic;
-use super::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
+use crate::window::{Acked, Algorithm, Sending, TimedOut, Usage, Window};
 use delays::{COMPETITIVE_ROUNDS, Delays};
 
 /// 1/δ: packets that a sender keeps in the queue (§2: δ = 0.5).

@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
 
-use super::super::{Acked, CongestionWindow, TimedOut};
-use crate::{CongestionControl, RecoveryConfig};
+use crate::tests::RFC_9260;
+use crate::{Acked, CongestionControl, CongestionWindow, TimedOut, WindowConfig};
 
 const PACKET: u64 = 1000;
 const MS: Duration = Duration::from_millis(1);
 const RTO: Duration = Duration::from_secs(1);
 
-fn window(congestion: CongestionControl) -> CongestionWindow {
-    let config = RecoveryConfig { congestion, ..RecoveryConfig::rfc9260() };
-    CongestionWindow::new(&config, PACKET as u32)
+fn window(control: CongestionControl) -> CongestionWindow {
+    CongestionWindow::new(WindowConfig { control, ..RFC_9260 }, PACKET as u32)
 }
 
 fn at(ms: u64) -> Instant {

@@ -1,5 +1,0 @@
-//! Tests of `congestion`.
-
-mod newreno;
-mod rfc9260;
-mod usage;
