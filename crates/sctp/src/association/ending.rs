@@ -42,7 +42,7 @@ impl Association {
     /// A timeout on `path`: increments the error counters of the path and of the association, unless this host was too late
     /// to know. Returns whether the association was closed because its limit is exceeded.
     pub(super) fn on_unanswered(&mut self, cx: &mut Context<'_>, path: u8) -> bool {
-        if !self.paths.is_error(cx, self.out.recovery.paths()[path].timer().rto()) {
+        if !self.paths.starved.is_error(cx, self.out.recovery.paths()[path].timer().rto()) {
             return false;
         }
         self.paths.count_path_error(cx, &mut self.out.recovery, path);

@@ -13,15 +13,21 @@ use crate::event::Event;
 /// what had expired.
 const LATE_PART: u32 = 4;
 
-impl Paths {
+/// [`Surroundings::starved`](crate::association::context::Surroundings::starved) when a timer expired last.
+#[derive(Debug, Default)]
+pub(in crate::association) struct Starved(Duration);
+
+impl Starved {
     /// Whether a timer of `timeout` that has expired is an error of the peer. It is not if this host did not run in a part of
     /// that time: an answer may not have been read, the packet may have been sent late, and a peer on the same busy machine
     /// does not run, either.
     pub(in crate::association) fn is_error(&mut self, cx: &Context<'_>, timeout: Duration) -> bool {
-        let before = std::mem::replace(&mut self.starved, cx.around.starved);
+        let before = std::mem::replace(&mut self.0, cx.around.starved);
         cx.around.starved - before <= timeout / LATE_PART
     }
+}
 
+impl Paths {
     /// Counts an error of the association. Returns whether the limit is exceeded, so that the peer counts as
     /// unreachable (RFC 9260 §8.1).
     pub(in crate::association) fn count_error(&mut self) -> bool {

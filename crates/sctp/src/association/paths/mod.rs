@@ -19,7 +19,6 @@ mod watch;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::PathChange;
@@ -28,6 +27,7 @@ use super::addresses::{local_for, nearest_of, unspecified_like, unused_locals};
 use super::context::{Context, Recovery};
 use crate::config::{AssociationConfig, MAX_ADDRESSES};
 
+use failure::Starved;
 use heartbeat::Heartbeat;
 use packet_size::PacketSizes;
 use port_probe::Transports;
@@ -80,8 +80,7 @@ pub(super) struct Paths {
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs (RFC 9260 §8.1).
     pub(super) errors: u32,
-    /// [`Surroundings::starved`](super::context::Surroundings::starved) when a timer expired last.
-    starved: Duration,
+    pub(super) starved: Starved,
     /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.
@@ -110,7 +109,7 @@ impl Paths {
             reply: 0,
             control: 0,
             errors: 0,
-            starved: Duration::ZERO,
+            starved: Starved::default(),
             is_watched: false,
             transports: Transports::default(),
         }

@@ -209,7 +209,7 @@ impl Paths {
         let was_unconfirmed = is_unconfirmed(recovery, path);
         let is_of_data = path == recovery.paths().data_path() && !was_unconfirmed;
         self.rest(cx, recovery, path, Some(nonce));
-        if !self.is_error(cx, recovery.paths()[path].timer().rto()) {
+        if !self.starved.is_error(cx, recovery.paths()[path].timer().rto()) {
             return false;
         }
         self.count_path_error(cx, recovery, path);
