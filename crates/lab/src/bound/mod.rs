@@ -121,9 +121,9 @@ pub const NEGLIGIBLE: f64 = 1e-9;
 /// everything.
 const MAX_COPIES: usize = 10_000;
 
-/// A copy of a message.
+/// One time at which a message is sent.
 #[derive(Clone, Copy)]
-struct Copy {
+struct Sending {
     at: Duration,
     /// Whether it is sent in a packet of its own.
     is_packet: bool,
@@ -136,7 +136,7 @@ impl Bound {
         let rtt = 2 * delay;
         let mut steps = Vec::<Step>::new();
         let (mut extra_packets, mut all_lost) = (0.0, 1.0);
-        let mut before: Option<Copy> = None;
+        let mut before: Option<Sending> = None;
         for copy in strategy.copies(rtt).take(MAX_COPIES) {
             if copy.is_packet && before.is_some() {
                 // It is sent if all earlier copies are known to be lost by then.
@@ -181,13 +181,13 @@ fn all_lost_before(steps: &[Step]) -> f64 {
 
 impl Strategy {
     /// The copies of a message that is sent at time 0, assuming that all earlier copies are lost.
-    fn copies(self, rtt: Duration) -> impl Iterator<Item = Copy> {
+    fn copies(self, rtt: Duration) -> impl Iterator<Item = Sending> {
         let mut last = Duration::ZERO;
         let mut next_message = match self {
             Self::Bundled { interval } | Self::BundledOnce { interval } => Some(interval),
             Self::Reactive | Self::Doubled => None,
         };
-        let first = Copy { at: Duration::ZERO, is_packet: true };
+        let first = Sending { at: Duration::ZERO, is_packet: true };
         let mut twin = None;
         let later = std::iter::from_fn(move || {
             if let Some(twin) = twin.take() {
@@ -204,9 +204,9 @@ impl Strategy {
                     while is_once && *message < rtt && !interval.is_zero() {
                         *message += interval;
                     }
-                    Copy { at, is_packet: false }
+                    Sending { at, is_packet: false }
                 }
-                _ => Copy { at: known_lost, is_packet: true },
+                _ => Sending { at: known_lost, is_packet: true },
             };
             last = copy.at;
             twin = (self == Self::Doubled).then_some(copy);
