@@ -35,10 +35,10 @@ config! {
         pub max_time_wait: usize,
         /// The most challenge ACKs per second, over all connections (RFC 5961 §7). Default 1000.
         pub challenge_acks_per_second: u32,
-        /// The most answers per second to segments that belong to no open connection, so that an attacker cannot use
+        /// The most responses per second to segments that belong to no open connection, so that an attacker cannot use
         /// this host to flood another. The limit applies separately to RSTs (RFC 9293 §3.10.7.1) and to ACKs of
         /// connections in TIME-WAIT. Default 1000.
-        pub stray_answers_per_second: u32,
+        pub out_of_the_blue_responses_per_second: u32,
         /// The first and last ephemeral port (RFC 6056 §3.2). Default 49,152 to 65,535.
         pub ephemeral_ports: (u16, u16),
         /// The initial sequence number of every connection; `None` computes it as in RFC 6528, as an open
@@ -121,7 +121,7 @@ impl Default for EndpointConfig {
             syn_backlog: 1024,
             max_time_wait: 65_536,
             challenge_acks_per_second: 1000,
-            stray_answers_per_second: 1000,
+            out_of_the_blue_responses_per_second: 1000,
             ephemeral_ports: (49_152, 65_535),
             initial_sequence: None,
             connection: Arc::default(),

@@ -106,14 +106,14 @@ pub struct EndpointStatistics {
     pub bad_checksum: u64,
     /// Segments from or to an address that is not that of a single host, from or to port 0, or from an end to itself.
     pub misdirected: u64,
-    /// Segments that belonged to no connection and to no listening port.
-    pub strays: u64,
+    /// Segments for which no connection exists and no port listens (RFC 9293 §3.10.7.1, CLOSED).
+    pub out_of_the_blue: u64,
     /// RSTs sent in response to segments of no connection (RFC 9293 §3.10.7.1).
     pub resets_sent: u64,
     /// Acknowledgements sent for connections in TIME-WAIT.
     pub time_wait_acks_sent: u64,
-    /// Answers to segments of no open connection that were not sent because of `stray_answers_per_second`.
-    pub stray_answers_suppressed: u64,
+    /// RSTs, and ACKs of connections in TIME-WAIT, not sent because of `out_of_the_blue_responses_per_second`.
+    pub out_of_the_blue_responses_suppressed: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks_sent: u64,
     /// Challenge ACKs not sent because of `challenge_acks_per_second`.

@@ -6,11 +6,11 @@ use kit::*;
 
 /// A segment of no connection is answered by the RST `expected`.
 #[track_caller]
-fn expect_reset(stray: &Draft, expected: &Draft) {
+fn expect_reset(segment: &Draft, expected: &Draft) {
     for is_listening in [false, true] {
         let mut s = if is_listening { Script::server() } else { Script::silent_with(|_, _| ()) };
-        let is_syn = stray.flags == Flags::SYN;
-        s.arrives(stray.clone());
+        let is_syn = segment.flags == Flags::SYN;
+        s.arrives(segment.clone());
         if is_listening && is_syn {
             s.expect(syn_ack());
         } else {
@@ -101,10 +101,10 @@ fn invalid_segments_are_counted_by_their_fault() {
     s.expect_silence();
 }
 
-/// The endpoint cannot be used to flood another host: about `stray_answers_per_second`.
+/// The endpoint cannot be used to flood another host: about `out_of_the_blue_responses_per_second`.
 #[test]
-fn answers_to_strays_are_limited_per_second() {
-    let mut s = Script::silent_with(|config, _| config.stray_answers_per_second = 100);
+fn responses_out_of_the_blue_are_limited_per_second() {
+    let mut s = Script::silent_with(|config, _| config.out_of_the_blue_responses_per_second = 100);
     let mut answers = 0;
     for second in 0..2 {
         s.at(second * 1000);
@@ -115,12 +115,12 @@ fn answers_to_strays_are_limited_per_second() {
     }
     assert!((100..=300).contains(&answers), "{answers}");
     assert_eq!(s.counted().resets_sent, answers);
-    assert_eq!(s.counted().stray_answers_suppressed, 2 * 999 - answers);
+    assert_eq!(s.counted().out_of_the_blue_responses_suppressed, 2 * 999 - answers);
 }
 
 #[test]
 fn answers_that_are_not_polled_are_dropped_beyond_a_limit() {
-    let mut s = Script::silent_with(|config, _| config.stray_answers_per_second = u32::MAX);
+    let mut s = Script::silent_with(|config, _| config.out_of_the_blue_responses_per_second = u32::MAX);
     for port in 1..10_000 {
         s.arrives_from(address(9, port), syn());
     }

@@ -89,7 +89,7 @@ fn unacceptable_segments_are_acknowledged_and_an_acceptable_ack_is_not() {
 
 #[test]
 fn acknowledgements_are_limited_per_second() {
-    let mut s = waiting_with(|config, _| config.stray_answers_per_second = 100, |_| ());
+    let mut s = waiting_with(|config, _| config.out_of_the_blue_responses_per_second = 100, |_| ());
     let answers = (0..1000).filter(|_| {
         s.arrives(data(1, 1, b"x"));
         s.poll_packet().is_some()
@@ -101,12 +101,12 @@ fn acknowledgements_are_limited_per_second() {
 /// The ACK lets the peer end its connection; RSTs go to peers without one.
 #[test]
 fn acknowledgements_do_not_share_the_limit_of_resets() {
-    let mut s = waiting_with(|config, _| config.stray_answers_per_second = 10, |_| ());
+    let mut s = waiting_with(|config, _| config.out_of_the_blue_responses_per_second = 10, |_| ());
     for port in 1000..1100 {
         s.arrives_from(address(3, port), ack(1, 1));
         s.poll_packet();
     }
-    assert!(s.counted().stray_answers_suppressed > 50);
+    assert!(s.counted().out_of_the_blue_responses_suppressed > 50);
     s.arrives(fin(1, 2));
     s.expect(ack(2, 2));
 }

@@ -84,9 +84,9 @@ impl Iterator for ConstantRateSource {
         let mut at = self.start + Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         if jitter > 0.0 {
             // Half an interval either way at most: neighbours may meet but not overtake.
-            let stray = (self.rng.unit() - 0.5) * jitter * self.interval;
-            let distance = Duration::from_nanos(stray.abs() as u64);
-            at = if stray < 0.0 { at - distance } else { at + distance };
+            let offset = (self.rng.unit() - 0.5) * jitter * self.interval;
+            let distance = Duration::from_nanos(offset.abs() as u64);
+            at = if offset < 0.0 { at - distance } else { at + distance };
         }
         self.next += 1;
         self.last = self.last.max(at); // The first packet does not leave before the start.

@@ -126,7 +126,7 @@ impl Endpoint {
     }
 
     /// Handles an ACK for a listening port without a connection: it returns a SYN cookie and creates the connection, or
-    /// is a stray segment.
+    /// is out of the blue.
     fn on_ack_in_listen(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         let Some(listener) = self.listeners.get(&tuple.local.1) else { return };
         if segment.header.flags.has(Flags::SYN) {

@@ -127,8 +127,8 @@ impl Endpoint {
             cookies: Cookies::new(seed),
             beginnings: Beginnings::new(seed, config.initial_sequence),
             ports: EphemeralPorts::new(seed, config.ephemeral_ports),
-            resets: ChallengeLimit::new(config.stray_answers_per_second),
-            time_wait_answers: ChallengeLimit::new(config.stray_answers_per_second),
+            resets: ChallengeLimit::new(config.out_of_the_blue_responses_per_second),
+            time_wait_answers: ChallengeLimit::new(config.out_of_the_blue_responses_per_second),
             around: Surroundings {
                 recovery: None,
                 unanswered: Unanswered::default(),

@@ -9,7 +9,7 @@ use crate::wire::{Flags, Header, Segment};
 impl Endpoint {
     /// Called when a segment arrived that belongs to no connection.
     pub(super) fn on_unknown(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
-        self.around.statistics.strays += 1;
+        self.around.statistics.out_of_the_blue += 1;
         let Some(header) = reset_for(segment) else { return };
         let may = self.resets.may_send(now, &mut self.around.rng);
         if self.answer(may, Reply { tuple: *tuple, header }) {
@@ -20,7 +20,7 @@ impl Endpoint {
     /// Sends an answer without a connection if it `may`, and the limit of answers per second is not reached.
     pub(super) fn answer(&mut self, may: bool, reply: Reply) -> bool {
         let is_sent = may && self.reply(reply);
-        self.around.statistics.stray_answers_suppressed += u64::from(!is_sent);
+        self.around.statistics.out_of_the_blue_responses_suppressed += u64::from(!is_sent);
         is_sent
     }
 }
