@@ -120,7 +120,8 @@ fn responses_out_of_the_blue_are_limited_per_second() {
 
 #[test]
 fn answers_that_are_not_polled_are_dropped_beyond_a_limit() {
-    let mut s = Script::silent_with(|config, _| config.out_of_the_blue_responses_per_second = u32::MAX);
+    let mut s =
+        Script::silent_with(|config, _| config.out_of_the_blue_responses_per_second = u32::MAX);
     for port in 1..10_000 {
         s.arrives_from(address(9, port), syn());
     }
