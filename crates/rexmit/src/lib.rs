@@ -124,7 +124,7 @@
 //! | feature | what it adds | systems |
 //! |---|---|---|
 //! | `dtls`, a default | encryption: [`Endpoint::listen`], [`Association::connect`], [`Endpoint::bind`]; includes `udp` | as `udp` |
-//! | `udp`, a default | [`Endpoint`]: SCTP in UDP | Linux; compiles for macOS, Windows and FreeBSD, where it has not run |
+//! | `udp`, a default | [`Endpoint`]: SCTP in UDP | written for Linux, macOS, Windows and FreeBSD; compiled and run on Linux only: the workflow for the others has not been run |
 //! | `tracing` | events for the crate `tracing`, target `rexmit`: an association is established, ends or changes its path (info), loss recovery acts (debug, if enabled when the endpoint is bound) | all |
 //! | `metrics` | [`metrics`]: counters in Prometheus' text format, over HTTP | all |
 //! | `qlog` | [`qlog`]: traces as qlog files, which qvis opens | all |
@@ -136,7 +136,17 @@
 //! | `proxy` | [`proxy`]; includes `tcp` | Linux |
 //! | `emulator` | [`emulator`]; with `tun`, also between TUN devices | Linux |
 //!
-//! A feature that needs Linux adds nothing on other systems.
+//! A feature that needs Linux adds nothing on other systems. The default features have 95 dependencies, `udp` alone 39: the
+//! cryptography of DTLS, in Rust, is made of many small crates.
+//!
+//! # Decisions of this API
+//!
+//! The C and Python APIs have the same endpoints, associations, streams, deliveries and events, with three differences. A
+//! profile is a constructor of a configuration ([`AssociationConfig::interactive`]) and not a type, because a configuration
+//! can be changed further and a name cannot. There is no `Trust::roots()`: peers are known by fingerprints of certificates,
+//! because certificates of the web's authorities are for names, and most peers of games and terminals have none.
+//! [`Association::recv`] returns an `Option` and not a `Result`, because an association that ends has delivered all that it
+//! received, whatever the reason; [`Association::close_reason`] distinguishes a graceful end from an error.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
