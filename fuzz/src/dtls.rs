@@ -31,11 +31,11 @@ const SERVER: usize = 1;
 /// The fate of the next datagram in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
-    /// It arrives.
+    /// The datagram arrives.
     Deliver,
-    /// It is lost.
+    /// The datagram is lost.
     Drop,
-    /// It arrives twice.
+    /// The datagram arrives twice.
     Twice,
     /// The datagram arrives after the next one.
     Late,

@@ -95,11 +95,11 @@ pub struct SendDraft {
 /// The fate of the next packet in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
-    /// It arrives.
+    /// The packet arrives.
     Deliver,
-    /// It is lost.
+    /// The packet is lost.
     Drop,
-    /// It arrives twice.
+    /// The packet arrives twice.
     Twice,
     /// The packet arrives after later ones.
     Late,

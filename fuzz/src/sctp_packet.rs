@@ -32,7 +32,7 @@ const KINDS: [u8; 22] = [
 /// A packet to be written, with a correct checksum.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct PacketDraft {
-    /// Its chunks, in order.
+    /// The chunks of the packet, in order.
     #[generator(produce::<Vec<ChunkDraft>>().with().len(0usize..6))]
     pub chunks: Vec<ChunkDraft>,
     /// Bytes after the last chunk.
@@ -45,7 +45,7 @@ pub struct PacketDraft {
 pub struct ChunkDraft {
     /// Selects the chunk's type, usually a known one.
     pub kind: u8,
-    /// Its flags.
+    /// The flags of the chunk.
     pub flags: u8,
     /// The bytes from which its fixed part is made.
     pub fixed: [u8; 16],
@@ -64,7 +64,7 @@ pub struct ChunkDraft {
 pub struct FieldDraft {
     /// Selects its type.
     pub kind: u16,
-    /// Its value.
+    /// The value of the field.
     #[generator(produce::<Vec<u8>>().with().len(0usize..24))]
     pub value: Vec<u8>,
     /// A small value falsifies the length; an odd value shortens the value to a multiple of four bytes.

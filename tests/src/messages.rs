@@ -30,11 +30,11 @@ pub struct Side {
 /// The last event of the sending application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// It was acknowledged.
+    /// The message was acknowledged.
     Acknowledged,
-    /// It failed; `true` if a part of it was sent.
+    /// The message failed; `true` if a part of it was sent.
     Failed(FailReason, bool),
-    /// Its sender does not exist any more.
+    /// The sender of the message does not exist any more.
     Vanished,
 }
 

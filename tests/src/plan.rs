@@ -60,9 +60,9 @@ pub enum Op {
 pub struct Burst {
     /// How many.
     pub count: usize,
-    /// Their stream, which may not exist in the association.
+    /// The stream of the messages, which may not exist in the association.
     pub stream: u16,
-    /// Their length in bytes.
+    /// The length of each message in bytes.
     pub len: usize,
     /// Whether they are sent unordered.
     pub unordered: bool,

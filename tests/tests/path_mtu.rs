@@ -35,7 +35,7 @@ struct Sent {
     /// The first TSN in the packet.
     tsn: Option<u32>,
     is_probe: bool,
-    /// It was larger than the MTU.
+    /// Whether the packet was larger than the MTU.
     is_lost: bool,
 }
 

@@ -142,6 +142,34 @@ const OPENINGS: &[&str] = &[
     "how long the",
 ];
 
+/// Beginnings of a doc comment that refer to another item: the reader of the documentation sees one item at a time.
+const REFERENCES: &[&str] = &[
+    "it", "its", "they", "them", "their", "those", "these", "not", "and", "of these", "of those",
+    "of them", "the same",
+];
+/// After these words "the same" names its noun later, or never.
+const WITHOUT_NOUN: &[&str] = &[
+    "", "after", "also", "and", "as", "at", "by", "for", "from", "if", "in", "of", "on", "over",
+    "to", "under", "when", "where", "whether", "while", "with", "without",
+];
+
+/// Doc comments whose first line refers to another item: in the crates that are published and the C API, and elsewhere.
+const MOST_REFERENCES: [usize; 2] = [0, 35];
+const PUBLISHED: &[&str] = &[
+    "capi",
+    "congestion",
+    "core",
+    "deadline",
+    "dtls",
+    "netsim",
+    "qlog",
+    "recovery",
+    "rexmit",
+    "sctp",
+    "tcp",
+    "webrtc",
+];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace above").to_owned()
 }
@@ -297,4 +325,71 @@ fn prose_uses_the_words_of_the_field() {
         densest(by_phrase.collect()),
         densest(by_file)
     );
+}
+
+/// The first line of each doc comment of a Rust file, with its number.
+fn first_lines(text: &str) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let mut is_inside = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim_start();
+        let comment = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        if let Some(first) = comment.filter(|_| !is_inside) {
+            found.push((number, first.trim()));
+        }
+        is_inside = comment.is_some();
+    }
+    found
+}
+
+/// Whether the first line of a doc comment can only be understood after that of another item.
+fn refers_elsewhere(first: &str) -> bool {
+    let text = without_code(first).to_lowercase();
+    REFERENCES.iter().any(|words| {
+        let Some(rest) = text.strip_prefix(words) else { return false };
+        let ends = |letter: char| !letter.is_alphanumeric() && letter != '\'' && letter != '_';
+        let next = rest.trim_start().split(ends).next().unwrap_or("");
+        (rest.is_empty() || rest.starts_with(ends))
+            && (*words != "the same" || WITHOUT_NOUN.contains(&next))
+    })
+}
+
+#[test]
+fn a_reference_is_found_at_the_beginning_only() {
+    for first in ["Its length.", "Those that do.", "Not sent yet.", "The same, with data.", "It"] {
+        assert!(refers_elsewhere(first), "{first}");
+    }
+    for first in ["Items of it.", "The same bytes.", "A unit and its length.", "Notes."] {
+        assert!(!refers_elsewhere(first), "{first}");
+    }
+    let text = "/// One.\n/// Its end.\nfn a() {}\n    /// Its name.\n// It\n";
+    assert_eq!(first_lines(text), [(1, "One."), (4, "Its name.")]);
+}
+
+#[test]
+fn doc_comments_stand_alone() {
+    let mut paths = Vec::new();
+    files(&root(), &mut paths);
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let mut places = [Vec::new(), Vec::new()];
+    for path in &paths {
+        let text = std::fs::read_to_string(path).expect("a readable file");
+        let name = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+        let is_in = |of: &&str| name.starts_with(&format!("crates/{of}/src/"));
+        let is_published = PUBLISHED.iter().any(is_in) && !name.contains("/tests/");
+        for (number, first) in first_lines(&text) {
+            if refers_elsewhere(first) {
+                places[usize::from(!is_published)].push(format!("{name}:{number}: {first}"));
+            }
+        }
+    }
+    for (places, most) in places.iter().zip(MOST_REFERENCES) {
+        println!("{} doc comments refer to another item", places.len());
+        assert!(
+            places.len() <= most,
+            "the first lines of {} doc comments, more than {most}, refer to another item; say what the item is:\n{}",
+            places.len(),
+            places.join("\n")
+        );
+    }
 }

@@ -244,7 +244,7 @@ enum rexmit_fail_reason
      */
     REXMIT_FAILED_ASSOCIATION_ENDED = 4,
     /**
-     * For another reason.
+     * The message failed for another reason.
      */
     REXMIT_FAILED_OTHER = 5,
 };
@@ -322,7 +322,7 @@ enum rexmit_close_reason
      */
     REXMIT_CLOSED_CONNECT_TIMED_OUT = 4,
     /**
-     * For another reason.
+     * The association ended for another reason.
      */
     REXMIT_CLOSED_OTHER = 5,
 };
@@ -512,7 +512,7 @@ typedef struct rexmit_delivery {
  */
 typedef struct rexmit_buffer {
     /**
-     * Its bytes.
+     * The bytes of this part.
      */
     const uint8_t *data;
     /**
@@ -526,7 +526,7 @@ typedef struct rexmit_buffer {
  */
 typedef struct rexmit_timely_delivery {
     /**
-     * The other options.
+     * The stream, the order, and the other options of the delivery.
      */
     struct rexmit_delivery delivery;
     /**
@@ -545,7 +545,7 @@ typedef struct rexmit_timely_delivery {
  */
 typedef struct rexmit_message {
     /**
-     * Its bytes.
+     * The bytes of the message.
      */
     const uint8_t *data;
     /**
@@ -615,15 +615,15 @@ typedef struct rexmit_message_event {
      */
     const uint8_t *data;
     /**
-     * Its length.
+     * Length of the message, in bytes.
      */
     size_t length;
     /**
-     * Why it failed.
+     * Why the message failed.
      */
     rexmit_fail_reason reason;
     /**
-     * Its stream.
+     * The stream of the message.
      */
     uint16_t stream;
     /**
@@ -709,11 +709,11 @@ typedef struct rexmit_closed_event {
  */
 typedef struct rexmit_dropped_event {
     /**
-     * Its payload protocol identifier.
+     * Payload protocol identifier of the message.
      */
     uint32_t ppid;
     /**
-     * Its stream.
+     * The stream of the message.
      */
     uint16_t stream;
     /**

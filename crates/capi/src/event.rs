@@ -75,7 +75,7 @@ pub enum rexmit_close_reason {
     REXMIT_CLOSED_UNREACHABLE = 3,
     /// The peer never answered.
     REXMIT_CLOSED_CONNECT_TIMED_OUT = 4,
-    /// For another reason.
+    /// The association ended for another reason.
     REXMIT_CLOSED_OTHER = 5,
 }
 
@@ -93,7 +93,7 @@ pub enum rexmit_fail_reason {
     REXMIT_FAILED_NO_SUCH_STREAM = 3,
     /// The association ended, or the peer restarted, before it was acknowledged.
     REXMIT_FAILED_ASSOCIATION_ENDED = 4,
-    /// For another reason.
+    /// The message failed for another reason.
     REXMIT_FAILED_OTHER = 5,
 }
 
@@ -140,11 +140,11 @@ pub struct rexmit_message_event {
     pub id: u64,
     /// The message, if it failed; else NULL.
     pub data: *const u8,
-    /// Its length.
+    /// Length of the message, in bytes.
     pub length: usize,
-    /// Why it failed.
+    /// Why the message failed.
     pub reason: rexmit_fail_reason,
-    /// Its stream.
+    /// The stream of the message.
     pub stream: u16,
     /// Whether a part of it was sent.
     pub was_begun: bool,
@@ -154,9 +154,9 @@ pub struct rexmit_message_event {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_dropped_event {
-    /// Its payload protocol identifier.
+    /// Payload protocol identifier of the message.
     pub ppid: u32,
-    /// Its stream.
+    /// The stream of the message.
     pub stream: u16,
     /// Whether the message was sent unordered.
     pub unordered: bool,

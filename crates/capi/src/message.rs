@@ -65,7 +65,7 @@ impl rexmit_delivery {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_timely_delivery {
-    /// The other options.
+    /// The stream, the order, and the other options of the delivery.
     pub delivery: rexmit_delivery,
     /// The milliseconds within which the message should arrive, more than 0. A late message is still delivered, unless
     /// its `lifetime` is over.
@@ -99,7 +99,7 @@ pub(crate) fn deadline(within: u32, probability: f64) -> Result<Deadline, Failur
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rexmit_buffer {
-    /// Its bytes.
+    /// The bytes of this part.
     pub data: *const u8,
     /// How many.
     pub length: usize,
@@ -136,7 +136,7 @@ pub(crate) unsafe fn gather(
 #[repr(C)]
 #[derive(Debug)]
 pub struct rexmit_message {
-    /// Its bytes.
+    /// The bytes of the message.
     pub data: *const u8,
     /// How many.
     pub length: usize,

@@ -99,7 +99,7 @@ struct Drain {
     /// The window before, and what would fill the path without a queue.
     cwnd: u64,
     of_path: u64,
-    /// It shows whether others fill the queue.
+    /// Whether this drain shows that others fill the queue.
     verifies: bool,
 }
 

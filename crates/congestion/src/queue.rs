@@ -17,7 +17,7 @@ const LEAST_WINDOW: Duration = Duration::from_secs(60);
 const FIRST_SAMPLES: u32 = 16;
 /// The divisor of the smoothed mean: a new sample has at least this weight, 1/16.
 const WEIGHT: u32 = 16;
-/// The same for the mean squares of the differences, which measure jitter.
+/// The divisor of the mean squares of the differences, which measure jitter: a new sample has at least this weight, 1/128.
 const JITTER_WEIGHT: u32 = 128;
 /// Standard deviations of jitter between the mean and the least of about a thousand samples, with one for
 /// the uncertainty of the estimate.

@@ -306,7 +306,7 @@ pub struct T3 {
 /// A running T3-rtx.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunningT3 {
-    /// When it was started.
+    /// When the timer was started.
     pub started_at: Instant,
     /// When the timer expires while the stream is not thin.
     pub standard: Instant,
@@ -329,14 +329,14 @@ impl RunningT3 {
 }
 
 impl T3 {
-    /// Its deadlines, while it runs.
+    /// The deadlines of the timer, while it runs.
     #[must_use]
     #[inline]
     pub const fn running(&self) -> Option<&RunningT3> {
         self.running.as_ref()
     }
 
-    /// Whether it runs.
+    /// Whether the timer runs.
     #[must_use]
     #[inline]
     pub const fn is_running(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What all algorithms share: the window itself, what they are told, and whether it was full.
+//! The part of a congestion window that all algorithms have: its size, its inputs, and whether it was full.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ pub struct Acked {
     pub cumulative_bytes: u64,
     /// Bytes in flight on the path before the acknowledgement.
     pub flight_before: u64,
-    /// Bytes in flight on the path after it.
+    /// Bytes in flight on the path after the ACK.
     pub flight_after: u64,
-    /// Whether the sender was in fast recovery before it.
+    /// Whether the sender was in fast recovery before the ACK.
     pub in_fast_recovery: bool,
     /// SRTT of the path, if it was measured.
     pub srtt: Option<Duration>,

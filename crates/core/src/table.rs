@@ -266,7 +266,8 @@ impl<T: Timed> Table<T> {
         self.update_at(Instant::ZERO, index)
     }
 
-    /// The same at `now`: [`pop_due`](Self::pop_due) is not late for a deadline that is in the past already.
+    /// Updates the queue and the deadline of the entry at `index`, at `now`: [`pop_due`](Self::pop_due) is not late for a
+    /// deadline that is in the past already.
     #[inline]
     pub fn update_at(&mut self, now: Instant, index: u32) -> Option<&mut T> {
         let slot = self.slots.get_mut(index as usize)?.as_mut()?;

@@ -109,9 +109,9 @@ impl SendCause {
 pub struct SentRun {
     /// The lowest sequence number (unwrapped).
     pub lowest: u64,
-    /// The highest.
+    /// The highest sequence number.
     pub highest: u64,
-    /// Why they were sent.
+    /// Why the units were sent.
     pub cause: SendCause,
 }
 
@@ -139,30 +139,30 @@ pub enum TraceEvent {
     },
     /// The data units of a message of the local application were assigned their sequence numbers.
     MessageNumbered {
-        /// Its number in the association, counted by the sending application.
+        /// The number of the message in the association, counted by the sending application.
         message: u64,
         /// The stream of the message.
         stream: u16,
-        /// Its lowest and highest sequence number (unwrapped).
+        /// The lowest and the highest sequence number of the message (unwrapped).
         sequence: (u64, u64),
     },
     /// A packet with data was sent.
     PacketSent {
-        /// Its packet number in the recovery state.
+        /// The packet's number in the recovery state.
         packet: u64,
         /// The path's index.
         path: u8,
-        /// Data units in it.
+        /// Data units in the packet.
         units: u16,
-        /// User data in it, in bytes.
+        /// User data in the packet, in bytes.
         bytes: u32,
-        /// The runs of data units in it, ascending.
+        /// The runs of data units in the packet, ascending.
         runs: Vec<SentRun>,
     },
     /// The packet of the preceding event also carries redundant copies ([`SendCause::Redundant`])
     /// of data units that are in flight in other packets.
     CopiesSent {
-        /// Its packet number in the recovery state.
+        /// The packet's number in the recovery state.
         packet: u64,
         /// The path's index.
         path: u8,
@@ -171,12 +171,12 @@ pub enum TraceEvent {
     },
     /// A packet was written, of any kind. If it carries data, its [`PacketSent`](Self::PacketSent) precedes.
     Transmitted {
-        /// Its length from the protocol's own header on, in bytes.
+        /// Length of the packet from the protocol's own header on, in bytes.
         bytes: u32,
     },
     /// A packet of the peer arrived and belongs to the association. What it causes follows.
     Arrived {
-        /// Its length from the protocol's own header on, in bytes.
+        /// Length of the packet from the protocol's own header on, in bytes.
         bytes: u32,
     },
     /// An acknowledgement arrived and was not stale (RFC 9260 §6.2.1 i).
@@ -189,19 +189,19 @@ pub enum TraceEvent {
     },
     /// Every data unit of the packet is acknowledged.
     PacketAcked {
-        /// Its packet number in the recovery state.
+        /// The packet's number in the recovery state.
         packet: u64,
     },
     /// The packet was declared lost.
     PacketLost {
-        /// Its packet number in the recovery state.
+        /// The packet's number in the recovery state.
         packet: u64,
         /// The mechanism that declared it lost.
         cause: SendCause,
     },
     /// A packet that was declared lost had arrived.
     PacketSpurious {
-        /// Its packet number in the recovery state.
+        /// The packet's number in the recovery state.
         packet: u64,
     },
     /// A retransmission event began: the retransmission timer of a path expired, or its window is
@@ -248,9 +248,9 @@ pub enum TraceEvent {
         path: u8,
         /// The measurement.
         rtt: Duration,
-        /// The smoothed value after it.
+        /// The smoothed RTT after the sample.
         srtt: Duration,
-        /// The retransmission timeout after it.
+        /// The retransmission timeout after the sample.
         rto: Duration,
     },
     /// The retransmission timer of a path expired.
@@ -265,7 +265,7 @@ pub enum TraceEvent {
     Thin {
         /// The group of data units: 0, or a group that the application defined.
         group: u8,
-        /// Whether it is thin now.
+        /// Whether the stream is thin now.
         is_thin: bool,
         /// Packets in flight.
         in_flight: u32,

@@ -52,7 +52,7 @@ impl Deadline {
     }
 }
 
-/// As it is written in files: `{ within = "150ms", probability = 0.999 }`.
+/// The form of a deadline in files: `{ within = "150ms", probability = 0.999 }`.
 #[cfg(feature = "serde")]
 mod words {
     use super::{Deadline, Duration};

@@ -39,13 +39,13 @@ pub use config::Deadline;
 use losses::Losses;
 use schedule::{Schedule, Wanted};
 
-/// The time between messages is the longest of the last so many.
+/// The number of intervals of which the longest is taken as the time between messages.
 const INTERVALS: usize = 8;
 /// A deadline is reported as infeasible if at best so many times as many messages are late as may be.
 const TOLERANCE: f64 = 1.25;
 /// Plans aim at this part of the units that may be late: the share of losses is an estimate.
 const AIM: f64 = 0.8;
-/// A new unit weighs so much in the mean number of units in flight.
+/// The weight of a new unit in the mean number of units in flight.
 const BESIDE_WEIGHT: f64 = 1.0 / 64.0;
 /// Units whose first transmission or its ACK was lost, at most, of which the latest show which it was.
 const SILENT: f64 = 256.0;
@@ -82,9 +82,9 @@ impl RoundTrip {
 /// The budget of copies, as shares of what is sent for the first time; infinite is no limit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Budget {
-    /// Packets of nothing but copies.
+    /// Packets that carry only copies, per packet with new data.
     pub packets: f64,
-    /// Bytes of copies.
+    /// Bytes of copies, per byte of new data.
     pub bytes: f64,
 }
 
@@ -93,7 +93,7 @@ pub struct Budget {
 pub struct Copies {
     /// How many.
     pub count: u8,
-    /// The time before each of them.
+    /// The time before each copy.
     pub spacing: Duration,
     /// How much earlier each may be sent, in a packet with other copies.
     pub early: Duration,
@@ -102,9 +102,9 @@ pub struct Copies {
 /// A new unit with a deadline.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NewPlanned {
-    /// Its number, the highest so far.
+    /// The number of the unit, the highest so far.
     pub unit: u64,
-    /// When it must arrive.
+    /// When the unit must arrive.
     pub due: Due,
     /// Later data waits for it at the receiver.
     pub is_ordered: bool,
@@ -174,7 +174,7 @@ struct Plans {
     carry: f64,
     /// The last deadline could not be met.
     is_infeasible: bool,
-    /// Not reported yet: the probability that can be had instead.
+    /// The probability that can be had instead, until it is reported.
     achievable: Option<f64>,
 }
 
@@ -423,7 +423,7 @@ impl Plans {
 }
 
 impl Copies {
-    /// So many copies, spread over most of `slack`, as timers are late; none without one. In bursts, none is sent early.
+    /// `count` copies, spread over most of `slack`, as timers are late; none without a slack. In bursts, none is sent early.
     fn over(slack: Option<Duration>, count: u8, are_bursty: bool) -> Self {
         let Some(slack) = slack.filter(|_| count > 0) else { return Self::default() };
         let spacing = slack * 15 / 16 / u32::from(count);

@@ -20,7 +20,7 @@ const MOST: f64 = 0.5;
 /// The least share that the test for a rise compares with. A larger one than the estimate lets a loss after a long time
 /// without losses show a rise at once.
 const LEAST_BEFORE: f64 = 0.0005;
-/// It looks for so many times the share, and for [`LEAST_RISEN`] at least.
+/// How many times the share of losses a rise looks for; [`LEAST_RISEN`] at least.
 const RISE: f64 = 3.0;
 const LEAST_RISEN: f64 = 0.05;
 const RISE_LIMIT: f64 = 6.5;
@@ -39,7 +39,7 @@ const BESIDE_FALL: f64 = 0.1;
 const CAUTION: f64 = 0.3;
 /// Pairs of packets are counted by the time between them: up to 1, 2, 4, … milliseconds.
 const BINS: usize = 11;
-/// A pair counts for the bursts of the latest so many losses.
+/// The number of latest losses among which a pair counts for the length of bursts.
 const PAIRS: f64 = 256.0;
 
 /// The fate of a packet, as far as it is known: the probability that it was lost.

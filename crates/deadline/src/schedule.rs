@@ -46,7 +46,7 @@ impl<'a> Schedule<'a> {
         Self { spare: slack - rtt.timeout * rounds.into(), rounds, timeout: rtt.timeout, losses }
     }
 
-    /// The probability that so many transmissions are lost.
+    /// The probability that this number of transmissions is lost.
     pub(super) fn late_after(&self, transmissions: u8) -> f64 {
         let again = transmissions.saturating_sub(1);
         let alone = again.min(self.rounds);

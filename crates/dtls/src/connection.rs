@@ -139,7 +139,7 @@ impl Connection {
         matches!(self.state, State::Handshaking)
     }
 
-    /// Whether it is a handshake that the peer initiated.
+    /// Whether the connection is a handshake that the peer initiated.
     pub(crate) const fn counts_as_in_progress(&self) -> bool {
         self.is_handshaking() && !self.is_client()
     }

@@ -259,7 +259,7 @@ fn base64(text: &str) -> Option<Vec<u8>> {
 /// there are no root certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trust {
-    /// `None`: any.
+    /// Fingerprints of the trusted certificates; `None` trusts any certificate.
     fingerprints: Option<Arc<[Fingerprint]>>,
 }
 

@@ -170,7 +170,7 @@ pub(crate) struct ClientHello<'a> {
 
 /// The extension that echoes a cookie.
 struct Cookie<'a> {
-    /// Its offset among the extensions.
+    /// Offset of the extension among the extensions.
     at: usize,
     /// The length of the whole extension.
     len: usize,

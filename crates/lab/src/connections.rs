@@ -44,7 +44,7 @@ pub struct Connections {
 pub struct Planned {
     /// When the connection is opened, relative to the begin of the run.
     pub begin: Duration,
-    /// Its messages; their times count from the connection's establishment.
+    /// The messages; their times count from the connection's establishment.
     pub messages: Vec<Message>,
 }
 

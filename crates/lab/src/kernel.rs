@@ -28,7 +28,7 @@ pub enum KernelProtocol {
 pub struct HostPlan {
     /// The protocol.
     pub protocol: KernelProtocol,
-    /// Its address.
+    /// The host's address.
     pub address: IpAddr,
     /// The address of the only host that it exchanges packets with.
     pub peer: IpAddr,

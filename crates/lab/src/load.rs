@@ -14,7 +14,7 @@ pub const MAX_FLOWS: usize = 2;
 /// A trace embedded in the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundled {
-    /// Its name.
+    /// The name of the trace.
     pub name: &'static str,
     /// A description of its traffic.
     pub about: &'static str,
@@ -83,7 +83,7 @@ pub enum LoadError {
     TooShort {
         /// The trace.
         name: String,
-        /// Its length.
+        /// How long the trace lasts.
         lasts: Duration,
         /// The required length.
         wanted: Duration,

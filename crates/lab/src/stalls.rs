@@ -55,7 +55,7 @@ pub struct AssociationStalls {
     pub retransmissions: usize,
     /// Messages, or packets' worth of data, that were acknowledged.
     pub acknowledged: usize,
-    /// Those that were not.
+    /// The number of messages that were not acknowledged.
     pub unacknowledged: usize,
     /// The longest waits, from the longest on; their windows do not overlap.
     pub stalls: Vec<TimeSequence>,

@@ -52,15 +52,15 @@ pub struct TimeSequence {
 /// A message, from its intended sending to its delivery.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Bar {
-    /// Its number in the association.
+    /// The message's number in the association.
     pub message: u64,
-    /// Its stream.
+    /// The message's stream.
     pub stream: u16,
-    /// Its lowest and highest sequence number; `null` if the trace does not contain them.
+    /// The lowest and the highest sequence number of the message; `null` if the trace does not contain them.
     pub sequence: Option<(u32, u32)>,
     /// When the application meant to send it.
     pub intended_ms: f64,
-    /// When it was delivered.
+    /// When the message was delivered.
     pub delivered_ms: f64,
 }
 
@@ -69,9 +69,9 @@ pub struct Bar {
 pub struct Send {
     /// The time.
     pub at_ms: f64,
-    /// Its number in the association.
+    /// The packet's number in the association.
     pub packet: u64,
-    /// Its data units: lowest and highest sequence number of each run, and the cause of sending.
+    /// The data units of the packet: lowest and highest sequence number of each run, and the cause of sending.
     pub runs: Vec<(u32, u32, SendCause)>,
     /// User data in it, without redundant copies, in bytes.
     pub bytes: u32,

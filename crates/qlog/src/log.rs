@@ -114,11 +114,11 @@ pub trait MakeLog: fmt::Debug + Send + Sync {
 /// A packet that was seen in the network, between the endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passing<'a> {
-    /// Whether it is on its way from the client to the server.
+    /// Whether the packet is on its way from the client to the server.
     pub is_forward: bool,
-    /// Its length in bytes.
+    /// The packet's length in bytes.
     pub bytes: u32,
-    /// Why it was dropped; `None` if it was delivered.
+    /// Why the packet was dropped; `None` if it was delivered.
     pub dropped: Option<&'a str>,
 }
 

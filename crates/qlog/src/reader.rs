@@ -19,7 +19,7 @@ const MAX_MILLIS: f64 = 366.0 * 86_400_000.0;
 /// An event of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Logged {
-    /// Its time; the log began at [`Instant::ZERO`].
+    /// The time of the event; the log began at [`Instant::ZERO`].
     pub at: Instant,
     /// The association, by its number in the endpoint.
     pub association: u32,
@@ -53,7 +53,7 @@ pub enum ReadError {
     Broken {
         /// Which record, counted from 1: the header.
         number: u64,
-        /// The error in it.
+        /// The error in the record.
         what: String,
     },
 }

@@ -13,7 +13,7 @@ pub(crate) struct FastRecovery {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// Not in a recovery, and no earlier recovery or timeout delays the next one.
+    /// No recovery is in progress, and no earlier recovery or timeout delays the next one.
     #[default]
     Open,
     /// In a recovery until `exit`, the highest unit sent when it began, is acknowledged.

@@ -47,7 +47,7 @@ pub enum ConnectError {
     /// No route was given, or too many.
     #[error("there must be from 1 to {limit} routes to the peer")]
     Routes {
-        /// The most there may be.
+        /// The largest number of routes.
         limit: usize,
     },
     /// The configuration is invalid.
@@ -93,7 +93,7 @@ pub enum AddressError {
     /// The association has no such local address.
     #[error("the association has no such address")]
     NoSuchAddress,
-    /// It is the last local address, which cannot be deleted.
+    /// The address is the last local one, which cannot be deleted.
     #[error("the last address cannot be deleted; add another one before, or move")]
     LastAddress,
     /// The limit is reached.

@@ -38,7 +38,7 @@ pub enum Event {
     MessageFailed {
         /// The message.
         id: MessageId,
-        /// Why it failed.
+        /// Why the message failed.
         reason: FailReason,
         /// Whether a part of it was sent.
         was_begun: bool,
@@ -71,7 +71,7 @@ pub enum Event {
         stream: u16,
         /// The payload protocol identifier.
         ppid: u32,
-        /// Whether it was sent outside the order of its stream.
+        /// Whether the message was sent outside the order of its stream.
         unordered: bool,
     },
     /// The peer has reset its outgoing streams, our incoming ones (empty: all).
@@ -104,7 +104,7 @@ pub enum Event {
     /// The peer has deleted an address (RFC 5061): its paths are removed, and their numbers may be used
     /// again.
     PeerAddressDeleted {
-        /// The number of the first of them.
+        /// The number of the first of the removed paths.
         path: u8,
         /// The address.
         address: SocketAddr,

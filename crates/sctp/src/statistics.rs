@@ -79,7 +79,7 @@ pub struct PathStatistics {
     pub remote: SocketAddr,
     /// The state of the path.
     pub state: PathState,
-    /// Whether it is the primary path, which new data uses while it is active.
+    /// Whether the path is the primary one, which new data uses while it is active.
     pub is_primary: bool,
     /// Timeouts and unanswered HEARTBEATs in a row.
     pub errors: u32,
@@ -124,7 +124,7 @@ pub enum PathMtuState {
     Off,
     /// Packets of the configured size are used, and not yet confirmed by a probe.
     Base,
-    /// Larger sizes are probed while there is data for them.
+    /// Discovery probes larger sizes while there is data for them.
     Searching,
     /// The search is complete.
     SearchComplete,

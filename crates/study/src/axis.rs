@@ -9,7 +9,7 @@ use crate::mistake::{Notes, alternatives};
 /// An axis of the sweep.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Axis {
-    /// Its name.
+    /// The name of the axis.
     pub name: String,
     /// The unit of the points' numbers: `ms`, `KB`, `%`.
     pub unit: Option<String>,
@@ -20,16 +20,16 @@ pub struct Axis {
 /// A point of an axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// Its label, unique within the axis.
+    /// The label of the point, unique within the axis.
     pub label: String,
-    /// Its position on a numeric axis of a figure.
+    /// The position of the point on a numeric axis of a figure.
     pub number: Option<f64>,
 }
 
 /// An axis as written in the file.
 pub(crate) struct AxisSpec<'t> {
     pub(crate) axis: Axis,
-    /// Its place in the text.
+    /// The place of the axis in the text.
     pub(crate) at: usize,
     /// The fields that each point sets in the scenario.
     pub(crate) sets: Vec<DeTable<'t>>,

@@ -29,7 +29,7 @@ pub struct RunDocument {
     pub schema: u32,
     /// The name of the study.
     pub study: String,
-    /// Its position in the study.
+    /// The position of the run in the study.
     pub point: Vec<Coordinate>,
     /// The seed of all its randomness.
     pub seed: u64,

@@ -8,7 +8,7 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 pub struct Estimate {
     /// Number of seeds with a value.
     pub seeds: u64,
-    /// Their mean.
+    /// The mean over the seeds.
     pub mean: f64,
     /// The 95 % confidence interval of the mean (Student's t); `None` with one seed.
     pub interval: Option<(f64, f64)>,

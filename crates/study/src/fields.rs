@@ -31,7 +31,7 @@ pub(crate) struct Fields<'a, 't> {
     /// The kind of the table, for messages, such as `a claim`.
     what: &'static str,
     table: &'a DeTable<'t>,
-    /// Its position in the text.
+    /// The position of the table in the text.
     pub(crate) at: usize,
     taken: Vec<&'static str>,
 }

@@ -26,9 +26,9 @@ pub const MAX_SEEDS: usize = 1000;
 /// A study read from a valid file: the runs, the figures, and the claims of the source.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Study {
-    /// Its name, which is that of its file.
+    /// The name of the study, which is that of its file.
     pub name: String,
-    /// Its title.
+    /// The title of the study.
     pub title: String,
     /// The figure or table that it reproduces.
     pub source: String,
@@ -53,9 +53,9 @@ pub struct Study {
 /// The entry of a study in a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outline {
-    /// Its name, which is that of its file.
+    /// The name of the study, which is that of its file.
     pub name: String,
-    /// Its title.
+    /// The title of the study.
     pub title: String,
     /// The figure or table that it reproduces.
     pub source: String,

@@ -29,7 +29,8 @@ const AGAINST: [(&str, bool); 2] = [("gain_over", false), ("loss_against", true)
 /// All fields of a claim or figure that this module reads.
 pub(crate) const OWN_FIELDS: [&str; 4] = ["averaged", "largest", "gain_over", "loss_against"];
 
-/// The combined axes, and the reference of gains; most claims have neither.
+/// How a claim or a figure makes one value of many: the axes over which values are combined, and the point relative to
+/// which gains are stated. Most have neither.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Gathered {
     axes: Vec<usize>,

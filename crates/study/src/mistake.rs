@@ -20,7 +20,7 @@ pub enum StudyError {
     /// The file cannot be read.
     #[error("{file} cannot be read: {error}")]
     Unreadable {
-        /// Its path.
+        /// The path of the file.
         file: String,
         /// The reason.
         error: io::Error,

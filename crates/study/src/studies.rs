@@ -3,7 +3,7 @@
 /// A built-in study.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BuiltIn {
-    /// Its name, which is that of its file.
+    /// The name of the study, which is that of its file.
     pub name: &'static str,
     /// The text of its file.
     pub text: &'static str,

@@ -47,9 +47,9 @@ pub struct Verdict {
 /// One comparison of a claim.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Instance {
-    /// Its point on the axes over which the claim is repeated.
+    /// The point on the axes over which the claim is repeated.
     pub point: Vec<Coordinate>,
-    /// Its verdict.
+    /// The verdict of this comparison.
     pub verdict: VerdictKind,
     /// The left side, if it was measured.
     pub left: Option<Estimate>,

@@ -107,7 +107,7 @@ pub(crate) struct Channel {
     pub(crate) is_incoming: bool,
     /// Messages that were accepted and not sent, OPEN and ACK included.
     pub(crate) unsent: usize,
-    /// Bytes of these.
+    /// Bytes of the messages that were accepted and not sent.
     pub(crate) buffered: usize,
     pub(crate) low_threshold: usize,
     pub(crate) outgoing: Reset,

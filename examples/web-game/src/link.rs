@@ -18,7 +18,7 @@ fn addresses() -> [Ipv4Addr; 2] {
 /// A running link. Dropping it ends it.
 pub(crate) struct Link {
     namespace: NetNamespace,
-    /// Its other end.
+    /// The address of the far end.
     pub(crate) far: Ipv4Addr,
     _emulator: TunEmulator,
 }

@@ -32,7 +32,7 @@ impl Rival {
         Ok(Self { name: name.to_owned(), child, pipes: Mutex::new((input, output)) })
     }
 
-    /// Its answer to an offer.
+    /// The rival's answer to an offer.
     pub(crate) fn answer(&self, offer: &str) -> std::io::Result<String> {
         let mut pipes = self.pipes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let (input, output) = &mut *pipes;

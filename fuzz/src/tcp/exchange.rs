@@ -81,11 +81,11 @@ pub struct Aim {
 /// The fate of the next segment in each direction.
 #[derive(Clone, Copy, Debug, TypeGenerator)]
 pub enum Handling {
-    /// It arrives.
+    /// The segment arrives.
     Deliver,
-    /// It is lost.
+    /// The segment is lost.
     Drop,
-    /// It arrives twice.
+    /// The segment arrives twice.
     Twice,
     /// The segment arrives after the next one.
     Late,

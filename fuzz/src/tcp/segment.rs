@@ -8,20 +8,20 @@ use rexmit_tcp::wire::pseudo_header;
 /// A segment to be written, with a correct checksum.
 #[derive(Clone, Debug, TypeGenerator)]
 pub struct SegmentDraft {
-    /// Its control bits.
+    /// The control bits.
     pub flags: u8,
-    /// Its window field.
+    /// The window field.
     pub window: u16,
-    /// Its urgent pointer.
+    /// The urgent pointer.
     pub urgent_pointer: u16,
-    /// Its sequence number, or the distance from the right one.
+    /// The sequence number, or the distance from the right one.
     pub sequence: u32,
-    /// Its acknowledgment number, or the distance from the right one.
+    /// The acknowledgment number, or the distance from the right one.
     pub acknowledgment: u32,
-    /// Its options, in order; those that do not fit are left out.
+    /// The options, in order; those that do not fit are left out.
     #[generator(produce::<Vec<OptionDraft>>().with().len(0usize..4))]
     pub options: Vec<OptionDraft>,
-    /// Its data.
+    /// The payload.
     #[generator(produce::<Vec<u8>>().with().len(0usize..48))]
     pub payload: Vec<u8>,
     /// A small value falsifies the data offset.

@@ -75,7 +75,7 @@ impl Kind {
     ];
     const RANDOM: [Self; 2] = [Self::Random, Self::RandomTwoPaths];
 
-    /// Its name in a file.
+    /// The name of the kind in a file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

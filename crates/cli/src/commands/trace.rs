@@ -75,7 +75,7 @@ struct Page {
 struct Analyse {
     /// Capture (pcap or pcapng), optionally compressed by gzip.
     file: PathBuf,
-    /// Capture of the same time at the other end of the connections. The shortest delay is taken to be the same in both
+    /// A second capture, made at the same time at the other end of the connections. The shortest delay is taken to be the same in both
     /// directions, which gives the difference between the clocks.
     #[arg(long, value_name = "FILE")]
     other_end: Option<PathBuf>,

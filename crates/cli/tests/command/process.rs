@@ -17,7 +17,7 @@ pub(crate) struct Rexmit {
     stderr: BufReader<ChildStderr>,
 }
 
-/// Its exit status and output.
+/// Exit status and output of a process that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,

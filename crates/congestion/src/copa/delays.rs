@@ -10,11 +10,11 @@ use super::super::recent::Recent;
 pub(super) const COMPETITIVE_ROUNDS: u32 = 5;
 /// The window over which the minimum RTT is taken.
 const LEAST_WINDOW: Duration = Duration::from_secs(10);
-/// The same while other senders fill the queue: the minimum cannot be seen again until they end.
+/// The window over which the minimum RTT is taken while other senders fill the queue, which hides it until they end.
 const COMPETITIVE_LEAST_WINDOW: Duration = Duration::from_secs(300);
 /// A queue is nearly empty if it delays by less than this part of the recent round trips' range (§2.2).
 const NEARLY_EMPTY: f64 = 0.1;
-/// The number of round trips over which that range is taken.
+/// The number of round trips over which the range of round-trip times is taken.
 const RANGE_ROUNDS: u32 = 4;
 /// Queueing delay that, for [`COMPETITIVE_ROUNDS`], is not caused by senders that use Copa.
 const LONG_QUEUE: Duration = Duration::from_millis(50);
@@ -31,15 +31,15 @@ pub(super) struct Delays {
     pub(super) rtt_least: Duration,
     /// When the queue was nearly empty last.
     pub(super) nearly_empty_at: Instant,
-    /// When it was not.
+    /// When the queue was not nearly empty last.
     pub(super) filled_at: Instant,
-    /// When it was shorter than [`LONG_QUEUE`] last.
+    /// When the queue was shorter than [`LONG_QUEUE`] last.
     pub(super) short_at: Instant,
     /// When the least round trip was seen last.
     pub(super) least_at: Instant,
     /// The queue has not been nearly empty for [`COMPETITIVE_ROUNDS`].
     pub(super) is_standing: bool,
-    /// And is in the upper half of its range.
+    /// The queue is standing, and is in the upper half of its range.
     pub(super) is_at_peak: bool,
 }
 

@@ -32,7 +32,7 @@ pub enum Event {
     Secured {
         /// The peer's address.
         remote: SocketAddr,
-        /// The fingerprint of its certificate.
+        /// The fingerprint of the peer's certificate.
         peer: Fingerprint,
     },
     /// The connection with `remote` has failed or ended; its associations were aborted.

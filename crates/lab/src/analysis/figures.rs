@@ -26,7 +26,7 @@ pub struct DirectionAnalysis {
     pub protocol: &'static str,
     /// The side that sent.
     pub direction: Sender,
-    /// Its address.
+    /// The address of that side.
     pub from: SocketAddr,
     /// The address of the other side.
     pub to: SocketAddr,
@@ -84,7 +84,7 @@ pub struct CauseFigures {
     pub ranges: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Those of `ranges` before which another transmission of the range arrived; for redundant copies see
+    /// Ranges of `ranges` before which another transmission of the range arrived; for redundant copies see
     /// [`RedundancyFigures`].
     pub spurious: u64,
 }
@@ -129,7 +129,7 @@ pub struct PathFigures {
     pub ack: Option<LatencySummary>,
     /// Packets with data that were lost, before or after the place of capture.
     pub lost: u64,
-    /// Their share.
+    /// Share of packets that were lost.
     pub loss: f64,
     /// The mean number of lost packets in a row; `None` without losses.
     pub burst: Option<f64>,
@@ -191,7 +191,7 @@ impl DirectionAnalysis {
 }
 
 impl Connection {
-    /// Its shortest round trip.
+    /// The shortest round trip of the connection.
     fn rtt(&self) -> Option<Duration> {
         let [client, server] = [&self.data[0], &self.data[1]].map(|data| data.acks.rtt_min);
         // Each has the part of the round trip on its side of the place of capture.

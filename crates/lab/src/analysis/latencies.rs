@@ -39,7 +39,7 @@ pub struct LatencyByNumber {
 pub struct RangeRow {
     /// The number of its first byte or of its chunk, relative to the first in the capture.
     pub first: u64,
-    /// Its bytes.
+    /// Bytes of the range.
     pub bytes: u32,
     /// When the range was first sent, in seconds since the first packet of the connection.
     pub sent_s: f64,

@@ -1,10 +1,10 @@
 //! Analysis of loss recovery in captures of TCP, and of SCTP that is not encrypted: latency per byte, retransmissions by
 //! cause, duplicate ACKs, redundant copies, losses and round-trip times.
 //!
-//! A capture of one place has what a sender knows: losses and spurious retransmissions are estimated from ACKs, and
-//! latency ends with the ACK. With the packets of the receiver they are known, and latency ends with the arrival: in a file
-//! with interfaces of both hosts, as simulated networks write it, or in a second file. Packets that an emulated link lost
-//! have a comment in its captures, which is read, too.
+//! From a capture at the sender, losses and spurious retransmissions are estimated by ACKs, and latency is the time until
+//! the ACK. A capture at the receiver shows them exactly, and latency is the time until the arrival: it is a second file, or
+//! one file has interfaces of both hosts, as simulated networks write it. Packets that an emulated link lost have a comment
+//! in its captures, which is read, too.
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -13,9 +13,9 @@
 //! | `unit` | ranges of data, packets, and causes |
 //! | `arrivals` | packets as the receiver got them |
 //! | `other_end` | two captures as one |
-//! | `figures`, `losses`, `latencies` | what is made of it |
-//! | `table` | the same for a terminal |
-//! | `timeline` | what a sender did as the events of a trace, for graphs |
+//! | `figures`, `losses`, `latencies` | counts, losses and latencies of a connection, as structs and rows |
+//! | `table` | the figures as text for a terminal |
+//! | `timeline` | the sender's packets as the events of a trace, for graphs |
 
 mod arrivals;
 mod connection;

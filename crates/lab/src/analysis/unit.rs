@@ -56,7 +56,7 @@ pub(super) enum Fate {
     Unseen,
     /// A comment in the capture marks it as lost.
     Lost,
-    /// It arrived at this time.
+    /// The packet arrived at this time.
     Arrived(Duration),
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Part {
     pub(super) is_last: bool,
 }
 
-/// Data that was always sent together: bytes of TCP, or the chunk of a TSN. Its first number is its key.
+/// Data that was always sent together: bytes of TCP, or the chunk of a TSN. Units are stored by their first number.
 #[derive(Clone, Debug)]
 pub(super) struct Unit {
     /// The number after its last.
@@ -96,18 +96,18 @@ pub(super) struct Unit {
     pub(super) acked: Option<Duration>,
     /// How often the receiver reported that it arrived again.
     pub(super) duplicates: u32,
-    /// Its first arrival, and the packet that arrived.
+    /// The first arrival of the unit, and the packet that arrived.
     pub(super) arrived: Option<(Duration, usize)>,
     /// Whether data above it was captured earlier.
     pub(super) is_late: bool,
     /// Whether the sender abandoned it (RFC 3758).
     pub(super) is_abandoned: bool,
-    /// `None` for TCP.
+    /// The part of a message that the chunk has; `None` for TCP.
     pub(super) part: Option<Part>,
 }
 
 impl Unit {
-    /// Its last transmission.
+    /// The last transmission of the unit.
     pub(super) fn last(&self) -> Transmission {
         self.sent[self.sent.len() - 1]
     }

@@ -117,7 +117,7 @@ impl Path {
         Some(Self { losses, instants, has_message, events })
     }
 
-    /// The probability that the path is bad at an instant, after the state at the one before.
+    /// The probability that the path is bad at an instant, given the state at the instant before.
     fn is_bad(&self, instant: usize, before: Option<bool>) -> f64 {
         let share = self.losses.share();
         let (Some(was_bad), Some(last)) = (before, instant.checked_sub(1)) else { return share };

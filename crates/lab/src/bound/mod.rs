@@ -125,7 +125,7 @@ const MAX_COPIES: usize = 10_000;
 #[derive(Clone, Copy)]
 struct Sending {
     at: Duration,
-    /// Whether it is sent in a packet of its own.
+    /// Whether the copy is sent in a packet of its own.
     is_packet: bool,
 }
 

@@ -10,7 +10,7 @@ use rexmit_core::{Instant, Machine, Route};
 /// An event of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
-    /// It is established.
+    /// The connection is established.
     Connected {
         /// Whether the peer opened it.
         incoming: bool,

@@ -38,7 +38,7 @@ pub struct WebLoad {
 }
 
 impl WebLoad {
-    /// The defaults.
+    /// Clients at `local` of a server, with the default sizes and limits.
     #[must_use]
     pub const fn new(local: SocketAddr, server: SocketAddr) -> Self {
         Self {
@@ -59,7 +59,7 @@ pub struct Fetch {
     pub client: u32,
     /// The time of the request, before the handshake.
     pub asked_at: Instant,
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub bytes: u64,
     /// When its last byte arrived.
     pub completed_at: Instant,

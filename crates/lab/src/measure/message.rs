@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct MessageRecord {
     /// The association's number in the sender's trace.
     pub connection: u32,
-    /// Its stream.
+    /// The stream of the message.
     pub stream: u16,
     /// The message's number in the association, counted by the sender.
     pub sequence: u64,

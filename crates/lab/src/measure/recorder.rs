@@ -11,7 +11,7 @@ pub const DEFAULT_EVENT_LIMIT: usize = 1_000_000;
 /// An event with its time and association.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimedEvent {
-    /// Its time on the driver's clock.
+    /// The time of the event on the driver's clock.
     pub at: Instant,
     /// The association, by its number in the endpoint.
     pub association: u32,

@@ -112,9 +112,9 @@ pub struct RunResult {
 /// A setting of the run, as text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Parameter {
-    /// Its name.
+    /// The name of the setting.
     pub name: String,
-    /// Its value, with the unit.
+    /// The value of the setting, with the unit.
     pub value: String,
 }
 

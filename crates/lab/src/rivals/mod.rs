@@ -112,7 +112,7 @@ pub enum Rival {
 }
 
 impl Rival {
-    /// Its profiles, with the default first.
+    /// The profiles of this implementation, with the default first.
     #[must_use]
     pub const fn profiles(self) -> &'static [&'static str] {
         match self {

@@ -34,7 +34,7 @@ use crate::rivals::{ARE_BUILT, Rival, RivalEndpoint, RivalWithTransfer, Role};
 /// A flow of a run, or one of several connections that share a name and are measured together.
 pub(super) struct Flow {
     pub(super) name: String,
-    /// Its machines, until they are added to the network.
+    /// The machines of the flow, until they are added to the network.
     pub(super) station: Option<Station>,
     pub(super) kind: Kind,
 }

@@ -32,7 +32,7 @@ pub enum Unit {
 pub struct Described {
     /// The name.
     pub name: String,
-    /// Its unit.
+    /// The unit of the quantity.
     pub unit: Unit,
     /// A description in one line.
     pub about: String,

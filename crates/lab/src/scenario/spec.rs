@@ -177,7 +177,7 @@ pub enum Encapsulation {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiverSpec {
-    /// Its recovery profile, which is relevant during the handshake. Default that of the sender.
+    /// The receiver's recovery profile, which is relevant during the handshake. Default that of the sender.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
     /// The delay of its acknowledgements. Default that of the transport: 200 ms for SCTP, 40 ms for
@@ -263,7 +263,7 @@ pub struct ThinFlow {
     /// The networks that it uses. Default the first; SCTP may use both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
-    /// Its edge path; default that of the network.
+    /// The edge path of this flow; default that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
     /// Theoretical bounds with which its latency is compared.
@@ -309,7 +309,7 @@ pub struct BulkFlow {
     /// The networks that it uses. Default the first; SCTP may use both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
-    /// Its edge path; default that of the network.
+    /// The edge path of this flow; default that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
 }
@@ -346,7 +346,7 @@ pub struct WebFlow {
     /// The networks that it uses. Default the first; SCTP may use both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
-    /// Its edge path, between the server and the shared path; default that of the network.
+    /// The edge path of this flow, between the server and the shared path; default that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
 }
@@ -367,7 +367,7 @@ pub struct UdpFlow {
     /// The networks that it uses. Default the first; SCTP may use both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
-    /// Its edge path; default that of the network.
+    /// The edge path of this flow; default that of the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edge: Option<Words<PathConfig>>,
 }

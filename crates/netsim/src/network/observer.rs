@@ -13,7 +13,7 @@ use crate::path::LossCause;
 /// A packet at the time of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedPacket<'a> {
-    /// Its identifier.
+    /// The packet's identifier.
     pub id: PacketId,
     /// The source address; the port is that of UDP, 0 without UDP.
     pub source: SocketAddr,
@@ -21,7 +21,7 @@ pub struct ObservedPacket<'a> {
     pub destination: SocketAddr,
     /// The packet of the machine, without IP and UDP headers, possibly damaged.
     pub bytes: &'a [u8],
-    /// Its size as an IP packet, in bytes.
+    /// The packet's size as an IP packet, in bytes.
     pub wire_bytes: usize,
     /// Whether a link has flipped a bit of it; an endpoint that verifies checksums drops it.
     pub is_damaged: bool,
@@ -42,7 +42,7 @@ pub enum PacketStep {
     Duplicated {
         /// The link.
         link: LinkId,
-        /// Its direction.
+        /// The direction of the link.
         direction: Direction,
     },
     /// The packet arrives at a host, whose machine has not processed it yet.
@@ -61,18 +61,18 @@ pub enum DropCause {
     Link {
         /// The link.
         link: LinkId,
-        /// Its direction.
+        /// The direction of the link.
         direction: Direction,
         /// The reason.
         cause: LossCause,
     },
     /// The sending host has no route for it, or it does not fit into an IP packet.
     Unsendable,
-    /// A router has no route for it.
+    /// A router has no route for the packet.
     NoRoute,
-    /// Its hop limit is exceeded.
+    /// The packet's hop limit is exceeded.
     HopLimit,
-    /// It arrived at a host that does not have its destination address.
+    /// The packet arrived at a host that does not have its destination address.
     Misdelivered,
 }
 

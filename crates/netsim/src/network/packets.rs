@@ -8,16 +8,16 @@ use super::routing::Target;
 /// A packet between two hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
-    /// Its identifier in the network.
+    /// The packet's identifier in the network.
     pub(super) id: PacketId,
     pub(super) bytes: Vec<u8>,
     pub(super) source: SocketAddr,
     pub(super) destination: SocketAddr,
     /// The number of the destination address, if the address was known when the packet was sent.
     pub(super) target: Option<Target>,
-    /// Its number on the current link.
+    /// The packet's number on the current link.
     pub(super) number: u64,
-    /// Its IP protocol, if it is not encapsulated in UDP.
+    /// The packet's IP protocol, if it is not encapsulated in UDP.
     pub(super) ip_protocol: u8,
     /// Remaining hop limit.
     pub(super) hop_limit: u8,
@@ -26,7 +26,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    /// Its size as an IP packet, with the UDP header if it is encapsulated.
+    /// The packet's size as an IP packet, with the UDP header if it is encapsulated.
     pub(super) fn wire_len(&self) -> usize {
         let ip = if self.destination.is_ipv4() { 20 } else { 40 };
         let udp = if self.is_encapsulated() { 8 } else { 0 };

@@ -37,11 +37,11 @@ pub(super) struct Interface {
 /// A packet's event at an interface.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sight<'a> {
-    /// It is received.
+    /// The packet is received.
     Inbound,
-    /// It is sent.
+    /// The packet is sent.
     Outbound,
-    /// It is sent onto a link, with this outcome.
+    /// The packet is sent onto a link, with this outcome.
     Entering(&'a Outcome),
 }
 

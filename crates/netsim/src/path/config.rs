@@ -147,7 +147,7 @@ pub enum ConfigError {
     NotAProbability {
         /// The field's name.
         field: &'static str,
-        /// Its value.
+        /// The value that was given.
         value: f64,
     },
     /// The mean loss is 0 or 1, which is impossible with bursts.

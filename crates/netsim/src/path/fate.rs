@@ -8,9 +8,9 @@ use smallvec::SmallVec;
 /// The outcome for an offered packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Its number: 0 for the first packet offered to this path.
+    /// The packet's number: 0 for the first packet offered to this path.
     pub packet: u64,
-    /// Its fate.
+    /// The packet's fate.
     pub fate: Fate,
     /// The deliveries that are certain from now on, with deliveries at the same time in their
     /// order. Besides those of this packet, they may include packets that were [`Fate::Held`] and
@@ -21,18 +21,18 @@ pub struct Outcome {
 /// The decision on an offered packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fate {
-    /// It is delivered, at the times in [`deliveries`](Outcome::deliveries).
+    /// The packet is delivered, at the times in [`deliveries`](Outcome::deliveries).
     Passed,
-    /// It is held back: the driver keeps it until it is among the deliveries of a later packet.
+    /// The packet is held back: the driver keeps it until it is among the deliveries of a later packet.
     Held,
-    /// It is never delivered.
+    /// The packet is never delivered.
     Lost(LossCause),
 }
 
 /// Why a packet was lost: the first of these causes that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LossCause {
-    /// Its number is on the list.
+    /// The packet's number is on the list.
     Listed,
     /// The burst process.
     Burst,
@@ -40,7 +40,7 @@ pub enum LossCause {
     Uniform,
     /// The queue was full.
     Queue,
-    /// It was larger than the MTU.
+    /// The packet was larger than the MTU.
     Mtu,
 }
 
@@ -49,7 +49,7 @@ pub enum LossCause {
 pub struct Delivery {
     /// The packet's number.
     pub packet: u64,
-    /// When it arrives.
+    /// When the packet arrives.
     pub at: Instant,
     /// The bit that the driver must flip, if any.
     pub corruption: Option<Corruption>,

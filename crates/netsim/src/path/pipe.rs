@@ -35,7 +35,7 @@ pub struct Pipe<T> {
 pub struct Arrival<T> {
     /// The offered packet.
     pub packet: T,
-    /// When it was due.
+    /// When the packet was due.
     pub at: Instant,
     /// The bit that the driver must flip, if any.
     pub corruption: Option<Corruption>,

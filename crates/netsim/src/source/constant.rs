@@ -42,7 +42,7 @@ impl Default for ConstantRate {
 }
 
 impl ConstantRate {
-    /// The packets; all randomness comes from `seed`.
+    /// A source of these packets, whose randomness comes from `seed`.
     ///
     /// # Errors
     /// If the packet size is zero, or the jitter is not in 0 to 1.

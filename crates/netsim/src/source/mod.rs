@@ -67,7 +67,7 @@ pub enum SourceError {
     OutOfRange {
         /// The field's name.
         field: &'static str,
-        /// Its value.
+        /// The value that was given.
         value: f64,
         /// The allowed values.
         range: &'static str,

@@ -49,9 +49,9 @@ pub struct SinkStats {
 /// One-way delays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct DelayStats {
-    /// Their number.
+    /// The number of delays.
     pub count: u64,
-    /// Their sum.
+    /// The sum of the delays.
     pub sum: Duration,
     /// The shortest; zero without packets.
     pub min: Duration,

@@ -32,11 +32,11 @@ pub struct Connections {
 /// The ends of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ends {
-    /// Its protocol.
+    /// The transport protocol of the connection.
     pub protocol: Protocol,
     /// The side that opened the connection; if that was not captured, the sender of the first captured packet.
     pub client: SocketAddr,
-    /// The other side.
+    /// The side that accepted the connection.
     pub server: SocketAddr,
     /// [`TransportPacket::opening`] of the packet that opened it, if captured.
     opening: Option<u32>,

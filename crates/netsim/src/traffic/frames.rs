@@ -32,7 +32,7 @@ pub(super) fn is_capture(bytes: &[u8]) -> bool {
 /// A captured packet of TCP, UDP or SCTP.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CapturedFrame {
-    /// When it was captured, by the clock of the capture.
+    /// When the packet was captured, by the clock of the capture.
     pub time: Duration,
     /// The interface of the file at which it was captured.
     pub interface: u32,
@@ -40,7 +40,7 @@ pub struct CapturedFrame {
     pub direction: Option<CaptureDirection>,
     /// Whether a comment marks it as lost on an emulated link.
     pub is_lost: bool,
-    /// Its headers.
+    /// The headers of the packet.
     pub packet: TransportPacket,
 }
 

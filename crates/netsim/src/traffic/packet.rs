@@ -24,7 +24,7 @@ pub struct TransportPacket {
     pub source: SocketAddr,
     /// Address and port of the receiver.
     pub destination: SocketAddr,
-    /// Its headers.
+    /// The headers of the packet.
     pub content: Content,
 }
 
@@ -72,7 +72,7 @@ pub struct TcpSegment {
 }
 
 impl TransportPacket {
-    /// Whether it opens a connection: a SYN without ACK, or an INIT.
+    /// Whether the packet opens a connection: a SYN without ACK, or an INIT.
     #[must_use]
     pub fn opens(&self) -> bool {
         self.opening().is_some()
@@ -145,7 +145,7 @@ pub(super) fn parse(link: DataLink, frame: &[u8]) -> Option<TransportPacket> {
 struct Transport<'a> {
     source: IpAddr,
     destination: IpAddr,
-    /// Its length according to the IP header; the capture may contain less.
+    /// Length of the packet according to the IP header; the capture may contain less.
     declared_len: usize,
     bytes: &'a [u8],
 }

@@ -5,11 +5,11 @@
 pub struct SctpPacket {
     /// The initiate tag of its INIT.
     pub init: Option<u32>,
-    /// It has an INIT ACK.
+    /// Whether the packet has an INIT ACK.
     pub is_init_ack: bool,
-    /// It has a COOKIE ECHO.
+    /// Whether the packet has a COOKIE ECHO.
     pub is_cookie_echo: bool,
-    /// Its DATA and I-DATA chunks.
+    /// The DATA and I-DATA chunks of the packet.
     pub data: Vec<DataChunk>,
     /// The last of its SACKs.
     pub sack: Option<SackChunk>,
@@ -20,15 +20,15 @@ pub struct SctpPacket {
 /// A DATA or I-DATA chunk.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct DataChunk {
-    /// Its TSN.
+    /// The chunk's TSN.
     pub tsn: u32,
-    /// Its stream.
+    /// The chunk's stream.
     pub stream: u16,
     /// Whether its message is delivered unordered.
     pub is_unordered: bool,
-    /// Whether it begins a message.
+    /// Whether the chunk begins a message.
     pub is_first: bool,
-    /// Whether it ends a message.
+    /// Whether the chunk ends a message.
     pub is_last: bool,
     /// User data in bytes.
     pub payload: u32,

@@ -15,14 +15,14 @@ use super::{capture, frames, rows};
 pub struct Message {
     /// Time of sending, relative to the flow's first packet.
     pub at: Duration,
-    /// Its payload in bytes; above zero.
+    /// Bytes of payload; above zero.
     pub bytes: u32,
 }
 
 /// The messages of one connection, those of each side in ascending order of time.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Flow {
-    /// Its number in the trace.
+    /// The connection's number in the trace.
     pub id: u32,
     /// The client's data.
     pub client: Vec<Message>,

@@ -34,7 +34,7 @@ pub(crate) fn study_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
 
 #[pymethods]
 impl LabStudy {
-    /// The study in the package of this name.
+    /// The study `name` of those that the package contains.
     #[staticmethod]
     fn built_in(py: Python<'_>, name: &str) -> PyResult<Self> {
         let Some(found) = BUILT_IN.iter().find(|study| study.name == name) else {

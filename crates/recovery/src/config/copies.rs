@@ -76,7 +76,7 @@ impl CopyBudget {
     /// No limit.
     pub const UNLIMITED: Self = Self { packets_percent: None, bytes_percent: None };
 
-    /// The same as shares.
+    /// The budget as shares instead of percent.
     pub(crate) fn shares(self) -> Budget {
         let share = |percent: Option<NonZeroU16>| {
             percent.map_or(f64::INFINITY, |percent| f64::from(percent.get()) / 100.0)

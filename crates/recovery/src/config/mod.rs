@@ -341,13 +341,13 @@ impl ThinConfig {
         ..Self::OFF
     };
 
-    /// The same mechanisms with data in flight bundled with new data. The budget is for one copy of all new data,
+    /// Adds data in flight that is bundled with new data. The budget is for one copy of all new data,
     /// and for a second one of a tenth of it, which at a loss of 5 % each way is not acknowledged within a round trip.
     pub(crate) const fn bundling(self) -> Self {
         Self { max_bundle_packets: u8::MAX, copy_budget: CopyBudget::percent(0, 112), ..self }
     }
 
-    /// The same mechanisms with redundant copies: all data in flight that fits is bundled with new data, and
+    /// Adds redundant copies: all data in flight that fits is bundled with new data, and
     /// each retransmission is sent twice. The budget is enough for a loss of 10 % each way, and for two
     /// copies of all new data.
     pub(crate) const fn redundant(self) -> Self {

@@ -217,8 +217,8 @@ impl RecoveryConfig {
     }
 
     /// `interactive-multipath`: [`interactive`](Self::interactive) for associations with several paths. Retransmissions
-    /// take the path whose losses coincide least with those of the first transmission's, new data the path with the
-    /// lowest tail latency, both as measured. With one path it is `interactive`.
+    /// take the path that loses packets least often when the path of the first transmission has just lost one; new data
+    /// takes the path with the lowest tail latency. Both are measured. With one path it is `interactive`.
     #[must_use]
     pub fn interactive_multipath() -> Self {
         let interactive = Self::interactive();

@@ -13,7 +13,7 @@ pub(crate) struct LostUnit {
     /// The path over which it was last sent.
     pub(crate) sent_over: u8,
     pub(crate) group: u8,
-    /// The packet that is lost with it.
+    /// The packet that is lost with the unit.
     pub(crate) packet: Option<PacketNumber>,
     pub(crate) sent_at: Option<Instant>,
     pub(crate) is_first_transmission: bool,

@@ -69,7 +69,7 @@ pub(crate) struct AckedUnit {
     pub(crate) sent_at: Option<Instant>,
     /// Whether the unit was in flight; otherwise it waited to be retransmitted.
     pub(crate) was_in_flight: bool,
-    /// The packet that was acknowledged with it.
+    /// The packet that was acknowledged with the unit.
     pub(crate) packet: Option<PacketNumber>,
     /// Whether the unit was sent only once, bundled copies not counted.
     pub(crate) is_first_transmission: bool,
@@ -110,7 +110,7 @@ struct LastSent {
 pub struct Unit<P> {
     /// Data of the protocol for a retransmission.
     pub payload: P,
-    /// Its size in bytes as congestion control counts it: with header and padding.
+    /// Size of the unit in bytes as congestion control counts it: with header and padding.
     pub(crate) bytes: u32,
     user_bytes: u32,
     group: u8,
@@ -121,7 +121,7 @@ pub struct Unit<P> {
     /// that the compiler moves without a call.
     last_packet: PacketNumber,
     last_sent: LastSent,
-    /// How often it was sent, redundant copies in packets of their own included.
+    /// How often the unit was sent, redundant copies in packets of their own included.
     pub(crate) transmissions: u16,
     /// How many of the transmissions were redundant copies in packets of their own.
     redundant: u16,
@@ -176,7 +176,7 @@ impl<P> Unit<P> {
         self.last_packet == packet && self.is_in_flight()
     }
 
-    /// Whether it is in flight or waits to be retransmitted.
+    /// Whether the unit is in flight or waits to be retransmitted.
     #[inline]
     pub(crate) const fn is_outstanding(&self) -> bool {
         matches!(self.state, UnitState::InFlight | UnitState::Lost(_))
@@ -237,11 +237,11 @@ pub(crate) struct PacketNumber(pub(crate) u64);
 pub(crate) enum Fate {
     /// Sent, and neither acknowledged nor declared lost.
     InFlight,
-    /// The last of its units in flight was acknowledged.
+    /// The last unit of the packet that was in flight was acknowledged.
     Acknowledged,
     /// Declared lost.
     Lost(SendCause),
-    /// The last of its units in flight was retransmitted or abandoned.
+    /// The last unit of the packet that was in flight was retransmitted or abandoned.
     Superseded,
 }
 
@@ -258,7 +258,7 @@ pub(crate) struct SentPacket {
     /// The bytes of its units, as congestion control counts them.
     pub(crate) bytes: u32,
     pub(crate) fate: Fate,
-    /// How many of its units are in flight in it.
+    /// The number of units that are in flight in this packet.
     in_flight: u16,
     /// The groups of its units, one bit each.
     pub(crate) groups: u32,

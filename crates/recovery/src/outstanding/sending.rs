@@ -13,11 +13,11 @@ use rexmit_deadline::Due;
 /// A unit that is sent for the first time.
 #[derive(Clone, Copy, Debug)]
 pub struct NewUnit {
-    /// Its size in bytes as congestion control counts it: with header and padding.
+    /// Size of the unit in bytes as congestion control counts it: with header and padding.
     pub bytes: u32,
     /// Payload bytes, which count against the peer's receive window.
     pub user_bytes: u32,
-    /// The group whose mechanisms apply to it.
+    /// The group whose mechanisms apply to the unit.
     pub group: u8,
     /// Whether the unit probes a closed receive window. A missing ACK then does not show a loss: only T3-rtx
     /// retransmits it.

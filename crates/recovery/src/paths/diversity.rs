@@ -35,7 +35,7 @@ const PACKETS_PER_PROBE: u64 = 100;
 const SUSPECT_LOSSES: u8 = 3;
 /// Packets after which the counts of a pair are halved.
 const PAIR_WINDOW: u16 = 64;
-/// The same for the packets of a path.
+/// Packets of a path after which its counts are halved.
 const PATH_WINDOW: u16 = 256;
 /// The weight of the loss rate assumed for a pair, in packets.
 const PAIR_PRIOR: f64 = 8.0;

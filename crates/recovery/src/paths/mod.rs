@@ -131,7 +131,7 @@ impl Paths {
         self.list[0].multipath.as_ref()?.diversity.as_deref()
     }
 
-    /// The same, to change.
+    /// The measurements by which paths are chosen, to be changed.
     #[inline]
     pub(crate) fn diversity_mut(&mut self) -> Option<&mut Diversity> {
         self.list[0].multipath.as_mut()?.diversity.as_deref_mut()
@@ -279,7 +279,7 @@ impl Path {
         &self.window
     }
 
-    /// Whether it works.
+    /// Whether the path works.
     #[must_use]
     pub const fn reach(&self) -> Reach {
         self.reach

@@ -27,8 +27,8 @@ impl ProbeTimer {
         true
     }
 
-    /// Puts the probes of `path` off if some are due and may wait, as most connections of the endpoint are unanswered: by
-    /// `at_a_time`, and by `longest` in all.
+    /// Postpones the due probes of `path` that may wait because most connections of the endpoint are unanswered: by
+    /// `at_a_time` in this call, and by `longest` in all calls together.
     pub(crate) fn put_off(
         &mut self,
         now: Instant,

@@ -133,7 +133,7 @@ struct PathProbe {
 /// The packets of a path that the current ACK acknowledges.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckedPackets {
-    /// Packets, and the last of them.
+    /// The number of packets.
     packets: u32,
     packet: Option<PacketNumber>,
     /// When the newest of them was sent.

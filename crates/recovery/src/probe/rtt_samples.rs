@@ -82,7 +82,7 @@ pub(crate) struct RttSamples {
     recent: Vec<u32>,
     /// The index of the oldest sample, once the ring is full.
     oldest: usize,
-    /// The same samples in ascending order.
+    /// The samples in ascending order.
     sorted: Vec<u32>,
     mean: Duration,
     deviation: Duration,

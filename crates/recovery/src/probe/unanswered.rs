@@ -19,8 +19,8 @@ const LEAST_CONNECTIONS: usize = 8;
 const PERIOD: Duration = Duration::from_millis(50);
 /// The least time by which a probe is put off at a time.
 const AT_A_TIME: Duration = Duration::from_millis(10);
-/// The same for each unanswered connection, so that all of them together look again at most 50,000 times per second: with
-/// thousands of them, that alone would keep the host too busy to process the ACKs that they wait for.
+/// The least time by which a probe is put off, per unanswered connection, so that all of them together look again at most
+/// 50,000 times per second: thousands of them would keep the host too busy to process the ACKs that they wait for.
 const AT_A_TIME_EACH: Duration = Duration::from_micros(20);
 /// How long probes are put off in all, if no ACK was so late.
 const LEAST_IN_ALL: Duration = Duration::from_millis(100);
@@ -43,11 +43,11 @@ pub struct Unanswered {
 /// The report of one connection to an [`Unanswered`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Report {
-    /// Whether it is unanswered.
+    /// Whether the connection is unanswered.
     pub(crate) is_unanswered: bool,
     /// How often it was answered in time since the last report, slow answers not included.
     pub(crate) answers: u32,
-    /// How often it was answered slowly over a cold path.
+    /// The number of slow ACKs of the connection over a cold path.
     pub(crate) slow: u32,
     /// The longest round trip since then of an ACK that came when a probe was due, if it is certain.
     pub(crate) late: Option<Micros>,

@@ -99,7 +99,7 @@ pub struct AckOutcome {
     pub newly_acked: u64,
     /// The paths over which newly acknowledged units were last sent: bit `n` is path `n`.
     pub paths: u64,
-    /// Those of `paths` that certainly work: a newly acknowledged unit was sent over this path and no other.
+    /// The paths of `paths` that certainly work: a newly acknowledged unit was sent over this path and no other.
     pub certain_paths: u64,
     /// Units declared lost.
     pub newly_lost: u64,

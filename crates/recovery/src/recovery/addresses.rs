@@ -22,7 +22,7 @@ pub enum PathEvent {
     },
     /// Something sent over the path was acknowledged.
     Answered {
-        /// Whether it was sent over no other path.
+        /// Whether what was acknowledged was sent over no other path.
         is_certain: bool,
     },
     /// A probe of the path with a random nonce was answered (RFC 9260 §5.4, §8.3).

@@ -73,9 +73,9 @@ pub struct PathFigures {
 pub enum RttSource {
     /// Measured by a HEARTBEAT, or by the handshake of SCTP, which is answered without delay.
     Heartbeat,
-    /// By TCP's handshake, which is answered at once, while data may be answered after the ACK delay; or by a timestamp
-    /// (RFC 7323), and the sample may be too long, because a later ACK may have replaced a lost one. It is used for the
-    /// retransmission timeout only.
+    /// Measured by TCP's handshake or by a timestamp (RFC 7323), and used for the retransmission timeout only. The
+    /// handshake's sample lacks the ACK delay that later ones may have; that of a timestamp may be too long, because a
+    /// later ACK may have replaced a lost one.
     Timestamp,
 }
 

@@ -367,7 +367,7 @@ impl OpenPacket {
 }
 
 impl Next {
-    /// Whether it is sent because it was declared lost, or a copy of it is due.
+    /// Whether the unit is sent because it was declared lost, or because a copy of it is due.
     #[must_use]
     pub const fn is_due(self) -> bool {
         matches!(self, Self::Lost(_) | Self::DelayedCopy(_))

@@ -155,7 +155,7 @@ fn share_beside_queue<P>(path: u8, group: u8, state: &State<P>) -> Share {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyPermission {
     Granted,
-    /// Not allowed at present: the stream is not thin, or the window is full.
+    /// No copy may be sent at present: the stream is not thin, or the window is full.
     NotThin,
     /// Denied by the budget, which a queue on the path may have reduced.
     Denied,
@@ -400,7 +400,7 @@ impl Redundancy {
         Some(CopyPlan { count, spacing, early })
     }
 
-    /// That copy is sent, and these are to follow.
+    /// Called when a copy of `unit` is sent, and the copies in `left` are to follow.
     pub(crate) fn on_copy_sent<P>(
         &mut self,
         now: Instant,
@@ -518,7 +518,7 @@ impl Copies {
         self.bits == 0
     }
 
-    /// The lowest unit in it.
+    /// The lowest unit in the set.
     pub(crate) fn first(self) -> Option<u64> {
         self.bits.checked_ilog2().map(|bit| self.end - 1 - u64::from(bit))
     }

@@ -20,11 +20,11 @@ pub(crate) struct Episode {
     /// [`SendCause::Timeout`] or [`SendCause::FastRetransmit`].
     pub(crate) kind: SendCause,
     pub(crate) before: Before,
-    /// When the first retransmission was sent in it.
+    /// When the first retransmission of the episode was sent.
     pub(crate) retransmitted_at: Option<Instant>,
-    /// Retransmissions sent in it.
+    /// Retransmissions sent in the episode.
     pub(super) copies: u32,
-    /// Those retransmissions that were not reported as duplicates.
+    /// Retransmissions of the episode that were not reported as duplicates.
     unreported: u32,
     /// Whether duplicate reports can prove the episode spurious.
     is_provable: bool,

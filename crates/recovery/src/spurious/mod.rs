@@ -91,7 +91,7 @@ pub(crate) struct Acknowledged {
     pub(crate) highest_newly_acked: Option<u64>,
     /// Whether new data could be sent.
     pub(crate) has_new: bool,
-    /// The timestamp that it echoes.
+    /// The timestamp that the ACK echoes.
     pub(crate) echo: Option<Echo>,
 }
 

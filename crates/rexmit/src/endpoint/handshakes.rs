@@ -14,7 +14,7 @@ pub(crate) struct Handshakes(BTreeMap<SocketAddr, Handshake>);
 
 #[derive(Default)]
 struct Handshake {
-    /// Calls that wait for it, or for the association that follows.
+    /// Calls that wait for the handshake, or for the association that follows.
     waiting: usize,
     outcome: Option<Outcome>,
 }

@@ -119,7 +119,7 @@ pub enum ConnectError {
         remote: SocketAddr,
         /// The peer's SCTP port.
         port: u16,
-        /// The time for which it was tried.
+        /// The time for which the connection was tried.
         waited: Duration,
     },
     /// The peer refused the association with an ABORT.

@@ -14,18 +14,18 @@ pub const MAX_SHOWN_ASSOCIATIONS: usize = 1024;
 /// The counters from which the metrics of an endpoint are made.
 #[derive(Debug, Default)]
 pub(crate) struct EndpointMetrics {
-    /// Of these, only what has a metric is added up.
+    /// Counters of the endpoint; of several endpoints only those that have a metric are added up.
     pub(crate) statistics: EndpointStatistics,
     /// Associations that have not ended.
     pub(crate) open: usize,
-    /// Those that are shown.
+    /// The associations that are shown.
     pub(crate) associations: Vec<AssociationMetrics>,
 }
 
 /// An association and its counters.
 #[derive(Debug)]
 pub(crate) struct AssociationMetrics {
-    /// Its number in the endpoint, after that of the endpoint if there are several.
+    /// The association's number in the endpoint, after that of the endpoint if there are several.
     pub(crate) number: String,
     pub(crate) peer: SocketAddr,
     pub(crate) statistics: AssociationStatistics,

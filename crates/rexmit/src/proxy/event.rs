@@ -17,12 +17,12 @@ pub type Observer = Arc<dyn Fn(&ProxyEvent<'_>) + Send + Sync>;
 pub enum ProxyEvent<'a> {
     /// The client is connected to the service.
     Connected {
-        /// Its address.
+        /// The client's address.
         client: SocketAddr,
     },
     /// The connection of the client has ended.
     Ended {
-        /// Its address.
+        /// The client's address.
         client: SocketAddr,
         /// The time from acceptance to the end.
         lasted: Duration,
@@ -35,7 +35,7 @@ pub enum ProxyEvent<'a> {
     },
     /// The client was reset at once. At most a few of these are reported per second.
     Refused {
-        /// Its address.
+        /// The client's address.
         client: SocketAddr,
         /// Why.
         refusal: Refusal<'a>,

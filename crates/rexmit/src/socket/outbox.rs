@@ -22,7 +22,7 @@ struct Batch {
     bytes: Vec<u8>,
     segment_bytes: usize,
     packets: usize,
-    /// Whether it is a part of a batch that the system refused.
+    /// Whether this batch is a part of one that the system refused.
     is_part: bool,
 }
 

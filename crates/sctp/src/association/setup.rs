@@ -25,7 +25,7 @@ pub(crate) struct Setup {
     attempts: u32,
     /// Earlier retransmissions of the chunk, timed by the round-trip time, which Max.Init.Retransmits does not count.
     early_attempts: u32,
-    /// When it was first sent, for an RTT sample.
+    /// When the chunk was first sent, for an RTT sample.
     sent_at: Option<Instant>,
     /// The round-trip time, if the setup uses a known one.
     rtt: Option<Duration>,

@@ -36,7 +36,7 @@ impl Deadline {
         Self(at)
     }
 
-    /// When it expires; [`Instant::FAR_FUTURE`] if it does not run.
+    /// When the timer expires; [`Instant::FAR_FUTURE`] if it does not run.
     pub(super) const fn instant(self) -> Instant {
         self.0
     }

@@ -236,8 +236,8 @@ profiles! {
     interactive_bundling
     /// `interactive` with redundant copies within a budget, for when latency matters more than bytes.
     interactive_redundant
-    /// `interactive` for associations with several paths: retransmissions take the path whose losses coincide least with
-    /// those of the first transmission's, new data the path with the lowest tail latency.
+    /// `interactive` for associations with several paths: retransmissions take the path that loses packets least
+    /// often when the path of the first transmission has just lost one; new data takes the path with the lowest tail latency.
     interactive_multipath
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
     rack

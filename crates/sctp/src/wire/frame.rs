@@ -84,7 +84,7 @@ pub struct UnknownAction {
     /// Whether the rest of the packet (for a parameter: of its chunk) is discarded; otherwise only this chunk
     /// or parameter is skipped.
     pub stop: bool,
-    /// Whether it is reported to the sender.
+    /// Whether the unknown chunk or parameter is reported to the sender.
     pub report: bool,
 }
 

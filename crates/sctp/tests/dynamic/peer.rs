@@ -231,7 +231,7 @@ impl Dynamic {
         bytes
     }
 
-    /// It arrives.
+    /// Delivers a packet of the peer with authenticated chunks.
     pub fn peer_signs<T>(&mut self, build: impl FnOnce(&mut PacketWriter<'_>) -> T) {
         let packet = self.signed(build);
         self.s.deliver(&packet);
@@ -242,7 +242,7 @@ impl Dynamic {
         self.signed(|p| p.asconf(tsn(n), address(2, 0).ip(), requests(changes)))
     }
 
-    /// It arrives.
+    /// Delivers an ASCONF of the peer with these changes.
     pub fn peer_asks(&mut self, n: u32, changes: &[AsconfChange<'static>]) {
         let packet = self.asconf(n, changes);
         self.s.deliver(&packet);

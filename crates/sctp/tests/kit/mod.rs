@@ -95,7 +95,7 @@ pub struct Peer {
     /// The route from the endpoint to the peer.
     pub route: Route,
     pub port: u16,
-    /// Its Initiate Tag, which packets to it must have.
+    /// The peer's Initiate Tag, which packets to it must have.
     pub tag: u32,
     /// The endpoint's Initiate Tag, with which the peer sends.
     pub endpoint_tag: u32,

@@ -28,7 +28,7 @@ impl Sent {
         sent
     }
 
-    /// Its chunks.
+    /// The chunks of the packet.
     pub fn chunks(&self) -> Vec<Chunk<'_>> {
         let packet = Packet::parse(&self.bytes).expect("it was read before");
         let decode =

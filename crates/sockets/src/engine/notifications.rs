@@ -17,7 +17,7 @@ pub(super) enum Type {
     RemoteError,
     Shutdown,
     Authentication = 0x8008,
-    /// The last of Linux's.
+    /// `SCTP_SEND_FAILED_EVENT`, the one with the greatest number of those that Linux has.
     SendFailedEvent = 0x800D,
 }
 

@@ -43,9 +43,9 @@ enum Connection {
 /// Connections whose request has not arrived; the oldest has the smallest number.
 #[derive(Debug, Default)]
 struct Silent {
-    /// Those of the engine's user and of root, with the time at which they were accepted.
+    /// Connections of the engine's user and of root, with the time at which they were accepted.
     own: BTreeMap<u64, Instant>,
-    /// Those of other users.
+    /// Connections of other users.
     strangers: BTreeSet<u64>,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Socket {
     pub(super) state: State,
     pub(super) listening: Listening,
     pub(super) associations: BTreeSet<u32>,
-    /// They by the peer's address, with its SCTP port.
+    /// The associations by the peer's address, with its SCTP port.
     pub(super) peers: BTreeMap<SocketAddr, u32>,
     /// The association of [`State::Connecting`] and [`State::Connected`]; it may have ended.
     pub(super) association: Option<u32>,
@@ -66,7 +66,7 @@ pub(super) struct Socket {
 pub(super) struct Listening {
     /// The most sockets that wait to be accepted.
     pub(super) backlog: usize,
-    /// Those that do.
+    /// Numbers of the sockets that wait.
     pub(super) unaccepted: BTreeSet<u64>,
     /// The listener, until this socket is accepted.
     pub(super) accepted_from: Option<u64>,

@@ -24,11 +24,11 @@ pub fn of_engine(engine: EngineNumber) -> [u8; ENGINE_NAME_BYTES] {
 /// The socket behind a program's descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketName {
-    /// Its engine.
+    /// The engine of the socket.
     pub engine: EngineNumber,
     /// The socket's number in the engine. It is random, so that no number is used twice.
     pub socket: u64,
-    /// Its style.
+    /// The style of the socket: one-to-one or one-to-many.
     pub style: Style,
     /// Whether it is of the family `AF_INET6`.
     pub is_ipv6: bool,

@@ -15,8 +15,8 @@ pub const ANSWER_BYTES: usize = 8;
 /// A call. The numbers in [`Request::first`] and [`Request::second`] are named in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// The calling process uses the engine, which runs until that has ended. The value of the answer is the [`Key`] of
-    /// the request, or a new one if that was 0.
+    /// Registers the calling process as a user of the engine, which runs until all of its users have ended. The value of
+    /// the answer is the [`Key`] of the request, or a new one if the request had 0.
     Register,
     /// A new socket (`domain`, `type`); the body is the UDP port of peers and the name of the profile.
     Socket,
@@ -110,7 +110,7 @@ pub enum State {
     Listening,
     /// A connection is being set up.
     Connecting,
-    /// It has an association or, if it is a one-to-one socket, had one.
+    /// The socket has an association or, if it is a one-to-one socket, had one.
     Connected,
 }
 

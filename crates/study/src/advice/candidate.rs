@@ -8,7 +8,7 @@ pub const STANDARD: &str = "rfc9260";
 /// One entry of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Its name in tables.
+    /// The name of the entry in tables.
     pub label: &'static str,
     transport: &'static str,
     profile: &'static str,

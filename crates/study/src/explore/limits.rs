@@ -14,9 +14,9 @@ pub const MAX_SEEDS: u32 = 20;
 /// A setting that is a number.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Control {
-    /// Its name in [`Settings`].
+    /// The setting's name in [`Settings`].
     pub name: &'static str,
-    /// Its label.
+    /// The setting's label.
     pub label: &'static str,
     /// The unit of its values.
     pub unit: &'static str,

@@ -12,7 +12,7 @@ pub enum NotReadable {
     /// Larger than any study.
     #[error("the file has {0} bytes, but a study has at most {MAX_BYTES}")]
     Size(usize),
-    /// Not TOML.
+    /// The file is not TOML.
     #[error("the file is not TOML: {0}")]
     Toml(String),
     /// A field is missing, or has an unexpected value.

@@ -64,9 +64,9 @@ pub enum SettingsError {
     Number {
         /// The label of the setting.
         label: &'static str,
-        /// Its value.
+        /// The value that was given.
         value: f64,
-        /// Its unit.
+        /// The unit of the value.
         unit: &'static str,
         /// The least value.
         least: f64,

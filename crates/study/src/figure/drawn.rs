@@ -28,7 +28,7 @@ pub enum FigureKind {
 /// A figure with its data.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DrawnFigure {
-    /// Its title.
+    /// The title of the figure.
     pub title: String,
     /// An explanation of the figure.
     pub about: String,
@@ -80,7 +80,7 @@ pub struct DrawnAxis {
 pub struct AxisPlace {
     /// The value; for a category, its number.
     pub at: f64,
-    /// Its position in the sweep.
+    /// The position of the value in the sweep.
     pub point: Vec<Coordinate>,
 }
 

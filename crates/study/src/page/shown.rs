@@ -15,7 +15,7 @@ use crate::verdict::Verdict;
 pub struct StudyPage {
     /// The head of the page.
     pub study: StudyHead,
-    /// Its axes.
+    /// The axes of the study.
     pub axes: Vec<AxisHead>,
     /// One cell per point of the sweep; the last axis changes fastest.
     pub cells: Vec<Cell>,
@@ -35,9 +35,9 @@ pub struct StudyPage {
 /// The head of a study.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StudyHead {
-    /// Its name, which is that of its file.
+    /// The name of the study, which is that of its file.
     pub name: String,
-    /// Its title.
+    /// The title of the study.
     pub title: String,
     /// The figure or table that it reproduces: `Petlund 2009, Fig. 8a`.
     pub source: String,
@@ -62,7 +62,7 @@ pub struct StudyHead {
 /// An axis.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AxisHead {
-    /// Its name.
+    /// The name of the axis.
     pub name: String,
     /// The labels of its points.
     pub labels: Vec<String>,
@@ -71,7 +71,7 @@ pub struct AxisHead {
 /// All seeds of one point of the sweep.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cell {
-    /// Its position.
+    /// The position of the point.
     pub point: Vec<Coordinate>,
     /// The estimates of its quantities over the seeds.
     pub quantities: BTreeMap<String, Estimate>,

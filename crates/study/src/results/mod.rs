@@ -38,11 +38,11 @@ pub use self::sheet::{Field, Kind};
 pub struct StudyRun<'a> {
     /// The text of its file.
     pub text: &'a str,
-    /// Its runs.
+    /// The runs of the study.
     pub documents: &'a [RunDocument],
     /// The failed runs; other studies' runs may be included.
     pub failed: &'a BTreeMap<RunKey, FailedRun>,
-    /// Its page.
+    /// The page of the study.
     pub page: &'a StudyPage,
 }
 

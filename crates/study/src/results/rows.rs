@@ -21,7 +21,7 @@ impl Place {
         Self { axes }
     }
 
-    /// Its columns, followed by those of the table; an axis with the name of one of these becomes
+    /// The columns of a place, followed by those of the table; an axis with the name of one of these becomes
     /// `axis.NAME`.
     fn columns(&self, own: impl IntoIterator<Item = (String, Kind)>) -> Vec<(String, Kind)> {
         let mut own: Vec<_> = own.into_iter().collect();

@@ -9,7 +9,7 @@ use crate::{RunDocument, RunKey};
 pub(super) struct Job<'d> {
     pub(super) key: RunKey,
     pub(super) document: &'d RunDocument,
-    /// Its relative duration.
+    /// The relative duration of the run.
     pub(super) weight: f64,
     /// Whether another process was executing the job when it was tried here.
     pub(super) is_elsewhere: bool,

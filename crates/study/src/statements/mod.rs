@@ -20,7 +20,7 @@ pub use page::{page, totals, unexplained};
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
-    /// Its subject and its short name.
+    /// The paper's subject and its short name.
     pub title: String,
     /// The beginning of the names of its studies.
     pub studies: Vec<String>,
@@ -52,7 +52,7 @@ pub type Selected = BTreeMap<String, Vec<String>>;
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Statement {
-    /// Its name in the register.
+    /// The statement's name in the register.
     pub id: String,
     /// Section, figure or table of the paper.
     #[serde(rename = "where")]

@@ -40,7 +40,7 @@ pub enum EntryError {
     /// The file cannot be read completely, or its checksum is wrong.
     #[error("it cannot be read: {0}")]
     Unreadable(#[source] io::Error),
-    /// It is the result of another run, or of another format.
+    /// The file is the result of another run, or of another format.
     #[error("it does not match its name or format: {0}")]
     Foreign(String),
 }

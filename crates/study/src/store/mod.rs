@@ -52,7 +52,7 @@ pub fn packed(program: &Program, key: &RunKey, outcome: RunOutcome) -> io::Resul
 /// A result was not added to the store.
 #[derive(Debug, Error)]
 pub enum AddError {
-    /// It is damaged, or the result of another run or program.
+    /// The result is damaged, or that of another run or program.
     #[error("the result of run {0} was refused: {1}")]
     Refused(RunKey, #[source] EntryError),
     /// The store cannot be written to.

@@ -37,7 +37,8 @@ pub(crate) struct Context<'a> {
 }
 
 impl Surroundings {
-    /// The recovery configuration of `config`, shared with the previous connection if that had the same.
+    /// The recovery configuration of `config`, shared with the previous connection if its configuration
+    /// was the same value.
     pub(crate) fn recovery_of(&mut self, config: &Arc<ConnectionConfig>) -> Arc<RecoveryConfig> {
         match &self.recovery {
             Some((shared, recovery)) if Arc::ptr_eq(shared, config) => Arc::clone(recovery),

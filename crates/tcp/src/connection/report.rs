@@ -85,7 +85,7 @@ pub(super) enum Duplicates {
     None,
     /// A duplicate of data that was sent once: the network duplicated it.
     Unexplained,
-    /// These units were sent more than once, and arrived more than once.
+    /// Units that were sent more than once, and arrived more than once.
     Units(Vec<u64>),
 }
 

@@ -19,9 +19,9 @@ pub(super) struct Retransmitted {
 /// Whether data reported as a duplicate was sent more than once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Known {
-    /// It was retransmitted, or that is unknown.
+    /// The data was retransmitted, or that is unknown.
     Maybe,
-    /// It was sent only once.
+    /// The data was sent only once.
     Never,
 }
 

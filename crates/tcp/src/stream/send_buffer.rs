@@ -20,7 +20,7 @@ impl SendBuffer {
         self.start + self.bytes.len() as u64
     }
 
-    /// Bytes in it.
+    /// Bytes in the buffer.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }

@@ -54,7 +54,7 @@ pub struct Peer {
     pub address: SocketAddr,
     /// The endpoint's address and port, as the peer knows it.
     pub endpoint: SocketAddr,
-    /// Its initial sequence number, from which its drafts are counted.
+    /// The peer's initial sequence number, from which its drafts are counted.
     pub iss: u32,
     /// The endpoint's initial sequence number, from which the peer's acknowledgments are counted.
     pub endpoint_iss: u32,

@@ -102,7 +102,7 @@ pub struct Agent {
     outgoing: VecDeque<(Route, Vec<u8>)>,
     /// A packet of SCTP before it is encrypted.
     packet: Vec<u8>,
-    /// When it was called last.
+    /// The time of the latest call.
     now: Instant,
     /// When the DTLS handshake began.
     handshake_at: Instant,
@@ -164,7 +164,7 @@ impl Agent {
     /// Accepts a message for the peer.
     ///
     /// # Errors
-    /// See [`SendError`]; the message was not accepted.
+    /// See [`TrySendError`]; the message was not accepted.
     pub fn send(
         &mut self,
         now: Instant,
@@ -414,7 +414,7 @@ impl Agent {
         }
     }
 
-    /// The connection's own deadlines.
+    /// When the setup has taken too long or, once connected, when the peer's consent expires (RFC 7675).
     fn next_deadline(&self) -> Option<Instant> {
         let consent = self.ice.consent_at().map(|at| at + self.settings.config.consent_timeout);
         match self.state {

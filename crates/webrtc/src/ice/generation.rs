@@ -16,7 +16,7 @@ use crate::sdp::Description;
 
 /// The most addresses from which a peer may send checks; checks from others are dropped.
 pub const MAX_PEER_ADDRESSES: usize = 32;
-/// The most addresses of ours, as seen by the peer, that are stored.
+/// The largest number of our own addresses, as the peer reports them, that is stored.
 const MAX_MAPPED: usize = 8;
 /// The longest STUN message that is read.
 const MAX_STUN_BYTES: usize = 1280;

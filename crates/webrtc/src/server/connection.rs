@@ -60,7 +60,7 @@ impl Sender {
     /// Sends a message, as soon as the send buffer has room.
     ///
     /// # Errors
-    /// See [`SendError`]; never [`SendError::BufferFull`].
+    /// See [`SendError`].
     pub async fn send(&self, channel: ChannelId, message: Message) -> Result<(), SendError> {
         loop {
             // Before the attempt, so that nothing is missed in between.

@@ -28,7 +28,7 @@ pub enum IceServer {
     Stun(SocketAddr),
     /// A TURN server (RFC 8656) over UDP: reports the public address, and relays datagrams.
     Turn {
-        /// Its address.
+        /// The server's address.
         address: SocketAddr,
         /// The user name of the long-term credentials (RFC 8489 §9.2).
         user: String,
@@ -51,11 +51,11 @@ impl fmt::Debug for IceServer {
 
 /// A received datagram, after the servers have handled it.
 pub(crate) enum Received {
-    /// It does not come from a server.
+    /// The datagram does not come from a server.
     Direct,
     /// A server has relayed it.
     Relayed(Route, Vec<u8>),
-    /// It was an answer to the server's client, and is handled.
+    /// The datagram was an answer to the server's client, and is handled.
     Consumed,
 }
 

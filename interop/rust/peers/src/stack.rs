@@ -12,7 +12,7 @@ pub enum Notice {
     Message {
         /// On which stream.
         stream: u16,
-        /// Its bytes.
+        /// The bytes of the message.
         payload: Vec<u8>,
     },
     /// The association has ended; with the stack's error text if it failed.
@@ -21,7 +21,7 @@ pub enum Notice {
 
 /// One association of an implementation under test, without input and output.
 pub trait Stack {
-    /// Its name in reports.
+    /// The implementation's name in reports.
     const NAME: &'static str;
 
     /// Opens the association (client).

@@ -5,13 +5,13 @@ use std::str::FromStr;
 /// The change to one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It is not sent.
+    /// The message is not sent.
     Lose,
-    /// It is sent twice.
+    /// The message is sent twice.
     Duplicate,
     /// An ordered message is sent after the next ordered one of its stream.
     Swap,
-    /// Its last byte is altered.
+    /// The last byte of the message is altered.
     Corrupt,
     /// The message is sent on the next stream.
     Misplace,

@@ -40,9 +40,9 @@ impl Direction {
 pub struct Message {
     /// The stream it is sent on.
     pub stream: u16,
-    /// Its index among the ordered messages of its stream, from 0; `None` if it is unordered.
+    /// The message's index among the ordered messages of its stream, from 0; `None` if it is unordered.
     pub sequence: Option<u32>,
-    /// Its length in bytes, 1..=[`LARGEST_MESSAGE`].
+    /// The length of the message in bytes, 1..=[`LARGEST_MESSAGE`].
     pub size: usize,
 }
 

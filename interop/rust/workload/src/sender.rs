@@ -9,7 +9,7 @@ pub struct Outgoing {
     pub stream: u16,
     /// Whether to send it unordered.
     pub is_unordered: bool,
-    /// Its bytes.
+    /// The bytes of the message.
     pub payload: Vec<u8>,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct SightOptions {
     metrics: MetricsOption,
 }
 
-/// The directory and listener of the options, before the load begins.
+/// The directory for qlog files and the listener for metrics that the options name, opened before the load begins.
 #[derive(Debug)]
 pub(super) struct Sight {
     logs: Option<Directory>,

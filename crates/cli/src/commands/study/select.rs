@@ -41,7 +41,7 @@ pub(super) struct Chosen {
     pub(super) study: Study,
     /// The text of its file.
     pub(super) text: String,
-    /// Its path; `None` for a built-in study.
+    /// The path of the file; `None` for a built-in study.
     pub(super) path: Option<PathBuf>,
 }
 

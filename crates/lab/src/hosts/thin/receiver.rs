@@ -13,7 +13,7 @@ use crate::measure::{LatencyDistribution, MessageRecord};
 pub enum Layer {
     /// All of it has arrived, though it may have to wait for earlier messages.
     Transport,
-    /// It was delivered to the application.
+    /// The message was delivered to the application.
     Application,
 }
 

@@ -45,7 +45,7 @@ pub struct ThinSender<T: Transport> {
     stage: Stage,
     /// The next message to be passed to the transport.
     next: Option<PlannedMessage>,
-    /// Its number.
+    /// The number of the next message.
     number: usize,
     /// The unsent part of the previous one.
     unsent: Bytes,

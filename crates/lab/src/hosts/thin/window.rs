@@ -10,7 +10,7 @@ use super::plan::{PlannedMessage, ThinPlan};
 /// The record of one message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThinRecord {
-    /// Its number in the stream, from 0.
+    /// The message's number in the stream, from 0.
     pub number: u64,
     /// Size of its payload in bytes.
     pub bytes: u32,

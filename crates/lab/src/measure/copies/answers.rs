@@ -41,7 +41,7 @@ struct Answer {
 /// The state of the first answer to a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum FirstAnswer {
-    /// Not sent yet.
+    /// No answer was sent yet.
     #[default]
     None,
     /// In flight; its number.

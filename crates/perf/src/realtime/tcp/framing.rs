@@ -8,7 +8,7 @@ pub(in crate::realtime) struct Framing {
     lengths: Vec<usize>,
     /// The index of the message that is being received.
     number: usize,
-    /// Its part received so far.
+    /// The part of the current message that has been received.
     begun: Vec<u8>,
 }
 

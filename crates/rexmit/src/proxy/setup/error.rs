@@ -78,7 +78,7 @@ pub enum SetupError {
     NoProgram {
         /// The program.
         program: String,
-        /// Where it comes from.
+        /// The package that has the program.
         package: &'static str,
         /// The error of the system.
         source: io::Error,
@@ -88,7 +88,7 @@ pub enum SetupError {
     Command {
         /// The whole command.
         command: String,
-        /// Its error output.
+        /// The program's error output.
         said: String,
     },
     /// A kernel setting could not be changed.

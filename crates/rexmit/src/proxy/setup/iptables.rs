@@ -99,7 +99,7 @@ fn list(listen: SocketAddr, table: &str) -> Result<String, SetupError> {
 #[derive(Debug, PartialEq, Eq)]
 struct Rule {
     name: String,
-    /// The interface, if the rule prevents all other forwarding on one.
+    /// The interface on which the rule prevents all other forwarding; `None` for other rules.
     guarded: Option<String>,
 }
 

@@ -65,7 +65,7 @@ pub(crate) enum OwnAddress<'a> {
     Add(IpAddr),
     /// The application asks the peer to send to this address.
     Delete(IpAddr),
-    /// The peer is asked to send to it.
+    /// The peer is asked to send to this address.
     Prefer(IpAddr),
     /// This is the host's only address now; unspecified: the address that the packet will come from.
     MoveTo(IpAddr),

@@ -33,7 +33,7 @@ pub(super) struct Inbound {
     reassembly: Reassembly,
     /// The DATA held back while a stream reset waits for earlier DATA; `None` otherwise.
     held_back: Option<Box<HeldBack>>,
-    /// Read before the messages of `reassembly`; `None` once they are read.
+    /// Messages from before a restart, read before those of `reassembly`; `None` once they are read.
     leftover: Option<Box<Leftover>>,
     streams: u16,
     /// Whether the application was notified that there is something to read.
@@ -62,7 +62,7 @@ struct Counters {
     messages_delivered: u64,
     payload_delivered_bytes: u64,
     duplicates_received: u64,
-    /// These two saturate.
+    /// Like `messages_dropped`, stays at the largest number instead of wrapping.
     chunks_dropped: u32,
     messages_dropped: u32,
     sacks_sent: u64,

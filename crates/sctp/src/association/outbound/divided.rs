@@ -63,7 +63,7 @@ impl DividedMessages {
         self.0.remove(&id)
     }
 
-    /// Removes all of them.
+    /// Stops tracking all messages, and returns what was recorded of each.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (MessageId, Divided)> {
         std::mem::take(&mut self.0).into_iter()
     }

@@ -107,7 +107,7 @@ impl BegunMessages {
         self.messages.first_key_value().map(|(&stream, _)| stream)
     }
 
-    /// The first that expires.
+    /// The message that expires first.
     pub(super) fn next_expiry(&self) -> Option<BegunExpiry> {
         let &(at, stream) = self.deadlines.first()?;
         Some(BegunExpiry { at, stream, id: self.of(stream)?.id() })

@@ -17,15 +17,15 @@ const KINDS: [VerdictKind; 3] =
 /// The entry of a study in the index.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// Its name; its page is `NAME/report.html`.
+    /// The name of the study; its page is `NAME/report.html`.
     pub name: String,
-    /// Its title.
+    /// The title of the study.
     pub title: String,
     /// The figure or table that it reproduces.
     pub source: String,
     /// The version of rexmit that ran it.
     pub version: String,
-    /// Its claims, in their order.
+    /// The claims of the study, in their order.
     pub claims: Vec<ClaimSummary>,
 }
 

@@ -65,7 +65,7 @@ pub(super) fn run(study: &Study, jobs: usize, watch: impl Fn(usize) -> bool + Sy
 
 #[derive(Default)]
 struct Done {
-    /// By the index of the run in the plan.
+    /// Outcomes by the index of the run in the plan.
     outcomes: BTreeMap<usize, RunOutcome>,
     failed: Option<String>,
 }
