@@ -15,9 +15,10 @@ demo: ## replay a game stream over a lossy path, compare the recovery profiles, 
 web-demo: ## a game in a page: its latency per profile and over a WebSocket (as root: with a bad link in between)
 	@$(CARGO) run --release -p rexmit-web-game
 
+test: export REXMIT_NOT_RUN = $(CURDIR)/target/not-run
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms), the Python package
 	@mkdir -p target && rm -f target/not-run
-	REXMIT_NOT_RUN=$(CURDIR)/target/not-run $(CARGO) test --quiet --no-fail-fast
+	$(CARGO) test --quiet --no-fail-fast
 	@# The command of the tests above: another build of everything for this alone takes minutes.
 	REXMIT=$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug/rexmit scripts/interop --messages 500
 	scripts/webrtc-interop --messages 500

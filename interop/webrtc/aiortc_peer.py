@@ -1,4 +1,4 @@
-"""aiortc as a peer of the example `echo`: offers or answers, and checks what comes back. Prints one line of JSON."""
+"""aiortc as a peer of the example `channels`: offers or answers, and checks what comes back. Prints one line of JSON."""
 
 import asyncio
 import json
@@ -6,6 +6,8 @@ import sys
 import urllib.request
 
 from aiortc import RTCPeerConnection, RTCSessionDescription
+
+LARGEST = 256 * 1024
 
 
 def http(method, url, body=None):
@@ -61,6 +63,17 @@ async def exchange(channel, count):
     return received
 
 
+async def channels(connection):
+    """Whether each of many channels opens, and has its own echo."""
+    all_of = [connection.createDataChannel(f"channel {n}") for n in range(100)]
+    opened = [event(channel, "open") for channel in all_of]
+    await asyncio.gather(*(future for channel, future in zip(all_of, opened) if channel.readyState != "open"))
+    echoes = [event(channel, "message") for channel in all_of]
+    for n, channel in enumerate(all_of):
+        channel.send(f"{n}")
+    return await asyncio.gather(*echoes) == [f"{n}" for n in range(100)]
+
+
 async def run(site, role, count):
     connection = RTCPeerConnection()
     ordered = connection.createDataChannel("ordered")
@@ -77,11 +90,12 @@ async def run(site, role, count):
     first, second = await asyncio.gather(exchange(ordered, count), exchange(unordered, count))
     found = {"ordered": first == list(range(count)), "unordered": sorted(second) == list(range(count))}
     kinds = []
-    for message in ("", b"", "é", bytes(n * 7 % 256 for n in range(65536))):
+    for message in ("", b"", "é", bytes(n * 7 % 256 for n in range(LARGEST))):
         echo = event(ordered, "message")
         ordered.send(message)
         kinds.append(await echo == message)
     found["kinds"] = all(kinds)
+    found["channels"] = await channels(connection)
     closed = event(unordered, "close")
     unordered.send("close")
     await closed

@@ -1,9 +1,11 @@
-// werift or node-datachannel (libdatachannel) as a peer of the example `echo`: offers or answers, and checks what comes
+// werift or node-datachannel (libdatachannel) as a peer of the example `channels`: offers or answers, and checks what comes
 // back. Prints one line of JSON.
 import { createRequire } from "node:module";
 
 const [library, site, role, number] = process.argv.slice(2);
 const count = Number(number);
+// werift 0.24 accepts no larger messages (a=max-message-size:65536).
+const largest = library === "werift" ? 64 * 1024 : 256 * 1024;
 // They are installed where this is run, not beside this file.
 const require = createRequire(`${process.cwd()}/`);
 const { RTCPeerConnection } = require(library === "werift" ? "werift" : "node-datachannel/polyfill");
@@ -60,6 +62,18 @@ async function exchange(channel) {
   return received;
 }
 
+// Whether each of many channels opens, and has its own echo.
+async function channels(connection) {
+  const all = Array.from({ length: 100 }, (_, n) => connection.createDataChannel(`channel ${n}`));
+  await Promise.all(all.map((channel) => once(channel, "open")));
+  const echoes = all.map(async (channel, n) => {
+    const echo = once(channel, "message");
+    channel.send(`${n}`);
+    return (await echo).data.toString() === `${n}`;
+  });
+  return (await Promise.all(echoes)).every((isRight) => isRight);
+}
+
 async function run() {
   const connection = new RTCPeerConnection({ iceServers: [] });
   const ordered = connection.createDataChannel("ordered");
@@ -78,7 +92,7 @@ async function run() {
   const inOrder = (numbers) => numbers.length === count && numbers.every((number, n) => number === n);
   const found = { ordered: inOrder(first), unordered: inOrder([...second].sort((a, b) => a - b)) };
   // werift 0.24 sends no byte for an empty string, which SCTP cannot carry (RFC 8831 §6.6).
-  const messages = [...(library === "werift" ? [] : [""]), "é", Buffer.from(Uint8Array.from({ length: 65536 }, (_, n) => n * 7))];
+  const messages = [...(library === "werift" ? [] : [""]), "é", Buffer.from(Uint8Array.from({ length: largest }, (_, n) => n * 7))];
   const kinds = [];
   for (const message of messages) {
     const echo = once(ordered, "message");
@@ -86,6 +100,7 @@ async function run() {
     kinds.push(bytes((await echo).data) === bytes(message));
   }
   found.kinds = kinds.every((isRight) => isRight);
+  found.channels = await channels(connection);
   let closed = once(unordered, "close");
   unordered.send("close");
   await closed;

@@ -1,4 +1,4 @@
-// Command pion is pion/webrtc as a peer of the example `echo`: it offers or answers, and checks what comes back. It
+// Command pion is pion/webrtc as a peer of the example `channels`: it offers or answers, and checks what comes back. It
 // prints one line of JSON.
 package main
 
@@ -154,7 +154,7 @@ func (it channel) exchange(count int) ([]int, error) {
 
 // kinds reports whether each kind of message comes back as what it was.
 func (it channel) kinds() (bool, error) {
-	large := make([]byte, 65536)
+	large := make([]byte, 256*1024)
 	for n := range large {
 		large[n] = byte(n * 7)
 	}
@@ -171,6 +171,33 @@ func (it channel) kinds() (bool, error) {
 			return false, err
 		}
 		if echo, err := await("binary", it.messages); err != nil || echo.IsString || !bytes.Equal(echo.Data, data) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// channels reports whether each of many channels opens, and has its own echo.
+func channels(connection *webrtc.PeerConnection) (bool, error) {
+	var all []channel
+	for n := range 100 {
+		it, err := open(connection, fmt.Sprintf("channel %d", n), true)
+		if err != nil {
+			return false, err
+		}
+		all = append(all, it)
+	}
+	for n, it := range all {
+		if _, err := await("open", it.opened); err != nil {
+			return false, err
+		}
+		if err := it.SendText(strconv.Itoa(n)); err != nil {
+			return false, err
+		}
+	}
+	for n, it := range all {
+		echo, err := await("echo of a channel", it.messages)
+		if err != nil || string(echo.Data) != strconv.Itoa(n) {
 			return false, err
 		}
 	}
@@ -264,6 +291,9 @@ func run(site, role string, count int) (map[string]bool, error) {
 	slices.Sort(second)
 	found["unordered"] = len(slices.Compact(second)) == count
 	if found["kinds"], err = ordered.kinds(); err != nil {
+		return nil, err
+	}
+	if found["channels"], err = channels(connection); err != nil {
 		return nil, err
 	}
 	if err := unordered.SendText("close"); err != nil {
