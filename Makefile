@@ -4,7 +4,7 @@ SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo web-demo test test-long golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package semver setup install-c clean
+.PHONY: help demo web-demo test test-long test-loaded golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package semver setup install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -39,6 +39,9 @@ test-long: setup ## the same at full length, thousands of seeds; path MTUs of na
 	scripts/path-mtu
 	if scripts/kernel-host --check; then scripts/compare-quinn --duration 20s --seeds 1 --fail-above p50=5s; fi
 	scripts/ns2
+
+test-loaded: setup ## all tests three times beside eight busy processes, then once on one processor (an hour or more)
+	scripts/test-loaded
 
 golden: ## compare every packet and counter of recorded runs with what is recorded in tests/golden
 	REXMIT_GOLDEN=all $(CARGO) test --quiet --release -p rexmit-tests --test golden
