@@ -31,6 +31,9 @@ kernel-host: ## the Linux kernel in which studies with clock = "kernel" run (a f
 test-long: setup ## the same at full length, thousands of seeds; path MTUs of namespaces (as root); CMT compared with ns-2; runs inside a kernel
 	scripts/kernel-host || echo "without it, tests of runs inside a kernel say that they did not run"
 	REXMIT_GOLDEN=all REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release --no-fail-fast
+	@# The limits of docs/security.md that depend on the machine: 10,000 clients of one address, 1000 at once, the cost of packets.
+	CLIENTS=1000 $(CARGO) test --quiet --release -p rexmit --test one_address --test starved -- --ignored --nocapture --test-threads 1
+	$(CARGO) test --quiet --release -p rexmit-sctp --test cost -- --ignored --nocapture
 	scripts/interop --messages 10000
 	$(CARGO) test --quiet --release -p rexmit-webrtc --test browsers -- --ignored
 	scripts/webrtc-interop --messages 10000
