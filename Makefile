@@ -4,7 +4,7 @@ SEEDS ?= 3000
 PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
-.PHONY: help demo web-demo test test-long test-loaded golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package semver setup install-c clean
+.PHONY: help demo web-demo test test-long test-loaded golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package semver setup install install-c clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,7 +28,7 @@ test: setup ## all tests: units, scripts, random operations, fuzz, real peers (s
 kernel-host: ## the Linux kernel in which studies with clock = "kernel" run (a few minutes, once; no root)
 	scripts/kernel-host
 
-test-long: setup ## the same at full length, thousands of seeds; path MTUs of namespaces (as root); CMT compared with ns-2; runs inside a kernel
+test-long: setup ## the same at full length, thousands of seeds; path MTUs of namespaces (as root); CMT compared with ns-2; runs inside a kernel; programs over SCTP, and against a kernel's
 	scripts/kernel-host || echo "without it, tests of runs inside a kernel say that they did not run"
 	REXMIT_GOLDEN=all REXMIT_SEEDS=$(SEEDS) $(CARGO) test --quiet --release --no-fail-fast
 	@# The limits of docs/security.md that depend on the machine: 10,000 clients of one address, 1000 at once, the cost of packets.
@@ -39,6 +39,11 @@ test-long: setup ## the same at full length, thousands of seeds; path MTUs of na
 	scripts/webrtc-interop --messages 10000
 	REXMIT_SLURM=1 REXMIT_RAY=1 REXMIT_ROWS=1 scripts/python-test
 	$(CARGO) build --quiet --release -p rexmit-cli
+	scripts/setup --long
+	scripts/programs --kernel
+	scripts/lksctp-tests
+	scripts/freediameter
+	scripts/run-with-kernel
 	scripts/path-mtu
 	if scripts/kernel-host --check; then scripts/compare-quinn --duration 20s --seeds 1 --fail-above p50=5s; fi
 	scripts/ns2
@@ -92,6 +97,11 @@ semver: ## the public API of the crates that are published, compared with the la
 
 setup: ## install what the tests need beyond Rust (as root), or say what is missing
 	@scripts/setup
+
+install: ## the command and what it preloads into programs, under PREFIX (default /usr/local)
+	$(CARGO) build --quiet --release -p rexmit-cli -p rexmit-preload
+	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/rexmit $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/rexmit
+	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/librexmit_preload.so $(DESTDIR)$(or $(PREFIX),/usr/local)/lib/librexmit_preload.so
 
 install-c: ## the C library: header, libraries and pkg-config file, under PREFIX (default /usr/local)
 	@scripts/install-c --prefix $(or $(PREFIX),/usr/local)
