@@ -164,7 +164,7 @@ impl Agent {
     /// Accepts a message for the peer.
     ///
     /// # Errors
-    /// See [`TrySendError`]; the message was not accepted.
+    /// See [`SendError`]; the message was not accepted.
     pub fn send(
         &mut self,
         now: Instant,
