@@ -3,7 +3,7 @@
 //! `sockets.py` has the test programs; iperf3 and lksctp-tools are unmodified programs of Debian.
 #![cfg(target_os = "linux")]
 
-use std::io::{BufRead, BufReader, Lines};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::UdpSocket;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -63,12 +63,11 @@ impl Engine {
 
 impl Drop for Engine {
     /// Checks that the engine ends with its last program, and removes its files.
-    #[expect(clippy::disallowed_methods, reason = "waits for another process")]
     fn drop(&mut self) {
         let port = self.0.parse().unwrap_or(0);
         let is_free = || UdpSocket::bind(("0.0.0.0", port)).is_ok();
         let ended = (0..1500).any(|_| {
-            std::thread::sleep(Duration::from_millis(20));
+            pause();
             is_free()
         });
         if !std::thread::panicking() {
@@ -146,8 +145,66 @@ fn bad_input_has_the_errno_of_the_kernel() {
 }
 
 #[test]
+fn signals_interrupt_calls_or_do_not() {
+    passes("signals");
+}
+
+#[test]
+fn poll_waits_for_data_and_its_end() {
+    passes("polling");
+}
+
+#[test]
+fn a_program_connects_to_several_addresses() {
+    passes("connectx");
+}
+
+#[test]
+fn an_association_is_peeled_off() {
+    passes("peeled");
+}
+
+#[test]
 fn sockets_are_bounded() {
-    passes("many");
+    let output = Engine::new().output(&["python3", &script(), "many"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let reached = text.trim().strip_suffix(" sockets").and_then(|count| count.parse().ok());
+    assert!(output.status.success() && reached.is_some_and(|count: u32| count > 100), "{output:?}");
+    if reached != Some(10_000) {
+        rexmit_testkit::not_run(format_args!(
+            "the limit of descriptors allows {} sockets of 10,000",
+            text.trim()
+        ));
+    }
+}
+
+#[test]
+fn the_engine_keeps_nothing_of_programs_that_were_killed() {
+    let engine = Engine::new();
+    let mut program = engine.command(&["python3", &script(), "killed"]);
+    program.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut program = Running(program.spawn().expect("the binary runs"));
+    let mut input = program.0.stdin.take().expect("piped");
+    let mut lines = BufReader::new(program.0.stdout.take().expect("piped")).lines();
+    let process = |engine| PathBuf::from("/proc").join(process_of(engine));
+    let descriptors = || {
+        let folder = process(&engine).join("fd");
+        std::fs::read_dir(folder).expect("the engine runs").count()
+    };
+    wait_for(&mut lines, "ready");
+    let before = descriptors();
+    input.write_all(b"go\n").expect("it reads");
+    wait_for(&mut lines, "done");
+    let is_free = |_| {
+        pause();
+        descriptors() <= before
+    };
+    assert!((0..1500).any(is_free), "{} descriptors, {before} before", descriptors());
+}
+
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
 }
 
 #[test]
@@ -231,6 +288,12 @@ fn the_peer_is_notified_when_a_program_is_killed() {
 
 /// Kills the process that serves this UDP port, as if the host had lost its power: no ABORT is sent.
 fn kill_engine(engine: &Engine) {
+    let status = Command::new("kill").args(["-KILL", &process_of(engine)]).status();
+    assert!(status.expect("there is kill").success());
+}
+
+/// The number of the process that serves this UDP port.
+fn process_of(engine: &Engine) -> String {
     let mark = format!("--udp-port\0{}\0", engine.0);
     let of_process = |entry: std::fs::DirEntry| -> Option<String> {
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
@@ -240,9 +303,7 @@ fn kill_engine(engine: &Engine) {
     };
     let processes = std::fs::read_dir("/proc").expect("Linux has it");
     let mut found = processes.flatten().filter_map(of_process);
-    let process = found.next().expect("an engine runs");
-    let status = Command::new("kill").args(["-KILL", &process]).status();
-    assert!(status.expect("there is kill").success());
+    found.next().expect("an engine runs")
 }
 
 #[test]

@@ -18,6 +18,12 @@ SCTP = 132
 SCTP_AUTOCLOSE, SCTP_DISABLE_FRAGMENTS, SCTP_PEER_ADDR_PARAMS, SCTP_EVENTS = 4, 8, 9, 11
 SCTP_STATUS, SCTP_GET_ASSOC_NUMBER, SCTP_SOCKOPT_BINDX_ADD = 14, 28, 100
 SCTP_RECVRCVINFO, SCTP_RECVNXTINFO = 32, 33
+SCTP_SET_PEER_PRIMARY_ADDR, SCTP_AUTH_CHUNK, SCTP_HMAC_IDENT, SCTP_AUTH_KEY = 5, 21, 22, 23
+SCTP_AUTH_ACTIVE_KEY, SCTP_AUTH_DELETE_KEY, SCTP_PEER_AUTH_CHUNKS, SCTP_LOCAL_AUTH_CHUNKS = 24, 25, 26, 27
+SCTP_GET_ASSOC_ID_LIST, SCTP_AUTH_DEACTIVATE_KEY, SCTP_SOCKOPT_BINDX_REM, SCTP_SOCKOPT_PEELOFF = 29, 35, 101, 102
+SCTP_GET_PEER_ADDRS, SCTP_SOCKOPT_CONNECTX, SCTP_GET_ASSOC_STATS = 108, 110, 112
+SCTP_RECONFIG_SUPPORTED, SCTP_ENABLE_STREAM_RESET, SCTP_RESET_STREAMS, SCTP_RESET_ASSOC = 117, 118, 119, 120
+SCTP_ADD_STREAMS, SCTP_INTERLEAVING_SUPPORTED, SCTP_EVENT, SCTP_STREAM_RESET_EVENT = 121, 125, 127, 0x800A
 SCTP_SNDRCV, SCTP_RCVINFO, SCTP_NXTINFO = 1, 3, 4
 SCTP_ABORT, MSG_NOTIFICATION = 4, 0x8000
 COMM_LOST, SHUTDOWN_COMP = 1, 3
@@ -310,6 +316,252 @@ def bad_input():
     fails(errno.EINVAL, client.sendmsg, [b"x"], [(SCTP, SCTP_SNDRCV, info)])
 
 
+def refused():
+    """Options of RFC 6458 and its extensions, on a socket of its own and on one with an association: what a kernel with its
+    default settings answers. The first column is a value that is too short."""
+    client, server = pair()
+    alone = one_to_one()
+    address = struct.pack("=H", socket.AF_INET) + struct.pack(">H", server.getsockname()[1]) + bytes([127, 0, 0, 1])
+    address = address.ljust(128, b"\0")
+    unknown = [errno.ENOPROTOOPT] * 3
+    no_access = [errno.EACCES] * 3
+    short = [errno.EINVAL, errno.EACCES, errno.EACCES]
+    to_set = {
+        SCTP_SET_PEER_PRIMARY_ADDR: (bytes(4) + address, [errno.EPERM] * 3),
+        SCTP_AUTH_CHUNK: (bytes(1), no_access),
+        SCTP_HMAC_IDENT: (struct.pack("=IHH", 1, 1, 0), no_access),
+        SCTP_AUTH_KEY: (struct.pack("=iHH", 0, 1, 4) + b"abcd", short),
+        SCTP_AUTH_ACTIVE_KEY: (bytes(8), short),
+        SCTP_AUTH_DELETE_KEY: (bytes(8), short),
+        SCTP_AUTH_DEACTIVATE_KEY: (bytes(8), short),
+        SCTP_PEER_AUTH_CHUNKS: (bytes(8), unknown),
+        SCTP_LOCAL_AUTH_CHUNKS: (bytes(8), unknown),
+        SCTP_GET_ASSOC_STATS: (bytes(256), unknown),
+        SCTP_RESET_STREAMS: (struct.pack("=iHH", 0, 2, 0), [errno.EINVAL, errno.EINVAL, errno.ENOPROTOOPT]),
+        SCTP_RESET_ASSOC: (bytes(4), [errno.EINVAL, errno.EINVAL, errno.ENOPROTOOPT]),
+        SCTP_ADD_STREAMS: (struct.pack("=iHH", 0, 1, 1), [errno.EINVAL, errno.EINVAL, errno.ENOPROTOOPT]),
+        SCTP_INTERLEAVING_SUPPORTED: (struct.pack("=iI", 0, 1), [errno.EINVAL, errno.EPERM, errno.EPERM]),
+        134: (bytes(8), unknown),
+    }
+    for option, (value, expected) in to_set.items():
+        for each, given, number in zip([alone, alone, client], [b"", value, value], expected):
+            try:
+                fails(number, each.setsockopt, SCTP, option, given)
+            except AssertionError as error:
+                raise AssertionError(f"option {option}") from error
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def read(each, option):
+        value, length = ctypes.create_string_buffer(256), ctypes.c_uint(256)
+        result = libc.getsockopt(each.fileno(), SCTP, option, value, ctypes.byref(length))
+        return ctypes.get_errno() if result < 0 else value.raw[: length.value]
+
+    for option, expected in {
+        SCTP_SET_PEER_PRIMARY_ADDR: (errno.ENOPROTOOPT, errno.ENOPROTOOPT),
+        SCTP_AUTH_CHUNK: (errno.EOPNOTSUPP, errno.EOPNOTSUPP),
+        SCTP_HMAC_IDENT: (errno.EACCES, errno.EACCES),
+        SCTP_AUTH_KEY: (errno.EOPNOTSUPP, errno.EOPNOTSUPP),
+        SCTP_AUTH_ACTIVE_KEY: (errno.EACCES, errno.EACCES),
+        SCTP_AUTH_DELETE_KEY: (errno.EOPNOTSUPP, errno.EOPNOTSUPP),
+        SCTP_AUTH_DEACTIVATE_KEY: (errno.EOPNOTSUPP, errno.EOPNOTSUPP),
+        SCTP_PEER_AUTH_CHUNKS: (errno.EINVAL, errno.EACCES),
+        SCTP_LOCAL_AUTH_CHUNKS: (errno.EACCES, errno.EACCES),
+        SCTP_RESET_STREAMS: (errno.ENOPROTOOPT, errno.ENOPROTOOPT),
+        SCTP_RESET_ASSOC: (errno.ENOPROTOOPT, errno.ENOPROTOOPT),
+        SCTP_ADD_STREAMS: (errno.ENOPROTOOPT, errno.ENOPROTOOPT),
+        134: (errno.ENOPROTOOPT, errno.ENOPROTOOPT),
+    }.items():
+        assert (read(alone, option), read(client, option)) == expected, option
+    # Statistics: five messages in five packets or fewer, and those of the handshake.
+    assert read(alone, SCTP_GET_ASSOC_STATS) == errno.EINVAL
+    for _ in range(5):
+        client.send(b"counted")
+        assert server.recv(100) == b"counted"
+    statistics = read(client, SCTP_GET_ASSOC_STATS)
+    assert len(statistics) == 256
+    rto, sacks_received, sacks_sent, sent, received, again = struct.unpack_from("=6Q", statistics, 136)
+    assert sacks_received >= 1 and sacks_sent == 0 and sent >= 7 and received >= 3 and again == 0, statistics
+    # A socket with one address alone keeps it.
+    bound = one_to_one()
+    bound.bind((LOCALHOST, 0))
+    own = struct.pack("=H", socket.AF_INET) + struct.pack(">H", bound.getsockname()[1])
+    first, second = [own + bytes([127, 0, 0, last]) + bytes(8) for last in (1, 2)]
+    fails(errno.EBUSY, bound.setsockopt, SCTP, SCTP_SOCKOPT_BINDX_REM, first)
+    fails(errno.EBUSY, one_to_one().setsockopt, SCTP, SCTP_SOCKOPT_BINDX_REM, first)
+    bound.setsockopt(SCTP, SCTP_SOCKOPT_BINDX_ADD, second)
+    bound.setsockopt(SCTP, SCTP_SOCKOPT_BINDX_REM, first)
+    assert bound.getsockname() == ("127.0.0.2", struct.unpack_from(">H", own, 2)[0])
+
+
+def resets():
+    """Streams begin again at 0 when both sides have switched that on, and both are notified."""
+    listening, client = listener(), one_to_one()
+    for each in listening, client:
+        each.setsockopt(SCTP, SCTP_RECONFIG_SUPPORTED, struct.pack("=iI", 0, 1))
+        each.setsockopt(SCTP, SCTP_ENABLE_STREAM_RESET, struct.pack("=iI", 0, 1))
+        each.setsockopt(SCTP, SCTP_EVENT, struct.pack("=iHBx", 0, SCTP_STREAM_RESET_EVENT, 1))
+    client.connect(listening.getsockname())
+    server = listening.accept()[0]
+    fails(errno.EINVAL, client.setsockopt, SCTP, SCTP_ENABLE_STREAM_RESET, struct.pack("=iI", 0, 8))
+    # No direction, and a stream that does not exist.
+    fails(errno.EINVAL, client.setsockopt, SCTP, SCTP_RESET_STREAMS, struct.pack("=iHH", 0, 0, 0))
+    fails(errno.EINVAL, client.setsockopt, SCTP, SCTP_RESET_STREAMS, struct.pack("=iHHH", 0, 2, 1, 5000))
+    client.setsockopt(SCTP, SCTP_RESET_STREAMS, struct.pack("=iHHH", 0, 2, 1, 3))
+    for side, direction in (client, 2), (server, 1):
+        event, _, flags, _ = side.recvmsg(100)
+        assert flags & MSG_NOTIFICATION, event
+        kind, direction_of, length = struct.unpack_from("=HHI", event)
+        assert (kind, direction_of, length, event[12:]) == (SCTP_STREAM_RESET_EVENT, direction, 14, b"\x03\0"), event
+    client.send(b"goes on")
+    assert server.recv(100) == b"goes on"
+
+
+def signals():
+    """A call that waits ends with EINTR when a handler has run, or goes on where the handler asks for that."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.recv.restype = ctypes.c_ssize_t
+    handled = []
+    signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
+    client, server = pair()
+    listening = listener()
+    full, _unread = pair()
+    full.setblocking(False)
+    refused = 0
+    while refused < 5:
+        try:
+            full.send(bytes(50_000))
+            refused = 0
+        except BlockingIOError:
+            refused += 1
+            time.sleep(0.1)
+    full.setblocking(True)
+    buffer = ctypes.create_string_buffer(60_000)
+
+    def interrupted(call):
+        child = os.fork()
+        if child == 0:
+            # More than one, as the first may come before the call waits.
+            for _ in range(20):
+                time.sleep(0.1)
+                os.kill(os.getppid(), signal.SIGUSR1)
+            os._exit(0)
+        result = call()
+        number = ctypes.get_errno()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return number if result < 0 else None
+
+    signal.siginterrupt(signal.SIGUSR1, True)
+    calls = {
+        "recv": lambda: libc.recv(client.fileno(), buffer, ctypes.c_size_t(100), 0),
+        "accept": lambda: libc.accept(listening.fileno(), None, None),
+        "send": lambda: libc.send(full.fileno(), buffer, ctypes.c_size_t(50_000), 0),
+    }
+    for name, call in calls.items():
+        number = interrupted(call)
+        assert number == errno.EINTR, (name, number)
+    assert handled
+    signal.siginterrupt(signal.SIGUSR1, False)
+
+    def answered():
+        if os.fork() == 0:
+            time.sleep(0.8)
+            server.send(b"at last")
+            os._exit(0)
+        return libc.recv(client.fileno(), buffer, ctypes.c_size_t(100), 0)
+
+    handled.clear()
+    assert interrupted(answered) is None and buffer.raw[:7] == b"at last"
+    assert handled
+
+
+def polling():
+    """`poll` before and after data, the end of data, and the end of the association."""
+    client, server = pair()
+    poll = select.poll()
+    poll.register(client, select.POLLIN | select.POLLOUT)
+    listening = listener()
+    accepting = select.poll()
+    accepting.register(listening, select.POLLIN)
+    assert accepting.poll(0) == []
+    another = one_to_one()
+    another.connect(listening.getsockname())
+    assert accepting.poll(10_000) == [(listening.fileno(), select.POLLIN)]
+    assert poll.poll(10_000) == [(client.fileno(), select.POLLOUT)]
+    server.send(b"here")
+    reading = select.poll()
+    reading.register(client, select.POLLIN)
+    assert reading.poll(10_000) == [(client.fileno(), select.POLLIN)]
+    assert client.recv(100) == b"here"
+    assert reading.poll(100) == []
+    server.shutdown(socket.SHUT_WR)
+    assert reading.poll(10_000)[0][1] & select.POLLIN
+    assert client.recv(100) == b""
+
+
+def connectx():
+    """`sctp_connectx` with two addresses of the peer, its older form, and what it refuses."""
+    listening = one_to_one()
+    listening.bind((LOCALHOST, 0))
+    port = listening.getsockname()[1]
+
+    def at(last, to=port):
+        return struct.pack("=H", socket.AF_INET) + struct.pack(">H", to) + bytes([127, 0, 0, last]) + bytes(8)
+
+    listening.setsockopt(SCTP, SCTP_SOCKOPT_BINDX_ADD, at(2))
+    listening.listen(5)
+    client = one_to_one()
+    client.setsockopt(SCTP, SCTP_SOCKOPT_CONNECTX, at(1) + at(2))
+    server = listening.accept()[0]
+    client.send(b"over either")
+    assert server.recv(100) == b"over either"
+    count = struct.unpack_from("=iI", client.getsockopt(SCTP, SCTP_GET_PEER_ADDRS, 1000))[1]
+    assert count == 2
+    # Different ports, no address, and half of one.
+    fails(errno.EINVAL, one_to_one().setsockopt, SCTP, SCTP_SOCKOPT_CONNECTX, at(1) + at(2, port + 1))
+    fails(errno.EINVAL, one_to_one().setsockopt, SCTP, SCTP_SOCKOPT_CONNECTX, b"")
+    fails(errno.EINVAL, one_to_one().setsockopt, SCTP, SCTP_SOCKOPT_CONNECTX, at(1)[:8])
+    fails(errno.EISCONN, client.setsockopt, SCTP, SCTP_SOCKOPT_CONNECTX, at(1))
+
+
+def peeled():
+    """An association of a one-to-many socket becomes a socket of its own, with what had arrived."""
+    first, second = [socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP) for _ in range(2)]
+    first.bind((LOCALHOST, 0))
+    first.listen(5)
+    second.sendto(b"one", first.getsockname())
+    assert first.recv(100) == b"one"
+    second.sendto(b"two", first.getsockname())
+    count, number = struct.unpack("=Ii", first.getsockopt(SCTP, SCTP_GET_ASSOC_ID_LIST, 8))
+    assert count == 1
+    select.select([first], [], [])
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def peel_off(each, association):
+        value, length = (ctypes.c_int * 2)(association, -1), ctypes.c_uint(8)
+        result = libc.getsockopt(each.fileno(), SCTP, SCTP_SOCKOPT_PEELOFF, value, ctypes.byref(length))
+        return result, ctypes.get_errno() if result < 0 else value[1]
+
+    assert peel_off(first, number + 1000)[1] == errno.EINVAL
+    result, descriptor = peel_off(first, number)
+    assert result >= 0, os.strerror(descriptor)
+    alone = socket.socket(fileno=descriptor)
+    assert alone.recv(100) == b"two"
+    alone.send(b"back")
+    assert second.recv(100) == b"back"
+    assert struct.unpack("=I", first.getsockopt(SCTP, SCTP_GET_ASSOC_NUMBER, 4)) == (0,)
+    # The socket goes on with others.
+    third = socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
+    third.sendto(b"three", first.getsockname())
+    assert first.recv(100) == b"three"
+    assert peel_off(client_of(), number)[1] == errno.EINVAL
+
+
+def client_of():
+    made, _ = pair()
+    return made
+
+
 def many():
     wanted = 10_000
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -322,6 +574,7 @@ def many():
         # The program's limit, or the engine's, is lower.
         assert error.errno in (errno.EMFILE, errno.ENFILE) and hard < 2 * wanted, (error, len(made))
     assert len(made) > 100
+    print(f"{len(made)} sockets", flush=True)
     # Beyond its limit a program is told so.
     resource.setrlimit(resource.RLIMIT_NOFILE, (len(made), hard))
     fails(errno.EMFILE, one_to_one)
@@ -331,6 +584,29 @@ def many():
     client, server = pair()
     client.send(b"still served")
     assert server.recv(100) == b"still served"
+
+
+def killed():
+    """A thousand programs that are killed while they have a socket and an association."""
+    signal.alarm(600)
+    listening = listener()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for _ in range(1000):
+        child = os.fork()
+        if child == 0:
+            client = one_to_one()
+            client.connect(listening.getsockname())
+            client.send(b"here")
+            signal.pause()
+        server = listening.accept()[0]
+        assert server.recv(100) == b"here"
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert server.recv(100) == b""
+        server.close()
+    print("done", flush=True)
+    sys.stdin.readline()
 
 
 def one_to_many():
