@@ -145,6 +145,16 @@ fn bad_input_has_the_errno_of_the_kernel() {
 }
 
 #[test]
+fn options_that_are_not_served_have_the_errno_of_the_kernel() {
+    passes("refused");
+}
+
+#[test]
+fn streams_are_reset() {
+    passes("resets");
+}
+
+#[test]
 fn signals_interrupt_calls_or_do_not() {
     passes("signals");
 }

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use libc::{
-    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, ECONNREFUSED, EINVAL, EISCONN, ENETUNREACH,
-    ENFILE, ENOBUFS, ENOTCONN, EOPNOTSUPP, EPIPE, ESOCKTNOSUPPORT,
+    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EBUSY, ECONNREFUSED, EINVAL, EISCONN,
+    ENETUNREACH, ENFILE, ENOBUFS, ENOTCONN, EOPNOTSUPP, EPIPE, ESOCKTNOSUPPORT,
 };
 use rexmit_core::Route;
 use rexmit_sctp::{AssociationConfig, ConnectError};
@@ -36,6 +36,34 @@ impl Socket {
     fn takes(&self, address: &SocketAddr) -> bool {
         self.name.is_ipv6 || address.is_ipv4()
     }
+}
+
+/// Binds to other addresses at the same port.
+fn bind_again(engine: &mut Engine, number: u64, addresses: Vec<IpAddr>) -> Outcome {
+    let this = engine.sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
+    let port = this.bound.take().ok_or(Failure(EINVAL))?.port;
+    engine.ports.release(port, number);
+    engine.bind(number, port, addresses)
+}
+
+/// The addresses of `bound` without those that are named: at least one, and only before anything depends on them.
+fn addresses_left(
+    socket: &Socket,
+    bound: &Bound,
+    (port, named): (u16, &[IpAddr]),
+) -> Result<Vec<IpAddr>, Failure> {
+    let left = bound.addresses.iter().filter(|ip| !named.contains(ip)).copied();
+    let left: Vec<_> = left.collect();
+    if bound.addresses.len() <= 1 {
+        return Err(Failure(EBUSY));
+    } else if port != bound.port || !named.iter().all(|ip| bound.addresses.contains(ip)) {
+        return Err(Failure(EINVAL));
+    } else if left.is_empty() {
+        return Err(Failure(EBUSY));
+    } else if socket.state != State::Idle || !socket.associations.is_empty() {
+        return Err(Failure(EOPNOTSUPP));
+    }
+    Ok(left)
 }
 
 fn canonical(address: SocketAddr) -> SocketAddr {
@@ -143,6 +171,7 @@ impl Engine {
 
     fn bind_call(&mut self, number: u64, mode: i32, body: &[u8]) -> Outcome {
         const ADD: i32 = 1;
+        const REMOVE: i32 = 2;
         let this = self.sockets.get(&number).ok_or(Failure(ENOTCONN))?;
         let addresses = address::parse_all(body).ok_or(Failure(EINVAL))?;
         if !addresses.iter().all(|address| this.takes(address)) {
@@ -164,15 +193,15 @@ impl Engine {
                 }
                 let mut all = bound.addresses.clone();
                 all.extend(named);
-                let port = bound.port;
-                self.ports.release(port, number);
-                if let Some(this) = self.sockets.get_mut(&number) {
-                    this.bound = None;
-                }
-                self.bind(number, port, all)
+                bind_again(self, number, all)
             }
+            (Some(bound), REMOVE) => {
+                let left = addresses_left(this, bound, (port, &named))?;
+                bind_again(self, number, left)
+            }
+            (None, REMOVE) => Err(Failure(EBUSY)),
             (Some(_), 0) => Err(Failure(EINVAL)),
-            // Removing, and changes of what is in use.
+            // Changes of what is in use.
             _ => Err(Failure(EOPNOTSUPP)),
         }
     }

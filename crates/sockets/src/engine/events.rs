@@ -110,6 +110,14 @@ impl Engine {
             Event::DataPathChanged { address, .. } => self.on_address(association, address, 4),
             Event::PeerAddressAdded { address, .. } => self.on_address(association, address, 3),
             Event::PeerAddressDeleted { address, .. } => self.on_address(association, address, 2),
+            Event::StreamsReset { streams, performed } => {
+                let told = notifications::stream_reset(&streams, (true, performed), association);
+                self.notify(association, Type::StreamReset, told);
+            }
+            Event::PeerResetStreams(streams) => {
+                let told = notifications::stream_reset(&streams, (false, true), association);
+                self.notify(association, Type::StreamReset, told);
+            }
             Event::PeerError(cause) => {
                 let told = notifications::remote_error(cause, association);
                 self.notify(association, Type::RemoteError, told);

@@ -17,6 +17,7 @@ pub(super) enum Type {
     RemoteError,
     Shutdown,
     Authentication = 0x8008,
+    StreamReset = 0x800A,
     /// `SCTP_SEND_FAILED_EVENT`, the one with the greatest number of those that Linux has.
     SendFailedEvent = 0x800D,
 }
@@ -116,6 +117,24 @@ pub(super) fn shutdown(association: u32) -> Vec<u8> {
     bytes
 }
 
+/// `sctp_stream_reset_event`, for our streams if they are `outgoing`, otherwise for the peer's; none: all.
+pub(super) fn stream_reset(
+    streams: &[u16],
+    (outgoing, was_performed): (bool, bool),
+    association: u32,
+) -> Vec<u8> {
+    const INCOMING: u16 = 1;
+    const OUTGOING: u16 = 2;
+    const DENIED: u16 = 4;
+    let mut bytes = begin(Type::StreamReset, 12 + 2 * streams.len());
+    let direction = if outgoing { OUTGOING } else { INCOMING };
+    let flags = direction | if was_performed { 0 } else { DENIED };
+    bytes[2..4].copy_from_slice(&flags.to_ne_bytes());
+    bytes.extend(association.to_ne_bytes());
+    bytes.extend(streams.iter().flat_map(|stream| stream.to_ne_bytes()));
+    bytes
+}
+
 /// The parameters and the payload of a message that failed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failed<'a> {
@@ -171,6 +190,7 @@ mod tests {
             (address_change(peer, 0, 3), 148),
             (remote_error(1, 3), 16),
             (shutdown(3), 12),
+            (stream_reset(&[1, 2], (true, true), 3), 12 + 4),
             (send_failed(Type::SendFailed, failed, 3), 48 + 4),
             (send_failed(Type::SendFailedEvent, failed, 3), 32 + 4),
         ];

@@ -1,8 +1,11 @@
 //! Socket options: the table of `docs/preload.md`. Other options fail with `ENOPROTOOPT`, as in a kernel that does not
-//! know them. [`set`] has those that are set, [`read`] those that are read.
+//! know them. [`set`] has those that are set, [`read`] those that are read, [`refused`] those of extensions that are off.
 
 mod read;
+mod refused;
 mod set;
+mod statistics;
+mod streams;
 
 use libc::EINVAL;
 

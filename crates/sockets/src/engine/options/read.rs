@@ -11,7 +11,7 @@ use super::super::option_names as name;
 use super::super::settings::Settings;
 use super::super::socket::{Association, Socket};
 use super::super::{Engine, Failure, Outcome};
-use super::{KEPT, sized, u16_at, u32_at, words};
+use super::{KEPT, refused, sized, statistics, u16_at, u32_at, words};
 use crate::protocol::request::State;
 use crate::protocol::{IPPROTO_SCTP, address};
 
@@ -46,7 +46,10 @@ impl Engine {
         if let Some((_, default)) = KEPT.iter().find(|(kept, _)| *kept == option) {
             return Ok(words(&[this.settings.kept.get(&option).copied().unwrap_or(*default)]));
         }
+        let number = if value.len() >= 4 { u32_at(value, 0) } else { 0 };
+        refused::check_read(option, self.association_of(this, number).is_ok())?;
         match option {
+            name::ASSOC_STATS => statistics::of_association(self, this, value),
             name::STATUS => {
                 sized(value, 4)?;
                 status(self, this, u32_at(value, 0))
@@ -108,7 +111,11 @@ impl Engine {
         Ok((number, u8::try_from(path).map_err(|_| Failure(EINVAL))?))
     }
 
-    fn association_of(&self, socket: &Socket, number: u32) -> Result<(u32, &Association), Failure> {
+    pub(super) fn association_of(
+        &self,
+        socket: &Socket,
+        number: u32,
+    ) -> Result<(u32, &Association), Failure> {
         let number = if socket.is_one_to_one() { socket.association } else { Some(number) };
         let number = number.filter(|number| socket.associations.contains(number));
         let number = number.ok_or(Failure(EINVAL))?;
@@ -252,6 +259,10 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
             words(&[association, millis(config.sack.delay), config.sack.every.into()])
         }
         name::DELAYED_SACK => words(&[association, millis(config.sack.delay)]),
+        name::RECONFIG_SUPPORTED | name::ENABLE_RESET => {
+            sized(value, 8)?;
+            words(&[association, settings.kept.get(&option).copied().unwrap_or(0)])
+        }
         name::CONTEXT | name::MAX_BURST => {
             let default = if option == name::MAX_BURST { 4 } else { 0 };
             let kept = settings.kept.get(&option).copied().unwrap_or(default);

@@ -8,7 +8,7 @@ use super::super::notifications::Type;
 use super::super::option_names as name;
 use super::super::settings::Settings;
 use super::super::{Engine, Failure, Outcome};
-use super::{KEPT, assoc_value, int, sized, u16_at, u32_at};
+use super::{KEPT, assoc_value, int, refused, sized, streams, u16_at, u32_at};
 use crate::protocol::{IPPROTO_SCTP, address, bytes_at};
 
 /// The longest delay of SACKs (RFC 9260 §6.2).
@@ -23,6 +23,11 @@ const fn association_at(option: i32, length: usize) -> Option<usize> {
         | name::PEER_ADDR_PARAMS
         | name::DELAYED_SACK
         | name::EVENT
+        | name::RECONFIG_SUPPORTED
+        | name::ENABLE_RESET
+        | name::RESET_STREAMS
+        | name::RESET_ASSOC
+        | name::ADD_STREAMS
         | name::REMOTE_UDP_PORT => Some(0),
         name::MAX_SEG | name::CONTEXT | name::MAX_BURST if length >= 8 => Some(0),
         name::DEFAULT_SEND_PARAM => Some(28),
@@ -55,7 +60,15 @@ impl Engine {
                     return Err(Failure(EINVAL));
                 }
             }
+            refused::check_set(option, value.len())?;
             match option {
+                name::RESET_STREAMS => return streams::reset(self, socket, value),
+                name::RESET_ASSOC | name::ADD_STREAMS => {
+                    // Not implemented: as by a peer that does not support it, if there is one.
+                    let length = if option == name::ADD_STREAMS { 8 } else { 4 };
+                    self.association_of(this, u32_at(sized(value, length)?, 0))?;
+                    return Err(Failure(ENOPROTOOPT));
+                }
                 name::PRIMARY_ADDR => return set_primary(self, socket, sized(value, 132)?),
                 name::PEER_ADDR_PARAMS => check_path_address(self, socket, value)?,
                 _ => {}
@@ -164,6 +177,9 @@ fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(),
         name::CONTEXT | name::MAX_BURST => {
             let value = assoc_value(value)?;
             settings.kept.insert(option, value);
+        }
+        name::RECONFIG_SUPPORTED | name::ENABLE_RESET => {
+            return streams::allow_resets(settings, option, sized(value, 8)?);
         }
         name::REMOTE_UDP_PORT => {
             let port = u16::from_be_bytes(bytes_at(sized(value, 136)?, 132));
