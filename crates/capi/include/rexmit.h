@@ -438,6 +438,35 @@ typedef uint32_t rexmit_scheduling;
 #endif // __cplusplus
 
 /**
+ * For which peers the SACKs of thin streams are sent twice.
+ */
+enum rexmit_ack_copies
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * For none.
+     */
+    REXMIT_ACK_COPIES_OFF = 0,
+    /**
+     * For those that ask for it when the association is set up. The default.
+     */
+    REXMIT_ACK_COPIES_ON_REQUEST = 1,
+    /**
+     * For all, whatever implementation they run.
+     */
+    REXMIT_ACK_COPIES_ALWAYS = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_ack_copies rexmit_ack_copies;
+#else
+typedef uint32_t rexmit_ack_copies;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * The configuration of endpoints and of their associations. Not thread-safe.
  */
 typedef struct rexmit_config rexmit_config;
@@ -1180,6 +1209,19 @@ rexmit_status rexmit_set_primary(struct rexmit_endpoint *endpoint,
                                  uint8_t path);
 
 /**
+ * Asks the peer to send to this local address while it works (RFC 5061 §4.2.4). REXMIT_EVENT_ADDRESS_CHANGED reports
+ * the result.
+ *
+ * # Safety
+ * `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+ * as many elements as its length says.
+ */
+rexmit_status rexmit_set_peer_primary(struct rexmit_endpoint *endpoint,
+                                      uint64_t now,
+                                      uint64_t association,
+                                      const struct rexmit_address *address);
+
+/**
  * Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
  *
  * # Safety
@@ -1381,6 +1423,29 @@ rexmit_status rexmit_config_set_max_message_bytes(struct rexmit_config *config, 
  * `config` came from `rexmit_config_new`.
  */
 rexmit_status rexmit_config_set_max_packet_bytes(struct rexmit_config *config, size_t bytes);
+
+/**
+ * The largest path MTU to search for, in bytes of an IP packet; 0, the default, searches for none (RFC 8899). Packets of
+ * the size that was found bundle several chunks; none of these is larger than `max_packet_bytes` allows.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_path_mtu(struct rexmit_config *config,
+                                         uint16_t max_mtu);
+
+/**
+ * Second copies of the SACKs of thin streams, so that the loss of one causes no spurious retransmission: for which peers
+ * this side sends them, one of `enum rexmit_ack_copies`, whether it asks its peers for them, and the time between a SACK
+ * and its copy in microseconds, 100 to 100,000. Default REXMIT_ACK_COPIES_ON_REQUEST, false and 1000.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_ack_copies(struct rexmit_config *config,
+                                           uint32_t send,
+                                           bool request,
+                                           uint32_t delay_us);
 
 /**
  * The send buffer: the most bytes accepted and not yet acknowledged. Default 1,048,576.

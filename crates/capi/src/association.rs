@@ -372,6 +372,28 @@ pub unsafe extern "C" fn rexmit_set_primary(
     }
 }
 
+/// Asks the peer to send to this local address while it works (RFC 5061 §4.2.4). REXMIT_EVENT_ADDRESS_CHANGED reports
+/// the result.
+///
+/// # Safety
+/// `endpoint` came from `rexmit_endpoint_new`; each other pointer points to a value of its type, or to
+/// as many elements as its length says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_set_peer_primary(
+    endpoint: *mut rexmit_endpoint,
+    now: u64,
+    association: u64,
+    address: *const rexmit_address,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        of(endpoint, now, association, |endpoint, now, id| {
+            let address = deref(address, "the address")?.to_socket()?;
+            Ok(endpoint.sctp.set_peer_primary(now, id, address.ip())?)
+        })
+    }
+}
+
 /// Adds a local address (RFC 5061). REXMIT_EVENT_ADDRESS_CHANGED reports the result.
 ///
 /// # Safety

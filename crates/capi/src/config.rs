@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use rexmit_dtls::Encryption;
 use rexmit_sctp::recovery::CopyBudget;
-use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig, Scheduling, SharedKey};
+use rexmit_sctp::{
+    AckCopies, AssociationConfig, ConfigError, EndpointConfig, PathMtuConfig, Scheduling, SharedKey,
+};
 
 use crate::address::rexmit_address;
 use crate::encryption::Parties;
@@ -97,6 +99,32 @@ const SCHEDULERS: [(rexmit_scheduling, Scheduling); 6] = [
 pub(crate) fn scheduling(number: u32) -> Result<Scheduling, Failure> {
     let found = SCHEDULERS.iter().find(|(scheduling, _)| *scheduling as u32 == number);
     let text = || format!("there is no scheduling {number}: see enum rexmit_scheduling");
+    found.map(|found| found.1).ok_or_else(|| Failure::new(REXMIT_INVALID_ARGUMENT, text()))
+}
+
+/// For which peers the SACKs of thin streams are sent twice.
+#[repr(u32)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum rexmit_ack_copies {
+    /// For none.
+    REXMIT_ACK_COPIES_OFF = 0,
+    /// For those that ask for it when the association is set up. The default.
+    REXMIT_ACK_COPIES_ON_REQUEST = 1,
+    /// For all, whatever implementation they run.
+    REXMIT_ACK_COPIES_ALWAYS = 2,
+}
+
+/// Each choice of the C API, with the one of the Rust API.
+const ACK_COPIES: [(rexmit_ack_copies, AckCopies); 3] = [
+    (rexmit_ack_copies::REXMIT_ACK_COPIES_OFF, AckCopies::Off),
+    (rexmit_ack_copies::REXMIT_ACK_COPIES_ON_REQUEST, AckCopies::OnRequest),
+    (rexmit_ack_copies::REXMIT_ACK_COPIES_ALWAYS, AckCopies::Always),
+];
+
+/// The choice of this number, if there is one.
+fn ack_copies(number: u32) -> Result<AckCopies, Failure> {
+    let found = ACK_COPIES.iter().find(|(copies, _)| *copies as u32 == number);
+    let text = || format!("there is no choice {number}: see enum rexmit_ack_copies");
     found.map(|found| found.1).ok_or_else(|| Failure::new(REXMIT_INVALID_ARGUMENT, text()))
 }
 
@@ -371,6 +399,46 @@ pub unsafe extern "C" fn rexmit_config_set_max_packet_bytes(
 ) -> rexmit_status {
     // SAFETY: As this function demands.
     unsafe { assign(config, |config| config.association.max_packet_bytes = bytes) }
+}
+
+/// The largest path MTU to search for, in bytes of an IP packet; 0, the default, searches for none (RFC 8899). Packets of
+/// the size that was found bundle several chunks; none of these is larger than `max_packet_bytes` allows.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_path_mtu(
+    config: *mut rexmit_config,
+    max_mtu: u16,
+) -> rexmit_status {
+    let search = (max_mtu > 0).then(|| PathMtuConfig::default().max_mtu(max_mtu));
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.association.path_mtu = search) }
+}
+
+/// Second copies of the SACKs of thin streams, so that the loss of one causes no spurious retransmission: for which peers
+/// this side sends them, one of `enum rexmit_ack_copies`, whether it asks its peers for them, and the time between a SACK
+/// and its copy in microseconds, 100 to 100,000. Default REXMIT_ACK_COPIES_ON_REQUEST, false and 1000.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_ack_copies(
+    config: *mut rexmit_config,
+    send: u32,
+    request: bool,
+    delay_us: u32,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe {
+        set(config, |config| {
+            let copies = &mut config.association.sack.ack_copies;
+            copies.send = ack_copies(send)?;
+            copies.request = request;
+            copies.delay = Duration::from_micros(delay_us.into());
+            Ok(())
+        })
+    }
 }
 
 /// The send buffer: the most bytes accepted and not yet acknowledged. Default 1,048,576.

@@ -1,6 +1,7 @@
 //! Programs in C and C++ against the installed library.
 
 use std::io::{BufRead, BufReader};
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -76,6 +77,13 @@ impl Installed {
 
     fn example(&self, name: &str) -> PathBuf {
         self.compile(&root().join("examples").join(name), &name.replace('.', "_"), &[])
+    }
+
+    /// As [`compile`](Self::compile), with the sanitizers for addresses and undefined behaviour.
+    fn sanitized(&self, source: &str) -> PathBuf {
+        let name = format!("sanitized_{}", source.replace(['/', '.'], "_"));
+        let options = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+        self.compile(&root().join(source), &name, &options)
     }
 
     /// A command that runs a program with the shared library.
@@ -154,7 +162,13 @@ fn messages_cross_a_lossy_link_without_sockets() {
 fn a_server_echoes_in_an_event_loop() {
     let Some(installed) = Installed::get() else { return };
     let program = installed.example("echo.c");
-    let mut command = installed.command(&program);
+    echoes(&program, |program| installed.checked(program));
+}
+
+/// A server of the example, and clients that `client` starts: one that trusts it, and one that does not.
+fn echoes(program: &Path, client: impl Fn(&Path) -> Command) {
+    let Some(installed) = Installed::get() else { return };
+    let mut command = installed.command(program);
     command.args(["server", "127.0.0.1:0"]).stdout(Stdio::piped());
     let mut server = Killed(command.spawn().expect("a server"));
     let output = BufReader::new(server.0.stdout.take().expect("a pipe"));
@@ -164,11 +178,10 @@ fn a_server_echoes_in_an_event_loop() {
         line.strip_prefix(prefix).expect(prefix).to_owned()
     };
     let (fingerprint, address) = (after("fingerprint "), after("listening on "));
-    let mut client = installed.checked(&program);
-    let text = run(client.args(["client", &address, &fingerprint, "hello from C"]));
+    let text = run(client(program).args(["client", &address, &fingerprint, "hello from C"]));
     assert_eq!(text, "hello from C\n");
     let wrong = fingerprint.replace(|c: char| c.is_ascii_digit(), "A");
-    let mut client = installed.command(&program);
+    let mut client = installed.command(program);
     let refused = client.args(["client", &address, &wrong, "hello"]).output().expect("a client");
     let text = String::from_utf8_lossy(&refused.stderr);
     assert!(text.contains("refused here: the peer's certificate"), "{text}");
@@ -201,10 +214,16 @@ fn a_game_loop_in_cpp_serves_its_clients() {
 #[test]
 fn examples_pass_the_address_and_undefined_behaviour_sanitizers() {
     let Some(installed) = Installed::get() else { return };
-    let source = root().join("examples/sans_io.c");
-    let options = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    let program = installed.compile(&source, "sans_io_sanitized", &options);
-    run(&mut installed.command(&program));
+    for (source, arguments) in [
+        ("examples/sans_io.c", &[][..]),
+        ("tests/encrypted.c", &[]),
+        ("tests/deadlines.c", &[]),
+        ("examples/game.cpp", &["5", "1.5"]),
+    ] {
+        let program = installed.sanitized(source);
+        run(installed.command(&program).args(arguments));
+    }
+    echoes(&installed.sanitized("examples/echo.c"), |program| installed.command(program));
 }
 
 /// The thread sanitizer checks the program; it sees of the library only the calls of libc.
@@ -285,6 +304,44 @@ fn the_code_of_the_documentation_compiles() {
         }
     }
     assert!(compiled >= 4, "{compiled} blocks");
+}
+
+/// The clients of both libraries are run as the page has them, but for the ports.
+#[test]
+fn the_clients_of_the_page_about_usrsctp_print_the_reply() {
+    let Some(installed) = Installed::get() else { return };
+    let server = installed.compile(&root().join("tests/plain_echo.c"), "plain_echo", &[]);
+    let mut server = installed.command(&server);
+    server.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut server = Killed(server.spawn().expect("a server"));
+    let output = BufReader::new(server.0.stdout.take().expect("a pipe"));
+    let address = output.lines().next().expect("a line").expect("text");
+    let port = address.rsplit(':').next().expect("a port");
+    let page = std::fs::read_to_string(root().join("../../docs/from-usrsctp.md")).expect("a page");
+    let mut clients = 0;
+    for (number, (_, code)) in
+        blocks(&page).into_iter().filter(|(language, _)| *language == "c").enumerate()
+    {
+        let is_theirs = code.contains("usrsctp.h");
+        if is_theirs && !Path::new("/usr/include/usrsctp.h").exists() {
+            rexmit_testkit::not_run("the client of usrsctp needs libusrsctp-dev");
+            continue;
+        }
+        let own = UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.local_addr());
+        let own = own.expect("a free port").port().to_string();
+        let code = code.replace("9899", port).replace("9900", &own);
+        let source = installed.prefix.path().join(format!("client{number}.c"));
+        std::fs::write(&source, code).expect("a file");
+        let client = source.with_extension("");
+        let mut command = Command::new("cc");
+        command.args(installed.flags(&["--cflags"])).arg(&source).arg("-o").arg(&client);
+        command.args(installed.flags(&["--libs"]));
+        run(command.args(if is_theirs { &["-lusrsctp", "-lpthread"][..] } else { &[] }));
+        let mut command = installed.command(Path::new("timeout"));
+        assert_eq!(run(command.arg("60").arg(&client)), "hello\n");
+        clients += 1;
+    }
+    assert!(clients >= 1, "the page has no client");
 }
 
 /// The blocks of code of a page, with their languages.

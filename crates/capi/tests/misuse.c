@@ -54,6 +54,15 @@ int main(void) {
         return 1;
     EXPECT(REXMIT_OK, rexmit_config_set_deadline(config, 0, 0));
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_copy_budget(NULL, 1, 1));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_ack_copies(config, 3, true, 1000));
+    EXPECT(REXMIT_OK, rexmit_config_set_ack_copies(config, REXMIT_ACK_COPIES_ALWAYS, true, 99));
+    EXPECT(REXMIT_CONFIG, rexmit_config_validate(config));
+    EXPECT(REXMIT_OK, rexmit_config_set_ack_copies(config, REXMIT_ACK_COPIES_ALWAYS, true, 1000));
+    EXPECT(REXMIT_OK, rexmit_config_set_path_mtu(config, 100));
+    EXPECT(REXMIT_CONFIG, rexmit_config_validate(config));
+    EXPECT(REXMIT_OK, rexmit_config_set_path_mtu(config, 9000));
+    EXPECT(REXMIT_OK, rexmit_config_validate(config));
+    EXPECT(REXMIT_OK, rexmit_config_set_path_mtu(config, 0));
     EXPECT(REXMIT_OK, rexmit_config_set_port(config, 0));
     EXPECT(REXMIT_CONFIG, rexmit_config_validate(config));
     EXPECT(REXMIT_CONFIG, rexmit_endpoint_new(config, NULL, &endpoint));
