@@ -39,7 +39,7 @@ struct Rival {
 const RIVALS: [Rival; 2] = [
     Rival {
         name: "ns-2",
-        least: 1.0,
+        least: 2.0,
         virtual_seconds: "1800",
         note: "ns-2 moves headers only, and of these the ones it needs.",
     },

@@ -10,6 +10,7 @@ pub mod dumbbell;
 pub mod idle;
 pub mod latency;
 pub mod loopback;
+pub mod many;
 pub mod mixed;
 pub mod report;
 pub mod sample;

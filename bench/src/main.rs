@@ -4,8 +4,8 @@ use std::process::{Command, ExitCode};
 
 use rexmit_bench::report::{Row, in_words};
 use rexmit_bench::{
-    REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, mixed, simulation, tcp, web,
-    webrtc,
+    REPETITIONS, bulk, cmt, cost, dumbbell, idle, latency, loopback, many, mixed, simulation, tcp,
+    web, webrtc,
 };
 
 const USAGE: &str = "\
@@ -17,16 +17,17 @@ usage: rexmit-bench [--json] [--strict] [PART]...
        rexmit-bench web-of RUNS                    some runs, for a profiler
        rexmit-bench dumbbell-of FLOWS SECONDS      one run, for a profiler
        rexmit-bench cmt-of RUNS                    some runs, for a profiler
+       rexmit-bench many-of SECONDS                one run, for a profiler
        rexmit-bench webrtc-of PEERS                one run, for a profiler
 --strict: fails if what has to come to the same does not; how fast that is never fails
-parts: bulk tcp cost loopback latency mixed simulation web dumbbell cmt idle webrtc; all of them if none is named
+parts: bulk tcp cost loopback latency mixed simulation web many dumbbell cmt idle webrtc; all of them if none is named
 stacks: rexmit dcsctp sctp-proto; for TCP rexmit smoltcp
 
 example: rexmit-bench bulk simulation";
 
 type Part = (&'static str, fn() -> Vec<Row>);
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     ("bulk", || bulk::measure(REPETITIONS)),
     ("tcp", || tcp::measure(REPETITIONS)),
     ("cost", || cost::measure(REPETITIONS)),
@@ -35,6 +36,7 @@ const PARTS: [Part; 12] = [
     ("mixed", mixed::measure),
     ("simulation", || simulation::measure(REPETITIONS)),
     ("web", || web::measure(REPETITIONS)),
+    ("many", many::measure),
     ("dumbbell", || dumbbell::measure(REPETITIONS)),
     ("cmt", || cmt::measure(REPETITIONS)),
     ("idle", idle),
@@ -81,6 +83,10 @@ fn run(words: &[&str]) -> ExitCode {
             let Ok(runs) = runs.parse() else { return refuse() };
             println!("{}", (0..runs).map(|seed| web::run(seed).events).sum::<u64>());
             ExitCode::SUCCESS
+        }
+        ["many-of", seconds] => {
+            let Ok(seconds) = seconds.parse() else { return refuse() };
+            many::be_run(seconds)
         }
         ["dumbbell-of", flows, seconds] => {
             let numbers = (flows.parse(), seconds.parse());

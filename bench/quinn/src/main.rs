@@ -1,5 +1,6 @@
 //! One end of a bulk transfer by quinn, with the arguments and the output of the peers in `bench/src/loopback`:
-//! ROLE OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES.
+//! [plain] ROLE OWN-PORT PEER-PORT MESSAGES SIZE PACKET-BYTES. With `plain` its packets are neither encrypted nor
+//! authenticated.
 //!
 //! All messages are written to one stream, as they would be one after the other in an ordered stream of SCTP.
 
@@ -23,7 +24,9 @@ fn read(clock: ClockId) -> f64 {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_plain = arguments.first().is_some_and(|word| word == "plain");
+    arguments.drain(..usize::from(is_plain));
     let [role, own, peer, messages, size, packet] = &arguments[..] else {
         return Err("six arguments are needed".into());
     };
@@ -35,9 +38,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let transport = Arc::new(transport(packet.parse()?));
     let (received, seconds) = runtime.block_on(async {
         if role == "receive" {
-            receive(loopback(own)?, transport, size).await
+            let mut config = if is_plain { quinn_plaintext::server_config() } else { server()? };
+            config.transport_config(transport);
+            receive(loopback(own)?, config, size).await
         } else {
-            send(loopback(own)?, loopback(peer)?, transport, messages, size).await
+            let mut config = if is_plain { quinn_plaintext::client_config() } else { client()? };
+            config.transport_config(transport);
+            send(loopback(own)?, loopback(peer)?, config, messages, size).await
         }
     })?;
     let cpu = read(ClockId::ProcessCPUTime);
@@ -55,15 +62,25 @@ fn transport(packet: u16) -> TransportConfig {
     transport
 }
 
-async fn receive(
-    own: SocketAddr,
-    transport: Arc<TransportConfig>,
-    size: usize,
-) -> Result<(u64, f64), Box<dyn Error>> {
+fn server() -> Result<ServerConfig, Box<dyn Error>> {
     let key = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
     let secret = PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
-    let mut config = ServerConfig::with_single_cert(vec![key.cert.der().clone()], secret.into())?;
-    config.transport_config(transport);
+    Ok(ServerConfig::with_single_cert(vec![key.cert.der().clone()], secret.into())?)
+}
+
+fn client() -> Result<ClientConfig, Box<dyn Error>> {
+    let tls = rustls::ClientConfig::builder()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anyone))
+        .with_no_client_auth();
+    Ok(ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?)))
+}
+
+async fn receive(
+    own: SocketAddr,
+    config: ServerConfig,
+    size: usize,
+) -> Result<(u64, f64), Box<dyn Error>> {
     let endpoint = Endpoint::server(config, own)?;
     println!("ready");
     let connection = endpoint.accept().await.ok_or("nothing to accept")?.await?;
@@ -82,16 +99,10 @@ async fn receive(
 async fn send(
     own: SocketAddr,
     peer: SocketAddr,
-    transport: Arc<TransportConfig>,
+    config: ClientConfig,
     messages: u64,
     size: usize,
 ) -> Result<(u64, f64), Box<dyn Error>> {
-    let tls = rustls::ClientConfig::builder()
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Anyone))
-        .with_no_client_auth();
-    let mut config = ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
-    config.transport_config(transport);
     let endpoint = Endpoint::client(own)?;
     let connection = endpoint.connect_with(config, peer, "localhost")?.await?;
     let mut stream = connection.open_uni().await?;
