@@ -61,7 +61,7 @@ impl Run {
 fn association(receive_buffer_bytes: usize) -> AssociationConfig {
     let mut recovery = RecoveryConfig::rfc9260().initial_window_bytes(4380).with_sctp(
         SctpConfig::default()
-            .cmt(CmtConfig::ON)
+            .cmt(Some(CmtConfig::ON))
             .retransmission_destination(RetransmissionDestination::Cwnd),
     );
     recovery.rto.initial = Duration::from_secs(3);

@@ -39,10 +39,11 @@ pub fn carry(profile: &str, is_on: bool) -> Option<Carry> {
         if is_on {
             return recovery;
         }
+        let tcp = recovery.tcp.eifel(None);
         recovery
+            .with_tcp(tcp)
             .with_thin(ThinConfig::OFF)
             .spurious(SpuriousConfig::OFF)
-            .undo(false)
             .loss_detection(loss_detection)
     };
     if let Some(recovery) = RecoveryConfig::tcp_profile(profile) {

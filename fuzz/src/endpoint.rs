@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use bolero::{TypeGenerator, produce};
 use hmac::{Hmac, KeyInit, Mac};
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::recovery::{
-    CopyBudget, Deadline, DelayedCopyConfig, PROFILES, ProbeConfig, ThinConfig, ThinSctpConfig,
-    ThinTest,
+    BundlingConfig, CopyBudget, Deadline, DelayedCopyConfig, PROFILES, ProbeConfig,
+    RetransmissionCopies, ThinConfig, ThinSctpConfig, ThinTest,
 };
 use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
@@ -195,10 +195,13 @@ fn thin(switches: u8) -> ThinConfig {
         .test(if is_on(0) { ThinTest::Linux } else { ThinTest::PacketsInFlight })
         .rto_min(is_on(1).then_some(Duration::from_millis(200)))
         .restart_by_age(is_on(2))
-        .linear_timeouts(if is_on(3) { 6 } else { 0 })
+        .linear_timeouts(if is_on(3) { NonZeroU8::new(6) } else { None })
         .first_indication(is_on(4))
-        .max_bundle_packets(if is_on(5) { 2 } else { 0 })
-        .max_bundle_bytes(NonZeroU32::new(if is_on(0) { 200 } else { 0 }))
+        .bundling(is_on(5).then_some(BundlingConfig::ALL.bytes(NonZeroU32::new(if is_on(0) {
+            200
+        } else {
+            0
+        }))))
         .loss_hiding(is_on(3))
         .with_sctp(
             ThinSctpConfig::OFF
@@ -210,10 +213,10 @@ fn thin(switches: u8) -> ThinConfig {
         .probe_timer(is_on(2).then_some(ProbeConfig::DEFAULT))
         .delayed_copies(
             DelayedCopyConfig::OFF
-                .of_retransmissions(u8::from(is_on(4)))
+                .of_retransmissions(is_on(4).then_some(RetransmissionCopies::ONE))
                 .of_last_after(is_on(7).then_some(Duration::from_millis(4))),
         )
-        .copy_budget(CopyBudget::percent(u16::from(switches), 0))
+        .copy_budget(CopyBudget::percent(NonZeroU16::new(switches.into()), None))
         .queue_delay_limit(is_on(3).then_some(Duration::from_millis(25)))
 }
 

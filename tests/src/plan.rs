@@ -11,8 +11,9 @@ use rexmit_sctp::recovery::RetransmissionDestination::{
     Alternate, Asap, Csi, Cwnd, LossRate, Same, Ssthresh,
 };
 use rexmit_sctp::recovery::{
-    CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig, LossDetection,
-    PROFILES, ProbeConfig, RecoveryConfig, ThinConfig, ThinSctpConfig, ThinTest,
+    BundlingConfig, CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline,
+    DelayedCopyConfig, LossDetection, PROFILES, ProbeConfig, RecoveryConfig, RetransmissionCopies,
+    ThinConfig, ThinSctpConfig, ThinTest,
 };
 use rexmit_sctp::{
     AckCopies, AckCopyConfig, AssociationConfig, EndpointConfig, MAX_PACKET_BYTES, PathMtuConfig,
@@ -315,10 +316,9 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
         // A millisecond that never doubles brings out what is late.
         .rto_min(pick(rng, &[None, Some(ms(200)), Some(ms(50)), Some(ms(1))]))
         .restart_by_age(rng.chance(0.5))
-        .linear_timeouts(pick(rng, &[0, 1, 6, 255]))
+        .linear_timeouts(NonZeroU8::new(pick(rng, &[0, 1, 6, 255])))
         .first_indication(rng.chance(0.5))
-        .max_bundle_packets(pick(rng, &[0, 1, 2, 255]))
-        .max_bundle_bytes(NonZeroU32::new(pick(rng, &[0, 0, 100, 1000])))
+        .bundling(draw_bundling(rng))
         .loss_hiding(rng.chance(0.3))
         .with_sctp(
             ThinSctpConfig::OFF
@@ -331,6 +331,19 @@ fn draw_thin(rng: &mut Rng) -> ThinConfig {
         .delayed_copies(late.delayed_copies)
         .copy_budget(late.copy_budget)
         .queue_delay_limit(late.queue_delay_limit)
+}
+
+fn draw_bundling(rng: &mut Rng) -> Option<BundlingConfig> {
+    let packets = NonZeroU8::new(pick(rng, &[0, 1, 2, 255]));
+    let bytes = NonZeroU32::new(pick(rng, &[0, 0, 100, 1000]));
+    packets.map(|packets| BundlingConfig::ONE.packets(packets).bytes(bytes))
+}
+
+fn draw_copies(rng: &mut Rng) -> Option<RetransmissionCopies> {
+    let copies = NonZeroU8::new(pick(rng, &[0, 1, 3]));
+    let interval =
+        pick(rng, &[Duration::ZERO, Duration::from_millis(1), Duration::from_millis(50)]);
+    copies.map(|copies| RetransmissionCopies::ONE.copies(copies).interval(interval))
 }
 
 /// Draws the settings added later, from separate random numbers, so that existing plans do not change.
@@ -351,8 +364,7 @@ fn draw_timer_and_copies(rng: &mut Rng) -> ThinConfig {
         )
         .delayed_copies(
             DelayedCopyConfig::OFF
-                .of_retransmissions(pick(rng, &[0, 1, 3]))
-                .interval(pick(rng, &[Duration::ZERO, ms(1), ms(50)]))
+                .of_retransmissions(draw_copies(rng))
                 .of_last_after(pick(rng, &[None, Some(Duration::ZERO), Some(ms(10))])),
         )
         .copy_budget(
@@ -438,17 +450,17 @@ fn draw_failover(rng: &mut Rng, config: &mut AssociationConfig) {
     config.multihoming.report_potentially_failed = rng.chance(0.5);
     config.multihoming.primary_switchover_max_retrans = pick(rng, &[None, None, Some(5)]);
     if rng.chance(0.5) {
-        config.recovery.sctp.cmt = CmtConfig::default()
-            .all_paths(true)
+        let mut cmt = CmtConfig::default()
             .split_fast_retransmit(rng.chance(0.8))
             .cwnd_update(rng.chance(0.8))
             .delayed_ack(rng.chance(0.5))
             .split_buffer(rng.chance(0.3))
             .avoid_blocking(rng.chance(0.3))
-            .coupling(pick(rng, &[Coupling::None, Coupling::ResourcePoolingV2]));
+            .coupling(pick(rng, &[None, Some(Coupling::ResourcePoolingV2)]));
         if config.recovery.congestion != CongestionControl::Rfc9260 {
-            config.recovery.sctp.cmt.coupling = Coupling::None; // Only windows of RFC 9260 can be coupled.
+            cmt.coupling = None; // Only windows of RFC 9260 can be coupled.
         }
+        config.recovery.sctp.cmt = Some(cmt);
     }
     config.recovery.sctp.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
     config.recovery.sctp.retransmission_destination =

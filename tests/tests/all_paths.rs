@@ -30,7 +30,7 @@ fn end(own: fn(usize) -> std::net::IpAddr, association: &AssociationConfig, seed
 }
 
 /// Sends at full speed; returns the payload received, and the sender's counters.
-fn transfer(cmt: CmtConfig) -> (u64, AssociationStatistics) {
+fn transfer(cmt: Option<CmtConfig>) -> (u64, AssociationStatistics) {
     let mut association = AssociationConfig::rfc9260();
     association.recovery.sctp.cmt = cmt;
     transfer_over(&association, &[DumbbellPaths::default(), DumbbellPaths::default()])
@@ -102,8 +102,8 @@ fn fill(
 /// With a large receive buffer, both paths together carry nearly the sum of their rates.
 #[test]
 fn two_paths_at_once_carry_nearly_twice_as_much() {
-    let (one, _) = transfer(CmtConfig::default());
-    let (both, statistics) = transfer(CmtConfig::ON);
+    let (one, _) = transfer(None);
+    let (both, statistics) = transfer(Some(CmtConfig::ON));
     eprintln!("{one} {both} {statistics:?}");
     assert!(both * 10 > one * 18, "{one} over one path, {both} over both");
     let packets: Vec<u64> = statistics.paths.iter().map(|path| path.counters.packets).collect();
@@ -114,7 +114,8 @@ fn two_paths_at_once_carry_nearly_twice_as_much() {
 #[test]
 fn split_fast_retransmit_does_not_mistake_reordering_for_loss() {
     let classes = |split_fast_retransmit| {
-        let (_, statistics) = transfer(CmtConfig::ON.split_fast_retransmit(split_fast_retransmit));
+        let (_, statistics) =
+            transfer(Some(CmtConfig::ON.split_fast_retransmit(split_fast_retransmit)));
         statistics.recovery.spurious.fast_retransmit
     };
     assert_eq!(classes(true), 0);
@@ -122,7 +123,7 @@ fn split_fast_retransmit_does_not_mistake_reordering_for_loss() {
 }
 
 /// The goodput over a path of 10 Mbit/s and one of 1 Mbit/s, with a small receive buffer.
-fn unequal(cmt: CmtConfig) -> u64 {
+fn unequal(cmt: Option<CmtConfig>) -> u64 {
     let mut slow = DumbbellPaths::default();
     slow.bottleneck.rate = BitRate::new(1_000_000);
     let buffer = 64 << 10;
@@ -137,7 +138,7 @@ fn unequal(cmt: CmtConfig) -> u64 {
 #[test]
 fn a_split_buffer_keeps_a_slow_path_from_using_the_whole_window() {
     let [shared, split] =
-        [false, true].map(|split_buffer| unequal(CmtConfig::ON.split_buffer(split_buffer)));
+        [false, true].map(|split_buffer| unequal(Some(CmtConfig::ON.split_buffer(split_buffer))));
     assert!(split * 10 > shared * 12, "{shared} bytes without, {split} with");
 }
 
@@ -145,8 +146,8 @@ fn a_split_buffer_keeps_a_slow_path_from_using_the_whole_window() {
 /// the slower one: then a second path does no harm.
 #[test]
 fn a_slow_path_that_may_not_block_the_other_does_no_harm() {
-    let alone = unequal(CmtConfig::default());
-    let both = unequal(CmtConfig::ON.avoid_blocking(true));
+    let alone = unequal(None);
+    let both = unequal(Some(CmtConfig::ON.avoid_blocking(true)));
     assert!(both * 100 > alone * 95, "{alone} bytes over the faster path alone, {both} over both");
 }
 
@@ -163,7 +164,7 @@ fn two_fast_paths_carry_nine_tenths_of_their_sum() {
         .max_packet_bytes(1480)
         .receive_buffer_bytes(2 << 20)
         .send_buffer_bytes(4 << 20);
-    association.recovery.sctp.cmt = CmtConfig::ON;
+    association.recovery.sctp.cmt = Some(CmtConfig::ON);
     let load = Load { message_bytes: 1452, seconds: 10 };
     let (arrived, _) = carry(&association, &[paths.clone(), paths], load);
     let share = (arrived * 8) as f64 / (load.seconds * 2 * MBIT * 1_000_000) as f64;

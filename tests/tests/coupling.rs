@@ -20,7 +20,7 @@ const END: Instant = Instant::from_millis(100_000);
 const BOTTLENECK_BITS: u64 = 10_000_000;
 
 const UNCOUPLED: CmtConfig = CmtConfig::ON;
-const COUPLED: CmtConfig = CmtConfig::ON.coupling(Coupling::ResourcePoolingV2);
+const COUPLED: CmtConfig = CmtConfig::ON.coupling(Some(Coupling::ResourcePoolingV2));
 
 /// 10.`association`.`path`.`end`: 10.1.2.1 is the second address of the sender of association 1.
 fn address(association: u8, path: u8, end: u8) -> IpAddr {
@@ -50,7 +50,7 @@ impl Transfer {
     fn add(
         network: &mut Network<Endpoint>,
         number: u8,
-        cmt: CmtConfig,
+        cmt: Option<CmtConfig>,
         links: &[[NodeId; 2]],
     ) -> Self {
         let mut association = AssociationConfig::rfc9260();
@@ -149,8 +149,8 @@ fn run<const N: usize>(mut network: Network<Endpoint>, mut transfers: [Transfer;
 fn against_one_flow(cmt: CmtConfig, ms: u64) -> f64 {
     let mut network = Network::new(&Seed::from_u64(1));
     let shared = bottleneck(&mut network, ms);
-    let two = Transfer::add(&mut network, 1, cmt, &[shared, shared]);
-    let one = Transfer::add(&mut network, 2, CmtConfig::default(), &[shared]);
+    let two = Transfer::add(&mut network, 1, Some(cmt), &[shared, shared]);
+    let one = Transfer::add(&mut network, 2, None, &[shared]);
     let [two, one] = run(network, [two, one]);
     println!("{:?}, {ms} ms: {two:.0} bit/s over two paths, {one:.0} over one", cmt.coupling);
     two / one
@@ -160,7 +160,7 @@ fn against_one_flow(cmt: CmtConfig, ms: u64) -> f64 {
 fn over_disjoint_paths(cmt: CmtConfig, ms: u64) -> f64 {
     let mut network = Network::new(&Seed::from_u64(1));
     let ways = [bottleneck(&mut network, ms), bottleneck(&mut network, ms)];
-    let transfer = Transfer::add(&mut network, 1, cmt, &ways);
+    let transfer = Transfer::add(&mut network, 1, Some(cmt), &ways);
     let [rate] = run(network, [transfer]);
     // Each message has chunk, common and IP header.
     let packet = MESSAGE_BYTES + 16 + 12 + 20;

@@ -1,6 +1,7 @@
 //! The configuration of an endpoint.
 
 use std::ffi::c_char;
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use rexmit_dtls::Encryption;
@@ -317,7 +318,8 @@ pub unsafe extern "C" fn rexmit_config_set_copy_budget(
     packets_percent: u16,
     bytes_percent: u16,
 ) -> rexmit_status {
-    let budget = CopyBudget::percent(packets_percent, bytes_percent);
+    let budget =
+        CopyBudget::percent(NonZeroU16::new(packets_percent), NonZeroU16::new(bytes_percent));
     // SAFETY: As this function demands.
     unsafe { assign(config, |config| config.association.recovery.thin.copy_budget = budget) }
 }

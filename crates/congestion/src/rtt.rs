@@ -6,6 +6,7 @@ mod tests;
 use rexmit_core::{Instant, config};
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroU8;
 use std::time::Duration;
 
 config! {
@@ -366,14 +367,11 @@ impl T3 {
 
     /// Whether an expiry over `earliest` leaves the timeout as it is, and counts it if so: while thin, up to
     /// `bound` expiries for the same unit do, so that a dead path is not flooded (Petlund 2009 §5.3).
-    pub const fn take_linear(&mut self, earliest: u64, is_thin: bool, bound: u8) -> bool {
-        if bound == 0 {
-            return false;
-        }
+    pub const fn take_linear(&mut self, earliest: u64, is_thin: bool, bound: NonZeroU8) -> bool {
         if !self.has_expired_over(earliest) {
             self.linear = 0;
         }
-        let is_linear = is_thin && self.linear < bound;
+        let is_linear = is_thin && self.linear < bound.get();
         self.linear += is_linear as u8;
         is_linear
     }

@@ -226,10 +226,60 @@ pub mod or_off {
         match Option::<OrWord<T>>::deserialize(from)? {
             Some(OrWord::Value(value)) => Ok(Some(value)),
             Some(OrWord::Word(word)) if word != "off" => {
-                Err(D::Error::custom(format!("`{word}` is neither a number above zero nor `off`")))
+                Err(D::Error::custom(format!("`{word}` is neither a known value nor `off`")))
             }
             Some(OrWord::Word(_)) | None => Ok(None),
         }
+    }
+}
+
+/// As [`or_off`], for a table: `#[serde(with = "words::table_or_off")]`. Mistakes in the table are reported as those of
+/// any other one.
+#[cfg(feature = "serde")]
+pub mod table_or_off {
+    use std::fmt;
+    use std::marker::PhantomData;
+
+    use serde::de::value::MapAccessDeserializer;
+    use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+
+    pub use super::or_off::serialize;
+
+    struct OrOff<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OrOff<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table or `off`")
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E: Error>(self, word: &str) -> Result<Self::Value, E> {
+            if word == "off" {
+                return Ok(None);
+            }
+            Err(E::custom(format!("`{word}` is neither a table nor `off`")))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(table)).map(Some)
+        }
+    }
+
+    /// Reads the table; `off` and a missing value give `None`.
+    ///
+    /// # Errors
+    /// Errors of the deserializer, and any other word.
+    pub fn deserialize<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
+    where
+        T: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        from.deserialize_any(OrOff(PhantomData))
     }
 }
 

@@ -87,7 +87,7 @@ impl FailoverRule {
     fn recovery(self) -> RecoveryConfig {
         let is_pf = self.name.ends_with("-pf");
         let is_cmt = self.name.starts_with("all-paths");
-        let cmt = if is_cmt { CmtConfig::ON } else { CmtConfig::default() };
+        let cmt = is_cmt.then_some(CmtConfig::ON);
         let sctp =
             SctpConfig::default().potentially_failed_max_retrans(is_pf.then_some(0)).cmt(cmt);
         RecoveryConfig::rfc9260().with_sctp(sctp)

@@ -1,5 +1,6 @@
 //! Profiles and settings.
 
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use pyo3::conversion::FromPyObjectOwned;
@@ -106,14 +107,12 @@ fn budget(config: &Bound<'_, PyAny>) -> PyResult<Option<CopyBudget>> {
     }
     let percent = |name: &str| {
         let share = setting::<i64>(&budget, name)?;
-        share.map_or(Ok(0), |share| {
+        share.map_or(Ok(None), |share| {
             let text = format!(
                 "the {name} of a budget are {share}; they are 1 to 65535 percent, or None: no limit"
             );
-            u16::try_from(share)
-                .ok()
-                .filter(|&it| it > 0)
-                .ok_or_else(|| PyValueError::new_err(text))
+            let share = u16::try_from(share).ok().and_then(NonZeroU16::new);
+            share.map(Some).ok_or_else(|| PyValueError::new_err(text))
         })
     };
     Ok(Some(CopyBudget::percent(percent("packets")?, percent("bytes")?)))

@@ -37,9 +37,10 @@ mod thin;
 use rexmit_core::trace::SendCause;
 
 pub use config::{
-    CmtConfig, CopyBudget, Coupling, DelayedCopyConfig, FIELDS, InvalidRecovery, LossDetection,
-    PROFILES, ProbeConfig, RecoveryConfig, Reordering, RetransmissionDestination, SctpConfig,
-    SpuriousConfig, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest,
+    BundlingConfig, CmtConfig, CopyBudget, Coupling, DelayedCopyConfig, FIELDS, InvalidRecovery,
+    LossDetection, PROFILES, ProbeConfig, RecoveryConfig, Reordering, RetransmissionCopies,
+    RetransmissionDestination, SctpConfig, SpuriousConfig, SpuriousResponse, TCP_PROFILES,
+    TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest,
 };
 pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitState};
 pub use paths::{Path, PathState, Paths, Reach};
@@ -62,11 +63,11 @@ pub use thin::{GroupLimit, MAX_GROUPS, Thinness};
 /// the types in them. The rest is for implementations of protocols.
 pub mod public {
     pub use crate::{
-        ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline, DelayedCopyConfig,
-        FIELDS, InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES, PathCounters, PathState,
-        ProbeConfig, RecoveryConfig, RecoveryStatistics, Reordering, ReorderingState,
-        RetransmissionDestination, RtoConfig, RttSample, SctpConfig, SpuriousConfig,
-        SpuriousEvents, TCP_PROFILES, TcpConfig, ThinConfig, ThinSctpConfig, ThinTcpConfig,
-        ThinTest, Thinness, TimerRestart,
+        BundlingConfig, ByCause, CmtConfig, CongestionControl, CopyBudget, Coupling, Deadline,
+        DelayedCopyConfig, FIELDS, InvalidRecovery, LossDetection, MAX_GROUPS, PROFILES,
+        PathCounters, PathState, ProbeConfig, RecoveryConfig, RecoveryStatistics, Reordering,
+        ReorderingState, RetransmissionCopies, RetransmissionDestination, RtoConfig, RttSample,
+        SctpConfig, SpuriousConfig, SpuriousEvents, SpuriousResponse, TCP_PROFILES, TcpConfig,
+        ThinConfig, ThinSctpConfig, ThinTcpConfig, ThinTest, Thinness, TimerRestart,
     };
 }

@@ -17,7 +17,7 @@ use crate::paths::{Candidate, Path, Paths, TIMEOUT_MEMORY, choose};
 use crate::thin::Groups;
 use crate::thin::ThinInputs;
 use crate::{
-    Coupling, LossDetection, RecoveryConfig, RecoveryStatistics, RetransmissionDestination,
+    CmtConfig, LossDetection, RecoveryConfig, RecoveryStatistics, RetransmissionDestination,
     Thinness,
 };
 
@@ -274,13 +274,19 @@ impl<P> State<P> {
 
     /// Whether losses are detected by each path for itself (SFR).
     pub(crate) fn splits_fast_retransmit(&self) -> bool {
-        !self.paths.is_one() && self.config.sctp.cmt.split_fast_retransmit
+        self.cmt().is_some_and(|cmt| cmt.split_fast_retransmit)
     }
 
     /// Whether new units are sent over several paths at once.
     #[inline]
     pub(crate) fn uses_all_paths(&self) -> bool {
-        !self.paths.is_one() && self.config.sctp.cmt.all_paths
+        self.cmt().is_some()
+    }
+
+    /// How several paths are used at once, if they are.
+    #[inline]
+    pub(crate) fn cmt(&self) -> Option<&CmtConfig> {
+        if self.paths.is_one() { None } else { self.config.sctp.cmt.as_ref() }
     }
 
     pub(crate) fn counts_reports(&self) -> bool {
@@ -315,7 +321,7 @@ impl<P> State<P> {
 
     /// Updates the share of each path in the rate of all paths in use, for coupled windows.
     pub(crate) fn couple_windows(&mut self) {
-        if self.uses_all_paths() && self.config.sctp.cmt.coupling != Coupling::None {
+        if self.cmt().is_some_and(|cmt| cmt.coupling.is_some()) {
             self.paths.couple_windows();
         }
     }
@@ -475,14 +481,11 @@ impl<P> State<P> {
     /// As [`LossRecovery::may_take`](crate::LossRecovery::may_take). A path with nothing outstanding may always
     /// send something.
     pub(crate) fn may_take(&self, path: u8, user_bytes: u64, peer: PeerWindow) -> bool {
-        if !self.uses_all_paths() {
-            return true;
-        }
+        let Some(cmt) = self.cmt() else { return true };
         let under_way = self.outstanding.on(path).user_bytes;
         if under_way == 0 {
             return true;
         }
-        let cmt = &self.config.sctp.cmt;
         let is_active = |path: &&Path| path.reach.state() == crate::PathState::Active;
         let parts = self.paths.iter().filter(is_active).count().max(1) as u64;
         let has_share = !cmt.split_buffer || under_way + user_bytes <= peer.a_rwnd / parts;
@@ -497,7 +500,7 @@ impl<P> State<P> {
     /// Finds the earliest outstanding unit of each path that was sent once (CUC). Each unit is visited once
     /// per path.
     pub(crate) fn find_pseudo_cumulative(&mut self) {
-        if !self.uses_all_paths() || !self.config.sctp.cmt.cwnd_update {
+        if !self.cmt().is_some_and(|cmt| cmt.cwnd_update) {
             return;
         }
         for path in self.paths.numbers() {

@@ -299,7 +299,7 @@ fn a_deadline_that_cannot_be_met_is_reported_at_once() {
     assert_eq!(world.infeasible.len(), 1, "once");
 
     let mut config = AssociationConfig::interactive();
-    config.recovery.thin.copy_budget = CopyBudget::percent(10, 0);
+    config.recovery.thin.copy_budget = CopyBudget::percent(std::num::NonZeroU16::new(10), None);
     let mut world = World::new(config);
     world.loss = 0.05;
     world.send(300, 250, &within(60, 0.999));

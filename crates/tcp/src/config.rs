@@ -275,7 +275,7 @@ impl ConnectionConfig {
         if self.keep_alive.is_some_and(|keep_alive| !keep_alive.is_possible()) {
             return Err(ConfigError::KeepAlive);
         }
-        Ok(self.recovery.validate()?)
+        Ok(self.recovery.validate_for_tcp()?)
     }
 
     /// The value of the MSS option: smaller over IPv6 than over IPv4, so that packets have the same size.
@@ -350,6 +350,22 @@ mod tests {
         assert!(refused(|c| {
             c.keep_alive = Some(KeepAlive { probes: 0, ..KeepAlive::default() });
         }));
+    }
+
+    #[test]
+    fn the_detector_of_sctp_is_refused() {
+        use rexmit_recovery::{LossDetection, Reordering};
+        let check = |loss_detection| {
+            let mut config = ConnectionConfig::default();
+            config.recovery.loss_detection = loss_detection;
+            config.validate().map_err(|error| error.to_string())
+        };
+        let scoreboard = LossDetection::Scoreboard { reordering: Reordering::Fixed };
+        for detection in [scoreboard, LossDetection::DuplicateAcks, LossDetection::Rack] {
+            assert_eq!(check(detection), Ok(()));
+        }
+        let error = check(LossDetection::RFC_9260).expect_err("it is of SCTP");
+        assert!(error.contains("use scoreboard, duplicate_acks or rack"), "{error}");
     }
 
     #[test]

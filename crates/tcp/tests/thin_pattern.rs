@@ -160,7 +160,7 @@ fn with_m2_alone() {
 #[test]
 fn with_t1_alone() {
     assert_table(
-        &sack_with(ThinConfig::OFF.linear_timeouts(6)),
+        &sack_with(ThinConfig::OFF.linear_timeouts(std::num::NonZeroU8::new(6))),
         [
             " 3 x1: new 0, fast 340 -> 390",
             " 3 x2: new 0, fast 340, timeout 1020 -> 1070",
@@ -192,7 +192,7 @@ fn with_t2_alone() {
 #[test]
 fn with_rdb_alone() {
     assert_table(
-        &sack_with(ThinConfig::OFF.max_bundle_packets(1)),
+        &sack_with(ThinConfig::OFF.bundling(Some(rexmit_tcp::recovery::BundlingConfig::ONE))),
         [
             " 3 x1: new 0, copy 80 -> 130",
             " 3 x2: new 0, copy 80, fast 260 -> 310",

@@ -123,17 +123,17 @@ fn config(profile: &str, kind: Kind, rng: &mut Rng) -> EndpointConfig {
         }
         recovery.sctp.potentially_failed_max_retrans = pick(rng, &[None, Some(0), Some(2)]);
         if rng.chance(0.5) {
-            recovery.sctp.cmt = CmtConfig::default()
-                .all_paths(true)
+            let mut cmt = CmtConfig::default()
                 .split_fast_retransmit(rng.chance(0.8))
                 .cwnd_update(rng.chance(0.8))
                 .delayed_ack(rng.chance(0.5))
                 .split_buffer(rng.chance(0.3))
                 .avoid_blocking(rng.chance(0.3))
-                .coupling(pick(rng, &[Coupling::None, Coupling::ResourcePoolingV2]));
+                .coupling(pick(rng, &[None, Some(Coupling::ResourcePoolingV2)]));
             if recovery.congestion != CongestionControl::Rfc9260 {
-                recovery.sctp.cmt.coupling = Coupling::None; // Only windows of RFC 9260 can be coupled.
+                cmt.coupling = None; // Only windows of RFC 9260 can be coupled.
             }
+            recovery.sctp.cmt = Some(cmt);
         }
     }
     let association = AssociationConfig::rfc9260()

@@ -188,6 +188,7 @@ fn width<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rexmit::recovery::CmtConfig;
 
     /// Every leaf of a configuration as JSON, with names joined by dots.
     fn leaves(prefix: &str, value: &Value, found: &mut Vec<String>) {
@@ -206,8 +207,9 @@ mod tests {
     #[test]
     fn every_field_has_a_meaning() {
         let mut found = Vec::new();
-        let interactive = serde_json::to_value(RecoveryConfig::interactive()).expect("JSON");
-        leaves("", &interactive, &mut found);
+        let mut everything = RecoveryConfig::interactive_redundant();
+        everything.sctp.cmt = Some(CmtConfig::ON);
+        leaves("", &serde_json::to_value(everything).expect("JSON"), &mut found);
         found.sort_unstable();
         let mut named: Vec<_> = FIELDS.iter().map(|(name, _)| *name).collect();
         named.sort_unstable();
@@ -249,8 +251,7 @@ mod tests {
         let of_interactive = [
             ("loss_detection", "rack"),
             ("single_packet_after_timeout", "off"),
-            ("spurious.duplicates", "on"),
-            ("undo", "on"),
+            ("spurious.duplicates", "undo"),
             ("thin.test", "{ packets = 16 }"),
             ("thin.rto_min", "200ms"),
             ("thin.restart_by_age", "on"),
@@ -270,11 +271,12 @@ mod tests {
         wanted.sort_unstable();
         assert_eq!(found, wanted);
         let of_bundling =
-            [("thin.max_bundle_packets", "255"), ("thin.copy_budget.bytes_percent", "112")];
+            [("thin.bundling.packets", "255"), ("thin.copy_budget.bytes_percent", "112")];
         assert_eq!(differing(&interactive, &bundling), want(&of_bundling));
         let of_redundant = [
-            ("thin.max_bundle_packets", "255"),
-            ("thin.delayed_copies.of_retransmissions", "1"),
+            ("thin.bundling.packets", "255"),
+            ("thin.delayed_copies.of_retransmissions.copies", "1"),
+            ("thin.delayed_copies.of_retransmissions.interval", "1ms"),
             ("thin.copy_budget.packets_percent", "20"),
             ("thin.copy_budget.bytes_percent", "200"),
         ];

@@ -53,7 +53,7 @@ impl<'de> Deserialize<'de> for Overrides {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rexmit_sctp::recovery::{Deadline, PROFILES, TCP_PROFILES};
+    use rexmit_sctp::recovery::{CmtConfig, Deadline, PROFILES, SpuriousResponse, TCP_PROFILES};
     use std::time::Duration;
 
     fn overrides(json: &str) -> Result<Overrides, String> {
@@ -77,10 +77,33 @@ mod tests {
         let lksctp = RecoveryConfig::profile("lksctp").unwrap();
         let json = r#"{"thin": {"linear_timeouts": 6, "rto_min": "200ms"}, "missing_reports": 4}"#;
         let mut expected = lksctp.clone();
-        expected.thin.linear_timeouts = 6;
+        expected.thin.linear_timeouts = std::num::NonZeroU8::new(6);
         expected.thin.rto_min = Some(Duration::from_millis(200));
         expected.missing_reports = 4;
         assert_eq!(overrides(json).unwrap().apply(&lksctp), Ok(expected));
+    }
+
+    #[test]
+    fn tables_have_defaults_and_can_be_off() {
+        let redundant = RecoveryConfig::interactive_redundant();
+        let json = r#"{"thin": {"bundling": "off", "probe_timer": "off",
+            "delayed_copies": {"of_retransmissions": {"copies": 2}}},
+            "sctp": {"cmt": {"cwnd_update": true}}, "spurious": {"duplicates": "count", "f_rto": "undo"}}"#;
+        let applied = overrides(json).unwrap().apply(&redundant).unwrap();
+        assert_eq!((applied.thin.bundling, applied.thin.probe_timer), (None, None));
+        let copies = applied.thin.delayed_copies.of_retransmissions.unwrap();
+        assert_eq!((copies.copies.get(), copies.interval), (2, Duration::from_millis(1)));
+        assert_eq!(applied.sctp.cmt, Some(CmtConfig::default().cwnd_update(true)));
+        let responses = (applied.spurious.duplicates, applied.spurious.f_rto);
+        assert_eq!(responses, (Some(SpuriousResponse::Count), Some(SpuriousResponse::Undo)));
+        let refused = |json: &str| overrides(json).unwrap_err();
+        let unknown = refused(r#"{"thin": {"bundling": {"packet": 1}}}"#);
+        assert!(
+            unknown.contains("unknown field `packet`, expected `packets` or `bytes`"),
+            "{unknown}"
+        );
+        assert!(refused(r#"{"thin": {"bundling": "on"}}"#).contains("neither a table nor `off`"));
+        assert!(refused(r#"{"thin": {"bundling": {"packets": 0}}}"#).contains("nonzero"));
     }
 
     #[test]

@@ -101,19 +101,27 @@ impl Default for LossDetection {
 ///
 /// of the association's rate. Its window grows by î times what it would on its own, and a loss takes
 /// half of the *whole* rate from it: d̂ = max(½, ½ Σ (cᵢ / rᵢ) / (c_P / r_P)) of its own window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Coupling {
-    /// Uncoupled: each path's window is that of an independent flow, so paths that share a bottleneck take
-    /// one flow's share each.
-    #[default]
-    None,
     /// The windows together are as aggressive as one flow (resource pooling v2). Paths that share a
     /// bottleneck take one flow's share there. Disjoint paths are filled if their queues hold some round
     /// trips of data, and less if the queues are shorter, since a loss on either path halves the rate of
     /// both.
     ResourcePoolingV2,
+}
+
+/// What follows from the detection of a spurious recovery episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum SpuriousResponse {
+    /// The episode is counted and reported. The window stays reduced.
+    Count,
+    /// The episode is undone, too: slow start restores the window, and after a spurious timeout the next sample
+    /// restarts the RTT estimate (RR-SCTP §4.2, RFC 4015 §3.1).
+    Undo,
 }
 
 config! {
@@ -123,22 +131,27 @@ config! {
     #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
     pub struct SpuriousConfig {
         /// An episode was spurious if every retransmission is reported as a duplicate: by the duplicate TSNs
-        /// of a SACK, or DSACK in TCP (RFC 3708; RR-SCTP §4.1).
-        pub duplicates: bool,
+        /// of a SACK, or DSACK in TCP (RFC 3708; RR-SCTP §4.1). What follows from that; `None` is off.
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
+        pub duplicates: Option<SpuriousResponse>,
         /// F-RTO (RFC 5682): after a timeout new data is sent before more is retransmitted. The timeout was
-        /// spurious if the next ACKs cover data sent before it.
-        pub f_rto: bool,
+        /// spurious if the next ACKs cover data sent before it. What follows from that; `None` is off.
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
+        pub f_rto: Option<SpuriousResponse>,
     }
 }
 
 impl SpuriousConfig {
     /// No detector.
-    pub const OFF: Self = Self { duplicates: false, f_rto: false };
+    pub const OFF: Self = Self { duplicates: None, f_rto: None };
+
+    /// Duplicate reports detect spurious episodes, which are undone.
+    pub const DUPLICATES: Self = Self { duplicates: Some(SpuriousResponse::Undo), f_rto: None };
 
     /// Whether any detector is on.
     #[must_use]
     pub const fn is_any(&self) -> bool {
-        self.duplicates || self.f_rto
+        self.duplicates.is_some() || self.f_rto.is_some()
     }
 }
 
@@ -184,12 +197,11 @@ impl RetransmissionDestination {
 
 config! {
     const
-    /// Concurrent multipath transfer: new data over all paths at once (Iyengar, Amer and Stewart 2006). Off by default.
+    /// Concurrent multipath transfer: new data is sent over every active path, as the window of each allows (Iyengar,
+    /// Amer and Stewart 2006). The algorithms that go with it are off by default; [`ON`](Self::ON) has those it needs.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct CmtConfig {
-        /// New data is sent over every active path, as the window of each allows.
-        pub all_paths: bool,
         /// SFR, split fast retransmit: a unit is reported missing only by the acknowledgement of a later
         /// one that was sent over the same path, and each path has a fast recovery of its own.
         pub split_fast_retransmit: bool,
@@ -209,22 +221,23 @@ config! {
         /// the peer's window because of it, since their data could not be delivered before it (BLEST: Ferlin,
         /// Alay, Mehani and Boreli 2016).
         pub avoid_blocking: bool,
-        /// The coupling of the windows of the paths. Requires [`all_paths`](Self::all_paths) and
-        /// [`CongestionControl::Rfc9260`].
-        pub coupling: Coupling,
+        /// How the windows of the paths are coupled, which requires
+        /// [`CongestionControl::Rfc9260`](crate::CongestionControl::Rfc9260). `None`: each path's window is that of an
+        /// independent flow, so paths that share a bottleneck take one flow's share each.
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
+        pub coupling: Option<Coupling>,
     }
 }
 
 impl CmtConfig {
     /// Concurrent multipath transfer with the three algorithms that it needs.
     pub const ON: Self = Self {
-        all_paths: true,
         split_fast_retransmit: true,
         cwnd_update: true,
         delayed_ack: true,
         split_buffer: false,
         avoid_blocking: false,
-        coupling: Coupling::None,
+        coupling: None,
     };
 }
 

@@ -7,17 +7,18 @@ mod tests;
 use crate::{CongestionControl, Deadline, RtoConfig, TimerRestart};
 pub use choices::{
     CmtConfig, Coupling, LossDetection, Reordering, RetransmissionDestination, SpuriousConfig,
-    ThinTest,
+    SpuriousResponse, ThinTest,
 };
-pub use copies::{CopyBudget, DelayedCopyConfig};
+pub use copies::{BundlingConfig, CopyBudget, DelayedCopyConfig, RetransmissionCopies};
 pub use fields::FIELDS;
 pub use probe::ProbeConfig;
 pub use profiles::{PROFILES, TCP_PROFILES};
 use rexmit_congestion::WindowConfig;
 use rexmit_core::config;
+use rexmit_core::trace::Detector;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
-use std::num::{NonZeroU8, NonZeroU32};
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use std::time::Duration;
 
 mod choices;
@@ -41,6 +42,8 @@ config! {
         pub loss_detection: LossDetection,
         /// The number of missing reports after which a chunk is declared lost (RFC 9260 §7.2.4: 3). In TCP,
         /// DupThresh: acknowledged segments above a hole, or duplicate ACKs (RFC 6675 §2, RFC 5681 §3.2: 3).
+        /// RACK tolerates no reordering once it is reached (RFC 8985 §6.2), and it is the `pttfr` of
+        /// [`ThinTest::PacketsInFlight`]: so every detector uses it.
         pub missing_reports: u8,
         /// How the congestion window grows and shrinks.
         pub congestion: CongestionControl,
@@ -58,12 +61,9 @@ config! {
         /// Whether a retransmission bundles other outstanding units that fit, although they are not declared
         /// lost (Petlund 2009 §3: the behaviour of lksctp).
         pub bundle_outstanding: bool,
-        /// How spurious recovery episodes are detected, that is, episodes in which nothing was lost.
+        /// How spurious recovery episodes are detected, that is, episodes in which nothing was lost, and
+        /// whether they are undone.
         pub spurious: SpuriousConfig,
-        /// Whether a spurious episode is undone: slow start restores the window, and after a spurious timeout
-        /// the next sample restarts the RTT estimate (RR-SCTP §4.2, RFC 4015 §3.1). Has no effect without a
-        /// detector in `spurious`.
-        pub undo: bool,
         /// Additional mechanisms while a stream is thin.
         pub thin: ThinConfig as with_thin,
         /// Settings of SCTP only.
@@ -95,15 +95,54 @@ impl RecoveryConfig {
         }
     }
 
-    /// Checks that all values are within their ranges and fit together. Endpoints call it once, and trust the
-    /// values afterwards.
+    /// Whether an episode that `detector` finds spurious is undone.
+    pub(crate) fn undoes(&self, detector: Detector) -> bool {
+        let response = match detector {
+            Detector::Duplicates => self.spurious.duplicates,
+            Detector::FRto => self.spurious.f_rto,
+            Detector::Timestamps => self.tcp.eifel,
+        };
+        response == Some(SpuriousResponse::Undo)
+    }
+
+    /// As [`validate`](Self::validate), and that SCTP can detect losses as configured.
+    ///
+    /// # Errors
+    /// The first violation found.
+    pub fn validate_for_sctp(&self) -> Result<(), InvalidRecovery> {
+        match self.loss_detection {
+            LossDetection::MissingReports { .. } | LossDetection::Rack => self.validate(),
+            LossDetection::DuplicateAcks => Err(InvalidRecovery(
+                "SCTP has no duplicate ACKs to count: use missing_reports or rack",
+            )),
+            LossDetection::Scoreboard { .. } => Err(InvalidRecovery(
+                "the scoreboard is of TCP with SACK: use missing_reports or rack",
+            )),
+        }
+    }
+
+    /// As [`validate`](Self::validate), and that TCP can detect losses as configured.
+    ///
+    /// # Errors
+    /// The first violation found.
+    pub fn validate_for_tcp(&self) -> Result<(), InvalidRecovery> {
+        match self.loss_detection {
+            LossDetection::MissingReports { .. } => Err(InvalidRecovery(
+                "missing reports are of SCTP: use scoreboard, duplicate_acks or rack",
+            )),
+            _ => self.validate(),
+        }
+    }
+
+    /// Checks that all values are within their ranges and fit together. Endpoints call it once, through the
+    /// check of their protocol, and trust the values afterwards.
     ///
     /// # Errors
     /// The first violation found.
     pub fn validate(&self) -> Result<(), InvalidRecovery> {
         let rto = &self.rto;
         let is_beyond_all = self.loss_detection.percentile().is_some_and(|percent| percent > 100);
-        let is_coupled = self.sctp.cmt.coupling != Coupling::None;
+        let is_coupled = self.sctp.cmt.is_some_and(|cmt| cmt.coupling.is_some());
         let checks = [
             (rto.min > rto.max, "RTO.Min is above RTO.Max"),
             (rto.initial > rto.max, "RTO.Initial is above RTO.Max"),
@@ -115,10 +154,6 @@ impl RecoveryConfig {
             (self.initial_window_packets == 0, "the initial window holds no packet"),
             (rto.min_variation > rto.max, "the variation's lower bound is above RTO.Max"),
             (is_beyond_all, "the percentile of reordering is above 100"),
-            (
-                is_coupled && !self.sctp.cmt.all_paths,
-                "windows of paths not used at once are coupled",
-            ),
             (
                 is_coupled && self.congestion != CongestionControl::Rfc9260,
                 "only windows of RFC 9260 can be coupled",
@@ -148,8 +183,9 @@ config! {
         /// hundredth packet, and once a second at most. A path that loses three packets in a row gets no new data;
         /// otherwise the data changes to a path that was better by a sixth for three seconds.
         pub lowest_tail: bool,
-        /// Concurrent multipath transfer: whether all paths are used at once.
-        pub cmt: CmtConfig,
+        /// Concurrent multipath transfer: how all paths are used at once; `None` uses one path at a time.
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
+        pub cmt: Option<CmtConfig>,
         /// Whether INIT and COOKIE ECHO are retransmitted after one and a half round trips, doubling up to
         /// the RTO, if the round trip time is known from this handshake or an earlier association: a lost
         /// packet then does not cost RTO.Initial. The number of retransmissions at the RTO stays the same, so
@@ -179,8 +215,9 @@ config! {
         /// 6675 §5 step 3).
         pub limited_transmit: bool,
         /// Eifel detection: a recovery episode was spurious if the first acknowledgement echoes a timestamp older
-        /// than the retransmission's (RFC 3522).
-        pub eifel: bool,
+        /// than the retransmission's (RFC 3522). What follows from that; `None` is off.
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
+        pub eifel: Option<SpuriousResponse>,
     }
 }
 
@@ -249,19 +286,18 @@ config! {
         /// that none waits for more than one timeout (Petlund 2009 §5.2, RFC 7765).
         pub restart_by_age: bool,
         /// M3, T1: the number of timeouts over the same unit that do not double the timeout; later ones do.
-        /// With 0, every timeout doubles it (Petlund 2009 §5.3; Linux: 6).
-        pub linear_timeouts: u8,
+        /// With `None`, every timeout doubles it (Petlund 2009 §5.3; Linux: 6).
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
+        pub linear_timeouts: Option<NonZeroU8>,
         /// M4, T2: whether a unit is declared lost at the first missing report or duplicate ACK (Petlund 2009
         /// §5.4).
         pub first_indication: bool,
-        /// RDB: a packet with new data also carries copies of the units of up to this many packets in flight
-        /// before it; 0 is off (Petlund 2008; Petlund 2009 §8).
-        pub max_bundle_packets: u8,
-        /// The most bytes of units in a packet that bundles such copies, new units included; `None` is as
-        /// many as fit.
-        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
-        pub max_bundle_bytes: Option<NonZeroU32>,
-        /// Whether the window is not reduced for a loss that a copy repaired, as in RDB as published.
+        /// RDB: a packet with new data also carries copies of units in flight (Petlund 2008; Petlund 2009 §8);
+        /// `None` is off.
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
+        pub bundling: Option<BundlingConfig>,
+        /// Whether the window is not reduced for a loss that a copy repaired, as in RDB as published: a bundled
+        /// copy, a delayed one, or one that a deadline needed.
         pub loss_hiding: bool,
         /// Whether RTT samples include the ACK delay of the receiver, so that the retransmission timeout
         /// exceeds it. If most ACKs cover several packets, the sample is taken from the oldest of them, at
@@ -271,6 +307,7 @@ config! {
         pub ack_delay_samples: bool,
         /// The probe timer, which retransmits each packet that is not acknowledged in time (compare the PTO
         /// of RFC 9002 §6.2); `None` leaves losses to T3-rtx and missing reports.
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
         pub probe_timer: Option<ProbeConfig>,
         /// Redundant copies in packets of their own. Off by default.
         pub delayed_copies: DelayedCopyConfig,
@@ -278,6 +315,7 @@ config! {
         pub copy_budget: CopyBudget,
         /// When messages must arrive that have no deadline of their own, and with which probability: the planner sends as
         /// many copies as that needs, within `copy_budget`, and late ones, too, unless the application gives them up.
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
         pub deadline: Option<Deadline>,
         /// The queueing delay, above 0 and at most 60 s, at which redundant copies stop; `None` ignores
         /// queues. With a shorter delay the budget of copies falls linearly, to zero at this delay. From this
@@ -300,10 +338,9 @@ impl ThinConfig {
         test: ThinTest::PacketsInFlight,
         rto_min: None,
         restart_by_age: false,
-        linear_timeouts: 0,
+        linear_timeouts: None,
         first_indication: false,
-        max_bundle_packets: 0,
-        max_bundle_bytes: None,
+        bundling: None,
         loss_hiding: false,
         ack_delay_samples: false,
         probe_timer: None,
@@ -320,7 +357,7 @@ impl ThinConfig {
     pub const M1_TO_M4: Self = Self {
         rto_min: Some(Duration::from_millis(200)),
         restart_by_age: true,
-        linear_timeouts: 6,
+        linear_timeouts: NonZeroU8::new(6),
         first_indication: true,
         ack_delay_samples: true,
         ..Self::OFF
@@ -343,17 +380,22 @@ impl ThinConfig {
 
     /// Adds data in flight that is bundled with new data. The budget is for one copy of all new data,
     /// and for a second one of a tenth of it, which at a loss of 5 % each way is not acknowledged within a round trip.
-    pub(crate) const fn bundling(self) -> Self {
-        Self { max_bundle_packets: u8::MAX, copy_budget: CopyBudget::percent(0, 112), ..self }
+    pub(crate) const fn with_bundling(self) -> Self {
+        let copy_budget = CopyBudget::percent(None, NonZeroU16::new(112));
+        Self { bundling: Some(BundlingConfig::ALL), copy_budget, ..self }
     }
 
     /// Adds redundant copies: all data in flight that fits is bundled with new data, and
     /// each retransmission is sent twice. The budget is enough for a loss of 10 % each way, and for two
     /// copies of all new data.
     pub(crate) const fn redundant(self) -> Self {
-        let copies = DelayedCopyConfig { of_retransmissions: 1, ..DelayedCopyConfig::OFF };
-        let copy_budget = CopyBudget::percent(20, 200);
-        Self { max_bundle_packets: u8::MAX, delayed_copies: copies, copy_budget, ..self }
+        let bundling = Some(BundlingConfig::ALL);
+        let copies = DelayedCopyConfig {
+            of_retransmissions: Some(RetransmissionCopies::ONE),
+            ..DelayedCopyConfig::OFF
+        };
+        let copy_budget = CopyBudget::percent(NonZeroU16::new(20), NonZeroU16::new(200));
+        Self { bundling, delayed_copies: copies, copy_budget, ..self }
     }
 
     /// Whether all values are within their ranges.
@@ -372,9 +414,9 @@ impl ThinConfig {
     pub const fn is_any(&self) -> bool {
         self.rto_min.is_some()
             || self.restart_by_age
-            || self.linear_timeouts > 0
+            || self.linear_timeouts.is_some()
             || self.first_indication
-            || self.max_bundle_packets > 0
+            || self.bundling.is_some()
             || self.sctp.sack_immediately
             || self.sctp.heartbeat_samples
             || self.tcp.no_delay

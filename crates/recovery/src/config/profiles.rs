@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::{RecoveryConfig, RtoConfig, SctpConfig, TcpConfig, ThinSctpConfig, ThinTcpConfig};
 use crate::{
-    CongestionControl, LossDetection, Reordering, RetransmissionDestination, SpuriousConfig,
-    ThinConfig, TimerRestart,
+    BundlingConfig, CongestionControl, LossDetection, Reordering, RetransmissionDestination,
+    SpuriousConfig, SpuriousResponse, ThinConfig, TimerRestart,
 };
 
 /// The initial `pef`, in percent: nine of ten reordered packets are not retransmitted.
@@ -97,7 +97,6 @@ impl RecoveryConfig {
             single_packet_after_timeout: true,
             bundle_outstanding: false,
             spurious: SpuriousConfig::OFF,
-            undo: false,
             thin: ThinConfig::OFF,
             sctp: SctpConfig::default(),
             tcp: TcpConfig::default(),
@@ -161,7 +160,8 @@ impl RecoveryConfig {
     /// for an immediate SACK.
     #[must_use]
     pub fn thin_bundling() -> Self {
-        let thin = ThinConfig { max_bundle_packets: 2, ..ThinConfig::M1_TO_M4 }
+        let bundling = NonZeroU8::new(2).map(|packets| BundlingConfig { packets, bytes: None });
+        let thin = ThinConfig { bundling, ..ThinConfig::M1_TO_M4 }
             .with_sctp(ThinSctpConfig::OFF.sack_immediately(true));
         Self { thin, ..Self::thin() }
     }
@@ -183,8 +183,8 @@ impl RecoveryConfig {
     /// (RFC 5682).
     #[must_use]
     pub fn f_rto() -> Self {
-        let spurious = SpuriousConfig { f_rto: true, ..SpuriousConfig::OFF };
-        Self { spurious, undo: true, ..Self::rfc9260() }
+        let spurious = SpuriousConfig::OFF.f_rto(Some(SpuriousResponse::Undo));
+        Self { spurious, ..Self::rfc9260() }
     }
 
     /// `interactive`, the default of SCTP: a thin stream retransmits data that is not acknowledged after a
@@ -205,7 +205,7 @@ impl RecoveryConfig {
     #[must_use]
     pub fn interactive_bundling() -> Self {
         let interactive = Self::interactive();
-        Self { thin: interactive.thin.bundling(), ..interactive }
+        Self { thin: interactive.thin.with_bundling(), ..interactive }
     }
 
     /// `interactive-redundant`: [`interactive`](Self::interactive) with redundant copies: data in flight is
@@ -299,7 +299,7 @@ impl RecoveryConfig {
     #[must_use]
     pub fn tcp_rr() -> Self {
         let robust = Self::tcp_sack().robust();
-        Self { tcp: robust.tcp.eifel(true), ..robust }
+        Self { tcp: robust.tcp.eifel(Some(SpuriousResponse::Undo)), ..robust }
     }
 
     /// `tcp-thin`: [`tcp_cubic`](Self::tcp_cubic) with the four mechanisms for thin streams
@@ -320,7 +320,8 @@ impl RecoveryConfig {
     #[must_use]
     pub fn tcp_thin_rdb() -> Self {
         let tcp_thin = Self::tcp_thin();
-        Self { thin: ThinConfig { max_bundle_packets: 1, ..tcp_thin.thin }, ..tcp_thin }
+        let bundling = Some(BundlingConfig::ONE);
+        Self { thin: ThinConfig { bundling, ..tcp_thin.thin }, ..tcp_thin }
     }
 
     /// `tcp-interactive`, the default of TCP: [`tcp_cubic`](Self::tcp_cubic); a thin stream retransmits data
@@ -360,7 +361,6 @@ impl RecoveryConfig {
             single_packet_after_timeout: false,
             bundle_outstanding: false,
             spurious: SpuriousConfig::OFF,
-            undo: false,
             thin: ThinConfig::OFF,
             sctp: SctpConfig::default().retransmission_destination(RetransmissionDestination::Same),
             tcp: TcpConfig::default().limited_transmit(true),
@@ -371,16 +371,15 @@ impl RecoveryConfig {
 impl RecoveryConfig {
     /// This configuration with RACK, and with spurious recovery episodes detected and undone.
     fn by_time(self) -> Self {
-        let spurious = SpuriousConfig { duplicates: true, ..self.spurious };
-        Self { loss_detection: LossDetection::Rack, spurious, undo: true, ..self }
+        let spurious = self.spurious.duplicates(Some(SpuriousResponse::Undo));
+        Self { loss_detection: LossDetection::Rack, spurious, ..self }
     }
 
     /// This configuration with the three parts of RR-SCTP (§4): duplicate reports detect spurious episodes,
     /// these are undone, and the reordering threshold is adaptive.
     fn robust(self) -> Self {
         Self {
-            spurious: SpuriousConfig { duplicates: true, ..self.spurious },
-            undo: true,
+            spurious: self.spurious.duplicates(Some(SpuriousResponse::Undo)),
             loss_detection: self.loss_detection.adaptive(FIRST_PERCENTILE),
             ..self
         }

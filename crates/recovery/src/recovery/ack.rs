@@ -480,10 +480,10 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             let flight_after = state.outstanding.flight(path).bytes;
             let in_fast_recovery =
                 self.was_recovering || state.fast_recovery.is_on_path_alone(path);
-            let may_grow = match (state.uses_all_paths(), state.config.sctp.cmt.cwnd_update) {
-                (false, _) => true,
-                (true, true) => ack.has_pseudo_advanced,
-                (true, false) => self.outcome.has_advanced,
+            let may_grow = match state.cmt() {
+                None => true,
+                Some(cmt) if cmt.cwnd_update => ack.has_pseudo_advanced,
+                Some(_) => self.outcome.has_advanced,
             };
             let p = &mut state.paths[path];
             p.gate.is_single_packet = false;
@@ -615,7 +615,8 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             return;
         }
         let LossRecovery { state, loss, probe, .. } = &mut *self.recovery;
-        let has_dac = state.config.sctp.cmt.delayed_ack && self.outcome.paths.is_power_of_two();
+        let has_dac = state.config.sctp.cmt.is_some_and(|cmt| cmt.delayed_ack)
+            && self.outcome.paths.is_power_of_two();
         self.range.reports = if has_dac { packets_acked.max(1).into() } else { 1 };
         let verdict = loss.detect(&self.range, &self.reneged, state, probe);
         let is_by_scoreboard = loss.is_by_scoreboard();

@@ -110,7 +110,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
         let acked = self.paths.get(usize::from(path)).map_or(0, |ack| ack.bytes);
         let LossRecovery { state, loss, spurious, .. } = &mut *self.recovery;
         loss.tolerance.on_spurious(self.now, path, &episode, state);
-        if state.config.undo
+        if state.config.undoes(by)
             && let Some(spurious) = spurious
             && spurious.undo(path, &episode, by, acked, state)
         {

@@ -387,7 +387,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         let state = &mut self.recovery.state;
         let group = state.group_of_earliest(path);
         let bound = state.groups.config(group).linear_timeouts;
-        let is_thin = bound > 0 && state.is_thin(group);
+        let Some(bound) = bound else { return false };
+        let is_thin = state.is_thin(group);
         let earliest = state.outstanding.on(path).earliest;
         state.paths[path].t3.take_linear(earliest, is_thin, bound)
     }

@@ -127,7 +127,7 @@ impl Spending {
 mod tests {
     use super::*;
 
-    const BUDGET: CopyBudget = CopyBudget::percent(20, 50);
+    const BUDGET: CopyBudget = crate::state::tests::budget(20, 50);
 
     /// Sends all copies that the budget allows while `packets` packets of 100 bytes are sent. Returns the packets
     /// and bytes copied.

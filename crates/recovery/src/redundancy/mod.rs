@@ -171,7 +171,7 @@ impl Redundancy {
 
     /// Whether the profile bundles data in flight of `group`; otherwise only what the planner wants is bundled.
     fn bundles<P>(group: u8, state: &State<P>) -> bool {
-        state.groups.config(group).max_bundle_packets > 0
+        state.groups.config(group).bundling.is_some()
     }
 
     /// Whether a retransmission over `path` may bundle data in flight of `group`.
@@ -189,11 +189,11 @@ impl Redundancy {
         state: &State<P>,
     ) -> Chosen {
         let &Bundling { path, group, room: bundle, probe, plan } = packet;
-        let bundles = Self::bundles(group, state);
-        let rtt = if bundles { None } else { probe.round_trip(state, path, group) };
-        let is_wanted = |unit: u64| bundles || plan.wants_bundled(now, unit, rtt);
         let thin = state.groups.config(group);
-        let limit = thin.max_bundle_bytes.map_or(bundle.room, |most| {
+        let bundling = thin.bundling;
+        let rtt = if bundling.is_some() { None } else { probe.round_trip(state, path, group) };
+        let is_wanted = |unit: u64| bundling.is_some() || plan.wants_bundled(now, unit, rtt);
+        let limit = bundling.and_then(|it| it.bytes).map_or(bundle.room, |most| {
             bundle.room.min(most.get().saturating_sub(bundle.new_bytes))
         });
         let left = self.bytes_to_copy(path, group, state);
@@ -216,7 +216,8 @@ impl Redundancy {
             }
             let of_packet = unit.last().packet;
             packets += u8::from(packet.replace(of_packet) != Some(of_packet));
-            if (bundles && packets > thin.max_bundle_packets) || bytes + unit.bytes > limit {
+            let has_enough = bundling.is_some_and(|most| packets > most.packets.get());
+            if has_enough || bytes + unit.bytes > limit {
                 break;
             }
             // A run carries everything newer, so that nothing comes before it.
@@ -255,9 +256,9 @@ impl Redundancy {
     ) {
         let Some(group) = state.outstanding.unit(unit).map(Unit::group) else { return };
         if state.is_thin(group) {
-            let copies = state.groups.config(group).delayed_copies;
-            let (count, spacing) =
-                (copies.of_retransmissions.saturating_sub(standing), copies.interval);
+            let copies = state.groups.config(group).delayed_copies.of_retransmissions;
+            let Some(copies) = copies else { return };
+            let (count, spacing) = (copies.copies.get().saturating_sub(standing), copies.interval);
             self.plan(now, unit, CopyPlan { count, spacing, early: Duration::ZERO }, state);
         }
     }
@@ -452,7 +453,8 @@ impl Redundancy {
             return ProbeAction::Retransmission { is_beside: false };
         }
         let is_first = state.outstanding.packets().sent_at(u.last().packet) == Some(at);
-        let is_enough = copies > state.groups.config(u.group()).delayed_copies.of_retransmissions;
+        let wanted = state.groups.config(u.group()).delayed_copies.of_retransmissions;
+        let is_enough = copies > wanted.map_or(0, |it| it.copies.get());
         if is_enough || !is_first {
             return ProbeAction::Nothing { is_denied: false };
         }

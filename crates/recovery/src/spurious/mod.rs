@@ -130,7 +130,8 @@ impl SpuriousDetection {
     /// Begins an episode of `path`, before its window is reduced because of `kind`.
     pub(crate) fn begin<P>(&mut self, path: u8, kind: SendCause, state: &mut State<P>) {
         let next = state.outstanding.next_unit();
-        let is_provable = state.config.spurious.duplicates && next > self.distrust_through;
+        let is_provable =
+            state.config.spurious.duplicates.is_some() && next > self.distrust_through;
         state.outstanding.history().forget_episodes(path);
         let p = &state.paths[path];
         let before = Before { window: p.window.clone(), rtt: *p.timer.rtt() };
@@ -243,7 +244,9 @@ impl SpuriousDetection {
             is_last: state.outstanding.is_empty(),
         };
         let latest = self.on_mut(path).episodes.latest_mut();
-        let Some(episode) = latest.filter(|_| state.config.tcp.eifel) else { return false };
+        let Some(episode) = latest.filter(|_| state.config.tcp.eifel.is_some()) else {
+            return false;
+        };
         let is_alone = episode.copies == 1 && !state.outstanding.on(path).is_awaiting();
         let is_spurious = episode.eifel.on_ack(episode.retransmitted_at, ack);
         is_spurious && (episode.kind == SendCause::Timeout || is_alone)
@@ -268,7 +271,7 @@ impl SpuriousDetection {
     /// unless it is a repeated one (RFC 5682 §3.1 step 1); nor if another path carries the retransmissions,
     /// whose ACKs may overtake those of the originals.
     pub(crate) fn begin_f_rto<P>(&mut self, path: u8, is_repeated: bool, state: &State<P>) {
-        if !state.config.spurious.f_rto || state.chooses_late() {
+        if state.config.spurious.f_rto.is_none() || state.chooses_late() {
             return;
         }
         let recover = state.fast_recovery.recover();
@@ -358,7 +361,7 @@ impl SpuriousDetection {
 fn follows_episodes(config: &RecoveryConfig) -> bool {
     let learns = matches!(config.loss_detection, LossDetection::Rack)
         || config.loss_detection.percentile().is_some();
-    config.spurious.is_any() || config.tcp.eifel || learns
+    config.spurious.is_any() || config.tcp.eifel.is_some() || learns
 }
 
 /// The RTO after a spurious timeout: the first sample restarts the RTT estimate, but the RTO does not fall

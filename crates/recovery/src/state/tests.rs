@@ -1,10 +1,15 @@
 //! The state that mechanisms read, made without a sender: timers, thin streams, and the paths of data.
 
+use std::num::{NonZeroU8, NonZeroU16};
+
 use rexmit_core::trace::SendCause;
 
 use super::*;
 use crate::outstanding::{NewUnit, Placement};
-use crate::{CongestionWindow, Reach, ThinConfig, ThinTcpConfig};
+use crate::{
+    BundlingConfig, CongestionWindow, CopyBudget, Reach, RetransmissionCopies, ThinConfig,
+    ThinTcpConfig,
+};
 
 /// A unit of this size fills a packet, and the first window holds four.
 pub(crate) const FULL: u32 = 1000;
@@ -215,4 +220,25 @@ fn large_segments_are_not_those_of_a_thin_stream() {
         assert_eq!(state.is_thin(0), expected, "{sizes:?}");
         assert_eq!(state.thinness(0).is_thin, expected, "{sizes:?}");
     }
+}
+
+/// Copies of the units of this many packets are bundled, whatever their size.
+pub(crate) const fn bundling(packets: u8) -> Option<BundlingConfig> {
+    match NonZeroU8::new(packets) {
+        Some(packets) => Some(BundlingConfig { packets, bytes: None }),
+        None => None,
+    }
+}
+
+/// This many copies of a retransmission, a millisecond apart.
+pub(crate) const fn copies(count: u8) -> Option<RetransmissionCopies> {
+    match NonZeroU8::new(count) {
+        Some(copies) => Some(RetransmissionCopies { copies, ..RetransmissionCopies::ONE }),
+        None => None,
+    }
+}
+
+/// A budget in percent; zero is no limit.
+pub(crate) const fn budget(packets: u16, bytes: u16) -> CopyBudget {
+    CopyBudget::percent(NonZeroU16::new(packets), NonZeroU16::new(bytes))
 }

@@ -332,7 +332,7 @@ impl AssociationConfig {
         if self.multihoming.primary_switchover_max_retrans.is_some_and(|most| most < leaves_at) {
             return Err(ConfigError::Switchover);
         }
-        Ok(self.recovery.validate()?)
+        Ok(self.recovery.validate_for_sctp()?)
     }
 
     /// Whether authentication is offered (RFC 4895).
@@ -463,6 +463,23 @@ mod tests {
         assert!(refused(|c| c.authentication.chunks = vec![0; 33]));
         assert!(refused(|c| c.authentication.keys = vec![SharedKey::new(1, b""); 9]));
         assert!(refused(|c| c.recovery.missing_reports = 0));
+    }
+
+    #[test]
+    fn detectors_that_sctp_would_ignore_are_refused() {
+        use rexmit_recovery::{LossDetection, Reordering};
+        let check = |loss_detection| {
+            let mut config = AssociationConfig::default();
+            config.recovery.loss_detection = loss_detection;
+            config.validate().map_err(|error| error.to_string())
+        };
+        assert_eq!(check(LossDetection::RFC_9260), Ok(()));
+        assert_eq!(check(LossDetection::Rack), Ok(()));
+        let scoreboard = LossDetection::Scoreboard { reordering: Reordering::Fixed };
+        for detection in [LossDetection::DuplicateAcks, scoreboard] {
+            let error = check(detection).expect_err("it is of TCP");
+            assert!(error.contains("use missing_reports or rack"), "{error}");
+        }
     }
 
     /// The endpoint refuses port 0, but the check of its configuration does not, because a driver may draw a port

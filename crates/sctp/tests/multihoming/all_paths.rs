@@ -8,7 +8,7 @@ use crate::states;
 
 fn two_paths(change: impl FnOnce(&mut AssociationConfig)) -> Script {
     crate::two_paths_with(|association| {
-        association.recovery.sctp.cmt = CmtConfig::ON;
+        association.recovery.sctp.cmt = Some(CmtConfig::ON);
         change(association);
     })
 }
@@ -136,7 +136,7 @@ fn no_path_takes_more_than_its_part_of_the_peers_window() {
     for (split_buffer, may_leave) in [(false, 5), (true, 4)] {
         let mut s = two_paths(|association| {
             association.recovery.max_burst = None;
-            association.recovery.sctp.cmt.split_buffer = split_buffer;
+            association.recovery.sctp.cmt = Some(CmtConfig::ON.split_buffer(split_buffer));
         });
         for n in 0..8 {
             s.send(&[0; 1_180]);

@@ -88,7 +88,8 @@ fn a_sudden_delay_is_detected_and_the_window_and_the_timer_recover() {
 #[test]
 fn duplicate_reports_of_redundant_copies_prove_nothing() {
     let mut s = Script::with_profile("rr");
-    let thin = rexmit_sctp::recovery::ThinConfig::OFF.max_bundle_packets(1);
+    let thin = rexmit_sctp::recovery::ThinConfig::OFF
+        .bundling(Some(rexmit_sctp::recovery::BundlingConfig::ONE));
     let (now, id) = (rexmit_core::Instant::from_millis(200), s.id());
     s.endpoint.set_thin(now, id, thin).expect("it is valid");
     s.send(b"one");

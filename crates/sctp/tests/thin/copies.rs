@@ -1,12 +1,13 @@
 //! Copies of data in flight bundled with new DATA, and the I bit.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32};
 
 use rexmit_sctp::{OutboundMessage, Reliability};
 
 use super::*;
 
-const COPIES: ThinConfig = ThinConfig::OFF.max_bundle_packets(1);
+const COPIES: ThinConfig = ThinConfig::OFF.bundling(Some(BundlingConfig::ONE));
+const NINE: BundlingConfig = BundlingConfig::ONE.packets(NonZeroU8::new(9).unwrap());
 
 #[test]
 fn a_packet_with_new_data_repeats_the_packet_before_it() {
@@ -42,7 +43,7 @@ fn duplicates_of_redundant_copies_are_ignored() {
 
 #[test]
 fn only_copies_that_fit_with_the_new_chunk_are_sent() {
-    let mut s = Script::thin(COPIES.max_bundle_packets(9));
+    let mut s = Script::thin(COPIES.bundling(Some(NINE)));
     for (n, len, want) in [(1, 600, vec![1]), (2, 300, vec![1, 2]), (3, 600, vec![2, 3])] {
         let payload = vec![b'x'; len];
         s.try_send(OutboundMessage::new(0, payload)).expect("accepted");
@@ -62,12 +63,9 @@ impl Script {
 #[test]
 fn a_limit_of_bytes_counts_the_whole_packet() {
     // Chunks of 7 bytes take 24.
-    for (max_bundle_bytes, want) in [(71, vec![2, 3]), (72, vec![1, 2, 3])] {
-        let mut s = Script::thin(
-            ThinConfig::OFF
-                .max_bundle_packets(9)
-                .max_bundle_bytes(NonZeroU32::new(max_bundle_bytes)),
-        );
+    for (bytes, want) in [(71, vec![2, 3]), (72, vec![1, 2, 3])] {
+        let bundling = NINE.bytes(NonZeroU32::new(bytes));
+        let mut s = Script::thin(ThinConfig::OFF.bundling(Some(bundling)));
         s.send_alone(1);
         s.send(b"payload");
         assert_eq!(s.take_data(), [1, 2]);

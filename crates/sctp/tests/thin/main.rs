@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use kit::*;
 use rexmit_sctp::AssociationConfig;
-use rexmit_sctp::recovery::{ThinConfig, ThinSctpConfig};
+use rexmit_sctp::recovery::{BundlingConfig, ThinConfig, ThinSctpConfig};
 
 /// The `n`th TSN, from 1; `tsn(0)` is the cumulative TSN before the first.
 const fn tsn(n: u32) -> u32 {

@@ -40,7 +40,7 @@ fn m2_counts_the_age_of_the_chunk_that_is_left() {
 #[test]
 fn m3_retransmits_at_equal_intervals_up_to_its_limit_and_counts_errors_as_without() {
     let mut s = Script::established_client_with(|_, association| {
-        association.recovery.thin = ThinConfig::OFF.linear_timeouts(6);
+        association.recovery.thin = ThinConfig::OFF.linear_timeouts(std::num::NonZeroU8::new(6));
         association.failure.heartbeat_interval = None;
     });
     s.send_alone(1);

@@ -129,7 +129,7 @@ fn with_m2_alone() {
 #[test]
 fn with_m3_alone() {
     assert_table(
-        &lksctp_with(ThinConfig::OFF.linear_timeouts(6)),
+        &lksctp_with(ThinConfig::OFF.linear_timeouts(std::num::NonZeroU8::new(6))),
         [
             " 3 x1: new 0, fast 340 -> 390",
             " 3 x2: new 0, fast 340, timeout 1340 -> 1390",
@@ -174,7 +174,7 @@ fn with_all_four() {
 #[test]
 fn with_copies_alone() {
     assert_table(
-        &lksctp_with(ThinConfig::OFF.max_bundle_packets(1)),
+        &lksctp_with(ThinConfig::OFF.bundling(Some(rexmit_sctp::recovery::BundlingConfig::ONE))),
         [
             " 3 x1: new 0, copy 80 -> 130",
             " 3 x2: new 0, copy 80, fast 420, copy 480 -> 470",
@@ -190,7 +190,9 @@ fn with_copies_alone() {
 #[test]
 fn with_all_four_and_copies() {
     assert_table(
-        &lksctp_with(ThinConfig::M1_TO_M4.max_bundle_packets(1)),
+        &lksctp_with(
+            ThinConfig::M1_TO_M4.bundling(Some(rexmit_sctp::recovery::BundlingConfig::ONE)),
+        ),
         [
             " 3 x1: new 0, copy 80 -> 130",
             " 3 x2: new 0, copy 80, timeout 212, copy 240, fast 260 -> 262",

@@ -85,7 +85,7 @@ impl Outbound {
     ) -> Option<Piece> {
         let piece = self.recovery.outstanding().unit(unit)?.payload;
         let len = whole.map_or(0, |whole| whole.len) + piece.len;
-        let limit = self.recovery.thin_config(GROUP).max_bundle_bytes;
+        let limit = self.recovery.thin_config(GROUP).bundling.and_then(|it| it.bytes);
         let fits = match next {
             Next::Bundled(_) => {
                 len <= room.retransmission && limit.is_none_or(|limit| len <= limit.get())

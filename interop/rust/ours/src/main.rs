@@ -99,7 +99,7 @@ fn change(association: &mut AssociationConfig, options: &Options) {
     match options.paths {
         Paths::Standard => {}
         Paths::PotentiallyFailed => recovery.sctp.potentially_failed_max_retrans = Some(0),
-        Paths::Concurrent => recovery.sctp.cmt = CmtConfig::ON,
+        Paths::Concurrent => recovery.sctp.cmt = Some(CmtConfig::ON),
     }
 }
 
@@ -217,7 +217,7 @@ fn check_mechanisms(options: &Options, counted: &AssociationStatistics) -> Resul
     };
     let copies = counted.recovery.retransmitted.redundant;
     let has_copied = copies > 0;
-    if has_copied != (recovery.thin.max_bundle_packets > 0) {
+    if has_copied != recovery.thin.bundling.is_some() {
         return Err(format!("{copies} redundant copies were sent"));
     }
     Ok(())

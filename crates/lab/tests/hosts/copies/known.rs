@@ -90,7 +90,7 @@ fn a_message_lost_twice_is_brought_by_the_second_timeout() {
 /// Message 2 is lost six times in all: later retransmissions count together.
 #[test]
 fn from_the_fourth_on_retransmissions_count_together() {
-    let linear = ThinConfig::OFF.linear_timeouts(6);
+    let linear = ThinConfig::OFF.linear_timeouts(std::num::NonZeroU8::new(6));
     let recovery = profile("rfc9260").with_thin(linear);
     let copies = measured::<Sctp>(&recovery, 3, "loss list 4,5,6,7,8,9");
     for number in 1..=3 {
@@ -158,7 +158,7 @@ fn a_retransmission_of_tcp_bundles_all_following_segments() {
 /// Every message except the last is bundled with the next one. Message 2 is lost and arrives with message 3, 80 ms
 /// later; no other copy is needed.
 fn bundled_redundantly<T: Traced>(recovery: &RecoveryConfig) {
-    let thin = ThinConfig::OFF.max_bundle_packets(1);
+    let thin = ThinConfig::OFF.bundling(Some(rexmit_sctp::recovery::BundlingConfig::ONE));
     let recovery = recovery.clone().with_thin(thin);
     let copies = measured::<T>(&recovery, MESSAGES, "loss list 4");
     assert_sent(&copies, 0, &[(New, MESSAGES), (Redundant, 9)], &[(Redundant, 8)]);

@@ -191,8 +191,7 @@ fn data_that_the_probe_timer_watches_is_left_to_it_unless_acks_are_delayed() {
 fn each_path_reports_its_own_where_they_are_split() {
     for is_split in [false, true] {
         let mut d = Detecting::over_two(|config| {
-            config.sctp.cmt =
-                crate::CmtConfig { split_fast_retransmit: is_split, ..crate::CmtConfig::ON };
+            config.sctp.cmt = Some(crate::CmtConfig::ON.split_fast_retransmit(is_split));
         });
         d.send_over(&[0, 1, 1, 1, 0, 0, 0]);
         for end in 2..=4 {
@@ -211,7 +210,7 @@ fn each_path_reports_its_own_where_they_are_split() {
 #[test]
 fn an_acknowledgement_of_two_packets_reports_twice() {
     for (reports, lost) in [(1, vec![]), (2, vec![1])] {
-        let mut d = Detecting::over_two(|config| config.sctp.cmt = crate::CmtConfig::ON);
+        let mut d = Detecting::over_two(|config| config.sctp.cmt = Some(crate::CmtConfig::ON));
         d.reports = reports;
         d.send(5);
         d.ack(0, &[(2, 3)]);

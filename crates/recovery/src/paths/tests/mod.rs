@@ -194,8 +194,9 @@ fn a_path_with_another_route_begins_anew() {
 
 fn at_once(change: impl FnOnce(&mut CmtConfig)) -> State<()> {
     with(2, |config| {
-        config.sctp.cmt = CmtConfig::ON;
-        change(&mut config.sctp.cmt);
+        let mut cmt = CmtConfig::ON;
+        change(&mut cmt);
+        config.sctp.cmt = Some(cmt);
     })
 }
 
@@ -250,7 +251,7 @@ fn each_path_has_a_pseudo_cumulative_point() {
 /// Half of the rate each; a path that has failed has no part.
 #[test]
 fn windows_are_coupled_by_their_part_of_the_rate() {
-    let mut state = at_once(|cmt| cmt.coupling = Coupling::ResourcePoolingV2);
+    let mut state = at_once(|cmt| cmt.coupling = Some(Coupling::ResourcePoolingV2));
     state.sample(AT(0), 0, MS(100));
     state.sample(AT(0), 1, MS(50));
     state.paths[0].window = wide(20);

@@ -46,8 +46,9 @@ impl Run {
             let all = [Same, Alternate, Elsewhere, LeastCorrelated, Asap, LossRate, Cwnd, Csi];
             config.sctp.retransmission_destination = all[rng.below(8) as usize];
             config.sctp.lowest_tail |= rng.chance(0.2);
-            config.sctp.cmt = [CmtConfig::default(), CmtConfig::ON][rng.below(2) as usize];
-            config.sctp.cmt.split_buffer = rng.chance(0.5);
+            let cmt = [None, Some(CmtConfig::ON)][rng.below(2) as usize];
+            let splits_buffer = rng.chance(0.5);
+            config.sctp.cmt = cmt.map(|cmt| cmt.split_buffer(splits_buffer));
         }
         let has_sack = !is_tcp || rng.chance(0.7);
         let mut s = Sender::with(|it| *it = config);
@@ -298,7 +299,10 @@ impl Run {
         let thin = all[self.rng.below(3) as usize];
         let count = self.s.recovery.state.groups.count();
         let group = Some(self.rng.below(count.into()) as u8).filter(|_| self.rng.chance(0.7));
-        let set = self.s.recovery.set_thin(group, ThinConfig { max_bundle_packets: 2, ..thin });
+        let set = self
+            .s
+            .recovery
+            .set_thin(group, ThinConfig { bundling: crate::state::tests::bundling(2), ..thin });
         assert_eq!(set.is_ok(), group.is_some() || usize::from(count) < crate::MAX_GROUPS);
     }
 

@@ -134,7 +134,7 @@ impl Run {
         if self.rng.chance(0.05) {
             let any = [crate::ThinConfig::M1_TO_M4, crate::ThinConfig::INTERACTIVE];
             let thin = any[self.rng.below(2) as usize];
-            let thin = crate::ThinConfig { max_bundle_packets: 3, ..thin };
+            let thin = crate::ThinConfig { bundling: crate::state::tests::bundling(3), ..thin };
             self.s.recovery.set_thin(Some(0), thin).expect("there is such a group");
         }
         self.s.check();
@@ -247,18 +247,19 @@ fn several_paths(rng: &mut Rng, config: &mut crate::RecoveryConfig) {
     config.sctp.retransmission_destination = all[rng.below(9) as usize];
     config.sctp.lowest_tail = rng.chance(0.3);
     config.sctp.potentially_failed_max_retrans = [None, Some(0)][rng.below(2) as usize];
-    config.sctp.cmt = crate::CmtConfig {
-        all_paths: rng.chance(0.5),
+    let uses_all = rng.chance(0.5);
+    let mut cmt = crate::CmtConfig {
         split_fast_retransmit: rng.chance(0.5),
         cwnd_update: rng.chance(0.5),
         delayed_ack: rng.chance(0.5),
         split_buffer: rng.chance(0.5),
         avoid_blocking: rng.chance(0.5),
-        coupling: [Coupling::None, Coupling::ResourcePoolingV2][rng.below(2) as usize],
+        coupling: [None, Some(Coupling::ResourcePoolingV2)][rng.below(2) as usize],
     };
     if config.congestion != crate::CongestionControl::Rfc9260 {
-        config.sctp.cmt.coupling = Coupling::None;
+        cmt.coupling = None;
     }
+    config.sctp.cmt = uses_all.then_some(cmt);
 }
 
 fn run(seed: u64, paths: u8) {

@@ -11,13 +11,19 @@ use crate::{CopyBudget, DelayedCopyConfig};
 use crate::{ProbeConfig, ThinConfig, ThinTest};
 use rexmit_deadline::Planner;
 
-const BUNDLED: ThinConfig =
-    ThinConfig { max_bundle_packets: u8::MAX, test: ThinTest::Packets(16), ..ThinConfig::OFF };
-const DOUBLED: ThinConfig = ThinConfig {
-    delayed_copies: DelayedCopyConfig { of_retransmissions: 1, ..DelayedCopyConfig::OFF },
+const BUNDLED: ThinConfig = ThinConfig {
+    bundling: Some(crate::BundlingConfig::ALL),
+    test: ThinTest::Packets(16),
     ..ThinConfig::OFF
 };
-const BYTES: CopyBudget = CopyBudget::percent(0, 10);
+const DOUBLED: ThinConfig = ThinConfig {
+    delayed_copies: DelayedCopyConfig {
+        of_retransmissions: Some(crate::RetransmissionCopies::ONE),
+        ..DelayedCopyConfig::OFF
+    },
+    ..ThinConfig::OFF
+};
+const BYTES: CopyBudget = crate::state::tests::budget(0, 10);
 
 impl Redundancy {
     /// The bytes that `budget` still allows, without the reduction by a queue.
@@ -87,12 +93,13 @@ fn the_newest_packets_are_copied_as_far_as_the_limits_go() {
         (9, 3 * SMALL - 1, 900, vec![3]),
         (9, SMALL, 900, vec![]),
     ]);
-    for (max_bundle_packets, max_bundle_bytes, room, want) in table {
-        let max_bundle_bytes = NonZeroU32::new(max_bundle_bytes);
-        let mut c = Copying::new(ThinConfig { max_bundle_packets, max_bundle_bytes, ..BUNDLED });
+    for (packets, bytes, room, want) in table {
+        let bytes = NonZeroU32::new(bytes);
+        let bundling = crate::state::tests::bundling(packets).map(|it| it.bytes(bytes));
+        let mut c = Copying::new(ThinConfig { bundling, ..BUNDLED });
         c.send(AT(0), 3);
         assert_eq!(c.choose(AT(9), room, false), (want, false));
-        assert_eq!(Redundancy::may_copy(0, &c.state), max_bundle_packets > 0);
+        assert_eq!(Redundancy::may_copy(0, &c.state), bundling.is_some());
     }
 }
 
@@ -148,7 +155,10 @@ fn a_delayed_copy_is_paid_for() {
 
 #[test]
 fn a_retransmission_has_its_copies_one_after_the_other() {
-    let delayed_copies = DelayedCopyConfig { of_retransmissions: 2, ..DOUBLED.delayed_copies };
+    let delayed_copies = DelayedCopyConfig {
+        of_retransmissions: crate::state::tests::copies(2),
+        ..DOUBLED.delayed_copies
+    };
     let mut c = Copying::new(ThinConfig { delayed_copies, ..DOUBLED });
     c.send(AT(0), 1);
     c.retransmit(AT(100), 1);
@@ -208,7 +218,7 @@ fn a_copy_that_is_refused_is_not_named_again() {
 /// (16 + 2) · 10 % is one packet; further copies may be sent only in packets with other units.
 #[test]
 fn a_budget_in_packets_denies_and_counts() {
-    let copy_budget = CopyBudget::percent(10, 0);
+    let copy_budget = crate::state::tests::budget(10, 0);
     let mut c = Copying::new(ThinConfig { copy_budget, ..DOUBLED });
     c.send(AT(0), 2);
     (0..2).for_each(|_| c.redundancy.on_first_sent(0, 0, SMALL, &c.state));
@@ -256,7 +266,7 @@ fn an_expired_packet_is_retransmitted_unless_enough_copies_were() {
         assert_eq!(c.redundancy.action_on_expiry(1, AT(at), &mut c.state), want, "{copies:?} {at}");
     }
     // A budget that is spent: the one copy has to do.
-    let copy_budget = CopyBudget::percent(1, 0);
+    let copy_budget = crate::state::tests::budget(1, 0);
     let mut c = Copying::new(ThinConfig { copy_budget, ..thin });
     c.send(AT(0), 1);
     c.state.outstanding.remember_bundled_copy(AT(50), 1, PacketNumber(1));

@@ -10,8 +10,9 @@ use crate::SpuriousConfig;
 use crate::state::tests::{AT, FULL, MS, wide};
 use crate::{RtoConfig, SendCause::FastRetransmit, SendCause::Timeout};
 
-const DUPLICATES: SpuriousConfig = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
-const F_RTO: SpuriousConfig = SpuriousConfig { f_rto: true, ..SpuriousConfig::OFF };
+const DUPLICATES: SpuriousConfig = SpuriousConfig::DUPLICATES;
+const F_RTO: SpuriousConfig =
+    SpuriousConfig { f_rto: Some(crate::SpuriousResponse::Undo), ..SpuriousConfig::OFF };
 const ACK: Acknowledged =
     Acknowledged { advanced_to: None, highest_newly_acked: None, has_new: true, echo: None };
 
@@ -27,13 +28,15 @@ impl Detecting {
     }
 
     fn eifel() -> Self {
-        Self::with(SpuriousConfig::OFF, |config| config.tcp.eifel = true)
+        Self::with(SpuriousConfig::OFF, |config| {
+            config.tcp.eifel = Some(crate::SpuriousResponse::Undo);
+        })
     }
 
     fn with(spurious: SpuriousConfig, change: impl FnOnce(&mut RecoveryConfig)) -> Self {
         let mut state = State::with(|config| {
             change(config);
-            (config.spurious, config.undo) = (spurious, true);
+            config.spurious = spurious;
         });
         let mut spurious = SpuriousDetection::new(&state.config).expect("a detector is on");
         state.add_active_path();

@@ -714,7 +714,7 @@ impl Outbound {
         if count == 1 {
             return may_send_over(0).then_some(0);
         }
-        let uses_all = self.config.recovery.sctp.cmt.all_paths;
+        let uses_all = self.config.recovery.sctp.cmt.is_some();
         let turn = if uses_all { self.turn } else { self.recovery.paths().data_path() };
         (0..count).map(|n| (turn + n) % count).find(|&path| may_send_over(path))
     }

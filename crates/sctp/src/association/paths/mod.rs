@@ -251,7 +251,7 @@ impl Paths {
     /// Whether DAC (delayed ACKs for several paths) applies: packets come over several paths, so a gap hardly
     /// indicates a loss.
     pub(super) fn has_dac(&self) -> bool {
-        self.len() > 1 && self.config.recovery.sctp.cmt.delayed_ack
+        self.len() > 1 && self.config.recovery.sctp.cmt.is_some_and(|cmt| cmt.delayed_ack)
     }
 
     /// The peer's address on each path.

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU16;
 
-use rexmit_recovery::{DelayedCopyConfig, RecoveryStatistics, ThinConfig};
+use rexmit_recovery::{DelayedCopyConfig, RecoveryStatistics, RetransmissionCopies, ThinConfig};
 
 use super::redundant::run_to;
 use super::script::*;
@@ -151,7 +151,10 @@ fn each_duplicate_report_is_evaluated_separately() {
 /// Eight segments, of which two are lost.
 fn two_lost(len: u64) -> Script {
     let mut s = with_profile("tcp-interactive-redundant");
-    s.end.connection.set_thin(copies(SPACED.of_retransmissions(1))).unwrap();
+    s.end
+        .connection
+        .set_thin(copies(SPACED.of_retransmissions(Some(RetransmissionCopies::ONE))))
+        .unwrap();
     for n in 0..8 {
         let (start, end) = (101 + n * len, 101 + (n + 1) * len);
         s.send(len).expect(&format!("P. {start}:{end}({len}) ack 1"));

@@ -1,16 +1,17 @@
 //! Redundant Data Bundling (Petlund 2008) on the wire: copies bundled with new data and with retransmissions, and the
 //! meaning of their ACKs.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32};
 
-use rexmit_recovery::{RecoveryStatistics, ThinConfig};
+use rexmit_recovery::{BundlingConfig, RecoveryStatistics, ThinConfig};
 
 use super::script::*;
 use super::thin::with;
 use super::*;
 
 const NO_SACK: &str = "S 0:0(0) <mss 1000>";
-const RDB: ThinConfig = ThinConfig::OFF.max_bundle_packets(1);
+const RDB: ThinConfig = ThinConfig::OFF.bundling(Some(BundlingConfig::ONE));
+const TWO: BundlingConfig = BundlingConfig::ONE.packets(NonZeroU8::new(2).unwrap());
 
 fn recovery(s: &Script) -> RecoveryStatistics {
     s.end.connection.statistics().recovery
@@ -40,7 +41,7 @@ fn new_data_bundles_the_previous_packet() {
 
 #[test]
 fn two_previous_packets_are_both_bundled() {
-    let mut s = two(RDB.max_bundle_packets(2));
+    let mut s = two(RDB.bundling(Some(TWO)));
     s.at(40).send(30).expect("P. 1:181(180) ack 1");
     s.at(50).send(20).expect("P. 101:201(100) ack 1");
     s.at(90).peer(". 1:1(0) ack 201");
@@ -66,7 +67,7 @@ fn a_copy_that_does_not_fit_is_left_out() {
     s.send(600).expect("P. 1:601(600) ack 1");
     s.send(401).expect("P. 601:1002(401) ack 1");
     s.send(599).expect("P. 601:1601(1000) ack 1");
-    let mut s = with(RDB.max_bundle_bytes(NonZeroU32::new(150)), SYN);
+    let mut s = with(RDB.bundling(Some(BundlingConfig::ONE.bytes(NonZeroU32::new(150)))), SYN);
     s.send(100).expect("P. 1:101(100) ack 1");
     s.send(50).expect("P. 1:151(150) ack 1");
     s.send(101).expect("P. 151:252(101) ack 1");
@@ -146,7 +147,7 @@ fn a_copy_that_was_not_needed_is_no_loss_and_no_spurious_retransmission() {
 
 #[test]
 fn several_copies_of_one_packet_explain_as_many_reports_and_no_more() {
-    let mut s = two(RDB.max_bundle_packets(2).linear_timeouts(6));
+    let mut s = two(RDB.bundling(Some(TWO)).linear_timeouts(NonZeroU8::new(6)));
     s.at(40).send(30).expect("P. 1:181(180) ack 1");
     s.at(1000).expect("P. 1:181(180) ack 1");
     s.at(1050).peer(". 1:1(0) ack 151 <sack 1:101>");
@@ -184,11 +185,15 @@ fn a_retransmission_bundles_the_segments_after_it() {
     assert_eq!(recovery(&s).retransmitted.bundled, 1);
     s.at(100).peer(". 1:1(0) ack 1051");
     // Nothing is bundled beyond the limit, with bundling disabled, or if it has arrived.
-    let mut s = three(thin.max_bundle_bytes(NonZeroU32::new(750)), NO_SACK);
-    s.end.connection.set_thin(thin.max_bundle_bytes(NonZeroU32::new(699))).unwrap();
+    let limited = |bytes| {
+        let limit = |bundling: BundlingConfig| bundling.bytes(NonZeroU32::new(bytes));
+        thin.bundling(thin.bundling.map(limit))
+    };
+    let mut s = three(limited(750), NO_SACK);
+    s.end.connection.set_thin(limited(699)).unwrap();
     s.at(50).peer(". 1:1(0) ack 1").expect(". 1:301(300) ack 1");
     let mut s = three(thin, NO_SACK);
-    s.end.connection.set_thin(thin.max_bundle_packets(0)).unwrap();
+    s.end.connection.set_thin(thin.bundling(None)).unwrap();
     s.at(50).peer(". 1:1(0) ack 1").expect(". 1:301(300) ack 1");
     let mut s = three(thin, SYN);
     s.at(50).peer(". 1:1(0) ack 1 <sack 301:701>").expect(". 1:301(300) ack 1");
@@ -234,9 +239,9 @@ fn thin_streams_survive_loss_reordering_and_duplication_whatever_is_agreed_on() 
             recovery: RecoveryConfig::tcp_profile("tcp-thin-rdb").expect("it is listed"),
             ..ConnectionConfig::sack()
         };
-        config.recovery.thin.max_bundle_packets = 1 + (variant & 1);
-        config.recovery.thin.max_bundle_bytes =
-            NonZeroU32::new(if variant & 2 == 0 { 0 } else { 400 });
+        let bundling = if variant & 1 == 0 { BundlingConfig::ONE } else { TWO };
+        let most = NonZeroU32::new(if variant & 2 == 0 { 0 } else { 400 });
+        config.recovery.thin.bundling = Some(bundling.bytes(most));
         config.sack = variant & 4 == 0;
         config.timestamps = variant & 8 == 0;
         let mut pair = Pair::established(config.clone(), config);

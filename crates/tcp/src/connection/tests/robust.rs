@@ -1,7 +1,7 @@
 //! Spurious retransmissions detected by DSACK, timestamps and F-RTO, and the threshold that follows
 //! reordering (RFC 3708, 3522, 4015, 5682; RR-TCP), in exact virtual time.
 
-use rexmit_recovery::{RecoveryConfig, SpuriousConfig, SpuriousEvents};
+use rexmit_recovery::{RecoveryConfig, SpuriousConfig, SpuriousEvents, SpuriousResponse};
 
 use super::script::*;
 use super::*;
@@ -111,8 +111,8 @@ fn an_old_echo_in_an_ack_of_everything_shows_nothing() {
 /// acknowledged.
 #[test]
 fn f_rto_sends_new_data_and_detects_a_spurious_timeout() {
-    let spurious = SpuriousConfig::OFF.f_rto(true);
-    let recovery = profile("tcp-sack").spurious(spurious).undo(true);
+    let spurious = SpuriousConfig::OFF.f_rto(Some(SpuriousResponse::Undo));
+    let recovery = profile("tcp-sack").spurious(spurious);
     let mut s = with_recovery(recovery.clone(), false);
     s.send(20_000);
     assert_eq!(take(&mut s).len(), 10);

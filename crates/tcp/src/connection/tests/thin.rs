@@ -8,7 +8,7 @@ use super::*;
 
 const NO_SACK: &str = "S 0:0(0) <mss 1000>";
 
-const LINEAR: ThinConfig = ThinConfig::OFF.linear_timeouts(6);
+const LINEAR: ThinConfig = ThinConfig::OFF.linear_timeouts(std::num::NonZeroU8::new(6));
 const FIRST: ThinConfig = ThinConfig::OFF.first_indication(true);
 const RTO_MIN: ThinConfig = ThinConfig::OFF.rto_min(Some(Duration::from_millis(200)));
 const BY_AGE: ThinConfig = ThinConfig::OFF.restart_by_age(true);

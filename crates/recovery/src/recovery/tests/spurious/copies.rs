@@ -7,7 +7,7 @@ use crate::{RecoveryConfig, ThinConfig};
 /// Unit 2 is sent, then unit 3 with a copy of it; then the timer expires over both.
 fn copied_and_repeated() -> Sender {
     let rr = RecoveryConfig::profile("rr").expect("a profile");
-    let thin = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
+    let thin = ThinConfig { bundling: Some(crate::BundlingConfig::ONE), ..ThinConfig::OFF };
     let mut s = Sender::wide(RecoveryConfig { thin, ..rr });
     s.push(&[100]);
     s.push_with_copies(false);
@@ -42,12 +42,8 @@ fn nothing_is_learned_of_reordering_from_copied_units() {
 fn data_that_a_retransmission_bundles_is_no_part_of_the_episode() {
     let lksctp = RecoveryConfig::profile("lksctp").expect("a profile");
     let rr = RecoveryConfig::profile("rr").expect("a profile");
-    let mut s = Sender::wide(RecoveryConfig {
-        spurious: rr.spurious,
-        undo: true,
-        thin: ThinConfig::OFF,
-        ..lksctp
-    });
+    let mut s =
+        Sender::wide(RecoveryConfig { spurious: rr.spurious, thin: ThinConfig::OFF, ..lksctp });
     for _ in 0..6 {
         s.push(&[100]);
     }

@@ -25,7 +25,7 @@ fn an_episode_is_spurious_when_its_copy_is_reported() {
 
 #[test]
 fn nothing_is_looked_for_without_the_switch() {
-    let mut s = Sender::wide(RecoveryConfig { undo: true, ..RecoveryConfig::rfc9260() });
+    let mut s = Sender::wide(RecoveryConfig::rfc9260());
     s.push_full(10);
     s.overtake(2, 5);
     s.resend();

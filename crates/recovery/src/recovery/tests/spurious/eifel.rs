@@ -6,7 +6,10 @@ use crate::RecoveryConfig;
 impl Sender {
     fn eifel() -> Self {
         let tcp = RecoveryConfig::tcp_profile("tcp-sack").expect("a profile");
-        Self::wide(RecoveryConfig { undo: true, tcp: tcp.tcp.eifel(true), ..tcp })
+        Self::wide(RecoveryConfig {
+            tcp: tcp.tcp.eifel(Some(crate::SpuriousResponse::Undo)),
+            ..tcp
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{RecoveryConfig, SetupEvent};
 fn timed_out() -> [(Sender, u64); 2] {
     let sctp = RecoveryConfig::profile("f-rto").expect("a profile");
     let tcp = RecoveryConfig::tcp_profile("tcp-sack").expect("a profile");
-    let tcp = RecoveryConfig { spurious: sctp.spurious, undo: true, ..tcp };
+    let tcp = RecoveryConfig { spurious: sctp.spurious, ..tcp };
     [sctp, tcp].map(|config| {
         let mut s = Sender::wide(config);
         s.push_full(10);

@@ -32,8 +32,8 @@ impl Sender {
 
     /// Detection and undo by duplicate reports alone: a fixed threshold.
     fn detecting() -> Self {
-        let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
-        Self::wide(RecoveryConfig { spurious, undo: true, ..RecoveryConfig::rfc9260() })
+        let spurious = SpuriousConfig::DUPLICATES;
+        Self::wide(RecoveryConfig { spurious, ..RecoveryConfig::rfc9260() })
     }
 
     /// `count` acknowledgements one by one: all from `missing + 1` to `last` have arrived in the end.

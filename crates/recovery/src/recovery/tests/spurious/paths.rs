@@ -93,8 +93,8 @@ fn a_path_that_fails_is_not_examined_any_more() {
 /// RFC 4015 §3.1 step 8: data queued for retransmission over another path is in flight on its own path again.
 #[test]
 fn data_that_waits_for_another_path_returns_to_its_own() {
-    let tcp = TcpConfig::default().eifel(true);
-    let config = RecoveryConfig { tcp, undo: true, ..RecoveryConfig::rfc9260() };
+    let tcp = TcpConfig::default().eifel(Some(crate::SpuriousResponse::Undo));
+    let config = RecoveryConfig { tcp, ..RecoveryConfig::rfc9260() };
     let mut s = Sender::wide(config).with_second_path();
     s.push_full(10);
     let at = s.expire();
@@ -111,10 +111,10 @@ fn data_that_waits_for_another_path_returns_to_its_own() {
 /// SFR: 1 and 3 of one path, 2 and 4 of the other are retransmitted, and only those of one had arrived.
 #[test]
 fn the_recovery_of_one_path_ends_when_nothing_was_lost_on_it() {
-    let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
+    let spurious = SpuriousConfig::DUPLICATES;
     let mut s = Sender::with(|config| {
-        (config.max_burst, config.sctp.cmt) = (None, CmtConfig::ON);
-        (config.spurious, config.undo) = (spurious, true);
+        (config.max_burst, config.sctp.cmt) = (None, Some(CmtConfig::ON));
+        config.spurious = spurious;
     })
     .with_second_path();
     s.recovery.state.paths.iter_mut().for_each(|path| path.window = wide(20));
@@ -141,8 +141,8 @@ fn the_recovery_of_one_path_ends_when_nothing_was_lost_on_it() {
 /// A sender of profile `name` over two paths at once, with wide windows.
 fn concurrent(name: &str) -> Sender {
     let config = RecoveryConfig::profile(name).expect("a profile");
-    let mut s =
-        Sender::wide(config.with_sctp(SctpConfig::default().cmt(CmtConfig::ON))).with_second_path();
+    let mut s = Sender::wide(config.with_sctp(SctpConfig::default().cmt(Some(CmtConfig::ON))))
+        .with_second_path();
     s.recovery.state.paths[1].window = wide(20);
     s
 }
@@ -242,8 +242,8 @@ fn data_acknowledged_while_it_waits_counts_for_the_path_it_was_sent_over() {
 /// expires once more, over these retransmissions.
 fn renewed(name: &str, renew: fn(&mut Sender)) -> Sender {
     let config = RecoveryConfig::profile(name).expect("a profile");
-    let spurious = SpuriousConfig { duplicates: true, ..config.spurious };
-    let mut s = Sender::wide(RecoveryConfig { spurious, undo: true, ..config });
+    let spurious = config.spurious.duplicates(Some(crate::SpuriousResponse::Undo));
+    let mut s = Sender::wide(RecoveryConfig { spurious, ..config });
     s.push_full(3);
     s.at(200).expire_path(0, TimeoutKind::Loss);
     assert_eq!(s.resend()[0], 2);

@@ -2,7 +2,7 @@
 
 use super::super::unbounded;
 use super::{FULL, Sender};
-use crate::{RecoveryConfig, RttSource, SpuriousConfig};
+use crate::{RecoveryConfig, RttSource, SpuriousConfig, SpuriousResponse};
 
 /// A timeout over units from 2 on, of which the first is retransmitted.
 fn timed_out(s: &mut Sender, packets: usize) {
@@ -35,8 +35,10 @@ fn slow_start_leads_back_to_the_window_before() {
 }
 
 #[test]
-fn without_the_switch_nothing_is_restored() {
-    let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
+fn a_detector_that_only_counts_restores_nothing() {
+    let spurious = SpuriousConfig::OFF
+        .duplicates(Some(SpuriousResponse::Count))
+        .f_rto(Some(SpuriousResponse::Undo));
     let mut s = Sender::wide(RecoveryConfig { spurious, ..RecoveryConfig::rfc9260() });
     timed_out(&mut s, 10);
     s.ack(11, &[]);
@@ -96,7 +98,8 @@ fn an_earlier_event_that_is_open_is_not_undone() {
 #[test]
 fn a_loss_in_between_is_not_undone() {
     let mut s = Sender::detecting();
-    let thin = crate::ThinConfig { max_bundle_packets: 1, ..crate::ThinConfig::OFF };
+    let thin =
+        crate::ThinConfig { bundling: Some(crate::BundlingConfig::ONE), ..crate::ThinConfig::OFF };
     s.recovery.set_thin(Some(0), thin).expect("there is such a group");
     timed_out(&mut s, 1);
     s.ack(2, &[]);
@@ -113,8 +116,8 @@ fn a_loss_in_between_is_not_undone() {
 #[test]
 fn the_first_round_trip_after_a_spurious_timeout_starts_the_estimate_anew() {
     for (sample, rto) in [(400_u64, 400 + 4 * 200_u128), (60, 102 + 4 * 50)] {
-        let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
-        let mut config = RecoveryConfig { spurious, undo: true, ..RecoveryConfig::rfc9260() };
+        let spurious = SpuriousConfig::DUPLICATES;
+        let mut config = RecoveryConfig { spurious, ..RecoveryConfig::rfc9260() };
         unbounded(&mut config);
         let mut s = Sender::wide(config);
         s.push_full(2);
@@ -136,8 +139,8 @@ fn the_first_round_trip_after_a_spurious_timeout_starts_the_estimate_anew() {
 /// A sample from a packet sent before the spurious retransmission is an ordinary sample.
 #[test]
 fn a_round_trip_from_before_the_timeout_does_not_start_it_anew() {
-    let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
-    let mut config = RecoveryConfig { spurious, undo: true, ..RecoveryConfig::rfc9260() };
+    let spurious = SpuriousConfig::DUPLICATES;
+    let mut config = RecoveryConfig { spurious, ..RecoveryConfig::rfc9260() };
     unbounded(&mut config);
     let mut s = Sender::wide(config);
     s.push_full(1);
@@ -159,8 +162,8 @@ fn a_round_trip_from_before_the_timeout_does_not_start_it_anew() {
 #[test]
 fn cubic_gets_back_what_it_knew() {
     let cubic = RecoveryConfig::tcp_profile("tcp-cubic").expect("a profile");
-    let spurious = SpuriousConfig { duplicates: true, ..SpuriousConfig::OFF };
-    let mut s = Sender::with(|config| *config = RecoveryConfig { spurious, undo: true, ..cubic });
+    let spurious = SpuriousConfig::DUPLICATES;
+    let mut s = Sender::with(|config| *config = RecoveryConfig { spurious, ..cubic });
     s.push_full(10);
     s.at(100).overtake(1, 4);
     assert_eq!((s.resend(), s.ssthresh()), (vec![1], 7000));

@@ -23,7 +23,10 @@ impl TraceSink for Crossings {
 fn each_change_of_thinness_is_traced_once_with_its_figures() {
     let (reported, crossings) = mpsc::channel();
     let mut sink = Crossings(reported);
-    let mut s = Sender::thin(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF });
+    let mut s = Sender::thin(ThinConfig {
+        linear_timeouts: std::num::NonZeroU8::new(6),
+        ..ThinConfig::OFF
+    });
     let mut push = |s: &mut Sender| {
         let mut tracer = Tracer::new(s.now, 0, Some(&mut sink));
         let mut packet = s.recovery.packet(0, false, 0);
@@ -67,7 +70,8 @@ fn a_stream_that_thins_again_has_its_mechanisms_again() {
 #[test]
 fn losses_let_a_stream_with_more_in_flight_be_thin() {
     let mut s = Sender::with(|config| {
-        config.thin = ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF };
+        config.thin =
+            ThinConfig { linear_timeouts: std::num::NonZeroU8::new(6), ..ThinConfig::OFF };
         config.max_burst = None;
     });
     (0..4).for_each(|_| s.push(&[SMALL]));
@@ -112,7 +116,7 @@ fn a_retransmission_bundles_only_data_of_its_stream_and_path_and_no_probe() {
     let mut s = Sender::with(|config| config.max_burst = None);
     s.add_confirmed_path();
     let test = crate::ThinTest::Packets(16);
-    let copied = ThinConfig { max_bundle_packets: u8::MAX, test, ..ThinConfig::OFF };
+    let copied = ThinConfig { bundling: Some(crate::BundlingConfig::ALL), test, ..ThinConfig::OFF };
     let thin = s.recovery.set_thin(None, copied).expect("there is room");
     for (path, group) in [(0, thin), (0, 0), (0, thin), (1, thin)] {
         s.push_of(group, path, &[SMALL]);

@@ -15,7 +15,10 @@ fn expiries(s: &mut Sender, count: usize) -> Vec<u64> {
 /// not double the next one, and at (7 + 2^(n-6) - 2) · RTO beyond.
 #[test]
 fn m3_keeps_the_timeout_for_six_expiries_and_doubles_then() {
-    let mut s = Sender::thin(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF });
+    let mut s = Sender::thin(ThinConfig {
+        linear_timeouts: std::num::NonZeroU8::new(6),
+        ..ThinConfig::OFF
+    });
     s.push(&[SMALL]);
     let closed = |n: u64| if n <= 7 { n } else { 5 + (1 << (n - 6)) };
     let want: Vec<u64> = (1..=11).map(closed).collect();
@@ -25,7 +28,10 @@ fn m3_keeps_the_timeout_for_six_expiries_and_doubles_then() {
 
 #[test]
 fn m3_begins_again_with_another_unit() {
-    let mut s = Sender::thin(ThinConfig { linear_timeouts: 2, ..ThinConfig::OFF });
+    let mut s = Sender::thin(ThinConfig {
+        linear_timeouts: std::num::NonZeroU8::new(2),
+        ..ThinConfig::OFF
+    });
     s.push(&[SMALL]);
     assert_eq!(expiries(&mut s, 4), [1, 2, 3, 5]);
     // An ambiguous acknowledgement leaves the backoff: 4 s.
@@ -45,7 +51,10 @@ fn m3_begins_again_with_another_unit() {
 #[test]
 fn m3_does_not_act_on_a_thick_stream() {
     for (packets, second) in [(4, 2000), (5, 3000)] {
-        let mut s = Sender::thin(ThinConfig { linear_timeouts: 6, ..ThinConfig::OFF });
+        let mut s = Sender::thin(ThinConfig {
+            linear_timeouts: std::num::NonZeroU8::new(6),
+            ..ThinConfig::OFF
+        });
         (0..packets).for_each(|_| s.push(&[FULL]));
         assert_eq!(s.expire(), 1000);
         assert_eq!(s.resend(), [1]);

@@ -3,12 +3,15 @@
 use super::recovery_timer::WARM;
 use super::*;
 use crate::recovery::tests::BASE;
-use crate::{CopyBudget, DelayedCopyConfig, ProbeConfig};
+use crate::{DelayedCopyConfig, ProbeConfig};
 
 const BUNDLED: ThinConfig = ThinConfig {
     probe_timer: Some(ProbeConfig::DEFAULT),
-    max_bundle_packets: u8::MAX,
-    delayed_copies: DelayedCopyConfig { of_retransmissions: 1, ..DelayedCopyConfig::OFF },
+    bundling: Some(crate::BundlingConfig::ALL),
+    delayed_copies: DelayedCopyConfig {
+        of_retransmissions: Some(crate::RetransmissionCopies::ONE),
+        ..DelayedCopyConfig::OFF
+    },
     ..ThinConfig::OFF
 };
 
@@ -67,7 +70,10 @@ fn with_as_many_copies_as_a_retransmission_nothing_more_is_sent() {
 
 #[test]
 fn of_three_copies_the_missing_ones_are_sent() {
-    let delayed_copies = DelayedCopyConfig { of_retransmissions: 2, ..BUNDLED.delayed_copies };
+    let delayed_copies = DelayedCopyConfig {
+        of_retransmissions: crate::state::tests::copies(2),
+        ..BUNDLED.delayed_copies
+    };
     let mut s = bundled(ThinConfig { delayed_copies, ..BUNDLED }, &[100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![1]));
     assert_eq!(s.after_us(102_500).timers().copy_ready(), [1]);
@@ -77,7 +83,7 @@ fn of_three_copies_the_missing_ones_are_sent() {
 /// One copy was sent, which is enough if the budget allows no other.
 #[test]
 fn missing_copies_are_sent_within_the_budget() {
-    let copy_budget = CopyBudget::percent(1, 0);
+    let copy_budget = crate::state::tests::budget(1, 0);
     let mut s = bundled(ThinConfig { copy_budget, ..BUNDLED }, &[100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![]));
     assert_eq!(s.recovery.statistics().copies_denied, 1);
@@ -87,7 +93,7 @@ fn missing_copies_are_sent_within_the_budget() {
 /// A packet that lacks a copy draws on the budget as any packet of copies: (16 + 40 + 2) · 2 % is one.
 #[test]
 fn missing_copies_count_against_the_budget() {
-    let copy_budget = CopyBudget::percent(2, 0);
+    let copy_budget = crate::state::tests::budget(2, 0);
     let mut s = bundled(ThinConfig { copy_budget, ..BUNDLED }, &[100_000]);
     assert_eq!(s.repeat_next(), (101_500, vec![1]));
     assert_eq!(s.repeat_next(), (201_500, vec![2]));
@@ -97,7 +103,7 @@ fn missing_copies_count_against_the_budget() {
 /// When little of the budget is left, data sent more than a round trip ago is copied first.
 #[test]
 fn data_older_than_a_round_trip_is_copied_before_newer_data() {
-    let copy_budget = CopyBudget::percent(0, 20);
+    let copy_budget = crate::state::tests::budget(0, 20);
     let test = crate::ThinTest::Packets(16);
     let mut s = Sender::warm(|config| config.thin = ThinConfig { copy_budget, test, ..BUNDLED });
     // (4096 + 40 · 100) · 20 % allow for 16 copies; the last is kept.

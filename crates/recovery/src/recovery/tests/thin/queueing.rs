@@ -1,13 +1,13 @@
 //! Copies and probes that are held back while the path has a queue.
 
 use super::*;
+use crate::ProbeConfig;
 use crate::recovery::tests::LossRecovery;
-use crate::{CopyBudget, ProbeConfig};
 
 const LIMIT: Duration = Duration::from_millis(25);
 const YIELDING: ThinConfig = ThinConfig {
     probe_timer: Some(ProbeConfig::DEFAULT),
-    max_bundle_packets: 9,
+    bundling: crate::state::tests::bundling(9),
     queue_delay_limit: Some(LIMIT),
     ..ThinConfig::OFF
 };
@@ -56,7 +56,7 @@ fn copies_beside_new_data_stop_for_a_queue_and_come_back() {
 #[test]
 fn the_budget_falls_with_the_queue() {
     let earned = |ms| {
-        let copy_budget = CopyBudget::percent(0, 100);
+        let copy_budget = crate::state::tests::budget(0, 100);
         let mut s = Sender::warm(|config| config.thin = ThinConfig { copy_budget, ..YIELDING });
         s.answered(41, 80, ms);
         let before = s.recovery.redundancy.spending_left(copy_budget);

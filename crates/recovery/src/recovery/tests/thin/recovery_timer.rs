@@ -328,7 +328,7 @@ fn an_idle_stream_was_not_silent() {
 #[test]
 fn a_unit_is_due_when_the_latest_packet_with_it_is() {
     let mut s = Sender::warm(|config| {
-        config.thin = ThinConfig { max_bundle_packets: u8::MAX, ..TIMED };
+        config.thin = ThinConfig { bundling: Some(crate::BundlingConfig::ALL), ..TIMED };
     });
     s.push_with_copies(false);
     assert_eq!(s.after_us(40_000).push_with_copies(false), [WARM + 1]);

@@ -4,7 +4,8 @@ use super::*;
 use crate::BundleRoom;
 use crate::recovery::tests::{BASE, LossRecovery, Next};
 
-const COPIES: ThinConfig = ThinConfig { max_bundle_packets: 1, ..ThinConfig::OFF };
+const COPIES: ThinConfig =
+    ThinConfig { bundling: Some(crate::BundlingConfig::ONE), ..ThinConfig::OFF };
 
 /// Units 1 and 2 in two packets: the second carries a copy of the first, which was lost or not.
 fn two_packets(thin: ThinConfig) -> Sender {
@@ -25,9 +26,10 @@ fn as_many_packets_and_bytes_before_are_copied_as_the_limits_say() {
         (9, 3 * SMALL - 1, vec![3]),
         (9, SMALL, vec![]),
     ];
-    for (max_bundle_packets, max_bundle_bytes, want) in table {
-        let max_bundle_bytes = std::num::NonZeroU32::new(max_bundle_bytes);
-        let limits = ThinConfig { max_bundle_packets, max_bundle_bytes, ..ThinConfig::OFF };
+    for (packets, bytes, want) in table {
+        let bytes = std::num::NonZeroU32::new(bytes);
+        let bundling = crate::state::tests::bundling(packets).map(|it| it.bytes(bytes));
+        let limits = ThinConfig { bundling, ..ThinConfig::OFF };
         let mut s = Sender::thin(limits);
         (0..3).for_each(|_| s.push(&[SMALL]));
         assert_eq!(s.push_with_copies(false), want, "{limits:?}");
@@ -46,8 +48,12 @@ fn copies_stop_when_the_window_has_no_room_for_them() {
     let table = [(15, limit, 9), (33, limit, 6), (38, limit, 1), (39, limit, 0), (39, None, 9)];
     for (units, queue_delay_limit, want) in table {
         let test = crate::ThinTest::Packets(100);
-        let thin =
-            ThinConfig { test, max_bundle_packets: 99, queue_delay_limit, ..ThinConfig::OFF };
+        let thin = ThinConfig {
+            test,
+            bundling: crate::state::tests::bundling(99),
+            queue_delay_limit,
+            ..ThinConfig::OFF
+        };
         let mut s = Sender::thin(thin);
         assert_eq!(s.cwnd(), 4000);
         (0..units).for_each(|_| s.push(&[SMALL]));
@@ -71,7 +77,8 @@ fn a_packet_without_room_or_a_thick_stream_copies_nothing() {
 #[test]
 fn acknowledged_data_is_not_copied() {
     for (is_contiguous, want) in [(false, vec![1, 2]), (true, vec![])] {
-        let mut s = Sender::thin(ThinConfig { max_bundle_packets: 9, ..COPIES });
+        let mut s =
+            Sender::thin(ThinConfig { bundling: crate::state::tests::bundling(9), ..COPIES });
         (0..3).for_each(|_| s.push(&[SMALL]));
         s.at(100).ack(0, &[(3, 3)]);
         assert_eq!(s.push_with_copies(is_contiguous), want);

@@ -5,7 +5,10 @@ use crate::{CopyBudget, DelayedCopyConfig, ProbeConfig};
 
 const DOUBLED: ThinConfig = ThinConfig {
     probe_timer: Some(ProbeConfig::DEFAULT),
-    delayed_copies: DelayedCopyConfig { of_retransmissions: 1, ..DelayedCopyConfig::OFF },
+    delayed_copies: DelayedCopyConfig {
+        of_retransmissions: Some(crate::RetransmissionCopies::ONE),
+        ..DelayedCopyConfig::OFF
+    },
     ..ThinConfig::OFF
 };
 
@@ -41,7 +44,10 @@ fn a_retransmission_has_a_copy_a_millisecond_later() {
 
 #[test]
 fn copies_follow_each_other() {
-    let delayed_copies = DelayedCopyConfig { of_retransmissions: 2, ..DOUBLED.delayed_copies };
+    let delayed_copies = DelayedCopyConfig {
+        of_retransmissions: crate::state::tests::copies(2),
+        ..DOUBLED.delayed_copies
+    };
     let mut s = repeated(ThinConfig { delayed_copies, ..DOUBLED });
     for us in [102_500, 103_500] {
         assert_eq!(s.next_us(), Some(us));
@@ -84,7 +90,7 @@ fn the_reports_of_both_are_explained() {
 /// The 40 units before allow for (40 + 1 + 16) · 2 % of packets.
 #[test]
 fn a_budget_that_is_spent_denies_copies() {
-    let copy_budget = CopyBudget::percent(2, 0);
+    let copy_budget = crate::state::tests::budget(2, 0);
     let mut s = repeated(ThinConfig { copy_budget, ..DOUBLED });
     assert_eq!(s.after_us(102_500).timers().copy_ready(), [1]);
     assert_eq!(s.repeat_next(), (204_000, vec![1]));
@@ -114,11 +120,11 @@ fn a_budget_bounds_copies_that_are_due_at_once() {
     };
     assert_eq!(left(CopyBudget::UNLIMITED, 1), (vec![1, 1, 1], 0));
     // (40 + 3 + 16) · 2 % of packets.
-    let packets = CopyBudget::percent(2, 0);
+    let packets = crate::state::tests::budget(2, 0);
     assert_eq!(left(packets, 1), (vec![1], 2));
     assert_eq!(left(packets, 3), (vec![3], 0), "in one packet");
     // (43 · 100 + 4096) · 3 % of bytes.
-    let bytes = CopyBudget::percent(0, 3);
+    let bytes = crate::state::tests::budget(0, 3);
     assert_eq!(left(bytes, 1), (vec![1, 1], 1));
     assert_eq!(left(bytes, 3), (vec![2], 1));
 }
@@ -126,9 +132,12 @@ fn a_budget_bounds_copies_that_are_due_at_once() {
 #[test]
 fn a_budget_of_bytes_bounds_what_is_copied_beside_new_data() {
     let copies = |bytes_percent| {
-        let copy_budget = CopyBudget::percent(0, bytes_percent);
-        let mut s =
-            Sender::thin(ThinConfig { max_bundle_packets: 9, copy_budget, ..ThinConfig::OFF });
+        let copy_budget = crate::state::tests::budget(0, bytes_percent);
+        let mut s = Sender::thin(ThinConfig {
+            bundling: crate::state::tests::bundling(9),
+            copy_budget,
+            ..ThinConfig::OFF
+        });
         s.push(&[SMALL]);
         (1..500).for_each(|n| {
             s.at(10 * n);
