@@ -197,28 +197,99 @@ fn all_crates() -> Vec<String> {
     names.map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect()
 }
 
-#[track_caller]
-fn assert_within(
-    what: &str,
-    sizes: impl Fn(&Sizes) -> &BTreeMap<String, usize>,
-    (general, own): (usize, &[(&str, &str, usize)]),
-) {
-    let mut problems = Vec::new();
-    let mut met = 0;
-    for krate in all_crates() {
-        let mut found = Sizes::default();
-        files(&krate).iter().for_each(|(_, file)| found.visit_file(file));
-        for (name, &count) in sizes(&found) {
+/// What is counted, the most of it, and the types with a limit of their own.
+struct Limit<'a> {
+    what: &'a str,
+    general: usize,
+    own: &'a [(&'a str, &'a str, usize)],
+}
+
+impl Limit<'_> {
+    /// The types of `krate` beyond their limit, and how many of all have one of their own.
+    fn check(&self, krate: &str, sizes: &BTreeMap<String, usize>) -> (Vec<String>, usize) {
+        let Self { what, general, own } = self;
+        let (mut problems, mut met) = (Vec::new(), 0);
+        for (name, &count) in sizes {
             let limit = own.iter().find(|(of, kind, _)| *of == krate && kind == name);
             met += usize::from(limit.is_some());
-            let limit = limit.map_or(general, |(.., limit)| *limit);
+            let limit = limit.map_or(*general, |(.., limit)| *limit);
             if count > limit {
                 problems.push(format!("{krate}::{name} has {count} {what}, {limit} at most"));
             }
         }
+        (problems, met)
     }
-    assert_eq!(met, own.len(), "a type with a limit of its own is gone: take the limit out");
-    assert!(problems.is_empty(), "{}", problems.join("\n"));
+
+    #[track_caller]
+    fn assert(&self, sizes: impl Fn(&Sizes) -> &BTreeMap<String, usize>) {
+        let (mut problems, mut met) = (Vec::new(), 0);
+        for krate in all_crates() {
+            let (of_crate, met_there) = self.check(&krate, sizes(&sizes_of(&files(&krate))));
+            problems.extend(of_crate);
+            met += met_there;
+        }
+        assert_eq!(
+            met,
+            self.own.len(),
+            "a type with a limit of its own is gone: take the limit out"
+        );
+        assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+}
+
+const METHODS_OF_A_TYPE: Limit<'_> = Limit { what: "methods", general: MAX_METHODS, own: METHODS };
+const FIELDS_OF_A_STRUCT: Limit<'_> = Limit { what: "fields", general: MAX_FIELDS, own: FIELDS };
+
+fn sizes_of(files: &[(PathBuf, syn::File)]) -> Sizes {
+    let mut found = Sizes::default();
+    files.iter().for_each(|(_, file)| found.visit_file(file));
+    found
+}
+
+/// Files as [`files`] returns them.
+fn written(files: &[(&str, &str)]) -> Vec<(PathBuf, syn::File)> {
+    let parse = |(path, text): &(&str, &str)| {
+        (PathBuf::from(path), syn::parse_file(text).expect("a small text is valid"))
+    };
+    files.iter().map(parse).collect()
+}
+
+/// Numbered items.
+fn many(count: usize, item: impl Fn(usize) -> String) -> String {
+    (0..count).map(item).collect()
+}
+
+#[test]
+fn a_method_too_many_is_reported_whichever_file_it_is_in() {
+    let methods = |from: usize, count| many(count, |n| format!("fn m{}(&self) {{}}", from + n));
+    let problems = |count: usize| {
+        let [first, second] = [(0, 30), (30, count - 30)]
+            .map(|(from, count)| format!("impl Type {{ {} }}", methods(from, count)));
+        // Those of traits and of tests do not count.
+        let rest = format!(
+            "struct Type; impl Iterator for Type {{ {} }} #[cfg(test)] impl Type {{ {} }}",
+            methods(0, 9),
+            methods(90, 9)
+        );
+        let files = written(&[("a.rs", &first), ("b/c.rs", &second), ("d.rs", &rest)]);
+        METHODS_OF_A_TYPE.check("core", &sizes_of(&files).methods).0
+    };
+    assert_eq!(problems(MAX_METHODS), Vec::<String>::new());
+    assert_eq!(problems(MAX_METHODS + 1), ["core::Type has 61 methods, 60 at most"]);
+}
+
+#[test]
+fn a_field_too_many_is_reported_also_in_a_configuration() {
+    let problems = |count| {
+        let fields = many(count, |n| format!("pub f{n}: u8,"));
+        let text = format!(
+            "struct Plain {{ {fields} }} config! {{ const /// Made.\n pub struct Made {{ {fields} }} }}"
+        );
+        FIELDS_OF_A_STRUCT.check("core", &sizes_of(&written(&[("a.rs", &text)])).fields).0
+    };
+    assert_eq!(problems(MAX_FIELDS), Vec::<String>::new());
+    let want = ["Made", "Plain"].map(|name| format!("core::{name} has 16 fields, 15 at most"));
+    assert_eq!(problems(MAX_FIELDS + 1), want);
 }
 
 #[test]
@@ -231,12 +302,12 @@ fn the_fields_of_a_configuration_are_counted() {
 
 #[test]
 fn no_type_has_more_methods_than_a_reader_can_hold() {
-    assert_within("methods", |sizes| &sizes.methods, (MAX_METHODS, METHODS));
+    METHODS_OF_A_TYPE.assert(|sizes| &sizes.methods);
 }
 
 #[test]
 fn no_struct_has_more_fields_than_parts_of_one_thing() {
-    assert_within("fields", |sizes| &sizes.fields, (MAX_FIELDS, FIELDS));
+    FIELDS_OF_A_STRUCT.assert(|sizes| &sizes.fields);
 }
 
 /// The lines of `text` without what is compiled for tests alone. As formatted, such an item ends with its line, or
@@ -317,14 +388,13 @@ fn receiver(expression: &Expr) -> Option<String> {
 }
 
 /// The calls between rooms, found by the names of receivers and by methods that only one room has.
-fn calls_between_rooms() -> BTreeMap<String, BTreeMap<String, String>> {
-    let files = files("recovery");
+fn calls_between_rooms(files: &[(PathBuf, syn::File)]) -> Calling {
     let room_of = |path: &Path| {
         let first = path.components().next().expect("a name").as_os_str();
         Path::new(first).file_stem().expect("a name").to_string_lossy().into_owned()
     };
     let (mut methods, mut functions) = (Owners::new(), Owners::new());
-    for (path, file) in &files {
+    for (path, file) in files {
         let mut found = Functions::default();
         found.visit_file(file);
         for (kind, name, is_method) in found.0 {
@@ -335,8 +405,8 @@ fn calls_between_rooms() -> BTreeMap<String, BTreeMap<String, String>> {
         }
     }
     let by_name = |name: &str| ROOMS.iter().find(|(_, names)| names.contains(&name));
-    let mut calls: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
-    for (path, file) in &files {
+    let mut calls = Calling::new();
+    for (path, file) in files {
         let from = room_of(path);
         assert!(
             from == "lib" || from == "statistics" || ROOMS.iter().any(|(room, _)| *room == from),
@@ -368,6 +438,8 @@ fn calls_between_rooms() -> BTreeMap<String, BTreeMap<String, String>> {
     calls
 }
 
+/// From which room to which, and a place and the method called.
+type Calling = BTreeMap<String, BTreeMap<String, String>>;
 type Owners = BTreeMap<String, BTreeSet<String>>;
 
 fn only(rooms: &BTreeSet<String>) -> Option<String> {
@@ -396,15 +468,15 @@ impl<'ast> Visit<'ast> for Functions {
     }
 }
 
-#[test]
-fn no_rooms_of_recovery_call_each_other_in_a_cycle() {
-    let calls = calls_between_rooms();
-    assert!(calls.get("recovery").is_some_and(|to| to.len() >= 8), "it calls the mechanisms");
+/// The calls that are part of a cycle of rooms, or lead from one cycle to another.
+fn on_cycles(calls: &Calling) -> Vec<String> {
     let mut left: BTreeSet<&String> = calls.keys().collect();
-    // Rooms that call nothing that is left are taken away until none is; what remains is on a cycle.
+    // Rooms that call nothing that is left, or that nothing calls, are taken away until none is.
     loop {
-        let calls_left = |room: &&String| calls[*room].keys().any(|to| left.contains(to));
-        let remaining: BTreeSet<&String> = left.iter().copied().filter(|r| calls_left(r)).collect();
+        let calls_left = |room: &str| calls[room].keys().any(|to| left.contains(to));
+        let is_called = |room: &String| left.iter().any(|&from| calls[from].contains_key(room));
+        let remaining: BTreeSet<&String> =
+            left.iter().copied().filter(|room| calls_left(room) && is_called(room)).collect();
         if remaining.len() == left.len() {
             break;
         }
@@ -414,6 +486,36 @@ fn no_rooms_of_recovery_call_each_other_in_a_cycle() {
         let to = calls[*from].iter().filter(|(to, _)| left.contains(to));
         to.map(move |(to, place)| format!("{from} → {to} ({place})"))
     });
-    let on_cycle: Vec<String> = on_cycle.collect();
+    on_cycle.collect()
+}
+
+#[test]
+fn no_rooms_of_recovery_call_each_other_in_a_cycle() {
+    let calls = calls_between_rooms(&files("recovery"));
+    assert!(calls.get("recovery").is_some_and(|to| to.len() >= 8), "it calls the mechanisms");
+    let on_cycle = on_cycles(&calls);
     assert!(on_cycle.is_empty(), "rooms call each other:\n{}", on_cycle.join("\n"));
+}
+
+#[test]
+fn a_cycle_of_rooms_is_reported_with_its_calls() {
+    let files = |back: &str| {
+        written(&[
+            ("loss/mod.rs", "impl LossDetector { fn detect(&self) { self.probe.arm_probe(); } }"),
+            (
+                "probe/mod.rs",
+                "impl ProbeTimer { fn arm_probe(&self) { self.groups.settle_thin(); } }",
+            ),
+            ("thin.rs", &format!("impl Groups {{ fn settle_thin(&self) {{ {back} }} }}")),
+            ("recovery/mod.rs", "impl LossRecovery { fn run(&self) { self.loss.detect(); } }"),
+        ])
+    };
+    let reported = |back| on_cycles(&calls_between_rooms(&files(back)));
+    assert_eq!(reported("self.count()"), Vec::<String>::new());
+    let cycle = [
+        "loss → probe (loss/mod.rs: arm_probe)",
+        "probe → thin (probe/mod.rs: settle_thin)",
+        "thin → loss (thin.rs: detect)",
+    ];
+    assert_eq!(reported("loss.detect()"), cycle);
 }
