@@ -46,8 +46,8 @@ pub use outstanding::{Flight, LOG_CAPACITY, NewUnit, Outstanding, Unit, UnitStat
 pub use paths::{Path, PathState, Paths, Reach};
 pub use probe::{Share, Unanswered};
 pub use recovery::{
-    Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent, PathFigures,
-    RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
+    Abandoned, Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent,
+    PathFigures, RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
 };
 pub use redundancy::BundleRoom;
 pub use rexmit_congestion::{

@@ -330,7 +330,8 @@ impl<P> State<P> {
     /// retransmit.
     pub(crate) fn settle_gates(&mut self) {
         for path in self.paths.numbers() {
-            self.paths[path].gate.may_retransmit_now &= self.outstanding.on(path).has_lost();
+            let has_lost = self.outstanding.on(path).has_lost();
+            self.paths[path].gate.close_unless(has_lost);
         }
     }
 
@@ -373,7 +374,7 @@ impl<P> State<P> {
     /// §7.2.4 rule 3).
     pub(crate) fn retransmit_now(&mut self, path: u8) {
         let to = if self.paths.is_one() { path } else { self.destination(path, false) };
-        self.paths[to].gate.may_retransmit_now = true;
+        self.paths[to].gate.open_for_retransmission();
     }
 
     /// Chooses the paths of new data and of units that wait to be retransmitted again, after a path has
@@ -395,7 +396,7 @@ impl<P> State<P> {
     /// Moves the units that wait for the window of `path`, whose T3-rtx expired, to the path of
     /// retransmissions; one packet of them may be sent beyond its window (RFC 9260 §6.3.3 E3).
     pub(crate) fn move_timed_out(&mut self, path: u8) -> Moves {
-        self.paths[path].gate.may_retransmit_now = true;
+        self.paths[path].gate.open_for_retransmission();
         let is_one = self.paths.is_one();
         let to = if is_one { path } else { self.destination(path, true) };
         let moves = self.move_lost(path, to);
@@ -411,8 +412,9 @@ impl<P> State<P> {
         while let Some(unit) = self.outstanding.on(from).first_lost() {
             moves.merge(self.move_unit(unit, to));
         }
-        let may_retransmit_now = std::mem::take(&mut self.paths[from].gate.may_retransmit_now);
-        self.paths[to].gate.may_retransmit_now |= may_retransmit_now;
+        if self.paths[from].gate.take() {
+            self.paths[to].gate.open_for_retransmission();
+        }
         moves
     }
 

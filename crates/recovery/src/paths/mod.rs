@@ -226,11 +226,39 @@ pub struct Path {
 pub(crate) struct Gate {
     /// Whether one packet of retransmissions may be sent beyond the window (RFC 9260 §6.3.3 E3, §7.2.4 rule
     /// 3), while there is anything to retransmit.
-    pub(crate) may_retransmit_now: bool,
+    may_retransmit_now: bool,
     /// Whether only one packet may be in flight until something is acknowledged (RFC 9260 §7.2.1).
     pub(crate) is_single_packet: bool,
     /// Data packets that may still be sent at this opportunity (Max.Burst).
     pub(crate) burst_left: u32,
+}
+
+impl Gate {
+    /// Whether a packet of retransmissions may be sent beyond the window.
+    #[inline]
+    pub(crate) const fn may_retransmit_now(&self) -> bool {
+        self.may_retransmit_now
+    }
+
+    /// Something was declared lost: one packet of it may be sent at once.
+    pub(crate) const fn open_for_retransmission(&mut self) {
+        self.may_retransmit_now = true;
+    }
+
+    /// The packet was sent, or there is none to send.
+    pub(crate) const fn close(&mut self) {
+        self.may_retransmit_now = false;
+    }
+
+    /// Closes, unless the path still has something to retransmit.
+    pub(crate) const fn close_unless(&mut self, has_lost: bool) {
+        self.may_retransmit_now &= has_lost;
+    }
+
+    /// Closes, because the units that it was open for take another path; returns whether it was open.
+    pub(crate) const fn take(&mut self) -> bool {
+        std::mem::replace(&mut self.may_retransmit_now, false)
+    }
 }
 
 /// State of a path needed only with several paths.

@@ -534,7 +534,7 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
             // (R3).
             if state.outstanding.on(path).outstanding == 0 {
                 state.paths[path].t3.stop();
-                state.paths[path].gate.may_retransmit_now = false;
+                state.paths[path].gate.close();
             } else if ack.has_acked_earliest {
                 state.outstanding.advance_earliest(path);
                 if self.may_restart_t3 || !is_running {

@@ -42,6 +42,8 @@ pub enum PathChange {
         /// The largest unit that its packets hold, with header and padding, in bytes.
         packet: u32,
     },
+    /// The path becomes the primary path: new data is sent over it while it works.
+    Primary,
     /// The packet size changes, and nothing else.
     Resized {
         /// The largest unit that its packets hold, with header and padding, in bytes.
@@ -109,8 +111,8 @@ impl<P> LossRecovery<P> {
     }
 
     /// Applies a change of `path`. If the path was removed or takes another route, declares the data in
-    /// flight on it lost and allows one packet of it to be retransmitted at once; a change of the packet size
-    /// declares nothing lost.
+    /// flight on it lost and allows one packet of it to be retransmitted at once; no other change declares
+    /// anything lost.
     pub fn change_path(
         &mut self,
         now: Instant,
@@ -122,6 +124,11 @@ impl<P> LossRecovery<P> {
         self.state.paths[path].reach = match change {
             PathChange::Resized { packet } => {
                 return self.state.paths[path].window.resize(self.state.config.window(), packet);
+            }
+            PathChange::Primary => {
+                self.state.paths.set_primary(path);
+                let moves = self.state.choose_paths();
+                return self.on_moves(moves);
             }
             PathChange::Removed => Reach::REMOVED,
             PathChange::Redirected { .. } if is_confirmed => Reach::ACTIVE,
@@ -136,12 +143,16 @@ impl<P> LossRecovery<P> {
         self.lose_route(path, tracer);
         if let PathChange::Redirected { packet } = change {
             self.renew_path(now, path, packet);
-            let has_lost = self.state.outstanding.on(path).has_lost();
-            self.state.paths[path].gate.may_retransmit_now = has_lost;
+            self.state.paths[path].gate.close();
+            self.retransmit_lost_now(path);
         } else {
-            let to = self.state.paths.alternate_to(path);
-            let has_lost = self.state.outstanding.on(to).has_lost();
-            self.state.paths[to].gate.may_retransmit_now |= has_lost;
+            self.retransmit_lost_now(self.state.paths.alternate_to(path));
+        }
+    }
+
+    fn retransmit_lost_now(&mut self, path: u8) {
+        if self.state.outstanding.on(path).has_lost() {
+            self.state.paths[path].gate.open_for_retransmission();
         }
     }
 
@@ -169,13 +180,6 @@ impl<P> LossRecovery<P> {
         self.probe.renew_path(now, path);
         self.redundancy.renew_path(path);
         self.spurious.iter_mut().for_each(|it| it.renew_path(path));
-    }
-
-    /// Makes `path` the primary path: new data is sent over it while it works.
-    pub fn set_primary_path(&mut self, path: u8) {
-        self.state.paths.set_primary(path);
-        let moves = self.state.choose_paths();
-        self.on_moves(moves);
     }
 
     /// Called when something shows whether `path` works. Returns its new state, if that is another.

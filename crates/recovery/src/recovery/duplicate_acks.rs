@@ -19,7 +19,7 @@ impl<P> Acknowledging<'_, '_, '_, P> {
             let packet = state.paths[ONLY_PATH].window.packet();
             self.may_restart_t3 = loss.duplicates.on_partial(acked, packet);
             self.outcome.newly_lost += self.lose_first();
-            self.recovery.state.paths[ONLY_PATH].gate.may_retransmit_now = true;
+            self.recovery.state.paths[ONLY_PATH].gate.open_for_retransmission();
         } else {
             loss.duplicates.clear();
             let flight = state.outstanding.flight(ONLY_PATH).bytes;

@@ -44,6 +44,23 @@ use crate::{
     Reach, RecoveryConfig, RecoveryStatistics, ReorderingState, ThinConfig, Thinness, Unit,
 };
 
+/// What is abandoned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Abandoned<P> {
+    /// A unit that was sent: it is not retransmitted and is not in flight. One that was acknowledged above the
+    /// cumulative point is abandoned, too, as a part of its message.
+    Sent(u64),
+    /// The delayed copy of `unit` that [`next_due`](LossRecovery::next_due) named for `path`.
+    Copy {
+        /// The path.
+        path: u8,
+        /// The unit, which stays in flight.
+        unit: u64,
+    },
+    /// A unit that is never sent: it uses up a number.
+    Unsent(P),
+}
+
 /// Loss recovery and congestion control of one association, over units numbered by the protocol.
 ///
 /// Numbers are unwrapped and consecutive. `P` is the protocol's data of a unit.
@@ -236,19 +253,16 @@ impl<P> LossRecovery<P> {
         Permission::of(self).may_send_new(path, group)
     }
 
-    /// Cancels the delayed copy of `unit` that [`next_due`](Self::next_due) named for `path`.
-    pub fn drop_copy(&mut self, path: u8, unit: u64) {
-        self.redundancy.drop_copy(path, unit);
+    /// Abandons what is not to be sent, or not again (RFC 3758).
+    pub fn abandon(&mut self, what: Abandoned<P>) {
+        match what {
+            Abandoned::Sent(unit) => self.abandon_sent(unit),
+            Abandoned::Copy { path, unit } => self.redundancy.drop_copy(path, unit),
+            Abandoned::Unsent(payload) => _ = self.state.outstanding.skip(payload),
+        }
     }
 
-    /// Uses up a number for a unit that is never sent: it is abandoned from the start.
-    pub fn skip_new(&mut self, payload: P) -> u64 {
-        self.state.outstanding.skip(payload)
-    }
-
-    /// Abandons `unit` (RFC 3758): it is not retransmitted and is not in flight. One that was acknowledged above
-    /// the cumulative point is abandoned, too, as a part of its message.
-    pub fn abandon(&mut self, unit: u64) {
+    fn abandon_sent(&mut self, unit: u64) {
         let Some(abandoned) = self.state.outstanding.abandon(unit) else { return };
         if abandoned.was_lost {
             // Whether it had arrived will never be known.
@@ -267,7 +281,7 @@ impl<P> LossRecovery<P> {
         if self.state.outstanding.end_probe(unit) {
             self.declare_lost(unit, SendCause::WindowProbe, tracer);
             let path = self.state.outstanding.unit(unit).map_or(0, |unit| unit.path);
-            self.state.paths[path].gate.may_retransmit_now = true;
+            self.state.paths[path].gate.open_for_retransmission();
         }
     }
 
@@ -301,7 +315,7 @@ impl<P> LossRecovery<P> {
         self.state.fast_recovery.forget_beyond_window();
         for path in self.state.paths.iter_mut() {
             path.t3.stop();
-            path.gate.may_retransmit_now = false;
+            path.gate.close();
             path.window.release(Instant::FAR_FUTURE);
         }
     }

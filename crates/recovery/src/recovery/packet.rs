@@ -602,10 +602,10 @@ impl OpenPacket {
         if !has_repeats {
             return recovery.spurious.iter_mut().for_each(|it| it.on_sent_new(self.path));
         }
-        p.gate.may_retransmit_now = false;
+        p.gate.close();
         p.on_retransmission(now);
         if chooses_late {
-            state.paths.iter_mut().for_each(|path| path.gate.may_retransmit_now = false);
+            state.paths.iter_mut().for_each(|path| path.gate.close());
         }
     }
 

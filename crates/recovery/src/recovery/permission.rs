@@ -44,8 +44,8 @@ impl<'a, P> Permission<'a, P> {
         }
         let unit = self.0.state.outstanding.on(path).first_lost()?;
         let gate = &self.0.state.paths[path].gate;
-        let may_be_sent = gate.may_retransmit_now || self.may_pass_window(path);
-        let holds = |it: &SpuriousDetection| it.holds_lost(path, gate.may_retransmit_now);
+        let may_be_sent = gate.may_retransmit_now() || self.may_pass_window(path);
+        let holds = |it: &SpuriousDetection| it.holds_lost(path, gate.may_retransmit_now());
         let is_held = || self.0.spurious.as_deref().is_some_and(holds);
         (may_be_sent && !is_held()).then_some(unit)
     }
@@ -56,7 +56,7 @@ impl<'a, P> Permission<'a, P> {
         let unit = self.0.state.outstanding.lost_anywhere(0);
         let unit = unit.filter(|_| paths.chosen == Some(path))?;
         let may_be_sent =
-            paths.iter().any(|path| path.gate.may_retransmit_now) || self.may_pass_window(path);
+            paths.iter().any(|path| path.gate.may_retransmit_now()) || self.may_pass_window(path);
         may_be_sent.then_some(unit)
     }
 
@@ -100,7 +100,7 @@ impl<'a, P> Permission<'a, P> {
         let path_state = &self.0.state.paths[path];
         let (gate, window) = (&path_state.gate, &path_state.window);
         let is_held = gate.burst_left == 0
-            || gate.may_retransmit_now
+            || gate.may_retransmit_now()
             || self.0.spurious.as_ref().is_some_and(|it| it.holds_new(path));
         if is_held {
             return false;

@@ -290,7 +290,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         if !late.is_empty() {
             let p = &mut state.paths[path];
             p.window.on_early_retransmit();
-            p.gate.may_retransmit_now = true;
+            p.gate.open_for_retransmission();
             state.settle_gates();
             state.trace_window(path, self.tracer);
         }

@@ -196,9 +196,9 @@ fn nothing_may_pass_the_window_where_nothing_waits() {
     state.add_active_path();
     (0..2).for_each(|path| _ = state.send(AT(0), path, FULL));
     state.outstanding.lose(2, SendCause::Timeout);
-    [0, 1].into_iter().for_each(|path| state.paths[path].gate.may_retransmit_now = true);
+    [0, 1].into_iter().for_each(|path| state.paths[path].gate.open_for_retransmission());
     state.settle_gates();
-    assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now), [false, true]);
+    assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now()), [false, true]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use rexmit_core::{Instant, Route};
-use rexmit_recovery::{RttSource, SetupEvent, T3Event};
+use rexmit_recovery::{PathChange, RttSource, SetupEvent, T3Event};
 
 use super::replies::{Replies, ReportedError};
 use super::setup::{Setup, T1Expiry};
@@ -106,7 +106,8 @@ impl Association {
         self.paths.errors.reset();
         self.set_state(cx, State::Established);
         // The path over which the peer answered.
-        self.out.recovery.set_primary_path(self.paths.control());
+        let (path, change) = (self.paths.control(), PathChange::Primary);
+        self.out.recovery.change_path(cx.now, path, change, &mut cx.tracer());
         self.paths.start_watching(cx, &self.out.recovery);
         cx.note_round_trip(&self.config, self.primary_route(), &self.out.recovery);
         cx.event(Event::Connected {

@@ -80,10 +80,10 @@ fn one_packet_may_pass_the_window_where_it_goes() {
     let mut state = to(Same);
     (0..2).for_each(|_| _ = state.send(AT(0), 0, FULL));
     state.outstanding.lose(1, SendCause::Timeout);
-    state.paths[0].gate.may_retransmit_now = true;
+    state.paths[0].gate.open_for_retransmission();
     state.fail(0);
     state.choose_paths();
-    assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now), [false, true]);
+    assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now()), [false, true]);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn lost_data_goes_where_the_policy_says() {
         assert_eq!(state.destination(0, true), by_timer, "{policy:?}");
         assert_eq!(state.destination(0, false), otherwise, "{policy:?}");
         state.retransmit_now(0);
-        assert!(state.paths[otherwise].gate.may_retransmit_now);
+        assert!(state.paths[otherwise].gate.may_retransmit_now());
         state.fail(0);
         assert_eq!([true, false].map(|is_timeout| state.destination(0, is_timeout)), [1, 1]);
         state.fail(1);
@@ -114,7 +114,7 @@ fn a_timeout_moves_waiting_data_to_the_other_path() {
         let moves = state.move_timed_out(0);
         assert_eq!(moves.left != 0, policy == Alternate);
         assert_eq!(state.waiting(), waiting);
-        assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now), gates);
+        assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now()), gates);
     }
 }
 

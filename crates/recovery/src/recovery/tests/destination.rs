@@ -189,7 +189,7 @@ fn each_path_has_its_own_counters() {
 /// that were sent over the second are lost.
 fn choosing(policy: RetransmissionDestination) -> Sender {
     let mut s = Sender::over_two(|config| config.sctp.retransmission_destination = policy);
-    s.recovery.set_primary_path(1);
+    s.make_primary(1);
     (0..2).for_each(|_| s.push_over(1, &[FULL]));
     s.expire();
     s

@@ -337,7 +337,7 @@ impl Run {
                 self.s.recovery.open_path(Some((now, path)), FULL);
             }
             3 if count < 4 => _ = self.s.recovery.open_path(None, FULL),
-            4 => self.s.recovery.set_primary_path(path),
+            4 => self.s.make_primary(path),
             5 => _ = self.s.path_error(path, 3),
             6 => {
                 let is_certain = self.rng.chance(0.5);
@@ -353,7 +353,7 @@ impl Run {
             return;
         }
         if self.rng.chance(0.3) {
-            self.s.recovery.skip_new(());
+            self.s.recovery.abandon(crate::Abandoned::Unsent(()));
         } else {
             self.s.abandon(unit);
         }

@@ -281,8 +281,13 @@ impl Sender {
         self.recovery.on_path_event(path, PathEvent::Probed)
     }
 
+    fn make_primary(&mut self, path: u8) {
+        let change = crate::PathChange::Primary;
+        self.recovery.change_path(self.now, path, change, &mut Tracer::off());
+    }
+
     fn abandon(&mut self, unit: u64) {
-        self.recovery.abandon(BASE + unit);
+        self.recovery.abandon(crate::Abandoned::Sent(BASE + unit));
     }
 }
 

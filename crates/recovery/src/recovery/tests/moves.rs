@@ -60,7 +60,7 @@ fn a_path_in_the_place_of_another_begins_anew() {
     s.check();
     assert_eq!(s.timer(0).rtt().srtt(), None);
     s.path_probed(0);
-    s.recovery.set_primary_path(0);
+    s.make_primary(0);
     assert_eq!(s.recovery.paths().data_path(), 0);
     s.recovery.begin_opportunity();
     assert_eq!(s.resend_over(1), [2]);

@@ -60,7 +60,7 @@ impl Sender {
         let p = &state.paths[path];
         assert_eq!(outstanding.flight(path).bytes, bytes);
         assert!(earliest.is_none_or(|earliest| earliest == outstanding.on(path).earliest), "{p:?}");
-        assert!(!p.gate.may_retransmit_now || is_any_lost, "nothing waits to pass the window");
+        assert!(!p.gate.may_retransmit_now() || is_any_lost, "nothing waits to pass the window");
         let sent_at = |packet: &crate::outstanding::SentPacket| packet.sent_at;
         let oldest = outstanding.packets().in_flight(path).next().map(|(_, p)| sent_at(p));
         let found = outstanding.packets().oldest_in_flight(path).map(sent_at);
@@ -170,7 +170,7 @@ impl Run {
                 s.recovery.on_setup(s.now, path, SetupEvent::Restarted, tracer);
             }
             5 => {
-                s.recovery.skip_new(());
+                s.recovery.abandon(crate::Abandoned::Unsent(()));
             }
             6 if s.due_path().is_some() => {
                 let kinds = [TimeoutKind::Loss, TimeoutKind::WindowProbe];
@@ -212,7 +212,7 @@ impl Run {
             0 => _ = s.path_error(path, 2),
             1 => _ = s.path_answered(path, rng.chance(0.5)),
             2 => _ = s.path_probed(path),
-            _ => s.recovery.set_primary_path(path),
+            _ => s.make_primary(path),
         }
     }
 

@@ -13,8 +13,8 @@ use rexmit_core::Instant;
 use rexmit_core::serial::unwrap_u32;
 use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
 use rexmit_recovery::{
-    Ack, AckError, AckOutcome, LossRecovery, NewUnit, Next, OpenPacket, PeerWindow, RecoveryConfig,
-    T3Event, ThinConfig, Thinness, Timeout, TimeoutKind, Unit, UnitState,
+    Abandoned, Ack, AckError, AckOutcome, LossRecovery, NewUnit, Next, OpenPacket, PeerWindow,
+    RecoveryConfig, T3Event, ThinConfig, Thinness, Timeout, TimeoutKind, Unit, UnitState,
 };
 
 use super::context::{Context, Recovery, Surroundings};
@@ -284,7 +284,7 @@ impl Outbound {
     /// it holds.
     fn skip_rest(&mut self, stream: u16, id: MessageId) {
         if let Some(rest) = self.queue.abandon_begun(stream, id) {
-            self.recovery.skip_new(rest);
+            self.recovery.abandon(Abandoned::Unsent(rest));
         }
     }
 
@@ -606,8 +606,8 @@ impl Outbound {
             Some(divided) => divided
                 .tsns()
                 .filter(|&tsn| tsn > cumulative)
-                .for_each(|tsn| self.recovery.abandon(tsn)),
-            None => self.recovery.abandon(tsn),
+                .for_each(|tsn| self.recovery.abandon(Abandoned::Sent(tsn))),
+            None => self.recovery.abandon(Abandoned::Sent(tsn)),
         }
         self.skip_rest(single.stream, id);
         let message = divided.map_or(single, Divided::into_message);
@@ -700,7 +700,7 @@ impl Outbound {
                 if matches!(next, Next::Lost(_)) {
                     self.abandon_message(cx, control, tsn, reason);
                 } else {
-                    self.recovery.drop_copy(path, tsn);
+                    self.recovery.abandon(Abandoned::Copy { path, unit: tsn });
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rexmit_recovery::{PathEvent, PathState, Reach};
+use rexmit_recovery::{PathChange, PathEvent, PathState, Reach};
 
 use super::Paths;
 use crate::association::context::{Context, Recovery};
@@ -96,7 +96,7 @@ impl Paths {
             .is_some_and(|limit| errors > limit);
         if is_too_many && path == recovery.paths().primary() {
             let data_path = recovery.paths().data_path();
-            recovery.set_primary_path(data_path);
+            recovery.change_path(cx.now, data_path, PathChange::Primary, &mut cx.tracer());
         }
     }
 
@@ -124,7 +124,7 @@ impl Paths {
         recovery: &mut Recovery,
         path: u8,
     ) {
-        recovery.set_primary_path(path);
+        recovery.change_path(cx.now, path, PathChange::Primary, &mut cx.tracer());
         self.follow_data_path(cx, recovery);
     }
 

@@ -307,7 +307,7 @@ fn a_report_of_before_the_path_was_replaced_is_of_no_event_after_it() {
     );
     s.recovery.open_path(Some((s.now, 0)), FULL);
     s.path_probed(0);
-    s.recovery.set_primary_path(0);
+    s.make_primary(0);
     s.at(3000).push_over(0, &[FULL]);
     s.expire_path(0, TimeoutKind::Loss);
     assert_eq!(s.resend_over(1), [3]);
