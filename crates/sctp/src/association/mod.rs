@@ -724,9 +724,9 @@ impl Association {
         Next::Stop
     }
 
-    /// Whether the AUTH at the beginning of a packet is valid for the rest of it; used for chunks that the endpoint
-    /// handles before the association.
-    pub(crate) fn is_authentic(&mut self, auth: &RawChunk<'_>, rest: &[u8]) -> bool {
+    /// Verifies the AUTH at the beginning of a packet for the rest of it; used for chunks that the endpoint handles
+    /// before the association. Returns whether it is valid.
+    pub(crate) fn authenticate(&mut self, auth: &RawChunk<'_>, rest: &[u8]) -> bool {
         let ours = Ours { config: &self.config, random: &self.identity.random };
         self.auth.as_mut().is_some_and(|own| own.verify(ours, auth, rest).is_ok())
     }

@@ -296,7 +296,7 @@ impl Endpoint {
             return;
         }
         let existing = find_of_cookie(self, &cookie);
-        if !self.is_authentic(existing, &cookie, auth.map(|auth| (auth, covered))) {
+        if !self.authenticate(existing, &cookie, auth.map(|auth| (auth, covered))) {
             self.around.statistics.unauthenticated += 1;
             return;
         }
@@ -330,9 +330,9 @@ impl Endpoint {
         }
     }
 
-    /// Whether the AUTH before COOKIE ECHO is valid for the existing association, or for the one that the
-    /// cookie would begin; or no AUTH is required (RFC 4895 §6.3).
-    fn is_authentic(
+    /// Verifies the AUTH before COOKIE ECHO for the existing association, or for the one that the cookie would
+    /// begin. Returns whether it is valid, or no AUTH is required (RFC 4895 §6.3).
+    fn authenticate(
         &mut self,
         existing: Option<u32>,
         cookie: &StateCookie,
@@ -344,7 +344,7 @@ impl Endpoint {
         };
         match existing.and_then(|index| self.table.get_mut(index)) {
             Some((_, slot)) if !slot.association.state().is_setting_up() => {
-                slot.association.is_authentic(&auth, covered)
+                slot.association.authenticate(&auth, covered)
             }
             _ => cookie.peer.auth.as_ref().is_some_and(|offer| {
                 let ours = Ours { config, random: &cookie.identity.random };

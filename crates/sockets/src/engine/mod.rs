@@ -149,7 +149,8 @@ impl Engine {
     /// When the kernel refuses to wait.
     pub fn run(&mut self) -> io::Result<()> {
         let mut events = Vec::with_capacity(MAX_EVENTS);
-        while !self.is_over() {
+        self.note_idleness();
+        while self.idle_since.is_none_or(|since| self.now - since < IDLE_TIME) {
             let timeout = self.timeout();
             let buffer = rustix::buffer::spare_capacity(&mut events);
             match epoll::wait(&self.epoll, buffer, Some(&timeout)) {
@@ -166,6 +167,7 @@ impl Engine {
             self.ports.expire(self.now);
             self.close_idle();
             self.settle();
+            self.note_idleness();
         }
         Ok(())
     }
@@ -272,16 +274,11 @@ impl Engine {
         Timespec { tv_sec: wait.as_secs().min(60) as i64, tv_nsec: wait.subsec_nanos().into() }
     }
 
-    /// Whether the engine is not needed any more.
-    fn is_over(&mut self) -> bool {
+    /// Notes since when nothing uses the engine.
+    fn note_idleness(&mut self) {
         let is_idle =
             self.sockets.is_empty() && self.ports.is_empty() && !self.requests.has_programs();
-        if !is_idle {
-            self.idle_since = None;
-            return false;
-        }
-        let since = *self.idle_since.get_or_insert(self.now);
-        self.now - since >= IDLE_TIME
+        self.idle_since = is_idle.then(|| self.idle_since.unwrap_or(self.now));
     }
 }
 

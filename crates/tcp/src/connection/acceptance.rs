@@ -217,7 +217,7 @@ impl Connection {
     /// Answers an unacceptable segment by `<SEQ=SND.NXT><ACK=RCV.NXT><CTL=ACK>`.
     fn answer_unacceptable(&mut self, cx: &Context<'_>, arrival: &Arrival<'_>) {
         let is_bare = arrival.payload.is_empty() && !arrival.has(Flags::FIN);
-        self.owed.ack |= !is_bare || self.silence.may_answer(cx.now);
+        self.owed.ack |= !is_bare || self.silence.grant_answer(cx.now);
     }
 
     /// Sends a challenge ACK for a segment that may be forged (RFC 5961 §3.2, §4.2, §5.2).
@@ -226,7 +226,7 @@ impl Connection {
         self.traffic.challenged += 1;
         let around = &mut *cx.around;
         let rng = &mut around.rng;
-        if self.challenges.may_send(cx.now, rng) && around.challenges.may_send(cx.now, rng) {
+        if self.challenges.grant(cx.now, rng) && around.challenges.grant(cx.now, rng) {
             around.statistics.challenge_acks_sent += 1;
             self.owed.ack = true;
         } else {

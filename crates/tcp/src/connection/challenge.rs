@@ -25,8 +25,8 @@ impl ChallengeLimit {
         Self { per_second, left: 0, until: Instant::ZERO }
     }
 
-    /// Whether another challenge ACK may be sent; if so, counts it.
-    pub(crate) fn may_send(&mut self, now: Instant, rng: &mut Rng) -> bool {
+    /// Grants another challenge ACK, and counts it, unless the limit is reached. Returns whether it is granted.
+    pub(crate) fn grant(&mut self, now: Instant, rng: &mut Rng) -> bool {
         if now >= self.until {
             let half = u64::from(self.per_second / 2);
             self.left = (u64::from(self.per_second) - half + rng.below(2 * half + 1)) as u32;
@@ -51,7 +51,7 @@ mod tests {
         let counts: Vec<usize> = (0..50)
             .map(|second| {
                 let now = Instant::from_millis(second * 1000);
-                (0..1000).filter(|_| limit.may_send(now, &mut rng)).count()
+                (0..1000).filter(|_| limit.grant(now, &mut rng)).count()
             })
             .collect();
         assert!(counts.iter().all(|count| (50..=150).contains(count)));
@@ -61,6 +61,6 @@ mod tests {
     #[test]
     fn zero_sends_none() {
         let mut rng = Seed::from_u64(7).rng();
-        assert!(!ChallengeLimit::new(0).may_send(Instant::ZERO, &mut rng));
+        assert!(!ChallengeLimit::new(0).grant(Instant::ZERO, &mut rng));
     }
 }

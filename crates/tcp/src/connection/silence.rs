@@ -50,8 +50,9 @@ impl Silence {
         self.heard_at + QUIET
     }
 
-    /// Whether a segment without data outside the window is answered now; if so, counts the answer.
-    pub(super) fn may_answer(&mut self, now: Instant) -> bool {
+    /// Grants an answer to a segment without data outside the window, unless the last one was granted shortly before.
+    /// Returns whether it is granted.
+    pub(super) fn grant_answer(&mut self, now: Instant) -> bool {
         let may = now >= self.answers_from;
         if may {
             self.answers_from = now + MIN_BETWEEN_ANSWERS;

@@ -11,7 +11,7 @@ impl Endpoint {
     pub(super) fn on_unknown(&mut self, now: Instant, tuple: &FourTuple, segment: &Segment<'_>) {
         self.around.statistics.out_of_the_blue += 1;
         let Some(header) = reset_for(segment) else { return };
-        let may = self.resets.may_send(now, &mut self.around.rng);
+        let may = self.resets.grant(now, &mut self.around.rng);
         if self.answer(may, Reply { tuple: *tuple, header }) {
             self.around.statistics.resets_sent += 1;
         }

@@ -173,7 +173,7 @@ impl Endpoint {
                 self.accept(now, tuple, segment, Some(floor));
             }
             Verdict::Reopen(_) | Verdict::Acknowledge => {
-                let may = self.time_wait_answers.may_send(now, &mut self.around.rng);
+                let may = self.time_wait_answers.grant(now, &mut self.around.rng);
                 if self.answer(may, Reply { tuple: *tuple, header }) {
                     self.around.statistics.time_wait_acks_sent += 1;
                 }

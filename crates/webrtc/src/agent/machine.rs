@@ -15,10 +15,11 @@ pub(crate) fn is_stun(datagram: &[u8]) -> bool {
 }
 
 impl Agent {
-    /// Whether data may be sent to an address. A full agent has received an answer from there to a check of its own.
-    fn may_send(&mut self, route: Route, bytes: usize) -> bool {
+    /// Grants data to an address, and counts it where it is limited. Returns whether it may be sent. A full agent has
+    /// received an answer from there to a check of its own.
+    fn grant(&mut self, route: Route, bytes: usize) -> bool {
         let is_lite = self.settings.config.ice == IceMode::Lite;
-        !is_lite || self.reachability.may_send(route.remote, bytes)
+        !is_lite || self.reachability.grant(route.remote, bytes)
     }
 }
 
@@ -69,7 +70,7 @@ impl Machine for Agent {
         self.now = now;
         packet.clear();
         if let Some((route, datagram)) = self.ice.poll_transmit().filter(|_| !self.is_closed()) {
-            self.may_send(route, datagram.len());
+            self.grant(route, datagram.len());
             *packet = datagram;
             return Some(route);
         }
@@ -81,7 +82,7 @@ impl Machine for Agent {
             }
             let (route, mut datagram) = self.outgoing.pop_front()?;
             // A datagram beyond the limit counts as lost: DTLS or SCTP retransmits it.
-            if self.may_send(route, datagram.len()) {
+            if self.grant(route, datagram.len()) {
                 std::mem::swap(packet, &mut datagram);
                 return Some(route);
             }

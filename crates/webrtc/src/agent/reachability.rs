@@ -38,8 +38,8 @@ impl Reachability {
         self.shown = Some(source);
     }
 
-    /// Whether a datagram may be sent; if so, counts it.
-    pub(super) fn may_send(&mut self, destination: SocketAddr, bytes: usize) -> bool {
+    /// Grants a datagram, and counts it, unless the limit is reached. Returns whether it is granted.
+    pub(super) fn grant(&mut self, destination: SocketAddr, bytes: usize) -> bool {
         if self.shown == Some(destination) {
             return true;
         }
@@ -59,15 +59,15 @@ mod tests {
         let [one, two]: [SocketAddr; 2] =
             ["192.0.2.1:9", "192.0.2.2:9"].map(|it| it.parse().unwrap());
         let mut it = Reachability::default();
-        assert!(!it.may_send(one, 1));
+        assert!(!it.grant(one, 1));
         it.on_received(one, 100);
-        assert!(it.may_send(one, 1399) && !it.may_send(one, 2) && it.may_send(one, 1));
+        assert!(it.grant(one, 1399) && !it.grant(one, 2) && it.grant(one, 1));
         it.on_received(one, 1);
-        assert!(it.may_send(one, 14) && !it.may_send(one, 1));
+        assert!(it.grant(one, 14) && !it.grant(one, 1));
         it.on_shown(one);
-        assert!(it.may_send(one, 100_000));
+        assert!(it.grant(one, 100_000));
         // Elsewhere, it begins anew.
         it.on_received(two, 10);
-        assert!(it.may_send(two, 140) && !it.may_send(two, 1) && it.may_send(one, 100_000));
+        assert!(it.grant(two, 140) && !it.grant(two, 1) && it.grant(one, 100_000));
     }
 }

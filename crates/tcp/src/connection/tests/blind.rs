@@ -90,7 +90,7 @@ fn one_connection_uses_no_more_than_its_share_of_the_challenges() {
     }
     assert!((5..=15).contains(&answers), "{answers}");
     let (now, around) = (s.now(), &mut s.end.around);
-    assert!((0..400).all(|_| around.challenges.may_send(now, &mut around.rng)));
+    assert!((0..400).all(|_| around.challenges.grant(now, &mut around.rng)));
     // In the next second there are others.
     s.at(1000).peer("S 1:1(0)").expect(". 1:1(0) ack 1");
 }
