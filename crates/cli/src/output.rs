@@ -27,13 +27,13 @@ impl Format {
 
 /// The option for a page with figures.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Report {
-    /// File to write a report with the distributions to.
+pub(crate) struct PageOption {
+    /// File to write a page with the distributions to.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
-impl Report {
+impl PageOption {
     /// Writes the page, if the option is given. To be called last: the results are printed even if this fails.
     pub(crate) fn write(&self, page: &StudyPage) -> Outcome {
         let Some(file) = &self.report else { return Ok(()) };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::measure::{Comparison, LatencySummary, RunResult};
+use crate::measure::{Comparison, LatencySummary, ProfileOutcome};
 
 /// The share by which a profile's tail latency must be shorter to be named as better than the first
 /// profile.
@@ -24,8 +24,9 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
         words(latency.max)
     );
     // Undelivered messages waited longest.
-    let is_comparable =
-        |run: &&RunResult| run.messages == first.messages && run.undelivered <= first.undelivered;
+    let is_comparable = |run: &&ProfileOutcome| {
+        run.messages == first.messages && run.undelivered <= first.undelivered
+    };
     let others = comparison.runs[1..].iter().filter(is_comparable);
     let tails = others.filter_map(|run| Some((run, self::tail(run, run.latency.as_ref()?).1)));
     if let Some((best, least)) = tails.min_by_key(|(_, tail)| *tail) {
@@ -42,7 +43,7 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
 
 /// The rarest share of messages that several messages of the run represent, 1 in 1000 or 1 in 100,
 /// and its latency.
-fn tail(run: &RunResult, latency: &LatencySummary) -> (u32, Duration) {
+fn tail(run: &ProfileOutcome, latency: &LatencySummary) -> (u32, Duration) {
     if run.messages >= 2000 { (1000, latency.p999) } else { (100, latency.p99) }
 }
 

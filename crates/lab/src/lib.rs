@@ -7,7 +7,7 @@
 //! sockets, and hosts may be those of a [`kernel`].
 //!
 //! A driver reports each run as a [`measure::Run`]: a record per message, the trace of the sender,
-//! the packets on the wire. [`measure::RunResult`] has the figures of a run,
+//! the packets on the wire. [`measure::ProfileOutcome`] has the figures of a run,
 //! [`measure::Comparison`] those of several runs. [`table`] prints a comparison on a terminal,
 //! [`finding`] summarizes it in a sentence, and serde writes it as JSON.
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::measure::{Comparison, RunResult};
+use crate::measure::{Comparison, ProfileOutcome};
 
 const MESSAGES: [&str; 2] = ["profile", "messages"];
 const LATENCIES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
@@ -12,7 +12,7 @@ const AGAIN: [&str; 3] = ["timeout", "fast", "bundled"];
 const PRICE: [&str; 3] = ["spurious", "pkt/msg", "wire B/B"];
 
 /// A column that is left out if all its values are zero.
-type Rare = (&'static str, fn(&RunResult) -> u64);
+type Rare = (&'static str, fn(&ProfileOutcome) -> u64);
 const UNDELIVERED: Rare = ("undelivered", |run| run.undelivered);
 const RARE: [Rare; 4] = [
     ("window", |run| run.retransmissions.window_probe),
@@ -47,7 +47,7 @@ pub fn render(comparison: &Comparison) -> String {
     format!("{lines}{}", legend(comparison))
 }
 
-fn row(run: &RunResult, undelivered: Option<Rare>, rare: &[Rare]) -> Vec<String> {
+fn row(run: &ProfileOutcome, undelivered: Option<Rare>, rare: &[Rare]) -> Vec<String> {
     let latency = |pick: fn(&crate::measure::LatencySummary) -> Duration| {
         run.latency.as_ref().map_or_else(|| "–".into(), |summary| millis(pick(summary)))
     };

@@ -273,7 +273,7 @@ impl Flow<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::RunResult;
+    use crate::measure::ProfileOutcome;
 
     /// A message every 250 ms for a minute over paths of 100 ms without loss; the first fails at 20 s.
     fn compared() -> Comparison {
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_figures() {
-        let figures = |comparison: &Comparison| -> Vec<RunResult> { comparison.runs.clone() };
+        let figures = |comparison: &Comparison| -> Vec<ProfileOutcome> { comparison.runs.clone() };
         assert_eq!(figures(&compared()), figures(&compared()));
     }
 }

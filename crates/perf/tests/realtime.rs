@@ -8,7 +8,7 @@ use rexmit_lab::link::Link;
 use rexmit_lab::load::Load;
 use rexmit_lab::measure::SCHEMA;
 use rexmit_lab::table;
-use rexmit_perf::realtime::{Outcome, Progress, RealtimeError, Replay, Transport};
+use rexmit_perf::realtime::{Progress, RealtimeError, Replay, ReplayOutcome, Transport};
 use rexmit_study::page;
 
 fn replay() -> Replay {
@@ -24,7 +24,7 @@ fn replay() -> Replay {
     }
 }
 
-fn run(replay: &Replay) -> Result<(Outcome, usize), RealtimeError> {
+fn run(replay: &Replay) -> Result<(ReplayOutcome, usize), RealtimeError> {
     let seen = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&seen);
     let watch = Arc::new(move |progress| {

@@ -13,7 +13,7 @@ use rexmit_study::runner::all_cores;
 use super::study::{Cache, run_missing};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
-use crate::output::{Format, Report};
+use crate::output::{Format, PageOption};
 use crate::values;
 
 /// Say which profile to choose for captured traffic: what it gains, and what it costs.
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FACTOR", default_value_t = DEFAULT_MAX_COST)]
     max_cost: f64,
     #[command(flatten)]
-    report: Report,
+    report: PageOption,
     #[command(flatten)]
     cache: Cache,
     #[command(flatten)]

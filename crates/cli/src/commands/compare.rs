@@ -21,7 +21,7 @@ use super::study::{Cache, run_missing};
 use crate::commands::examples::examples;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::names::unknown;
-use crate::output::{Format, Report};
+use crate::output::{Format, PageOption};
 use crate::values;
 
 /// The most messages of a run.
@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FIGURE=MOST", value_parser = Limit::from_str)]
     fail_above: Vec<Limit>,
     #[command(flatten)]
-    report: Report,
+    report: PageOption,
     #[command(flatten)]
     cache: Cache,
     #[command(flatten)]

@@ -14,7 +14,7 @@ use rexmit_lab::load::{Load, LoadError};
 use rexmit_lab::measure::Comparison;
 use rexmit_lab::two_paths::{TwoPaths, TwoPathsError};
 use rexmit_lab::{finding, table};
-use rexmit_perf::realtime::{Outcome as Measured, Progress, RealtimeError, Replay, Transport};
+use rexmit_perf::realtime::{Progress, RealtimeError, Replay, ReplayOutcome, Transport};
 use rexmit_qlog::MakeLog;
 use rexmit_study::page;
 
@@ -148,7 +148,7 @@ fn made_by(logs: Option<&Arc<Directory>>) -> Option<Arc<dyn MakeLog>> {
 }
 
 /// Runs the comparison in real time.
-fn measure(replay: &Replay, is_quiet: bool) -> Result<Measured, Failure> {
+fn measure(replay: &Replay, is_quiet: bool) -> Result<ReplayOutcome, Failure> {
     if replay.transport == Transport::Tcp {
         super::networks::permit()?;
     }
@@ -237,7 +237,7 @@ fn text(comparison: &Comparison, report: Option<&Path>, timing: &str) -> String 
     text
 }
 
-fn timing(measured: &Measured) -> String {
+fn timing(measured: &ReplayOutcome) -> String {
     let millis = |duration: Duration| format!("{:.2} ms", duration.as_secs_f64() * 1e3);
     format!(
         "\nTiming error (99th percentile, in the latencies): emulated link {}, sender {}.\n",

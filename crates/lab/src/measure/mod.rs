@@ -23,4 +23,4 @@ pub use counters::Counters;
 pub use latency::{LatencyDistribution, LatencySummary};
 pub use message::MessageRecord;
 pub use recorder::{DEFAULT_EVENT_LIMIT, Recorder, Recording, TimedEvent};
-pub use result::{Comparison, Parameter, Run, RunResult, SCHEMA};
+pub use result::{Comparison, Parameter, ProfileOutcome, Run, SCHEMA};

@@ -37,7 +37,7 @@ pub struct Run {
 impl Run {
     /// Computes the figures of the run.
     #[must_use]
-    pub fn result(&self) -> RunResult {
+    pub fn outcome(&self) -> ProfileOutcome {
         let mut distribution = LatencyDistribution::new();
         let mut nanos = Vec::with_capacity(self.messages.len());
         for latency in self.messages.iter().filter_map(MessageRecord::latency) {
@@ -48,7 +48,7 @@ impl Run {
         let undelivered = messages - nanos.len() as u64;
         let Counters { retransmissions, spurious, packets, wire_bytes } = self.counters;
         let payload_bytes = self.messages.iter().map(|m| u64::from(m.payload_bytes)).sum();
-        RunResult {
+        ProfileOutcome {
             profile: self.profile.clone(),
             about: self.about.clone(),
             duration: self.ended - self.started,
@@ -73,7 +73,7 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
 
 /// The figures of one run: a row of the table.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct RunResult {
+pub struct ProfileOutcome {
     /// The recovery profile.
     pub profile: String,
     /// A description of the profile in a sentence.
@@ -183,7 +183,7 @@ pub struct Comparison {
     /// The settings, in the order in which the report shows them.
     pub parameters: Vec<Parameter>,
     /// The runs; the first is the baseline of the comparison.
-    pub runs: Vec<RunResult>,
+    pub runs: Vec<ProfileOutcome>,
 }
 
 impl Comparison {
@@ -210,7 +210,7 @@ impl Comparison {
     /// Adds a run.
     #[must_use]
     pub fn with_run(mut self, run: &Run) -> Self {
-        self.runs.push(run.result());
+        self.runs.push(run.outcome());
         self
     }
 
@@ -256,7 +256,7 @@ mod tests {
             ..Run::default()
         };
         run.counters.on_wire(7, 1100);
-        let result = run.result();
+        let result = run.outcome();
         let latency = result.latency.unwrap();
         assert_eq!(latency.max, Duration::from_millis(1150));
         assert_eq!(latency.mean, Duration::from_nanos(1_300_000_000 / 3));
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_run_of_nothing_has_neither_latency_nor_price() {
-        let result = Run::default().result();
+        let result = Run::default().outcome();
         assert_eq!(result.latency, None);
         assert_eq!(result.wire_bytes_per_payload_byte, None);
         assert_eq!(result.worst_stall, None);

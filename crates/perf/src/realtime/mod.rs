@@ -110,9 +110,9 @@ impl AnyLane {
 /// A callback for progress, called on the runtime's threads.
 pub type Watch = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// The result of a run.
+/// The outcome of a replay.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ReplayOutcome {
     /// The figures, one run per profile, in the order of the profiles.
     pub comparison: Comparison,
     /// The statistics of each lane's emulator, handshakes included.
@@ -122,7 +122,7 @@ pub struct Outcome {
     pub sending: LatencyDistribution,
 }
 
-impl Outcome {
+impl ReplayOutcome {
     /// The 99th percentile of the emulators' lateness, of the worst lane.
     #[must_use]
     pub fn timing_error(&self) -> Duration {
@@ -139,7 +139,7 @@ impl Replay {
     ///
     /// # Panics
     /// Outside a tokio runtime with its I/O driver and timer enabled.
-    pub async fn run(&self, watch: Watch) -> Result<Outcome, RealtimeError> {
+    pub async fn run(&self, watch: Watch) -> Result<ReplayOutcome, RealtimeError> {
         let lanes = self.set_up().await?;
         watch(Progress::Started { messages: self.load.messages() });
         let start = clock::now() + HEAD_START;
@@ -169,11 +169,11 @@ impl Replay {
         in_order(lanes).await
     }
 
-    fn outcome(&self, lanes: &[LaneOutcome]) -> Outcome {
+    fn outcome(&self, lanes: &[LaneOutcome]) -> ReplayOutcome {
         let mut sending = LatencyDistribution::new();
         lanes.iter().for_each(|lane| sending.merge(&lane.sending));
         let emulators = lanes.iter().map(|lane| lane.emulator).collect();
-        let mut outcome = Outcome { comparison: self.describe(), emulators, sending };
+        let mut outcome = ReplayOutcome { comparison: self.describe(), emulators, sending };
         let p99 = |duration: Duration| format!("{:.2} ms at p99", duration.as_secs_f64() * 1e3);
         let link = p99(outcome.timing_error());
         let application = p99(outcome.sending.quantile(0.99));
