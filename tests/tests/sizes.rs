@@ -18,18 +18,12 @@ const METHODS: &[(&str, &str, usize)] =
     &[("recovery", "LossRecovery", 45), ("sctp", "Association", 100)];
 /// Fields of one struct.
 const MAX_FIELDS: usize = 15;
-/// Structs with a higher limit: lists of settings and of counts, and some that should be divided.
-const FIELDS: &[(&str, &str, usize)] = &[
-    ("cli", "Link", 16),
-    ("lab", "ThinFlow", 17),
-    ("recovery", "RecoveryConfig", 18),
-    ("recovery", "ThinConfig", 16),
-    ("tcp", "EndpointStatistics", 18),
-    ("tcp", "Traffic", 19),
-];
+/// Structs with a higher limit. `ThinFlow` is read from files: in a part that is flattened into it, serde names a key that does not
+/// exist, but not those that do.
+const FIELDS: &[(&str, &str, usize)] = &[("lab", "ThinFlow", 17)];
 
 /// Lines of a crate, comments and blank ones included, without tests.
-const LINES: &[(&str, usize)] = &[("recovery", 11_984)];
+const LINES: &[(&str, usize)] = &[("recovery", 12_140)];
 
 /// The rooms of `recovery`, and the names of fields and variables that hold their values.
 const ROOMS: &[(&str, &[&str])] = &[

@@ -332,7 +332,7 @@ async fn a_reader_that_stops_blocks_the_writer_and_loses_nothing() {
     let (received, _theirs) = in_time(receiving).await.unwrap();
     let (sent, ours) = in_time(sending).await.unwrap();
     assert_eq!(received, (10_000_000, sent));
-    assert!(ours.statistics().traffic.zero_windows_received > 0);
+    assert!(ours.statistics().traffic.zero_windows.received > 0);
 
     // We do not.
     let (mut ours, mut theirs) = we_connect(&site, site.theirs[0]).await;
@@ -351,7 +351,7 @@ async fn a_reader_that_stops_blocks_the_writer_and_loses_nothing() {
     let received = in_time(we_receive(&mut ours)).await;
     let (sent, _theirs) = in_time(sending).await.unwrap();
     assert_eq!(received, (10_000_000, sent));
-    assert!(ours.statistics().traffic.zero_windows_sent > 0);
+    assert!(ours.statistics().traffic.zero_windows.sent > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -97,4 +97,7 @@ pub use error::{ConnectError, ListenError, ReceiveError, SendError, ThinError};
 pub use event::{CloseReason, Event};
 pub use rexmit_core::{Instant, Machine, Seed, trace};
 pub use rexmit_recovery::public as recovery;
-pub use statistics::{ConnectionStatistics, EndpointStatistics, Traffic};
+pub use statistics::{
+    ConnectionStatistics, CookieStatistics, DroppedSegments, EndpointStatistics,
+    TimeWaitStatistics, Traffic, ZeroWindows,
+};

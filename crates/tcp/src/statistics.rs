@@ -71,25 +71,69 @@ pub struct Traffic {
     pub duplicates_received: u64,
     /// Segments received before one that comes earlier in the stream.
     pub out_of_order_received: u64,
-    /// Segments with payload dropped because a limit was reached.
-    pub dropped_for_limit: u64,
-    /// Segments dropped because they lay outside the receive window (RFC 9293 §3.10.7.4).
-    pub out_of_window: u64,
-    /// Segments dropped because of an old timestamp (RFC 7323 §5, PAWS).
-    pub paws_drops: u64,
-    /// Segments dropped because they lacked the negotiated timestamps (RFC 7323 §3.2).
-    pub missing_timestamps: u64,
+    /// Segments received and dropped.
+    pub dropped: DroppedSegments,
     /// Segments answered with a challenge ACK, because a blind attacker might have sent them (RFC 5961): RST
     /// and SYN in the window, and ACKs of data that cannot be outstanding.
     pub challenged: u64,
-    /// Probes of a closed window that were sent (RFC 9293 §3.8.6.1).
-    pub window_probes_sent: u64,
-    /// How often the peer closed its window.
-    pub zero_windows_received: u64,
-    /// Number of times that the local receive window closed.
-    pub zero_windows_sent: u64,
+    /// Windows that closed.
+    pub zero_windows: ZeroWindows,
     /// Probes of a silent peer that were sent (RFC 9293 §3.8.4).
     pub keep_alives_sent: u64,
+}
+
+/// Segments that a connection received and dropped, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
+#[non_exhaustive]
+pub struct DroppedSegments {
+    /// With payload, because a limit was reached.
+    pub for_limit: u64,
+    /// Outside the receive window (RFC 9293 §3.10.7.4).
+    pub out_of_window: u64,
+    /// With an old timestamp (RFC 7323 §5, PAWS).
+    pub old_timestamps: u64,
+    /// Without the negotiated timestamps (RFC 7323 §3.2).
+    pub missing_timestamps: u64,
+}
+
+/// Windows that closed, and what was done about it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
+#[non_exhaustive]
+pub struct ZeroWindows {
+    /// How often the peer closed its window.
+    pub received: u64,
+    /// Number of times that the local receive window closed.
+    pub sent: u64,
+    /// Probes of a closed window that were sent (RFC 9293 §3.8.6.1).
+    pub probes_sent: u64,
+}
+
+/// SYN cookies of an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
+#[non_exhaustive]
+pub struct CookieStatistics {
+    /// SYNs answered with a SYN cookie because of `syn_backlog`.
+    pub sent: u64,
+    /// SYN cookies that were returned and created a connection.
+    pub accepted: u64,
+    /// ACKs to a listening port whose SYN cookie was forged, too old, or used before.
+    pub refused: u64,
+}
+
+/// Connections of an endpoint in TIME-WAIT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(Serialize))]
+#[non_exhaustive]
+pub struct TimeWaitStatistics {
+    /// Acknowledgements sent for them.
+    pub acks_sent: u64,
+    /// Forgotten early because of `max_time_wait`.
+    pub evicted: u64,
+    /// Reopened by a SYN (RFC 6191).
+    pub reopened: u64,
 }
 
 /// Counters of an endpoint. Dropped segments of its connections are counted here, too, because they may
@@ -110,26 +154,18 @@ pub struct EndpointStatistics {
     pub out_of_the_blue: u64,
     /// RSTs sent in response to segments of no connection (RFC 9293 §3.10.7.1).
     pub resets_sent: u64,
-    /// Acknowledgements sent for connections in TIME-WAIT.
-    pub time_wait_acks_sent: u64,
     /// RSTs, and ACKs of connections in TIME-WAIT, not sent because of `out_of_the_blue_responses_per_second`.
     pub out_of_the_blue_responses_suppressed: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks_sent: u64,
     /// Challenge ACKs not sent because of `challenge_acks_per_second`.
     pub challenge_acks_suppressed: u64,
-    /// SYNs answered with a SYN cookie because of `syn_backlog`.
-    pub cookies_sent: u64,
-    /// SYN cookies that were returned and created a connection.
-    pub cookies_accepted: u64,
-    /// ACKs to a listening port whose SYN cookie was forged, too old, or used before.
-    pub cookies_refused: u64,
+    /// SYN cookies.
+    pub cookies: CookieStatistics,
+    /// Connections in TIME-WAIT.
+    pub time_wait: TimeWaitStatistics,
     /// Connections refused because of `max_connections`.
     pub refused_for_limit: u64,
-    /// Connections in TIME-WAIT forgotten early because of `max_time_wait`.
-    pub time_wait_evicted: u64,
-    /// SYNs that reopened a connection in TIME-WAIT (RFC 6191).
-    pub time_wait_reopened: u64,
     /// Segments dropped because of an old timestamp (RFC 7323 §5, PAWS).
     pub paws_drops: u64,
     /// Segments dropped because they lay outside the receive window.

@@ -63,7 +63,7 @@ fn a_handshake_that_is_reset_frees_its_place() {
         s.expect_silence();
         assert_eq!(s.endpoint.connection_count(), 0);
     }
-    assert_eq!((s.counted().cookies_sent, s.events()), (0, vec![]));
+    assert_eq!((s.counted().cookies.sent, s.events()), (0, vec![]));
 }
 
 #[test]
@@ -72,17 +72,17 @@ fn a_flood_uses_no_more_memory_than_the_backlog_and_blocks_no_client() {
     let answers = flood(&mut s, 10_000);
     assert_eq!(answers.len(), 10_000);
     assert_eq!(s.endpoint.connection_count(), 16);
-    assert_eq!(s.counted().cookies_sent, 10_000 - 16);
+    assert_eq!(s.counted().cookies.sent, 10_000 - 16);
     take_cookie(&mut s, Options { mss: Some(1460), ..Options::default() });
     s.arrives(ack(1, 1));
     expect_event!(s, Event::Connected { incoming: true, .. });
-    assert_eq!((s.endpoint.connection_count(), s.counted().cookies_accepted), (17, 1));
+    assert_eq!((s.endpoint.connection_count(), s.counted().cookies.accepted), (17, 1));
     // The handshakes of the flood time out; the genuine connection stays.
     s.lose_until(300_000);
     assert_eq!((s.endpoint.connection_count(), s.state()), (1, Some(State::Established)));
     // And the backlog has room again.
     let answers = flood(&mut s, 16);
-    assert_eq!((answers.len(), s.counted().cookies_sent), (16, 10_000 - 16 + 1));
+    assert_eq!((answers.len(), s.counted().cookies.sent), (16, 10_000 - 16 + 1));
 }
 
 /// A connection created from a cookie has the options that the SYNs negotiated.
@@ -166,7 +166,7 @@ fn a_forged_an_old_and_a_used_cookie_are_reset() {
     }
     s.arrives_from(address(3, PEER_PORT), ack(1, 1));
     assert_eq!(s.next_packet().header.flags, Flags::RST);
-    assert_eq!((s.counted().cookies_refused, s.endpoint.connection_count()), (4, 0));
+    assert_eq!((s.counted().cookies.refused, s.endpoint.connection_count()), (4, 0));
     // The cookie is valid, but only once.
     s.arrives(ack(1, 1));
     expect_event!(s, Event::Connected { .. });
@@ -176,7 +176,7 @@ fn a_forged_an_old_and_a_used_cookie_are_reset() {
     assert_eq!(s.endpoint.connection_count(), 0);
     s.arrives(ack(1, 1));
     s.expect(rst(1));
-    assert_eq!((s.counted().cookies_refused, s.counted().cookies_accepted), (5, 1));
+    assert_eq!((s.counted().cookies.refused, s.counted().cookies.accepted), (5, 1));
 
     let mut s = cookie_server();
     take_cookie(&mut s, Options::default());

@@ -81,7 +81,7 @@ fn unacceptable_segments_are_acknowledged_and_an_acceptable_ack_is_not() {
         s.arrives(old);
         s.expect(ack(2, 2));
     }
-    assert_eq!(s.counted().time_wait_acks_sent, 5);
+    assert_eq!(s.counted().time_wait.acks_sent, 5);
     // None of these segments was a retransmitted FIN, so TIME-WAIT was not restarted.
     s.at(60_000);
     assert_eq!(s.endpoint.time_wait_count(), 0);
@@ -135,7 +135,7 @@ fn a_syn_that_is_later_reopens_and_another_does_not() {
             s.peer.iss = PEER_ISS.wrapping_add(seq);
             s.arrives(ack(1, 1));
             expect_event!(s, Event::Connected { incoming: true, .. });
-            assert_eq!(s.counted().time_wait_reopened, 1);
+            assert_eq!(s.counted().time_wait.reopened, 1);
         }
     }
 }
@@ -207,7 +207,7 @@ fn a_full_backlog_does_not_prevent_reopening() {
     s.arrives(ack(1, 1));
     expect_event!(s, Event::Connected { incoming: true, .. });
     let counted = s.counted();
-    assert_eq!((counted.time_wait_reopened, counted.cookies_sent), (1, 0));
+    assert_eq!((counted.time_wait.reopened, counted.cookies.sent), (1, 0));
     assert_eq!((s.endpoint.time_wait_count(), s.endpoint.connection_count()), (0, 2));
 }
 
@@ -220,7 +220,7 @@ fn beyond_the_limit_the_oldest_is_forgotten() {
         s.peer_connects();
         wait_one(&mut s);
     }
-    assert_eq!((s.endpoint.time_wait_count(), s.counted().time_wait_evicted), (2, 1));
+    assert_eq!((s.endpoint.time_wait_count(), s.counted().time_wait.evicted), (2, 1));
     for (n, answer) in [(0, rst(2)), (1, ack(2, 2)), (2, ack(2, 2))] {
         s.peer.address = address(2, PEER_PORT + n);
         s.arrives(fin(1, 2));
@@ -228,7 +228,7 @@ fn beyond_the_limit_the_oldest_is_forgotten() {
     }
     let mut s = Script::established_server_with(|config, _| config.max_time_wait = 0, |_| ());
     wait_one(&mut s);
-    assert_eq!((s.endpoint.time_wait_count(), s.counted().time_wait_evicted), (0, 1));
+    assert_eq!((s.endpoint.time_wait_count(), s.counted().time_wait.evicted), (0, 1));
 }
 
 #[track_caller]

@@ -186,17 +186,17 @@ impl Connection {
     fn refuse(&mut self, cx: &mut Context<'_>, arrival: &Arrival<'_>, refusal: Refusal) {
         match refusal {
             Refusal::NoTimestamps => {
-                self.traffic.missing_timestamps += 1;
+                self.traffic.dropped.missing_timestamps += 1;
                 cx.trace_dropped("no timestamps");
             }
             Refusal::OldTimestamp => {
-                self.traffic.paws_drops += 1;
+                self.traffic.dropped.old_timestamps += 1;
                 cx.around.statistics.paws_drops += 1;
                 cx.trace_dropped("old timestamp");
                 self.answer_unacceptable(cx, arrival);
             }
             Refusal::OutOfWindow => {
-                self.traffic.out_of_window += 1;
+                self.traffic.dropped.out_of_window += 1;
                 cx.around.statistics.out_of_window += 1;
                 if !arrival.has(Flags::RST) {
                     let end = arrival.seq + arrival.payload.len() as u64;

@@ -25,7 +25,7 @@ impl Connection {
         }
         self.take_acknowledgement(cx, arrival);
         let has_closed = self.out.update_window(arrival);
-        self.traffic.zero_windows_received += u64::from(has_closed);
+        self.traffic.zero_windows.received += u64::from(has_closed);
         self.out.check_probe(cx.now, &mut cx.tracer());
         self.watch_window(cx);
         self.on_fin_acknowledged(cx)

@@ -30,7 +30,7 @@ impl Connection {
         let traffic = &mut self.traffic;
         traffic.out_of_order_received += u64::from(inserted.is_beyond_gap);
         traffic.duplicates_received += u64::from(inserted.is_known());
-        traffic.dropped_for_limit += u64::from(inserted.is_dropped);
+        traffic.dropped.for_limit += u64::from(inserted.is_dropped);
         if !self.out.has_reports {
             self.owed.count_duplicate_acks(&inserted, self.inbound.buffer.has_gap());
         }

@@ -93,7 +93,7 @@ impl Connection {
             (self.out.sack_limit(self.timestamps.is_some()), self.out.segment_bytes - piece.len);
         let is_told = self.inbound.report(&mut header.options, limit, room);
         self.on_ack_sent(is_told);
-        self.traffic.window_probes_sent += u64::from(piece.end() > self.out.window.end);
+        self.traffic.zero_windows.probes_sent += u64::from(piece.end() > self.out.window.end);
         let slices = self.out.buffer.slices(piece.start, piece.len as usize);
         header.write_between(self.addresses, slices, packet);
     }
@@ -131,7 +131,7 @@ impl Connection {
         let room = self.inbound.room(self.out.segment_bytes);
         let window = self.inbound.window.offer(room);
         if (window == 0) != std::mem::replace(&mut self.inbound.is_closed, window == 0) {
-            self.traffic.zero_windows_sent += u64::from(window == 0);
+            self.traffic.zero_windows.sent += u64::from(window == 0);
         }
         let clock = || timestamp_clock(cx.now, self.identity.timestamp_offset);
         let stamp = |state: &super::TimestampState| Timestamps {

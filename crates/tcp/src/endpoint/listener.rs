@@ -121,7 +121,7 @@ impl Endpoint {
         let stamp = cookie::timestamp(clock, &kept.options);
         let header = syn_header(config, &identity, Some(&agreed), stamp);
         if self.reply(Reply { tuple: *tuple, header }) {
-            self.around.statistics.cookies_sent += 1;
+            self.around.statistics.cookies.sent += 1;
         }
     }
 
@@ -142,7 +142,7 @@ impl Endpoint {
                 self.establish(now, tuple, segment, &opened, config);
             }
             Err(refused) => {
-                self.around.statistics.cookies_refused += 1;
+                self.around.statistics.cookies.refused += 1;
                 // The segment may have overtaken the ACK that returns the cookie, and a RST would end that connection.
                 // A segment with data will be retransmitted after that ACK.
                 if refused != Refused::Unknown || segment.sequence_len() == 0 {
@@ -167,7 +167,7 @@ impl Endpoint {
         let mut cx = Context { now, id, around: &mut self.around };
         let connection = Connection::from_cookie(&mut cx, config, identity, agreed);
         self.insert(Slot::new(connection, *tuple));
-        self.around.statistics.cookies_accepted += 1;
+        self.around.statistics.cookies.accepted += 1;
         self.call(now, id.index(), |connection, cx| connection.on_segment(cx, segment));
     }
 }

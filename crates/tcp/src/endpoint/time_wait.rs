@@ -136,7 +136,7 @@ impl Endpoint {
         let Some(seed) = slot.connection.time_wait() else { return };
         let offset = slot.connection.identity().timestamp_offset;
         let was_full = self.time_waits.insert(now, slot.tuple, seed, offset);
-        self.around.statistics.time_wait_evicted += u64::from(was_full);
+        self.around.statistics.time_wait.evicted += u64::from(was_full);
         self.lookup.release(slot);
     }
 
@@ -169,13 +169,13 @@ impl Endpoint {
             }
             Verdict::Reopen(floor) if is_listening => {
                 self.time_waits.remove(tuple);
-                self.around.statistics.time_wait_reopened += 1;
+                self.around.statistics.time_wait.reopened += 1;
                 self.accept(now, tuple, segment, Some(floor));
             }
             Verdict::Reopen(_) | Verdict::Acknowledge => {
                 let may = self.time_wait_answers.grant(now, &mut self.around.rng);
                 if self.answer(may, Reply { tuple: *tuple, header }) {
-                    self.around.statistics.time_wait_acks_sent += 1;
+                    self.around.statistics.time_wait.acks_sent += 1;
                 }
             }
         }

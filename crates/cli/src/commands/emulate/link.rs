@@ -25,21 +25,10 @@ pub(super) struct Link {
     /// Keep packets in order despite jitter.
     #[arg(long)]
     keep_order: bool,
-    /// Share of packets that are lost.
-    #[arg(long, value_name = "PERCENT", default_value = "0%")]
-    loss: String,
-    /// Lose packets in bursts of this mean length, in packets (3) or as a time (100ms).
-    #[arg(long, value_name = "PACKETS|TIME", requires = "loss")]
-    burst: Option<String>,
-    /// Lose packets by netem's two-state Markov chain: P R [1-H [1-K]], such as '1% 10%'.
-    #[arg(long, value_name = "P R", conflicts_with = "burst")]
-    gemodel: Option<String>,
-    /// Share of packets that are delayed further, so that later ones overtake them.
-    #[arg(long, value_name = "PERCENT", default_value = "0%")]
-    reorder: String,
-    /// Additional delay of these packets [default: as long as the delay].
-    #[arg(long, value_name = "TIME")]
-    reorder_extra: Option<String>,
+    #[command(flatten)]
+    losses: Losses,
+    #[command(flatten)]
+    reordering: Reordering,
     /// Share of packets that arrive twice.
     #[arg(long, value_name = "PERCENT", default_value = "0%")]
     duplicate: String,
@@ -62,6 +51,31 @@ pub(super) struct Link {
     /// in which they arrive.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
+}
+
+/// Which packets are lost.
+#[derive(Debug, Args)]
+struct Losses {
+    /// Share of packets that are lost.
+    #[arg(long, value_name = "PERCENT", default_value = "0%")]
+    loss: String,
+    /// Lose packets in bursts of this mean length, in packets (3) or as a time (100ms).
+    #[arg(long, value_name = "PACKETS|TIME", requires = "loss")]
+    burst: Option<String>,
+    /// Lose packets by netem's two-state Markov chain: P R [1-H [1-K]], such as '1% 10%'.
+    #[arg(long, value_name = "P R", conflicts_with = "burst")]
+    gemodel: Option<String>,
+}
+
+/// Which packets are overtaken, and by how much.
+#[derive(Debug, Args)]
+struct Reordering {
+    /// Share of packets that are delayed further, so that later ones overtake them.
+    #[arg(long, value_name = "PERCENT", default_value = "0%")]
+    reorder: String,
+    /// Additional delay of these packets [default: as long as the delay].
+    #[arg(long, value_name = "TIME")]
+    reorder_extra: Option<String>,
 }
 
 impl Link {
@@ -87,21 +101,21 @@ impl Link {
         if self.keep_order {
             words += " ordered";
         }
-        words += &match &self.burst {
-            Some(burst) => format!(" loss burst {} {burst}", self.loss),
-            None => format!(" loss {}", self.loss),
+        words += &match &self.losses.burst {
+            Some(burst) => format!(" loss burst {} {burst}", self.losses.loss),
+            None => format!(" loss {}", self.losses.loss),
         };
-        if let Some(chain) = &self.gemodel {
+        if let Some(chain) = &self.losses.gemodel {
             words += &format!(" loss gemodel {chain}");
         }
-        let extra = match &self.reorder_extra {
+        let extra = match &self.reordering.reorder_extra {
             Some(extra) => extra,
             None if netem::parse_duration(&self.delay).is_ok_and(|delay| delay.is_zero()) => {
                 REORDER_EXTRA
             }
             None => &self.delay,
         };
-        words += &format!(" reorder {} {extra}", self.reorder);
+        words += &format!(" reorder {} {extra}", self.reordering.reorder);
         words += &format!(" duplicate {} corrupt {}", self.duplicate, self.corrupt);
         if let Some(rate) = &self.rate {
             words += &format!(" rate {rate}");

@@ -14,7 +14,7 @@ fn an_old_timestamp_is_acknowledged_and_its_data_dropped() {
     let mut s = stamped();
     s.peer("P. 1:101(100) ack 1 <ts 1000:0>");
     s.at(10).peer("P. 101:201(100) ack 1 <ts 999:0>").expect(". 1:1(0) ack 101 <ts 10:1000>");
-    assert_eq!(s.end.connection.traffic.paws_drops, 1);
+    assert_eq!(s.end.connection.traffic.dropped.old_timestamps, 1);
     assert_eq!(s.read(1000), 100);
     s.peer("P. 101:201(100) ack 1 <ts 1000:0>");
     assert_eq!(s.read(1000), 100);
@@ -25,7 +25,7 @@ fn an_old_timestamp_is_acknowledged_and_its_data_dropped() {
 fn without_timestamps_a_segment_is_dropped_silently_but_not_a_rst() {
     let mut s = stamped();
     s.peer("P. 1:101(100) ack 1").expect_silence();
-    assert_eq!(s.end.connection.traffic.missing_timestamps, 1);
+    assert_eq!(s.end.connection.traffic.dropped.missing_timestamps, 1);
     assert_eq!(s.read(1000), 0);
     s.peer("R 1:1(0)").expect_event(&Event::Closed(CloseReason::Reset));
 }

@@ -27,7 +27,7 @@ fn a_closed_window_is_probed_by_one_byte_with_backoff_and_without_limit() {
     s.at(at).expect(". 1001:1002(1) ack 1");
     assert_eq!(s.state(), State::Established);
     assert_eq!(s.end.connection.statistics().recovery.packets_lost, 0);
-    assert_eq!(s.end.connection.traffic.window_probes_sent, 9);
+    assert_eq!(s.end.connection.traffic.zero_windows.probes_sent, 9);
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn our_window_closes_is_kept_closed_and_opens_by_a_segment_or_half_the_buffer() 
     s.peer(". 3001:3002(1) ack 1").expect(". 1:1(0) ack 3001 win 0");
     s.read(1);
     s.expect(". 1:1(0) ack 3001 win 1000");
-    assert_eq!(s.end.connection.traffic.zero_windows_sent, 1);
+    assert_eq!(s.end.connection.traffic.zero_windows.sent, 1);
 }
 
 #[test]
