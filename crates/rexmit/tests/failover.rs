@@ -61,7 +61,7 @@ impl Failover {
         (recovery.rto.initial, recovery.rto.min) = (RTO_MIN, RTO_MIN);
         recovery.rto.max = 4 * RTO_MIN;
         recovery.sctp.potentially_failed_max_retrans = is_pf.then_some(0);
-        recovery.sctp.cmt = if is_cmt { CmtConfig::ON } else { CmtConfig::default() };
+        recovery.sctp.cmt = is_cmt.then_some(CmtConfig::ON);
         AssociationConfig::default()
             .recovery(recovery)
             .heartbeat_interval(Some(RTO_MIN))
