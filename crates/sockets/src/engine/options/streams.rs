@@ -10,7 +10,7 @@ use super::{sized, u16_at, u32_at};
 
 /// `SCTP_ENABLE_RESET_STREAM_REQ`.
 const MAY_RESET_STREAMS: u32 = 1;
-/// Its bit, and those of associations and of more streams.
+/// The bit of `SCTP_ENABLE_RESET_STREAM_REQ`, and those of associations and of more streams.
 const ALL_REQUESTS: u32 = 7;
 const INCOMING: u16 = 1;
 const OUTGOING: u16 = 2;
