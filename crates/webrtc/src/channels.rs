@@ -13,7 +13,9 @@ use crate::association::Association;
 use crate::channel::{Channel, Reset};
 use crate::dcep;
 use crate::message::PPID_DCEP;
-use crate::{AgentConfig, ChannelConfig, ChannelId, Event, Message, OpenError, SendError};
+use crate::{
+    AgentConfig, ChannelConfig, ChannelId, Event, Message, OpenError, SendError, TrySendError,
+};
 
 /// The most streams in one request to reset them.
 const MAX_RESETS: usize = 64;
@@ -198,22 +200,24 @@ impl Channels {
         id: ChannelId,
         message: &Message,
         limit: usize,
-    ) -> Result<(), SendError> {
+    ) -> Result<(), TrySendError> {
         if !association.has_begun() {
-            return Err(SendError::NotConnected);
+            return Err(SendError::NotConnected.into());
         }
         let bytes = message.payload().len();
         if bytes > limit {
-            return Err(SendError::TooLarge { limit });
+            return Err(SendError::TooLarge { limit }.into());
         }
         self.flush(now, association);
-        let Some(&stream) = self.stream_of.get(&id) else { return Err(SendError::NoSuchChannel) };
+        let Some(&stream) = self.stream_of.get(&id) else {
+            return Err(SendError::NoSuchChannel.into());
+        };
         let channel = self.by_stream.get(&stream).filter(|channel| channel.is_usable());
         let channel = channel.ok_or(SendError::NoSuchChannel)?;
         // Not ahead of the channel's OPEN.
         if self.control.iter().any(|&(of, _)| of == stream) {
             self.is_writable_wanted = true;
-            return Err(SendError::BufferFull);
+            return Err(TrySendError::Full);
         }
         let (ppid, payload) = message.to_sctp();
         let message = OutboundMessage::new(stream, payload)
@@ -230,15 +234,15 @@ impl Channels {
         association: &mut Association,
         message: OutboundMessage,
         bytes: usize,
-    ) -> Result<(), SendError> {
+    ) -> Result<(), TrySendError> {
         let stream = message.stream;
         let accepted = association.send(now, message).map_err(|error| match error {
             rexmit_sctp::SendError::BufferFull => {
                 self.is_writable_wanted = true;
-                SendError::BufferFull
+                TrySendError::Full
             }
-            rexmit_sctp::SendError::TooLarge { limit } => SendError::TooLarge { limit },
-            _ => SendError::NoSuchChannel,
+            rexmit_sctp::SendError::TooLarge { limit } => SendError::TooLarge { limit }.into(),
+            _ => SendError::NoSuchChannel.into(),
         })?;
         if let Some(channel) = self.by_stream.get_mut(&stream) {
             channel.unsent += 1;
@@ -266,7 +270,7 @@ impl Channels {
         while let Some((stream, bytes)) = self.control.front().filter(|_| association.has_begun()) {
             let (stream, message) = (*stream, OutboundMessage::new(*stream, bytes.clone()));
             match self.submit(now, association, message.ppid(PPID_DCEP), 0) {
-                Err(SendError::BufferFull) => return,
+                Err(TrySendError::Full) => return,
                 _ => drop(self.control.pop_front()),
             }
             // Counted when it was queued, too.

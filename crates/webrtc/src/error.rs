@@ -73,15 +73,25 @@ pub enum SendError {
     /// The channel, or the connection, is not established yet.
     #[error("the connection is not established yet")]
     NotConnected,
-    /// The send buffer is full: wait for [`Event::Writable`](crate::Event::Writable).
-    #[error("the send buffer is full")]
-    BufferFull,
     /// The message is larger than one of the sides allows.
     #[error("the message is larger than {limit} bytes, the limit of this side or the peer")]
     TooLarge {
         /// The limit.
         limit: usize,
     },
+}
+
+/// Why a message was not accepted by a call that does not wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum TrySendError {
+    /// The send buffer has no room now: wait for [`Event::Writable`](crate::Event::Writable) of an
+    /// [`Agent`](crate::Agent), or use the `send` of a [`Connection`](crate::Connection), which waits.
+    #[error("the send buffer is full")]
+    Full,
+    /// The message cannot be sent.
+    #[error(transparent)]
+    Refused(#[from] SendError),
 }
 
 /// The stage at which setting up a connection timed out.

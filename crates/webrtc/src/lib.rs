@@ -39,7 +39,7 @@ mod servers;
 pub use agent::Agent;
 pub use channel::{ChannelConfig, ChannelId};
 pub use config::{AgentConfig, IceMode, MAX_DATAGRAM_BYTES, Settings};
-pub use error::{CloseReason, OfferError, OpenError, SendError, Stage};
+pub use error::{CloseReason, OfferError, OpenError, SendError, Stage, TrySendError};
 pub use event::Event;
 pub use ice::MAX_PEER_ADDRESSES;
 pub use message::Message;

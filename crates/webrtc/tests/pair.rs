@@ -11,7 +11,7 @@ use rexmit_sctp::Reliability;
 use rexmit_sctp::recovery::Deadline;
 use rexmit_webrtc::{
     Agent, ChannelConfig, ChannelId, CloseReason, Event, IceMode, Message, OfferError, OpenError,
-    SendError, Setup, Stage,
+    SendError, Setup, Stage, TrySendError,
 };
 
 const MODES: [IceMode; 2] = [IceMode::Full, IceMode::Lite];
@@ -155,7 +155,7 @@ fn each_kind_of_message_arrives_as_it_was_sent() {
     let channel = pair.client.agent.open(now, ChannelConfig::new("all")).unwrap();
     assert_eq!(
         pair.client.agent.send(now, channel, &Message::text("early")),
-        Err(SendError::NotConnected)
+        Err(SendError::NotConnected.into())
     );
     pair.connect();
     let largest = vec![7; 256 * 1024];
@@ -170,7 +170,7 @@ fn each_kind_of_message_arrives_as_it_was_sent() {
     }
     let too_large = Message::binary([&largest[..], &[7]].concat());
     let refused = pair.client.agent.send(pair.now, channel, &too_large);
-    assert_eq!(refused, Err(SendError::TooLarge { limit: largest.len() }));
+    assert_eq!(refused, Err(SendError::TooLarge { limit: largest.len() }.into()));
     pair.run_until(|pair| messages(&pair.server.events).len() == all.len());
     let received = messages(&pair.server.events);
     assert!(received.into_iter().map(|(_, message)| message).eq(all));
@@ -206,7 +206,7 @@ fn accepted_messages_arrive_before_a_channel_is_closed_and_its_stream_is_reused(
     pair.client.agent.close_channel(pair.now, first);
     assert_eq!(
         pair.client.agent.send(pair.now, first, &Message::text("late")),
-        Err(SendError::NoSuchChannel)
+        Err(SendError::NoSuchChannel.into())
     );
     pair.run_until(|pair| was_closed(&pair.client.events, first));
     let theirs = incoming(&pair.server.events, "first");
@@ -266,7 +266,7 @@ fn the_buffered_amount_falls_to_its_threshold_once() {
             Err(error) => break error,
         }
     };
-    assert_eq!(full, SendError::BufferFull);
+    assert_eq!(full, TrySendError::Full);
     assert_eq!(pair.client.agent.buffered_amount(channel), accepted * 50_000);
     pair.run_until(|pair| messages(&pair.server.events).len() == accepted);
     assert_eq!(pair.client.agent.buffered_amount(channel), 0);

@@ -22,6 +22,7 @@ use crate::channels::Channels;
 use crate::ice::{Ice, Role};
 use crate::{
     ChannelConfig, ChannelId, CloseReason, Event, Message, OpenError, SendError, Settings, Stage,
+    TrySendError,
 };
 
 /// The parts of the peer's description that are needed later.
@@ -170,11 +171,11 @@ impl Agent {
         now: Instant,
         channel: ChannelId,
         message: &Message,
-    ) -> Result<(), SendError> {
+    ) -> Result<(), TrySendError> {
         let limit = match &self.peer {
-            _ if self.is_closed() => return Err(SendError::NoSuchChannel),
+            _ if self.is_closed() => return Err(SendError::NoSuchChannel.into()),
             Some(peer) => peer.max_message_bytes,
-            None => return Err(SendError::NotConnected),
+            None => return Err(SendError::NotConnected.into()),
         };
         let limit = limit.min(self.settings.endpoint.association.messages.max_bytes);
         self.channels.send(now, &mut self.association, channel, message, limit)?;

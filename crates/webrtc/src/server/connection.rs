@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::Shared;
 use crate::{
     Agent, Candidate, ChannelConfig, ChannelId, Event, Message, OfferError, OpenError, PeerId,
-    SendError,
+    SendError, TrySendError,
 };
 
 /// The calls that wait for an event or for room, of one peer.
@@ -68,8 +68,9 @@ impl Sender {
             tokio::pin!(room);
             room.as_mut().enable();
             match self.try_send(channel, &message) {
-                Err(SendError::BufferFull) => room.await,
-                result => return result,
+                Err(TrySendError::Full) => room.await,
+                Err(TrySendError::Refused(error)) => return Err(error),
+                Ok(()) => return Ok(()),
             }
         }
     }
@@ -77,10 +78,10 @@ impl Sender {
     /// Sends a message if the send buffer has room.
     ///
     /// # Errors
-    /// See [`SendError`].
-    pub fn try_send(&self, channel: ChannelId, message: &Message) -> Result<(), SendError> {
+    /// See [`TrySendError`].
+    pub fn try_send(&self, channel: ChannelId, message: &Message) -> Result<(), TrySendError> {
         let sent = self.call(|agent, now| agent.send(now, channel, message));
-        sent.unwrap_or(Err(SendError::NoSuchChannel))
+        sent.unwrap_or(Err(SendError::NoSuchChannel.into()))
     }
 
     /// Applies the answer to an offer, the first one or one of [`restart_ice`](Self::restart_ice).
@@ -199,8 +200,8 @@ impl Connection {
     /// See [`Sender::try_send`].
     ///
     /// # Errors
-    /// See [`SendError`].
-    pub fn try_send(&self, channel: ChannelId, message: &Message) -> Result<(), SendError> {
+    /// See [`TrySendError`].
+    pub fn try_send(&self, channel: ChannelId, message: &Message) -> Result<(), TrySendError> {
         self.sender.try_send(channel, message)
     }
 
