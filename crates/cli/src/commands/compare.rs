@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rexmit::Instant;
-use rexmit::emulator::Seed;
+use rexmit::emulator::{Seed, netem};
 use rexmit::path::PathConfig;
 use rexmit_lab::connections::SocketsError;
 use rexmit_lab::measure::LatencyDistribution;
@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let programs = arguments.programs()?;
     let comparison = Comparison {
         title: format!("{} over {link}", arguments.name()),
-        about: format!("{traffic}, {:?}, {seeds} runs", arguments.duration),
+        about: format!("{traffic}, {}, {seeds} runs", netem::format_duration(arguments.duration)),
         link: link.clone(),
         traffic: traffic.clone(),
         duration: arguments.duration,

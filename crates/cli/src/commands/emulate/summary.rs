@@ -29,7 +29,6 @@ pub(super) struct Summary<E> {
 impl<E> Summary<E> {
     pub(super) fn new(ends: E, seed: u64, statistics: EmulatorStatistics) -> Self {
         let late = statistics.lateness;
-        let millis = |time: Duration| time.as_nanos() as f64 / 1e6;
         let EmulatorStatistics { forward, backward, refused, .. } = statistics;
         Self {
             ends,
@@ -52,15 +51,19 @@ pub(super) async fn watch(statistics: impl Fn() -> EmulatorStatistics) {
         if std::io::stderr().is_terminal() {
             let EmulatorStatistics { forward, backward, lateness, .. } = statistics();
             eprintln!(
-                "forward {} packets, {} dropped; backward {}, {} dropped; late by {:?} (99 %)",
+                "forward {} packets, {} dropped; backward {}, {} dropped; late by {:.3} ms (99 %)",
                 forward.path.offered,
                 dropped(&forward),
                 backward.path.offered,
                 dropped(&backward),
-                lateness.p99,
+                millis(lateness.p99),
             );
         }
     }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
 }
 
 fn dropped(direction: &DirectionStatistics) -> u64 {
