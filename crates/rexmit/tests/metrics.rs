@@ -203,7 +203,7 @@ async fn a_page_is_made_beside_everything_else_and_one_at_a_time() {
         let others = counted.fetch_add(1, Ordering::SeqCst);
         begun.send(others).unwrap();
         // The limit is reached by a failing test only.
-        let signal = signalled.lock().unwrap().recv_timeout(Duration::from_secs(4));
+        let signal = signalled.lock().unwrap().recv_timeout(Duration::from_secs(50));
         counted.fetch_sub(1, Ordering::SeqCst);
         if signal.is_ok() { "in time\n".into() } else { "late\n".into() }
     }));

@@ -11,7 +11,7 @@ use common::in_time;
 use rexmit::proxy::{Monitor, Proxy, ProxyConfig, serve_metrics};
 use rexmit::tcp::{MemoryDevice, Stack, StackConfig, TcpStream};
 use socket2::SockRef;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -63,6 +63,29 @@ impl Site {
         let client = self.connect().await;
         let (service, _) = in_time(self.listener.accept()).await.unwrap();
         (client, service)
+    }
+
+    /// Writes until no more is accepted, and returns the number of bytes. On a busy machine a pause alone does not
+    /// show that: the proxy has to hold data, and several pauses in a row have to pass.
+    async fn fill(
+        &self,
+        writer: &mut (impl AsyncWrite + Unpin),
+        content: impl Fn(usize) -> Vec<u8>,
+    ) -> usize {
+        const PAUSE: Duration = Duration::from_millis(300);
+        const PAUSES: usize = 5;
+        let (mut written, mut pauses) = (0, 0);
+        in_time(async {
+            while pauses < PAUSES || self.monitor.statistics().buffered_bytes == 0 {
+                match tokio::time::timeout(PAUSE, writer.write(&content(written))).await {
+                    Ok(result) => (written, pauses) = (written + result.unwrap(), 0),
+                    Err(_) => pauses += 1,
+                }
+                assert!(written < 64 << 20, "nothing stops the writer");
+            }
+        })
+        .await;
+        written
     }
 
     /// Waits until the log has a line that contains these words.
@@ -166,20 +189,14 @@ async fn a_reset_is_passed_on_while_the_other_direction_is_blocked_or_finished()
     let site = Site::new(|config| config.buffer_bytes = 4096).await;
     let (client, mut service) = site.pair().await;
     // The client reads nothing, so that nothing more is read from the service.
-    while tokio::time::timeout(Duration::from_millis(300), service.write_all(&[0; 4096]))
-        .await
-        .is_ok()
-    {}
+    site.fill(&mut service, |_| vec![0; 4096]).await;
     reset(&service);
     drop(service);
     in_time(client.closed()).await;
 
     // Nor does the service, so that nothing more is read from the client.
     let (mut client, service) = site.pair().await;
-    while tokio::time::timeout(Duration::from_millis(300), client.write_all(&[0; 4096]))
-        .await
-        .is_ok()
-    {}
+    site.fill(&mut client, |_| vec![0; 4096]).await;
     client.abort();
     site.logged("reset by the client").await;
     drop(service);
@@ -238,14 +255,8 @@ async fn a_client_that_does_not_read_stops_the_service() {
     const BUFFER: usize = 32 * 1024;
     let site = Site::new(|config| config.buffer_bytes = BUFFER).await;
     let (mut client, mut service) = site.pair().await;
-    let mut written = 0;
     let pattern = |at: usize| (0..1024).map(|n| ((at + n) % 251) as u8).collect::<Vec<_>>();
-    while let Ok(result) =
-        tokio::time::timeout(Duration::from_secs(2), service.write(&pattern(written))).await
-    {
-        written += result.unwrap();
-        assert!(written < 64 << 20, "nothing stops the service");
-    }
+    let written = site.fill(&mut service, pattern).await;
     // The data that the proxy holds: its buffer towards the client.
     let held = site.monitor.statistics().buffered_bytes as usize;
     assert!(held > 0 && held <= BUFFER, "{held} bytes are held");
@@ -264,13 +275,7 @@ async fn a_service_that_does_not_read_stops_the_client() {
     const BUFFER: usize = 32 * 1024;
     let site = Site::new(|config| config.buffer_bytes = BUFFER).await;
     let (mut client, mut service) = site.pair().await;
-    let mut written = 0;
-    while let Ok(result) =
-        tokio::time::timeout(Duration::from_secs(2), client.write(&[5; 1024])).await
-    {
-        written += result.unwrap();
-        assert!(written < 64 << 20, "nothing stops the client");
-    }
+    let written = site.fill(&mut client, |_| vec![5; 1024]).await;
     let held = site.monitor.statistics().buffered_bytes as usize;
     assert!(held > 0 && held <= BUFFER, "{held} bytes are held");
     client.shutdown().await.unwrap();
@@ -307,10 +312,10 @@ async fn a_client_of_a_missing_service_is_reset() {
 
 #[tokio::test]
 async fn silence_ends_a_connection_if_that_is_asked_for() {
-    let site = Site::new(|config| config.idle_timeout = Some(Duration::from_secs(2))).await;
+    let site = Site::new(|config| config.idle_timeout = Some(Duration::from_secs(4))).await;
     let (mut client, mut service) = site.pair().await;
     // For longer than the timeout, with short pauses.
-    for _ in 0..12 {
+    for _ in 0..24 {
         tokio::time::sleep(Duration::from_millis(200)).await;
         service.write_all(b"x").await.unwrap();
         expect(&mut client, b"x").await;

@@ -15,7 +15,7 @@ const UDP: u8 = 17;
 
 fn kernel_socket(kernel: &NetNamespace, address: IpAddr) -> UdpSocket {
     let socket = kernel.run(|| UdpSocket::bind((address, 0))).unwrap().unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     socket
 }
 

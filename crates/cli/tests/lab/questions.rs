@@ -142,7 +142,8 @@ fn other_sites_and_other_names_are_refused() {
 fn refused_requests_occupy_no_connection() {
     let server = Server::start();
     let mut stream = server.send_on_kept("GET / HTTP/1.1\r\nHost: rebound.example", b"");
-    stream.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
+    // A connection that is kept is closed only after 30 s of silence.
+    stream.set_read_timeout(Some(Duration::from_secs(25))).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).expect("the connection is closed");
     assert!(answer.starts_with(b"HTTP/1.1 421"), "{}", String::from_utf8_lossy(&answer));
