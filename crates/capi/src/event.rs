@@ -437,8 +437,9 @@ pub(crate) fn path_state(state: PathState) -> rexmit_path_state {
         PathState::Unconfirmed => REXMIT_PATH_UNCONFIRMED,
         PathState::Active => REXMIT_PATH_ACTIVE,
         PathState::PotentiallyFailed => REXMIT_PATH_POTENTIALLY_FAILED,
-        PathState::Inactive => REXMIT_PATH_INACTIVE,
         PathState::Removed => REXMIT_PATH_REMOVED,
+        // A state that the header does not have carries no data.
+        _ => REXMIT_PATH_INACTIVE,
     }
 }
 

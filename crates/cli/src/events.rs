@@ -77,6 +77,7 @@ fn path_state(state: PathState) -> &'static str {
         PathState::Inactive => "inactive",
         PathState::Unconfirmed => "unconfirmed",
         PathState::Removed => "removed",
+        _ => "in another state",
     }
 }
 

@@ -53,6 +53,7 @@ impl<'a> Tracer<'a> {
 /// Why a data unit was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum SendCause {
     /// Data was sent for the first time.
     New,
@@ -75,7 +76,7 @@ pub enum SendCause {
 
 impl SendCause {
     /// Every cause, in the order of declaration.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: &[Self] = &[
         Self::New,
         Self::Timeout,
         Self::FastRetransmit,
@@ -106,6 +107,7 @@ impl SendCause {
 /// cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[non_exhaustive]
 pub struct SentRun {
     /// The lowest sequence number (unwrapped).
     pub lowest: u64,
@@ -115,9 +117,18 @@ pub struct SentRun {
     pub cause: SendCause,
 }
 
+impl SentRun {
+    /// The units `lowest` to `highest`, both included.
+    #[must_use]
+    pub const fn new(lowest: u64, highest: u64, cause: SendCause) -> Self {
+        Self { lowest, highest, cause }
+    }
+}
+
 /// The method that detected a spurious retransmission event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum Detector {
     /// Every retransmission of the event was reported as a duplicate (RFC 3708).
     Duplicates,

@@ -129,7 +129,7 @@ impl Senders {
         let mut senders = Self::default();
         let mut room = MAX_EVENTS;
         for logged in reader {
-            let Logged { at, association, event } = logged?;
+            let Logged { at, association, event, .. } = logged?;
             let weight = 1 + match &event {
                 TraceEvent::PacketSent { runs, .. } => runs.len(),
                 TraceEvent::CopiesSent { runs, .. } => runs.len(),
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     fn sent(packet: u64, number: u64, cause: SendCause) -> TraceEvent {
-        let runs = vec![SentRun { lowest: number, highest: number, cause }];
+        let runs = vec![SentRun::new(number, number, cause)];
         TraceEvent::PacketSent { packet, path: 0, units: 1, bytes: 100, runs }
     }
 

@@ -342,7 +342,7 @@ mod tests {
     }
 
     fn sent(ms: u64, association: u32, tsn: u64, cause: SendCause) -> TimedEvent {
-        let runs = vec![SentRun { lowest: tsn, highest: tsn, cause }];
+        let runs = vec![SentRun::new(tsn, tsn, cause)];
         let sent = TraceEvent::PacketSent { packet: tsn, path: 0, units: 1, bytes: 100, runs };
         event(ms, association, sent)
     }

@@ -42,6 +42,7 @@ pub(crate) fn path_state(state: PathState) -> &'static str {
         PathState::PotentiallyFailed => "potentially-failed",
         PathState::Inactive => "inactive",
         PathState::Removed => "removed",
+        _ => "other",
     }
 }
 

@@ -38,6 +38,7 @@ pub struct About {
 /// Where the events were seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum VantagePoint {
     /// The endpoint that connects.
     Client,
@@ -113,6 +114,7 @@ pub trait MakeLog: fmt::Debug + Send + Sync {
 
 /// A packet that was seen in the network, between the endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Passing<'a> {
     /// Whether the packet is on its way from the client to the server.
     pub is_forward: bool,
@@ -120,6 +122,20 @@ pub struct Passing<'a> {
     pub bytes: u32,
     /// Why the packet was dropped; `None` if it was delivered.
     pub dropped: Option<&'a str>,
+}
+
+impl<'a> Passing<'a> {
+    /// A packet of `bytes` bytes that was delivered.
+    #[must_use]
+    pub const fn delivered(is_forward: bool, bytes: u32) -> Self {
+        Self { is_forward, bytes, dropped: None }
+    }
+
+    /// A packet of `bytes` bytes that was dropped because of `cause`.
+    #[must_use]
+    pub const fn dropped(is_forward: bool, bytes: u32, cause: &'a str) -> Self {
+        Self { is_forward, bytes, dropped: Some(cause) }
+    }
 }
 
 /// A qlog file that is being written. Clones are handles on the same file.

@@ -69,7 +69,7 @@ pub(crate) struct Run {
 pub(crate) fn frames(runs: &[SentRun], copies: &[(u64, u64)]) -> Vec<Frame> {
     let cause = SendCause::Redundant.name();
     let copies = copies.iter().map(|&(first, last)| Frame::Copy(Run { first, last, cause }));
-    let runs = runs.iter().map(|&SentRun { lowest, highest, cause }| {
+    let runs = runs.iter().map(|&SentRun { lowest, highest, cause, .. }| {
         let run = Run { first: lowest, last: highest, cause: cause.name() };
         match cause {
             SendCause::New => Frame::Data(run),

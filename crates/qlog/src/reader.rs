@@ -18,6 +18,7 @@ const MAX_MILLIS: f64 = 366.0 * 86_400_000.0;
 
 /// An event of a file.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Logged {
     /// The time of the event; the log began at [`Instant::ZERO`].
     pub at: Instant,
@@ -282,7 +283,7 @@ fn sent(packet: Packet, put: &mut impl FnMut(TraceEvent)) {
             Frame::Copy(run) => copies.push((run.first, run.last.max(run.first))),
             Frame::Data(Run { first, last, cause })
             | Frame::Retransmission(Run { first, last, cause }) => {
-                runs.push(SentRun { lowest: first, highest: last.max(first), cause });
+                runs.push(SentRun::new(first, last.max(first), cause));
             }
             Frame::Ack { .. } | Frame::Other => {}
         }

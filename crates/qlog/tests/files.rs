@@ -24,7 +24,7 @@ impl Write for File {
 }
 
 const fn run(number: u64, cause: SendCause) -> SentRun {
-    SentRun { lowest: number, highest: number, cause }
+    SentRun::new(number, number, cause)
 }
 
 const fn sent(packet: u64, runs: Vec<SentRun>) -> TraceEvent {
@@ -267,7 +267,11 @@ fn packets_of_a_link_have_numbers_in_each_direction_and_their_losses() {
     let seen =
         [(true, None), (false, None), (true, Some("lost")), (false, Some("lost")), (true, None)];
     for (ms, (is_forward, dropped)) in (0..).zip(seen) {
-        log.pass(Instant::from_millis(ms), &Passing { is_forward, bytes: 100, dropped });
+        let packet = match dropped {
+            None => Passing::delivered(is_forward, 100),
+            Some(cause) => Passing::dropped(is_forward, 100, cause),
+        };
+        log.pass(Instant::from_millis(ms), &packet);
     }
     log.finish().unwrap();
     let records = records(&file.0.lock().unwrap());

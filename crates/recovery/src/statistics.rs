@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Transmissions after the first, counted by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
+#[non_exhaustive]
 pub struct ByCause {
     /// T3-rtx (the retransmission timer) expired.
     pub timeout: u64,
@@ -37,18 +38,40 @@ impl ByCause {
         by_time + self.fast_retransmit + self.bundled + self.window_probe
     }
 
+    /// The retransmissions of each cause, in the order of the fields. Redundant copies are not among them.
+    #[must_use]
+    pub const fn retransmissions(&self) -> [(SendCause, u64); 6] {
+        // Lists every field, so that a new one cannot be forgotten.
+        let Self { timeout, fast_retransmit, bundled, window_probe, early, redundant: _, probe } =
+            *self;
+        [
+            (SendCause::Timeout, timeout),
+            (SendCause::FastRetransmit, fast_retransmit),
+            (SendCause::Bundled, bundled),
+            (SendCause::WindowProbe, window_probe),
+            (SendCause::Early, early),
+            (SendCause::Probe, probe),
+        ]
+    }
+
     /// Counts a unit that was sent because of `cause`; new data is not counted.
     pub const fn count(&mut self, cause: SendCause) {
-        match cause {
-            SendCause::New => {}
-            SendCause::Timeout => self.timeout += 1,
-            SendCause::FastRetransmit => self.fast_retransmit += 1,
-            SendCause::Bundled => self.bundled += 1,
-            SendCause::WindowProbe => self.window_probe += 1,
-            SendCause::Early => self.early += 1,
-            SendCause::Redundant => self.redundant += 1,
-            SendCause::Probe => self.probe += 1,
-        }
+        let Some(counter) = self.counter(cause) else { return };
+        *counter += 1;
+    }
+
+    const fn counter(&mut self, cause: SendCause) -> Option<&mut u64> {
+        Some(match cause {
+            SendCause::Timeout => &mut self.timeout,
+            SendCause::FastRetransmit => &mut self.fast_retransmit,
+            SendCause::Bundled => &mut self.bundled,
+            SendCause::WindowProbe => &mut self.window_probe,
+            SendCause::Early => &mut self.early,
+            SendCause::Redundant => &mut self.redundant,
+            SendCause::Probe => &mut self.probe,
+            // New data; a test checks that every other cause has a counter.
+            _ => return None,
+        })
     }
 }
 
@@ -98,6 +121,7 @@ impl SpuriousEvents {
             Detector::Duplicates => self.by_duplicates += 1,
             Detector::Timestamps => self.by_timestamps += 1,
             Detector::FRto => self.by_f_rto += 1,
+            _ => {}
         }
     }
 
@@ -226,5 +250,13 @@ mod tests {
         };
         assert_eq!(counts, expected);
         assert_eq!(counts.total(), 56, "redundant copies are not retransmissions");
+        let repeated = sent.iter().filter(|(cause, _)| !matches!(cause, New | Redundant));
+        let mut listed = counts.retransmissions().to_vec();
+        listed.sort_by_key(|(_, times)| *times);
+        assert!(listed.iter().eq(repeated), "{listed:?}");
+        for &cause in SendCause::ALL {
+            let has_counter = ByCause::default().counter(cause).is_some();
+            assert_eq!(has_counter, cause != New, "{cause:?}");
+        }
     }
 }

@@ -147,7 +147,7 @@ fn assert_shows(found: &Value, comparison: &Comparison) {
     for run in &comparison.runs {
         let row = &found["rows"][&run.profile];
         let counted = serde_json::to_value(run.retransmissions).unwrap();
-        for cause in SendCause::ALL.into_iter().filter(|cause| *cause != SendCause::New) {
+        for cause in SendCause::ALL.iter().filter(|cause| **cause != SendCause::New) {
             let count = counted[cause.name()].as_u64().expect("a count for every cause");
             let column = found["columns"][cause.name()].as_str().expect("a column");
             let shown = row[column].as_str().unwrap_or("0").replace('\u{202f}', "");

@@ -102,16 +102,19 @@ config! {
     }
 }
 
-/// When and how often a silent peer is probed (RFC 9293 §3.8.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(Serialize))]
-pub struct KeepAlive {
-    /// The silence of the peer before the first probe.
-    pub idle: Duration,
-    /// The time between probes.
-    pub interval: Duration,
-    /// The number of unanswered probes after which the connection is aborted.
-    pub probes: u32,
+config! {
+    const
+    /// When and how often a silent peer is probed (RFC 9293 §3.8.4).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[cfg_attr(feature = "serde", derive(Serialize))]
+    pub struct KeepAlive {
+        /// The silence of the peer before the first probe. Default 2 h.
+        pub idle: Duration,
+        /// The time between probes. Default 75 s.
+        pub interval: Duration,
+        /// The number of unanswered probes after which the connection is aborted. Default 9.
+        pub probes: u32,
+    }
 }
 
 impl Default for EndpointConfig {

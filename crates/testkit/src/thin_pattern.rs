@@ -76,6 +76,7 @@ impl TraceSink for Copies {
                 SendCause::Early => "early",
                 SendCause::Probe => "probe",
                 SendCause::WindowProbe => "window probe",
+                other => other.name(),
             };
             let known = copies.entry(unit + 1 - self.first_unit).or_default();
             known.push((now.as_nanos() / 1_000_000, word));

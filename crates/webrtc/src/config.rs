@@ -18,6 +18,7 @@ pub(crate) const SCTP_PORT: u16 = 5000;
 
 /// The ICE role of this side (RFC 8445 §2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub enum IceMode {
     /// Sends checks of its own, and sends data only to an address that has answered one.
     #[default]

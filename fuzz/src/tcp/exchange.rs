@@ -168,17 +168,15 @@ pub struct Exchange {
 impl Side {
     fn new(index: u8, abilities: u8, profile: &str) -> Self {
         let recovery = RecoveryConfig::tcp_profile(profile).expect("it exists");
+        let [idle, interval] = [10, 5].map(Duration::from_secs);
+        let keep_alive = KeepAlive::default().idle(idle).interval(interval).probes(3);
         let connection = ConnectionConfig::new(recovery)
             .receive_buffer_bytes(RECEIVE_BUFFER << (abilities & 4))
             .send_buffer_bytes(SEND_BUFFER)
             .max_held_segments(16)
             .timestamps(abilities & 1 == 0)
             .with_sack(abilities & 2 == 0)
-            .keep_alive((abilities & 8 != 0).then_some(KeepAlive {
-                idle: Duration::from_secs(10),
-                interval: Duration::from_secs(5),
-                probes: 3,
-            }));
+            .keep_alive((abilities & 8 != 0).then_some(keep_alive));
         let config = EndpointConfig::default()
             .max_connections(MOST_CONNECTIONS)
             .syn_backlog(usize::from(abilities & 3))

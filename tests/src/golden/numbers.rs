@@ -73,6 +73,7 @@ fn of_path(path: &PathStatistics) -> Vec<u64> {
         PathState::PotentiallyFailed => 2,
         PathState::Inactive => 3,
         PathState::Removed => 4,
+        state => panic!("give {state:?} a number"),
     };
     let mut numbers = vec![
         state,

@@ -52,7 +52,7 @@ pub(super) fn events(data: &Data, begin: Duration) -> Vec<(Instant, TraceEvent)>
                 Some(run) if run.cause == cause && run.highest + 1 == number => {
                     run.highest = number;
                 }
-                _ => runs.push(SentRun { lowest: number, highest: number, cause }),
+                _ => runs.push(SentRun::new(number, number, cause)),
             }
         }
         acked.extend(unit.acked.map(|time| (time, number)));

@@ -47,6 +47,8 @@ impl AddAssign for Counters {
 
 #[cfg(test)]
 mod tests {
+    use rexmit_core::trace::SendCause;
+
     use super::*;
 
     #[test]
@@ -59,35 +61,25 @@ mod tests {
 
     #[test]
     fn the_counts_of_two_associations_add_up() {
-        let by_cause = |n| ByCause {
-            timeout: n,
-            fast_retransmit: n + 1,
-            bundled: n + 2,
-            window_probe: n + 3,
-            early: n + 4,
-            redundant: n + 5,
-            probe: n + 6,
+        // Each field has a value of its own: `n` and its number times `step`.
+        let of = |n: u64, step: u64| {
+            let mut counts = ByCause::default();
+            for (index, &cause) in (0..).zip(&SendCause::ALL[1..]) {
+                (0..n + index * step).for_each(|_| counts.count(cause));
+            }
+            counts
         };
         let counters = |n| Counters {
-            retransmissions: by_cause(n),
-            spurious: by_cause(2 * n),
+            retransmissions: of(n, 1),
+            spurious: of(2 * n, 1),
             packets: n,
             wire_bytes: 100 * n,
         };
         let mut sum = counters(10);
         sum += counters(20);
-        let double = |n: u64| ByCause {
-            timeout: n,
-            fast_retransmit: n + 2,
-            bundled: n + 4,
-            window_probe: n + 6,
-            early: n + 8,
-            redundant: n + 10,
-            probe: n + 12,
-        };
         let expected = Counters {
-            retransmissions: double(30),
-            spurious: double(60),
+            retransmissions: of(30, 2),
+            spurious: of(60, 2),
             packets: 30,
             wire_bytes: 3000,
         };

@@ -104,11 +104,10 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
         let [wire, back] = [0, 1].map(|way| {
             let path = &link[way].path;
             let headers = measured.ip_bytes * path.offered;
-            HostStats {
-                packets_out: path.offered,
-                bytes_out: path.offered_bytes.saturating_sub(headers),
-                ..HostStats::default()
-            }
+            let mut host = HostStats::default();
+            host.packets_out = path.offered;
+            host.bytes_out = path.offered_bytes.saturating_sub(headers);
+            host
         });
         let copies = Copies::Counted(Box::new(counted(&measured.recovery)));
         let sender = quantities::Sender {

@@ -56,6 +56,7 @@ pub enum PacketStep {
 
 /// Why a packet is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum DropCause {
     /// The link lost it; reported when the packet enters the link.
     Link {

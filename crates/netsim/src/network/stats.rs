@@ -6,6 +6,7 @@ use crate::path::{ArrivalStats, PathStats};
 
 /// Counters of one direction of a link. Bytes are those of IP packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct LinkStats {
     /// Packets that entered, and their fates.
     pub path: PathStats,
@@ -13,8 +14,17 @@ pub struct LinkStats {
     pub arrivals: ArrivalStats,
 }
 
+impl LinkStats {
+    /// Counters of a direction with this path.
+    #[must_use]
+    pub const fn new(path: PathStats, arrivals: ArrivalStats) -> Self {
+        Self { path, arrivals }
+    }
+}
+
 /// Counters of one host. Bytes exclude IP and UDP headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct HostStats {
     /// Packets that arrived.
     pub packets_in: u64,
@@ -32,6 +42,7 @@ pub struct HostStats {
 
 /// Counters of the whole network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct NetworkStats {
     /// Events processed: arrivals, deadlines, calls.
     pub events: u64,

@@ -12,6 +12,9 @@ use crate::units;
 /// The configuration of one direction of a path. The default is a perfect path: no delay, no loss,
 /// no limit.
 ///
+/// This struct and its parts are not `non_exhaustive`: they are written as literals, as here, and a new kind of impairment
+/// is a change that users of the model are to see. With `..PathConfig::default()` a new field does not break a literal.
+///
 /// ```
 /// use rexmit_netsim::path::{Delay, Loss, PathConfig};
 /// use std::time::Duration;

@@ -31,6 +31,7 @@ pub enum Fate {
 
 /// Why a packet was lost: the first of these causes that applies.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum LossCause {
     /// The packet's number is on the list.
     Listed,

@@ -9,6 +9,7 @@ use super::{Fate, LossCause, Outcome};
 /// Always `offered = passed + held + lost()`, where `held` is the number of packets currently held
 /// back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct PathStats {
     /// Packets offered.
     pub offered: u64,
@@ -72,6 +73,7 @@ impl PathStats {
 
 /// Counters of deliveries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct ArrivalStats {
     /// Deliveries, copies included.
     pub delivered: u64,

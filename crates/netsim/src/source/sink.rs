@@ -24,6 +24,7 @@ const WORDS: usize = 16;
 
 /// Counters of received packets. Bytes are those of UDP payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct SinkStats {
     /// Packets of the sender, whatever their content.
     pub packets: u64,
@@ -48,6 +49,7 @@ pub struct SinkStats {
 
 /// One-way delays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct DelayStats {
     /// The number of delays.
     pub count: u64,

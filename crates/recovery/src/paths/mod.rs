@@ -387,6 +387,7 @@ impl Path {
 /// The state of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
 pub enum PathState {
     /// The peer has not confirmed this address yet: no data is sent to it (RFC 9260 §5.4).
     Unconfirmed,

@@ -662,7 +662,7 @@ fn sent_event<P>(recovery: &LossRecovery<P>, number: PacketNumber) -> TraceEvent
         let Some(cause) = sent.map(|last| last.cause) else { continue };
         match runs.last_mut() {
             Some(run) if run.highest + 1 == unit && run.cause == cause => run.highest = unit,
-            _ => runs.push(SentRun { lowest: unit, highest: unit, cause }),
+            _ => runs.push(SentRun::new(unit, unit, cause)),
         }
     }
     let (units, bytes) = (packet.units, packet.bytes);

@@ -130,7 +130,11 @@ fn write_log(log: &rexmit_qlog::Log, sightings: &Receiver<Sighting>) -> io::Resu
     for Sighting { bound, at, bytes, comment, .. } in sightings {
         let is_forward = bound == Bound::Forward;
         let bytes = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        log.pass(at, &rexmit_qlog::Passing { is_forward, bytes, dropped: comment });
+        let packet = match comment {
+            None => rexmit_qlog::Passing::delivered(is_forward, bytes),
+            Some(cause) => rexmit_qlog::Passing::dropped(is_forward, bytes, cause),
+        };
+        log.pass(at, &packet);
     }
     log.finish()
 }

@@ -14,6 +14,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// `max_ms`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(Serialize))]
+#[non_exhaustive]
 pub struct Lateness {
     /// Packets measured.
     pub count: u64,

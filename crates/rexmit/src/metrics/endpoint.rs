@@ -136,7 +136,7 @@ impl EndpointMetrics {
         counts: impl Fn(&AssociationStatistics) -> ByCause,
     ) {
         let values = self.associations.iter().flat_map(|it| {
-            by_cause(&counts(&it.statistics))
+            by_cause(counts(&it.statistics))
                 .map(|(cause, count)| (it.labels_and("cause", &cause), count))
         });
         metrics.family(&format!("association_{name}"), "counter", about, values);

@@ -95,19 +95,9 @@ fn escaped(text: &str) -> String {
 }
 
 #[cfg(any(feature = "udp", all(feature = "proxy", target_os = "linux")))]
-/// Retransmissions by cause. The match lists every cause, so that a new one cannot be forgotten. Redundant copies are
-/// not counted as retransmissions.
-pub(crate) fn by_cause(counts: &ByCause) -> [(&'static str, u64); 6] {
-    let ByCause { timeout, fast_retransmit, early, bundled, window_probe, probe, redundant: _ } =
-        *counts;
-    [
-        ("timeout", timeout),
-        ("fast_retransmit", fast_retransmit),
-        ("early", early),
-        ("probe", probe),
-        ("bundled", bundled),
-        ("window_probe", window_probe),
-    ]
+/// Retransmissions by the name of their cause. Redundant copies are not counted as retransmissions.
+pub(crate) fn by_cause(counts: ByCause) -> impl Iterator<Item = (&'static str, u64)> {
+    counts.retransmissions().into_iter().map(|(cause, count)| (cause.name(), count))
 }
 
 #[cfg(test)]

@@ -63,9 +63,9 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
     let about = "Segments declared lost on the way to clients.";
     text.single("segments_lost_total", "counter", about, recovery.packets_lost);
     let about = "Pieces of data sent to clients again, by cause.";
-    text.family("retransmissions_total", "counter", about, each_cause(&recovery.retransmitted));
+    text.family("retransmissions_total", "counter", about, each_cause(recovery.retransmitted));
     let about = "Retransmissions that a client reported as spurious, by cause.";
-    text.family("spurious_retransmissions_total", "counter", about, each_cause(&recovery.spurious));
+    text.family("spurious_retransmissions_total", "counter", about, each_cause(recovery.spurious));
     let about = "Redundant copies of data sent to clients.";
     let redundant = recovery.retransmitted.redundant;
     text.single("redundant_copies_total", "counter", about, redundant);
@@ -80,7 +80,7 @@ fn recovery(text: &mut Text, statistics: &ProxyStatistics) {
 }
 
 /// A counter for each cause of retransmission.
-fn each_cause(counts: &ByCause) -> [(&'static str, &'static str, u64); 6] {
+fn each_cause(counts: ByCause) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
     by_cause(counts).map(|(cause, count)| ("cause", cause, count))
 }
 

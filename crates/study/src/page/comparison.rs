@@ -79,7 +79,7 @@ mod tests {
     fn the_page_knows_every_cause_of_a_transmission() {
         let mut known = causes_of_the_page();
         let mut causes: Vec<(&str, bool)> =
-            SendCause::ALL.map(|cause| (cause.name(), cause != SendCause::New)).to_vec();
+            SendCause::ALL.iter().map(|&cause| (cause.name(), cause != SendCause::New)).collect();
         known.sort_unstable();
         causes.sort_unstable();
         assert_eq!(known, causes);

@@ -195,7 +195,7 @@ impl<'a> Stream<'a> {
         self.outstanding.insert(message, Outstanding { missing: 0, was_lost, is_repeated });
         self.records[usize::try_from(message).unwrap()].transmissions =
             self.records[usize::try_from(message).unwrap()].transmissions.map(|n| n + 1);
-        let runs = vec![SentRun { lowest: tsn, highest: tsn, cause }];
+        let runs = vec![SentRun::new(tsn, tsn, cause)];
         self.tell(TraceEvent::PacketSent { packet, path: 0, units: 1, bytes: PAYLOAD_BYTES, runs });
         // For the picture only: these copies repair nothing.
         if self.sketch.copies_what_is_in_flight

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The type of a candidate (RFC 8445 §5.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum CandidateKind {
     /// An address of the host itself.
     Host,
@@ -34,6 +35,7 @@ impl CandidateKind {
 
 /// A UDP address at which a peer may be reached.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Candidate {
     /// The foundation, equal for candidates of one type, base and server (RFC 8445 §5.1.1.3).
     pub foundation: String,

@@ -23,6 +23,7 @@ pub const GATHER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server that provides further candidates.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum IceServer {
     /// A STUN server (RFC 8489): reports the public address of this socket behind a NAT.
     Stun(SocketAddr),

@@ -263,7 +263,7 @@ mod tests {
     /// Records that the sender writes packet `packet` with these units, all for one cause.
     fn write(ledger: &mut Ledger, packet: u64, (lowest, highest): (u64, u64), cause: SendCause) {
         let now = Instant::from_millis(packet);
-        ledger.on_written(now, packet, 0, &[SentRun { lowest, highest, cause }]);
+        ledger.on_written(now, packet, 0, &[SentRun::new(lowest, highest, cause)]);
     }
 
     /// Records that the packet is sent; the network's numbers are ten times the sender's.
@@ -433,7 +433,7 @@ mod tests {
     fn a_retransmission_over_another_path_belongs_to_the_event_of_its_original_path() {
         let mut ledger = Ledger::default();
         let leave = |ledger: &mut Ledger, packet: u64, path, unit, cause| {
-            let run = SentRun { lowest: unit, highest: unit, cause };
+            let run = SentRun::new(unit, unit, cause);
             ledger.on_written(Instant::from_millis(packet), packet, path, &[run]);
             ledger.on_sent(PacketId(10 * packet));
         };

@@ -15,7 +15,7 @@ pub struct PerCause<T>([T; SendCause::ALL.len()]);
 impl<T> PerCause<T> {
     /// Every cause with its value.
     pub fn iter(&self) -> impl Iterator<Item = (SendCause, &T)> {
-        SendCause::ALL.into_iter().zip(&self.0)
+        SendCause::ALL.iter().copied().zip(&self.0)
     }
 }
 
@@ -230,11 +230,11 @@ mod tests {
     #[test]
     fn every_cause_has_its_own_place() {
         let mut counts = PerCause::<u64>::default();
-        for (n, cause) in (1..).zip(SendCause::ALL) {
+        for (n, cause) in (1..).zip(SendCause::ALL.iter().copied()) {
             assert_eq!(counts[cause], 0);
             counts[cause] = n;
         }
-        assert!(counts.iter().eq(SendCause::ALL.into_iter().zip(&[1, 2, 3, 4, 5, 6, 7, 8])));
+        assert!(counts.iter().eq(SendCause::ALL.iter().copied().zip(&[1, 2, 3, 4, 5, 6, 7, 8])));
         assert_eq!(counts.total(), 36);
     }
 

@@ -99,7 +99,7 @@ mod tests {
     fn retransmissions_are_counted_from_the_first_transmission_of_their_unit() {
         let mut nth = NthRetransmission::default();
         let mut sent = |ms, lowest, highest, cause| {
-            nth.on_sent(Instant::from_millis(ms), &[SentRun { lowest, highest, cause }]);
+            nth.on_sent(Instant::from_millis(ms), &[SentRun::new(lowest, highest, cause)]);
         };
         sent(0, 7, 8, SendCause::New);
         sent(100, 9, 9, SendCause::New);
@@ -107,10 +107,7 @@ mod tests {
         sent(1000, 7, 9, SendCause::Timeout);
         sent(3000, 7, 7, SendCause::Timeout);
         nth.on_acknowledged(8);
-        nth.on_sent(
-            Instant::from_millis(4000),
-            &[SentRun { lowest: 9, highest: 10, cause: SendCause::FastRetransmit }],
-        );
+        nth.on_sent(Instant::from_millis(4000), &[SentRun::new(9, 10, SendCause::FastRetransmit)]);
         let [first, second] = [nth.times()[0], nth.times()[1]];
         assert_eq!((first.count, first.max), (3, Duration::from_millis(1000)));
         assert_eq!(first.mean(), Some(Duration::from_millis(2900) / 3));

@@ -107,7 +107,7 @@ mod tests {
         let mut on = |ms: u64, event: &TraceEvent| tally.on_event(Instant::from_millis(ms), event);
         for n in 0..packets {
             let cause = if n == 0 { SendCause::Timeout } else { SendCause::New };
-            let runs = vec![SentRun { lowest: n, highest: n, cause }];
+            let runs = vec![SentRun::new(n, n, cause)];
             on(n, &TraceEvent::PacketSent { packet: n, path: 0, units: 1, bytes: 100, runs });
         }
         for &ms in rtts {

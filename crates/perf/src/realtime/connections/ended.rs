@@ -41,7 +41,7 @@ impl<S: Sender> Ended<S> {
         emulator: EmulatorStatistics,
     ) -> Result<Measured, RealtimeError> {
         let link = [&emulator.forward, &emulator.backward]
-            .map(|way| LinkStats { path: way.path, arrivals: way.arrivals });
+            .map(|way| LinkStats::new(way.path, way.arrivals));
         let late = emulator.lateness;
         let lateness = (late.count > 0).then_some(Lateness {
             p50: late.p50,
