@@ -31,4 +31,6 @@ mod book {
     struct QuickStart;
     #[doc = include_str!("../../docs/which-profile.md")]
     struct WhichProfile;
+    #[doc = include_str!("../../docs/priorities.md")]
+    struct Priorities;
 }

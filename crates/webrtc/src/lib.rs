@@ -52,7 +52,11 @@ pub use sdp::{
 pub use server::{BindError, Connection, Sender, Server};
 pub use servers::{GATHER_TIMEOUT, IceServer, MAX_ICE_SERVERS, MAX_RELAYED_HOSTS};
 
-/// The code of the README is compiled.
+/// The code of the README and of the page about browsers, compiled by `cargo test --doc`.
 #[cfg(all(doctest, feature = "tokio"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod documents {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/browsers.md")]
+    struct Browsers;
+}
