@@ -23,6 +23,7 @@ test: setup ## all tests: units, scripts, random operations, fuzz, real peers (s
 	REXMIT=$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug/rexmit scripts/interop --messages 500
 	scripts/webrtc-interop --messages 500
 	scripts/python-test
+	scripts/new-project
 	@[ ! -s target/not-run ] || (echo "These tests could not run here:" && sort -u target/not-run)
 
 kernel-host: ## the Linux kernel in which studies with clock = "kernel" run (a few minutes, once; no root)
