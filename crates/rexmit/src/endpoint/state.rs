@@ -181,10 +181,10 @@ impl State {
     /// Collects the packets that the protocol has to send, and sends them.
     pub(super) fn transmit(&mut self, now: Instant) {
         let Some(socket) = self.socket.clone() else { return };
+        let was_blocked = self.outbox.is_blocked();
         if !self.gather(now, &socket, PACKETS_PER_TURN) {
             self.next_turn.driver.note_work(); // Others first.
         }
-        let was_blocked = self.outbox.is_blocked();
         self.outbox.flush(&socket);
         if self.outbox.is_blocked() && !was_blocked {
             self.next_turn.driver.note_work(); // It waits for the socket.
@@ -335,7 +335,7 @@ impl Served for State {
             }
         }
         if let Some(deadline) = self.sctp.poll_timeout() {
-            self.next_turn.alarm.arm(deadline);
+            self.next_turn.arm(deadline);
         }
         self.release_socket_at_end();
         self.take_wakes()
@@ -365,16 +365,83 @@ impl Served for State {
     }
 
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
-        self.next_turn.poll_alarm(&mut self.sctp, cx, now);
-        let Some(socket) = &self.socket else { return };
-        if self.outbox.is_blocked() && socket.poll_writable(cx).is_ready() {
+        if let Some(socket) = &self.socket
+            && self.outbox.is_blocked()
+            && socket.poll_writable(cx).is_ready()
+        {
             self.outbox.resume();
         }
+        // What a probe would repeat may still be in the full queue.
+        self.next_turn.hold_timers(now, self.outbox.is_blocked());
+        self.next_turn.poll_alarm(&mut self.sctp, cx, now);
     }
 
     fn on_driver_gone(&mut self, now: Instant) {
         self.abort(now, b"the runtime was shut down");
         self.transmit(now);
         self.socket = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![cfg(unix)]
+
+    use std::task::Waker;
+
+    use rexmit_core::{Route, Seed};
+    use rexmit_sctp as sctp;
+
+    use super::*;
+
+    const BEGIN: Instant = Instant::from_millis(1000);
+
+    /// An endpoint whose first timer, of an INIT, expires within a second after [`BEGIN`].
+    fn connecting(socket: Socket) -> State {
+        let config = sctp::EndpointConfig::default();
+        let mut sctp = sctp::Endpoint::new(config, &Seed::from_u64(1)).unwrap();
+        let [local, remote] = [5001, 5002].map(|port| ([127, 0, 0, 1], port).into());
+        sctp.connect(BEGIN, Route { local, remote }, 5000).unwrap();
+        let protocol = Protocol::Unencrypted(Box::new(sctp));
+        let mut state = State::new(protocol, false, socket, Alarm::new().unwrap());
+        state.gather(BEGIN, &Socket::bind_udp(([127, 0, 0, 1], 0).into()).unwrap(), 1);
+        state.outbox.block();
+        state
+    }
+
+    /// The driver's turn `ms` after [`BEGIN`], with the alarm expired. Returns the deadline of the next timer.
+    async fn turn(state: &mut State, ms: u64) -> Instant {
+        state.next_turn.arm(Instant::ZERO);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let now = BEGIN + Duration::from_millis(ms);
+        state.poll_readiness(&mut Context::from_waker(Waker::noop()), now);
+        state.sctp.poll_timeout().expect("the INIT is not answered")
+    }
+
+    #[tokio::test]
+    async fn timers_wait_while_the_socket_is_full() {
+        let (socket, there) = Socket::full();
+        let mut state = connecting(socket);
+        let deadline = state.sctp.poll_timeout().expect("T1-init is running");
+        assert!(deadline < BEGIN + Duration::from_secs(1));
+        for ms in [1000, 1500, 1999] {
+            assert_eq!(turn(&mut state, ms).await, deadline);
+        }
+        let mut packet = [0; 2000];
+        while there.recv(&mut packet).is_ok() {}
+        // The first turn in which the socket is writable again.
+        assert!(turn(&mut state, 2000).await > deadline);
+        assert!(!state.outbox.is_blocked());
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_stays_full_holds_timers_for_a_second() {
+        let (socket, _there) = Socket::full();
+        let mut state = connecting(socket);
+        let deadline = state.sctp.poll_timeout().expect("T1-init is running");
+        assert_eq!(turn(&mut state, 1000).await, deadline);
+        assert_eq!(turn(&mut state, 1999).await, deadline);
+        assert!(turn(&mut state, 2001).await > deadline);
+        assert!(state.outbox.is_blocked());
     }
 }

@@ -77,6 +77,19 @@ impl Socket {
         Self::bind(socket, address, kind)
     }
 
+    /// A socket whose queue is full, and the other end, which empties it by receiving. Nothing can be sent with it.
+    #[cfg(all(test, unix))]
+    pub(crate) fn full() -> (Self, std::os::unix::net::UnixDatagram) {
+        let (here, there) = std::os::unix::net::UnixDatagram::pair().expect("two descriptors");
+        here.set_nonblocking(true).expect("it is open");
+        there.set_nonblocking(true).expect("it is open");
+        while here.send(&[0; 1000]).is_ok() {}
+        let mut socket = Self::bind_udp(([127, 0, 0, 1], 0).into()).expect("a free port");
+        let here = std::net::UdpSocket::from(std::os::fd::OwnedFd::from(here));
+        socket.io = UdpSocket::from_std(here).expect("it does not block");
+        (socket, there)
+    }
+
     fn bind(socket: socket2::Socket, address: SocketAddr, kind: Kind) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.bind(&SockAddr::from(address))?;

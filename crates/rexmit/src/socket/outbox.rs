@@ -80,6 +80,12 @@ impl Outbox {
         self.is_blocked = false;
     }
 
+    /// Acts as if the socket had refused a packet because it is full.
+    #[cfg(test)]
+    pub(crate) fn block(&mut self) {
+        self.is_blocked = true;
+    }
+
     /// Sends the complete batches, until the socket is full.
     pub(crate) fn flush_complete(&mut self, socket: &Socket) {
         self.flush_down_to(1, socket);

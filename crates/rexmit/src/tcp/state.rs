@@ -245,7 +245,7 @@ impl Served for StackState {
             }
         }
         if let Some(deadline) = self.tcp.poll_timeout() {
-            self.next_turn.alarm.arm(deadline);
+            self.next_turn.arm(deadline);
         }
         self.release_device_at_end();
         self.take_wakes()
@@ -282,6 +282,8 @@ impl Served for StackState {
         }
     }
 
+    /// Timers never wait for the device: it has no queue that is full for a while, and a packet that it refuses is
+    /// lost.
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
         self.next_turn.poll_alarm(&mut self.tcp, cx, now);
     }
