@@ -16,6 +16,7 @@
 mod by_mid;
 mod by_tsn;
 mod delivery;
+mod expected;
 mod messages;
 mod piece;
 #[cfg(test)]
