@@ -3,7 +3,7 @@
 mod kit;
 
 use kit::*;
-use rexmit_core::Machine;
+use rexmit_core::{Instant, Machine};
 use rexmit_sctp::Event;
 use rexmit_sctp::wire::Init;
 
@@ -319,4 +319,42 @@ fn no_unauthenticated_packet_is_amplified() {
         assert!(sent <= 3 * received, "{what}: {received} bytes in, {sent} out");
     }
     println!("{table}");
+}
+
+/// An endpoint that lists eight addresses answers with more than three times the bytes of an INIT; and any endpoint does
+/// with some bytes more directly over IP. The rate of what is more is limited: then the list is left out, or the INIT is
+/// not answered.
+#[test]
+fn answers_exceed_three_times_the_bytes_at_a_limited_rate_only() {
+    const SECONDS: usize = 4;
+    let list: Vec<std::net::IpAddr> =
+        (1..=8).map(|n| [0x2001, 0xdb8, 0, 0, 0, 0, 0, n].into()).collect();
+    for (what, port, headers, addresses, per_second) in [
+        ("INIT, eight addresses of IPv6 listed", 9899, 28, &*list, 10_000),
+        ("INIT, directly over IP", 0, 20, &[][..], 60_000),
+        ("INIT, directly over IP, eight addresses of IPv6 listed", 0, 20, &*list, 10_000),
+    ] {
+        let mut s = Script::with(|endpoint, _| endpoint.addresses = addresses.to_vec());
+        let init = s.peer_packet(0, |p| p.init(&peer_init(PEER_TAG), |_| ()));
+        let mut route = s.peer.route;
+        route.local.set_port(port);
+        route.remote.set_port(port);
+        let received = init.len() + headers;
+        let (mut answers, mut packet) = (Vec::new(), Vec::new());
+        for n in 0..SECONDS * per_second {
+            let now = Instant::from_millis((n * 1000 / per_second) as u64);
+            s.endpoint.handle_input(now, route, &init);
+            while s.endpoint.poll_transmit(now, &mut packet).is_some() {
+                answers.push(packet.len() + headers);
+            }
+        }
+        let first = answers[0];
+        let ratio = first as f64 / received as f64;
+        println!("| {what} | {received} | {first} | {ratio:.2} |");
+        assert!(first > 3 * received, "{what}: {received} bytes in, {first} out");
+        let excess: usize = answers.iter().map(|sent| sent.saturating_sub(3 * received)).sum();
+        // 256 KiB, and 64 KiB for each second.
+        assert!(excess <= (256 + SECONDS * 64) * 1024, "{what}: {excess}");
+        assert!(excess >= SECONDS * 63 * 1024, "{what}: {excess}");
+    }
 }

@@ -2,6 +2,7 @@
 //! §8.5).
 
 mod addresses;
+mod amplification;
 mod cookie;
 mod cookie_secret;
 mod lookup;
@@ -30,6 +31,7 @@ use crate::message::{InboundMessage, MessageId, OutboundMessage};
 use crate::statistics::{AssociationStatistics, EndpointStatistics};
 
 pub use crate::id::AssociationId;
+use amplification::ExcessBudget;
 use cookie::CookieSigner;
 use lookup::{Lookup, Slot};
 
@@ -80,6 +82,7 @@ pub struct Endpoint {
     signer: CookieSigner,
     around: Surroundings,
     replies: VecDeque<(Route, Vec<u8>)>,
+    excess: ExcessBudget,
     /// Generator for RANDOM parameters, separate so that it does not change other random values.
     randoms: Rng,
 }
@@ -123,6 +126,7 @@ impl Endpoint {
                 sink: None,
             },
             replies: VecDeque::new(),
+            excess: ExcessBudget::default(),
             randoms: seed.split("authentication").rng(),
             config,
         })

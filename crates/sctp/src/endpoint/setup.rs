@@ -175,21 +175,32 @@ impl Endpoint {
         // RFC 9260 §3.3.3: no more than the peer takes.
         let outbound_streams = ours.outbound_streams.min(peer.inbound_streams);
         let init_ack = Init { outbound_streams, ..ours };
-        let mut reply = Vec::with_capacity(512);
         let header = Header { verification_tag: peer.tag, ..answer_ports(packet) };
-        let mut writer = PacketWriter::new(&mut reply, config.max_packet_bytes, header);
-        writer.init_ack(&init_ack, |params| {
-            params.push(&Param::StateCookie(&cookie));
-            push_extensions(params, &config);
-            if peer.auth.is_some() {
-                push_offer(params, &config, &identity.random);
+        let write = |addresses: &[IpAddr]| {
+            let mut reply = Vec::with_capacity(512);
+            let mut writer = PacketWriter::new(&mut reply, config.max_packet_bytes, header);
+            writer.init_ack(&init_ack, |params| {
+                params.push(&Param::StateCookie(&cookie));
+                push_extensions(params, &config);
+                if peer.auth.is_some() {
+                    push_offer(params, &config, &identity.random);
+                }
+                push_addresses(params, addresses, route.remote.ip());
+                for param in Params::new(&extras.unrecognized).flatten() {
+                    params.push(&Param::UnrecognizedParameter(param.bytes));
+                }
+            });
+            writer.finish();
+            reply
+        };
+        let mut reply = write(&self.around.addresses);
+        if !self.excess.allows(now, route, packet.len(), reply.len()) {
+            // Without the others, the association works over the address that the INIT was sent to.
+            reply = write(&[]);
+            if !self.excess.allows(now, route, packet.len(), reply.len()) {
+                return;
             }
-            push_addresses(params, &self.around.addresses, route.remote.ip());
-            for param in Params::new(&extras.unrecognized).flatten() {
-                params.push(&Param::UnrecognizedParameter(param.bytes));
-            }
-        });
-        writer.finish();
+        }
         self.around.statistics.inits_answered += 1;
         self.reply(route, reply);
     }

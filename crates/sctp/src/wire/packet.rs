@@ -79,6 +79,11 @@ impl<'a> Packet<'a> {
         (checksum == NO_CHECKSUM && is_whole).then_some(Self { header, body })
     }
 
+    /// The length of the packet in bytes, with its common header.
+    pub(crate) const fn len(&self) -> usize {
+        COMMON_HEADER_LEN + self.body.len()
+    }
+
     /// The chunks, in order. The iterator ends after a framing error.
     #[must_use]
     pub const fn chunks(&self) -> Chunks<'a> {
