@@ -18,8 +18,8 @@ use crate::kernel::{
     HostPlan, Kernel, KernelError, KernelHost, KernelProtocol, SctpCounters, SocketId,
 };
 
-/// The kernel that `scripts/kernel-host` builds.
-const LINUX: &str = "linux-6.12";
+/// The kernels that `scripts/kernel-host` builds: the one that it builds by default, and one of `--version`.
+const KERNELS: [&str; 2] = ["linux-6.12", "linux-6.1"];
 /// The prefix of the names of permitted settings: those that belong to network namespaces.
 const SETTINGS: &str = "net.";
 /// The largest IP packet of a host, unless the flow has a limit.
@@ -27,8 +27,8 @@ const MTU: u16 = 1500;
 
 impl KernelHosts {
     fn find(&self, place: &str, problems: &mut Problems) {
-        if self.kernel != LINUX {
-            let what = format!("there is no kernel `{}`: choose {}", self.kernel, list([LINUX]));
+        if !KERNELS.contains(&self.kernel.as_str()) {
+            let what = format!("there is no kernel `{}`: choose {}", self.kernel, list(KERNELS));
             problems.add(place, what);
         }
         for (name, value) in &self.sysctl {
@@ -56,6 +56,9 @@ pub(super) fn find(scenario: &Scenario, problems: &mut Problems) {
     for (name, hosts) in &scenario.hosts {
         let place = format!("hosts.{name}");
         hosts.find(&place, problems);
+        if scenario.hosts.values().next().is_some_and(|first| first.kernel != hosts.kernel) {
+            problems.add(&place, "a run has one kernel: the hosts of all flows are of the same");
+        }
         let is_known = scenario.thin.contains_key(name) || scenario.bulk.contains_key(name);
         if !is_known {
             problems.add(&place, "there is no thin or bulk flow of this name");

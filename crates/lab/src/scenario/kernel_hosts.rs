@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "Form")]
 pub struct KernelHosts {
-    /// The kernel: `linux-6.12`.
+    /// The kernel: `linux-6.12` or `linux-6.1`.
     pub kernel: String,
     /// Settings of both ends by their names, such as `net.ipv4.tcp_congestion_control`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -278,7 +278,14 @@ fn unsupported_requests_to_a_kernel_are_refused() {
         json!({"thin": {"game": game}})
     };
     assert!(problems(json!({"clock": "virtual"})).contains("clock = \"kernel\""));
-    assert!(problems(json!({"hosts": {"game": "linux-2.6"}})).contains("linux-6.12"));
+    assert!(problems(json!({"hosts": {"game": "linux-2.6"}})).contains("linux-6.12 or linux-6.1"));
+    let mut two = thin("tcp", &of_kernel());
+    two["bulk"] = json!({"greedy": {}});
+    two["hosts"]["greedy"] = json!("linux-6.1");
+    let found = scenario(two.clone()).validate().expect_err("of two kernels");
+    assert!(found.iter().any(|problem| problem.to_string().contains("a run has one kernel")));
+    two["hosts"]["game"] = json!("linux-6.1");
+    assert!(scenario(two).validate().is_ok());
     assert!(problems(json!({"hosts": {"other": "linux-6.12"}})).contains("no thin or bulk flow"));
     for name in ["kernel.panic", "net.ipv4..x", "net/ipv4"] {
         let host = json!({"kernel": "linux-6.12", "sysctl": {name: 1}});

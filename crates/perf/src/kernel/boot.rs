@@ -27,8 +27,7 @@ const START: &str = "1700000000000000000";
 /// The most bytes of the kernel's output that are kept for error messages.
 const KEPT: usize = 4096;
 /// The remedy if no kernel was built, for error messages.
-const MISSING: &str =
-    "there is no kernel to run this in: scripts/kernel-host builds one (a few minutes)";
+const MISSING: &str = "there is no kernel to run this in: scripts/kernel-host builds one (a few minutes; linux-6.1: with --version 6.1)";
 /// The directory in memory for the kernel's pages, if it is large enough.
 const IN_MEMORY: &str = "/dev/shm";
 
@@ -53,7 +52,7 @@ pub(super) fn failure(answer: Answer) -> SocketsError {
 
 /// Boots a kernel that executes `order`, and returns its answer.
 pub(super) fn execute(order: &Order) -> Result<Answer, SocketsError> {
-    let kernel = built().ok_or(SocketsError::NoKernel(MISSING))?;
+    let kernel = built(order.what.kernel()).ok_or(SocketsError::NoKernel(MISSING))?;
     let failed = |error: &dyn std::fmt::Display| SocketsError::Failed(error.to_string());
     let shared = tempfile::Builder::new().prefix("rexmit-kernel-").tempdir();
     let shared = shared.map_err(|error| failed(&error))?;

@@ -27,10 +27,12 @@ use self::programs::{Programs, ProgramsOutcome};
 /// The argument that makes this program call [`serve`].
 pub const INIT_ARGUMENT: &str = "kernel-init";
 
-/// The environment variable with the path of the kernel, if it is not where `scripts/kernel-host` puts it.
+/// The environment variable with the path of a kernel that is used for all hosts, whatever their release.
 const VARIABLE: &str = "REXMIT_KERNEL";
-/// The path of the kernel built by `scripts/kernel-host`, in cargo's target directory.
-const BUILT: &str = "kernel-host/linux";
+/// The kernel that `scripts/kernel-host` builds by default.
+const STANDARD: &str = "linux-6.12";
+/// The directory of that kernel in cargo's target directory; those of other releases have the release at the end.
+const FOLDER: &str = "kernel-host";
 /// The preloaded library, in the directory of the kernel.
 const PRELOADED: &str = "pinned.so";
 
@@ -62,10 +64,27 @@ enum Answer {
     Failed(String),
 }
 
-/// The kernel that was built: from `REXMIT_KERNEL`, or in the target directory of this program or of the current
+impl What {
+    /// The name of the kernel in which it runs: that of the hosts.
+    fn kernel(&self) -> &str {
+        match self {
+            Self::Scenario(scenario) => scenario.hosts.values().next().map(|hosts| &*hosts.kernel),
+            Self::Programs(_) => None,
+        }
+        .unwrap_or(STANDARD)
+    }
+}
+
+/// Where `scripts/kernel-host` puts the kernel `name`, such as `linux-6.12`, in cargo's target directory.
+fn place(name: &str) -> PathBuf {
+    let release = name.rsplit('-').next().filter(|_| name != STANDARD);
+    let folder = release.map_or_else(|| FOLDER.into(), |release| format!("{FOLDER}-{release}"));
+    PathBuf::from(folder).join("linux")
+}
+
+/// The kernel `name` that was built: from `REXMIT_KERNEL`, or in the target directory of this program or of the current
 /// directory.
-#[must_use]
-pub fn built() -> Option<PathBuf> {
+fn built(name: &str) -> Option<PathBuf> {
     let chosen = std::env::var_os(VARIABLE).map(PathBuf::from);
     if chosen.is_some() {
         return chosen.filter(|path| path.is_file());
@@ -73,7 +92,18 @@ pub fn built() -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     // target/release/rexmit, or target/debug/deps/test-0123.
     let beside = program.iter().flat_map(|path| path.ancestors().skip(2).take(2));
-    let beside = beside.map(|folder| folder.join(BUILT));
-    let mut places = beside.chain([PathBuf::from("target").join(BUILT)]);
+    let beside = beside.map(|folder| folder.join(place(name)));
+    let mut places = beside.chain([PathBuf::from("target").join(place(name))]);
     places.find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_release_has_a_place_of_its_own() {
+        assert_eq!(place(STANDARD), PathBuf::from("kernel-host/linux"));
+        assert_eq!(place("linux-6.1"), PathBuf::from("kernel-host-6.1/linux"));
+    }
 }
