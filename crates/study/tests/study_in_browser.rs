@@ -37,9 +37,10 @@ fn every_figure_draws_every_group_and_claims_have_their_verdicts() {
     let Some(found) = self_test("study-wide", 1200) else { return };
     assert_eq!(found["errors"], json!([]), "{found}");
     assert_eq!(found["claims"], json!(["✓ holds", "✗ does not hold", "? undecided"]));
-    // The values that the source states: of bars, and of lines over numbers and over names.
-    assert_eq!(found["stated"]["legends"], json!([1, 1, 0, 0, 0, 0, 0, 1]), "{found}");
+    // The values that the source states: of bars, of lines over numbers and over names, and a level over time.
+    assert_eq!(found["stated"]["legends"], json!([1, 1, 0, 0, 0, 0, 1, 1]), "{found}");
     assert!(found["stated"]["ink"].as_u64().is_some_and(|ink| ink > 15), "{}", found["stated"]);
+    assert!(found["stated"]["level"].as_u64().is_some_and(|ink| ink > 500), "{}", found["stated"]);
     assert_eq!(found["instances"], json!([4, 3, 0]));
     let opening = &found["opening"];
     assert_eq!(opening["painted"].as_array().unwrap().len(), FIGURES);

@@ -56,7 +56,7 @@
   const overflow = () => document.documentElement.scrollWidth - window.innerWidth;
   try {
     await settle();
-    found.stated = { legends: figures.map((figure) => all(".stated", figure).length), ink: painted(byKind("lines"), "ink") };
+    found.stated = { legends: figures.map((figure) => all(".stated", figure).length), ink: painted(byKind("lines"), "ink"), level: painted(byKind("series"), "ink") };
     found.claims = all(".claim").map((claim) => all(".verdict", claim)[0].textContent);
     found.instances = all(".claim").map((claim) => all("tbody tr", claim).length);
     found.opening = state();

@@ -163,17 +163,35 @@ const STATED = "M0 -7 L7 0 L0 7 L-7 0 Z";
 const statedSign = () => svg("svg", { class: "swatch", width: 26, height: 18, viewBox: "-13 -9 26 18", "aria-hidden": "true" },
   svg("path", { d: STATED, style: "fill: none; stroke: var(--ink); stroke-width: 2" }));
 
+/** A value that is stated for the whole width: a level line. */
+function paintLevel(u, ctx, at, y, paint) {
+  ctx.save();
+  ctx.setLineDash([7 * at.ratio, 5 * at.ratio]);
+  ctx.strokeStyle = paint;
+  ctx.lineWidth = 2 * at.ratio;
+  ctx.beginPath();
+  ctx.moveTo(u.bbox.left, at.y(y));
+  ctx.lineTo(u.bbox.left + u.bbox.width, at.y(y));
+  ctx.stroke();
+  ctx.restore();
+}
+
 /** The values that the source states, in the colour of their group, above its bar or on its line. */
 function paintStated(u, figure, { groups, stated }) {
   const on = groups.filter(({ isOn }) => isOn);
   clipped(u, (ctx, at) => {
     for (const { x, y, group } of stated) {
       if (group && !group.isOn) continue;
+      const ink = group && figure.kind !== "bars" ? profileColour(group.look) : colour("ink");
+      if (x == null) {
+        paintLevel(u, ctx, at, y, ink);
+        continue;
+      }
       const place = group && figure.kind === "bars" ? barPlace(at, x, on.indexOf(group), on.length) : null;
       ctx.save();
       ctx.translate(place ? place.left + place.width / 2 : at.x(x), at.y(y));
       ctx.scale(at.ratio, at.ratio);
-      for (const [paint, width] of [[colour("paper"), 5], [group && figure.kind !== "bars" ? profileColour(group.look) : colour("ink"), 2]]) {
+      for (const [paint, width] of [[colour("paper"), 5], [ink, 2]]) {
         ctx.strokeStyle = paint;
         ctx.lineWidth = width;
         ctx.stroke(new Path2D(STATED));

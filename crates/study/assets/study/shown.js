@@ -34,8 +34,8 @@ function shownPart(figure) {
   const shown = groups.filter(({ points }) => points.length);
   // A stated value is shown with its group; one of no group always.
   const stated = figure.stated.flatMap(({ x: from, y, of }) => {
-    const [x, group] = [across(from), shown.find(({ label }) => label === of) ?? null];
-    return x == null || of != null && !group ? [] : [{ x, y, group }];
+    const [x, group] = [from == null ? null : across(from), shown.find(({ label }) => label === of) ?? null];
+    return from != null && x == null || of != null && !group ? [] : [{ x, y, group }];
   });
   return { categories: categories.map(({ name }) => name), groups: shown, stated };
 }
@@ -88,7 +88,7 @@ function reaches(figure, { categories, groups, stated }, { isLogX, isLogY }) {
     : points.flatMap(({ y, interval }) => interval ? [y, ...interval] : [y]);
   const y = wholeHeight(figure, ys, isLogY) ?? reach(ys, isLogY, true);
   if (categories.length) return [[-0.5, categories.length - 0.5], y];
-  const xs = points.map(({ x }) => x);
+  const xs = points.map(({ x }) => x).filter((x) => x != null);
   return [figure.kind === "series" && !isLogX ? extent(xs, false) : reach(xs, isLogX, true), y];
 }
 

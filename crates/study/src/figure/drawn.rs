@@ -45,11 +45,12 @@ pub struct DrawnFigure {
     pub stated: Vec<StatedValue>,
 }
 
-/// A value that the source of a study states, drawn as a mark.
+/// A value that the source of a study states, drawn as a mark, or as a level line if it has no horizontal coordinate.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StatedValue {
-    /// The horizontal coordinate.
-    pub x: f64,
+    /// The horizontal coordinate; `None` if the value is stated for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<f64>,
     /// The vertical coordinate.
     pub y: f64,
     /// The label of the group for which the value is stated, if any.

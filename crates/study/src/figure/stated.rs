@@ -7,7 +7,7 @@ use crate::mistake::{Notes, alternatives};
 /// Reads `source = [{ x = "lksctp", y = 890, of = "mean" }, …]`; notes mistakes.
 ///
 /// `x` is a label or a number of the horizontal axis, `y` a number in the unit of the vertical one,
-/// and `of` the label of a group.
+/// and `of` the label of a group. Without `x`, the value is stated for the whole width.
 pub(super) fn read(
     fields: &mut Fields<'_, '_>,
     kind: FigureKind,
@@ -16,17 +16,15 @@ pub(super) fn read(
 ) -> Vec<StatedValue> {
     let notes = fields.notes();
     let values = fields.tables("source");
-    if let (Some(first), true) =
-        (values.first(), matches!(kind, FigureKind::StackedBars | FigureKind::Series))
-    {
-        notes.add(first.span().start, "stacked bars and series have no `source`");
+    if let (Some(first), FigureKind::StackedBars) = (values.first(), kind) {
+        notes.add(first.span().start, "stacked bars have no `source`");
     }
     values.into_iter().filter_map(|value| one(notes, value, x, labels)).collect()
 }
 
 fn one(notes: &Notes, value: &Value<'_>, x: &DrawnAxis, labels: &[&str]) -> Option<StatedValue> {
     let mut fields = Fields::of(notes, "an item of `source`", value)?;
-    let across = fields.require("x").and_then(|value| place(&fields, value, x));
+    let across = fields.take("x").map(|value| place(&fields, value, x));
     fields.require("y")?;
     let y = fields.number("y");
     let of = fields.text("of");
@@ -38,7 +36,11 @@ fn one(notes: &Notes, value: &Value<'_>, x: &DrawnAxis, labels: &[&str]) -> Opti
         notes.add(of.at, format!("no group is called `{}`; {other}", of.value));
         return None;
     }
-    Some(StatedValue { x: across?, y: y?.value, of: of.map(|of| of.value) })
+    let x = match across {
+        Some(place) => Some(place?),
+        None => None,
+    };
+    Some(StatedValue { x, y: y?.value, of: of.map(|of| of.value) })
 }
 
 /// The place of `value`, a label or a number, on the axis `x`.

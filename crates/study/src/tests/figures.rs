@@ -57,15 +57,21 @@ fn stated_values_are_placed_on_the_axes() {
         "kind = \"lines\"\nx = \"interarrival\"\ny = \"game.rtx1.mean\"\n\
          source = [{ x = \"100 ms\", y = 900, of = \"lksctp\" }, { x = 120, y = 7.5 }]",
     );
-    let stated = |figure: &DrawnFigure| -> Vec<(f64, f64, Option<String>)> {
+    let stated = |figure: &DrawnFigure| -> Vec<(Option<f64>, f64, Option<String>)> {
         figure.stated.iter().map(|value| (value.x, value.y, value.of.clone())).collect()
     };
-    assert_eq!(stated(&lines), [(100.0, 900.0, Some("lksctp".into())), (120.0, 7.5, None)]);
+    let expected = [(Some(100.0), 900.0, Some("lksctp".into())), (Some(120.0), 7.5, None)];
+    assert_eq!(stated(&lines), expected);
     let bars = drawn(
         "kind = \"bars\"\nx = \"system\"\ny = [\"game.rtx1.mean\", \"game.rtx1.p99\"]\n\
          at.interarrival = \"50 ms\"\nsource = [{ x = \"thin\", y = 60, of = \"game.rtx1.mean\" }]",
     );
-    assert_eq!(stated(&bars), [(1.0, 60.0, Some("game.rtx1.mean".into()))]);
+    assert_eq!(stated(&bars), [(Some(1.0), 60.0, Some("game.rtx1.mean".into()))]);
+    let series = drawn(
+        "kind = \"series\"\ny = \"game.rto\"\nat.interarrival = 50\n\
+         source = [{ x = 3, y = 1000, of = \"thin\" }, { y = 200 }]",
+    );
+    assert_eq!(stated(&series), [(Some(3.0), 1000.0, Some("thin".into())), (None, 200.0, None)]);
 }
 
 #[test]
@@ -80,11 +86,11 @@ fn stated_values_that_have_no_place_are_mistakes() {
     assert!(mistakes("{ x = \"110 ms\", y = 1 }").contains("`x` is a label of the horizontal"));
     assert!(mistakes("{ x = 110, y = 1, of = \"thn\" }").contains("did you mean `thin`?"));
     assert!(mistakes("{ x = 110 }").contains("`y`"));
-    let series = format!(
-        "{TWO_AXES}\n[[figure]]\ntitle = \"A\"\nkind = \"series\"\ny = \"game.rto\"\n\
-         source = [{{ x = 1, y = 1 }}]\n"
+    let stacked = format!(
+        "{TWO_AXES}\n[[figure]]\ntitle = \"A\"\nkind = \"stacked-bars\"\nx = \"interarrival\"\n\
+         y = [\"game.rtx1.mean\", \"game.rtx1.p99\"]\nsource = [{{ y = 1 }}]\n"
     );
-    assert!(with(&series).unwrap_err().to_string().contains("have no `source`"));
+    assert!(with(&stacked).unwrap_err().to_string().contains("stacked bars have no `source`"));
 }
 
 #[test]

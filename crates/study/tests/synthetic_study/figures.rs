@@ -66,7 +66,7 @@ fn bars(rng: &mut Rng) -> DrawnFigure {
         categories("", names.map(String::from).to_vec()),
         axis("delivery latency", Unit::Milliseconds, false),
     ];
-    let stated = vec![StatedValue { x: 1.0, y: 1500.0, of: Some(SYSTEMS[0].into()) }];
+    let stated = vec![StatedValue { x: Some(1.0), y: 1500.0, of: Some(SYSTEMS[0].into()) }];
     let bars = figure("Latency by the number of retransmissions", FigureKind::Bars, axes, groups);
     DrawnFigure { stated, ..bars }
 }
@@ -83,7 +83,7 @@ fn lines(rng: &mut Rng) -> DrawnFigure {
         ..axis("round-trip time", Unit::Milliseconds, false)
     };
     let y = axis("mean of the first retransmission", Unit::Milliseconds, false);
-    let stated = vec![StatedValue { x: RTTS[0].into(), y: 1200.0, of: None }];
+    let stated = vec![StatedValue { x: Some(RTTS[0].into()), y: 1200.0, of: None }];
     let lines = figure("Latency over the round-trip time", FigureKind::Lines, [x, y], groups);
     DrawnFigure { stated, ..lines }
 }
@@ -95,7 +95,7 @@ fn lines_over_names(rng: &mut Rng) -> DrawnFigure {
     let place = |(at, place): (usize, AxisPlace)| AxisPlace { at: at as f64, ..place };
     figure.x.places = figure.x.places.into_iter().enumerate().map(place).collect();
     figure.x.categories = RTTS.map(rtt_label).to_vec();
-    figure.stated[0].x = 0.0;
+    figure.stated[0].x = Some(0.0);
     for group in &mut figure.groups {
         for (at, point) in group.points.iter_mut().enumerate() {
             point.x = at as f64;
@@ -194,5 +194,7 @@ fn series(rng: &mut Rng) -> DrawnFigure {
         axis("time since the run began", Unit::Seconds, false),
         axis("retransmission timeout", Unit::Milliseconds, false),
     ];
-    figure("The retransmission timeout over time", FigureKind::Series, axes, groups)
+    let stated = vec![StatedValue { x: None, y: 1000.0, of: None }];
+    let series = figure("The retransmission timeout over time", FigureKind::Series, axes, groups);
+    DrawnFigure { stated, ..series }
 }

@@ -72,7 +72,7 @@ fn hostile() -> StudyPage {
             x: axis(),
             y: axis(),
             groups: vec![group],
-            stated: vec![StatedValue { x: 0.0, y: 1.0, of: Some(text()) }],
+            stated: vec![StatedValue { x: Some(0.0), y: 1.0, of: Some(text()) }],
         }],
         claims: vec![Verdict {
             says: text(),
