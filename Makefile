@@ -1,7 +1,6 @@
 # rexmit: everything a person or CI does, each behind one word. `make help` lists them.
 CARGO ?= cargo
 SEEDS ?= 3000
-PAPERS = petlund2009 petlund2008 rr-sctp rtx-csi
 PUBLISHED = rexmit-core rexmit-qlog rexmit-congestion rexmit-deadline rexmit-recovery rexmit-netsim rexmit-sctp rexmit-dtls rexmit-webrtc rexmit-tcp rexmit
 
 .PHONY: help demo web-demo test test-long test-loaded golden golden-renew kernel-host studies studies-check bench soak fuzz doc book lint deny package semver setup install install-c clean
@@ -59,7 +58,7 @@ golden-renew: ## record those runs anew, after a change of behaviour
 	REXMIT_GOLDEN=renew $(CARGO) test --quiet --release -p rexmit-tests --test golden behaviour
 
 studies: ## run all studies of the papers, and renew their verdicts in docs/studies.md and docs/claims.md
-	$(CARGO) run --profile dist -p rexmit-cli -- study verify $(PAPERS) --all --yes --renew docs/studies.md
+	$(CARGO) run --profile dist -p rexmit-cli -- study verify papers --yes --renew docs/studies.md
 	$(CARGO) run --profile dist -p rexmit-cli -- study statements --markdown >docs/claims.md
 
 studies-check: studies ## the same, and fail if a verdict or a number is not the one that is committed

@@ -81,6 +81,11 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "kernel-beside",
 ];
 
+/// The name that stands for the studies of all papers.
+pub const PAPERS: &str = "papers";
+/// The beginnings of their names, one per paper.
+pub const OF_PAPERS: [&str; 4] = ["petlund2009", "petlund2008", "rr-sctp", "rtx-csi"];
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -98,6 +103,7 @@ mod tests {
             .collect();
         let listed: BTreeSet<String> = BUILT_IN.iter().map(|study| study.name.into()).collect();
         assert_eq!(files, listed, "the list is in studies.rs");
+        assert!(!files.iter().any(|name| name.starts_with(PAPERS)), "`{PAPERS}` is no study");
         for BuiltIn { name, text } in BUILT_IN {
             let study =
                 crate::Study::parse(name, text).unwrap_or_else(|mistakes| panic!("{mistakes}"));

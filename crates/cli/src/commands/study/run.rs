@@ -25,6 +25,7 @@ use crate::output::{self, Format};
 "  rexmit study run petlund2009-fig8a
   rexmit study run petlund2009-fig8a --seeds 2 --out quick
   rexmit study run rr-sctp --all
+  rexmit study run papers
   rexmit study run ./my-study.toml --jobs 1
   rexmit study run --all --json | jq '.studies[] | {name, claims: [.claims[].verdict]}'"))]
 pub(super) struct Arguments {

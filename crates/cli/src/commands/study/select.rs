@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use glob::Pattern;
-use rexmit_study::studies::{BUILT_IN, BuiltIn};
+use rexmit_study::studies::{BUILT_IN, BuiltIn, OF_PAPERS, PAPERS};
 use rexmit_study::{MAX_SEEDS, Outline, Study, StudyError};
 
 use crate::failure::{Failure, Kind};
@@ -17,8 +17,8 @@ const NEAREST: usize = 4;
 /// Studies by name.
 #[derive(Debug, Args)]
 pub(super) struct Selection {
-    /// The name of a built-in study; a common prefix of several, such as `petlund2009`; a pattern, such as `*fig1?`; a
-    /// file that ends in `.toml`; or a directory of such files.
+    /// The name of a built-in study; a common prefix of several, such as `petlund2009`; a pattern, such as `*fig1?`;
+    /// `papers` for all studies of the four papers; a file that ends in `.toml`; or a directory of such files.
     #[arg(value_name = "NAME")]
     names: Vec<String>,
     /// Select every built-in study; with NAME, all studies whose names begin with it, even if one
@@ -155,6 +155,11 @@ fn built_in(known: &[BuiltIn], name: &str, all_of_it: bool) -> Result<Vec<BuiltI
     if let Some(exact) = known.iter().find(|study| study.name == name && !all_of_it) {
         return Ok(vec![*exact]);
     }
+    if name == PAPERS {
+        let is_of_paper =
+            |study: &&BuiltIn| OF_PAPERS.iter().any(|paper| study.name.starts_with(paper));
+        return Ok(known.iter().filter(is_of_paper).copied().collect());
+    }
     let pattern = Pattern::new(name).map_err(|error| {
         Failure::new(Kind::Usage, format!("`{name}` is not a valid pattern: {error}"))
     })?;
@@ -272,6 +277,8 @@ mod tests {
         assert_eq!(found("*fig?", false), [names[0], names[3]]);
         assert_eq!(found("*fig[18]*", false), names[..3]);
         assert!(found("fig", false).is_empty());
+        assert_eq!(built_in(BUILT_IN, "papers", false).unwrap().len(), 41);
+        assert_eq!(found("papers", false), names);
         assert!(built_in(&known, "a[", false).is_err());
     }
 
