@@ -5,7 +5,8 @@ use rexmit_lab::scenario::{Distribution, Unit};
 
 use crate::axis::{Axis, Choice, axis_index, choice};
 use crate::estimate::Estimate;
-use crate::fields::Fields;
+use crate::fields::{Fields, Located};
+use crate::names;
 use crate::outcomes::Outcomes;
 use crate::pooled::{Pool, Statistic};
 use crate::sweep::{Sweep, Term};
@@ -38,11 +39,13 @@ pub(crate) struct Gathered {
     against: Option<Against>,
 }
 
-/// Values are expressed relative to those at another point.
+/// Values are expressed relative to those at another point, or of another flow of the same run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Against {
     /// The index of that point on each axis on which it differs from the operand.
     point: Vec<Option<usize>>,
+    /// The flow, if it differs from that of the operand.
+    flow: Option<String>,
     is_loss: bool,
 }
 
@@ -53,6 +56,13 @@ pub(crate) struct Operand {
     pub(crate) terms: Vec<Term>,
     together: Together,
     against: Option<Base>,
+}
+
+/// What a value is compared with before its cells are known.
+struct Reference {
+    name: String,
+    point: Vec<usize>,
+    is_loss: bool,
 }
 
 /// The reference of a gain.
@@ -95,7 +105,7 @@ impl Gathered {
         Self { against: own.or_else(|| self.against.clone()), ..self.clone() }
     }
 
-    /// Reads `gain_over = { at.AXIS = LABEL }`.
+    /// Reads `gain_over = { at.AXIS = LABEL, flow = FLOW }`, of which one is enough.
     fn read_against(&self, fields: &mut Fields<'_, '_>, sweep: &Sweep<'_>) -> Option<Against> {
         let notes = fields.notes();
         let values = AGAINST.map(|(name, is_loss)| Some((name, is_loss, fields.take(name)?)));
@@ -106,14 +116,17 @@ impl Gathered {
         }
         let mut inner = Fields::of(notes, name, value)?;
         let chosen = choice(&mut inner, sweep.axes);
+        let flow = inner.text("flow").map(|flow| flow.value);
         self.check(&inner, sweep, &chosen);
         inner.finish();
-        if chosen.iter().all(Option::is_none) || chosen.iter().flatten().any(|all| all.len() != 1) {
-            notes.add(inner.at, format!("`{name}` chooses one point: `at`, with a label per axis"));
+        let is_same = flow.is_none() && chosen.iter().all(Option::is_none);
+        if is_same || chosen.iter().flatten().any(|all| all.len() != 1) {
+            let what = "chooses one point: `at`, with a label per axis, or another `flow`";
+            notes.add(inner.at, format!("`{name}` {what}"));
             return None;
         }
         let point = chosen.into_iter().map(|chosen| chosen.map(|all| all[0])).collect();
-        Some(Against { point, is_loss })
+        Some(Against { point, flow, is_loss })
     }
 
     /// The unit of the result for a quantity of `unit`.
@@ -159,28 +172,48 @@ impl Gathered {
         sweep.points(&choice)
     }
 
-    /// The points that `point` represents, and those of the reference.
-    pub(crate) fn all_points(&self, sweep: &Sweep<'_>, point: &[usize]) -> Vec<Vec<usize>> {
-        let base = self.base(point).map(|(base, _)| self.points(sweep, &base));
-        self.points(sweep, point).into_iter().chain(base.into_iter().flatten()).collect()
+    /// The quantities that operands for `name` at `points` need, with all their points: its own, and the references,
+    /// which may be those of another flow.
+    pub(crate) fn needs(
+        &self,
+        sweep: &Sweep<'_>,
+        name: &Located<String>,
+        points: &[Vec<usize>],
+    ) -> Vec<(Located<String>, Vec<Vec<usize>>)> {
+        let mut needs = vec![(name.clone(), Vec::new())];
+        for point in points {
+            needs[0].1.extend(self.points(sweep, point));
+            if let Some(base) = self.base(&name.value, point) {
+                let of_other = usize::from(base.name != name.value);
+                if needs.len() == of_other {
+                    needs.push((Located::new(base.name, name.at), Vec::new()));
+                }
+                needs[of_other].1.extend(self.points(sweep, &base.point));
+            }
+        }
+        needs
     }
 
-    /// The reference of `point`.
-    fn base(&self, point: &[usize]) -> Option<(Vec<usize>, bool)> {
-        let Against { point: elsewhere, is_loss } = self.against.as_ref()?;
+    /// The reference of the quantity `name` at `point`.
+    fn base(&self, name: &str, point: &[usize]) -> Option<Reference> {
+        let Against { point: elsewhere, flow, is_loss } = self.against.as_ref()?;
         let base = point.iter().zip(elsewhere).map(|(here, there)| there.unwrap_or(*here));
-        Some((base.collect(), *is_loss))
+        let name = flow.as_ref().map_or_else(|| name.to_owned(), |flow| names::of_flow(name, flow));
+        Some(Reference { name, point: base.collect(), is_loss: *is_loss })
     }
 
     /// The operand for the quantity `name` at `point`.
     pub(crate) fn operand(&self, sweep: &Sweep<'_>, name: &str, point: &[usize]) -> Operand {
-        let terms = |point: &[usize]| {
+        let terms = |name: &str, point: &[usize]| {
             let term = |point| Term { cell: sweep.cell(point), name: name.to_owned() };
             self.points(sweep, point).iter().map(|point| term(point)).collect()
         };
-        let base = self.base(point);
-        let against = base.map(|(point, is_loss)| Base { terms: terms(&point), is_loss });
-        Operand { terms: terms(point), together: self.together, against }
+        let base = self.base(name, point);
+        let against = base.map(|Reference { name, point, is_loss }| Base {
+            terms: terms(&name, &point),
+            is_loss,
+        });
+        Operand { terms: terms(name, point), together: self.together, against }
     }
 
     /// A description such as ` (mean over loss) (gain over system "lksctp")`; may be empty.
@@ -191,11 +224,12 @@ impl Gathered {
             let word = FIELDS.iter().find(|(_, together, _)| *together == self.together);
             words = format!(" ({} over {})", word.map_or("", |(.., word)| word), names.join(", "));
         }
-        if let Some(Against { point, is_loss }) = &self.against {
+        if let Some(Against { point, flow, is_loss }) = &self.against {
             let labels = axes.iter().zip(point).filter_map(|(axis, there)| {
                 Some(format!("{} \"{}\"", axis.name, axis.points[(*there)?].label))
             });
-            let labels = labels.collect::<Vec<_>>().join(", ");
+            let flow = flow.iter().map(|flow| format!("flow \"{flow}\""));
+            let labels = labels.chain(flow).collect::<Vec<_>>().join(", ");
             words +=
                 &format!(" ({} {labels})", if *is_loss { "loss against" } else { "gain over" });
         }

@@ -59,6 +59,11 @@ pub(crate) fn expand(notes: &Notes, names: &[Located<String>]) -> Vec<Located<St
     all
 }
 
+/// The quantity of the flow `flow` that `name` is of another: `game.rtx1.mean` of `other` is `other.rtx1.mean`.
+pub(crate) fn of_flow(name: &str, flow: &str) -> String {
+    name.split_once('.').map_or_else(|| flow.to_owned(), |(_, part)| format!("{flow}.{part}"))
+}
+
 fn braces(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('{')?;
     let (choices, after) = rest.split_once('}')?;

@@ -211,7 +211,7 @@ fn comparison(
         && number(value).is_none()
     {
         let mut inner = Fields::of(notes, "`than`", value)?;
-        let names = inner.texts("quantity").map(|names| names::expand(notes, &names));
+        let names = other_names(&mut inner, &left.names);
         let chosen = choice(&mut inner, sweep.axes);
         if kind != Kind::Like {
             times = positive(&mut inner, "times").unwrap_or(1.0);
@@ -271,6 +271,21 @@ fn comparison(
         format!("{names}{fixed} {} {right}", words::relation(relation, unit))
     });
     Some((drafts, means))
+}
+
+/// The names on the right side: `quantity`, or those of the left side of another `flow`; `None` if they are the same.
+fn other_names(
+    than: &mut Fields<'_, '_>,
+    left: &[Located<String>],
+) -> Option<Vec<Located<String>>> {
+    let names = than.texts("quantity").map(|names| names::expand(than.notes(), &names));
+    let Some(flow) = than.text("flow") else { return names };
+    if names.is_some() {
+        than.notes().add(flow.at, "`quantity` and `flow` exclude each other");
+    }
+    let of_flow =
+        |name: &Located<String>| Located::new(names::of_flow(&name.value, &flow.value), flow.at);
+    Some(left.iter().map(of_flow).collect())
 }
 
 impl Side {
@@ -443,7 +458,7 @@ fn unit(
     sort: Sort,
     sweep: &Sweep<'_>,
 ) -> Option<Unit> {
-    let mut uses: Vec<(&Located<String>, Vec<Vec<usize>>)> = Vec::new();
+    let mut uses: Vec<(Located<String>, Vec<Vec<usize>>)> = Vec::new();
     for draft in drafts {
         let right = match &draft.right {
             Target::Measured(name, point, gathered) => Some((name, point, gathered)),
@@ -451,10 +466,11 @@ fn unit(
         };
         let left = Some((&draft.left.0, &draft.left.1, gathered));
         for (name, point, gathered) in [left, right].into_iter().flatten() {
-            let points = gathered.all_points(sweep, point);
-            match uses.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, known)) => known.extend(points),
-                None => uses.push((name, points)),
+            for (name, points) in gathered.needs(sweep, name, std::slice::from_ref(point)) {
+                match uses.iter_mut().find(|(known, _)| *known == name) {
+                    Some((_, known)) => known.extend(points),
+                    None => uses.push((name, points)),
+                }
             }
         }
     }

@@ -363,16 +363,16 @@ impl Draft<'_> {
 
     /// The axis for the values of `names`, all of which must be measured and have the same unit.
     fn axis_of(&self, sort: Sort, names: &[Located<String>]) -> Option<DrawnAxis> {
-        let points = self.sweep.points(&self.chosen).into_iter();
-        let points: Vec<_> =
-            points.flat_map(|point| self.gathered.all_points(self.sweep, &point)).collect();
+        let points = self.sweep.points(&self.chosen);
         let mut unit = None;
         for name in names {
-            let own = self.sweep.unit(self.notes, &points, sort, name)?;
-            if *unit.get_or_insert(own) != own {
-                let what = format!("`{}` has another unit than the previous ones", name.value);
-                self.notes.add(name.at, what);
-                return None;
+            for (name, points) in self.gathered.needs(self.sweep, name, &points) {
+                let own = self.sweep.unit(self.notes, &points, sort, &name)?;
+                if *unit.get_or_insert(own) != own {
+                    let what = format!("`{}` has another unit than the previous ones", name.value);
+                    self.notes.add(name.at, what);
+                    return None;
+                }
             }
         }
         let label = match names {

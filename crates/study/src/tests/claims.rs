@@ -2,7 +2,7 @@
 
 use VerdictKind::{DoesNotHold, Holds, Undecided};
 
-use super::kit::{TWO_AXES, page, with};
+use super::kit::{TWO_AXES, page, study, with};
 use crate::page::StudyPage;
 use crate::{Estimate, Verdict, VerdictKind, verdict_table};
 
@@ -258,6 +258,52 @@ fn a_gain_is_a_share_whatever_it_is_of_and_both_sides_have_it() {
     assert_eq!(verdict.verdict, Holds);
     let finding = &verdict.instances[0].finding;
     assert!(finding.starts_with("52.49 ± 0.1132 % against 58.65 ± "), "{finding}");
+}
+
+const TWO_FLOWS: &str = "[scenario]\nduration = \"1h\"\n[scenario.network]\nforward = \"delay 50ms\"\n\
+    [scenario.thin.one]\ntraffic = \"every 1s size 100\"\nprofile = \"thin\"\n\
+    [scenario.thin.two]\ntraffic = \"every 1s size 100\"\nprofile = \"lksctp\"\n";
+
+fn of_two_flows(claim: &str) -> Result<crate::Study, crate::Mistakes> {
+    study(&format!("title = \"A test\"\nseeds = 4\n{TWO_FLOWS}[[claim]]\nsays = \"A\"\n{claim}"))
+}
+
+/// The same quantity of two flows of one run: 300 and the seed of one, 400 and the seed of two.
+#[test]
+fn flows_of_one_run_are_compared() {
+    let judged = |claim: &str| {
+        let study = of_two_flows(claim).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let value =
+            |name: &str, seed| if name.starts_with("one") { 300.0 + seed } else { 400.0 + seed };
+        page(&study, |name, _, _, seed| Some(value(name, seed))).claims.remove(0)
+    };
+    let verdict = judged("quantity = \"one.rtx{1,2}.mean\"\nis = \"below\"\nthan.flow = \"two\"");
+    assert_eq!(verdict.verdict, Holds);
+    assert_eq!(verdict.means, "one.rtx1.mean, one.rtx2.mean is below two.rtx1.mean, two.rtx2.mean");
+    let sides = |verdict: &crate::Verdict| {
+        let one = &verdict.instances[0];
+        [one.left, one.right].map(|side| side.map(|side| side.mean))
+    };
+    assert_eq!(sides(&verdict), [Some(302.5), Some(402.5)]);
+    let gain = judged(
+        "quantity = \"one.rtx1.mean\"\nloss_against.flow = \"two\"\nis = \"above\"\nthan = 0.2",
+    );
+    let share = (1..=4).map(|seed| 100.0 / (400.0 + f64::from(seed))).sum::<f64>() / 4.0;
+    assert!((sides(&gain)[0].unwrap() - share).abs() < 1e-12, "{gain:?}");
+    assert_eq!(gain.means, "one.rtx1.mean (loss against flow \"two\") is above 20 %");
+}
+
+#[test]
+fn another_flow_must_exist_and_measure_the_same() {
+    let mistakes = |claim: &str| of_two_flows(claim).unwrap_err().to_string();
+    let of =
+        |more: &str| mistakes(&format!("quantity = \"one.rtx1.mean\"\nis = \"below\"\n{more}"));
+    assert!(of("than.flow = \"three\"").contains("no quantity `three.rtx1.mean` is measured"));
+    assert!(of("than = 1\ngain_over.flow = \"three\"").contains("`three.rtx1.mean`"));
+    let both = "than = { flow = \"two\", quantity = \"two.rtx1.mean\" }";
+    assert!(of(both).contains("`quantity` and `flow` exclude each other"));
+    assert!(of("than.flow = \"one\"").contains("compared with itself"));
+    assert!(of("than = 1\ngain_over = {}").contains("or another `flow`"));
 }
 
 /// The value falls from 500 to 450 between 50 and 100 ms, and to 400 between 100 and 150 ms.

@@ -184,7 +184,7 @@ fn claims_that_choose_no_points_are_refused() {
         ),
         (
             format!("{head}is = \"above\"\nthan = 1\ngain_over.at.interarrival = [50, 100]"),
-            &["9:1: `gain_over` chooses one point: `at`, with a label per axis"],
+            &["9:1: `gain_over` chooses one point: `at`, with a label per axis, or another `flow`"],
         ),
         (
             format!(
@@ -194,7 +194,9 @@ fn claims_that_choose_no_points_are_refused() {
         ),
         (
             format!("{head}is = \"above\"\nthan = 1\nloss_against = {{}}"),
-            &["9:16: `loss_against` chooses one point: `at`, with a label per axis"],
+            &[
+                "9:16: `loss_against` chooses one point: `at`, with a label per axis, or another `flow`",
+            ],
         ),
         (
             format!(
