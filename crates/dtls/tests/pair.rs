@@ -278,10 +278,16 @@ fn replayed_records_are_dropped() {
     pair.run(Duration::from_secs(1), |_| false); // Packets in flight arrive.
     let before = packets(&mut pair);
     let copies = sent.borrow().clone();
+    assert_eq!(pair.server().endpoint.statistics().without_packet, 0);
     for datagram in &copies {
         pair.inject(1, CLIENT, datagram);
     }
     assert_eq!(packets(&mut pair), before);
+    // Each protected record has a packet; the client's last flight is in records of the handshake's keys.
+    let is_protected = |datagram: &&Vec<u8>| datagram[0] & 0xe0 == 0x20;
+    let protected = copies.iter().filter(is_protected).count() as u64;
+    assert!(protected >= before, "{protected} {before}");
+    assert_eq!(pair.server().endpoint.statistics().without_packet, protected);
     assert_eq!(pair.server().endpoint.connection_count(), 1);
     pair.echo(b"goes on");
     pair.run(Duration::from_secs(1), |_| false);

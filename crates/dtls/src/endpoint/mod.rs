@@ -66,6 +66,9 @@ pub struct Statistics {
     pub rebindings: u64,
     /// Datagrams that are not DTLS, or belong to no connection.
     pub discarded: u64,
+    /// Datagrams of protected records from the address of an established connection that yielded no SCTP packet: replayed,
+    /// not authentic, or messages of DTLS itself, such as the acknowledgement of a handshake's last flight.
+    pub without_packet: u64,
 }
 
 /// An SCTP endpoint whose packets are encrypted (RFC 8261): a [`Machine`](rexmit_core::Machine) around an
@@ -456,12 +459,14 @@ impl Endpoint {
         if let Some(farewell) = connection.farewell() {
             return self.queues.outgoing.push_back((route, farewell));
         }
-        let is_charged = connection.charge(datagram.len());
+        let (is_charged, was_secured) =
+            (connection.charge(datagram.len()), connection.is_secured());
         match admissible(datagram, connection.is_handshaking()).filter(|_| is_charged) {
             Some(records) => {
-                self.advance_from(now, index, route, |connection| {
+                let has_packet = self.advance_from(now, index, route, |connection| {
                     connection.handle_packet(now, records)
                 });
+                self.statistics.without_packet += u64::from(was_secured && !has_packet);
             }
             None => self.statistics.discarded += 1,
         }
