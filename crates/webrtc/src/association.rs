@@ -105,6 +105,13 @@ impl Association {
         self.endpoint.reset_streams(now, id, streams)
     }
 
+    /// Sets the priority of an outgoing stream, unless there is none of this number.
+    pub(crate) fn set_priority(&mut self, now: Instant, stream: u16, priority: u16) {
+        if let Some(id) = self.id {
+            let _ = self.endpoint.set_priority(now, id, stream, priority);
+        }
+    }
+
     pub(crate) fn abort(&mut self, now: Instant) {
         if let Some(id) = self.id {
             self.endpoint.abort(now, id, b"");

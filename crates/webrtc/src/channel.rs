@@ -36,8 +36,9 @@ config! {
         /// requires them, and a late message is still delivered. The peer does not learn it. Default that of the
         /// association, [`ThinConfig::deadline`](rexmit_sctp::recovery::ThinConfig::deadline), if any.
         pub deadline: Option<Deadline>,
-        /// The priority (RFC 8831 §6.4): 128 is below normal, 256 normal, 512 high, 1024 extra high. It is
-        /// sent to the peer, and does not change the order in which this side sends. Default 256.
+        /// The priority (RFC 8831 §6.4): 128 is below normal, 256 normal, 512 high, 1024 extra high. While several
+        /// channels have data, each sends bytes in proportion to its priority. The peer learns it of the side that opens the
+        /// channel, and does the same. 0, which some peers send because they have none, counts as 256. Default 256.
         pub priority: u16,
         /// The stream number of a channel that both sides open without DCEP (`negotiated` and `id` in
         /// JavaScript): the same on both sides, and below the number of streams. Default `None`.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use rexmit_core::Instant;
-use rexmit_sctp::{InboundMessage, MessageId, OutboundMessage, ResetError};
+use rexmit_sctp::{DEFAULT_PRIORITY, InboundMessage, MessageId, OutboundMessage, ResetError};
 
 use crate::association::Association;
 use crate::channel::{Channel, Reset};
@@ -51,6 +51,8 @@ pub(crate) struct Channels {
     stream_of: BTreeMap<ChannelId, u16>,
     /// Channels opened before it was known which side is the client.
     unassigned: VecDeque<Channel>,
+    /// Priorities of streams that the association does not know yet.
+    priorities: VecDeque<(u16, u16)>,
     /// OPEN and ACK messages to be sent.
     control: VecDeque<(u16, Vec<u8>)>,
     /// Messages accepted and not sent: their channel and size.
@@ -75,6 +77,7 @@ impl Channels {
             by_stream: BTreeMap::new(),
             stream_of: BTreeMap::new(),
             unassigned: VecDeque::new(),
+            priorities: VecDeque::new(),
             control: VecDeque::new(),
             unsent: BTreeMap::new(),
             resets: Resets::default(),
@@ -99,6 +102,12 @@ impl Channels {
 
     fn insert(&mut self, stream: u16, channel: Channel) {
         self.stream_of.insert(channel.id, stream);
+        // The default one, too: an earlier channel may have had the stream.
+        let priority = match channel.config.priority {
+            0 => DEFAULT_PRIORITY,
+            priority => priority,
+        };
+        self.priorities.push_back((stream, priority));
         self.by_stream.insert(stream, channel);
     }
 
@@ -265,8 +274,13 @@ impl Channels {
         }
     }
 
-    /// Sends waiting messages of DCEP, and requests to reset streams.
+    /// Sends waiting messages of DCEP, sets priorities, and requests to reset streams.
     pub(crate) fn flush(&mut self, now: Instant, association: &mut Association) {
+        if association.has_begun() {
+            for (stream, priority) in self.priorities.drain(..) {
+                association.set_priority(now, stream, priority);
+            }
+        }
         while let Some((stream, bytes)) = self.control.front().filter(|_| association.has_begun()) {
             let (stream, message) = (*stream, OutboundMessage::new(*stream, bytes.clone()));
             match self.submit(now, association, message.ppid(PPID_DCEP), 0) {

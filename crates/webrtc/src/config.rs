@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rexmit_core::config;
 use rexmit_dtls::{Identity, SESSION_OVERHEAD_BYTES, SessionSettings};
-use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig};
+use rexmit_sctp::{AssociationConfig, ConfigError, EndpointConfig, Scheduling};
 
 use crate::{Candidate, CandidateKind};
 
@@ -52,7 +52,9 @@ config! {
         /// The ICE role. Default full.
         pub ice: IceMode,
         /// The configuration of the SCTP association: its recovery profile and limits. The agent sets
-        /// addresses, packet sizes and reports. Default `interactive`, with 1024 streams each way.
+        /// addresses, packet sizes and reports, and replaces the scheduler [`RoundRobin`](Scheduling::RoundRobin) by
+        /// [`WeightedFairQueueing`](Scheduling::WeightedFairQueueing), which channels' priorities need (RFC 8831 §6.4).
+        /// Default `interactive`, with 1024 streams each way.
         pub association: AssociationConfig,
         /// The most channels at one time; further ones that the peer opens are closed. Default 1024.
         pub max_channels: usize,
@@ -110,7 +112,10 @@ impl Settings {
         let room = (MAX_DATAGRAM_BYTES - SESSION_OVERHEAD_BYTES) & !3;
         let packet = config.association.max_packet_bytes.min(room);
         // The path is ICE's: it neither fails nor changes for SCTP.
-        let association = config.association.clone();
+        let mut association = config.association.clone();
+        if association.streams.scheduling == Scheduling::RoundRobin {
+            association.streams.scheduling = Scheduling::WeightedFairQueueing;
+        }
         let association = association
             .max_packet_bytes(packet)
             .dynamic_addresses(false)

@@ -148,6 +148,69 @@ fn the_peer_gets_the_channel_properties_and_stream_ids_follow_the_dtls_role() {
     }
 }
 
+/// Sends as much on both channels of `from`, and returns how many messages of the second had arrived with the last of
+/// the first.
+fn behind(
+    pair: &mut Pair,
+    is_from_client: bool,
+    [first, second]: [(ChannelId, ChannelId); 2],
+) -> usize {
+    const COUNT: usize = 200;
+    let now = pair.now;
+    let (from, to) = if is_from_client {
+        (&mut pair.client, &mut pair.server)
+    } else {
+        (&mut pair.server, &mut pair.client)
+    };
+    to.events.clear();
+    for _ in 0..COUNT {
+        for (channel, _) in [second, first] {
+            from.agent.send(now, channel, &Message::binary(vec![7; 1000])).unwrap();
+        }
+    }
+    let host =
+        |pair: &Pair| if is_from_client { &pair.server } else { &pair.client }.events.clone();
+    let count = |events: &[Event], of| messages(events).iter().filter(|it| it.0 == of).count();
+    pair.run_until(|pair| count(&host(pair), first.1) == COUNT);
+    let behind = count(&host(pair), second.1);
+    pair.run_until(|pair| count(&host(pair), second.1) == COUNT);
+    behind
+}
+
+#[test]
+fn channels_send_in_proportion_to_their_priorities_on_the_side_that_opened_them_and_on_the_other() {
+    let mut pair = Pair::with(IceMode::Lite, 1);
+    pair.connect();
+    let opened = |pair: &mut Pair, label: &str, priority| {
+        let config = ChannelConfig::new(label).priority(priority);
+        let ours = pair.client.agent.open(pair.now, config).unwrap();
+        let known = Event::ChannelOpened {
+            channel: ours,
+            config: ChannelConfig::new(label).priority(priority),
+            is_incoming: false,
+        };
+        pair.run_until(|pair| pair.client.has(|event| *event == known));
+        (ours, incoming(&pair.server.events, label))
+    };
+    let (high, normal) = (opened(&mut pair, "high", 1024), opened(&mut pair, "normal", 256));
+    let reversed = |(ours, theirs)| (theirs, ours);
+    // A fifth of the bytes is a quarter of the others'.
+    let behind_of_client = behind(&mut pair, true, [high, normal]);
+    assert!((35..=65).contains(&behind_of_client), "{behind_of_client}");
+    let behind_of_server = behind(&mut pair, false, [reversed(high), reversed(normal)]);
+    assert!((35..=65).contains(&behind_of_server), "{behind_of_server}");
+    // As some peers announce all of their channels.
+    let without = opened(&mut pair, "without", 0);
+    let equal = behind(&mut pair, false, [reversed(without), reversed(normal)]);
+    assert!(equal >= 185, "{equal}");
+    // The stream of a closed channel does not keep its priority.
+    pair.client.agent.close_channel(pair.now, high.0);
+    pair.run_until(|pair| was_closed(&pair.client.events, high.0));
+    let other = opened(&mut pair, "other", 256);
+    let equal = behind(&mut pair, true, [other, normal]);
+    assert!(equal >= 185, "{equal}");
+}
+
 #[test]
 fn each_kind_of_message_arrives_as_it_was_sent() {
     let mut pair = Pair::with(IceMode::Full, 1);
