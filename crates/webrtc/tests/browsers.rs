@@ -176,6 +176,14 @@ async fn run(kind: Kind, count: usize) {
     let found = &next_result(&mut site, &mut ends).await["restarts"];
     assert_eq!(*found, json!({ "inOrder": true, "count": 500, "different": 3 }));
 
+    let found = &next_result(&mut site, &mut ends).await["answers"];
+    // As the DTLS client the page opens channels on even streams (RFC 8832 §6).
+    let expected = json!({
+        "type": "answer", "ordered": true, "unordered": true, "count": count,
+        "seen": ["reliable", "retransmitted", "timed"], "ids": [0, 0, 0]
+    });
+    assert_eq!(*found, expected);
+
     let found = &next_result(&mut site, &mut ends).await["stay"];
     assert_eq!(found["stays"], true);
     let mut staying = ends.pop().expect("the page has made connections");
@@ -187,6 +195,30 @@ async fn run(kind: Kind, count: usize) {
     browser.kill();
     let end = tokio::time::timeout(TIME_LIMIT, staying).await.expect("a limit").unwrap();
     assert_eq!(end, CloseReason::ConsentExpired(CONSENT));
+}
+
+/// Only a tab is closed by force; the browser goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_tab_of_chromium_ends_its_connection_and_no_other() {
+    let (server, _emulator) = server_behind(lossy()).await;
+    let mut site = Site::start(Arc::clone(&server), include_str!("browser/page.html")).await;
+    let closed = format!("{}?stay=1", site.url());
+    let other = format!("{}?stay=2", site.url());
+    let Some(browser) = Browser::open_tabs(Kind::Chromium, &closed, &[&other]) else { return };
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        let found = &next_result(&mut site, &mut ends).await["stay"];
+        assert_eq!(found["stays"], true);
+    }
+    assert!(browser.close_tab(&closed));
+    let limit = tokio::time::Instant::now() + TIME_LIMIT;
+    while ends.iter().all(|end| !end.is_finished()) {
+        assert!(tokio::time::Instant::now() < limit, "the connection of the tab stays");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let at = ends.iter().position(tokio::task::JoinHandle::is_finished).unwrap();
+    assert_eq!(ends.remove(at).await.unwrap(), CloseReason::Peer);
+    assert!(tokio::time::timeout(CONSENT + Duration::from_secs(5), &mut ends[0]).await.is_err());
 }
 
 /// Runs a page that may send by a TURN server only.

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -76,11 +77,11 @@ impl Net {
                 client.events.extend(std::iter::from_fn(|| client.agent.poll_event()));
             }
             self.events.extend(std::iter::from_fn(|| self.server.poll_event()));
+            let of: HashMap<SocketAddr, usize> =
+                self.clients.iter().enumerate().map(|(n, client)| (client.address, n)).collect();
             while let Some(route) = self.server.poll_transmit(self.now, &mut packet) {
-                for client in &mut self.clients {
-                    if client.address == route.remote {
-                        client.agent.handle_input(self.now, route.reversed(), &packet);
-                    }
+                if let Some(&n) = of.get(&route.remote) {
+                    self.clients[n].agent.handle_input(self.now, route.reversed(), &packet);
                 }
             }
             self.now += DELAY / 2;
@@ -139,6 +140,41 @@ fn each_of_many_peers_gets_its_own_messages() {
             assert!(texts.eq([n.to_string()]), "{n}");
         }
     }
+}
+
+/// Two thousand at once, each with messages of its own; nothing of them remains.
+#[test]
+fn two_thousand_peers_get_their_own_messages() {
+    const PEERS: u16 = 2000;
+    let mut net = Net::new(serve().max_setups(PEERS.into()).offers_per_second(u32::from(PEERS)));
+    for n in 0..PEERS {
+        net.join(n).unwrap();
+    }
+    net.run_for(Duration::from_secs(1));
+    assert_eq!((net.connected(), net.server.len()), (PEERS.into(), PEERS.into()));
+    let opened = |(id, event): &(PeerId, Event)| match event {
+        Event::ChannelOpened { channel, config, .. } => Some((*id, *channel, config.label.clone())),
+        _ => None,
+    };
+    let opened: Vec<_> = net.events.iter().filter_map(opened).collect();
+    assert_eq!(opened.len(), usize::from(PEERS));
+    let now = net.now;
+    for (id, channel, label) in opened {
+        let sent = net.server.call(id, |agent| agent.send(now, channel, &Message::text(label)));
+        sent.unwrap().unwrap();
+    }
+    net.run_for(Duration::from_millis(200));
+    for (n, client) in net.clients.iter().enumerate() {
+        let texts = client.events.iter().filter_map(|event| match event {
+            Event::Message { message, .. } => message.as_text(),
+            _ => None,
+        });
+        assert!(texts.eq([n.to_string()]), "{n}");
+    }
+    let now = net.now;
+    net.clients.iter_mut().for_each(|client| client.agent.close(now));
+    net.run_for(Duration::from_millis(200));
+    assert_eq!((net.server.len(), net.server.poll_timeout()), (0, None));
 }
 
 #[test]

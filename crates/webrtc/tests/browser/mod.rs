@@ -1,16 +1,18 @@
 //! A page in a headless browser, with the HTTP server that serves it: the page POSTs offers to `/offer`, and its
-//! results to `/result`.
+//! results to `/result`. To answer instead, it GETs an offer, and POSTs the answer to its `Location`.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Path as UrlPath, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse};
 use axum::routing::{get, post};
@@ -82,12 +84,17 @@ impl Kind {
 pub(crate) struct Browser {
     /// `None` once it is killed.
     child: Option<Child>,
-    _profile: tempfile::TempDir,
+    profile: tempfile::TempDir,
 }
 
 impl Browser {
     /// Opens `url`; `None` where there is no such browser.
     pub(crate) fn open(kind: Kind, url: &str) -> Option<Self> {
+        Self::open_tabs(kind, url, &[])
+    }
+
+    /// The same, with `others` in tabs beside it.
+    pub(crate) fn open_tabs(kind: Kind, url: &str, others: &[&str]) -> Option<Self> {
         let program = kind.programs().iter().find(|browser| {
             let mut probe = Command::new(browser);
             probe.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -112,14 +119,27 @@ impl Browser {
         }
         let child = Command::new(program)
             .args(kind.arguments(profile.path()))
-            .arg(url)
+            .args([url].into_iter().chain(others.iter().copied()))
             .env("HOME", profile.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
             .expect("a browser that has told its version");
-        Some(Self { child: Some(child), _profile: profile })
+        Some(Self { child: Some(child), profile })
+    }
+
+    /// Closes the tab whose address begins with `url`, by the command `Target.closeTarget` of Chromium's debugger. Returns
+    /// whether there was one.
+    pub(crate) fn close_tab(&self, url: &str) -> bool {
+        let file = self.profile.path().join("DevToolsActivePort");
+        let text = std::fs::read_to_string(file).expect("a browser with a debugger");
+        let port: u16 = text.lines().next().and_then(|it| it.parse().ok()).expect("a port");
+        let tabs: Vec<Value> = serde_json::from_str(&debugger(port, "/json/list")).expect("JSON");
+        let is_it = |tab: &&Value| tab["url"].as_str().is_some_and(|it| it.starts_with(url));
+        let Some(tab) = tabs.iter().find(is_it) else { return false };
+        let id = tab["id"].as_str().expect("a tab's id");
+        debugger(port, &format!("/json/close/{id}")).contains("closing")
     }
 
     /// Kills all of its processes, as when a device is switched off.
@@ -135,6 +155,27 @@ impl Drop for Browser {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The body of the debugger's response.
+fn debugger(port: u16, path: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the debugger");
+    let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut head = BufReader::new(stream);
+    let (mut line, mut bytes) = (String::new(), 0);
+    // The connection may stay open after the body.
+    while head.read_line(&mut line).expect("a response") > 2 {
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            bytes = value.trim().parse().expect("a length");
+        }
+        line.clear();
+    }
+    let mut body = vec![0; bytes];
+    head.read_exact(&mut body).expect("a body");
+    String::from_utf8(body).expect("text")
 }
 
 /// A request of the page, for the test.
@@ -156,19 +197,23 @@ struct Shared {
     server: Arc<Server>,
     page: Arc<str>,
     requests: mpsc::UnboundedSender<Request>,
+    /// Connections that wait for the answer to the server's offer, by the number in their URL.
+    offered: Arc<Mutex<BTreeMap<usize, Connection>>>,
 }
 
 impl Site {
     /// Serves `page` from a free port.
     pub(crate) async fn start(server: Arc<Server>, page: &str) -> Self {
         let (sender, requests) = mpsc::unbounded_channel();
-        let shared = Shared { server, page: page.into(), requests: sender };
+        let shared =
+            Shared { server, page: page.into(), requests: sender, offered: Arc::default() };
         let router = Router::new()
             .route(
                 "/",
                 get(|State(shared): State<Shared>| async move { Html(shared.page.to_string()) }),
             )
-            .route("/offer", post(on_offer))
+            .route("/offer", post(on_offer).get(on_wish))
+            .route("/answer/{number}", post(on_answer))
             .route("/result", post(on_result))
             .with_state(shared);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -195,6 +240,30 @@ async fn on_offer(State(shared): State<Shared>, offer: String) -> impl IntoRespo
             };
             (status, [(header::CONTENT_TYPE, "text/plain")], error.to_string())
         }
+    }
+}
+
+async fn on_wish(State(shared): State<Shared>) -> impl IntoResponse {
+    let (offer, connection) = shared.server.offer().expect("room for a peer");
+    let mut offered = shared.offered.lock().expect("no panic before");
+    let number = offered.last_key_value().map_or(0, |(last, _)| last + 1);
+    offered.insert(number, connection);
+    ([(header::LOCATION, format!("/answer/{number}"))], offer)
+}
+
+async fn on_answer(
+    State(shared): State<Shared>,
+    UrlPath(number): UrlPath<usize>,
+    answer: String,
+) -> (StatusCode, String) {
+    let connection = shared.offered.lock().expect("no panic before").remove(&number);
+    let Some(connection) = connection else { return (StatusCode::NOT_FOUND, String::new()) };
+    match connection.accept(&answer) {
+        Ok(()) => {
+            let _ = shared.requests.send(Request::Connection(connection));
+            (StatusCode::NO_CONTENT, String::new())
+        }
+        Err(error) => (StatusCode::BAD_REQUEST, error.to_string()),
     }
 }
 
