@@ -19,7 +19,9 @@ fn is_installed(browser: &str) -> bool {
     let probe = Command::new(browser).arg("--version").output();
     let is_installed = probe.is_ok_and(|output| output.status.success());
     if !is_installed {
-        eprintln!("not run: {browser} is not installed (apt-get install {browser})");
+        rexmit_testkit::not_run(format_args!(
+            "{browser} is not installed (apt-get install {browser})"
+        ));
     }
     is_installed
 }
