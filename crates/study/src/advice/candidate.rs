@@ -40,13 +40,16 @@ const fn tcp(profile: &'static str) -> Candidate {
     of(profile, "tcp", profile, Delivery::Ordered)
 }
 
-/// Profiles for messages, without those that imitate old implementations and those for bulk transfers alone.
-const PROFILES: [Candidate; 13] = [
+/// Profiles for messages, without those that imitate old implementations and those for bulk transfers alone. Over a single path
+/// `interactive-multipath` is `interactive`.
+const PROFILES: [Candidate; 15] = [
     sctp(STANDARD),
     sctp("linux"),
     sctp("rack"),
+    sctp("f-rto"),
     sctp("rr"),
     sctp("thin"),
+    sctp("thin-rr"),
     sctp("thin-bundling"),
     sctp("interactive"),
     sctp("interactive-bundling"),
