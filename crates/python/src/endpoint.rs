@@ -31,6 +31,38 @@ struct State {
 }
 
 /// SCTP over UDP without I/O, encrypted by DTLS 1.3: datagrams, events and time go in and out by calls.
+///
+/// Times are seconds of one clock of the caller, such as ``time.monotonic()``, as `float` from 0 to 9e9; they do not go back.
+/// Addresses are tuples as `socket` has them: ``(host, port)``, or ``(host, port, flow information, scope)`` for IPv6, with a
+/// numeric host. Any thread may call; one call at a time changes the endpoint. Every call of a process that was forked from the one
+/// that made it is a `RuntimeError`, and every call after an `InternalError` another one.
+///
+/// Parameters
+/// ----------
+/// profile : str, optional
+///     The recovery profile, one of `rexmit.PROFILES`; ``"interactive"`` unless given.
+/// trust : Trust or str
+///     The peers with which it communicates, or the fingerprint of the only one.
+/// identity : Identity, optional
+///     The certificate that it shows, and its key; a new one unless given.
+/// port : int
+///     The SCTP port of this endpoint, from 0 to 65535; it is inside of the UDP payload.
+/// accept : bool
+///     Whether peers may begin associations.
+/// max_associations : int
+///     The most associations at a time; further ones are refused.
+/// config : Config, optional
+///     Settings of every association.
+/// seed : bytes, optional
+///     32 bytes from which all random numbers are derived, of the operating system unless given. The keys of DTLS are not derived from it.
+///
+/// Raises
+/// ------
+/// ValueError
+///     A number is out of range, or the settings contradict each other. An unknown profile is an `UnknownProfileError`, whose text
+///     has the nearest name.
+/// TypeError
+///     A value is not of its type.
 #[pyclass(frozen, module = "rexmit")]
 pub(crate) struct Endpoint {
     state: Mutex<State>,
@@ -204,6 +236,33 @@ impl Endpoint {
     }
 
     /// An endpoint that does not encrypt: anybody on the way can read and change what it sends.
+    ///
+    /// Parameters
+    /// ----------
+    /// profile : str, optional
+    ///     The recovery profile, one of `rexmit.PROFILES`; ``"interactive"`` unless given.
+    /// port : int
+    ///     The SCTP port of this endpoint, from 0 to 65535; it is inside of the UDP payload.
+    /// accept : bool
+    ///     Whether peers may begin associations.
+    /// max_associations : int
+    ///     The most associations at a time; further ones are refused.
+    /// config : Config, optional
+    ///     Settings of every association.
+    /// seed : bytes, optional
+    ///     32 bytes from which all random numbers are derived, to repeat a run; of the operating system unless given.
+    ///
+    /// Returns
+    /// -------
+    /// Endpoint
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     A number is out of range, or the settings contradict each other. An unknown profile is an `UnknownProfileError`, whose text
+    ///     has the nearest name.
+    /// TypeError
+    ///     A value is not of its type.
     #[staticmethod]
     #[pyo3(signature = (profile = None, *, port = 5000, accept = false, max_associations = 200_000, config = None, seed = None))]
     fn unencrypted(
@@ -224,8 +283,31 @@ impl Endpoint {
         Ok(self.with(py, |state| state.sctp.fingerprint())?.map(|it| it.to_string()))
     }
 
-    /// Begins an association with the peer at `remote`, with a handshake before if the endpoint encrypts; returns its
-    /// number.
+    /// Begins an association with a peer, with a DTLS handshake before if the endpoint encrypts.
+    ///
+    /// Parameters
+    /// ----------
+    /// local : tuple
+    ///     The address of this side, from which datagrams are sent.
+    /// remote : tuple
+    ///     The address of the peer; both are IPv4, or both IPv6.
+    /// now : float
+    ///     The time in seconds.
+    /// port : int
+    ///     The SCTP port of the peer, from 0 to 65535.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     The number of the association, which events and other calls have. The event `Connected` says that it is established,
+    ///     `Closed` that it failed.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An address, a port or the time is not valid.
+    /// RexmitError
+    ///     There is an association with that peer already, or the endpoint has `max_associations`.
     #[pyo3(signature = (local, remote, now, *, port = 5000))]
     fn connect(
         &self,
@@ -245,7 +327,23 @@ impl Endpoint {
         id.map(AssociationId::to_bits).map_err(|error| errors::connect(&error))
     }
 
-    /// A datagram arrived at `local` from `remote`.
+    /// Processes a datagram that has arrived. Invalid ones are dropped.
+    ///
+    /// Parameters
+    /// ----------
+    /// data : bytes
+    ///     The payload of the UDP datagram.
+    /// local : tuple
+    ///     The address at which it arrived.
+    /// remote : tuple
+    ///     The address from which it came.
+    /// now : float
+    ///     The time in seconds.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An address or the time is not valid.
     fn receive_datagram(
         &self,
         py: Python<'_>,
@@ -264,7 +362,21 @@ impl Endpoint {
         })
     }
 
-    /// Datagrams arrived at `local`: a list of `(data, remote)`.
+    /// Processes datagrams that have arrived, in their order; other threads run Python meanwhile.
+    ///
+    /// Parameters
+    /// ----------
+    /// datagrams : sequence of (bytes, tuple)
+    ///     Their payloads, each with the address from which it came.
+    /// local : tuple
+    ///     The address at which they arrived.
+    /// now : float
+    ///     The time in seconds.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     An address or the time is not valid; none of them was processed.
     fn receive_datagrams(
         &self,
         py: Python<'_>,
@@ -291,7 +403,22 @@ impl Endpoint {
         })
     }
 
-    /// The datagrams to send now: a list of `(data, local, remote)`.
+    /// Takes the datagrams that are to be sent now.
+    ///
+    /// Parameters
+    /// ----------
+    /// now : float
+    ///     The time in seconds.
+    ///
+    /// Returns
+    /// -------
+    /// list of (bytes, tuple, tuple)
+    ///     The payload of each, the address from which to send it, and that of the peer. Empty if there is nothing to send.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The time is not valid.
     fn datagrams_to_send<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Bound<'py, PyList>> {
         let (bytes, packets) = self.detached(py, now, |state, now| {
             let (mut bytes, mut packets) = (Vec::new(), Vec::new());
@@ -318,7 +445,12 @@ impl Endpoint {
         Ok(list)
     }
 
-    /// The next event as `(association, event)`, or `None`.
+    /// Takes the oldest event.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of (int, Event) or None
+    ///     The number of the association, and the event; ``None`` if there is none.
     fn next_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let poll = |state: &mut State| {
             let (id, event) = state.sctp.poll_event()?;
@@ -334,17 +466,73 @@ impl Endpoint {
         Ok(None)
     }
 
-    /// When `handle_timer` is to be called, in seconds of the caller's clock; `None` if no timer runs.
+    /// The time at which `handle_timer` is to be called. Every other call may change it.
+    ///
+    /// Returns
+    /// -------
+    /// float or None
+    ///     The time in seconds; ``None`` if no timer runs.
     fn get_timer(&self, py: Python<'_>) -> PyResult<Option<f64>> {
         Ok(self.with(py, |state| state.sctp.poll_timeout())?.map(seconds))
     }
 
-    /// The time of `get_timer` has come. Harmless when called early.
+    /// Runs the timers that have expired: call it at the time of `get_timer`. An early call does nothing.
+    ///
+    /// Parameters
+    /// ----------
+    /// now : float
+    ///     The time in seconds.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The time is not valid.
     fn handle_timer(&self, py: Python<'_>, now: f64) -> PyResult<()> {
         self.detached(py, now, |state, now| state.sctp.handle_timeout(now))
     }
 
-    /// Accepts a message; returns its number.
+    /// Accepts a message for sending.
+    ///
+    /// Parameters
+    /// ----------
+    /// association : int
+    ///     Its number.
+    /// data : bytes, bytearray or memoryview
+    ///     The content, at least one byte. It is copied.
+    /// now : float
+    ///     The time in seconds.
+    /// stream : int
+    ///     The outgoing stream, from 0.
+    /// ordered : bool
+    ///     Whether it is delivered in the order of the stream, or as soon as it is complete.
+    /// lifetime : float, optional
+    ///     Seconds after which the message is abandoned (event `MessageFailed`).
+    /// max_retransmissions : int, optional
+    ///     The number of retransmissions of a chunk after which the message is abandoned; not together with `lifetime`.
+    /// ppid : int
+    ///     Payload protocol identifier for the peer's application, 32 bits.
+    /// immediate : bool
+    ///     Ask the peer to acknowledge without delay (RFC 7053).
+    /// within : float, optional
+    ///     A deadline: the seconds within which it should arrive; together with `probability`.
+    /// probability : float, optional
+    ///     The probability with which it should arrive in time, above 0 and below 1.
+    ///
+    /// Returns
+    /// -------
+    /// int
+    ///     The number of the message, which events about it have.
+    ///
+    /// Raises
+    /// ------
+    /// BufferFullError
+    ///     There is no room in the send buffer: wait for the event `Writable`.
+    /// ClosedError
+    ///     The association is closing, has ended, or never was.
+    /// ValueError
+    ///     The message is empty or larger than the send buffer, the stream does not exist, or a number is out of range.
+    /// TypeError
+    ///     The content is not of bytes.
     #[pyo3(signature = (association, data, now, *, stream = 0, ordered = true, lifetime = None, max_retransmissions = None, ppid = 0, immediate = false, within = None, probability = None))]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     fn send(
@@ -373,7 +561,24 @@ impl Endpoint {
         sent.map(|message| message.0).map_err(errors::send)
     }
 
-    /// The next message of the peer, or `None`.
+    /// Takes the oldest complete message of the peer, which makes room in the receive buffer.
+    ///
+    /// Parameters
+    /// ----------
+    /// association : int
+    ///     Its number.
+    /// now : float
+    ///     The time in seconds.
+    ///
+    /// Returns
+    /// -------
+    /// Message or None
+    ///     ``None`` if there is none, or the association has ended.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     The time is not valid.
     fn receive<'py>(
         &self,
         py: Python<'py>,
@@ -385,12 +590,42 @@ impl Endpoint {
         message.map(|message| events::message(py, &message)).transpose()
     }
 
-    /// Ends the association gracefully.
+    /// Ends the association gracefully: messages accepted on both sides are delivered, then the event `Closed` is reported.
+    ///
+    /// Parameters
+    /// ----------
+    /// association : int
+    ///     Its number.
+    /// now : float
+    ///     The time in seconds.
+    ///
+    /// Raises
+    /// ------
+    /// ClosedError
+    ///     The association has ended, or never was.
+    /// ValueError
+    ///     The time is not valid.
     fn shutdown(&self, py: Python<'_>, association: u64, now: f64) -> PyResult<()> {
         self.of(py, association, now, |state, now, id| state.sctp.shutdown(now, id))
     }
 
-    /// Ends the association at once.
+    /// Ends the association at once, and tells the peer: undelivered messages are lost.
+    ///
+    /// Parameters
+    /// ----------
+    /// association : int
+    ///     Its number.
+    /// now : float
+    ///     The time in seconds.
+    /// reason : bytes, optional
+    ///     For the peer, whose event `Closed` has it as `detail`.
+    ///
+    /// Raises
+    /// ------
+    /// ClosedError
+    ///     The association has ended, or never was.
+    /// ValueError
+    ///     The time is not valid.
     #[pyo3(signature = (association, now, reason = None))]
     fn abort(
         &self,
@@ -403,7 +638,25 @@ impl Endpoint {
         self.of(py, association, now, |state, now, id| state.sctp.abort(now, id, reason))
     }
 
-    /// Resets outgoing streams to sequence number 0; none means all.
+    /// Resets outgoing streams to sequence number 0 (RFC 6525); the event `StreamsReset` has the result.
+    ///
+    /// Parameters
+    /// ----------
+    /// association : int
+    ///     Its number.
+    /// now : float
+    ///     The time in seconds.
+    /// streams : sequence of int, optional
+    ///     Numbers of outgoing streams; all of them unless given.
+    ///
+    /// Raises
+    /// ------
+    /// ClosedError
+    ///     The association has ended, or never was.
+    /// ValueError
+    ///     A stream does not exist, or there are too many.
+    /// RexmitError
+    ///     The peer does not support it, or a reset is in progress.
     #[pyo3(signature = (association, now, streams = None))]
     fn reset_streams(
         &self,
@@ -419,7 +672,25 @@ impl Endpoint {
         self.of(py, association, now, act)?.map_err(|error| errors::reset(&error))
     }
 
-    /// Sets the priority of an outgoing stream (RFC 8260 §3): the higher goes first.
+    /// Sets the priority of an outgoing stream (RFC 8260 §3), for the schedulers that have priorities or weights.
+    ///
+    /// Parameters
+    /// ----------
+    /// association : int
+    ///     Its number.
+    /// now : float
+    ///     The time in seconds.
+    /// stream : int
+    ///     The outgoing stream, from 0.
+    /// priority : int
+    ///     From 0 to 65535; the higher is sent first.
+    ///
+    /// Raises
+    /// ------
+    /// ClosedError
+    ///     The association has ended, or never was.
+    /// ValueError
+    ///     The stream does not exist, or a number is out of range.
     fn set_priority(
         &self,
         py: Python<'_>,
@@ -435,7 +706,23 @@ impl Endpoint {
         set?.map_err(|error| errors::priority(&error))
     }
 
-    /// Schedules the streams by another rule from now on (RFC 8260 §3).
+    /// Chooses the rule by which streams take turns from now on (RFC 8260 §3).
+    ///
+    /// Parameters
+    /// ----------
+    /// association : int
+    ///     Its number.
+    /// now : float
+    ///     The time in seconds.
+    /// scheduling : str
+    ///     Such as ``"priority"``; `rexmit.Config` has the names.
+    ///
+    /// Raises
+    /// ------
+    /// ClosedError
+    ///     The association has ended, or never was.
+    /// ValueError
+    ///     There is none of that name.
     fn set_scheduling(
         &self,
         py: Python<'_>,
@@ -449,7 +736,22 @@ impl Endpoint {
         set?.map_err(|error| errors::priority(&error))
     }
 
-    /// Counters of an association.
+    /// Counters of an association since its begin, and its paths.
+    ///
+    /// Parameters
+    /// ----------
+    /// association : int
+    ///     Its number.
+    ///
+    /// Returns
+    /// -------
+    /// Statistics
+    ///     Packets and bytes; round-trip times in seconds.
+    ///
+    /// Raises
+    /// ------
+    /// ClosedError
+    ///     The association has ended, or never was.
     fn statistics<'py>(&self, py: Python<'py>, association: u64) -> PyResult<Bound<'py, PyAny>> {
         let id = AssociationId::from_bits(association);
         let all = self.with(py, |state| state.sctp.statistics(id))?;

@@ -15,7 +15,7 @@ pub(crate) fn random() -> PyResult<Seed> {
     Ok(Seed::from_bytes(bytes))
 }
 
-/// A certificate and its private key.
+/// A certificate and its private key: `generate` makes one, `from_pem` and `from_der` read one.
 #[pyclass(frozen, module = "rexmit")]
 pub(crate) struct Identity(rexmit_dtls::Identity);
 
@@ -51,12 +51,34 @@ impl Identity {
 #[pymethods]
 impl Identity {
     /// A new key on P-256 with a self-signed certificate.
+    ///
+    /// Returns
+    /// -------
+    /// Identity
     #[staticmethod]
     fn generate() -> PyResult<Self> {
         rexmit_dtls::Identity::generate().map(Self).map_err(refused)
     }
 
-    /// A certificate (X.509) and its private key (ECDSA, PKCS #8 or SEC 1) in PEM.
+    /// Reads a certificate and its private key in PEM.
+    ///
+    /// Parameters
+    /// ----------
+    /// certificate : str or bytes
+    ///     The certificate (X.509).
+    /// private_key : str or bytes
+    ///     Its key: ECDSA on P-256 or P-384, in PKCS #8 or SEC 1.
+    ///
+    /// Returns
+    /// -------
+    /// Identity
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     One of them is not valid, or the key is not that of the certificate.
+    /// TypeError
+    ///     One of them is neither text nor bytes.
     #[staticmethod]
     fn from_pem(certificate: &Bound<'_, PyAny>, private_key: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (certificate, key) =
@@ -64,7 +86,23 @@ impl Identity {
         rexmit_dtls::Identity::from_pem(&certificate, &key).map(Self).map_err(refused)
     }
 
-    /// The same in DER.
+    /// Reads a certificate and its private key in DER.
+    ///
+    /// Parameters
+    /// ----------
+    /// certificate : bytes
+    ///     The certificate (X.509), as `Identity.certificate` has it.
+    /// private_key : bytes
+    ///     Its key, as `Identity.private_key` has it.
+    ///
+    /// Returns
+    /// -------
+    /// Identity
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     One of them is not valid, or the key is not that of the certificate.
     #[staticmethod]
     fn from_der(certificate: &[u8], private_key: &[u8]) -> PyResult<Self> {
         rexmit_dtls::Identity::from_der(certificate, private_key).map(Self).map_err(refused)
@@ -126,7 +164,23 @@ impl Trust {
 
 #[pymethods]
 impl Trust {
-    /// Peers with these certificates.
+    /// Trusts peers with these certificates alone.
+    ///
+    /// Parameters
+    /// ----------
+    /// *fingerprints : str
+    ///     The SHA-256 of each certificate, as 32 hexadecimal bytes with colons between them.
+    ///
+    /// Returns
+    /// -------
+    /// Trust
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     One of them is no fingerprint.
+    /// TypeError
+    ///     One of them is no text.
     #[staticmethod]
     #[pyo3(signature = (*fingerprints))]
     fn only(fingerprints: &Bound<'_, PyTuple>) -> PyResult<Self> {
@@ -134,7 +188,11 @@ impl Trust {
         Ok(Self(rexmit_dtls::Trust::only(all)))
     }
 
-    /// Any peer: data is encrypted, but a client does not know to whom.
+    /// Trusts any peer: data is encrypted, but a client does not know to whom.
+    ///
+    /// Returns
+    /// -------
+    /// Trust
     #[staticmethod]
     fn anyone() -> Self {
         Self(rexmit_dtls::Trust::anyone())

@@ -16,6 +16,9 @@ use rexmit_study::results::{Field, Kind};
 const BATCH_ROWS: usize = 1 << 20;
 
 /// A table whose columns are text, unsigned integers or floating-point numbers, any of which may be missing.
+///
+/// It has the shape ``(len(table), len(table.column_names))``. Libraries read it by Arrow's PyCapsule interface, without a copy:
+/// ``polars.DataFrame(table)``. Columns whose names end in ``_s`` or ``_ms`` are in seconds or milliseconds.
 #[pyclass(frozen, module = "rexmit._rexmit")]
 pub(crate) struct Table {
     schema: SchemaRef,
@@ -38,12 +41,23 @@ impl Table {
         self.len()
     }
 
+    /// The types of the columns, as a capsule.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(&*self.schema).map_err(|error| invalid(&error))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The batches, which share their memory with the table. Another schema is not converted to, as the interface allows.
+    /// The batches, which share their memory with the table.
+    ///
+    /// Parameters
+    /// ----------
+    /// requested_schema : object, optional
+    ///     A capsule with another schema. It is ignored, as the interface allows.
+    ///
+    /// Returns
+    /// -------
+    /// object
+    ///     A capsule with a stream.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
