@@ -42,6 +42,7 @@ class Receiver:
 
     profile: Optional[str] = None
     ack_delay: Optional[str] = None
+    ack_copies: Optional[str] = None
     receive_buffer: Optional[str] = None
     recovery: Optional[Mapping[str, Any]] = None
 
@@ -59,6 +60,7 @@ class ThinFlow:
     mtu: Optional[str] = None
     send_buffer: Optional[str] = None
     unordered: Optional[bool] = None
+    transfer: Optional[bool] = None
     nagle: Optional[bool] = None
     receiver: Optional[Receiver] = None
     start: Optional[str] = None
@@ -113,9 +115,19 @@ class UdpFlow:
 
 
 @dataclass(frozen=True)
+class KernelHosts:
+    """The hosts at both ends of a flow: network namespaces of the kernel `kernel`, such as ``"linux-6.12"``, with the settings
+    `sysctl`, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``."""
+
+    kernel: str
+    sysctl: Optional[Mapping[str, Union[str, int]]] = None
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One run: a network, flows by name, and a duration. The names of quantities begin with those of the flows:
-    ``game.latency.p99``."""
+    ``game.latency.p99``. The command alone runs the clocks ``"real"`` and ``"kernel"``, from a file with `Study.text`; `hosts`
+    has, by the names of flows, their hosts in a kernel or only its name."""
 
     duration: str
     network: Network
@@ -128,6 +140,8 @@ class Scenario:
     rows: Optional[bool] = None
     bin: Optional[str] = None
     draws: Optional[str] = None
+    clock: Optional[Literal["virtual", "real", "kernel"]] = None
+    hosts: Mapping[str, Union[str, KernelHosts]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -188,6 +202,8 @@ class Figure:
     at: Optional[Mapping[str, Any]] = None
     averaged: Optional[Union[str, Sequence[str]]] = None
     largest: Optional[Union[str, Sequence[str]]] = None
+    gain_over: Optional[Mapping[str, Any]] = None
+    loss_against: Optional[Mapping[str, Any]] = None
     beside: Optional[Sequence[Mapping[str, Any]]] = None
     source: Optional[Sequence[Mapping[str, Any]]] = None
     seed: Optional[int] = None
