@@ -183,6 +183,16 @@ def test_results_are_tables_verdicts_figures_and_a_report(results, tmp_path):
     assert "interactive waits less" in results._repr_html_()
 
 
+def test_figures_of_two_quantities_are_moved_and_zoomed(results):
+    for title, is_moved in (("99th percentile", True), ("By profile", False), ("Distribution", True), ("Cost", True)):
+        params = results.plot(title).to_dict().get("params", [])
+        bound = [it["bind"] for it in params if it.get("select", {}).get("type") == "interval"]
+        assert bound == ["scales"] * is_moved, title
+    # One selection per figure: moving one leaves the others.
+    params = results.plot().to_dict()["params"]
+    assert len({it["name"] for it in params}) == 3 and all(len(it["views"]) == 1 for it in params)
+
+
 def test_figures_are_charts(results, tmp_path):
     assert results.figures() == ["99th percentile", "By profile", "Distribution", "Cost"]
     for number, title in enumerate(results.figures()):
@@ -291,6 +301,10 @@ def test_a_profile_is_recommended_for_a_capture(tmp_path):
     assert standard.profile == "rfc9260"
     assert chosen.p999_ms < standard.p999_ms and chosen.bytes_per_byte <= 2 * standard.bytes_per_byte
     assert f"Choose {advice.recommended}: 99.9 %" in str(advice)
+    assert {"thin-rr", "f-rto"} <= {row.profile for row in advice.rows}
+    # The package is built without them here.
+    assert not any(row.is_rival for row in advice.rows)
+    assert "Other implementations are not compared: " in str(advice)
     assert lab.advise(path, link="delay 50ms loss 5%", seeds=1, store=tmp_path).rows == advice.rows
     cheap = lab.advise(path, rtt=0.1, loss=0.05, seeds=1, store=tmp_path, max_cost=1)
     assert cheap.results.executed == 0

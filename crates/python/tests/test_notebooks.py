@@ -24,5 +24,11 @@ def test_the_notebook_runs(name, tmp_path, monkeypatch):
     assert any(text.startswith("alt.") and "Chart" in text for text in shown), "a chart is drawn"
 
 
+def test_the_sweep_of_a_profile_takes_place_on_dask():
+    notebook = nbformat.read(FOLDER / "design-a-profile.ipynb", as_version=4)
+    (cell,) = (cell.source for cell in notebook.cells if cell.cell_type == "code" and ".run(" in cell.source)
+    assert "LocalCluster(" in cell and "study.run(client.get_executor())" in cell
+
+
 def test_every_notebook_is_run():
     assert len(list(FOLDER.glob("*.ipynb"))) == 3

@@ -41,7 +41,7 @@ def _rows(figure: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def _chart(alt: Any, figure: dict[str, Any]) -> Any:
+def _chart(alt: Any, figure: dict[str, Any], number: int) -> Any:
     kind = figure["kind"]
     rows = list(_rows(figure))
     x, y = figure["x"], figure["y"]
@@ -84,6 +84,9 @@ def _chart(alt: Any, figure: dict[str, Any]) -> Any:
     elif kind == "lines" and any("low" in row for row in rows):
         band = base.mark_area(opacity=0.2).encode(x=across, y=alt.Y("low:Q", title=_title(y)), y2="high:Q")
         chart = band + chart
+    if not is_bars and not x["categories"]:
+        # Dragging and the wheel move both scales. Selections of the same name would move all figures of a page at once.
+        chart = chart.interactive(name=f"zoom_{number}")
     title = alt.TitleParams(figure["title"], subtitle=figure["about"].splitlines()) if figure["about"] else figure["title"]
     return chart.properties(title=title, width=500, height=300)
 
@@ -91,6 +94,6 @@ def _chart(alt: Any, figure: dict[str, Any]) -> Any:
 def plot(figures: list[dict[str, Any]]) -> altair.TopLevelMixin:
     """The figures of a page, one below the other."""
     alt = optional("altair")
-    charts = [_chart(alt, figure) for figure in figures]
+    charts = [_chart(alt, figure, number) for number, figure in enumerate(figures)]
     chart: altair.TopLevelMixin = charts[0] if len(charts) == 1 else alt.vconcat(*charts).resolve_scale(color="independent")
     return chart
