@@ -37,7 +37,7 @@ test-long: setup ## the same at full length, thousands of seeds; path MTUs of na
 	scripts/interop --messages 10000
 	$(CARGO) test --quiet --release -p rexmit-webrtc --test browsers -- --ignored
 	scripts/webrtc-interop --messages 10000
-	REXMIT_SLURM=1 REXMIT_RAY=1 REXMIT_ROWS=1 scripts/python-test
+	REXMIT_SLURM=1 REXMIT_RAY=1 REXMIT_ROWS=1 REXMIT_FRESH=1 scripts/python-test
 	$(CARGO) build --quiet --release -p rexmit-cli
 	scripts/setup --long
 	scripts/programs --kernel

@@ -70,3 +70,21 @@ def test_the_programs_of_the_page_on_the_lab(tmp_path):
         assert expected in output
     assert "<svg" in (tmp_path / "first.svg").read_text()
     assert (tmp_path / "report.html").exists()
+
+
+def test_what_did_not_run_is_listed(tmp_path):
+    (tmp_path / "conftest.py").write_text((CRATE / "tests/conftest.py").read_text())
+    (tmp_path / "test_them.py").write_text(
+        "import pytest\n"
+        "def test_without(): pytest.skip('install it')\n"
+        "@pytest.mark.skipif(True, reason='REXMIT_LONG=1 runs it')\n"
+        "def test_chosen(): pass\n"
+        "def test_that_runs(): pass\n"
+    )
+    (tmp_path / "test_module.py").write_text("import pytest\npytest.importorskip('nothing_like_this')\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    environment = {**os.environ, "REXMIT_NOT_RUN": str(tmp_path / "not-run")}
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
+    module, test = sorted((tmp_path / "not-run").read_text().splitlines())
+    assert module.startswith("test_module.py: could not import 'nothing_like_this'")
+    assert test == "test_them.py::test_without: install it"
