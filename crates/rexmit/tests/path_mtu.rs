@@ -1,5 +1,6 @@
 //! Path MTU discovery between two machines (network namespaces). A cable drops packets that are larger than the MTU
-//! of its far end, without a report, and refuses those that are larger than that of the near end.
+//! of its far end, without a report, and refuses those that are larger than that of the near end. A router between them
+//! reports packets that are too large for its link.
 
 mod common;
 
@@ -43,9 +44,17 @@ impl Carrier {
 
     fn endpoint(self, namespaces: &[NetNamespace; 2], end: usize, max_mtu: usize) -> Endpoint {
         let path_mtu = PathMtuConfig::default().max_mtu(max_mtu as u16);
+        self.endpoint_at(&namespaces[end], self.address(end), path_mtu)
+    }
+
+    fn endpoint_at(
+        self,
+        namespace: &NetNamespace,
+        address: SocketAddr,
+        path_mtu: PathMtuConfig,
+    ) -> Endpoint {
         let association = AssociationConfig::rack().path_mtu(Some(path_mtu));
         let config = EndpointConfig::default().accept(true).association(Arc::new(association));
-        let address = self.address(end);
         let runtime = tokio::runtime::Handle::current();
         let bind = || {
             let _context = runtime.enter();
@@ -58,7 +67,7 @@ impl Carrier {
                 }
             }
         };
-        let endpoint = namespaces[end].run(bind).expect("the namespace").expect("an endpoint");
+        let endpoint = namespace.run(bind).expect("the namespace").expect("an endpoint");
         endpoint.with_time_limits(TimeLimits::NONE)
     }
 }
@@ -153,5 +162,58 @@ async fn a_device_with_a_smaller_mtu_is_found_directly_over_ip() {
 async fn jumbo_frames_are_found() {
     for carrier in [Carrier::Udp, Carrier::Dtls, Carrier::Raw] {
         measure(carrier, 9000, None).await;
+    }
+}
+
+/// Two machines, with a router between them whose link to the second is called `far`, and their addresses: those of the
+/// second are in another network.
+fn routed() -> Option<([NetNamespace; 2], NetNamespace, [[&'static str; 2]; 2])> {
+    let near = ["10.133.0.1", "fd00:133::1"];
+    let far = ["10.134.0.2", "fd00:134::2"];
+    let of_near: [&[&str]; 2] =
+        [&["10.133.0.1/24", "fd00:133::1/64"], &["10.133.0.2/24", "fd00:133::2/64"]];
+    let [first, router] = netns::cabled(of_near)?;
+    let second = netns::namespace()?;
+    netns::ip(&router, &format!("link add far type veth peer name cable netns {}", second.path()));
+    for (namespace, link, [v4, v6]) in [
+        (&router, "far", ["10.134.0.1", "fd00:134::1"]),
+        (&second, "cable", ["10.134.0.2", "fd00:134::2"]),
+    ] {
+        netns::ip(namespace, &format!("address add {v4}/24 dev {link}"));
+        netns::ip(namespace, &format!("address add {v6}/64 dev {link} nodad"));
+        netns::ip(namespace, &format!("link set {link} up"));
+    }
+    for (namespace, [v4, v6]) in
+        [(&first, ["10.133.0.2", "fd00:133::2"]), (&second, ["10.134.0.1", "fd00:134::1"])]
+    {
+        netns::ip(namespace, &format!("route add default via {v4}"));
+        netns::ip(namespace, &format!("-6 route add default via {v6}"));
+    }
+    let forward = || {
+        for switch in ["ipv4/conf/all/forwarding", "ipv6/conf/all/forwarding"] {
+            std::fs::write(format!("/proc/sys/net/{switch}"), "1").expect("it forwards");
+        }
+    };
+    router.run(forward).expect("the namespace");
+    Some(([first, second], router, [near, far]))
+}
+
+/// Without reports a black hole would be left after 255 lost probes, a second or more each.
+#[tokio::test]
+async fn a_report_of_a_router_is_used_at_once() {
+    for carrier in [Carrier::Udp, Carrier::UdpV6, Carrier::Raw] {
+        let Some((namespaces, router, addresses)) = routed() else { return };
+        netns::ip(&namespaces[0], "link set cable gso_max_segs 1");
+        let at = |end: usize| {
+            let ip = addresses[end][usize::from(carrier == Carrier::UdpV6)].parse().unwrap();
+            SocketAddr::new(ip, carrier.address(end).port())
+        };
+        let path_mtu = PathMtuConfig::default().max_mtu(1500).max_probes(255);
+        let ends =
+            [0, 1].map(|end| carrier.endpoint_at(&namespaces[end], at(end), path_mtu.clone()));
+        let [ours, theirs] = associate(&ends, at(1)).await;
+        transfer_until(&ours, &theirs, (1500, carrier.below())).await;
+        netns::ip(&router, "link set far mtu 1400");
+        transfer_until(&ours, &theirs, (1400, carrier.below())).await;
     }
 }

@@ -33,6 +33,7 @@ impl State {
             return Err(ConnectError::EndpointClosed);
         };
         let ways = self.sctp.routes_to(remotes, socket.local_addr());
+        self.want_sizes(&config);
         let config = self.sctp.fitting(config);
         let id = self.sctp.connect_over(now, &ways, port, config)?;
         let cell = self.insert(id, None);
@@ -132,6 +133,7 @@ impl State {
             && self.socket.is_some()
             && !self.outbox.is_blocked()
         {
+            self.refusals.release_socket();
             self.socket = None;
             self.next_turn.driver.note_work(); // Its end.
         }

@@ -153,7 +153,9 @@ impl Endpoint {
             protocol(config, &Seed::from_bytes(entropy)).map_err(std::io::Error::other)?;
         sctp.set_trace(log::sink(None));
         let is_raw = socket.is_raw();
-        let shared = Arc::new(Shared::new(State::new(sctp, accepts, socket, Alarm::new()?)));
+        let mut state = State::new(sctp, accepts, socket, Alarm::new()?);
+        state.want_sizes(&association);
+        let shared = Arc::new(Shared::new(state));
         tokio::spawn(Driver::new(Arc::clone(&shared), Inbox::default()).run());
         Ok(Self { shared, port, is_raw, told_addresses, association })
     }

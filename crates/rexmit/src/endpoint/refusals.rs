@@ -1,23 +1,42 @@
-//! Attempts to connect whose first packet is answered by ICMP "port unreachable": nothing listens there, so the
-//! attempt fails at once instead of after its time limit.
+//! What ICMP reports.
 //!
-//! An attacker that has guessed the addresses and ports of an attempt can forge such an answer. It counts
-//! only while nothing was received from the peer, and the system reports such errors only while an attempt is
-//! in progress: they neither end an association nor make a send fail.
+//! "Port unreachable" in answer to the first packet of an attempt to connect: nothing listens there, so the
+//! attempt fails at once instead of after its time limit. An attacker that has guessed the addresses and ports of an
+//! attempt can forge such an answer. It counts only while nothing was received from the peer, and does not end an
+//! association.
+//!
+//! "Packet too big", for associations with path MTU discovery: the protocol checks the quoted packet, and uses the size
+//! only after a probe of it was answered.
+//!
+//! The system reports ICMP errors only while an attempt is in progress, or if an association may discover path MTUs.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
+use rexmit_core::{Instant, Route};
+use rexmit_sctp::AssociationConfig;
+
+use super::protocol::Protocol;
 use super::state::{Shared, State};
-use crate::socket::Socket;
+use crate::socket::{Report, Socket};
 
-/// Attempts in progress, by the peer's address.
+/// The most reports handled before other tasks get their turn.
+const MAX_REPORTS: usize = 16;
+
+/// Attempts in progress, by the peer's address, and the reports that the driver reads.
 #[derive(Default)]
-pub(super) struct Refusals(BTreeMap<SocketAddr, Attempts>);
+pub(super) struct Refusals {
+    attempts: BTreeMap<SocketAddr, Attempts>,
+    /// Whether the driver reads all reports, because of those that tell the size of packets.
+    has_sizes: bool,
+    /// The next report. It has the socket.
+    next: Option<Pin<Box<dyn Future<Output = io::Result<Report>> + Send>>>,
+}
 
 #[derive(Default)]
 struct Attempts {
@@ -30,39 +49,45 @@ struct Attempts {
 impl Refusals {
     /// Begins an attempt: packets received before do not count.
     fn begin(&mut self, remote: SocketAddr) {
-        let attempts = self.0.entry(remote).or_default();
+        let attempts = self.attempts.entry(remote).or_default();
         *attempts = Attempts { count: attempts.count + 1, ..Attempts::default() };
     }
 
     fn end(&mut self, remote: SocketAddr) {
-        if let Some(attempts) = self.0.get_mut(&remote) {
+        if let Some(attempts) = self.attempts.get_mut(&remote) {
             attempts.count -= 1;
             if attempts.count == 0 {
-                self.0.remove(&remote);
+                self.attempts.remove(&remote);
             }
         }
     }
 
     /// Called when a packet was received from `remote`.
     pub(super) fn note_answer(&mut self, remote: SocketAddr) {
-        if let Some(attempts) = self.0.get_mut(&remote) {
+        if let Some(attempts) = self.attempts.get_mut(&remote) {
             attempts.is_answered = true;
         }
     }
 
     /// Called when an ICMP error for `remote` arrived.
     fn note_refusal(&mut self, remote: SocketAddr) {
-        if let Some(attempts) = self.0.get_mut(&remote) {
+        if let Some(attempts) = self.attempts.get_mut(&remote) {
             attempts.is_refused = !attempts.is_answered;
         }
     }
 
     fn is_refused(&self, remote: SocketAddr) -> bool {
-        self.0.get(&remote).is_some_and(|attempts| attempts.is_refused)
+        self.attempts.get(&remote).is_some_and(|attempts| attempts.is_refused)
     }
 
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether the socket is to report errors.
+    fn are_wanted(&self) -> bool {
+        self.has_sizes || !self.attempts.is_empty()
+    }
+
+    /// Called when the endpoint closes its socket or replaces it: lets go of it.
+    pub(super) fn release_socket(&mut self) {
+        self.next = None;
     }
 }
 
@@ -70,7 +95,7 @@ impl Refusals {
 pub(super) struct Watch {
     shared: Arc<Shared>,
     remote: SocketAddr,
-    /// `None` without a socket, or if its errors cannot be reported.
+    /// `None` without a socket, if its errors cannot be reported, or if the driver reads them.
     socket: Option<Arc<Socket>>,
 }
 
@@ -78,7 +103,8 @@ impl Watch {
     /// Watches an attempt to connect to `remote`, over UDP.
     pub(super) fn new(shared: &Arc<Shared>, remote: SocketAddr) -> Self {
         let mut state = shared.lock();
-        let socket = state.socket.clone().filter(|it| it.report_errors(true).is_ok());
+        let socket = state.socket.clone().filter(|_| !state.refusals.has_sizes);
+        let socket = socket.filter(|it| it.report_errors(true).is_ok());
         state.refusals.begin(remote);
         drop(state);
         Self { shared: Arc::clone(shared), remote, socket }
@@ -86,14 +112,17 @@ impl Watch {
 
     /// Waits until the attempt is refused.
     pub(super) async fn refused(&self) {
-        let Some(socket) = &self.socket else { return std::future::pending().await };
         loop {
             if self.shared.lock().refusals.is_refused(self.remote) {
                 return;
             }
             let changed = self.shared.changed.notified();
-            match first_of(socket.refused(), changed).await {
-                Some(Ok(destination)) => self.shared.with(|state, _| state.on_refused(destination)),
+            let Some(socket) = &self.socket else {
+                changed.await;
+                continue;
+            };
+            match first_of(socket.report(), changed).await {
+                Some(Ok(report)) => self.shared.with(|state, now| state.on_report(now, report)),
                 Some(Err(_)) => return std::future::pending().await,
                 None => {}
             }
@@ -105,7 +134,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.shared.with_on_drop(|state, _| {
             state.refusals.end(self.remote);
-            if let Some(socket) = self.socket.as_ref().filter(|_| state.refusals.is_empty()) {
+            if let Some(socket) = self.socket.as_ref().filter(|_| !state.refusals.are_wanted()) {
                 let _ = socket.report_errors(false); // It could be set, so it can be reset.
             }
         });
@@ -113,10 +142,57 @@ impl Drop for Watch {
 }
 
 impl State {
-    /// Records the refusal, and wakes the attempts.
-    fn on_refused(&mut self, destination: SocketAddr) {
-        self.refusals.note_refusal(destination);
-        self.wakes.endpoint();
+    /// Called for the configuration of an association: the driver reads reports if it has path MTU discovery. Within
+    /// DTLS no report could be verified.
+    pub(super) fn want_sizes(&mut self, config: &AssociationConfig) {
+        let is_readable = matches!(self.sctp, Protocol::Unencrypted(_));
+        if is_readable && config.path_mtu.is_some() && !self.refusals.has_sizes {
+            self.refusals.has_sizes = true;
+            self.report_sizes();
+            self.next_turn.driver.note_work();
+        }
+    }
+
+    /// Has the socket report errors, if the driver reads them; called for a new socket.
+    pub(super) fn report_sizes(&mut self) {
+        let is_reported = |socket: &Arc<Socket>| socket.report_errors(true).is_ok();
+        self.refusals.has_sizes &= self.socket.as_ref().is_some_and(is_reported);
+    }
+
+    /// Handles the reports that have arrived, if the driver reads them.
+    pub(super) fn poll_reports(&mut self, cx: &mut Context<'_>, now: Instant) {
+        for _ in 0..MAX_REPORTS {
+            let Some(socket) = self.socket.as_ref().filter(|_| self.refusals.has_sizes) else {
+                return;
+            };
+            let next = self.refusals.next.get_or_insert_with(|| {
+                let socket = Arc::clone(socket);
+                Box::pin(async move { socket.report().await })
+            });
+            let Poll::Ready(report) = next.as_mut().poll(cx) else { return };
+            self.refusals.next = None;
+            match report {
+                Ok(report) => self.on_report(now, report),
+                Err(_) => self.refusals.has_sizes = false,
+            }
+        }
+        cx.waker().wake_by_ref();
+    }
+
+    fn on_report(&mut self, now: Instant, report: Report) {
+        match report {
+            // It wakes the attempts.
+            Report::Refused(destination) => {
+                self.refusals.note_refusal(destination);
+                self.wakes.endpoint();
+            }
+            Report::TooBig { remote, mtu, quote } => {
+                let route = Route { local: self.local_addr, remote };
+                if let Protocol::Unencrypted(sctp) = &mut self.sctp {
+                    sctp.handle_packet_too_big(now, route, mtu, &quote);
+                }
+            }
+        }
     }
 }
 
@@ -155,9 +231,9 @@ mod tests {
         refusals.begin(here);
         assert!(!refusals.is_refused(here), "a new attempt");
         for remote in [here, here, there] {
-            assert!(!refusals.is_empty());
+            assert!(refusals.are_wanted());
             refusals.end(remote);
         }
-        assert!(refusals.is_empty());
+        assert!(!refusals.are_wanted());
     }
 }

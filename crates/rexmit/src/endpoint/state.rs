@@ -162,6 +162,8 @@ impl State {
         }
         self.local_addr = socket.local_addr();
         self.socket = Some(Arc::new(socket));
+        self.refusals.release_socket();
+        self.report_sizes();
         self.outbox.resume();
         let here = self.local_addr.ip();
         if is_told {
@@ -365,6 +367,7 @@ impl Served for State {
     }
 
     fn poll_readiness(&mut self, cx: &mut Context<'_>, now: Instant) {
+        self.poll_reports(cx, now);
         if let Some(socket) = &self.socket
             && self.outbox.is_blocked()
             && socket.poll_writable(cx).is_ready()
@@ -379,6 +382,7 @@ impl Served for State {
     fn on_driver_gone(&mut self, now: Instant) {
         self.abort(now, b"the runtime was shut down");
         self.transmit(now);
+        self.refusals.release_socket();
         self.socket = None;
     }
 }

@@ -9,6 +9,7 @@ mod refusals;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use quinn_udp::{Transmit, UdpSocketState};
@@ -19,6 +20,7 @@ use tokio::net::UdpSocket;
 
 pub(crate) use inbox::Inbox;
 pub(crate) use outbox::Outbox;
+pub(crate) use refusals::Report;
 
 /// The size requested from the kernel for each buffer of a socket; it grants what its limits allow
 /// (`net.core.rmem_max` and `wmem_max`).
@@ -51,6 +53,8 @@ pub(crate) struct Socket {
     max_segments: usize,
     kind: Kind,
     local: SocketAddr,
+    /// Whether ICMP errors are queued, and fail the next call that sends.
+    reports_errors: AtomicBool,
 }
 
 impl Socket {
@@ -107,7 +111,7 @@ impl Socket {
         let max_segments = state.max_gso_segments();
         // tokio only waits for the socket, so a raw socket can be passed as a UDP socket.
         let io = UdpSocket::from_std(socket.into())?;
-        Ok(Self { io, state, max_segments, kind, local })
+        Ok(Self { io, state, max_segments, kind, local, reports_errors: AtomicBool::new(false) })
     }
 
     /// The address and UDP port it is bound to; port 0 for a raw socket.
@@ -134,7 +138,13 @@ impl Socket {
             src_ip: self.source(route.local.ip()),
         };
         let send = || self.state.try_send((&self.io).into(), &transmit);
-        match send() {
+        let mut result = send();
+        if self.reports_errors.load(Ordering::Relaxed)
+            && result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock)
+        {
+            result = send(); // The error may have been that of an earlier packet, perhaps of another destination.
+        }
+        match result {
             // Tried again through tokio, so that it registers that the socket is full. tokio is not asked first,
             // because it reports a new socket as writable only after the runtime has polled it.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

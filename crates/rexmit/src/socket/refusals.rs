@@ -1,25 +1,43 @@
-//! ICMP errors: "port unreachable" of a peer's host. On Linux the socket queues them while it
-//! [reports](Socket::report_errors) them; other systems report no errors.
+//! ICMP errors: "port unreachable" of a peer's host, and "packet too big" of a router. On Linux the socket queues them
+//! while it [reports](Socket::report_errors) them; other systems report no errors.
 
 use std::io;
 use std::net::SocketAddr;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::Ordering;
 
 use super::Socket;
 
+/// Bytes of the quoted SCTP packet that a report has: both ports and the verification tag.
+const QUOTE_BYTES: usize = 8;
+
+/// An ICMP error for a packet of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "other systems report none"))]
+pub(crate) enum Report {
+    /// Nothing listens at this address ("port unreachable").
+    Refused(SocketAddr),
+    /// A packet to `remote` was larger than the next link of a router allows, `mtu` bytes of IP; `quote` is the beginning
+    /// of the SCTP packet.
+    TooBig { remote: SocketAddr, mtu: usize, quote: [u8; QUOTE_BYTES] },
+}
+
 #[cfg(target_os = "linux")]
 impl Socket {
-    /// Enables or disables reports of ICMP errors on this UDP socket (`IP_RECVERR`); disabling empties the
-    /// queue. While enabled, an error of one destination fails the next send to any.
+    /// Enables or disables reports of ICMP errors on this socket (`IP_RECVERR`); disabling empties the
+    /// queue. While enabled, an error of one destination fails the next system call that sends, to any destination:
+    /// [`try_send`](Self::try_send) repeats it.
     pub(crate) fn report_errors(&self, are_reported: bool) -> io::Result<()> {
         let v4 = (libc::IPPROTO_IP, libc::IP_RECVERR);
         let v6 = (libc::IPPROTO_IPV6, libc::IPV6_RECVERR);
-        // The wildcard address of IPv6 serves IPv4 too.
+        // The wildcard address of IPv6 serves IPv4 too, but not on a raw socket.
         let is_v6 = self.local.is_ipv6();
-        let serves_v4 = !is_v6 || self.local.ip().is_unspecified();
+        let serves_v4 = !is_v6 || self.local.ip().is_unspecified() && !self.is_raw();
         for (level, option) in [serves_v4.then_some(v4), is_v6.then_some(v6)].into_iter().flatten()
         {
             self.set_option(level, option, are_reported.into())?;
         }
+        self.reports_errors.store(are_reported, Ordering::Relaxed);
         if !are_reported {
             socket2::SockRef::from(&self.io).take_error()?; // It would fail the next send.
         }
@@ -41,38 +59,54 @@ impl Socket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits for an ICMP "port unreachable" and returns the destination of the packet that it answers. ICMP
-    /// errors of other kinds are skipped.
+    /// Waits for the next ICMP error of these kinds; others are skipped.
     ///
     /// # Errors
     /// Any other error of the socket.
-    pub(crate) async fn refused(&self) -> io::Result<SocketAddr> {
+    pub(crate) async fn report(&self) -> io::Result<Report> {
         use tokio::io::Interest;
         loop {
             self.io.ready(Interest::ERROR).await?;
             match self.io.try_io(Interest::ERROR, || self.next_error()) {
-                Ok((destination, libc::ECONNREFUSED)) => return Ok(destination),
-                Ok(_) => {}
+                Ok(Some(report)) => return Ok(report),
+                Ok(None) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// The next error in the queue: the destination of the packet, and the error number.
-    fn next_error(&self) -> io::Result<(SocketAddr, libc::c_int)> {
-        use socket2::{MsgHdrMut, SockAddr, SockRef};
+    /// The next error in the queue, if it is a report.
+    fn next_error(&self) -> io::Result<Option<Report>> {
+        use socket2::{MaybeUninitSlice, MsgHdrMut, SockAddr, SockRef};
         use std::mem::MaybeUninit;
         let mut destination = SockAddr::from(self.local);
         let mut control = [MaybeUninit::new(0_u8); CONTROL_BYTES];
-        let mut message = MsgHdrMut::new().with_addr(&mut destination).with_control(&mut control);
-        SockRef::from(&self.io).recvmsg(&mut message, libc::MSG_ERRQUEUE)?;
+        let mut quote = [MaybeUninit::new(0_u8); QUOTE_BYTES];
+        let mut buffers = [MaybeUninitSlice::new(&mut quote)];
+        let mut message = MsgHdrMut::new()
+            .with_addr(&mut destination)
+            .with_buffers(&mut buffers)
+            .with_control(&mut control);
+        let quoted = SockRef::from(&self.io).recvmsg(&mut message, libc::MSG_ERRQUEUE)?;
         let control_len = message.control_len();
         // SAFETY: all of them were initialised above.
         let control = control.map(|byte| unsafe { byte.assume_init() });
-        let number = error_number(control.get(..control_len).unwrap_or_default()).unwrap_or(0);
+        // SAFETY: as above.
+        let quote = quote.map(|byte| unsafe { byte.assume_init() });
         let destination = destination.as_socket().unwrap_or(self.local);
-        Ok((SocketAddr::new(destination.ip().to_canonical(), destination.port()), number))
+        let remote = SocketAddr::new(destination.ip().to_canonical(), destination.port());
+        let error = extended_error(control.get(..control_len).unwrap_or_default());
+        Ok(match error {
+            Some(ExtendedError { number: libc::ECONNREFUSED, .. }) => Some(Report::Refused(remote)),
+            // What the system's own device refuses is reported by the call that sends.
+            Some(ExtendedError { number: libc::EMSGSIZE, is_icmp: true, info })
+                if quoted == QUOTE_BYTES =>
+            {
+                Some(Report::TooBig { remote, mtu: info as usize, quote })
+            }
+            _ => None,
+        })
     }
 }
 
@@ -80,9 +114,21 @@ impl Socket {
 #[cfg(target_os = "linux")]
 const CONTROL_BYTES: usize = 256;
 
-/// `ee_errno`, the first word of the extended error (`ip(7)`) among these control messages.
+/// What `sock_extended_err` says (`ip(7)`).
 #[cfg(target_os = "linux")]
-fn error_number(mut control: &[u8]) -> Option<libc::c_int> {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct ExtendedError {
+    /// `ee_errno`.
+    number: libc::c_int,
+    /// Whether `ee_origin` is ICMP or ICMPv6.
+    is_icmp: bool,
+    /// `ee_info`: the MTU, for EMSGSIZE.
+    info: u32,
+}
+
+/// The extended error among these control messages.
+#[cfg(target_os = "linux")]
+fn extended_error(mut control: &[u8]) -> Option<ExtendedError> {
     const WORD: usize = size_of::<usize>();
     const HEADER: usize = size_of::<libc::cmsghdr>().next_multiple_of(WORD);
     loop {
@@ -95,7 +141,10 @@ fn error_number(mut control: &[u8]) -> Option<libc::c_int> {
         if matches!(kind, (libc::IPPROTO_IP, libc::IP_RECVERR))
             || matches!(kind, (libc::IPPROTO_IPV6, libc::IPV6_RECVERR))
         {
-            return int(HEADER);
+            let &origin = control.get(HEADER + 4)?;
+            let is_icmp = matches!(origin, libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6);
+            let info = int(HEADER + 8)?.cast_unsigned();
+            return Some(ExtendedError { number: int(HEADER)?, is_icmp, info });
         }
         control = control.get(len.max(HEADER).next_multiple_of(WORD)..)?;
     }
@@ -109,7 +158,7 @@ impl Socket {
     }
 
     /// Waits for ever.
-    pub(crate) async fn refused(&self) -> io::Result<SocketAddr> {
+    pub(crate) async fn report(&self) -> io::Result<Report> {
         std::future::pending().await
     }
 }
@@ -120,11 +169,12 @@ mod tests {
 
     /// The error is not the first of the control messages.
     #[test]
-    fn the_error_number_is_found_behind_other_control_messages() {
+    fn the_error_is_found_behind_other_control_messages() {
         let mut control = Vec::new();
-        for (kind, data) in
-            [(libc::IP_PKTINFO, vec![1; 12]), (libc::IP_RECVERR, vec![111, 0, 0, 0])]
-        {
+        let mut error = 90_i32.to_ne_bytes().to_vec();
+        error.extend([libc::SO_EE_ORIGIN_ICMP, 3, 4, 0]);
+        error.extend(1400_u32.to_ne_bytes());
+        for (kind, data) in [(libc::IP_PKTINFO, vec![1; 12]), (libc::IP_RECVERR, error)] {
             let mut message = vec![0; size_of::<libc::cmsghdr>()];
             let len = message.len() + data.len();
             message[..size_of::<usize>()].copy_from_slice(&len.to_ne_bytes());
@@ -134,11 +184,12 @@ mod tests {
             message.resize(message.len().next_multiple_of(size_of::<usize>()), 0);
             control.extend(message);
         }
-        assert_eq!(error_number(&control), Some(i32::from_ne_bytes([111, 0, 0, 0])));
+        let expected = ExtendedError { number: libc::EMSGSIZE, is_icmp: true, info: 1400 };
+        assert_eq!(extended_error(&control), Some(expected));
         for len in 0..control.len() - 8 {
-            error_number(&control[..len]); // It does not panic.
+            assert_eq!(extended_error(&control[..len]), None); // It does not panic.
         }
-        assert_eq!(error_number(&[0; 64]), None);
+        assert_eq!(extended_error(&[0; 64]), None);
     }
 
     #[tokio::test]
@@ -151,7 +202,7 @@ mod tests {
             let route = rexmit_core::Route { local: socket.local_addr(), remote: closed };
             socket.report_errors(true).unwrap();
             socket.try_send(route, b"hello", 5).unwrap();
-            assert_eq!(socket.refused().await.unwrap(), closed, "{own}");
+            assert_eq!(socket.report().await.unwrap(), Report::Refused(closed), "{own}");
             // The queue is empty, and no send fails.
             assert_eq!(socket.next_error().unwrap_err().kind(), io::ErrorKind::WouldBlock);
             socket.try_send(route, b"hello", 5).unwrap();
