@@ -146,6 +146,7 @@ impl<T: Transport> Program<T> for BulkSender<T> {
             }
             ConnectionEvent::Writable => self.fill(now, transport),
             ConnectionEvent::Readable => drop(transport.read(now, id, &mut |_| {})),
+            ConnectionEvent::Infeasible => {}
             ConnectionEvent::Closed { is_graceful } => {
                 let is_graceful = is_graceful && self.stage == Stage::Finishing;
                 self.stage = Stage::Over { is_graceful };

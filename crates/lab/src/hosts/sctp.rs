@@ -41,6 +41,7 @@ impl Transport for Endpoint {
             Event::Connected { incoming, .. } => ConnectionEvent::Connected { incoming: *incoming },
             Event::Readable => ConnectionEvent::Readable,
             Event::Writable => ConnectionEvent::Writable,
+            Event::Infeasible { .. } => ConnectionEvent::Infeasible,
             Event::Closed(reason) => {
                 ConnectionEvent::Closed { is_graceful: *reason == CloseReason::Shutdown }
             }

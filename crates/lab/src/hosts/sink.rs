@@ -114,7 +114,7 @@ impl<T: Transport, C: Counter> Program<T> for Sink<T, C> {
                     transport.finish(now, id);
                 }
             }
-            ConnectionEvent::Writable => {}
+            ConnectionEvent::Writable | ConnectionEvent::Infeasible => {}
             ConnectionEvent::Closed { is_graceful } => {
                 if self.open.remove(&id).is_some() {
                     *(if is_graceful { &mut self.finished } else { &mut self.broken }) += 1;

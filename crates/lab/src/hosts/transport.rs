@@ -19,6 +19,8 @@ pub enum ConnectionEvent {
     Readable,
     /// There is room in the send buffer again.
     Writable,
+    /// The deadline of messages cannot be met with the probability asked for.
+    Infeasible,
     /// The connection has ended; no events follow.
     Closed {
         /// Whether both sides ended it gracefully.

@@ -242,6 +242,7 @@ impl<T: Transport, S: Source + Send + 'static> Program<T> for WebClients<T, S> {
                 self.send(now, transport, id);
             }
             ConnectionEvent::Readable => self.read(now, transport, id),
+            ConnectionEvent::Infeasible => {}
             ConnectionEvent::Closed { .. } => {
                 let request = self.open.remove(&id);
                 let is_cut = |request: Request| request.received < request.bytes;

@@ -114,6 +114,7 @@ impl<T: Transport> Program<T> for WebServer<T> {
             }
             ConnectionEvent::Readable => self.read(now, transport, id),
             ConnectionEvent::Writable => self.send(now, transport, id),
+            ConnectionEvent::Infeasible => {}
             ConnectionEvent::Closed { is_graceful } => {
                 if self.open.remove(&id).is_some() {
                     self.broken += u64::from(!is_graceful);

@@ -99,12 +99,14 @@ pub(super) fn least_bytes(
     Some((f64::from(chunk + HEADER_BYTES) + more) / bytes as f64)
 }
 
-/// Adds the share of messages that miss the deadline of `flow`, if it has one, and the cost of meeting it.
+/// Adds the share of messages that miss the deadline of `flow`, if it has one, how often the sender reported it as
+/// infeasible (`None` if that was not counted), and the cost of meeting it.
 pub(super) fn tell(
     sheet: &mut Sheet,
     scenario: &Scenario,
     flow: &ThinFlow,
     latency: &LatencyDistribution,
+    infeasible: Option<u64>,
 ) {
     let Some(asked) = flow.deadline() else { return };
     let late: u64 =
@@ -119,6 +121,9 @@ pub(super) fn tell(
     let about = "share of messages that miss the deadline, over the share that may";
     let over = share.map(|share| share / (1.0 - asked.probability()));
     sheet.quantity("deadline.late_ratio", Unit::Ratio, about, over);
+    let about = "times the sender reported that the deadline cannot be met";
+    let infeasible = infeasible.map(|times| times as f64);
+    sheet.quantity("deadline.infeasible", Unit::Count, about, infeasible);
     let about = "the least share of messages that miss the deadline, of any sender and at any cost";
     let least_late = flow.least_late(scenario, asked);
     sheet.quantity("bound.deadline.late_share", Unit::Share, about, least_late);

@@ -28,6 +28,7 @@
 //! | thin, `recovery.thin.deadline` | `deadline.late_share`, `deadline.late_ratio` | share of messages that miss the deadline; over the share that may |
 //! | | `bound.deadline.packets_per_message`, `.wire_bytes_per_payload_byte` | the [least](crate::bound::least_cost) for which any sender meets it, with uniform loss or [bursts](crate::bound::least_cost_in_bursts) and messages of one size at constant intervals |
 //! | | `over_bound.deadline` (the same) | measured, over the least; `.cost` is the smaller of both |
+//! | | `deadline.infeasible` | times the sender reported that the deadline cannot be met |
 //! | | `bound.deadline.late_share` | the [least](crate::bound::least_late) share that is late at any cost |
 //! | thin, `transfer` | `transfer.goodput` | of the transfer on another stream of the association |
 //! | thin, bulk | `goodput`; `goodput_bins`; `goodput` over time | mean; distribution over bins; series |

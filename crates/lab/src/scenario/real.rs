@@ -120,7 +120,7 @@ pub(super) fn tell(scenario: &Scenario, measured: &Measured, tally: &SenderTally
         let meter = meter(scenario, flow, measured);
         quantities::thin(&mut sheet, &meter, &traffic(measured), &sender);
         bounds::tell(&mut sheet, scenario, flow, &meter.latency);
-        deadline::tell(&mut sheet, scenario, flow, &meter.latency);
+        deadline::tell(&mut sheet, scenario, flow, &meter.latency, None);
         let about = "how late messages were passed to the transport";
         sheet.latency("send_lateness", about, &measured.sending);
     }

@@ -109,7 +109,7 @@ pub(super) fn catalogue(scenario: &Scenario) -> Catalogue {
             quantities::transfer(&mut sheet, &scenario.rate_meter(None));
         }
         bounds::tell(&mut sheet, scenario, flow, &meter.latency);
-        deadline::tell(&mut sheet, scenario, flow, &meter.latency);
+        deadline::tell(&mut sheet, scenario, flow, &meter.latency, None);
     }
     for (name, flow) in &scenario.bulk {
         sheet.set_flow(name);

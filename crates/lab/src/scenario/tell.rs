@@ -18,7 +18,9 @@ use super::sheet::Sheet;
 use super::spec::Scenario;
 use super::topology::Pair;
 use super::traffic::TimedSource;
-use crate::hosts::{Host, Sink, ThinPlan, ThinReceiver, Transport, UDP, Unordered, WebClients};
+use crate::hosts::{
+    Host, Sink, ThinPlan, ThinReceiver, ThinSender, Transport, UDP, Unordered, WebClients,
+};
 use crate::kernel::SctpCounters;
 use crate::measure::CopyStatistics;
 use crate::rivals::RivalEndpoint;
@@ -75,7 +77,8 @@ pub(super) fn flow(
             }
             if let Some(spec) = scenario.thin.get(&flow.name) {
                 bounds::tell(sheet, scenario, spec, &meter.latency);
-                deadline::tell(sheet, scenario, spec, &meter.latency);
+                let infeasible = infeasible(*carrier, together, network);
+                deadline::tell(sheet, scenario, spec, &meter.latency, infeasible);
             }
         }
         Kind::Bulk(carrier, _) => {
@@ -101,6 +104,21 @@ pub(super) fn flow(
             let stats = receiver.program::<UdpSink>().expect(PUT_THERE).stats();
             quantities::udp(sheet, stats, sent.expect(PUT_THERE).packets(), seconds);
         }
+    }
+}
+
+/// How often the senders reported that the deadline cannot be met; `None` if they have no deadlines.
+fn infeasible(carrier: Carrier, together: &Together<'_>, network: &Network<Host>) -> Option<u64> {
+    fn of<T: Transport>(together: &Together<'_>, network: &Network<Host>) -> u64 {
+        let senders = together.iter().map(|placed| network.machine(placed.pair.sender));
+        let senders = senders.filter_map(|host| host.program::<ThinSender<T>>());
+        senders.map(ThinSender::infeasible).sum()
+    }
+    match carrier {
+        Carrier::Sctp => Some(of::<Sctp>(together, network)),
+        Carrier::UnorderedSctp => Some(of::<Unordered>(together, network)),
+        Carrier::SctpWithTransfer => Some(of::<SctpWithTransfer>(together, network)),
+        _ => None,
     }
 }
 

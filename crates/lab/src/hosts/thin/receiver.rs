@@ -291,7 +291,9 @@ impl<T: Transport, G: Gauge> Program<T> for ThinReceiver<T, G> {
                 }
             }
             ConnectionEvent::Closed { is_graceful } => self.is_closed = Some(is_graceful),
-            ConnectionEvent::Connected { .. } | ConnectionEvent::Writable => {}
+            ConnectionEvent::Connected { .. }
+            | ConnectionEvent::Writable
+            | ConnectionEvent::Infeasible => {}
         }
     }
 }

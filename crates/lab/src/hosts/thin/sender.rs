@@ -50,6 +50,8 @@ pub struct ThinSender<T: Transport> {
     /// The unsent part of the previous one.
     unsent: Bytes,
     buffer: BytesMut,
+    /// How often the transport has reported that the deadline cannot be met.
+    infeasible: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,7 +72,17 @@ impl<T: Transport> ThinSender<T> {
     #[must_use]
     pub fn new(thin: Thin, plan: ThinPlan) -> Self {
         let (unsent, buffer) = (Bytes::new(), BytesMut::new());
-        Self { thin, plan, id: None, stage: Stage::Waiting, next: None, number: 0, unsent, buffer }
+        Self {
+            thin,
+            plan,
+            id: None,
+            stage: Stage::Waiting,
+            next: None,
+            number: 0,
+            unsent,
+            buffer,
+            infeasible: 0,
+        }
     }
 
     /// Number of messages that the transport has accepted.
@@ -84,6 +96,12 @@ impl<T: Transport> ThinSender<T> {
     pub fn has_sent_all(&self) -> bool {
         let has_begun = !matches!(self.stage, Stage::Waiting | Stage::Connecting);
         has_begun && self.next.is_none() && self.unsent.is_empty()
+    }
+
+    /// How often the transport has reported that the deadline of messages cannot be met.
+    #[must_use]
+    pub const fn infeasible(&self) -> u64 {
+        self.infeasible
     }
 
     /// The connection, once it is opened.
@@ -174,6 +192,7 @@ impl<T: Transport> Program<T> for ThinSender<T> {
                 self.send(now, transport);
             }
             (ConnectionEvent::Writable, Stage::Blocked) => self.send(now, transport),
+            (ConnectionEvent::Infeasible, _) => self.infeasible += 1,
             (ConnectionEvent::Readable, _) => drop(transport.read(now, id, &mut |_| {})),
             (ConnectionEvent::Closed { is_graceful }, stage) => {
                 let is_graceful = is_graceful && stage == Stage::Finishing;
