@@ -20,7 +20,7 @@ use rexmit_lab::measure::LatencyDistribution;
 use rexmit_lab::rivals::{DcSctpProfile, QuinnProfile, Rival, RivalEndpoint, Role};
 use rexmit_netsim::network::PointToPoint;
 use rexmit_netsim::path::PathConfig;
-use rexmit_sctp::recovery::RecoveryConfig;
+use rexmit_sctp::recovery::{Deadline, RecoveryConfig};
 use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -44,8 +44,22 @@ const NOTE: &str = "8 connections with 1200 messages of 100 bytes, 50 ms apart, 
 const IDEAL_NOTE: &str = "the best possible if a copy is sent a round trip after a lost one (interactive), \
                           or copies in all later messages (interactive-redundant)";
 
-/// Profiles of ours.
-const OURS: [&str; 2] = ["interactive", "interactive-redundant"];
+/// The deadline of one contestant, and the share of messages that should meet it.
+const DEADLINE: (Duration, f64) = (Duration::from_millis(150), 0.999);
+
+/// A profile of ours, and whether its messages have a deadline.
+#[derive(Clone, Copy)]
+struct Ours {
+    name: &'static str,
+    profile: &'static str,
+    has_deadline: bool,
+}
+
+const OURS: [Ours; 3] = [
+    Ours { name: "interactive", profile: "interactive", has_deadline: false },
+    Ours { name: "interactive-redundant", profile: "interactive-redundant", has_deadline: false },
+    Ours { name: "interactive, 99.9 % within 150 ms", profile: "interactive", has_deadline: true },
+];
 
 const RIVALS: [(&str, Rival); 5] = [
     ("dcsctp", Rival::DcSctp(DcSctpProfile::Default)),
@@ -80,8 +94,8 @@ fn in_words(quantile: impl Fn(f64) -> Duration) -> String {
 /// For each of our profiles, a row for each rival, and one for the theoretical bound.
 #[must_use]
 pub fn measure() -> Vec<Row> {
-    let ours = OURS.map(|profile| {
-        thread::spawn(move || carry(0, move |role, seed| Ok(ours(profile, role, seed))))
+    let ours = OURS.map(|which| {
+        thread::spawn(move || carry(0, move |role, seed| Ok(ours(which, role, seed))))
     });
     let theirs = RIVALS.map(|(name, rival)| {
         let port = if rival.is_over_udp() { PORT } else { 0 };
@@ -93,10 +107,11 @@ pub fn measure() -> Vec<Row> {
     let ours = ours.map(finished);
     let theirs = theirs.map(|(name, run)| (name, finished(run)));
     let mut rows = Vec::new();
-    for (profile, ours) in OURS.iter().zip(&ours) {
-        let what = format!("latency over UDP, 5 % lost: {profile}");
+    for (which, ours) in OURS.iter().zip(&ours) {
+        let what = format!("latency over UDP, 5 % lost: {}", which.name);
         rows.extend(theirs.iter().map(|(name, theirs)| row(&what, ours, name, theirs)));
-        rows.extend(ours.as_ref().ok().map(|ours| row_of_ideal(&what, ours, &ideal(profile))));
+        let ideal = ours.as_ref().ok().zip(ideal(*which));
+        rows.extend(ideal.map(|(ours, ideal)| row_of_ideal(&what, ours, &ideal)));
     }
     rows
 }
@@ -121,13 +136,14 @@ fn row(
     }
 }
 
-/// The theoretical bound of a profile.
-fn ideal(profile: &str) -> Bound {
+/// The theoretical bound of a profile; `None` with a deadline, which says what is to be reached.
+fn ideal(which: Ours) -> Option<Bound> {
     let of = |strategy| Bound::new(strategy, DELAY, LossModel::Uniform(LOSS));
-    match profile {
-        "interactive" => of(Strategy::Reactive).in_order(INTERVAL),
+    match which {
+        Ours { has_deadline: true, .. } => None,
+        Ours { profile: "interactive", .. } => Some(of(Strategy::Reactive).in_order(INTERVAL)),
         // A packet that arrives brings all that is missing before it: in order nothing waits longer.
-        _ => of(Strategy::Bundled { interval: INTERVAL }),
+        _ => Some(of(Strategy::Bundled { interval: INTERVAL })),
     }
 }
 
@@ -143,8 +159,10 @@ fn row_of_ideal(what: &str, ours: &Measured, ideal: &Bound) -> Row {
     }
 }
 
-fn ours(profile: &str, role: Role, seed: &Seed) -> Endpoint {
-    let recovery = RecoveryConfig::profile(profile).expect("a known profile");
+fn ours(which: Ours, role: Role, seed: &Seed) -> Endpoint {
+    let mut recovery = RecoveryConfig::profile(which.profile).expect("a known profile");
+    let (within, probability) = DEADLINE;
+    recovery.thin.deadline = which.has_deadline.then(|| Deadline::new(within, probability));
     let association = Arc::new(AssociationConfig::rfc9260().recovery(recovery));
     let accept = role == Role::Accepts;
     let config = EndpointConfig::default().port(PORT).accept(accept).association(association);
