@@ -75,6 +75,26 @@ fn prints_one_json_document_and_writes_no_file_unless_asked() {
     std::fs::remove_dir(directory).unwrap();
 }
 
+/// One way takes 10 ms and a round trip 20: only copies that are sent without waiting for an ACK meet 15 ms.
+#[test]
+fn with_a_deadline_interactive_sends_copies() {
+    let bytes_per_byte = |deadline: &[&str]| {
+        let link = ["--json", "--duration", "2s", "--rtt", "20ms", "--loss", "5%", "--unordered"];
+        let output = demo(&[&link[..], &["--profile", "rfc9260,interactive"], deadline].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let bytes = |run: usize| document["runs"][run]["wire_bytes_per_payload_byte"].as_f64();
+        [bytes(0), bytes(1)].map(|it| it.expect("messages were sent"))
+    };
+    let [plain, interactive] = bytes_per_byte(&[]);
+    let [plain_too, in_time] = bytes_per_byte(&["--deadline", "15ms"]);
+    assert!(in_time > 1.5 * interactive, "{in_time} {interactive}");
+    assert!(
+        plain_too < 1.2 * plain,
+        "{plain_too} {plain}: only the interactive profiles have deadlines"
+    );
+}
+
 #[test]
 fn errors_state_the_remedy_and_no_report_is_written() {
     let directory = fresh_directory("demo-errors");
