@@ -68,6 +68,53 @@ async fn a_large_byte_stream_arrives_completely_among_messages_of_other_streams(
     assert_eq!(written.unwrap(), CloseReason::Shutdown);
 }
 
+/// A value of `/proc/self/status`, in bytes.
+#[cfg(target_os = "linux")]
+fn memory(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("it can be read");
+    let line = status.lines().find(|line| line.starts_with(name)).expect("it is there");
+    let kib: u64 = line.split_whitespace().nth(1).and_then(|it| it.parse().ok()).expect("kB");
+    kib * 1024
+}
+
+/// A gigabyte needs the memory of the buffers. Alone in its process, because the peak is that of the process: `make test-long`
+/// runs it.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "it takes a minute, and measures the memory of the process"]
+async fn a_gigabyte_needs_no_gigabyte() {
+    const TOTAL: usize = 1 << 30;
+    const MOST_BYTES: u64 = 32 << 20;
+    let pair = pair().await;
+    let mut reader = pair.theirs.stream(1).reader();
+    let mut writer = pair.ours.stream(1).writer();
+    let before = memory("VmRSS");
+    let write = async {
+        let mut piece = vec![0; 1 << 16];
+        for start in (0..TOTAL).step_by(piece.len()) {
+            piece.iter_mut().zip(start..).for_each(|(it, place)| *it = byte(place));
+            writer.write_all(&piece).await.unwrap();
+        }
+        writer.shutdown().await.unwrap();
+    };
+    let read = async {
+        let (mut piece, mut place) = (vec![0; 1 << 16], 0);
+        loop {
+            let len = reader.read(&mut piece).await.unwrap();
+            if len == 0 {
+                return place;
+            }
+            assert!(piece[..len].iter().zip(place..).all(|(&it, place)| it == byte(place)));
+            place += len;
+        }
+    };
+    let ((), read) = tokio::join!(write, read);
+    let peak = memory("VmHWM").saturating_sub(before);
+    println!("{peak} bytes at most");
+    assert_eq!(read, TOTAL);
+    assert!(peak < MOST_BYTES, "{peak}");
+}
+
 /// The writer accepts at most the bytes of both buffers and two messages.
 #[tokio::test]
 async fn a_reader_that_does_not_read_makes_the_writer_wait() {
