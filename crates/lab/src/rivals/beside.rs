@@ -61,7 +61,8 @@ impl<C: Counter> Machine for RivalWithTransfer<C> {
         match event {
             ConnectionEvent::Connected { incoming } => self.is_sending = !incoming,
             ConnectionEvent::Closed { .. } => self.is_sending = false,
-            ConnectionEvent::Readable | ConnectionEvent::Writable => {}
+            ConnectionEvent::Readable | ConnectionEvent::Writable | ConnectionEvent::Infeasible => {
+            }
         }
         Some(event)
     }

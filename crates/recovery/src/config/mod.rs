@@ -101,6 +101,7 @@ impl RecoveryConfig {
             Detector::Duplicates => self.spurious.duplicates,
             Detector::FRto => self.spurious.f_rto,
             Detector::Timestamps => self.tcp.eifel,
+            _ => None,
         };
         response == Some(SpuriousResponse::Undo)
     }

@@ -1,6 +1,7 @@
 //! Copies of many associations: those with one destination share a budget.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Machine, Route, Seed};
@@ -94,7 +95,7 @@ fn hosts(n: u16) -> SocketAddr {
 /// one each for fifty.
 #[test]
 fn associations_with_one_host_share_a_budget_of_copies() {
-    let fifth = CopyBudget::percent(20, 0);
+    let fifth = CopyBudget::percent(NonZeroU16::new(20), None);
     assert_eq!(Many::connect(fifth, one_host).copies_of_one_message(), 13);
     assert_eq!(Many::connect(fifth, hosts).copies_of_one_message(), usize::from(ASSOCIATIONS));
 }
@@ -102,7 +103,7 @@ fn associations_with_one_host_share_a_budget_of_copies() {
 /// A budget of bytes counts the 4096 of the beginning, and those of the messages: 120 each with the header of I-DATA.
 #[test]
 fn associations_with_one_host_share_a_budget_of_copied_bytes() {
-    let fifth = CopyBudget::percent(0, 20);
+    let fifth = CopyBudget::percent(None, NonZeroU16::new(20));
     let bytes = 120;
     let shared = (4096 + bytes * usize::from(ASSOCIATIONS)) / 5 / bytes;
     assert_eq!(Many::connect(fifth, one_host).copies_of_one_message(), shared);
