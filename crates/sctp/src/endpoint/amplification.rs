@@ -2,25 +2,22 @@
 //! the headers are short, some bytes of an answer to an INIT without parameters. A budget limits the rate of that, so that
 //! INITs with a forged source are of no use to flood its owner (compare RFC 9000 §8).
 
+use std::time::Duration;
+
 use rexmit_core::{Instant, Route};
 
 /// An answer of at most so many times the received bytes needs no budget.
 const FREE_FACTOR: usize = 3;
-/// Bytes per second beyond that, and the most that accumulate while none are used.
-pub(super) const EXCESS_PER_SECOND: u64 = 64 * 1024;
-pub(super) const MOST_EXCESS: u64 = 256 * 1024;
+/// Bytes per second beyond that.
+const EXCESS_PER_SECOND: u32 = 64 * 1024;
+/// The time for which a budget that was not used accumulates: 256 KiB.
+const MOST_ACCUMULATED: Duration = Duration::from_secs(4);
 
-/// The bytes by which answers may exceed [`FREE_FACTOR`] now: a token bucket.
-#[derive(Debug)]
+/// The bytes by which answers may exceed [`FREE_FACTOR`]: a token bucket.
+#[derive(Debug, Default)]
 pub(super) struct ExcessBudget {
-    left: u64,
-    counted_at: Instant,
-}
-
-impl Default for ExcessBudget {
-    fn default() -> Self {
-        Self { left: MOST_EXCESS, counted_at: Instant::ZERO }
-    }
+    /// When the bytes sent so far are paid for.
+    paid_at: Instant,
 }
 
 impl ExcessBudget {
@@ -34,21 +31,14 @@ impl ExcessBudget {
         sent: usize,
     ) -> bool {
         let headers = headers(route);
-        let free = FREE_FACTOR * (received + headers);
-        let excess = (sent + headers).saturating_sub(free) as u64;
-        if excess == 0 {
-            return true;
+        let excess = (sent + headers).saturating_sub(FREE_FACTOR * (received + headers));
+        let cost = Duration::from_secs(excess as u64) / EXCESS_PER_SECOND;
+        let paid_at = self.paid_at.max(now) + cost;
+        let is_allowed = excess == 0 || paid_at - now <= MOST_ACCUMULATED;
+        if is_allowed && excess > 0 {
+            self.paid_at = paid_at;
         }
-        let grown = (now - self.counted_at).as_nanos() * u128::from(EXCESS_PER_SECOND);
-        // What is less than a byte is not lost: the time does not advance for it.
-        let grown = u64::try_from(grown / 1_000_000_000).unwrap_or(u64::MAX);
-        if grown > 0 {
-            self.left = self.left.saturating_add(grown).min(MOST_EXCESS);
-            self.counted_at = now;
-        }
-        let rest = self.left.checked_sub(excess);
-        self.left = rest.unwrap_or(self.left);
-        rest.is_some()
+        is_allowed
     }
 }
 
@@ -60,8 +50,6 @@ const fn headers(route: Route) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn route(remote: &str) -> Route {
@@ -70,7 +58,7 @@ mod tests {
 
     #[test]
     fn three_times_the_bytes_with_their_headers_are_free() {
-        let mut budget = ExcessBudget { left: 0, counted_at: Instant::ZERO };
+        let mut budget = ExcessBudget { paid_at: Instant::ZERO + MOST_ACCUMULATED };
         for (remote, headers) in
             [("192.0.2.2:1", 28), ("192.0.2.2:0", 20), ("[::1]:1", 48), ("[::1]:0", 40)]
         {
@@ -84,20 +72,18 @@ mod tests {
     fn the_excess_is_limited_in_the_long_run_and_at_once() {
         let mut budget = ExcessBudget::default();
         let route = route("192.0.2.2:1");
-        let mut sent_from = |begin: u64, end: u64| {
-            let answers = (begin..end).filter(|&ms| {
-                let now = Instant::ZERO + Duration::from_micros(100 * ms);
+        let mut sent_in_second = |second: u64| {
+            let answers = (0..10_000).filter(|n| {
+                let now = Instant::from_millis(1000 * second) + Duration::from_micros(100 * n);
                 // 100 bytes more than three times 60.
                 budget.allows(now, route, 32, 180 - 28 + 100)
             });
             100 * answers.count() as u64
         };
-        let first = sent_from(0, 10_000);
-        assert!(
-            (MOST_EXCESS..=MOST_EXCESS + EXCESS_PER_SECOND).contains(&(first + 100)),
-            "{first}"
-        );
-        let later = sent_from(10_000, 20_000);
-        assert!((EXCESS_PER_SECOND - 200..=EXCESS_PER_SECOND + 100).contains(&later), "{later}");
+        let per_second = u64::from(EXCESS_PER_SECOND);
+        let first = sent_in_second(10);
+        assert!((5 * per_second - 200..=5 * per_second).contains(&first), "{first}");
+        let later = sent_in_second(11);
+        assert!((per_second - 200..=per_second + 200).contains(&later), "{later}");
     }
 }
