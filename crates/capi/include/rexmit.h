@@ -1324,7 +1324,8 @@ const char *rexmit_config_error(const struct rexmit_config *config);
  * # Safety
  * `config` came from `rexmit_config_new`.
  */
-rexmit_status rexmit_config_set_profile(struct rexmit_config *config, uint32_t number);
+rexmit_status rexmit_config_set_profile(struct rexmit_config *config,
+                                        uint32_t number);
 
 /**
  * The local SCTP port. Default 5000.
