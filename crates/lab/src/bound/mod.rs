@@ -18,8 +18,6 @@
 //! is bad at all their times t₁ … t_k: P = π·Π c(tᵢ₊₁ − tᵢ) with c(d) = π +
 //! (1−π)·exp(−d/(B·(1−π))).
 //!
-//! [`Bound::of_outages`] is what the bursts themselves set, for any sender: a message that is sent in one waits for its end.
-//!
 //! No sender has lower latency than [`Reactive`](Strategy::Reactive) unless it sends packets that
 //! may be spurious, or bundles copies with other packets.
 
@@ -119,8 +117,6 @@ pub struct Bound {
 
 /// A probability that is treated as zero.
 pub const NEGLIGIBLE: f64 = 1e-9;
-/// The resolution of [`Bound::of_outages`]: steps per mean duration of an outage.
-const OUTAGE_STEPS: u32 = 1000;
 /// Largest number of copies of a message; it truncates the bound for links that lose nearly
 /// everything.
 const MAX_COPIES: usize = 10_000;
@@ -167,20 +163,6 @@ impl Bound {
             }
         }
         Self { steps, extra_packets }
-    }
-
-    /// The bound of any sender through outages of the mean duration `mean_bad`, exponentially distributed, which last for
-    /// the `share` of the time: a message that is sent in one arrives the one-way delay after its end at the earliest.
-    /// The remaining time of an outage has the distribution of the whole one: a message waits longer than w with the
-    /// probability `share` · exp(−w / `mean_bad`). In steps of a thousandth of the mean.
-    #[must_use]
-    pub fn of_outages(delay: Duration, share: f64, mean_bad: Duration) -> Self {
-        let beyond = |step: u32| share * (-f64::from(step) / f64::from(OUTAGE_STEPS)).exp();
-        let at = |step| delay + mean_bad * step / OUTAGE_STEPS;
-        let steps = (0..).map(|step| Step { latency: at(step), beyond: beyond(step) });
-        let steps = steps.take_while(|step| step.beyond > NEGLIGIBLE).collect();
-        // Ideally, it is sent again exactly at the end of the outage.
-        Self { steps, extra_packets: share }
     }
 
     /// The latency that the share `quantile` of the messages does not exceed.

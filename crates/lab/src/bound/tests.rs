@@ -158,14 +158,3 @@ fn the_formulas_are_what_chance_gives() {
         }
     }
 }
-
-/// One in a thousand messages is sent in an outage that lasts 60 ms · ln 20 from then on.
-#[test]
-fn outages_set_the_latency_of_messages_sent_in_them() {
-    let bound = Bound::of_outages(Duration::from_millis(25), 0.02, Duration::from_millis(60));
-    let at = |quantile| bound.quantile(quantile).as_secs_f64() * 1e3;
-    let close = |ms: f64, expected: f64| (ms - expected).abs() < 0.1;
-    assert!(close(at(0.5), 25.0), "{}", at(0.5));
-    assert!(close(at(0.999), 25.0 + 60.0 * 20_f64.ln()), "{}", at(0.999));
-    assert!(close(at(0.9999), 25.0 + 60.0 * 200_f64.ln()), "{}", at(0.9999));
-}

@@ -20,7 +20,6 @@ impl BoundKind {
             Self::Doubled => "doubled",
             Self::Bundled => "bundled",
             Self::BundledOnce => "bundled_once",
-            Self::Outages => "outages",
         }
     }
 
@@ -32,7 +31,6 @@ impl BoundKind {
             Self::BundledOnce => {
                 "a copy bundled with the next message, others with messages a round trip later"
             }
-            Self::Outages => "a copy at the end of each outage",
         }
     }
 }
@@ -64,12 +62,6 @@ impl ThinFlow {
             }
         };
         let strategy = match (kind, &*self.traffic) {
-            (BoundKind::Outages, _) => {
-                let LossModel::Bursts { share, mean_bad } = loss else {
-                    return Err(refuse("the bound of outages is defined for `loss burst` in time"));
-                };
-                return Ok(Bound::of_outages(forward.delay.mean, share, mean_bad));
-            }
             (BoundKind::Reactive, _) => Strategy::Reactive,
             (BoundKind::Doubled, _) => Strategy::Doubled,
             (_, Traffic::Intervals(messages)) if !messages.is_random => {

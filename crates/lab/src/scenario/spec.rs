@@ -210,8 +210,6 @@ pub enum BoundKind {
     /// The bound of [`Strategy::BundledOnce`](crate::bound::Strategy::BundledOnce), for messages at
     /// constant intervals.
     BundledOnce,
-    /// The bound of [`Bound::of_outages`](crate::bound::Bound::of_outages), for `loss burst` in time.
-    Outages,
 }
 
 /// A stream of messages over one connection, or over several of the same kind.
