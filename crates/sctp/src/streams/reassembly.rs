@@ -16,7 +16,6 @@
 mod by_mid;
 mod by_tsn;
 mod delivery;
-mod expected;
 mod messages;
 mod piece;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use bytes::Bytes;
 use rexmit_core::serial::unwrap_u32;
 
-use super::expected::FIRST;
+use super::delivery::FIRST;
 use super::messages::{Assembly, Messages};
 use super::piece::{DroppedMessage, Piece, ReassemblyError};
 use crate::wire::SkippedMid;

@@ -6,9 +6,12 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use rexmit_core::serial::{unwrap_u16, unwrap_u32};
 
-use super::expected::Expected;
 use super::piece::ReassemblyError;
 use crate::message::InboundMessage;
+
+/// The unwrapped form of the first number of a stream, 0. So far up that its neighbourhood does
+/// not reach below zero.
+pub(super) const FIRST: u64 = 1 << 32;
 
 /// A message all of whose pieces have arrived.
 pub(super) struct Complete {
@@ -31,7 +34,8 @@ struct Waiting {
 pub(super) struct Delivery {
     /// Whether messages have MIDs instead of SSNs.
     has_mids: bool,
-    expected: Expected,
+    /// The unwrapped number that each stream delivers next; streams not listed are at [`FIRST`].
+    expected: BTreeMap<u16, u64>,
     /// Ordered messages ahead of their turn, by stream and unwrapped number.
     waiting: BTreeMap<(u16, u64), Waiting>,
     ready: VecDeque<InboundMessage>,
@@ -81,7 +85,7 @@ impl Delivery {
 
     /// Unwraps `number`, an SSN or MID, to the number nearest to `near`.
     fn unwrap(&self, near: u64, number: u32) -> u64 {
-        unwrap(self.has_mids, near, number)
+        if self.has_mids { unwrap_u32(near, number) } else { unwrap_u16(near, number as u16) }
     }
 
     pub(super) fn pop(&mut self) -> Option<InboundMessage> {
@@ -115,13 +119,12 @@ impl Delivery {
     /// Skips messages of `stream` up to `mid`: delivers the complete ones among them, then those that follow
     /// without a gap.
     pub(super) fn skip(&mut self, stream: u16, mid: u32) {
-        let has_mids = self.has_mids;
-        let expected = self.expected.entry(stream);
-        let mid = unwrap(has_mids, *expected, mid);
-        if mid < *expected {
+        let expected = self.expected(stream);
+        let mid = self.unwrap(expected, mid);
+        if mid < expected {
             return;
         }
-        *expected = mid + 1;
+        self.expected.insert(stream, mid + 1);
         // A FORWARD-TSN may name thousands of streams in which nothing waits.
         if !self.waiting.is_empty() {
             self.deliver_stranded(stream, mid);
@@ -135,19 +138,19 @@ impl Delivery {
         if let Some(streams) = streams {
             for &stream in streams {
                 self.deliver_stranded(stream, u64::MAX);
-                self.expected.reset(stream);
+                self.expected.remove(&stream);
             }
             return;
         }
         while let Some(((stream, _), waiting)) = self.waiting.pop_first() {
             self.make_ready(stream, false, waiting);
         }
-        self.expected.reset_all();
+        self.expected.clear();
     }
 
     /// The unwrapped number of the next message of `stream`.
     pub(super) fn expected(&self, stream: u16) -> u64 {
-        self.expected.of(stream)
+        self.expected.get(&stream).copied().unwrap_or(FIRST)
     }
 
     fn wait(&mut self, place: (u16, u64), message: Waiting) -> Result<(), ReassemblyError> {
@@ -177,7 +180,7 @@ impl Delivery {
             self.make_ready(stream, false, waiting);
             next += 1;
         }
-        *self.expected.entry(stream) = next;
+        self.expected.insert(stream, next);
     }
 
     /// Makes a message readable. Its bytes were counted before.
@@ -185,10 +188,6 @@ impl Delivery {
         let message = payload.map(|payload| InboundMessage { stream, ppid, unordered, payload });
         self.ready.extend(message);
     }
-}
-
-fn unwrap(has_mids: bool, near: u64, number: u32) -> u64 {
-    if has_mids { unwrap_u32(near, number) } else { unwrap_u16(near, number as u16) }
 }
 
 #[cfg(test)]
