@@ -136,7 +136,7 @@ fn row(
     }
 }
 
-/// The theoretical bound of a profile; `None` with a deadline, which says what is to be reached.
+/// The theoretical bound of a profile; `None` with a deadline, which is the target itself.
 fn ideal(which: Ours) -> Option<Bound> {
     let of = |strategy| Bound::new(strategy, DELAY, LossModel::Uniform(LOSS));
     match which {

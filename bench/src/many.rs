@@ -16,7 +16,7 @@ const LIMIT_SECONDS: f64 = 60.0;
 const LIMIT_GIB: f64 = 2.0;
 const WHAT: &str = "10,000 thin streams through one bottleneck, 10 min in virtual time";
 
-/// What a run prints.
+/// The output of a run.
 #[derive(Serialize, Deserialize)]
 struct Run {
     cpu_s: f64,

@@ -102,7 +102,7 @@ impl Change {
     }
 }
 
-/// What is sent to the server: a real check with changes.
+/// A datagram to the server: a real check with changes.
 #[derive(Debug, TypeGenerator)]
 struct Mutated {
     changes: Vec<Change>,

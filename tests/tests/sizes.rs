@@ -23,7 +23,7 @@ const MAX_FIELDS: usize = 15;
 const FIELDS: &[(&str, &str, usize)] = &[("lab", "ThinFlow", 17)];
 
 /// Lines of a crate, comments and blank ones included, without tests.
-const LINES: &[(&str, usize)] = &[("recovery", 12_152)];
+const LINES: &[(&str, usize)] = &[("recovery", 12_178)];
 
 /// The rooms of `recovery`, and the names of fields and variables that hold their values.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -191,7 +191,7 @@ fn all_crates() -> Vec<String> {
     names.map(|path| path.file_name().expect("a name").to_string_lossy().into_owned()).collect()
 }
 
-/// What is counted, the most of it, and the types with a limit of their own.
+/// The quantity, its limit, and the types with a limit of their own.
 struct Limit<'a> {
     what: &'a str,
     general: usize,

@@ -450,7 +450,7 @@ impl Endpoint {
     /// Returns
     /// -------
     /// tuple of (int, Event) or None
-    ///     The number of the association, and the event; ``None`` if there is none.
+    ///     The number of the association, and the event; ``None`` if no event waits.
     fn next_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let poll = |state: &mut State| {
             let (id, event) = state.sctp.poll_event()?;
@@ -573,7 +573,7 @@ impl Endpoint {
     /// Returns
     /// -------
     /// Message or None
-    ///     ``None`` if there is none, or the association has ended.
+    ///     ``None`` if nothing waits, or the association has ended.
     ///
     /// Raises
     /// ------
@@ -722,7 +722,7 @@ impl Endpoint {
     /// ClosedError
     ///     The association has ended, or never was.
     /// ValueError
-    ///     There is none of that name.
+    ///     No profile has that name.
     fn set_scheduling(
         &self,
         py: Python<'_>,

@@ -30,7 +30,7 @@ def fields(kind):
 
 
 def unwrapped(hint):
-    """What a value can be, without ``None``."""
+    """The types of a value, without ``None``."""
     if typing.get_origin(hint) is typing.Union:
         return [each for each in typing.get_args(hint) if each is not type(None)]
     return [hint]
@@ -64,7 +64,7 @@ def disagreements(value, hint, place):
                 return
         elif isinstance(kind, type) and isinstance(value, (int, float) if kind is float else kind):
             return
-    yield f"{place}: {value!r} is none of {hints}"
+    yield f"{place}: {value!r} is not one of {hints}"
 
 
 def of_study(study):
@@ -126,7 +126,7 @@ def test_a_file_written_as_dataclasses_is_the_same_study(path):
     assert tomllib.loads(made.text) == tomllib.loads(read.text)
 
 
-#: What the parser says of a field that it does not know: all names, or how many there are.
+#: The parser's message about an unknown field: all names, or their number.
 ALL = re.compile(r"unknown field `nothing_like_this`; (?:known: (?P<names>.*)|(?P<count>\d+) are known)")
 #: The places of the dataclasses in a scenario, and what they need there.
 PLACES = {

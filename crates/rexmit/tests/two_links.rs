@@ -26,7 +26,7 @@ const UDP_PORT: u16 = 9899;
 const SCTP_PORT: u16 = 5000;
 const TCP_PORT: u16 = 5001;
 const MESSAGE_BYTES: usize = 100;
-/// What a busy machine may add to a latency; failover after RFC 9260 takes longer than this by far.
+/// The latency that a busy machine may add; failover after RFC 9260 takes longer than this by far.
 const MARGIN: Duration = Duration::from_secs(10);
 
 /// The addresses of an end, one per link.

@@ -105,7 +105,7 @@ impl Association {
         self.endpoint.reset_streams(now, id, streams)
     }
 
-    /// Sets the priority of an outgoing stream, unless there is none of this number.
+    /// Sets the priority of an outgoing stream, if a stream of this number exists.
     pub(crate) fn set_priority(&mut self, now: Instant, stream: u16, priority: u16) {
         if let Some(id) = self.id {
             let _ = self.endpoint.set_priority(now, id, stream, priority);

@@ -525,16 +525,14 @@ def connectx():
 
 
 def peeled():
-    """An association of a one-to-many socket becomes a socket of its own, with what had arrived."""
+    """An association of a one-to-many socket becomes a socket of its own."""
     first, second = [socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP) for _ in range(2)]
     first.bind((LOCALHOST, 0))
     first.listen(5)
     second.sendto(b"one", first.getsockname())
     assert first.recv(100) == b"one"
-    second.sendto(b"two", first.getsockname())
     count, number = struct.unpack("=Ii", first.getsockopt(SCTP, SCTP_GET_ASSOC_ID_LIST, 8))
     assert count == 1
-    select.select([first], [], [])
     libc = ctypes.CDLL(None, use_errno=True)
 
     def peel_off(each, association):
@@ -546,6 +544,7 @@ def peeled():
     result, descriptor = peel_off(first, number)
     assert result >= 0, os.strerror(descriptor)
     alone = socket.socket(fileno=descriptor)
+    second.sendto(b"two", first.getsockname())
     assert alone.recv(100) == b"two"
     alone.send(b"back")
     assert second.recv(100) == b"back"
@@ -673,7 +672,7 @@ def one_to_many():
 
 
 def sharing():
-    """Two processes receive on one socket: each message comes to one of them."""
+    """Two processes receive on one socket: each message arrives at one of them."""
     count = 4000
     client, server = pair()
     seen, report = os.pipe()
@@ -797,7 +796,7 @@ def without_engine():
             pass
     print("ready", flush=True)
     sys.stdin.readline()
-    # What has arrived is still there.
+    # Data that arrived is still there.
     assert receive_all(server, 990) == bytes(990)
     fails(errno.ENETDOWN, server.recv, 10)
     fails(errno.ENETDOWN, server.recv, 10)

@@ -374,7 +374,7 @@ impl Served for State {
         {
             self.outbox.resume();
         }
-        // What a probe would repeat may still be in the full queue.
+        // A probe would repeat packets that may still be in the full queue.
         self.next_turn.hold_timers(now, self.outbox.is_blocked());
         self.next_turn.poll_alarm(&mut self.sctp, cx, now);
     }

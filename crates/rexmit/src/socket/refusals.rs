@@ -99,7 +99,7 @@ impl Socket {
         let error = extended_error(control.get(..control_len).unwrap_or_default());
         Ok(match error {
             Some(ExtendedError { number: libc::ECONNREFUSED, .. }) => Some(Report::Refused(remote)),
-            // What the system's own device refuses is reported by the call that sends.
+            // Refusals of the system's own device are reported by the call that sends.
             Some(ExtendedError { number: libc::EMSGSIZE, is_icmp: true, info })
                 if quoted == QUOTE_BYTES =>
             {

@@ -93,7 +93,7 @@ impl Browser {
         Self::open_tabs(kind, url, &[])
     }
 
-    /// The same, with `others` in tabs beside it.
+    /// The same, with `others` in tabs of their own.
     pub(crate) fn open_tabs(kind: Kind, url: &str, others: &[&str]) -> Option<Self> {
         let program = kind.programs().iter().find(|browser| {
             let mut probe = Command::new(browser);
