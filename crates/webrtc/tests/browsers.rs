@@ -197,31 +197,6 @@ async fn run(kind: Kind, count: usize) {
     assert_eq!(end, CloseReason::ConsentExpired(CONSENT));
 }
 
-/// Only a tab is closed by force; the browser goes on.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_closed_tab_of_chromium_ends_its_connection_and_no_other() {
-    let (server, _emulator) = server_behind(lossy()).await;
-    let mut site = Site::start(Arc::clone(&server), include_str!("browser/page.html")).await;
-    let closed = format!("{}?stay=1", site.url());
-    let other = format!("{}?stay=2", site.url());
-    let Some(browser) = Browser::open_tabs(Kind::Chromium, &closed, &[&other]) else { return };
-    let mut ends = Vec::new();
-    for _ in 0..2 {
-        let found = &next_result(&mut site, &mut ends).await["stay"];
-        assert_eq!(found["stays"], true);
-    }
-    assert!(browser.close_tab(&closed));
-    let one_ends = async {
-        while ends.iter().all(|end| !end.is_finished()) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(TIME_LIMIT, one_ends).await.expect("the connection of the tab ends");
-    let at = ends.iter().position(tokio::task::JoinHandle::is_finished).unwrap();
-    assert_eq!(ends.remove(at).await.unwrap(), CloseReason::Peer);
-    assert!(tokio::time::timeout(CONSENT + Duration::from_secs(5), &mut ends[0]).await.is_err());
-}
-
 /// Runs a page that may send by a TURN server only.
 async fn run_relayed(kind: Kind) {
     let Some(coturn) = Coturn::start(own_address()).await else { return };

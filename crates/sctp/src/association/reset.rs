@@ -36,10 +36,8 @@ pub(super) struct StreamReset {
     ours: Option<Box<OwnRequest>>,
     /// Requests that the peer resets its streams; `None` if there was none yet.
     ask: Option<Box<Ask>>,
-    /// Our answers to the requests of the peer's last RE-CONFIG, which are sent again if it is repeated.
-    answers: Vec<Answer>,
-    /// Answers to be sent, at most [`MAX_OWED_ANSWERS`].
-    owed: Vec<Answer>,
+    /// `None` until the peer sends a request.
+    answers: Option<Box<Answers>>,
     /// The sequence number of the peer's last request to reset our streams, which our own request answers.
     taken_up: Option<u32>,
     /// The peer's request that cannot be performed yet, because earlier DATA is missing.
@@ -60,6 +58,14 @@ const OUTGOING_REQUEST_LEN: usize = 16;
 const MAX_AHEAD: u32 = 256;
 /// Parameters of a RE-CONFIG at most (RFC 6525 §3.1).
 const MAX_PARAMS: usize = 2;
+
+#[derive(Debug, Default)]
+struct Answers {
+    /// Those to the requests of the peer's last RE-CONFIG, which are sent again if it is repeated.
+    last: Vec<Answer>,
+    /// Those to be sent, at most [`MAX_OWED_ANSWERS`].
+    owed: Vec<Answer>,
+}
 
 #[derive(Debug)]
 struct OwnRequest {
@@ -118,8 +124,7 @@ impl StreamReset {
             next_of_peer: Serial(0),
             ours: None,
             ask: None,
-            answers: Vec::new(),
-            owed: Vec::new(),
+            answers: None,
             taken_up: None,
             deferred: None,
             timer: Deadline::OFF,
@@ -148,10 +153,15 @@ impl StreamReset {
     }
 
     fn owe(&mut self, answer: Answer) {
-        self.owed.retain(|&(sequence, _)| sequence != answer.0);
-        if self.owed.len() < MAX_OWED_ANSWERS {
-            self.owed.push(answer);
+        let owed = &mut self.answers.get_or_insert_default().owed;
+        owed.retain(|&(sequence, _)| sequence != answer.0);
+        if owed.len() < MAX_OWED_ANSWERS {
+            owed.push(answer);
         }
+    }
+
+    fn owed_answers(&self) -> &[Answer] {
+        self.answers.as_ref().map_or(&[], |answers| &answers.owed)
     }
 
     /// Begins to reset outgoing streams, as the application requests; an empty list means all.
@@ -243,7 +253,7 @@ impl StreamReset {
 
     /// Whether a RE-CONFIG may be sent now.
     pub(super) fn is_owed(&self, queue: &SendQueue) -> bool {
-        !self.owed.is_empty() || self.may_request(queue) || self.is_ask_owed()
+        !self.owed_answers().is_empty() || self.may_request(queue) || self.is_ask_owed()
     }
 
     fn is_ask_owed(&self) -> bool {
@@ -263,7 +273,7 @@ impl StreamReset {
         out: &Outbound,
         writer: &mut PacketWriter<'_>,
     ) {
-        let answers = self.owed.len().min(MAX_PARAMS);
+        let answers = self.owed_answers().len().min(MAX_PARAMS);
         let requests = answers < MAX_PARAMS && self.may_request(&out.queue);
         let last = out.recovery.outstanding().next_unit() - 1;
         let last_of_peer = self.next_of_peer.0.wrapping_sub(1);
@@ -286,11 +296,12 @@ impl StreamReset {
             result,
             next_tsns: None,
         };
-        let responses = self.owed.iter().take(answers).map(response);
+        let owed = self.answers.iter().flat_map(|answers| &answers.owed);
+        let responses = owed.take(answers).map(response);
         if !writer.re_config(responses.chain(request).chain(asked)) {
             return;
         }
-        self.owed.drain(..answers);
+        self.answers.iter_mut().for_each(|all| drop(all.owed.drain(..answers)));
         if let Some(ask) = self.ask.as_mut().filter(|_| has_asked) {
             ask.on_sent();
             self.timer = Deadline::at(now + rto);
@@ -368,7 +379,7 @@ impl StreamReset {
             result != ReConfigResult::BadSequenceNumber && is_taken
         });
         if !answers.is_empty() {
-            self.answers = answers;
+            self.answers.get_or_insert_default().last = answers;
         }
         Ok(())
     }
@@ -384,7 +395,8 @@ impl StreamReset {
     /// A peer may have only one request in progress, but pion sends one for each channel that it closes, and
     /// abandons those that get an error: while one is lost, those after it are answered with "in progress".
     fn judge(&mut self, sequence: u32) -> Option<ReConfigResult> {
-        let before = self.answers.iter().find(|&&(answered, _)| answered == sequence);
+        let mut last = self.answers.iter().flat_map(|answers| &answers.last);
+        let before = last.find(|&&(answered, _)| answered == sequence);
         match before {
             Some((_, ReConfigResult::InProgress)) => None,
             Some(&(_, result)) => Some(result),
@@ -440,8 +452,9 @@ impl StreamReset {
         let is_due = |deferred: &mut Box<Deferred>| deferred.last_tsn <= cumulative;
         if let Some(deferred) = self.deferred.take_if(is_due) {
             let answer = (deferred.sequence, ReConfigResult::Performed);
-            self.answers.retain(|&(sequence, _)| sequence != deferred.sequence);
-            self.answers.push(answer);
+            let last = &mut self.answers.get_or_insert_default().last;
+            last.retain(|&(sequence, _)| sequence != deferred.sequence);
+            last.push(answer);
             self.owe(answer);
             perform(cx, deferred.streams, inbound)?;
         }

@@ -4,8 +4,7 @@
 #![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -66,7 +65,6 @@ impl Kind {
                 "--disable-background-timer-throttling",
                 "--disable-renderer-backgrounding",
                 // Runs until it is ended.
-                "--remote-debugging-port=0",
             ]
             .map(str::to_owned)
             .into_iter()
@@ -90,11 +88,6 @@ pub(crate) struct Browser {
 impl Browser {
     /// Opens `url`; `None` where there is no such browser.
     pub(crate) fn open(kind: Kind, url: &str) -> Option<Self> {
-        Self::open_tabs(kind, url, &[])
-    }
-
-    /// The same, with `others` in tabs of their own.
-    pub(crate) fn open_tabs(kind: Kind, url: &str, others: &[&str]) -> Option<Self> {
         let program = kind.programs().iter().find(|browser| {
             let mut probe = Command::new(browser);
             probe.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
@@ -119,7 +112,7 @@ impl Browser {
         }
         let child = Command::new(program)
             .args(kind.arguments(profile.path()))
-            .args([url].into_iter().chain(others.iter().copied()))
+            .arg(url)
             .env("HOME", profile.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -127,19 +120,6 @@ impl Browser {
             .spawn()
             .expect("a browser that has told its version");
         Some(Self { child: Some(child), profile })
-    }
-
-    /// Closes the tab whose address begins with `url`, by the command `Target.closeTarget` of Chromium's debugger. Returns
-    /// whether there was one.
-    pub(crate) fn close_tab(&self, url: &str) -> bool {
-        let file = self.profile.path().join("DevToolsActivePort");
-        let text = std::fs::read_to_string(file).expect("a browser with a debugger");
-        let port: u16 = text.lines().next().and_then(|it| it.parse().ok()).expect("a port");
-        let tabs: Vec<Value> = serde_json::from_str(&debugger(port, "/json/list")).expect("JSON");
-        let is_it = |tab: &&Value| tab["url"].as_str().is_some_and(|it| it.starts_with(url));
-        let Some(tab) = tabs.iter().find(is_it) else { return false };
-        let id = tab["id"].as_str().expect("a tab's id");
-        debugger(port, &format!("/json/close/{id}")).contains("closing")
     }
 
     /// Kills all of its processes, as when a device is switched off.
@@ -155,27 +135,6 @@ impl Drop for Browser {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-/// The body of the debugger's response.
-fn debugger(port: u16, path: &str) -> String {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("the debugger");
-    let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("a request");
-    let mut head = BufReader::new(stream);
-    let (mut line, mut bytes) = (String::new(), 0);
-    // The connection may stay open after the body.
-    while head.read_line(&mut line).expect("a response") > 2 {
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            bytes = value.trim().parse().expect("a length");
-        }
-        line.clear();
-    }
-    let mut body = vec![0; bytes];
-    head.read_exact(&mut body).expect("a body");
-    String::from_utf8(body).expect("text")
 }
 
 /// A request of the page, for the test.
