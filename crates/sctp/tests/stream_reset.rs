@@ -3,9 +3,10 @@
 mod kit;
 
 use kit::*;
+use rexmit_sctp::wire::DataFlags;
 use rexmit_sctp::wire::ReConfigParam::{self, Response};
 use rexmit_sctp::wire::ReConfigResult::{self, *};
-use rexmit_sctp::{CloseReason, Event, OutboundMessage, ResetError};
+use rexmit_sctp::{CloseReason, Event, OutboundMessage, OversizedMessages, ResetError};
 
 /// The sequence number before the first one, of TSNs and of requests.
 const BEFORE_FIRST: u32 = tsn(0).wrapping_sub(1);
@@ -28,6 +29,26 @@ fn reset_by_peer(n: u32, last: u32, streams: &[u16]) -> ReConfigParam<'_> {
 /// The peer's `n`th request: we are to reset `streams`.
 fn asked_by_peer(n: u32, streams: &[u16]) -> ReConfigParam<'_> {
     ReConfigParam::IncomingSsnResetRequest { request_sequence: tsn(n), streams: streams.into() }
+}
+
+/// Our `n`th request: the peer is to reset `streams`.
+fn asked_by_us(n: u32, streams: &[u16]) -> ReConfigParam<'_> {
+    asked_by_peer(n, streams)
+}
+
+/// The peer's `n`th request, which answers our request `response_sequence`, or names it as the last received.
+fn reset_in_answer(
+    n: u32,
+    response_sequence: u32,
+    last: u32,
+    streams: &[u16],
+) -> ReConfigParam<'_> {
+    ReConfigParam::OutgoingSsnResetRequest {
+        request_sequence: tsn(n),
+        response_sequence,
+        last_assigned_tsn: last,
+        streams: streams.into(),
+    }
 }
 
 /// Our `n`th request, which answers the request `response_sequence` of the peer.
@@ -55,8 +76,10 @@ fn expect_re_config(s: &mut Script, params: &[ReConfigParam<'_>]) {
         _ => panic!("no RE-CONFIG: {sent:?}"),
     };
     assert_eq!(re_config.params().collect::<Result<Vec<_>, _>>().unwrap(), params, "{sent:?}");
-    let is_answer = matches!(params[0], Response { .. });
-    assert!(is_answer || !has_sack, "a SACK without a reason: {sent:?}");
+    // A request to the peer follows DATA, a message of which was dropped.
+    let has_reason =
+        matches!(params[0], Response { .. } | ReConfigParam::IncomingSsnResetRequest { .. });
+    assert!(has_reason || !has_sack, "a SACK without a reason: {sent:?}");
 }
 
 fn without_heartbeats() -> Script {
@@ -435,4 +458,124 @@ fn answers_to_requests_are_limited() {
     s.expect_silence();
     peer_asks(&mut s, [reset_by_peer(99, BEFORE_FIRST, &[0])]);
     expect_re_config(&mut s, &[answer(99, Performed)]);
+}
+
+/// The script of an association that has the peer reset the streams of messages larger than 1,500 bytes.
+fn resetting_oversized() -> Script {
+    Script::established_server_with(|_, association| {
+        association.failure.heartbeat_interval = None;
+        association.messages.max_bytes = 1_500;
+        association.messages.oversized = OversizedMessages::ResetStream;
+    })
+}
+
+/// The peer sends an unordered message of 2,000 bytes on this stream, in two chunks from TSN `n`, which is dropped.
+fn peer_sends_oversized(s: &mut Script, n: u16, stream: u16) {
+    let payload = [0; 1_000];
+    let chunk = |n, bits| {
+        let flags = DataFlags::from_bits(bits);
+        Data(wire::Data { flags, stream, ssn: 0, payload: &payload, ..data(n, b"") })
+    };
+    s.peer_sends([chunk(n, 6), chunk(n + 1, 5)]);
+    expect_event!(s, Event::MessageDropped { stream: dropped, .. } if dropped == stream);
+}
+
+/// RFC 6525 §5.1.3: the receiver of a message that is too large has the peer reset the stream, until it does so.
+#[test]
+fn the_peer_is_asked_to_reset_the_stream_of_a_dropped_message() {
+    let mut s = resetting_oversized();
+    peer_sends_oversized(&mut s, 0, 3);
+    expect_re_config(&mut s, &[asked_by_us(0, &[3])]);
+    for ms in [1_000, 3_000] {
+        s.at(ms);
+        expect_re_config(&mut s, &[asked_by_us(0, &[3])]);
+    }
+    peer_asks(&mut s, [reset_in_answer(0, tsn(0), tsn(1), &[3])]);
+    expect_re_config(&mut s, &[answer(0, Performed)]);
+    expect_event!(s, Event::PeerResetStreams(streams) if streams == [3]);
+    s.expect_silence_until(100_000);
+    s.peer_sends([Data(wire::Data { stream: 3, ssn: 0, ..data(2, b"again") })]);
+    assert_eq!(s.receive().as_deref(), Some(&b"again"[..]));
+    assert_eq!(s.statistics().traffic.messages_dropped, 1);
+}
+
+/// A refusal ends the request; the next message is asked for again. Streams dropped meanwhile share the next request.
+#[test]
+fn one_request_for_dropped_messages_is_in_progress() {
+    for result in [Denied, NothingToDo, WrongSsn, Other(77)] {
+        let mut s = resetting_oversized();
+        peer_sends_oversized(&mut s, 0, 3);
+        expect_re_config(&mut s, &[asked_by_us(0, &[3])]);
+        for (n, stream) in [(2, 7), (4, 5), (6, 3)] {
+            peer_sends_oversized(&mut s, n, stream);
+        }
+        expect_packet!(s, [Sack(_)]);
+        peer_asks(&mut s, [answer(0, result)]);
+        expect_re_config(&mut s, &[asked_by_us(1, &[5, 7])]);
+        peer_asks(&mut s, [answer(1, result)]);
+        s.expect_silence_until(100_000);
+    }
+}
+
+/// A reset that the peer performs on its own, with the number of our last request as the one that it has received, is no
+/// answer.
+#[test]
+fn a_reset_of_other_streams_does_not_answer_our_request() {
+    let mut s = resetting_oversized();
+    peer_sends_oversized(&mut s, 0, 3);
+    expect_re_config(&mut s, &[asked_by_us(0, &[3])]);
+    s.at(500);
+    peer_asks(&mut s, [answer(0, InProgress)]);
+    peer_asks(&mut s, [reset_in_answer(0, tsn(0), tsn(1), &[1])]);
+    expect_re_config(&mut s, &[answer(0, Performed)]);
+    s.at(1_500);
+    expect_re_config(&mut s, &[asked_by_us(0, &[3])]);
+}
+
+/// A reset of the application's waits until the peer has answered; it has the later sequence number.
+#[test]
+fn our_reset_waits_for_the_request_to_the_peer() {
+    let mut s = resetting_oversized();
+    peer_sends_oversized(&mut s, 0, 3);
+    expect_re_config(&mut s, &[asked_by_us(0, &[3])]);
+    s.reset(&[1]);
+    s.expect_silence();
+    peer_asks(&mut s, [answer(0, Denied)]);
+    expect_re_config(&mut s, &[our_request(1, BEFORE_FIRST, BEFORE_FIRST, &[1])]);
+    peer_sends_oversized(&mut s, 2, 3);
+    s.expect_silence();
+    peer_asks(&mut s, [answer(1, Performed)]);
+    expect_re_config(&mut s, &[asked_by_us(2, &[3])]);
+}
+
+/// If each side waits for the other's reset, ours is given up, and then the peer's is performed.
+#[test]
+fn requests_that_wait_for_each_other_end() {
+    let mut s = resetting_oversized();
+    peer_sends_oversized(&mut s, 0, 3);
+    expect_re_config(&mut s, &[asked_by_us(0, &[3])]);
+    peer_asks(&mut s, [asked_by_peer(0, &[2])]);
+    expect_re_config(&mut s, &[answer(0, InProgress)]);
+    peer_asks(&mut s, [answer(0, InProgress)]);
+    s.expect_silence_until(50_000);
+    peer_asks(&mut s, [asked_by_peer(0, &[2])]);
+    expect_re_config(&mut s, &[our_request(1, tsn(0), BEFORE_FIRST, &[2])]);
+}
+
+/// Without stream resets the message is dropped, and nothing else happens.
+#[test]
+fn a_peer_without_stream_resets_is_not_asked() {
+    let mut s = Script::with(|_, association| {
+        association.failure.heartbeat_interval = None;
+        association.messages.max_bytes = 1_500;
+        association.messages.oversized = OversizedMessages::ResetStream;
+    });
+    s.peer_writes_under(0, |p| p.init(&peer_init(PEER_TAG), |_| ()));
+    let cookie = s.take_init_ack();
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    s.events();
+    peer_sends_oversized(&mut s, 0, 3);
+    expect_packet!(s, [Sack(_)]);
+    s.expect_silence_until(100_000);
 }

@@ -574,6 +574,7 @@ impl Association {
             inbound: &mut self.inbound,
             out: &mut self.out,
             rto,
+            max_packet_bytes: self.config.max_packet_bytes,
             max_streams: is_established.then(|| max_streams(self.config.max_packet_bytes)),
         };
         if let Err(error) = self.reset.on_re_config(cx, request, &mut halves) {
@@ -597,6 +598,10 @@ impl Association {
             return;
         }
         self.after_data(cx, bytes);
+        let to_reset = self.inbound.take_streams_to_reset();
+        if !to_reset.is_empty() && matches!(self.state, State::Established) {
+            self.reset.ask(to_reset.into_iter(), self.config.max_packet_bytes);
+        }
         self.advance_shutdown(cx);
         // A completed stream reset releases messages, which may meet a closed window.
         self.out.watch_window(cx.now, self.standing());

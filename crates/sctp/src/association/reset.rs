@@ -1,7 +1,10 @@
-//! Resetting streams (RFC 6525): of our outgoing streams by the application, and of the peer's.
+//! Resetting streams (RFC 6525): of our outgoing streams by the application, and of the peer's, by the peer or because
+//! we request it ([`ask`]).
 //!
 //! One request of ours is in progress at a time. Requests to add streams or to reset all TSNs are denied,
 //! which RFC 6525 §5.2 allows.
+
+mod ask;
 
 use std::time::Duration;
 
@@ -19,6 +22,7 @@ use crate::wire::{
     CHUNK_HEADER_LEN, COMMON_HEADER_LEN, PacketWriter, ReConfig, ReConfigParam, ReConfigResult,
     U16List,
 };
+use ask::Ask;
 
 /// The state of stream resets in both directions.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub(super) struct StreamReset {
     /// The sequence number of the peer's next request.
     next_of_peer: Serial<u32>,
     ours: Option<Box<OwnRequest>>,
+    /// Requests that the peer resets its streams; `None` if there was none yet.
+    ask: Option<Box<Ask>>,
     /// Our answers to the requests of the peer's last RE-CONFIG, which are sent again if it is repeated.
     answers: Vec<Answer>,
     /// Answers to be sent, at most [`MAX_OWED_ANSWERS`].
@@ -81,6 +87,7 @@ pub(super) struct Halves<'a> {
     pub(super) out: &'a mut Outbound,
     /// The RTO of the path of RE-CONFIG.
     pub(super) rto: Duration,
+    pub(super) max_packet_bytes: usize,
     /// The largest number of our streams whose reset the peer may request at once; `None` if it may request
     /// none.
     pub(super) max_streams: Option<usize>,
@@ -110,6 +117,7 @@ impl StreamReset {
             next_request: local_initial_tsn,
             next_of_peer: Serial(0),
             ours: None,
+            ask: None,
             answers: Vec::new(),
             owed: Vec::new(),
             taken_up: None,
@@ -188,6 +196,46 @@ impl StreamReset {
         }));
     }
 
+    /// Requests that the peer resets these streams of its own, on each of which a message was dropped, as soon as no other
+    /// request of ours is in progress. Does nothing if the peer has no stream resets.
+    pub(super) fn ask(&mut self, streams: impl Iterator<Item = u16>, max_packet_bytes: usize) {
+        if self.is_supported {
+            let ask = self.ask.get_or_insert_default();
+            streams.for_each(|stream| ask.add(stream));
+            self.ask_on(max_packet_bytes);
+        }
+    }
+
+    /// Begins the next request for streams of the peer, if there is one and no other request of ours.
+    fn ask_on(&mut self, max_packet_bytes: usize) {
+        let Some(ask) = &mut self.ask else { return };
+        if ask.is_waiting() && !ask.is_in_progress() && self.ours.is_none() {
+            ask.begin(self.next_request, max_streams(max_packet_bytes));
+            self.next_request = self.next_request.wrapping_add(1);
+        }
+    }
+
+    fn is_asking(&self) -> bool {
+        self.ask.as_ref().is_some_and(|ask| ask.is_in_progress())
+    }
+
+    /// Called when the peer has answered the request `sequence`, by a result or by its own request.
+    fn on_ask_answered(
+        &mut self,
+        (now, sequence): (Instant, u32),
+        result: Option<ReConfigResult>,
+        halves: &Halves<'_>,
+    ) {
+        match self.ask.as_mut().and_then(|ask| ask.on_answer(sequence, result)) {
+            None => {}
+            Some(false) => self.timer = Deadline::at(now + halves.rto),
+            Some(true) => {
+                self.timer = Deadline::OFF;
+                self.ask_on(halves.max_packet_bytes);
+            }
+        }
+    }
+
     /// The last TSN assigned before our outstanding reset request (RFC 6525 §4.1), which the peer has not answered.
     pub(super) fn last_before_reset(&self) -> Option<u64> {
         self.ours.as_ref()?.last_assigned_tsn
@@ -195,11 +243,16 @@ impl StreamReset {
 
     /// Whether a RE-CONFIG may be sent now.
     pub(super) fn is_owed(&self, queue: &SendQueue) -> bool {
-        !self.owed.is_empty() || self.may_request(queue)
+        !self.owed.is_empty() || self.may_request(queue) || self.is_ask_owed()
+    }
+
+    fn is_ask_owed(&self) -> bool {
+        self.ask.as_ref().is_some_and(|ask| ask.owed().is_some())
     }
 
     fn may_request(&self, queue: &SendQueue) -> bool {
-        self.ours.as_ref().is_some_and(|ours| ours.is_owed && !ours.is_held_up(queue))
+        let is_due = |ours: &OwnRequest| ours.is_owed && !ours.is_held_up(queue);
+        !self.is_asking() && self.ours.as_deref().is_some_and(is_due)
     }
 
     /// Writes the due parameters: two answers, or one and our request (RFC 6525 §3.1).
@@ -223,16 +276,25 @@ impl StreamReset {
                 streams: U16List::from(request.streams.as_slice()),
             }
         });
+        let asked = self.ask.as_ref().filter(|_| answers < MAX_PARAMS).and_then(|ask| ask.owed());
+        let has_asked = asked.is_some();
+        let asked = asked.map(|(request_sequence, streams)| {
+            ReConfigParam::IncomingSsnResetRequest { request_sequence, streams: streams.into() }
+        });
         let response = |&(response_sequence, result): &Answer| ReConfigParam::Response {
             response_sequence,
             result,
             next_tsns: None,
         };
         let responses = self.owed.iter().take(answers).map(response);
-        if !writer.re_config(responses.chain(request)) {
+        if !writer.re_config(responses.chain(request).chain(asked)) {
             return;
         }
         self.owed.drain(..answers);
+        if let Some(ask) = self.ask.as_mut().filter(|_| has_asked) {
+            ask.on_sent();
+            self.timer = Deadline::at(now + rto);
+        }
         if let Some(request) = self.ours.as_mut().filter(|_| requests) {
             request.is_owed = false;
             self.timer = Deadline::at(now + rto);
@@ -243,6 +305,9 @@ impl StreamReset {
     /// counts as an error; it does not after "In progress" (RFC 6525 §5.2.7 H2).
     pub(super) fn on_timeout(&mut self) -> Option<bool> {
         self.timer = Deadline::OFF;
+        if let Some(is_error) = self.ask.as_mut().and_then(|ask| ask.on_timeout()) {
+            return Some(is_error);
+        }
         let request = self.ours.as_mut()?;
         request.is_owed = true;
         Some(!request.is_in_progress)
@@ -260,16 +325,20 @@ impl StreamReset {
             let answer = match param {
                 ReConfigParam::Response { response_sequence, result, .. } => {
                     self.on_answer(cx, (response_sequence, result), halves);
+                    self.on_ask_answered((cx.now, response_sequence), Some(result), halves);
                     None
                 }
-                // Its response sequence may answer an incoming request; we send none.
                 ReConfigParam::OutgoingSsnResetRequest {
                     request_sequence,
+                    response_sequence,
                     last_assigned_tsn,
                     streams,
-                    ..
                 } => {
                     let streams = sorted(streams.iter());
+                    // Otherwise it is the number of our last request, perhaps of one that is still in progress.
+                    if self.ask.as_ref().is_some_and(|ask| ask.is_covered_by(&streams)) {
+                        self.on_ask_answered((cx.now, response_sequence), None, halves);
+                    }
                     Some(self.on_incoming(
                         cx,
                         request_sequence,
@@ -400,6 +469,10 @@ impl StreamReset {
             _ if !may_perform => ReConfigResult::Denied,
             Some(ours) if ours.covers(&streams) => ReConfigResult::NothingToDo,
             Some(_) => ReConfigResult::InProgress,
+            None if self.is_asking() => {
+                self.ask.iter_mut().for_each(|ask| ask.on_rival());
+                ReConfigResult::InProgress
+            }
             None => {
                 self.taken_up = Some(sequence);
                 self.request(streams, Some(sequence), halves.out);
@@ -459,6 +532,7 @@ impl StreamReset {
             queue.resume(stream);
         }
         cx.event(Event::StreamsReset { streams: request.streams, performed });
+        self.ask_on(halves.max_packet_bytes);
     }
 }
 

@@ -218,6 +218,10 @@ pub enum OversizedMessages {
     /// messages after it are delivered.
     #[default]
     Drop,
+    /// As `Drop`, and the peer is asked to reset the stream (RFC 6525 §4.2), so that its application learns of it: a data
+    /// channel closes. [`Event::PeerResetStreams`](crate::Event::PeerResetStreams) reports that it did. A peer without
+    /// stream resets, or one that refuses, is not told.
+    ResetStream,
     /// The association is aborted.
     Abort,
 }

@@ -4,7 +4,7 @@
 mod ack_copies;
 mod held_back;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +48,8 @@ pub(super) struct Inbound {
     /// Second copies of the SACKs of thin streams; `None` if disabled.
     ack_copies: Option<Box<AckCopies>>,
     counters: Counters,
+    /// The streams of dropped messages whose reset the peer is to be asked for.
+    to_reset: BTreeSet<u16>,
 }
 
 /// Messages that were received before the peer's restart.
@@ -111,6 +113,7 @@ impl Inbound {
             sack_timer: Deadline::OFF,
             ack_copies: None,
             counters: Counters::default(),
+            to_reset: BTreeSet::new(),
             config,
         }
     }
@@ -322,12 +325,23 @@ impl Inbound {
         cx: &mut Context<'_>,
         DroppedMessage { stream, ppid, unordered }: DroppedMessage,
     ) -> Result<(), DataError> {
-        if self.config.messages.oversized == OversizedMessages::Abort {
-            return Err(DataError::Violation("a message is larger than max_message_bytes"));
+        match self.config.messages.oversized {
+            OversizedMessages::Drop => {}
+            OversizedMessages::ResetStream => {
+                self.to_reset.insert(stream);
+            }
+            OversizedMessages::Abort => {
+                return Err(DataError::Violation("a message is larger than max_message_bytes"));
+            }
         }
         self.counters.messages_dropped = self.counters.messages_dropped.saturating_add(1);
         cx.event(Event::MessageDropped { stream, ppid, unordered });
         Ok(())
+    }
+
+    /// The streams of messages dropped since the last call, if the peer is to be asked to reset them.
+    pub(super) fn take_streams_to_reset(&mut self) -> BTreeSet<u16> {
+        std::mem::take(&mut self.to_reset)
     }
 
     /// Processes the chunks that waited for a stream reset, now that it was performed (RFC 6525 §5.2.2 E4).
