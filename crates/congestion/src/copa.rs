@@ -14,19 +14,19 @@
 //!   (a sixteenth of the least round trip). What gives reason to verify: five round trips without a nearly empty queue, and
 //!   a packet lost while it was long, or 50 ms of delay all the time. The paper's rule
 //!   alone takes several senders that use Copa, or one whose path became slower, for others. The mode is verified again after
-//!   thirty seconds, or after five if the drain showed a new least round trip; before, it ends only with five round trips of a nearly empty queue, since others leave it so after
+//!   thirty seconds or sixty round trips, or after five seconds or ten round trips if the drain showed a new least round trip; before, it ends only with five round trips of a nearly empty queue, since others leave it so after
 //!   each loss.
 //! - In competitive mode the window is that of CUBIC (RFC 9438), as that of the others, and not Copa's with a varying δ: 1/δ that
 //!   grows by one per round trip keeps up with Reno, not with CUBIC. It begins with slow start, as a new sender does.
 //! - In competitive mode the least round trip is that of five minutes, since others may not let it be seen for longer than ten seconds.
-//! - The same drain, if the least round trip was not seen again for five seconds: the window of ten seconds would forget
+//! - The same drain, if the least round trip was not seen again for five seconds or ten round trips: the window of ten seconds would forget
 //!   it, and take the queue that is left for a part of the path.
 //! - Slow start ends with half of the window: the queue that ends it was made a round trip before by as much.
 //! - A window that grew or shrank by more than v = 1 turns where it was a round trip before: the delay that turns it is
 //!   that of this window.
 //! - A queue shorter than 1/δ packets shows no delay, only losses: a round trip that loses more than
 //!   [`MOST_LOST_PERCENT`] of its packets reduces the window.
-//! - A retransmission timeout begins slow start anew.
+//! - A retransmission timeout begins slow start anew, in competitive mode that of CUBIC.
 
 use std::time::Duration;
 
@@ -42,8 +42,13 @@ const INVERSE_DELTA: f64 = 2.0;
 const OVERFLOW_MEMORY: Duration = Duration::from_secs(20);
 /// The time after which competitive mode is verified.
 const COMPETITIVE_TIME: Duration = Duration::from_secs(30);
+/// Competitive mode lasts for at least this many round trips before it is verified: behind a queue of 16 BDP a round trip
+/// may take two seconds, of which each verification costs several.
+const COMPETITIVE_TIME_ROUNDS: u32 = 60;
 /// The least round trip is to be seen again within this time.
 const LEAST_AGE: Duration = Duration::from_secs(5);
+/// The least round trip need not be seen again within fewer round trips than this.
+const LEAST_AGE_ROUNDS: u32 = 10;
 /// Round trips in the same direction after which the velocity v doubles.
 const STEADY_ROUNDS: u32 = 3;
 /// A queue that delays by less than this part of the least round trip is no sign of others: loss-based senders leave more.
@@ -184,7 +189,7 @@ impl Copa {
                 true => Found::Empty,
                 false => Found::Others,
             };
-            self.end_drain(window, now, drain, found);
+            self.end_drain(window, (now, srtt), drain, found);
         }
         let rounds = COMPETITIVE_ROUNDS * srtt;
         let is_recent = |at: Instant| now - at <= OVERFLOW_MEMORY;
@@ -199,7 +204,7 @@ impl Copa {
             }
             Mode::Default => {
                 let since = self.delays.least_at.max(self.drained_at);
-                (!self.is_slow_start && now - since > LEAST_AGE, false)
+                (!self.is_slow_start && now - since > LEAST_AGE.max(LEAST_AGE_ROUNDS * srtt), false)
             }
         };
         if is_due {
@@ -246,13 +251,22 @@ impl Copa {
         self.mode = Mode::Competitive { cubic, began: now, until: now + time };
     }
 
-    fn end_drain(&mut self, window: &mut Window, now: Instant, drain: Drain, found: Found) {
+    fn end_drain(
+        &mut self,
+        window: &mut Window,
+        (now, srtt): (Instant, Duration),
+        drain: Drain,
+        found: Found,
+    ) {
         self.drain = None;
         self.drained_at = now;
         self.delays.short_at = now;
         if drain.verifies && found != Found::Empty {
             window.cwnd = drain.cwnd;
-            let time = if found == Found::Others { COMPETITIVE_TIME } else { LEAST_AGE };
+            let time = match found {
+                Found::Others => COMPETITIVE_TIME.max(COMPETITIVE_TIME_ROUNDS * srtt),
+                Found::Empty | Found::Unknown => LEAST_AGE.max(LEAST_AGE_ROUNDS * srtt),
+            };
             self.compete(window, now, time);
         } else {
             window.cwnd = drain.of_path;
@@ -390,10 +404,13 @@ impl Algorithm for Copa {
         self.round.packets_lost += 1;
     }
 
-    fn on_timeout(&mut self, window: &mut Window, _timed_out: TimedOut) {
-        window.cwnd = window.packet;
-        self.mode = Mode::Default;
+    /// The others that fill the queue are still there: competitive mode goes on as after any loss.
+    fn on_timeout(&mut self, window: &mut Window, timed_out: TimedOut) {
         self.drain = None;
+        if let Mode::Competitive { cubic, .. } = &mut self.mode {
+            return cubic.on_timeout(window, timed_out);
+        }
+        window.cwnd = window.packet;
         self.begin_slow_start();
     }
 }

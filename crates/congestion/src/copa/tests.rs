@@ -328,3 +328,32 @@ fn a_timeout_begins_slow_start_anew() {
     let (acked, _) = link.observe(at(6000));
     assert!(acked[0] > 2500 * 9 / 10, "{acked:?}");
 }
+
+/// 10 Mbit/s and 100 ms with a queue of 16 BDP, in which a packet waits for 1.6 s. After the twelve round trips of 20 s, a sender
+/// beside a greedy one has at least half of its share: it does not leave competitive mode to look again for others.
+#[test]
+fn a_round_trip_of_two_seconds_beside_a_greedy_sender_leaves_it_its_share() {
+    for starts in [0, 500, 3000] {
+        let greedy = Sender::new(CongestionControl::Cubic, 0);
+        let mut link = Bottleneck::new(1040.0, 100, 16 * 104, vec![greedy, copa(starts)]);
+        link.run_until(at(20_000));
+        let (acked, _) = link.observe(at(120_000));
+        let share = acked[1] as f64 / (acked[0] + acked[1]) as f64;
+        assert!(share >= 0.25, "{starts}: {share} {acked:?}");
+    }
+}
+
+/// A timeout is a loss as any other where others fill the queue.
+#[test]
+fn a_timeout_does_not_end_competitive_mode() {
+    let greedy = Sender::new(CongestionControl::Cubic, 0);
+    let mut link = Bottleneck::new(1250.0, 50, 62 * 4, vec![greedy, copa(2000)]);
+    let is_competitive = |sender: &Sender| matches!(&sender.window.control, super::super::Control::Copa(copa) if copa.is_competitive());
+    link.run_until(at(20_000));
+    assert!(is_competitive(&link.senders[1]));
+    let window = &mut link.senders[1].window;
+    let (flight_size, packet) = (window.cwnd(), PACKET);
+    window.on_timeout(TimedOut { flight_size, is_repeated: false });
+    assert_eq!(window.cwnd(), packet);
+    assert!(is_competitive(&link.senders[1]));
+}
