@@ -49,7 +49,7 @@ pub use recovery::{
     Abandoned, Ack, AckError, AckOutcome, LossRecovery, Next, OpenPacket, PathChange, PathEvent,
     PathFigures, RttSource, SetupEvent, Skipped, T3Event, Timeout, TimeoutKind, Written,
 };
-pub use redundancy::BundleRoom;
+pub use redundancy::{BundleRoom, SharedSpending};
 pub use rexmit_congestion::{
     CongestionControl, CongestionWindow, Echo, RtoConfig, RtoTimer, RttEstimator, RttSample,
     TimerRestart,

@@ -13,7 +13,7 @@ use crate::RetransmissionDestination;
 use crate::loss::expired_early;
 use crate::outstanding::{PacketNumber, Unit};
 use crate::probe::{MOST_TRANSMISSIONS, Round, Share, Unanswered};
-use crate::redundancy::ProbeAction;
+use crate::redundancy::{ProbeAction, SharedSpending};
 
 /// The meaning of an expiry of T3-rtx.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +123,13 @@ impl Unanswered {
     #[inline]
     pub fn enter<P>(&mut self, now: Instant, recovery: &mut LossRecovery<P>, share: &mut Share) {
         recovery.probe.report(now, self, share);
+    }
+}
+
+impl SharedSpending {
+    /// Exchanges the account of `recovery` for the shared one, and back: before and after each call.
+    pub fn swap<P>(&mut self, recovery: &mut LossRecovery<P>) {
+        std::mem::swap(&mut self.0, &mut recovery.redundancy.spending);
     }
 }
 

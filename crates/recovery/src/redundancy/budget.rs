@@ -41,9 +41,13 @@ impl Share {
     }
 }
 
+/// What associations that share their budget of copies, as they have one destination, have sent and copied.
+#[derive(Debug, Default)]
+pub struct SharedSpending(pub(crate) Spending);
+
 /// New data and copies sent, of which the budget is a share.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spending {
+pub(crate) struct Spending {
     /// Packets sent with new data.
     first_packets: u32,
     /// New data sent, reduced by the [`Share`] that a queue left at that time. Packets are counted in units

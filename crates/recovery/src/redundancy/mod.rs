@@ -18,6 +18,7 @@ use crate::outstanding::{AckedUnit, Fate, FirstCopy, FirstSent, PacketNumber, Re
 use crate::paths::PerPath;
 use crate::probe::ProbeTimer;
 use crate::state::State;
+pub use budget::SharedSpending;
 use budget::{Share, Spending};
 use delayed::{DelayedCopies, Planned};
 use rexmit_core::Instant;
@@ -73,7 +74,7 @@ pub(crate) struct AckedCopied {
 /// The redundant copies of an association.
 #[derive(Debug, Default)]
 pub(crate) struct Redundancy {
-    spending: Spending,
+    pub(crate) spending: Spending,
     /// The delayed copies of each path, created when the first is planned.
     delayed: PerPath<DelayedCopies>,
 }

@@ -14,6 +14,7 @@ use rexmit_core::table::Timed;
 use rexmit_recovery::Share;
 use rustc_hash::FxHashMap;
 
+use super::destinations::Destination;
 use super::retired::RetiredTags;
 use crate::association::Association;
 
@@ -28,6 +29,8 @@ pub(super) struct Slot {
     /// association is closed.
     transports: Option<u32>,
     pub(super) unanswered: Share,
+    /// The destination whose associations share what they spend on copies; `None` without a limited budget.
+    pub(super) destination: Option<Destination>,
 }
 
 impl Timed for Slot {
@@ -46,6 +49,7 @@ impl Slot {
             peer_tag: 0,
             transports: None,
             unanswered: Share::default(),
+            destination: None,
         }
     }
 

@@ -4,6 +4,7 @@
 mod addresses;
 mod cookie;
 mod cookie_secret;
+mod destinations;
 mod lookup;
 mod machine;
 mod out_of_the_blue;
@@ -31,6 +32,7 @@ use crate::statistics::{AssociationStatistics, EndpointStatistics};
 
 pub use crate::id::AssociationId;
 use cookie::CookieSigner;
+use destinations::Destinations;
 use lookup::{Lookup, Slot};
 
 /// The most answers that wait to be transmitted; further ones are dropped, as a network could drop them.
@@ -79,6 +81,7 @@ pub struct Endpoint {
     lookup: Lookup,
     signer: CookieSigner,
     around: Surroundings,
+    destinations: Destinations,
     replies: VecDeque<(Route, Vec<u8>)>,
     /// Generator for RANDOM parameters, separate so that it does not change other random values.
     randoms: Rng,
@@ -122,6 +125,7 @@ impl Endpoint {
                 statistics: EndpointStatistics::default(),
                 sink: None,
             },
+            destinations: Destinations::default(),
             replies: VecDeque::new(),
             randoms: seed.split("authentication").rng(),
             config,
@@ -341,8 +345,11 @@ impl Endpoint {
     ) -> Option<R> {
         let (key, slot) = self.table.get_mut(index)?;
         let mut cx = Context::new(now, AssociationId(key), &mut self.around);
+        self.destinations.exchange(slot);
         let result = act(&mut slot.association, &mut cx);
         slot.association.report_unanswered(&mut cx, &mut slot.unanswered);
+        self.destinations.exchange(slot);
+        self.destinations.follow(slot);
         self.update(now, index);
         Some(result)
     }

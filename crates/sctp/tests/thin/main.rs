@@ -6,6 +6,7 @@
 mod kit;
 
 mod copies;
+mod destinations;
 mod interactive;
 mod mechanisms;
 mod outages;

@@ -64,7 +64,7 @@ pub(crate) struct Outbound {
     /// Messages, or the rest of one, that were not sent.
     pub(super) queue: SendQueue,
     /// Chunks sent and not cumulatively acknowledged; a unit's number is its TSN.
-    pub(super) recovery: Recovery,
+    pub(crate) recovery: Recovery,
     /// Streams with mechanisms of their own.
     thin_streams: ThinStreams,
     /// Messages of several chunks of which one was sent.
