@@ -229,6 +229,20 @@ fn the_size_of_a_path_is_found_and_only_probes_are_lost_to_it() {
     }
 }
 
+#[test]
+fn bulk_and_mixed_search_for_packets_of_up_to_1500_bytes() {
+    for association in [AssociationConfig::bulk(), AssociationConfig::mixed()] {
+        for (mtu, found) in [(9000, 1500), (1500, 1500), (1400, 1400)] {
+            let seen = transfer(&association, Mtu::of(mtu), 200);
+            assert_eq!(seen.path.max_packet_bytes, packet_in(found), "{mtu}");
+            let largest = seen.packets.iter().map(|packet| packet.wire_bytes).max();
+            assert!(largest <= Some(1500), "{mtu}: {largest:?}");
+            assert!(seen.packets.iter().all(|packet| packet.is_probe || !packet.is_lost), "{mtu}");
+        }
+    }
+    assert_eq!(AssociationConfig::interactive().path_mtu, None);
+}
+
 /// Directly over IP, packets have eight bytes more.
 #[test]
 fn without_udp_packets_are_larger() {

@@ -1318,8 +1318,8 @@ const char *rexmit_config_error(const struct rexmit_config *config);
 
 /**
  * The profile, one of `enum rexmit_profile`; also sets `dead_after` and `interleaving`; REXMIT_MIXED sets
- * scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB. Default
- * REXMIT_INTERACTIVE.
+ * scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB, and packets to up to 1500
+ * bytes where the path allows them. Default REXMIT_INTERACTIVE.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.

@@ -195,8 +195,8 @@ pub(crate) unsafe fn set(
 }
 
 /// The profile, one of `enum rexmit_profile`; also sets `dead_after` and `interleaving`; REXMIT_MIXED sets
-/// scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB. Default
-/// REXMIT_INTERACTIVE.
+/// scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB, and packets to up to 1500
+/// bytes where the path allows them. Default REXMIT_INTERACTIVE.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -214,6 +214,9 @@ pub unsafe extern "C" fn rexmit_config_set_profile(
             config.association.recovery = chosen.recovery;
             if chosen.streams.scheduling != Scheduling::default() {
                 config.association.streams.scheduling = chosen.streams.scheduling;
+            }
+            if chosen.path_mtu.is_some() {
+                config.association.path_mtu = chosen.path_mtu;
             }
             let association = &mut config.association;
             association.buffers.receive_bytes =

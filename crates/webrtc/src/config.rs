@@ -112,6 +112,7 @@ impl Settings {
         let association = config.association.clone();
         let association = association
             .max_packet_bytes(packet)
+            .path_mtu(None) // A TURN server or another candidate pair may have a smaller one at any time.
             .dynamic_addresses(false)
             .report_sent(true)
             .zero_checksum(true);

@@ -22,6 +22,14 @@ impl RivalEndpoint {
         Err(HOW_TO_BUILD.to_owned())
     }
 
+    /// As `new`.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn with_transfer(_: Rival, _: Role, _: bool, _: &Seed) -> Result<Self, String> {
+        Err(HOW_TO_BUILD.to_owned())
+    }
+
     pub(super) fn fill_transfer(&mut self, _: Instant) {
         match self.0 {}
     }

@@ -31,11 +31,36 @@ impl RivalEndpoint {
     /// # Errors
     /// If the implementation rejects its settings.
     pub fn new(rival: Rival, role: Role, is_unordered: bool, seed: &Seed) -> Result<Self, String> {
+        Self::build((rival, role), is_unordered, false, seed)
+    }
+
+    /// An end whose messages are sent beside a transfer: quinn discovers the path MTU, up to 1500 bytes, as the profiles
+    /// `bulk` and `mixed` do.
+    ///
+    /// # Errors
+    /// If the implementation rejects its settings.
+    pub fn with_transfer(
+        rival: Rival,
+        role: Role,
+        is_unordered: bool,
+        seed: &Seed,
+    ) -> Result<Self, String> {
+        Self::build((rival, role), is_unordered, true, seed)
+    }
+
+    fn build(
+        (rival, role): (Rival, Role),
+        is_unordered: bool,
+        has_transfer: bool,
+        seed: &Seed,
+    ) -> Result<Self, String> {
         let stack: Box<dyn Stack> = match rival {
             Rival::DcSctp(profile) => Box::new(DcSctp::new(profile, is_unordered, seed)),
             Rival::SctpProto => Box::new(SctpProto::new(role, is_unordered)),
             Rival::Kcp { is_tuned } => Box::new(KcpStack::new(role, is_tuned)?),
-            Rival::Quinn(profile) => Box::new(Quinn::new(role, profile, is_unordered, seed)),
+            Rival::Quinn(profile) => {
+                Box::new(Quinn::new((role, profile), is_unordered, has_transfer, seed))
+            }
         };
         Ok(Self { rival, stack: SendWrapper::new(stack), route: None, due: None })
     }

@@ -28,7 +28,7 @@
 //! |---|---|
 //! | `dcsctp` | messages of 16 KiB on another stream, that of the messages with priority 1024 to 256; 256 KiB of it wait to be sent |
 //! | `kcp` | messages of a segment behind the others in the one queue there is, of which it fills a window at most |
-//! | `quinn` | another stream, with a lower priority (`set_priority`) |
+//! | `quinn` | another stream, with a lower priority (`set_priority`); path MTU discovery up to 1500 bytes, as with `bulk` and `mixed` |
 //! | `sctp-proto` | none: its streams have no priorities |
 //!
 //! They are unmodified; an adapter for each provides virtual time. KCP is flushed after every

@@ -432,8 +432,9 @@ impl Part<'_> {
     fn rival(&mut self, flow: &ThinFlow) -> Result<[RivalEndpoint; 2], Problem> {
         self.has_one_network();
         let rival = flow.rival().ok_or_else(|| Problem::of("profile", "no such profile"))?;
+        let new = if flow.transfer { RivalEndpoint::with_transfer } else { RivalEndpoint::new };
         let end = |role, name| {
-            RivalEndpoint::new(rival, role, flow.unordered, &self.seed.split(name))
+            new(rival, role, flow.unordered, &self.seed.split(name))
                 .map_err(|error| Problem::of("", error))
         };
         Ok([end(Role::Connects, "sender")?, end(Role::Accepts, "receiver")?])

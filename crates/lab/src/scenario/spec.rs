@@ -237,7 +237,7 @@ pub struct ThinFlow {
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub recovery: Overrides,
     /// The largest IP packet of the connection. Default that of the transport: 1252 bytes for SCTP,
-    /// 1500 for TCP.
+    /// 1500 for TCP. Without it, the profiles `bulk` and `mixed` search for up to 1500 bytes (DPLPMTUD).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Words<Size>>,
     /// The size of the send buffer, which contains accepted and unacknowledged data. Default 1 MiB.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from contextlib import suppress
 from time import monotonic
 from typing import Callable, Optional
@@ -20,6 +21,8 @@ _MAX_DATAGRAM = 65_535
 _MIN_DELAY = 0.001
 # The system's default of about 200 kB is too little for the bursts of many associations.
 _SOCKET_BUFFER_BYTES = 1 << 21
+# Sets DF, and ignores what the kernel knows of path MTUs (<linux/in.h>).
+_PMTUDISC_PROBE = 3
 
 
 def open_socket(family: int) -> socket.socket:
@@ -28,6 +31,11 @@ def open_socket(family: int) -> socket.socket:
     opened.setblocking(False)
     for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
         opened.setsockopt(socket.SOL_SOCKET, option, _SOCKET_BUFFER_BYTES)
+    if sys.platform == "linux":
+        # Path MTU discovery needs packets that no router fragments: IP_MTU_DISCOVER and IPV6_MTU_DISCOVER.
+        opened.setsockopt(socket.IPPROTO_IP, 10, _PMTUDISC_PROBE)
+        if family == socket.AF_INET6:
+            opened.setsockopt(socket.IPPROTO_IPV6, 23, _PMTUDISC_PROBE)
     return opened
 
 

@@ -30,6 +30,9 @@ mod parts;
 const DEAD_AFTER: Duration = Duration::from_secs(15);
 /// The buffers of the profiles for large transfers: more than 300 Mbit/s over a round trip of 100 ms.
 const BULK_BUFFER_BYTES: usize = 4 << 20;
+/// The largest path MTU, in bytes, for which `bulk` and `mixed` search. Beyond Ethernet's a search costs packets that few
+/// paths of the Internet carry.
+const BULK_MAX_MTU: u16 = 1500;
 
 config! {
     /// An SCTP endpoint: a local port and all associations on it.
@@ -81,7 +84,7 @@ config! {
         /// SCTP. The default of 1232 fits the smallest IPv6 MTU with UDP encapsulation. With `path_mtu`,
         /// packets become larger if the path allows it.
         pub max_packet_bytes: usize,
-        /// Path MTU discovery; `None` is off. Default `None`.
+        /// Path MTU discovery; `None` is off. Default `None`; `bulk` and `mixed` search for up to 1500 bytes.
         pub path_mtu: Option<PathMtuConfig>,
         /// When SACKs are sent, and how often.
         pub sack: SackConfig,
@@ -241,11 +244,12 @@ profiles! {
     interactive_multipath
     /// RFC 9260 with the reordering window of RACK (RFC 8985).
     rack
-    /// For large transfers alone: CUBIC, paced, with RACK, and buffers of 4 MiB. It fills the queue of the path.
+    /// For large transfers alone: CUBIC, paced, with RACK, buffers of 4 MiB, and packets as large as the path allows, up to
+    /// 1500 bytes. It fills the queue of the path.
     bulk
     /// `interactive` for small messages beside large transfers in one association: keeps the queue of the
     /// path short, decides for each stream whether it is thin, schedules by priority, and has buffers of 4
-    /// MiB.
+    /// MiB and packets as large as the path allows, up to 1500 bytes.
     mixed
 }
 
@@ -276,7 +280,7 @@ impl AssociationConfig {
     }
 
     /// The profile called `name`; the interactive ones report a dead peer soon, and interleave messages. Those for
-    /// large transfers have buffers of [`BULK_BUFFER_BYTES`].
+    /// large transfers have buffers of [`BULK_BUFFER_BYTES`], and search for packets of up to [`BULK_MAX_MTU`].
     fn of_profile(name: &str, recovery: RecoveryConfig) -> Self {
         let mut config = Self::new(recovery);
         let is_mixed = name == "mixed";
@@ -289,6 +293,7 @@ impl AssociationConfig {
         if is_mixed || name == "bulk" {
             config.buffers.receive_bytes = BULK_BUFFER_BYTES;
             config.buffers.send_bytes = BULK_BUFFER_BYTES;
+            config.path_mtu = Some(PathMtuConfig::default().max_mtu(BULK_MAX_MTU));
         }
         config
     }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, ConnectionId,
-    ConnectionIdGenerator, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, ServerConfig,
-    StreamEvent, TransportConfig, VarInt, congestion::BbrConfig,
+    ConnectionIdGenerator, DatagramEvent, Dir, Endpoint, EndpointConfig, Event, MtuDiscoveryConfig,
+    ServerConfig, StreamEvent, TransportConfig, VarInt, congestion::BbrConfig,
 };
 use rexmit_core::{Instant, Rng, Route, Seed};
 
@@ -34,6 +34,8 @@ const MAX_STREAMS: u32 = 4096;
 /// only, so that messages always have room.
 const STREAM_WINDOW: u32 = 4 << 20;
 const SEND_WINDOW: u64 = 16 << 20;
+/// The largest datagram that path MTU discovery searches for: what an IPv4 packet of 1500 bytes carries in UDP.
+const MAX_DATAGRAM_BYTES: u16 = 1472;
 /// The maximum ACK delay that `tuned` requests from the peer: the granularity of its timers.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// The time threshold of `tuned` for declaring a packet lost, in round-trip times.
@@ -54,7 +56,12 @@ pub(super) struct Quinn {
 }
 
 impl Quinn {
-    pub(super) fn new(role: Role, profile: QuinnProfile, is_unordered: bool, seed: &Seed) -> Self {
+    pub(super) fn new(
+        (role, profile): (Role, QuinnProfile),
+        is_unordered: bool,
+        has_transfer: bool,
+        seed: &Seed,
+    ) -> Self {
         let mut config = EndpointConfig::new(Arc::new(Open));
         let mut rng = seed.split("endpoint").rng();
         let mut bytes = [0; 32];
@@ -71,8 +78,8 @@ impl Quinn {
         client.initial_dst_cid_provider(Arc::new(move || first_id));
         Self {
             epoch: epoch(),
-            // Path MTU discovery would send packets without messages.
-            endpoint: Endpoint::new(Arc::new(config), server, false, None),
+            // Without a transfer, path MTU discovery would only send packets without messages.
+            endpoint: Endpoint::new(Arc::new(config), server, has_transfer, None),
             client,
             connection: None,
             incoming: role == Role::Accepts,
@@ -137,6 +144,9 @@ fn transport(profile: QuinnProfile) -> TransportConfig {
     let mut config = TransportConfig::default();
     config.max_concurrent_uni_streams(MAX_STREAMS.into());
     config.stream_receive_window(STREAM_WINDOW.into()).send_window(SEND_WINDOW);
+    let mut discovery = MtuDiscoveryConfig::default();
+    discovery.upper_bound(MAX_DATAGRAM_BYTES);
+    config.mtu_discovery_config(Some(discovery));
     match profile {
         QuinnProfile::Default => {}
         QuinnProfile::Tuned => {
