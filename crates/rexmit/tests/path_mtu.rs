@@ -165,9 +165,14 @@ async fn jumbo_frames_are_found() {
     }
 }
 
-/// Two machines, with a router between them whose link to the second is called `far`, and their addresses: those of the
-/// second are in another network.
-fn routed() -> Option<([NetNamespace; 2], NetNamespace, [[&'static str; 2]; 2])> {
+/// Two machines in different networks, with a router between them whose link to the second is called `far`.
+struct Routed {
+    machines: [NetNamespace; 2],
+    router: NetNamespace,
+    addresses: [[&'static str; 2]; 2],
+}
+
+fn routed() -> Option<Routed> {
     let near = ["10.133.0.1", "fd00:133::1"];
     let far = ["10.134.0.2", "fd00:134::2"];
     let of_near: [&[&str]; 2] =
@@ -195,22 +200,21 @@ fn routed() -> Option<([NetNamespace; 2], NetNamespace, [[&'static str; 2]; 2])>
         }
     };
     router.run(forward).expect("the namespace");
-    Some(([first, second], router, [near, far]))
+    Some(Routed { machines: [first, second], router, addresses: [near, far] })
 }
 
 /// Without reports a black hole would be left after 255 lost probes, a second or more each.
 #[tokio::test]
 async fn a_report_of_a_router_is_used_at_once() {
     for carrier in [Carrier::Udp, Carrier::UdpV6, Carrier::Raw] {
-        let Some((namespaces, router, addresses)) = routed() else { return };
-        netns::ip(&namespaces[0], "link set cable gso_max_segs 1");
+        let Some(Routed { machines, router, addresses }) = routed() else { return };
+        netns::ip(&machines[0], "link set cable gso_max_segs 1");
         let at = |end: usize| {
             let ip = addresses[end][usize::from(carrier == Carrier::UdpV6)].parse().unwrap();
             SocketAddr::new(ip, carrier.address(end).port())
         };
         let path_mtu = PathMtuConfig::default().max_mtu(1500).max_probes(255);
-        let ends =
-            [0, 1].map(|end| carrier.endpoint_at(&namespaces[end], at(end), path_mtu.clone()));
+        let ends = [0, 1].map(|end| carrier.endpoint_at(&machines[end], at(end), path_mtu.clone()));
         let [ours, theirs] = associate(&ends, at(1)).await;
         transfer_until(&ours, &theirs, (1500, carrier.below())).await;
         netns::ip(&router, "link set far mtu 1400");

@@ -387,10 +387,8 @@ impl Served for State {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
-    #![cfg(unix)]
-
     use std::task::Waker;
 
     use rexmit_core::{Route, Seed};

@@ -61,9 +61,9 @@ const MAX_PARAMS: usize = 2;
 
 #[derive(Debug, Default)]
 struct Answers {
-    /// Those to the requests of the peer's last RE-CONFIG, which are sent again if it is repeated.
+    /// Answers to the requests of the peer's last RE-CONFIG, which are sent again if it is repeated.
     last: Vec<Answer>,
-    /// Those to be sent, at most [`MAX_OWED_ANSWERS`].
+    /// Answers to be sent, at most [`MAX_OWED_ANSWERS`].
     owed: Vec<Answer>,
 }
 
