@@ -43,6 +43,7 @@ pub const BUILT_IN: &[BuiltIn] = built_in![
     "petlund2008-fig1",
     "petlund2008-fig2",
     "petlund2008-fairness",
+    "petlund2008-fairness-many",
     "petlund2008-nagle",
     "realtime-fig8a",
     "realtime-fig2",
