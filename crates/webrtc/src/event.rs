@@ -29,7 +29,7 @@ pub enum Event {
     },
     /// The buffered amount of a channel has fallen to its threshold.
     BufferedAmountLow(ChannelId),
-    /// The send buffer has room again after [`SendError::BufferFull`](crate::SendError::BufferFull).
+    /// The send buffer has room again after [`TrySendError::Full`](crate::TrySendError::Full).
     Writable,
     /// Messages sent from now on do not meet their [deadline](ChannelConfig::deadline) with the requested probability:
     /// it is shorter than the path's delay, or would need more copies than the budget has.
