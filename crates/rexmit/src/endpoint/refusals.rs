@@ -188,8 +188,13 @@ impl State {
             }
             Report::TooBig { remote, mtu, quote } => {
                 let route = Route { local: self.local_addr, remote };
-                if let Protocol::Unencrypted(sctp) = &mut self.sctp {
-                    sctp.handle_packet_too_big(now, route, mtu, &quote);
+                match &mut self.sctp {
+                    Protocol::Unencrypted(sctp) => {
+                        sctp.handle_packet_too_big(now, route, mtu, &quote);
+                    }
+                    // Its quote is encrypted: the report cannot be verified.
+                    #[cfg(feature = "dtls")]
+                    Protocol::Encrypted(..) => {}
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! When the next turn takes place, and which task takes it.
 
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use rexmit_core::{Instant, Machine};
 
@@ -10,7 +9,8 @@ use super::promptness::Promptness;
 use crate::clock::Alarm;
 
 /// How long timers wait for a device that is full. A longer time, as on a link that is down, would hide a dead peer.
-const MOST_HELD: Duration = Duration::from_secs(1);
+#[cfg(feature = "udp")]
+const MOST_HELD: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// When the driver runs next: at once because there is work, at a deadline, or when the application sends.
 pub(crate) struct NextTurn {
@@ -39,6 +39,7 @@ impl NextTurn {
 
     /// Delays timers while the device `is_full`, for at most [`MOST_HELD`]: the packet of a timer, or the one that it
     /// would retransmit, may still wait for the device.
+    #[cfg(feature = "udp")]
     pub(crate) fn hold_timers(&mut self, now: Instant, is_full: bool) {
         self.held_until = is_full.then(|| self.held_until.unwrap_or(now + MOST_HELD));
     }
