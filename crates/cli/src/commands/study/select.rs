@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(found("*fig?", false), [names[0], names[3]]);
         assert_eq!(found("*fig[18]*", false), names[..3]);
         assert!(found("fig", false).is_empty());
-        assert_eq!(built_in(BUILT_IN, "papers", false).unwrap().len(), 41);
+        assert_eq!(built_in(BUILT_IN, "papers", false).unwrap().len(), 42);
         assert_eq!(found("papers", false), names);
         assert!(built_in(&known, "a[", false).is_err());
     }
