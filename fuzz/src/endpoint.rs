@@ -447,14 +447,8 @@ impl Exchange {
         }
     }
 
-    /// Both applications read and send, and time advances until a timer is due. If the association of the first side has
-    /// ended, by an attack or by a shutdown with which the exchange began, that side begins another one.
+    /// Both applications read and send, and time advances until a timer is due.
     fn make_traffic(&mut self) {
-        let first = &mut self.sides[0];
-        first.associations.retain(|&id| first.endpoint.statistics(id).is_some());
-        if first.associations.is_empty() {
-            self.act(&Act::Connect(false));
-        }
         for side in [false, true] {
             self.act(&Act::Receive(side));
             let len = if side { 100 } else { 2500 };

@@ -244,9 +244,8 @@ impl Exchange {
             exchange.deliver(usize::from(step % 2 == 0), 1);
         }
         if stage > 5 {
-            for side in 0..2 {
-                exchange.send(side, 3000);
-            }
+            exchange.send(0, 3000);
+            exchange.send(1, 3000);
         }
         if stage > 6 {
             exchange.act(&Act::Deliver(255));
@@ -298,7 +297,7 @@ impl Exchange {
                 }
             }
             Act::Wait(power) => self.wait(Duration::from_millis(1 << (power % 18))),
-            Act::Send(side, len) => _ = self.send((*side).into(), *len),
+            Act::Send(side, len) => self.send((*side).into(), *len),
             Act::Receive(side, most) => self.receive((*side).into(), *most),
             Act::Finish(side) => self.with_newest(*side, Endpoint::finish),
             Act::Close(side) => self.with_newest(*side, Endpoint::close),
@@ -367,16 +366,11 @@ impl Exchange {
         self.attack(to, &packet);
     }
 
-    /// Both applications read and send, and time advances until a timer is due. A connection over which neither can send
-    /// any more is closed, and another one takes the place of one that has ended.
+    /// Both applications read and send, and time advances until a timer is due.
     fn make_traffic(&mut self) {
-        let mut may_send = false;
         for side in 0..2 {
             self.receive(side, u16::MAX);
-            may_send |= self.send(side, if side == 0 { 2500 } else { 100 });
-        }
-        if !may_send {
-            self.begin_another();
+            self.send(side, if side == 0 { 2500 } else { 100 });
         }
         if self.sides.iter().all(|side| side.inbox.is_empty())
             && let Some(next) = self.next_timeout()
@@ -395,22 +389,6 @@ impl Exchange {
             let Some(next) = self.next_timeout() else { break };
             self.wait(next - self.now);
         }
-    }
-
-    /// Begins another connection if both sides have forgotten theirs; closes or aborts what is left of one otherwise.
-    fn begin_another(&mut self) {
-        let has_ended =
-            |side: &Side| side.newest().is_none_or(|id| side.endpoint.statistics(id).is_none());
-        if !self.sides.iter().all(has_ended) {
-            for side in [false, true] {
-                self.with_newest(side, Endpoint::close);
-                self.settle(side.into());
-            }
-            return;
-        }
-        self.sides.iter_mut().for_each(|side| side.connections.clear());
-        self.streams = self.streams.map(|_| [(0, 0); 2]);
-        self.connect(false, true);
     }
 
     fn connect(&mut self, side: bool, ephemeral: bool) {
@@ -434,20 +412,17 @@ impl Exchange {
         }
     }
 
-    /// Sends up to `len` bytes. Returns whether `side` may send, now or later.
-    fn send(&mut self, side: usize, len: u16) -> bool {
+    fn send(&mut self, side: usize, len: u16) {
         let to = &mut self.sides[side];
-        let Some(id) = to.newest() else { return false };
+        let Some(id) = to.newest() else { return };
         let sent = self.streams.map_or(0, |streams| streams[side].0);
         let bytes: Vec<u8> = (sent..sent + u64::from(len)).map(|at| pattern(side, at)).collect();
-        let result = to.endpoint.send(self.now, id, &bytes);
-        let accepted = result.unwrap_or(0);
+        let accepted = to.endpoint.send(self.now, id, &bytes).unwrap_or(0);
         assert!(accepted <= bytes.len());
         if let Some(streams) = &mut self.streams {
             streams[side].0 += accepted as u64;
         }
         self.settle(side);
-        result.is_ok()
     }
 
     fn receive(&mut self, side: usize, most: u16) {
