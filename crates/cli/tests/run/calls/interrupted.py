@@ -1,0 +1,98 @@
+"""Calls that signals interrupt, and poll()."""
+
+import ctypes
+import errno
+import os
+import select
+import signal
+import socket
+import time
+
+from .sctp import (
+    listener,
+    one_to_one,
+    pair,
+)
+
+
+def signals():
+    """A call that waits ends with EINTR when a handler has run, or goes on where the handler asks for that."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.recv.restype = ctypes.c_ssize_t
+    handled = []
+    signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
+    client, server = pair()
+    listening = listener()
+    full, _unread = pair()
+    full.setblocking(False)
+    refused = 0
+    while refused < 5:
+        try:
+            full.send(bytes(50_000))
+            refused = 0
+        except BlockingIOError:
+            refused += 1
+            time.sleep(0.1)
+    full.setblocking(True)
+    buffer = ctypes.create_string_buffer(60_000)
+
+    def interrupted(call):
+        child = os.fork()
+        if child == 0:
+            # More than one, as the first may come before the call waits.
+            for _ in range(20):
+                time.sleep(0.1)
+                os.kill(os.getppid(), signal.SIGUSR1)
+            os._exit(0)
+        result = call()
+        number = ctypes.get_errno()
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return number if result < 0 else None
+
+    signal.siginterrupt(signal.SIGUSR1, True)
+    calls = {
+        "recv": lambda: libc.recv(client.fileno(), buffer, ctypes.c_size_t(100), 0),
+        "accept": lambda: libc.accept(listening.fileno(), None, None),
+        "send": lambda: libc.send(full.fileno(), buffer, ctypes.c_size_t(50_000), 0),
+    }
+    for name, call in calls.items():
+        number = interrupted(call)
+        assert number == errno.EINTR, (name, number)
+    assert handled
+    signal.siginterrupt(signal.SIGUSR1, False)
+
+    def answered():
+        if os.fork() == 0:
+            time.sleep(0.8)
+            server.send(b"at last")
+            os._exit(0)
+        return libc.recv(client.fileno(), buffer, ctypes.c_size_t(100), 0)
+
+    handled.clear()
+    assert interrupted(answered) is None and buffer.raw[:7] == b"at last"
+    assert handled
+
+
+def polling():
+    """`poll` before and after data, the end of data, and the end of the association."""
+    client, server = pair()
+    poll = select.poll()
+    poll.register(client, select.POLLIN | select.POLLOUT)
+    listening = listener()
+    accepting = select.poll()
+    accepting.register(listening, select.POLLIN)
+    assert accepting.poll(0) == []
+    another = one_to_one()
+    another.connect(listening.getsockname())
+    assert accepting.poll(10_000) == [(listening.fileno(), select.POLLIN)]
+    assert poll.poll(10_000) == [(client.fileno(), select.POLLOUT)]
+    server.send(b"here")
+    reading = select.poll()
+    reading.register(client, select.POLLIN)
+    assert reading.poll(10_000) == [(client.fileno(), select.POLLIN)]
+    assert client.recv(100) == b"here"
+    assert reading.poll(100) == []
+    server.shutdown(socket.SHUT_WR)
+    assert reading.poll(10_000)[0][1] & select.POLLIN
+    assert client.recv(100) == b""

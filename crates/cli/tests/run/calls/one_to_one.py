@@ -1,0 +1,156 @@
+"""Messages, ends, waiting and descriptors of one-to-one sockets."""
+
+import errno
+import os
+import select
+import socket
+import struct
+import sys
+
+from .sctp import (
+    SCTP,
+    SCTP_STATUS,
+    fails,
+    listener,
+    one_to_one,
+    pair,
+    receive_all,
+)
+
+
+def messages():
+    client, server = pair()
+    client.send(b"hello")
+    client.send(b"again")
+    # A message is read in parts, and never with the next one.
+    assert server.recv(2, socket.MSG_PEEK) == b"he"
+    assert server.recv(2) == b"he"
+    assert server.recv(100, socket.MSG_PEEK) == b"llo"
+    assert server.recv(100) == b"llo"
+    assert server.recv(100) == b"again"
+    large = os.urandom(200_000)
+    server.sendall(large)
+    assert receive_all(client, len(large)) == large
+    fails(errno.EMSGSIZE, client.send, bytes(300_000))
+    fails(errno.EINVAL, client.send, b"")
+    os.writev(client.fileno(), [b"one ", b"two"])
+    first, second = bytearray(3), bytearray(10)
+    assert os.readv(server.fileno(), [first, second]) == 7
+    assert bytes(first) + bytes(second)[:4] == b"one two"
+
+
+def ends():
+    client, server = pair()
+    client.send(b"last")
+    client.shutdown(socket.SHUT_WR)
+    assert server.recv(10) == b"last"
+    assert server.recv(10) == b""
+    fails(errno.EPIPE, server.send, b"too late")
+    client, server = pair()
+    # SO_LINGER with a time of zero aborts.
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    fails(errno.ECONNRESET, server.recv, 10)
+    client, server = pair()
+    client.send(b"unread")
+    select.select([server], [], [])
+    server.close()
+    fails(errno.ECONNRESET, client.recv, 10)
+    # The side that ended the association reads no end of file.
+    client, server = pair()
+    client.shutdown(socket.SHUT_WR)
+    assert server.recv(10) == b""
+    server.close()
+    fails(errno.ENOTCONN, client.recv, 10)
+    fails(errno.ENOTCONN, client.recv, 10)
+    # A port without a listener.
+    closed = listener()
+    address = closed.getsockname()
+    closed.close()
+    fails(errno.ECONNREFUSED, one_to_one().connect, address)
+
+
+def waiting():
+    listening = listener()
+    listening.setblocking(False)
+    fails(errno.EAGAIN, listening.accept)
+    client = one_to_one()
+    client.setblocking(False)
+    assert client.connect_ex(listening.getsockname()) == errno.EINPROGRESS
+    assert select.select([], [client], [], 10)[1] == [client]
+    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    assert select.select([listening], [], [], 10)[0] == [listening]
+    server = listening.accept()[0]
+    fails(errno.EAGAIN, client.recv, 10)
+    # With a backlog of one, two associations wait to be accepted, and a third is refused.
+    listening.listen(1)
+    waiting = [one_to_one() for _ in range(2)]
+    for each in waiting:
+        each.connect(listening.getsockname())
+    fails(errno.ECONNREFUSED, one_to_one().connect, listening.getsockname())
+    listening.accept()[0].close()
+    one_to_one().connect(listening.getsockname())
+    poll = select.epoll()
+    poll.register(client, select.EPOLLIN)
+    assert poll.poll(0) == []
+    server.send(b"ready")
+    assert poll.poll(10) == [(client.fileno(), select.EPOLLIN)]
+    assert client.recv(10) == b"ready"
+    # A full pair makes the sender wait, and a reader ends that.
+    sent = 0
+    while True:
+        try:
+            sent += client.send(bytes(50_000))
+        except BlockingIOError:
+            if not select.select([], [client], [], 0.5)[1]:
+                break
+    receive_all(server, sent)
+    assert select.select([], [client], [], 10)[1] == [client]
+    # A connection that fails makes the socket writable, with an error.
+    address = listening.getsockname()
+    listening.close()
+    failing = one_to_one()
+    failing.setblocking(False)
+    assert failing.connect_ex(address) == errno.EINPROGRESS
+    assert select.select([], [failing], [], 10)[1] == [failing]
+    assert failing.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
+    assert failing.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    timed, _other = pair()
+    timed.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 10_000))
+    fails(errno.EAGAIN, timed.recv, 10)
+
+
+def descriptors():
+    client, server = pair()
+    # The child has the socket, and the parent gets what it sends after closing its own.
+    child = os.fork()
+    if child == 0:
+        client.send(b"from the child")
+        os._exit(0)
+    client.close()
+    assert server.recv(100) == b"from the child"
+    os.waitpid(child, 0)
+    assert server.recv(100) == b""
+    client, server = pair()
+    copy = os.dup(client.fileno())
+    client.close()
+    os.write(copy, b"from a copy")
+    assert server.recv(100) == b"from a copy"
+    # Another program is given the descriptor.
+    os.set_inheritable(copy, True)
+    code = f"import os; os.write({copy}, b'from another program')"
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+    assert server.recv(100) == b"from another program"
+    ours, theirs = socket.socketpair()
+    socket.send_fds(ours, [b"x"], [copy])
+    os.close(copy)
+    passed = socket.recv_fds(theirs, 1, 1)[1][0]
+    os.write(passed, b"from a passed one")
+    assert server.recv(100) == b"from a passed one"
+
+
+def packets():
+    """Both sides of an association of this host use its large packets: `sstat_fragmentation_point`."""
+    for side in pair():
+        status = side.getsockopt(SCTP, SCTP_STATUS, 176)
+        assert struct.unpack_from("I", status, 20)[0] > 30_000, status
