@@ -83,7 +83,7 @@ pub enum LoadError {
     TooShort {
         /// The trace.
         name: String,
-        /// How long the trace lasts.
+        /// The duration of the trace.
         lasts: Duration,
         /// The required length.
         wanted: Duration,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use common::{Pair, in_time};
 use rexmit::{AssociationConfig, CloseReason};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 /// The value of `send_buffer_bytes` and `receive_buffer_bytes` in these tests.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -21,6 +21,19 @@ async fn pair() -> Pair {
 /// The byte at `place` of every stream in these tests.
 fn byte(place: usize) -> u8 {
     (place.wrapping_mul(0x9E37_79B9) >> 13) as u8
+}
+
+/// Reads to the end, and compares each byte. Returns their number.
+async fn read_all(reader: &mut (impl AsyncRead + Unpin)) -> usize {
+    let (mut piece, mut place) = (vec![0; 50_000], 0);
+    loop {
+        let len = reader.read(&mut piece).await.unwrap();
+        if len == 0 {
+            return place;
+        }
+        assert!(piece[..len].iter().zip(place..).all(|(&it, place)| it == byte(place)));
+        place += len;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -51,18 +64,8 @@ async fn a_large_byte_stream_arrives_completely_among_messages_of_other_streams(
         }
         count
     };
-    let read = async {
-        let (mut piece, mut place) = (vec![0; 50_000], 0);
-        loop {
-            let len = reader.read(&mut piece).await.unwrap();
-            if len == 0 {
-                return place;
-            }
-            assert!(piece[..len].iter().zip(place..).all(|(&it, place)| it == byte(place)));
-            place += len;
-        }
-    };
-    let all = async { tokio::join!(tokio::spawn(write), tokio::spawn(messages), read) };
+    let all =
+        async { tokio::join!(tokio::spawn(write), tokio::spawn(messages), read_all(&mut reader)) };
     let (written, messages, read) = in_time(all).await;
     assert_eq!((read, messages.unwrap()), (TOTAL, TOTAL.div_ceil(100_000)));
     assert_eq!(written.unwrap(), CloseReason::Shutdown);
@@ -97,18 +100,7 @@ async fn a_gigabyte_needs_no_gigabyte() {
         }
         writer.shutdown().await.unwrap();
     };
-    let read = async {
-        let (mut piece, mut place) = (vec![0; 1 << 16], 0);
-        loop {
-            let len = reader.read(&mut piece).await.unwrap();
-            if len == 0 {
-                return place;
-            }
-            assert!(piece[..len].iter().zip(place..).all(|(&it, place)| it == byte(place)));
-            place += len;
-        }
-    };
-    let ((), read) = tokio::join!(write, read);
+    let ((), read) = tokio::join!(write, read_all(&mut reader));
     let peak = memory("VmHWM").saturating_sub(before);
     println!("{peak} bytes at most");
     assert_eq!(read, TOTAL);

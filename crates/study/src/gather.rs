@@ -58,7 +58,7 @@ pub(crate) struct Operand {
     against: Option<Base>,
 }
 
-/// What a value is compared with before its cells are known.
+/// The reference of a value before its cells are known.
 struct Reference {
     name: String,
     point: Vec<usize>,

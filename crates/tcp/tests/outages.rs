@@ -9,7 +9,7 @@ use std::time::Duration;
 use rexmit_core::{Instant, Machine, Seed};
 use rexmit_tcp::recovery::RecoveryConfig;
 use rexmit_tcp::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig};
-use rexmit_testkit::address;
+use rexmit_testkit::{Pace, address};
 
 const PROFILES: [&str; 2] = ["tcp-interactive", "tcp-interactive-redundant"];
 /// The payload of a message.
@@ -182,15 +182,9 @@ fn little_is_sent_while_an_outage_lasts() {
     for profile in PROFILES {
         for rtt in [20, 50, 100, 200] {
             let outage = Outage::new(profile, rtt, 30_000).run();
-            let from = outage.lasts.0;
-            let count = |first, last| {
-                outage.sent.iter().filter(|&&at| (from + first..from + last).contains(&at)).count()
-            };
-            let pace = rtt.max(100);
-            let counts = (count(1000, 10_000), count(11_000, 30_000));
-            let most = ((9000 / pace + 6) as usize, 19 + 4);
-            if counts.0 > most.0 || counts.1 > most.1 {
-                many.push((profile, rtt, counts, most));
+            let (sent, most) = (Pace::of(&outage.sent, outage.lasts.0), Pace::most(rtt));
+            if !sent.is_within(most) {
+                many.push((profile, rtt, sent, most));
             }
         }
     }

@@ -17,7 +17,7 @@ config! {
         /// The units of up to this many packets in flight before it (default 1).
         pub packets: NonZeroU8,
         /// The most bytes of units in a packet that bundles copies, new units included; `None`, the default, is
-        /// as many as fit.
+        /// the room of the packet.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub bytes: Option<NonZeroU32>,
     }

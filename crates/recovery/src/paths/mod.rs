@@ -245,7 +245,7 @@ impl Gate {
         self.may_retransmit_now = true;
     }
 
-    /// The packet was sent, or there is none to send.
+    /// The packet was sent, or nothing was left to send.
     pub(crate) const fn close(&mut self) {
         self.may_retransmit_now = false;
     }

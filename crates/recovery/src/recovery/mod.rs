@@ -44,7 +44,7 @@ use crate::{
     Reach, RecoveryConfig, RecoveryStatistics, ReorderingState, ThinConfig, Thinness, Unit,
 };
 
-/// What is abandoned.
+/// A unit, or the rest of a message, that is abandoned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Abandoned<P> {
     /// A unit that was sent: it is not retransmitted and is not in flight. One that was acknowledged above the
@@ -253,7 +253,7 @@ impl<P> LossRecovery<P> {
         Permission::of(self).may_send_new(path, group)
     }
 
-    /// Abandons what is not to be sent, or not again (RFC 3758).
+    /// Abandons units that are not to be sent, or not again (RFC 3758).
     pub fn abandon(&mut self, what: Abandoned<P>) {
         match what {
             Abandoned::Sent(unit) => self.abandon_sent(unit),

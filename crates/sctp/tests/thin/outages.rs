@@ -3,6 +3,7 @@
 
 use rexmit_sctp::Event;
 use rexmit_sctp::recovery::RecoveryConfig;
+use rexmit_testkit::Pace;
 
 use super::*;
 
@@ -121,15 +122,9 @@ fn little_is_sent_while_an_outage_lasts() {
     for profile in ["interactive", "interactive-redundant"] {
         for rtt in [20, 50, 100, 200] {
             let outage = Outage::new(profile, rtt, 30_000).run();
-            let from = outage.lasts.0;
-            let count = |first, last| {
-                outage.sent.iter().filter(|&&at| (from + first..from + last).contains(&at)).count()
-            };
-            let pace = rtt.max(100);
-            let counts = (count(1000, 10_000), count(11_000, 30_000));
-            let most = ((9000 / pace + 6) as usize, 19 + 4);
-            if counts.0 > most.0 || counts.1 > most.1 {
-                many.push((profile, rtt, counts, most));
+            let (sent, most) = (Pace::of(&outage.sent, outage.lasts.0), Pace::most(rtt));
+            if !sent.is_within(most) {
+                many.push((profile, rtt, sent, most));
             }
         }
     }

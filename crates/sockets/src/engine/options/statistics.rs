@@ -10,7 +10,7 @@ use crate::protocol::address;
 /// The length of the structure.
 const LENGTH: usize = 256;
 
-/// `sctp_assoc_stats`, or its beginning if the buffer is shorter. What is not counted is 0.
+/// `sctp_assoc_stats`, or its beginning if the buffer is shorter. Fields without a counter are 0.
 pub(super) fn of_association(engine: &Engine, socket: &Socket, value: &[u8]) -> Outcome {
     let number = u32_at(sized(value, 4)?, 0);
     let (number, association) = engine.association_of(socket, number)?;
