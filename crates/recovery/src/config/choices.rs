@@ -15,9 +15,9 @@ pub enum LossDetection {
         /// The reordering tolerated.
         #[cfg_attr(feature = "serde", serde(default))]
         reordering: Reordering,
-        /// Early Fast Retransmit of FreeBSD: while cwnd exceeds data in flight, a unit that is not
-        /// acknowledged SRTT + RTTVAR after it was first sent is retransmitted, and cwnd falls by a packet
-        /// (Petlund 2009 §2).
+        /// Early Fast Retransmit of FreeBSD: SRTT + 2 RTTVAR (250 ms at least) after the last SACK or
+        /// new data, what was sent at least as long ago is retransmitted while cwnd exceeds data in flight, and
+        /// cwnd falls by a packet (Petlund 2009 §2).
         #[cfg_attr(feature = "serde", serde(default))]
         early_retransmit: bool,
     },

@@ -1,47 +1,59 @@
-//! Early Fast Retransmit of FreeBSD 6.2: data that could have been acknowledged by now, and was not, is
-//! retransmitted while the window is not used up (Petlund 2009 §2).
+//! Early Fast Retransmit of FreeBSD: data that could have been acknowledged by now, and was not, is retransmitted
+//! while the window is not used up (Petlund 2009 §2).
+//!
+//! The paper has three sentences on it; the rest is what FreeBSD's SCTP of 2007, which came from KAME, did. Each path has one timer.
+//! New data, and each SACK that leaves data outstanding, start it anew while cwnd exceeds data in flight, and
+//! stop it otherwise; retransmissions do neither. When it expires, every chunk in flight that was last sent at
+//! least one wait ago is retransmitted, newest first, until data in flight and these exceed cwnd. So a
+//! retransmission that is lost, too, is repeated after another wait. T3-rtx runs on as if nothing was
+//! retransmitted.
 
-use crate::outstanding::{PacketNumber, SentPacket};
+use crate::outstanding::PacketNumber;
 use crate::state::State;
-use crate::{RttEstimator, SendCause};
+use crate::{RtoConfig, RttEstimator};
 use rexmit_core::Instant;
 use std::time::Duration;
 
 /// The least time between a transmission and its early retransmission, as FreeBSD set it by default.
 pub(super) const LEAST_WAIT: Duration = Duration::from_millis(250);
 
-/// How long Early Fast Retransmit waits for a packet after its first transmission. FreeBSD 6.2 used its
-/// retransmission timeout, SRTT + 2 RTTVAR, with a lower bound other than RTO.Min. `None` without an RTT
-/// sample.
-pub(super) fn early_wait(rtt: &RttEstimator) -> Option<Duration> {
-    match *rtt {
-        RttEstimator::Unmeasured => None,
-        RttEstimator::Measured { srtt, rttvar, .. } => Some((srtt + 2 * rttvar).max(LEAST_WAIT)),
-    }
+/// How long the timer runs: SRTT + 2 RTTVAR, or a quarter of RTO.Initial without an RTT sample, and
+/// [`LEAST_WAIT`] at least.
+pub(super) fn early_wait(rtt: &RttEstimator, config: &RtoConfig) -> Duration {
+    let wait = match *rtt {
+        RttEstimator::Unmeasured => config.initial / 4,
+        RttEstimator::Measured { srtt, rttvar, .. } => srtt + 2 * rttvar,
+    };
+    wait.max(LEAST_WAIT)
 }
 
-/// The packets of `path` sent for the first time that could have been acknowledged by now.
+/// The packets in flight on `path` that could have been acknowledged by now, newest first, as many as the
+/// window has room for, and one more.
 pub(crate) fn expired_early<P>(now: Instant, path: u8, state: &State<P>) -> Vec<PacketNumber> {
-    let Some(wait) = early_wait(state.paths[path].timer.rtt()) else { return Vec::new() };
-    let is_late = |(_, sent_at): &(PacketNumber, Instant)| *sent_at + wait <= now;
-    first_sent_in_flight(state, path).take_while(is_late).map(|(number, _)| number).collect()
-}
-
-/// The deadline of the timer, which runs for the oldest packet sent for the first time while cwnd exceeds
-/// data in flight.
-pub(super) fn early_deadline<P>(path: u8, state: &State<P>) -> Option<Instant> {
     let p = &state.paths[path];
-    let has_room = p.window.cwnd() > state.outstanding.flight(path).bytes;
-    let wait = early_wait(p.timer.rtt()).filter(|_| has_room)?;
-    first_sent_in_flight(state, path).next().map(|(_, sent_at)| sent_at + wait)
+    let wait = early_wait(p.timer.rtt(), &state.config.rto);
+    let in_flight = state.outstanding.packets().in_flight(path);
+    let late = in_flight.filter(|(_, packet)| packet.sent_at + wait <= now);
+    let mut late: Vec<_> = late.map(|(number, packet)| (number, u64::from(packet.bytes))).collect();
+    late.reverse();
+    let mut bytes = state.outstanding.flight(path).bytes;
+    let fits = |&(_, size): &(PacketNumber, u64)| {
+        let has_room = bytes <= p.window.cwnd();
+        bytes += size;
+        has_room
+    };
+    late.into_iter().take_while(fits).map(|(number, _)| number).collect()
 }
 
-/// The packets in flight on `path` that were sent with new data, oldest first, and when.
-fn first_sent_in_flight<P>(
-    state: &State<P>,
+/// When a timer that is started now expires; `None` if nothing is outstanding on `path`, or if `flight`, the
+/// bytes in flight, fill the window.
+pub(super) fn early_deadline<P>(
+    now: Instant,
     path: u8,
-) -> impl Iterator<Item = (PacketNumber, Instant)> {
-    let is_first = |(_, packet): &(PacketNumber, &SentPacket)| packet.cause == SendCause::New;
-    let in_flight = state.outstanding.packets().in_flight(path).filter(is_first);
-    in_flight.map(|(number, packet)| (number, packet.sent_at))
+    flight: u64,
+    state: &State<P>,
+) -> Option<Instant> {
+    let p = &state.paths[path];
+    let runs = state.outstanding.on(path).outstanding > 0 && flight < p.window.cwnd();
+    runs.then(|| now + early_wait(p.timer.rtt(), &state.config.rto))
 }

@@ -353,11 +353,19 @@ impl LossDetector {
         matches!(self.kind, Kind::MissingReports { is_early: true, .. })
     }
 
-    /// Recomputes when the timer of Early Fast Retransmit expires, if that is on.
+    /// Starts the timer of Early Fast Retransmit anew, if that is on, or stops it if `flight`, the bytes in
+    /// flight, fill the window.
     #[inline]
-    pub(crate) fn renew<P>(&mut self, path: u8, state: &State<P>) {
+    pub(crate) fn restart_early<P>(
+        &mut self,
+        now: Instant,
+        path: u8,
+        flight: u64,
+        state: &State<P>,
+    ) {
         if self.is_early() {
-            self.arm(path, early_deadline(path, state).unwrap_or(Instant::FAR_FUTURE));
+            let deadline = early_deadline(now, path, flight, state);
+            self.arm(path, deadline.unwrap_or(Instant::FAR_FUTURE));
         }
     }
 

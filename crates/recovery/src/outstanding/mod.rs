@@ -250,8 +250,6 @@ pub(crate) enum Fate {
 pub(crate) struct SentPacket {
     pub(crate) sent_at: Instant,
     pub(crate) path: u8,
-    /// Why its first unit was sent.
-    pub(crate) cause: SendCause,
     pub(crate) lowest: u64,
     pub(crate) highest: u64,
     pub(crate) units: u16,

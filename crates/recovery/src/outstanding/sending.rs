@@ -97,7 +97,7 @@ impl<P> Outstanding<P> {
     ) -> (u64, bool) {
         let unit = self.next_unit();
         let NewUnit { bytes, user_bytes, group, .. } = new;
-        let packet = self.put(now, place, SendCause::New, Carried { unit, bytes, group });
+        let packet = self.put(now, place, Carried { unit, bytes, group });
         self.sent += 1;
         self.bytes += u64::from(bytes);
         self.user_bytes_in_flight += u64::from(user_bytes);
@@ -132,15 +132,9 @@ impl<P> Outstanding<P> {
 
     /// Adds a unit to the packet being built.
     #[inline(always)] // With every unit: the call would cost as much again.
-    fn put(
-        &mut self,
-        now: Instant,
-        place: Placement,
-        cause: SendCause,
-        carried: Carried,
-    ) -> PacketNumber {
+    fn put(&mut self, now: Instant, place: Placement, carried: Carried) -> PacketNumber {
         if place.starts_packet {
-            self.packets.begin(now, place, cause, carried);
+            self.packets.begin(now, place, carried);
         } else {
             self.packets.add(carried);
         }
@@ -168,7 +162,7 @@ impl<P> Outstanding<P> {
         let path = place.path;
         let trial = Pair::new(before.path, path).filter(|_| matches!(state, UnitState::Lost(_)));
         let place = Placement { trial, ..place };
-        let packet = self.put(now, place, cause, Carried { unit, bytes, group });
+        let packet = self.put(now, place, Carried { unit, bytes, group });
         self.sent += 1;
         self.user_bytes_in_flight += u64::from(user_bytes);
         let moved = (from != path).then(|| self.move_between(unit, from, path));
@@ -278,19 +272,12 @@ impl FirstSent {
 
 impl SentPackets {
     #[inline]
-    pub(super) fn begin(
-        &mut self,
-        now: Instant,
-        place: Placement,
-        cause: SendCause,
-        carried: Carried,
-    ) {
+    pub(super) fn begin(&mut self, now: Instant, place: Placement, carried: Carried) {
         let Placement { path, trial, .. } = place;
         let Carried { unit, bytes, group } = carried;
         self.packets.push_back(SentPacket {
             sent_at: now,
             path,
-            cause,
             lowest: unit,
             highest: unit,
             units: 1,

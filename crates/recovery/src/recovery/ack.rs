@@ -554,7 +554,8 @@ impl<'a, 't, 's, P> Acknowledging<'a, 't, 's, P> {
         state.settle_gates();
         state.outstanding.forget_ended();
         for path in self.recovery.state.paths.numbers() {
-            self.recovery.renew_timers(path);
+            self.recovery.renew_probe(path);
+            self.recovery.restart_early(self.now, path);
         }
         self.recovery.state.trace_thinness(self.tracer);
     }
@@ -675,10 +676,16 @@ impl<P> LossRecovery<P> {
         self.state.arm_t3(now, path, least);
     }
 
-    /// Called when the data in flight on `path` has changed: computes anew when its timers expire.
+    /// Called when the data in flight on `path` has changed: computes anew when its probe timer expires.
     #[inline]
-    pub(super) fn renew_timers(&mut self, path: u8) {
-        self.loss.renew(path, &self.state);
+    pub(super) fn renew_probe(&mut self, path: u8) {
         self.probe.renew(path, &self.state);
+    }
+
+    /// Called when new data was sent over `path`, or with a SACK: starts the timer of Early Fast Retransmit.
+    #[inline]
+    pub(super) fn restart_early(&mut self, now: Instant, path: u8) {
+        let flight = self.state.outstanding.flight(path).bytes;
+        self.loss.restart_early(now, path, flight, &self.state);
     }
 }

@@ -270,7 +270,7 @@ impl<P> LossRecovery<P> {
             self.spurious.iter_mut().for_each(|it| it.mark_unprovable(path));
         }
         self.loss.on_abandoned(unit);
-        self.renew_timers(abandoned.path);
+        self.renew_probe(abandoned.path);
         self.state.stop_t3_if_idle(abandoned.path);
         self.state.settle_gates();
     }

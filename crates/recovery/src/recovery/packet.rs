@@ -79,7 +79,8 @@ enum Filling {
 #[derive(Clone, Copy, Debug, Default)]
 struct Content {
     units: u16,
-    /// Whether the packet retransmits the earliest unit outstanding on its path, so that T3-rtx restarts.
+    /// Whether the packet retransmits the earliest unit outstanding on its path, so that T3-rtx restarts. Early
+    /// retransmissions do not count: they would keep it from expiring.
     has_earliest: bool,
     has_repeats: bool,
     /// Whether the packet contains delayed copies.
@@ -496,7 +497,7 @@ impl OpenPacket {
             self.on_started(recovery, now, bytes);
         }
         self.content.has_repeats = true;
-        self.content.has_earliest |= sent.is_earliest;
+        self.content.has_earliest |= sent.is_earliest && cause != SendCause::Early;
         self.content.is_needed |= cause != SendCause::Redundant;
         self.content.has_probe |= cause == SendCause::Probe;
         self.last = Some(unit);
@@ -584,7 +585,10 @@ impl OpenPacket {
         tracer.emit(|| sent_event(recovery, number));
         self.end_copies(recovery, now, tracer);
         self.count_new(recovery, now);
-        recovery.renew_timers(self.path);
+        recovery.renew_probe(self.path);
+        if content.new > 0 {
+            recovery.restart_early(now, self.path);
+        }
         recovery.state.trace_thinness(tracer);
         true
     }

@@ -280,16 +280,14 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         state.settle_gates();
     }
 
-    /// Early Fast Retransmit: everything that could have been acknowledged by now is declared lost; no slow
-    /// start.
+    /// Early Fast Retransmit: what could have been acknowledged by now is declared lost; no slow start.
     fn retransmit_early(&mut self, path: u8) {
         let late = expired_early(self.now, path, &self.recovery.state);
+        // What is retransmitted now is in flight again when the timer is started.
+        let flight = self.recovery.state.outstanding.flight(path).bytes;
         for &packet in &late {
             for number in self.recovery.state.outstanding.in_flight_in(packet) {
-                let unit = self.recovery.state.outstanding.unit(number);
-                if unit.is_some_and(Unit::is_first_transmission) {
-                    self.recovery.declare_lost(number, SendCause::Early, self.tracer);
-                }
+                self.recovery.declare_lost(number, SendCause::Early, self.tracer);
             }
         }
         let state = &mut self.recovery.state;
@@ -301,8 +299,9 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
             state.settle_gates();
             state.trace_window(path, self.tracer);
         }
-        self.recovery.loss.renew(path, &self.recovery.state);
-        self.recovery.state.trace_thinness(self.tracer);
+        let LossRecovery { state, loss, .. } = &mut *self.recovery;
+        loss.restart_early(self.now, path, flight, state);
+        state.trace_thinness(self.tracer);
     }
 
     /// The first path whose T3-rtx is due.
@@ -370,7 +369,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
         let moves = self.recovery.state.move_timed_out(path);
         self.recovery.on_moves(moves);
         self.recovery.state.trace_window(path, self.tracer);
-        self.recovery.renew_timers(path);
+        self.recovery.renew_probe(path);
         self.recovery.state.trace_thinness(self.tracer);
     }
 

@@ -123,9 +123,12 @@ fn early_fast_retransmit_repeats_after_the_round_trip_and_its_variation() {
             LossDetection::MissingReports { reordering: Reordering::Fixed, early_retransmit: true };
     });
     s.send_alone(1);
-    assert_eq!(s.wait_for_packet().at.as_nanos(), 450_000_000);
-    let counted = s.statistics().recovery;
-    assert_eq!((counted.retransmitted.early, counted.timeouts), (1, 0));
-    // Only once; then T3-rtx, which the retransmission of the earliest chunk restarted.
-    assert_eq!(s.wait_for_packet().at.as_nanos(), 1_450_000_000);
+    for early in 1..=3 {
+        assert_eq!(s.wait_for_packet().at.as_nanos(), 200_000_000 + early * 250_000_000);
+        let counted = s.statistics().recovery;
+        assert_eq!((counted.retransmitted.early, counted.timeouts), (early, 0));
+    }
+    // T3-rtx, which no early retransmission restarts.
+    assert_eq!(s.wait_for_packet().at.as_nanos(), 1_200_000_000);
+    assert_eq!(s.statistics().recovery.timeouts, 1);
 }

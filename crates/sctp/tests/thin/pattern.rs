@@ -203,17 +203,21 @@ fn with_all_four_and_copies() {
     );
 }
 
-/// SRTT + 2 RTTVAR is below the lower bound of 250 ms; no bundling, RTO.Min 1 s.
+/// SRTT + 2 RTTVAR is below the lower bound of 250 ms; no bundling, RTO.Min 1 s. Each new message, and each SACK, starts
+/// the timer anew: while messages follow each other it does not expire. The last one is sent 880 ms after the third, and
+/// its SACK arrives at 980 ms.
 #[test]
 fn with_early_fast_retransmit() {
     assert_table(
         &RecoveryConfig::profile("freebsd-efr").expect("a profile"),
         [
-            " 3 x1: new 0, early 250 -> 300",
-            " 3 x2: new 0, early 250, fast 420 -> 470",
-            " 3 x3: new 0, early 250, fast 420, timeout 1420 -> 1470",
-            "14 x1: new 0, early 250 -> 300",
-            "14 x3: new 0, early 250, timeout 1250, timeout 3250 -> 3300",
+            " 3 x1: new 0, fast 340 -> 390",
+            " 3 x2: new 0, fast 340, early 1230 -> 1280",
+            // Only the fast retransmission restarts T3-rtx.
+            " 3 x3: new 0, fast 340, early 1230, timeout 1340 -> 1390",
+            // The SACK of the chunk before starts the timer after 20 ms.
+            "14 x1: new 0, early 270 -> 320",
+            "14 x3: new 0, early 270, early 520, early 770 -> 820",
         ],
     );
 }

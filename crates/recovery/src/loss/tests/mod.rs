@@ -402,29 +402,40 @@ fn another_route_forgets_reordering_and_what_reports() {
 const EARLY: LossDetection =
     LossDetection::MissingReports { reordering: Reordering::Fixed, early_retransmit: true };
 
+impl Detecting {
+    /// When the timer of Early Fast Retransmit expires if it is started now.
+    fn early_deadline(&mut self) -> Instant {
+        let flight = self.state.outstanding.flight(0).bytes;
+        self.loss.restart_early(self.now, 0, flight, &self.state);
+        self.loss.deadline(0)
+    }
+
+    /// The packets that Early Fast Retransmit repeats at `ms`.
+    fn expired_early(&self, ms: u64) -> Vec<u64> {
+        expired_early(AT(ms), 0, &self.state).into_iter().map(|it| it.0).collect()
+    }
+}
+
 /// Early Fast Retransmit: SRTT + 2 RTTVAR is 200 ms, below the least wait of 250 ms.
 #[test]
-fn the_early_timer_runs_for_the_oldest_while_the_window_is_not_used_up() {
+fn the_early_timer_runs_while_the_window_is_not_used_up() {
     let mut d = Detecting::with(|config| config.loss_detection = EARLY);
+    assert_eq!(d.early_deadline(), Instant::FAR_FUTURE, "nothing is outstanding");
     d.at(10).send(1);
-    d.loss.renew(0, &d.state);
-    assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "nothing was measured");
     d.state.sample(AT(10), 0, MS(100));
+    assert_eq!(d.early_deadline(), AT(260));
     d.at(20).send(1);
-    d.loss.renew(0, &d.state);
-    assert_eq!(d.loss.deadline(0), AT(260));
-    let numbers = |due: Vec<PacketNumber>| due.into_iter().map(|it| it.0).collect::<Vec<_>>();
-    assert_eq!(numbers(expired_early(AT(259), 0, &d.state)), []);
-    assert_eq!(numbers(expired_early(AT(260), 0, &d.state)), [0]);
-    assert_eq!(numbers(expired_early(AT(270), 0, &d.state)), [0, 1]);
-    // A retransmission waits for T3-rtx.
+    assert_eq!(d.early_deadline(), AT(270), "it starts anew");
+    assert_eq!(d.expired_early(259), []);
+    assert_eq!(d.expired_early(260), [0]);
+    assert_eq!(d.expired_early(270), [1, 0], "newest first");
+    // A retransmission is waited for as its original was.
     d.state.outstanding.lose(1, SendCause::Early);
-    d.state.resend(AT(260), 0, 1, SendCause::Early);
-    d.loss.renew(0, &d.state);
-    assert_eq!(d.loss.deadline(0), AT(270));
-    d.send(2);
-    d.loss.renew(0, &d.state);
-    assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE, "the window holds four");
+    d.state.resend(AT(270), 0, 1, SendCause::Early);
+    assert_eq!(d.expired_early(519), [1]);
+    assert_eq!(d.expired_early(520), [2, 1]);
+    d.at(300).send(2);
+    assert_eq!(d.early_deadline(), Instant::FAR_FUTURE, "the window holds four");
 }
 
 #[test]
@@ -433,8 +444,7 @@ fn the_end_leaves_no_timer_and_no_count() {
     d.state.sample(AT(0), 0, MS(100));
     d.send(4);
     d.ack(0, &[(2, 3)]);
-    d.loss.renew(0, &d.state);
-    assert_eq!(d.loss.deadline(0), AT(250));
+    assert_eq!(d.at(100).early_deadline(), AT(350));
     d.loss.stop_timer(0);
     assert_eq!(d.loss.deadline(0), Instant::FAR_FUTURE);
     d.loss.clear();

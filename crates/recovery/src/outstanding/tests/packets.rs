@@ -18,7 +18,7 @@ fn carried(unit: u64, group: u8) -> Carried {
 #[test]
 fn a_packet_ends_with_its_last_unit_in_flight() {
     let mut packets = packets();
-    packets.begin(Instant::ZERO, alone(0), SendCause::New, carried(7, 0));
+    packets.begin(Instant::ZERO, alone(0), carried(7, 0));
     packets.add(carried(8, 0));
     assert_eq!(packets.flight(0), Flight { packets: 1, bytes: 200 });
     assert!(!packets.on_departed(0, 100, PacketNumber(0), Fate::Superseded).0);
@@ -37,8 +37,8 @@ fn a_packet_ends_with_its_last_unit_in_flight() {
 fn a_packet_is_in_flight_for_each_group_that_it_carries_something_of() {
     let mut packets = packets();
     let counts = |packets: &SentPackets| [0, 1, 2].map(|group| packets.packets_of(group));
-    packets.begin(Instant::ZERO, alone(0), SendCause::New, carried(1, 0));
-    packets.begin(Instant::ZERO, alone(0), SendCause::New, carried(2, 2));
+    packets.begin(Instant::ZERO, alone(0), carried(1, 0));
+    packets.begin(Instant::ZERO, alone(0), carried(2, 2));
     for (unit, group) in [(3, 0), (4, 2)] {
         packets.add(carried(unit, group));
     }
@@ -56,7 +56,7 @@ fn a_packet_is_in_flight_for_each_group_that_it_carries_something_of() {
 fn ended_packets_are_forgotten_only_behind_nothing_in_flight() {
     let mut packets = packets();
     for unit in 0..3 {
-        packets.begin(Instant::ZERO, alone(0), SendCause::New, carried(unit, 0));
+        packets.begin(Instant::ZERO, alone(0), carried(unit, 0));
     }
     packets.on_departed(0, 100, PacketNumber(1), Fate::Lost(SendCause::FastRetransmit));
     packets.forget_ended();

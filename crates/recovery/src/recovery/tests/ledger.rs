@@ -81,9 +81,9 @@ fn the_fate_of_each_packet_is_known() {
     assert_eq!(fate(&s, 0), None, "nothing older is in flight: forgotten");
     s.push(&[FULL]);
     assert_eq!(s.resend(), [1]);
-    let resent =
-        s.recovery.outstanding().packets().packet(PacketNumber(6)).expect("it is in flight");
-    assert_eq!((resent.cause, resent.fate), (SendCause::FastRetransmit, Fate::InFlight));
+    let cause = s.recovery.outstanding().unit(BASE + 1).map(|unit| unit.last().cause);
+    assert_eq!(cause, Some(SendCause::FastRetransmit));
+    assert_eq!(fate(&s, 6), Some(Fate::InFlight));
     s.ack(1, &[(3, 5)]);
     assert_eq!(fate(&s, 5), Some(Fate::InFlight));
     assert_eq!(fate(&s, 6), Some(Fate::Acknowledged));
