@@ -44,13 +44,13 @@ const PATHS: [&str; 3] = [
     "delay 20ms loss 20% rate 64kbit limit 4",
 ];
 
-/// Two minutes on each of the paths, and the final statistics of the ledger.
+/// Three minutes on each of the paths, and the final statistics of the ledger.
 fn holds<T: Traced, L: Look>(recovery: &RecoveryConfig, interval_ms: u64) -> CopyStatistics {
     let mut all = CopyStatistics::default();
     for (number, path) in (1..).zip(PATHS) {
         let (ledger, oracle) = (T::ledger(), Oracle::default());
         let sink = Box::new(Both(ledger.sink(), oracle.sink()));
-        let (plan, seed) = (every(interval_ms, 2), Seed::from_u64(number));
+        let (plan, seed) = (every(interval_ms, 3), Seed::from_u64(number));
         let mut flow = Flow::new::<T>(recovery, &plan, [path, path], &seed, sink);
         let [sender, _] = flow.hosts;
         flow.network.add_observer(ledger.observer(sender));
