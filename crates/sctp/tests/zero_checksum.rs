@@ -120,3 +120,15 @@ fn packets_of_the_setup_keep_their_checksum() {
     s.0.peer.endpoint_tag ^= 1;
     assert_eq!(s.deliver_without(Chunk::Heartbeat(b"there?")), Some(true));
 }
+
+/// A peer whose SHUTDOWN COMPLETE was lost has forgotten that it accepts packets without a checksum, and would drop a
+/// SHUTDOWN ACK without one.
+#[test]
+fn shutdown_ack_keeps_its_checksum() {
+    let mut s = server(true, accepts);
+    let shutdown = Chunk::Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) };
+    assert_eq!(s.deliver_without(shutdown), Some(false));
+    s.0.at(1_000);
+    let again = s.0.endpoint_packet().expect("SHUTDOWN ACK again");
+    assert!(Packet::parse(&again).is_ok());
+}

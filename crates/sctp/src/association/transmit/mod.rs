@@ -93,9 +93,10 @@ impl Association {
     }
 
     /// Whether packets need a checksum. Not if the peer accepts packets without one, which it may if DTLS
-    /// protects them; COOKIE ECHO and ASCONF have a checksum even then (RFC 9653 §5.2).
+    /// protects them; COOKIE ECHO and ASCONF have a checksum even then (RFC 9653 §5.2). So has SHUTDOWN ACK: a peer
+    /// whose SHUTDOWN COMPLETE was lost has forgotten the association, and with it that it accepts such packets.
     const fn needs_checksum(&self) -> bool {
-        !self.peer.accepts_zero_checksum()
+        !self.peer.accepts_zero_checksum() || self.state.is_shutdown_ack_sent()
     }
 
     /// Begins a packet, with AUTH if the peer wants all chunks to be authenticated.
