@@ -290,7 +290,7 @@ fn text_that_is_no_import_makes_no_circle() {
         ("", "mod a; mod b;"),
         (
             "a",
-            "#[cfg(test)] mod tests { use crate::b::B; } #[cfg(doc)] use crate::b::B; pub(in crate::b) fn f<'b>(c: char) { c == 'b'; }",
+            "#[cfg(test)] mod tests { use crate::b::B; } #[cfg(all(test, unix))] mod more { use crate::b::B; } #[cfg(doc)] use crate::b::B; pub(in crate::b) fn f<'b>(c: char) { c == 'b'; }",
         ),
         ("b", "use crate::a::A; #[cfg(test)] mod tests;"),
         ("b/tests", "use super::kit; use super::*; mod kit;"),

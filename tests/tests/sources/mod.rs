@@ -153,11 +153,12 @@ impl Words {
 
     /// Whether an attribute follows that restricts the item to tests or documentation.
     fn is_left_out(&self) -> bool {
-        let is = |what| {
-            let expected = ["[", "cfg", "(", what, ")", "]"];
+        let is = |expected: &[&str]| {
             expected.iter().enumerate().all(|(n, word)| self.peek(n).is_some_and(|it| it == word))
         };
-        is("test") || is("doc")
+        is(&["[", "cfg", "(", "test", ")", "]"])
+            || is(&["[", "cfg", "(", "doc", ")", "]"])
+            || is(&["[", "cfg", "(", "all", "(", "test", ","])
     }
 
     fn skip_parentheses(&mut self) {
