@@ -306,6 +306,17 @@ fn connectx(fd: c_int, name: SocketName, at: Address) -> Outcome<()> {
     raw::copy_out(&number.to_ne_bytes(), at)
 }
 
+/// `close`, which waits for the end of the association if `SO_LINGER` has a time.
+pub(crate) fn close(fd: c_int, name: SocketName) -> Outcome<()> {
+    let act = || raw::close_of_program(fd);
+    match raw::linger_seconds(fd) {
+        seconds if seconds != 0 && name.style == Style::OneToOne => {
+            engine::ask_after(name.engine, &request(Call::Linger, name, 0, 0), seconds, act)
+        }
+        _ => act(),
+    }
+}
+
 /// Checks that the socket may be shut down. The shutdown itself is done by the kernel on the pair, so that the engine sees
 /// it after the data sent before.
 pub(crate) fn check_connected(name: SocketName) -> Outcome<()> {

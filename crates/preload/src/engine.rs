@@ -65,6 +65,24 @@ pub(crate) fn ask(
     Ok(Answer { length: length - ANSWER_BYTES, descriptor })
 }
 
+/// Sends a request, and waits for its answer at most this time. Its connection is made before `act` runs, which may leave
+/// the engine without a reason to stay.
+pub(crate) fn ask_after(
+    engine: EngineNumber,
+    request: &Request,
+    seconds: c_int,
+    act: impl FnOnce() -> Outcome<()>,
+) -> Outcome<()> {
+    let connection = raw::connect_to(&of_engine(engine)).map(Connection);
+    act()?;
+    let Ok(connection) = connection else { return Ok(()) };
+    let header = request.to_bytes(key());
+    if raw::send_parts(connection.0, &[raw::own_part(&header)], libc::MSG_NOSIGNAL).is_ok() {
+        raw::wait_readable_for(connection.0, seconds);
+    }
+    Ok(())
+}
+
 /// The error of a call whose connection to the engine has failed, because the engine has ended.
 fn without_engine(error: Errno) -> Errno {
     match error {

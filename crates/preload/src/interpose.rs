@@ -122,6 +122,9 @@ interpose! {
             None => unsafe { libc_next::getsockopt(fd, level, option, value, length) },
         }
     };
+    fn close(fd: c_int) -> c_int => |name| {
+        status(|| calls::close(fd, name))
+    };
     fn shutdown(fd: c_int, how: c_int) -> c_int => |name| {
         match calls::check_connected(name) {
             Err(error) => status(|| Err(error)),

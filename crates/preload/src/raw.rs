@@ -125,6 +125,7 @@ pub(crate) mod libc_next {
         recvfrom(fd: c_int, buffer: *mut c_void, count: usize, flags: c_int, address: *mut sockaddr, length: *mut socklen_t) -> isize;
         recvmsg(fd: c_int, message: *mut msghdr, flags: c_int) -> isize;
         recvmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: u32, flags: c_int, timeout: *mut libc::timespec) -> c_int;
+        close(fd: c_int) -> c_int;
         write(fd: c_int, buffer: *const c_void, count: usize) -> isize;
         writev(fd: c_int, parts: *const iovec, count: c_int) -> isize;
         send(fd: c_int, buffer: *const c_void, count: usize, flags: c_int) -> isize;
@@ -417,8 +418,33 @@ pub(crate) fn have_same_peer(fd: c_int, other: c_int) -> bool {
 pub(crate) fn close(fd: c_int) {
     let before = errno();
     // SAFETY: it is ours; the program does not know its number.
-    unsafe { libc::close(fd) };
+    unsafe { libc_next::close(fd) };
     set_errno(before);
+}
+
+/// Closes a descriptor of the program.
+pub(crate) fn close_of_program(fd: c_int) -> Outcome<()> {
+    // SAFETY: the program gives it away.
+    check(unsafe { libc_next::close(fd) } as isize).map(drop)
+}
+
+/// The seconds for which `close` waits (`SO_LINGER`); 0 if it does not.
+pub(crate) fn linger_seconds(fd: c_int) -> c_int {
+    let mut value = libc::linger { l_onoff: 0, l_linger: 0 };
+    let mut length = size_of::<libc::linger>() as socklen_t;
+    let at = (&raw mut value).cast();
+    // SAFETY: both live, and the value has this length.
+    let result = unsafe {
+        libc_next::getsockopt(fd, libc::SOL_SOCKET, libc::SO_LINGER, at, &raw mut length)
+    };
+    if result == 0 && value.l_onoff != 0 { value.l_linger.max(0) } else { 0 }
+}
+
+/// Waits until a message has arrived: at most this time, and until a signal.
+pub(crate) fn wait_readable_for(fd: c_int, seconds: c_int) {
+    let mut waiting = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, which lives.
+    unsafe { libc::poll(&raw mut waiting, 1, seconds.saturating_mul(1000)) };
 }
 
 /// Moves the descriptor to the lowest free number, as calls that create descriptors must (some programs rely on it).

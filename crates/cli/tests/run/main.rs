@@ -125,6 +125,11 @@ fn an_association_ends_as_the_kernels() {
 }
 
 #[test]
+fn close_waits_for_the_time_of_so_linger() {
+    passes("lingers");
+}
+
+#[test]
 fn calls_wait_or_do_not() {
     passes("waiting");
 }

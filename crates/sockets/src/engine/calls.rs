@@ -96,6 +96,7 @@ impl Engine {
                 Some(outcome) => outcome,
                 None => return,
             },
+            Call::Linger => return self.linger(socket, token),
             Call::SetOption => self.set_option(socket, (first, second), body),
             Call::Option => self.option(socket, (first, second), body),
             Call::Name => self.name(socket, first != 0),

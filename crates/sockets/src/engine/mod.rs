@@ -3,12 +3,13 @@
 //! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections over which calls arrive, `calls`
 //! executes them; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the
 //! table of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket; `autoclose`
-//! and `idle` end associations without data.
+//! and `idle` end associations without data; `lingers` has the calls of `close` that wait for the end of one.
 
 mod autoclose;
 mod calls;
 mod events;
 mod idle;
+mod lingers;
 mod notifications;
 mod option_names;
 mod options;
@@ -34,6 +35,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use crate::protocol::name::EngineNumber;
 use crate::transports::Transports;
 use autoclose::Autoclose;
+use lingers::Lingers;
 use ports::Ports;
 use requests::Requests;
 use socket::{Association, Socket};
@@ -93,6 +95,7 @@ pub struct Engine {
     numbers: BTreeMap<(u16, u64), u32>,
     last_number: u32,
     autoclose: Autoclose,
+    lingers: Lingers,
     now: Instant,
     /// When the last program exited.
     idle_since: Option<Instant>,
@@ -130,6 +133,7 @@ impl Engine {
             // Small numbers have a meaning of their own (SCTP_FUTURE_ASSOC, SCTP_ALL_ASSOC).
             last_number: 2,
             autoclose: Autoclose::default(),
+            lingers: Lingers::default(),
             now: monotonic(),
             idle_since: None,
             packet: Vec::new(),

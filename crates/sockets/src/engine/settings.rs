@@ -50,6 +50,8 @@ pub(super) struct Settings {
     pub(super) max_segment: u32,
     /// Whether `close` aborts: `SO_LINGER` with a time of zero.
     pub(super) aborts_on_close: bool,
+    /// Whether `close` waits for the end of the association: `SO_LINGER` with another time, which the caller measures.
+    pub(super) lingers: bool,
     /// `SCTP_INITMSG`'s `sinit_max_init_timeo`, which is only kept.
     pub(super) max_init_timeout_ms: u16,
     /// `SCTP_ASSOCINFO`'s `sasoc_cookie_life`, which is only kept.
@@ -74,6 +76,7 @@ impl Settings {
             kept: BTreeMap::new(),
             max_segment: 0,
             aborts_on_close: false,
+            lingers: false,
             max_init_timeout_ms: 60_000,
             cookie_life_ms: 60_000,
         }

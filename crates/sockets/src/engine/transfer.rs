@@ -13,6 +13,7 @@ use super::notifications::{self, Change, Type};
 use super::pair::Received;
 use super::socket::{Association, Socket};
 use super::{Engine, Failure};
+use crate::protocol::Style;
 use crate::protocol::frame::{Header, Kind, MAX_PART_BYTES};
 use crate::protocol::request::State;
 
@@ -289,6 +290,7 @@ impl Engine {
     /// Notifies the program that an association has ended, and removes it.
     fn finish(&mut self, association: u32) {
         let Some(known) = self.associations.remove(&association) else { return };
+        self.end_linger(association);
         self.numbers.remove(&(known.port, known.id.to_bits()));
         self.drop_messages(known.port, known.id);
         let Association { socket: Some(number), closed: Some(reason), streams, peer, .. } = known
@@ -359,6 +361,9 @@ impl Engine {
                 known.is_closing = true;
             } else {
                 port.endpoint.shutdown(now, id);
+            }
+            if this.settings.lingers && this.name.style == Style::OneToOne {
+                self.lingers.begin(number, *association);
             }
         }
         if let Some(listener) = this.listening.accepted_from {

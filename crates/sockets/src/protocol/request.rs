@@ -40,9 +40,11 @@ pub enum Call {
     Association,
     /// The largest payload that is sent in one packet, as 4 bytes.
     Fragment,
+    /// A descriptor of the socket was closed: wait until its association has ended, if it was the last.
+    Linger,
 }
 
-const CALLS: [Call; 12] = [
+const CALLS: [Call; 13] = [
     Call::Register,
     Call::Socket,
     Call::Bind,
@@ -55,6 +57,7 @@ const CALLS: [Call; 12] = [
     Call::PeelOff,
     Call::Association,
     Call::Fragment,
+    Call::Linger,
 ];
 
 /// A random number for the processes of one `rexmit run`, by which they have access to their sockets as another user,
@@ -139,7 +142,7 @@ mod tests {
             let bytes = [&request.to_bytes(7)[..], b"body"].concat();
             assert_eq!(Request::parse(&bytes), Some((request, 7, &b"body"[..])));
         }
-        assert_eq!(Request::parse(&[12; REQUEST_BYTES]), None);
+        assert_eq!(Request::parse(&[13; REQUEST_BYTES]), None);
         assert_eq!(Request::parse(&[0; REQUEST_BYTES - 1]), None);
     }
 }

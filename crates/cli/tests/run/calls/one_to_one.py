@@ -6,6 +6,8 @@ import select
 import socket
 import struct
 import sys
+import threading
+import time
 
 from .sctp import (
     SCTP,
@@ -70,6 +72,53 @@ def ends():
     fails(errno.ECONNREFUSED, one_to_one().connect, address)
 
 
+def _linger(endpoint, seconds):
+    endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, seconds))
+
+
+def _fill(endpoint):
+    endpoint.setblocking(False)
+    sent = 0
+    while True:
+        try:
+            sent += endpoint.send(bytes(50_000))
+        except BlockingIOError:
+            if not select.select([], [endpoint], [], 0.5)[1]:
+                return sent
+
+
+def _closing(descriptor):
+    begun = time.monotonic()
+    os.close(descriptor)
+    return time.monotonic() - begun
+
+
+def lingers():
+    client, server = pair()
+    sent = _fill(client)
+    _linger(client, 60)
+    copy = os.dup(client.fileno())
+    client.close()  # Not the last descriptor: the alarm would end a wait of a minute.
+    last = socket.socket(fileno=copy)
+    _linger(last, 1)
+    assert _closing(last.detach()) >= 0.9  # The peer does not read.
+    receive_all(server, sent)
+    assert server.recv(1) == b""
+    # The end of the association ends the wait.
+    client, server = pair()
+    sent = _fill(client)
+    _linger(client, 60)
+    reader = threading.Timer(1, receive_all, [server, sent])
+    reader.start()
+    assert _closing(client.detach()) >= 0.5
+    reader.join()
+    client, server = pair()
+    _linger(client, 60)
+    server.close()
+    assert client.recv(1) == b""
+    client.close()  # There is no association any more.
+
+
 def waiting():
     listening = listener()
     listening.setblocking(False)
@@ -97,13 +146,7 @@ def waiting():
     assert poll.poll(10) == [(client.fileno(), select.EPOLLIN)]
     assert client.recv(10) == b"ready"
     # A full pair makes the sender wait, and a reader ends that.
-    sent = 0
-    while True:
-        try:
-            sent += client.send(bytes(50_000))
-        except BlockingIOError:
-            if not select.select([], [client], [], 0.5)[1]:
-                break
+    sent = _fill(client)
     receive_all(server, sent)
     assert select.select([], [client], [], 10)[1] == [client]
     # A connection that fails makes the socket writable, with an error.

@@ -114,7 +114,9 @@ fn set_of_socket(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(
     match option {
         libc::SO_LINGER => {
             let value = sized(value, 8)?;
-            settings.aborts_on_close = u32_at(value, 0) != 0 && u32_at(value, 4) == 0;
+            let (is_on, seconds) = (u32_at(value, 0) != 0, u32_at(value, 4));
+            settings.aborts_on_close = is_on && seconds == 0;
+            settings.lingers = is_on && seconds != 0;
         }
         // As the kernel, which doubles what is set.
         libc::SO_RCVBUF => settings.set_receive_buffer((int(value)? as usize).saturating_mul(2)),
