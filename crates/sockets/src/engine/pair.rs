@@ -4,11 +4,13 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown,
     SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendmsg, shutdown, socketpair, sockopt,
 };
+use rustix::time::Timespec;
 
 use crate::protocol::frame::{HEADER_BYTES, Header};
 use crate::protocol::marks::Marks;
@@ -91,6 +93,13 @@ impl Pair {
             Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
             Err(_) => Received::Reset,
         }
+    }
+
+    /// Whether the program has no descriptor of its end left.
+    pub(super) fn is_closed(&self) -> bool {
+        let mut ours = [PollFd::new(&self.0, PollFlags::empty())];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut ours, Some(&now)).is_ok() && ours[0].revents().contains(PollFlags::HUP)
     }
 
     /// Ends the data for the program, after that already sent; its sends fail with `EPIPE` from now on.

@@ -373,6 +373,31 @@ impl Engine {
             self.ports.release(bound.port, number);
         }
     }
+
+    /// Answers the request of a program that has closed a descriptor of this socket: when its association has ended, or
+    /// at once if the program has other descriptors of it.
+    pub(super) fn linger(&mut self, number: u64, token: u64) {
+        if let Some(socket) = self.sockets.get(&number).filter(|socket| socket.pair.is_closed()) {
+            // A message for which SCTP has no room delays the end of the socket itself.
+            if let Some(association) = socket.association
+                && self.associations.contains_key(&association)
+            {
+                self.lingers.begin(number, association);
+            }
+            self.on_socket_ready(number, EventFlags::HUP);
+            self.catch_up();
+        }
+        if let Some(token) = self.lingers.wait(number, token) {
+            self.requests.answer(token, &Ok(Vec::new()), None);
+        }
+    }
+
+    /// Called when an association has ended.
+    pub(super) fn end_linger(&mut self, association: u32) {
+        if let Some(token) = self.lingers.end(association) {
+            self.requests.answer(token, &Ok(Vec::new()), None);
+        }
+    }
 }
 
 /// The association of the socket with the peer that has this address, as the first or another one.
