@@ -96,7 +96,13 @@ impl Engine {
                 Some(outcome) => outcome,
                 None => return,
             },
-            Call::Linger => return self.linger(socket, token),
+            Call::Linger => {
+                if self.sockets.get(&socket).is_some_and(|this| this.pair.is_closed()) {
+                    self.on_socket_ready(socket, EventFlags::HUP);
+                    self.catch_up();
+                }
+                return self.requests.linger(socket, token);
+            }
             Call::SetOption => self.set_option(socket, (first, second), body),
             Call::Option => self.option(socket, (first, second), body),
             Call::Name => self.name(socket, first != 0),

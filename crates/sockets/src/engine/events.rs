@@ -152,7 +152,7 @@ impl Engine {
     /// Forgets an ended association that no program refers to.
     fn forget(&mut self, association: u32) {
         if let Some(known) = self.associations.remove(&association) {
-            self.end_linger(association);
+            self.requests.end_linger(association);
             self.numbers.remove(&(known.port, known.id.to_bits()));
             self.drop_messages(known.port, known.id);
         }

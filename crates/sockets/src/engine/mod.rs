@@ -35,7 +35,6 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use crate::protocol::name::EngineNumber;
 use crate::transports::Transports;
 use autoclose::Autoclose;
-use lingers::Lingers;
 use ports::Ports;
 use requests::Requests;
 use socket::{Association, Socket};
@@ -95,7 +94,6 @@ pub struct Engine {
     numbers: BTreeMap<(u16, u64), u32>,
     last_number: u32,
     autoclose: Autoclose,
-    lingers: Lingers,
     now: Instant,
     /// When the last program exited.
     idle_since: Option<Instant>,
@@ -133,7 +131,6 @@ impl Engine {
             // Small numbers have a meaning of their own (SCTP_FUTURE_ASSOC, SCTP_ALL_ASSOC).
             last_number: 2,
             autoclose: Autoclose::default(),
-            lingers: Lingers::default(),
             now: monotonic(),
             idle_since: None,
             packet: Vec::new(),

@@ -15,6 +15,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 
+use super::lingers::Lingers;
 use super::{Engine, FIRST_REQUEST_TOKEN, Outcome, REQUESTS_TOKEN};
 use crate::protocol::name::{self, EngineNumber};
 use crate::protocol::request::{ANSWER_BYTES, Key, MAX_BODY_BYTES, REQUEST_BYTES, Request};
@@ -57,6 +58,7 @@ pub(super) struct Requests {
     last_token: u64,
     programs: usize,
     silent: Silent,
+    lingers: Lingers,
     /// The keys of the processes that are watched, and how many have each.
     keys: BTreeMap<Key, usize>,
     /// [`MAX_REQUESTS`].
@@ -80,6 +82,7 @@ impl Requests {
             last_token,
             programs: 0,
             silent: Silent::default(),
+            lingers: Lingers::default(),
             keys: BTreeMap::new(),
             most: MAX_REQUESTS,
             most_programs: MAX_PROGRAMS,
@@ -255,6 +258,26 @@ fn process_of(connection: &OwnedFd) -> io::Result<OwnedFd> {
 }
 
 impl Requests {
+    /// Enters a closed socket whose association goes on, and which lingers.
+    pub(super) fn begin_linger(&mut self, socket: u64, association: u32) {
+        self.lingers.begin(socket, association);
+    }
+
+    /// Answers the request of a program that has closed a descriptor of this socket: when its association has ended, or
+    /// at once if the program has other descriptors of it.
+    pub(super) fn linger(&mut self, socket: u64, token: u64) {
+        if let Some(token) = self.lingers.wait(socket, token) {
+            self.answer(token, &Ok(Vec::new()), None);
+        }
+    }
+
+    /// Called when an association has ended.
+    pub(super) fn end_linger(&mut self, association: u32) {
+        if let Some(token) = self.lingers.end(association) {
+            self.answer(token, &Ok(Vec::new()), None);
+        }
+    }
+
     /// Registers the process that has sent this request: the engine runs until that has ended.
     pub(super) fn register(&mut self, epoll: &OwnedFd, token: u64, key: Key) -> Outcome {
         let failed = super::Failure(libc::ESRCH);

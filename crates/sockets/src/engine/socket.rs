@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::pair::Pair;
 use super::settings::Settings;
+use crate::protocol::Style;
 use crate::protocol::frame::{Header, Kind};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::State;
@@ -112,6 +113,11 @@ impl Socket {
 
     pub(super) fn is_one_to_one(&self) -> bool {
         self.name.style.is_one_to_one()
+    }
+
+    /// Whether `close` waits for the end of the association (`SO_LINGER`).
+    pub(super) fn lingers(&self) -> bool {
+        self.settings.lingers && self.name.style == Style::OneToOne
     }
 
     /// Whether no more associations may wait to be accepted: as in Linux, this is one more than the backlog.

@@ -13,7 +13,6 @@ use super::notifications::{self, Change, Type};
 use super::pair::Received;
 use super::socket::{Association, Socket};
 use super::{Engine, Failure};
-use crate::protocol::Style;
 use crate::protocol::frame::{Header, Kind, MAX_PART_BYTES};
 use crate::protocol::request::State;
 
@@ -53,6 +52,9 @@ impl Engine {
         let is_closed = flags.intersects(EventFlags::HUP | EventFlags::ERR);
         if is_closed && this.flow.held.is_some() {
             // Sent messages are still to be delivered; HUP does not go away meanwhile.
+            if let Some(association) = this.association.filter(|_| this.lingers()) {
+                self.requests.begin_linger(number, association);
+            }
             let _ = epoll::delete(&self.epoll, &this.pair);
             this.flow.watched = (false, false);
             return;
@@ -290,7 +292,7 @@ impl Engine {
     /// Notifies the program that an association has ended, and removes it.
     fn finish(&mut self, association: u32) {
         let Some(known) = self.associations.remove(&association) else { return };
-        self.end_linger(association);
+        self.requests.end_linger(association);
         self.numbers.remove(&(known.port, known.id.to_bits()));
         self.drop_messages(known.port, known.id);
         let Association { socket: Some(number), closed: Some(reason), streams, peer, .. } = known
@@ -362,8 +364,8 @@ impl Engine {
             } else {
                 port.endpoint.shutdown(now, id);
             }
-            if this.settings.lingers && this.name.style == Style::OneToOne {
-                self.lingers.begin(number, *association);
+            if this.lingers() {
+                self.requests.begin_linger(number, *association);
             }
         }
         if let Some(listener) = this.listening.accepted_from {
@@ -371,31 +373,6 @@ impl Engine {
         }
         if let Some(bound) = &this.bound {
             self.ports.release(bound.port, number);
-        }
-    }
-
-    /// Answers the request of a program that has closed a descriptor of this socket: when its association has ended, or
-    /// at once if the program has other descriptors of it.
-    pub(super) fn linger(&mut self, number: u64, token: u64) {
-        if let Some(socket) = self.sockets.get(&number).filter(|socket| socket.pair.is_closed()) {
-            // A message for which SCTP has no room delays the end of the socket itself.
-            if let Some(association) = socket.association
-                && self.associations.contains_key(&association)
-            {
-                self.lingers.begin(number, association);
-            }
-            self.on_socket_ready(number, EventFlags::HUP);
-            self.catch_up();
-        }
-        if let Some(token) = self.lingers.wait(number, token) {
-            self.requests.answer(token, &Ok(Vec::new()), None);
-        }
-    }
-
-    /// Called when an association has ended.
-    pub(super) fn end_linger(&mut self, association: u32) {
-        if let Some(token) = self.lingers.end(association) {
-            self.requests.answer(token, &Ok(Vec::new()), None);
         }
     }
 }
