@@ -1,12 +1,11 @@
-//! Early Fast Retransmit of FreeBSD: data that could have been acknowledged by now, and was not, is retransmitted
-//! while the window is not used up (Petlund 2009 §2).
+//! Early Fast Retransmit of FreeBSD: data that could have been acknowledged by now, and was not, is retransmitted while the
+//! window is not used up (Petlund 2009 §2).
 //!
-//! The paper has three sentences on it; the rest is what FreeBSD's SCTP of 2007, which came from KAME, did. Each path has one timer.
-//! New data, and each SACK that leaves data outstanding, start it anew while cwnd exceeds data in flight, and
-//! stop it otherwise; retransmissions do neither. When it expires, every chunk in flight that was last sent at
-//! least one wait ago is retransmitted, newest first, until data in flight and these exceed cwnd. So a
-//! retransmission that is lost, too, is repeated after another wait. T3-rtx runs on as if nothing was
-//! retransmitted.
+//! The paper has three sentences on it; the rest is what FreeBSD's SCTP of 2007, which came from KAME, did. Each path has
+//! one timer. New data, and each SACK that leaves data outstanding, start it anew while cwnd exceeds data in flight, and stop
+//! it otherwise; retransmissions do neither. When it expires, every chunk in flight that was last sent at least one wait ago
+//! is retransmitted, newest first, until data in flight and these exceed cwnd. So a retransmission that is lost, too, is
+//! repeated after another wait. T3-rtx runs on as if nothing was retransmitted.
 
 use crate::outstanding::PacketNumber;
 use crate::state::State;
@@ -34,26 +33,12 @@ pub(crate) fn expired_early<P>(now: Instant, path: u8, state: &State<P>) -> Vec<
     let wait = early_wait(p.timer.rtt(), &state.config.rto);
     let in_flight = state.outstanding.packets().in_flight(path);
     let late = in_flight.filter(|(_, packet)| packet.sent_at + wait <= now);
-    let mut late: Vec<_> = late.map(|(number, packet)| (number, u64::from(packet.bytes))).collect();
-    late.reverse();
+    let late: Vec<_> = late.map(|(number, packet)| (number, u64::from(packet.bytes))).collect();
     let mut bytes = state.outstanding.flight(path).bytes;
     let fits = |&(_, size): &(PacketNumber, u64)| {
         let has_room = bytes <= p.window.cwnd();
         bytes += size;
         has_room
     };
-    late.into_iter().take_while(fits).map(|(number, _)| number).collect()
-}
-
-/// When a timer that is started now expires; `None` if nothing is outstanding on `path`, or if `flight`, the
-/// bytes in flight, fill the window.
-pub(super) fn early_deadline<P>(
-    now: Instant,
-    path: u8,
-    flight: u64,
-    state: &State<P>,
-) -> Option<Instant> {
-    let p = &state.paths[path];
-    let runs = state.outstanding.on(path).outstanding > 0 && flight < p.window.cwnd();
-    runs.then(|| now + early_wait(p.timer.rtt(), &state.config.rto))
+    late.into_iter().rev().take_while(fits).map(|(number, _)| number).collect()
 }

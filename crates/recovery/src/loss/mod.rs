@@ -8,7 +8,7 @@ use crate::outstanding::{AckedUnit, Outstanding, PacketNumber, Unit};
 use crate::paths::PerPath;
 use crate::probe::ProbeTimer;
 use crate::state::State;
-use early::early_deadline;
+use early::early_wait;
 pub(crate) use early::expired_early;
 use rack::Rack;
 use rexmit_core::Instant;
@@ -353,8 +353,8 @@ impl LossDetector {
         matches!(self.kind, Kind::MissingReports { is_early: true, .. })
     }
 
-    /// Starts the timer of Early Fast Retransmit anew, if that is on, or stops it if `flight`, the bytes in
-    /// flight, fill the window.
+    /// Starts the timer of Early Fast Retransmit anew, if that is on, or stops it if nothing is outstanding or `flight`, the
+    /// bytes in flight, fill the window.
     #[inline]
     pub(crate) fn restart_early<P>(
         &mut self,
@@ -364,8 +364,10 @@ impl LossDetector {
         state: &State<P>,
     ) {
         if self.is_early() {
-            let deadline = early_deadline(now, path, flight, state);
-            self.arm(path, deadline.unwrap_or(Instant::FAR_FUTURE));
+            let p = &state.paths[path];
+            let runs = state.outstanding.on(path).outstanding > 0 && flight < p.window.cwnd();
+            let wait = early_wait(p.timer.rtt(), &state.config.rto);
+            self.arm(path, if runs { now + wait } else { Instant::FAR_FUTURE });
         }
     }
 

@@ -392,10 +392,8 @@ impl SentPackets {
 
     /// The packets in flight on `path`, oldest first.
     pub(crate) fn in_flight(&self, path: u8) -> impl Iterator<Item = (PacketNumber, &SentPacket)> {
-        (self.first..)
-            .map(PacketNumber)
-            .zip(&self.packets)
-            .filter(move |(_, packet)| packet.fate == Fate::InFlight && packet.path == path)
+        let is_it = move |packet: &SentPacket| packet.fate == Fate::InFlight && packet.path == path;
+        (self.first..).map(PacketNumber).zip(&self.packets).filter(move |(_, it)| is_it(it))
     }
 
     /// The oldest packet in flight on `path`.
