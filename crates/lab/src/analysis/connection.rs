@@ -35,10 +35,14 @@ pub(super) struct Connection {
 pub(super) struct Handshake {
     began: Option<Duration>,
     is_repeated: bool,
-    is_answered: bool,
+    /// When the server's last answer was captured.
+    answered: Option<Duration>,
     is_over: bool,
     /// From the first packet of the client to its second one. That is a round trip, wherever it is captured.
     pub(super) rtt: Option<Duration>,
+    /// From the server's last answer to the client's second packet: the client's part of the round trip, known even if the
+    /// first packet was repeated.
+    pub(super) of_client: Option<Duration>,
 }
 
 const fn index(sender: Sender) -> usize {
@@ -122,11 +126,14 @@ impl Handshake {
             return;
         }
         if sender == Sender::Server {
-            self.is_answered |= frame.packet.answers_opening() && self.began.is_some();
+            if frame.packet.answers_opening() && self.began.is_some() && !frame.is_lost {
+                self.answered = Some(frame.time);
+            }
         } else if frame.packet.opens() {
             self.is_repeated |= self.began.replace(frame.time).is_some();
-        } else if self.is_answered {
+        } else if let Some(answered) = self.answered {
             self.is_over = true;
+            self.of_client = frame.time.checked_sub(answered);
             let rtt = self.began.and_then(|began| frame.time.checked_sub(began));
             self.rtt = rtt.filter(|_| !self.is_repeated && !frame.is_lost);
         } else {

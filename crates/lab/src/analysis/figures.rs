@@ -195,7 +195,8 @@ impl Connection {
     fn rtt(&self) -> Option<Duration> {
         let [client, server] = [&self.data[0], &self.data[1]].map(|data| data.acks.rtt_min);
         // Each has the part of the round trip on its side of the place of capture.
-        let both = client.zip(server).map(|(client, server)| client + server);
+        let of_client = server.or(self.handshake.of_client);
+        let both = client.zip(of_client).map(|(client, server)| client + server);
         match (self.handshake.rtt, both) {
             (Some(rtt), Some(both)) => Some(rtt.min(both)),
             (one, other) => one.or(other).or(client).or(server),

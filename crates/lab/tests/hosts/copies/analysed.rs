@@ -180,6 +180,23 @@ fn a_capture_of_the_sender_gives_an_estimate_of_the_path() {
     near::<Sctp>("interactive-redundant", "delay 50ms loss 5.0%");
 }
 
+/// Data in one direction shows the part of the round trip on one side of the place of capture; the handshake has the rest,
+/// even if its first packets were repeated.
+#[test]
+fn a_round_trip_is_whole_wherever_it_is_captured() {
+    fn whole<T: Traced>(name: &str) {
+        for (lost, number) in [("", 1), (" loss list 1", 2)] {
+            let paths = ["delay 50ms", &format!("delay 50ms{lost}")];
+            let captured = captured::<T>(name, &profile(name), &every(80, 20), paths, number);
+            for end in &captured.ends {
+                assert_eq!(one(end, None).path.rtt_ms, Some(100.0), "{name}{lost}: {end:?}");
+            }
+        }
+    }
+    whole::<Sctp>("rfc9260");
+    whole::<Tcp>("tcp-sack");
+}
+
 /// The bytes of a capture whose clock is `ahead` by this much. All its blocks are the writer's: little-endian,
 /// nanoseconds.
 fn with_clock_ahead(mut bytes: Vec<u8>, ahead: Duration) -> Vec<u8> {
