@@ -7,6 +7,7 @@ use rexmit_sockets::protocol::name::SocketName;
 use rexmit_sockets::protocol::request::{Call, MAX_BODY_BYTES, Request, State};
 use rexmit_sockets::protocol::{IPPROTO_SCTP, Style, address};
 
+use crate::engine::Wait;
 use crate::raw::{self, Address};
 use crate::{Errno, Outcome, descriptor, engine, receive};
 
@@ -39,7 +40,7 @@ const NOTHING: iovec = raw::part_at(Address(0), 0);
 
 /// Sends a request without a value.
 fn ask(name: SocketName, request: &Request, body: iovec) -> Outcome<()> {
-    engine::ask(name.engine, request, body, NOTHING, None).map(drop)
+    engine::ask(name.engine, request, body, NOTHING, Wait::UntilAnswered).map(drop)
 }
 
 /// The body of a request that is an address of the program.
@@ -115,7 +116,7 @@ fn connect_over(fd: c_int, name: SocketName, body: iovec) -> Outcome<u32> {
     let request = request(Call::Connect, name, i32::from(is_non_blocking), 0);
     let mut number = [0; 4];
     let value = raw::own_part_mut(&mut number);
-    engine::ask(name.engine, &request, body, value, Some(fd))?;
+    engine::ask(name.engine, &request, body, value, Wait::AsSend(fd))?;
     if is_non_blocking {
         if name.style.is_one_to_one() {
             fill(fd);
@@ -146,7 +147,7 @@ pub(crate) fn name(name: SocketName, is_peer: bool, to: (Address, Address)) -> O
     let mut bytes = [0; address::IPV6_BYTES];
     let value = raw::own_part_mut(&mut bytes);
     let request = request(Call::Name, name, i32::from(is_peer), 0);
-    let answer = engine::ask(name.engine, &request, NOTHING, value, None)?;
+    let answer = engine::ask(name.engine, &request, NOTHING, value, Wait::UntilAnswered)?;
     let shown = address::parse(&bytes[..answer.length.min(bytes.len())]);
     receive::write_address(shown.map(|(shown, _)| shown), to)
 }
@@ -201,7 +202,8 @@ fn set_of_sctp(
     let request = request(Call::SetOption, name, IPPROTO_SCTP, option);
     let mut number = [0; 4];
     let value = raw::own_part_mut(&mut number);
-    let answer = engine::ask(name.engine, &request, body_of(at, length)?, value, None)?;
+    let answer =
+        engine::ask(name.engine, &request, body_of(at, length)?, value, Wait::UntilAnswered)?;
     if answer.length == number.len() {
         raw::set_marks(fd, Marks::of_number(u32::from_ne_bytes(number)))?;
     }
@@ -231,7 +233,7 @@ pub(crate) fn option(
         (libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => return number(0),
         (libc::IPPROTO_TCP, _) if engine::takes_tcp() => return number(0),
         (IPPROTO_SCTP, option::PEEL_OFF | option::PEEL_OFF_FLAGS) => {
-            return Some(peel_off(name, option == option::PEEL_OFF_FLAGS, to));
+            return Some(peel_off(fd, name, option == option::PEEL_OFF_FLAGS, to));
         }
         (IPPROTO_SCTP, option::CONNECTX3) => return Some(connectx(fd, name, to.0)),
         (IPPROTO_SCTP, _) => {}
@@ -257,7 +259,13 @@ fn read_option(
     let mut value = [0; MAX_BODY_BYTES];
     let request = request(Call::Option, name, level, option);
     let part = raw::own_part_mut(&mut value);
-    let answer = engine::ask(name.engine, &request, raw::own_part(&before[..room]), part, None)?;
+    let answer = engine::ask(
+        name.engine,
+        &request,
+        raw::own_part(&before[..room]),
+        part,
+        Wait::UntilAnswered,
+    )?;
     let value = &value[..answer.length.min(MAX_BODY_BYTES)];
     let is_list = [option::PEER_ADDRS, option::LOCAL_ADDRS].contains(&option);
     if is_list && room_of(to.1)? < value.len() {
@@ -278,7 +286,7 @@ fn write_value(value: &[u8], may_be_cut: bool, (to, length_at): (Address, Addres
 }
 
 /// `sctp_peeloff`: a `sctp_peeloff_arg_t` with the association, and room for a descriptor.
-fn peel_off(name: SocketName, has_flags: bool, to: (Address, Address)) -> Outcome<()> {
+fn peel_off(fd: c_int, name: SocketName, has_flags: bool, to: (Address, Address)) -> Outcome<()> {
     let mut bytes = [0; 12];
     let length = if has_flags { 12 } else { 8 };
     if room_of(to.1)? < length {
@@ -288,8 +296,9 @@ fn peel_off(name: SocketName, has_flags: bool, to: (Address, Address)) -> Outcom
     let number = i32::from_ne_bytes(bytes[..4].try_into().unwrap_or_default());
     let flags = c_int::from_ne_bytes(bytes[8..].try_into().unwrap_or_default());
     let request = request(Call::PeelOff, name, number, 0);
-    let answer = engine::ask(name.engine, &request, NOTHING, NOTHING, None)?;
+    let answer = engine::ask(name.engine, &request, NOTHING, NOTHING, Wait::UntilAnswered)?;
     let made = answer.descriptor.map(raw::lowest).ok_or(Errno(libc::EMFILE))?;
+    raw::inherit_options(fd, made);
     raw::set_flags(made, flags);
     raw::copy_out(&made.to_ne_bytes(), to.0.add(4)).inspect_err(|_| raw::close(made))
 }
@@ -308,13 +317,14 @@ fn connectx(fd: c_int, name: SocketName, at: Address) -> Outcome<()> {
 
 /// `close`, which waits for the end of the association if `SO_LINGER` has a time.
 pub(crate) fn close(fd: c_int, name: SocketName) -> Outcome<()> {
-    let act = || raw::close_of_program(fd);
-    match raw::linger_seconds(fd) {
-        seconds if seconds != 0 && name.style == Style::OneToOne => {
-            engine::ask_after(name.engine, &request(Call::Linger, name, 0, 0), seconds, act)
-        }
-        _ => act(),
+    let seconds = raw::linger_seconds(fd);
+    raw::close_of_program(fd)?;
+    if seconds != 0 && name.style == Style::OneToOne {
+        let request = request(Call::Linger, name, 0, 0);
+        // The socket is closed, whatever becomes of the wait.
+        let _ = engine::ask(name.engine, &request, NOTHING, NOTHING, Wait::Seconds(seconds));
     }
+    Ok(())
 }
 
 /// Checks that the socket may be shut down. The shutdown itself is done by the kernel on the pair, so that the engine sees

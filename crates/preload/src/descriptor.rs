@@ -6,6 +6,7 @@ use libc::c_int;
 use rexmit_sockets::protocol::name::SocketName;
 use rexmit_sockets::protocol::request::{Call, Request, State};
 
+use crate::engine::Wait;
 use crate::{Outcome, engine, raw};
 
 /// The entries of a cache: several times the sockets of an engine, because two that share an entry displace each other,
@@ -34,7 +35,7 @@ pub(crate) fn state(name: SocketName) -> Outcome<State> {
     let request = Request { call: Call::State, socket: name.socket, first: 0, second: 0 };
     let mut value = [0; 4];
     let to = raw::own_part_mut(&mut value);
-    engine::ask(name.engine, &request, raw::own_part(&[]), to, None)?;
+    engine::ask(name.engine, &request, raw::own_part(&[]), to, Wait::UntilAnswered)?;
     let state = State::of(u32::from_ne_bytes(value)).unwrap_or(State::Idle);
     if state == State::Connected && name.style.is_one_to_one() {
         CONNECTED[entry(name.socket)].store(name.socket, Ordering::Relaxed);
@@ -65,7 +66,13 @@ pub(crate) fn has_association(name: SocketName, association: u32) -> Outcome<()>
     }
     let first = association as i32;
     let request = Request { call: Call::Association, socket: name.socket, first, second: 0 };
-    engine::ask(name.engine, &request, raw::own_part(&[]), raw::own_part(&[]), None)?;
+    engine::ask(
+        name.engine,
+        &request,
+        raw::own_part(&[]),
+        raw::own_part(&[]),
+        Wait::UntilAnswered,
+    )?;
     entry.store(both, Ordering::Relaxed);
     Ok(())
 }
@@ -75,7 +82,7 @@ pub(crate) fn fragment_bytes(name: SocketName) -> Outcome<usize> {
     let request = Request { call: Call::Fragment, socket: name.socket, first: 0, second: 0 };
     let mut value = [0; 4];
     let to = raw::own_part_mut(&mut value);
-    engine::ask(name.engine, &request, raw::own_part(&[]), to, None)?;
+    engine::ask(name.engine, &request, raw::own_part(&[]), to, Wait::UntilAnswered)?;
     Ok(u32::from_ne_bytes(value) as usize)
 }
 

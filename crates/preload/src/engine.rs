@@ -29,19 +29,30 @@ impl Drop for Connection {
     }
 }
 
-/// Sends a request and receives its answer, whose value goes to `value`. The send timeout of `like` ends the call, and
-/// a signal does if `is_interruptible`.
+/// How long a call waits for its answer. A signal ends the wait if it has a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    UntilAnswered,
+    /// The send timeout of this socket.
+    AsSend(c_int),
+    /// Negative: no limit.
+    Seconds(c_int),
+}
+
+/// Sends a request and receives its answer, whose value goes to `value`.
 pub(crate) fn ask(
     engine: EngineNumber,
     request: &Request,
     body: iovec,
     value: iovec,
-    like: Option<c_int>,
+    wait: Wait,
 ) -> Outcome<Answer> {
     // Without its engine a socket is as one without a network.
     let connection = Connection(raw::connect_to(&of_engine(engine)).map_err(without_engine)?);
-    if let Some(like) = like {
-        raw::copy_send_timeout(like, connection.0);
+    match wait {
+        Wait::AsSend(like) => raw::copy_send_timeout(like, connection.0),
+        Wait::Seconds(seconds) if seconds > 0 => raw::set_receive_timeout(connection.0, seconds),
+        Wait::UntilAnswered | Wait::Seconds(_) => {}
     }
     let header = request.to_bytes(key());
     let parts = [raw::own_part(&header), body];
@@ -50,9 +61,13 @@ pub(crate) fn ask(
     let (length, descriptor) = loop {
         let parts = [raw::own_part_mut(&mut header), value];
         match raw::receive_parts(connection.0, &parts, libc::MSG_CMSG_CLOEXEC) {
-            Err(Errno(libc::EINTR)) if like.is_none() => {}
-            Err(Errno(libc::EAGAIN)) => return Err(Errno(libc::EINPROGRESS)),
-            other => break other.map_err(without_engine)?,
+            Err(Errno(libc::EINTR)) if wait == Wait::UntilAnswered => {}
+            Err(error) => {
+                raw::end(connection.0);
+                let is_late = error == Errno(libc::EAGAIN);
+                return Err(if is_late { Errno(libc::EINPROGRESS) } else { without_engine(error) });
+            }
+            Ok(received) => break received,
         }
     };
     if length < ANSWER_BYTES {
@@ -63,24 +78,6 @@ pub(crate) fn ask(
         return Err(Errno(error));
     }
     Ok(Answer { length: length - ANSWER_BYTES, descriptor })
-}
-
-/// Sends a request, and waits for its answer at most this time. Its connection is made before `act` runs, which may leave
-/// the engine without a reason to stay.
-pub(crate) fn ask_after(
-    engine: EngineNumber,
-    request: &Request,
-    seconds: c_int,
-    act: impl FnOnce() -> Outcome<()>,
-) -> Outcome<()> {
-    let connection = raw::connect_to(&of_engine(engine)).map(Connection);
-    act()?;
-    let Ok(connection) = connection else { return Ok(()) };
-    let header = request.to_bytes(key());
-    if raw::send_parts(connection.0, &[raw::own_part(&header)], libc::MSG_NOSIGNAL).is_ok() {
-        raw::wait_readable_for(connection.0, seconds);
-    }
-    Ok(())
 }
 
 /// The error of a call whose connection to the engine has failed, because the engine has ended.
@@ -157,6 +154,6 @@ pub(crate) fn socket(engine: EngineNumber, domain: c_int, kind: c_int) -> Outcom
     body[2..2 + length].copy_from_slice(&profile[..length]);
     let request = Request { call: Call::Socket, socket: 0, first: domain, second: kind };
     let body = raw::own_part(&body[..2 + length]);
-    let answer = ask(engine, &request, body, raw::own_part(&[]), None)?;
+    let answer = ask(engine, &request, body, raw::own_part(&[]), Wait::UntilAnswered)?;
     answer.descriptor.map(raw::lowest).ok_or(Errno(libc::EMFILE))
 }

@@ -336,23 +336,42 @@ fn int_option(fd: c_int, level: c_int, name: c_int) -> Outcome<c_int> {
 
 /// Copies the send timeout of `from` to `to`, as its receive timeout.
 pub(crate) fn copy_send_timeout(from: c_int, to: c_int) {
+    copy_option(from, to, (libc::SO_SNDTIMEO, libc::SO_RCVTIMEO));
+}
+
+/// Gives a new socket what the kernel lets it inherit, and what the pair itself keeps.
+pub(crate) fn inherit_options(from: c_int, to: c_int) {
+    for name in [libc::SO_LINGER, libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+        copy_option(from, to, (name, name));
+    }
+}
+
+/// Copies the value of the first option of `from` to the second one of `to`.
+fn copy_option(from: c_int, to: c_int, (read, set): (c_int, c_int)) {
     let mut value = [0_u8; size_of::<libc::timeval>()];
     let mut length = value.len() as socklen_t;
+    let at = value.as_mut_ptr();
     // SAFETY: both live, and the value has this length.
     unsafe {
-        let at = value.as_mut_ptr().cast();
-        if libc_next::getsockopt(from, libc::SOL_SOCKET, libc::SO_SNDTIMEO, at, &raw mut length)
-            == 0
-        {
-            libc_next::setsockopt(
-                to,
-                libc::SOL_SOCKET,
-                libc::SO_RCVTIMEO,
-                value.as_ptr().cast(),
-                length,
-            );
+        if libc_next::getsockopt(from, libc::SOL_SOCKET, read, at.cast(), &raw mut length) == 0 {
+            libc_next::setsockopt(to, libc::SOL_SOCKET, set, at.cast_const().cast(), length);
         }
     }
+}
+
+/// Limits the time for which a call waits to receive.
+pub(crate) fn set_receive_timeout(fd: c_int, seconds: c_int) {
+    let time = libc::timeval { tv_sec: seconds.into(), tv_usec: 0 };
+    let length = size_of::<libc::timeval>() as socklen_t;
+    let (level, name, at) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO, (&raw const time).cast());
+    // SAFETY: the value lives and has this length.
+    unsafe { libc_next::setsockopt(fd, level, name, at, length) };
+}
+
+/// Ends both directions of a connection of our own, also for descriptors of it that a child has got.
+pub(crate) fn end(fd: c_int) {
+    // SAFETY: it takes numbers alone.
+    unsafe { libc_next::shutdown(fd, libc::SHUT_RDWR) };
 }
 
 /// The name of the socket, if it is one of ours.
@@ -428,7 +447,7 @@ pub(crate) fn close_of_program(fd: c_int) -> Outcome<()> {
     check(unsafe { libc_next::close(fd) } as isize).map(drop)
 }
 
-/// The seconds for which `close` waits (`SO_LINGER`); 0 if it does not.
+/// The seconds for which `close` waits (`SO_LINGER`): 0 if it does not, negative for no limit.
 pub(crate) fn linger_seconds(fd: c_int) -> c_int {
     let mut value = libc::linger { l_onoff: 0, l_linger: 0 };
     let mut length = size_of::<libc::linger>() as socklen_t;
@@ -437,14 +456,7 @@ pub(crate) fn linger_seconds(fd: c_int) -> c_int {
     let result = unsafe {
         libc_next::getsockopt(fd, libc::SOL_SOCKET, libc::SO_LINGER, at, &raw mut length)
     };
-    if result == 0 && value.l_onoff != 0 { value.l_linger.max(0) } else { 0 }
-}
-
-/// Waits until a message has arrived: at most this time, and until a signal.
-pub(crate) fn wait_readable_for(fd: c_int, seconds: c_int) {
-    let mut waiting = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, which lives.
-    unsafe { libc::poll(&raw mut waiting, 1, seconds.saturating_mul(1000)) };
+    if result == 0 && value.l_onoff != 0 { value.l_linger } else { 0 }
 }
 
 /// Moves the descriptor to the lowest free number, as calls that create descriptors must (some programs rely on it).

@@ -274,6 +274,7 @@ pub(crate) fn accept(
                     // The engine counts those that wait to be accepted.
                     let _ = descriptor::state(name);
                 }
+                raw::inherit_options(fd, accepted);
                 raw::set_flags(accepted, flags);
                 let peer = header.address.map(|peer| address::in_family(peer, name.is_ipv6));
                 if let Err(error) = write_address(peer, from) {

@@ -116,6 +116,7 @@ impl Requests {
         self.connections.remove(&token);
         self.silent.own.remove(&token);
         self.silent.strangers.remove(&token);
+        self.lingers.forget(token);
     }
 
     /// Adds a connection of this user or root, or of another user.

@@ -104,6 +104,15 @@ def lingers():
     assert _closing(last.detach()) >= 0.9  # The peer does not read.
     receive_all(server, sent)
     assert server.recv(1) == b""
+    # An accepted socket inherits it, and timeouts.
+    listening = listener()
+    _linger(listening, 7)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 5, 0))
+    client = one_to_one()
+    client.connect(listening.getsockname())
+    server = listening.accept()[0]
+    assert server.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8) == struct.pack("ii", 1, 7)
+    assert server.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16) == struct.pack("ll", 5, 0)
     # The end of the association ends the wait.
     client, server = pair()
     sent = _fill(client)
