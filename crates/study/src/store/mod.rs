@@ -10,9 +10,10 @@ mod claim;
 mod entry;
 mod program;
 
-use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use etcetera::BaseStrategy;
 use etcetera::base_strategy::Xdg;
@@ -25,11 +26,12 @@ pub use self::entry::{EntryError, MessageRows};
 pub use self::program::Program;
 use crate::RunKey;
 
-/// Number of builds of the program whose results are kept; the least recently used is removed when
-/// another one is added.
+/// Number of builds of the program whose results are kept; the least recently used of those that no process uses is
+/// removed when another one is added.
 pub const MAX_PROGRAMS: usize = 4;
 
-/// The file whose modification time is the time of the last use by a program.
+/// The file whose modification time is the time of the last use by a program. Each process that uses the results has a
+/// shared lock on it.
 const USED: &str = "used";
 
 /// The results of one program.
@@ -37,6 +39,8 @@ const USED: &str = "used";
 pub struct Store {
     folder: PathBuf,
     program: Program,
+    #[expect(dead_code, reason = "its lock is released when it is dropped")]
+    in_use: Arc<File>,
 }
 
 /// The file of a result, made by a program on another machine that has no access to the store.
@@ -108,8 +112,12 @@ impl Store {
         fs::create_dir_all(&folder).map_err(StoreError::at(&folder))?;
         // Only writing, not opening, updates the modification time.
         let used = folder.join(USED);
-        fs::write(&used, program.as_str()).map_err(StoreError::at(&used))?;
-        Ok(Self { folder, program })
+        let options = File::options().create(true).truncate(false).write(true).open(&used);
+        let mut in_use = options.map_err(StoreError::at(&used))?;
+        in_use.write_all(program.as_str().as_bytes()).map_err(StoreError::at(&used))?;
+        // A file system without locks has the times of the last use alone.
+        let _ = in_use.lock_shared();
+        Ok(Self { folder, program, in_use: Arc::new(in_use) })
     }
 
     /// The program whose results these are.
@@ -196,17 +204,19 @@ impl Store {
     }
 }
 
-/// Removes the results of the least recently used program. Failures to remove them are ignored.
+/// Removes the results of the least recently used programs, but not those in use. Failures to remove them are ignored.
 fn forget_oldest(place: &Path) {
     let Ok(entries) = fs::read_dir(place) else { return };
     let used = |folder: PathBuf| {
-        let changed = File::open(folder.join(USED)).and_then(|file| file.metadata()?.modified());
-        Some((changed.ok()?, folder))
+        let file = File::open(folder.join(USED)).ok()?;
+        let is_in_use = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+        Some((is_in_use, file.metadata().ok()?.modified().ok()?, folder))
     };
     let mut programs: Vec<_> = entries.flatten().filter_map(|entry| used(entry.path())).collect();
     programs.sort();
     let surplus = (programs.len() + 1).saturating_sub(MAX_PROGRAMS);
-    for (_, folder) in programs.into_iter().take(surplus) {
+    let unused = programs.into_iter().filter(|(is_in_use, ..)| !is_in_use);
+    for (_, _, folder) in unused.take(surplus) {
         let _ = fs::remove_dir_all(folder);
     }
 }
