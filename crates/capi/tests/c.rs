@@ -1,5 +1,6 @@
 //! Programs in C and C++ against the installed library.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
@@ -196,6 +197,13 @@ fn encryption_priorities_and_dropped_messages_reach_c() {
 }
 
 #[test]
+fn settings_and_calls_of_associations_have_their_effects_in_c() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.compile(&root().join("tests/associations.c"), "associations", &[]);
+    run(&mut installed.checked(&program));
+}
+
+#[test]
 fn deadlines_budgets_and_every_profile_reach_c() {
     let Some(installed) = Installed::get() else { return };
     let program = installed.compile(&root().join("tests/deadlines.c"), "deadlines", &[]);
@@ -216,6 +224,7 @@ fn examples_pass_the_address_and_undefined_behaviour_sanitizers() {
     let Some(installed) = Installed::get() else { return };
     for (source, arguments) in [
         ("examples/sans_io.c", &[][..]),
+        ("tests/associations.c", &[]),
         ("tests/encrypted.c", &[]),
         ("tests/deadlines.c", &[]),
         ("examples/game.cpp", &["5", "1.5"]),
@@ -271,6 +280,40 @@ fn only_the_api_is_visible_and_its_symbols_have_versions() {
         let name = name.split('@').next().expect("a name");
         assert!(header.contains(&format!("{name}(")), "{name} is not in the header");
     }
+}
+
+/// The functions of the header.
+fn declared() -> BTreeSet<String> {
+    let header = std::fs::read_to_string(root().join("include/rexmit.h")).expect("the header");
+    let calls = header.split('(').filter_map(|before| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name = before.rsplit(|c| !is_part(c)).next().unwrap_or_default();
+        name.starts_with("rexmit_").then(|| name.to_owned())
+    });
+    calls.collect()
+}
+
+/// A function that no program in C calls is untested: `tests/associations.c` has the calls that no other program needs.
+#[test]
+fn every_function_of_the_header_is_called_by_a_program_in_c() {
+    let Some(installed) = Installed::get() else { return };
+    let mut called = BTreeSet::new();
+    for folder in ["tests", "examples"] {
+        for entry in std::fs::read_dir(root().join(folder)).expect("a folder") {
+            let source = entry.expect("an entry").path();
+            if source.extension().is_none_or(|extension| extension != "c") {
+                continue;
+            }
+            let program = installed.compile(&source, "calls", &["-pthread"]);
+            let symbols = run(Command::new("nm").arg("--undefined-only").arg(program));
+            let names = symbols.split_whitespace().filter(|name| name.starts_with("rexmit_"));
+            called.extend(names.map(|name| name.split('@').next().unwrap_or(name).to_owned()));
+        }
+    }
+    let declared = declared();
+    assert!(declared.len() >= 80, "{declared:?}");
+    let uncalled: Vec<_> = declared.difference(&called).collect();
+    assert!(uncalled.is_empty(), "no program in C calls {uncalled:?}");
 }
 
 /// The code of the documentation compiles.
