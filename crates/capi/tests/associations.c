@@ -1,5 +1,6 @@
 /* The settings of a configuration, and the calls that change an association: each with its effect on two endpoints
- * without sockets, over a link of 20 ms each way in virtual time.
+ * without sockets, over a link of 20 ms each way in virtual time. With FROZEN it does without the only call that the header
+ * in tests/abi lacks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -472,12 +473,14 @@ static void addresses_come_and_go(void) {
     const struct seen *added = next_event(SERVER, REXMIT_EVENT_PEER_ADDRESS_ADDED);
     CHECK(added && is_same_host(&added->event.data.path.address, &second[CLIENT]));
 
+#ifndef FROZEN
     /* The server sends to the address that the client prefers. */
     CHECK(rexmit_set_peer_primary(client, now, id, &third) == REXMIT_NOT_FOUND);
     CHECK(rexmit_set_peer_primary(client, now, id, &second[CLIENT]) == REXMIT_OK);
     CHECK(is_changed(3, &second[CLIENT]));
     const struct seen *preferred = next_event(SERVER, REXMIT_EVENT_DATA_PATH_CHANGED);
     CHECK(preferred && is_same_host(&preferred->event.data.path.address, &second[CLIENT]));
+#endif
 
     CHECK(rexmit_delete_address(client, now, id, &third) == REXMIT_NOT_FOUND);
     CHECK(rexmit_delete_address(client, now, id, &home[CLIENT]) == REXMIT_OK);

@@ -253,16 +253,18 @@ fn wrong_use_is_an_error_and_never_a_crash() {
     run(&mut installed.checked(&program));
 }
 
-/// A program compiled with the header of the last release runs with the present library.
+/// Programs compiled with the frozen header, that of an early 0.2.0, run with the present library. Once there is a release,
+/// its header takes the place of the frozen one.
 #[test]
-fn the_abi_of_the_last_release_is_kept() {
+fn programs_compiled_with_the_frozen_header_run() {
     let Some(installed) = Installed::get() else { return };
-    let frozen = root().join("tests/abi");
-    let source = root().join("examples/sans_io.c");
-    let option = format!("-I{}", frozen.display());
-    let program = installed.compile(&source, "frozen", &[&option]);
+    let include = format!("-I{}", root().join("tests/abi").display());
+    let program = installed.compile(&root().join("examples/sans_io.c"), "frozen", &[&include]);
     let text = run(&mut installed.command(&program));
     assert!(text.starts_with("100 of 100 messages"), "{text}");
+    let source = root().join("tests/associations.c");
+    let program = installed.compile(&source, "frozen_calls", &[&include, "-DFROZEN"]);
+    run(&mut installed.command(&program));
 }
 
 #[test]
