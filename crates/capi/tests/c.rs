@@ -96,14 +96,18 @@ impl Installed {
 
     /// As [`command`], under valgrind, which reports invalid accesses and leaks.
     fn checked(&self, program: &Path) -> Command {
+        self.checked_with(program, &[])
+    }
+
+    /// As [`checked`](Self::checked), with further options of valgrind.
+    fn checked_with(&self, program: &Path, options: &[&str]) -> Command {
         if !has(&["valgrind"]) {
             return self.command(program);
         }
         let mut command = self.command(Path::new("valgrind"));
         command.args(["--quiet", "--error-exitcode=99", "--leak-check=full"]);
-        command
-            .args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"])
-            .arg(program);
+        command.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
+        command.args(options).arg(program);
         command
     }
 }
@@ -163,13 +167,17 @@ fn messages_cross_a_lossy_link_without_sockets() {
 fn a_server_echoes_in_an_event_loop() {
     let Some(installed) = Installed::get() else { return };
     let program = installed.example("echo.c");
-    echoes(&program, |program| installed.checked(program));
+    // The server ends by a signal, so that its status says nothing.
+    let log = installed.prefix.path().join("echo.log");
+    let option = format!("--log-file={}", log.display());
+    let server = installed.checked_with(&program, &[&option]);
+    echoes(server, || installed.checked(&program), || installed.command(&program));
+    let found = std::fs::read_to_string(log).unwrap_or_default();
+    assert!(found.is_empty(), "{found}");
 }
 
-/// A server of the example, and clients that `client` starts: one that trusts it, and one that does not.
-fn echoes(program: &Path, client: impl Fn(&Path) -> Command) {
-    let Some(installed) = Installed::get() else { return };
-    let mut command = installed.command(program);
+/// A server of the example, and two clients: one that trusts it, and one that does not.
+fn echoes(mut command: Command, trusting: impl Fn() -> Command, distrustful: impl Fn() -> Command) {
     command.args(["server", "127.0.0.1:0"]).stdout(Stdio::piped());
     let mut server = Killed(command.spawn().expect("a server"));
     let output = BufReader::new(server.0.stdout.take().expect("a pipe"));
@@ -179,14 +187,16 @@ fn echoes(program: &Path, client: impl Fn(&Path) -> Command) {
         line.strip_prefix(prefix).expect(prefix).to_owned()
     };
     let (fingerprint, address) = (after("fingerprint "), after("listening on "));
-    let text = run(client(program).args(["client", &address, &fingerprint, "hello from C"]));
+    let text = run(trusting().args(["client", &address, &fingerprint, "hello from C"]));
     assert_eq!(text, "hello from C\n");
     let wrong = fingerprint.replace(|c: char| c.is_ascii_digit(), "A");
-    let mut client = installed.command(program);
-    let refused = client.args(["client", &address, &wrong, "hello"]).output().expect("a client");
+    let refused = distrustful().args(["client", &address, &wrong, "hello"]).output();
+    let refused = refused.expect("a client");
     let text = String::from_utf8_lossy(&refused.stderr);
     assert!(text.contains("refused here: the peer's certificate"), "{text}");
     assert!(text.contains(&fingerprint) && !refused.status.success(), "{text}");
+    run(Command::new("kill").args(["-TERM", &server.0.id().to_string()]));
+    server.0.wait().expect("a status");
 }
 
 #[test]
@@ -208,6 +218,10 @@ fn deadlines_budgets_and_every_profile_reach_c() {
     let Some(installed) = Installed::get() else { return };
     let program = installed.compile(&root().join("tests/deadlines.c"), "deadlines", &[]);
     run(&mut installed.command(&program));
+    // A quarter of the messages: the whole takes a minute.
+    let source = root().join("tests/deadlines.c");
+    let program = installed.compile(&source, "deadlines_checked", &["-DMESSAGES=1000"]);
+    run(&mut installed.checked(&program));
 }
 
 #[test]
@@ -216,6 +230,9 @@ fn a_game_loop_in_cpp_serves_its_clients() {
     let program = installed.example("game.cpp");
     let text = run(installed.command(&program).args(["5", "1.5"]));
     assert!(text.starts_with("5 of 5 clients"), "{text}");
+    // In real time: handshakes take valgrind a second or two.
+    let text = run(installed.checked(&program).args(["2", "10"]));
+    assert!(text.starts_with("2 of 2 clients"), "{text}");
 }
 
 /// Sanitizers check how the program uses the results; the library is built without them.
@@ -232,7 +249,9 @@ fn examples_pass_the_address_and_undefined_behaviour_sanitizers() {
         let program = installed.sanitized(source);
         run(installed.command(&program).args(arguments));
     }
-    echoes(&installed.sanitized("examples/echo.c"), |program| installed.command(program));
+    let program = installed.sanitized("examples/echo.c");
+    let command = || installed.command(&program);
+    echoes(command(), command, command);
 }
 
 /// The thread sanitizer checks the program; it sees of the library only the calls of libc.
@@ -244,6 +263,8 @@ fn endpoints_of_different_threads_are_independent() {
     let program = installed.compile(&source, "threads_sanitized", &options);
     let text = run(&mut installed.command(&program));
     assert_eq!(text, "800 of 800 messages\n");
+    let program = installed.compile(&source, "threads_checked", &["-pthread"]);
+    assert_eq!(run(&mut installed.checked(&program)), text);
 }
 
 #[test]
