@@ -7,8 +7,9 @@ knows nothing of rexmit.
 
 Each association has 200 streams and sends ten requests of 300 bytes per second, each on the next stream, in order per
 stream; the server answers with as many bytes on the same stream. Both run on one machine, so that one clock tells how
-long each direction took. Prints one line of JSON: percentiles in ms. `judge` reads that line, and adds whether both
-directions are within these limits.
+long each direction took. Prints one line of JSON: percentiles in ms. `judge` reads that line, and adds the target and
+the verdict on it, `met` or `MISSED`, as in the other rows of `bench/run`: both directions have to be within these limits,
+and every request answered. Without that line it says that the row was not run.
 """
 
 import json
@@ -128,10 +129,15 @@ def judge(limits):
     try:
         result = json.loads(sys.stdin.read())
     except ValueError:
-        sys.exit("no result")
+        print("not run: the program printed no result")
+        return
     if limits:
         worst = [max(result[way][name] for way in ["requests", "responses"]) for name in ["p99", "p99.9"]]
-        result["within limits"] = all(value <= float(limit) for value, limit in zip(worst, limits))
+        is_met = result["answered"] == result["sent"] and all(
+            value <= float(limit) for value, limit in zip(worst, limits)
+        )
+        result["target"] = f"p99 <= {limits[0]}, p99.9 <= {limits[1]}, all answered"
+        result["verdict"] = "met" if is_met else "MISSED"
     print(json.dumps(result))
 
 
