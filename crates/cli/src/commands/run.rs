@@ -88,35 +88,52 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let port = arguments.udp_port;
         return if arguments.detach { leave_engine(number, port) } else { serve(number, port) };
     }
+    let mut command = prepared(arguments, kernel_has_sctp, preload)?;
+    // It takes the place of this process, so that signals and the exit code are its own.
+    let error = command.exec();
+    let not_found = error.kind() == io::ErrorKind::NotFound;
+    let code = if not_found { NOT_FOUND } else { NOT_RUNNABLE };
+    let program = command.get_program().to_string_lossy();
+    Err(Failure::with_code(code, format!("cannot run {program}: {error}")))
+}
+
+/// The program as it is run: changed by `preload`, or as it is if the kernel has SCTP and there is no `--always`.
+fn prepared(
+    arguments: &Arguments,
+    kernel_has_sctp: impl FnOnce() -> bool,
+    preload: impl FnOnce(&mut Command, &Arguments) -> Outcome,
+) -> Result<Command, Failure> {
     let Some((program, rest)) = arguments.program.split_first() else {
         return Err(Failure::new(Kind::Usage, "there is no program to run"));
     };
     let mut command = Command::new(program);
     command.args(rest);
     if arguments.always || !kernel_has_sctp() {
-        let library = library()?;
-        // Checked here for a precise error message: of the engine, only its failure to start would be reported.
-        transports()?;
-        let (number, key) = reach_engine(arguments.udp_port)?;
-        command.env("LD_PRELOAD", preloads(&library)?);
-        let variables = [
-            (ENGINE_VARIABLE, format!("{number:x}")),
-            (KEY_VARIABLE, format!("{key:x}")),
-            (PROFILE_VARIABLE, arguments.profile.clone()),
-            (PEER_PORT_VARIABLE, arguments.peer_udp_port.to_string()),
-        ];
-        if arguments.tcp_as_sctp {
-            command.env(TCP_VARIABLE.to_string_lossy().as_ref(), "1");
-        }
-        for (name, value) in variables {
-            command.env(name.to_string_lossy().as_ref(), value);
-        }
+        preload(&mut command, arguments)?;
     }
-    // It takes the place of this process, so that signals and the exit code are its own.
-    let error = command.exec();
-    let not_found = error.kind() == io::ErrorKind::NotFound;
-    let code = if not_found { NOT_FOUND } else { NOT_RUNNABLE };
-    Err(Failure::with_code(code, format!("cannot run {}: {error}", program.to_string_lossy())))
+    Ok(command)
+}
+
+/// Makes a program load the library, and starts its engine if it does not run.
+fn preload(command: &mut Command, arguments: &Arguments) -> Outcome {
+    let library = library()?;
+    // Checked here for a precise error message: of the engine, only its failure to start would be reported.
+    transports()?;
+    let (number, key) = reach_engine(arguments.udp_port)?;
+    command.env("LD_PRELOAD", preloads(&library)?);
+    let variables = [
+        (ENGINE_VARIABLE, format!("{number:x}")),
+        (KEY_VARIABLE, format!("{key:x}")),
+        (PROFILE_VARIABLE, arguments.profile.clone()),
+        (PEER_PORT_VARIABLE, arguments.peer_udp_port.to_string()),
+    ];
+    if arguments.tcp_as_sctp {
+        command.env(TCP_VARIABLE.to_string_lossy().as_ref(), "1");
+    }
+    for (name, value) in variables {
+        command.env(name.to_string_lossy().as_ref(), value);
+    }
+    Ok(())
 }
 
 /// Runs as the engine until it is not needed any more.
@@ -147,15 +164,19 @@ fn transports() -> Result<Transports, Failure> {
         Ok(text) => (text, TRANSPORT_VARIABLE),
         Err(_) => match std::fs::read_to_string(TRANSPORT_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // The kernel's own SCTP would refuse the packets of associations that it does not know.
-                let text = if kernel_has_sctp() { "* udp" } else { "" };
-                (text.to_owned(), TRANSPORT_FILE)
+                (default_transports(kernel_has_sctp()).to_owned(), TRANSPORT_FILE)
             }
             other => (other?, TRANSPORT_FILE),
         },
     };
     let failed = |error| Failure::new(Kind::Usage, format!("{origin}: {error}"));
     text.parse().map_err(failed)
+}
+
+/// The transports without a file: IP is not among them if the kernel has SCTP, which would refuse the packets of
+/// associations that it does not know.
+const fn default_transports(kernel_has_sctp: bool) -> &'static str {
+    if kernel_has_sctp { "* udp" } else { "" }
 }
 
 /// Whether the kernel supports SCTP sockets.
@@ -262,4 +283,60 @@ fn start_engine(number: u64, udp_port: u16) -> Outcome {
          another by --udp-port"
     );
     Err(Failure::new(Kind::Address, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn arguments(line: &[&str]) -> Arguments {
+        Line::parse_from([&["run"], line].concat()).arguments
+    }
+
+    /// The program, with a variable in place of what preloads the library.
+    fn prepared_with(line: &[&str], kernel_has_sctp: impl FnOnce() -> bool) -> Command {
+        let preload = |command: &mut Command, _: &Arguments| {
+            command.env("LD_PRELOAD", "library");
+            Ok(())
+        };
+        prepared(&arguments(line), kernel_has_sctp, preload).expect("a program")
+    }
+
+    #[test]
+    fn a_kernel_with_sctp_serves_the_program() {
+        let command = prepared_with(&["--", "iperf3", "--sctp"], || true);
+        assert_eq!(command.get_program(), "iperf3");
+        assert_eq!(command.get_args().collect::<Vec<_>>(), ["--sctp"]);
+        assert_eq!(command.get_envs().count(), 0);
+    }
+
+    #[test]
+    fn the_engine_serves_the_program_of_a_kernel_without_sctp() {
+        let command = prepared_with(&["--", "iperf3", "--sctp"], || false);
+        assert_eq!(command.get_program(), "iperf3");
+        assert_eq!(command.get_envs().count(), 1);
+    }
+
+    /// The kernel is not asked, as the question alone may load its module.
+    #[test]
+    fn with_always_the_engine_serves_the_program() {
+        let command = prepared_with(&["--always", "--", "true"], || panic!("asked"));
+        assert_eq!(command.get_envs().count(), 1);
+    }
+
+    #[test]
+    fn sctp_of_the_kernel_leaves_only_udp() {
+        for (kernel_has_sctp, over_ip) in [(true, false), (false, true)] {
+            let transports: Transports = default_transports(kernel_has_sctp).parse().unwrap();
+            assert_eq!(transports.may_use_ip(), over_ip);
+        }
+    }
 }
