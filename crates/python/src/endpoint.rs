@@ -722,7 +722,7 @@ impl Endpoint {
     /// ClosedError
     ///     The association has ended, or never was.
     /// ValueError
-    ///     No profile has that name.
+    ///     There is no scheduling of that name; the text has all.
     fn set_scheduling(
         &self,
         py: Python<'_>,

@@ -30,8 +30,9 @@ class Run:
         ``lost`` (why), ``bytes`` as an IP packet, ``payload_bytes``, ``repeated_bytes`` (those sent before:
         retransmissions and copies), ``sequence`` (TSN or TCP sequence number of the first data) and ``acknowledged``.
     messages : Table
-        A row per message: ``message``, ``bytes``, ``intended_s``, ``transport_ms`` until it arrived, ``application_ms``
-        until it was delivered, `X
+        A row per message: ``flow``, ``message`` (its number in the connection), ``bytes``, ``intended_s``, ``transport_ms``
+        from then until it arrived and ``application_ms`` until it was delivered (missing if it was not), and
+        ``transmissions`` until it arrived (missing if not measured).
     """
 
     def __init__(
