@@ -49,12 +49,27 @@ class Server:
         return tuple(self._tasks)
 
     async def serve_forever(self) -> None:
-        """Waits until the server is closed."""
+        """Waits until the server is closed. Cancellation ends the wait, not the server."""
         await asyncio.shield(self._closed)
 
     async def close(self, timeout: float = SHUTDOWN_TIMEOUT) -> None:
-        """Shuts all associations down, and aborts those whose peer has acknowledged nothing for `timeout` seconds;
-        cancels handlers that do not return within `timeout` seconds then. A handler may call it."""
+        """Shuts all associations down, waits for their handlers, and closes the socket. A handler may call it.
+
+        Parameters
+        ----------
+        timeout : float
+            Seconds in which a peer acknowledges nothing, after which its association is aborted. Handlers that do not return
+            within as many seconds then are cancelled.
+
+        Raises
+        ------
+        ValueError
+            The time limit is negative or no number.
+        TypeError
+            The time limit is no `int` or `float`.
+        RuntimeError
+            The event loop of the server is closed.
+        """
         check_timeout(timeout)
         if not self._is_closing:
             self._is_closing = True
@@ -210,6 +225,23 @@ def serve(
         Associations at one time; more are refused.
     sctp_port : int
         The SCTP port, inside UDP.
+
+    Returns
+    -------
+    Serving
+        Awaited or entered it is the `Server`, once.
+
+    Raises
+    ------
+    OSError
+        When awaited: the address is not of this machine, or the port is in use; the text says what to do.
+    RuntimeError
+        When awaited again: a server is started once.
+    ValueError
+        A number is out of range, `trust` is no fingerprint, or the settings contradict each other. An unknown profile is an
+        `UnknownProfileError`.
+    TypeError
+        An argument is not of its type.
     """
     endpoint = Endpoint(
         profile,
@@ -241,7 +273,41 @@ def serve_unencrypted(
     sctp_port: int = SCTP_PORT,
 ) -> Serving:
     """As `serve`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: a host on the
-    path can read and change the data."""
+    path can read and change the data.
+
+    Parameters
+    ----------
+    handler : coroutine function
+        Called with each association, as that of `serve`.
+    host : str
+        A local address: ``"0.0.0.0"`` for all of IPv4, ``"::"`` for all of IPv6.
+    port : int
+        The UDP port; 0 chooses a free one (`Server.address`).
+    profile : str or Profile
+        How loss is recovered of what this side sends.
+    config : Config, optional
+        Other settings.
+    max_associations : int
+        Associations at one time; more are refused.
+    sctp_port : int
+        The SCTP port, inside UDP.
+
+    Returns
+    -------
+    Serving
+        Awaited or entered it is the `Server`, once.
+
+    Raises
+    ------
+    OSError
+        When awaited: the address is not of this machine, or the port is in use; the text says what to do.
+    RuntimeError
+        When awaited again: a server is started once.
+    ValueError
+        A number is out of range, or the settings contradict each other. An unknown profile is an `UnknownProfileError`.
+    TypeError
+        An argument is not of its type.
+    """
     endpoint = Endpoint.unencrypted(
         profile,
         port=sctp_port,
