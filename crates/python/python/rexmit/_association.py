@@ -124,6 +124,7 @@ class Stream:
             The event loop of the association is closed.
         """
         association = self._association
+        association._check()
         # A task that came before and waits is not overtaken.
         if not association._sending.locked():
             try:
@@ -352,8 +353,9 @@ class Association:
         ClosedError
             The association ended otherwise; the text says how.
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
+        self._check_loop()
         self._taken += 1
         if self._taken >= _MESSAGES_PER_TURN:
             self._taken = 0
@@ -380,10 +382,12 @@ class Association:
         Raises
         ------
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
+        self._check_loop()
         message = self._transport.endpoint.receive(self._number, monotonic())
-        if message is not None:
+        # The peer is told of the room in the receive buffer.
+        if message is not None and self._closed is None:
             self._transport.schedule()
         return message
 
@@ -409,7 +413,7 @@ class Association:
         Raises
         ------
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
         while True:
             if self._missed:
@@ -419,6 +423,7 @@ class Association:
                 return self._events.popleft()
             if self._closed is not None:
                 return None
+            self._check_loop()
             await self._changed.wait()
 
     async def events(self) -> AsyncIterator[Event]:
@@ -432,7 +437,7 @@ class Association:
         Raises
         ------
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
         while (event := await self.next_event()) is not None:
             yield event
@@ -454,7 +459,7 @@ class Association:
         RexmitError
             The peer does not support it, or a reset is in progress.
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
         self._check()
         self._transport.endpoint.reset_streams(self._number, monotonic(), numbers)
@@ -476,7 +481,7 @@ class Association:
         ValueError
             There is no scheduling of that name; the text has all.
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
         self._check()
         self._transport.endpoint.set_scheduling(self._number, monotonic(), scheduling)
@@ -515,9 +520,10 @@ class Association:
         TypeError
             The time limit is no `int` or `float`.
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
         check_timeout(timeout)
+        self._check_loop()
         if self._closed is None:
             self._transport.endpoint.shutdown(self._number, monotonic())
             self._transport.schedule()
@@ -553,11 +559,17 @@ class Association:
         Raises
         ------
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
+        self._check_loop()
         if self._closed is None:
             self._transport.endpoint.abort(self._number, monotonic(), reason)
             self._transport.run()
+
+    def _abandon(self, reason: bytes) -> None:
+        """As `abort` in the course of another exception, which an event loop that is closed must not hide."""
+        if not self._transport.loop.is_closed():
+            self.abort(reason)
 
     async def closed(self) -> Closed:
         """Waits for the end of the association.
@@ -570,8 +582,9 @@ class Association:
         Raises
         ------
         RuntimeError
-            The event loop of the association is closed.
+            The event loop was closed before the association ended.
         """
+        self._check_loop()
         while self._closed is None:
             await self._changed.wait()
         return self._closed
@@ -588,7 +601,7 @@ class Association:
         if kind is None:
             await self.shutdown()
         else:
-            self.abort(b"the application failed")
+            self._abandon(b"the application failed")
 
     async def _set_up(self) -> None:
         """Waits for the end of the setup, however it ends."""
@@ -649,7 +662,11 @@ class Association:
     def _check(self) -> None:
         if self._closed is not None:
             raise self._ended()
-        if self._transport.loop.is_closed():
+        self._check_loop()
+
+    def _check_loop(self) -> None:
+        """Refuses what needs the event loop after that was closed. An association that has ended does not need it."""
+        if self._closed is None and self._transport.loop.is_closed():
             raise RuntimeError("the event loop of this association is closed: connect in a new one")
 
     def _ended(self) -> ClosedError:

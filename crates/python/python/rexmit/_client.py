@@ -94,7 +94,7 @@ class Connecting:
             raise refused
         except BaseException as error:
             if association is not None:
-                association.abort()
+                association._abandon(b"")
             transport.close()
             if isinstance(error, asyncio.TimeoutError):
                 raise self._timed_out(f"{where} did not answer") from None

@@ -49,7 +49,14 @@ class Server:
         return tuple(self._tasks)
 
     async def serve_forever(self) -> None:
-        """Waits until the server is closed. Cancellation ends the wait, not the server."""
+        """Waits until the server is closed. Cancellation ends the wait, not the server.
+
+        Raises
+        ------
+        RuntimeError
+            The event loop was closed before the server.
+        """
+        self._check_loop()
         await asyncio.shield(self._closed)
 
     async def close(self, timeout: float = SHUTDOWN_TIMEOUT) -> None:
@@ -68,9 +75,10 @@ class Server:
         TypeError
             The time limit is no `int` or `float`.
         RuntimeError
-            The event loop of the server is closed.
+            The event loop was closed before the server.
         """
         check_timeout(timeout)
+        self._check_loop()
         if not self._is_closing:
             self._is_closing = True
             try:
@@ -81,14 +89,20 @@ class Server:
                     await asyncio.wait(others, timeout=timeout)
             finally:
                 for association in tuple(self._tasks):
-                    association.abort(b"the server is closed")
-                for task in self._others():
-                    task.cancel()
+                    association._abandon(b"the server is closed")
                 self._transport.close()
-                self._closed.set_result(None)
+                # Otherwise this coroutine was not finished when the event loop was closed.
+                if not self._loop.is_closed():
+                    for task in self._others():
+                        task.cancel()
+                    self._closed.set_result(None)
             if others := self._others():
                 await asyncio.wait(others)
         await asyncio.shield(self._closed)
+
+    def _check_loop(self) -> None:
+        if not self._closed.done() and self._loop.is_closed():
+            raise RuntimeError("the event loop of this server is closed: serve in a new one")
 
     def _others(self) -> list[asyncio.Task[None]]:
         """The tasks of handlers but for the one that runs now."""
@@ -123,13 +137,13 @@ class Server:
             await result
             await association.shutdown()
         except asyncio.CancelledError:
-            association.abort(b"the server is closed")
+            association._abandon(b"the server is closed")
             raise
         except Exception as error:
             # The end of the association is no fault of the handler.
             if isinstance(error, ClosedError) and association.is_closed:
                 return
-            association.abort(b"the server failed")
+            association._abandon(b"the server failed")
             self._loop.call_exception_handler(
                 {
                     "message": f"the handler of {association!r} raised {error!r}",
@@ -138,7 +152,7 @@ class Server:
             )
         except BaseException:
             # It is for the program, as SystemExit, but the peer must not wait.
-            association.abort(b"the server failed")
+            association._abandon(b"the server failed")
             raise
 
 
