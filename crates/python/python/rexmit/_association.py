@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from math import inf
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Optional, Union
@@ -26,14 +27,16 @@ _MAX_EVENTS = 256
 _MESSAGES_PER_TURN = 64
 
 SHUTDOWN_TIMEOUT = 5.0
+_MAX_TIMEOUT = 9e9
 
 
 def check_timeout(timeout: object) -> None:
     """Whether this is a time limit in seconds."""
     if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
         raise TypeError(f"timeout must be a number of seconds, or math.inf, not {type(timeout).__name__}")
-    if not timeout >= 0:
-        raise ValueError(f"timeout is {timeout}; it is in seconds, from 0")
+    # A whole number may be too large for a float.
+    if not timeout >= 0 or _MAX_TIMEOUT < timeout < inf:
+        raise ValueError(f"timeout is {timeout}; it is in seconds, from 0 to {_MAX_TIMEOUT:g}, or math.inf")
 
 
 class _Waiters:

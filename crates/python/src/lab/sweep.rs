@@ -18,6 +18,7 @@ use rexmit_study::{RunDocument, RunKey, Study};
 
 use super::detached;
 use super::results::LabResults;
+use crate::convert::Whole;
 use crate::errors::{RunError, StoreError};
 
 /// The runs of a study, and the store of their results. Results arrive from threads of this process (`run_here`), or from
@@ -102,11 +103,14 @@ impl Sweep {
 impl Sweep {
     /// Executes the missing runs on `jobs` threads, by default one per core.
     #[pyo3(signature = (jobs=None))]
-    fn run_here(&self, py: Python<'_>, jobs: Option<usize>) -> PyResult<()> {
+    fn run_here(&self, py: Python<'_>, jobs: Option<Whole>) -> PyResult<()> {
         let jobs = match jobs {
             None => all_cores(),
-            Some(jobs) => NonZeroUsize::new(jobs)
-                .ok_or_else(|| PyValueError::new_err("jobs must be at least 1"))?,
+            Some(Whole(jobs)) => {
+                let given = usize::try_from(jobs).ok().and_then(NonZeroUsize::new);
+                let text = format!("jobs is {jobs}; it must be from 1 to {}", usize::MAX);
+                given.ok_or_else(|| PyValueError::new_err(text))?
+            }
         };
         let runner = Runner {
             store: &self.store,
@@ -193,14 +197,16 @@ impl Sweep {
     }
 
     /// Records a failure that `execute_run` of another process has returned. Ignored if the run has a result or has failed.
-    fn fail(&self, key: &str, kind: &str, what: &str) -> PyResult<()> {
-        let (key, document) = self.document(key)?;
-        let failed = FailedRun { document: document.clone(), why: failure(kind, what) };
-        if locked(&self.settled).insert(key.clone()) {
-            locked(&self.failed).insert(key.clone(), failed);
-            locked(&self.progress).failed += 1;
-        }
-        Ok(())
+    fn fail(&self, py: Python<'_>, key: &str, kind: &str, what: &str) -> PyResult<()> {
+        detached(py, || {
+            let (key, document) = self.document(key)?;
+            let failed = FailedRun { document: document.clone(), why: failure(kind, what) };
+            if locked(&self.settled).insert(key.clone()) {
+                locked(&self.failed).insert(key.clone(), failed);
+                locked(&self.progress).failed += 1;
+            }
+            Ok(())
+        })
     }
 
     /// The results, once there is one for each run or it failed.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
+import sys
 from dataclasses import dataclass, field
 from typing import Literal, Optional, Union
 
@@ -72,7 +72,8 @@ class Advice:
 def _seconds(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
-    if not (math.isfinite(value) and value >= 0):
+    # A whole number may be too large for a float.
+    if not 0 <= value <= sys.float_info.max:
         raise ValueError(f"{name} is {value}: it must be finite, and at least 0")
     return float(value)
 
@@ -137,6 +138,10 @@ def advise(
         rtt = _seconds("rtt", rtt)
     if loss is not None and _seconds("loss", loss) > 1:
         raise ValueError(f"loss is {loss}: it is a share, from 0 to 1")
+    if isinstance(seeds, bool) or not isinstance(seeds, int):
+        raise TypeError(f"seeds must be an int, not {type(seeds).__name__}")
+    if not 1 <= seeds <= 1000:
+        raise ValueError(f"seeds is {seeds}: it must be from 1 to 1000")
     study = _rexmit.advice_study(
         os.fspath(path),
         rtt=rtt,

@@ -144,7 +144,8 @@ def run_scenario(scenario: Scenario, seed: int = 1) -> Run:
     """
     if not isinstance(scenario, Scenario):
         raise TypeError(f"scenario must be a rexmit.lab.Scenario, not {type(scenario).__name__}")
-    text = json.dumps(plain(scenario, "scenario"))
+    # A field per line, by which errors are located.
+    text = json.dumps(plain(scenario, "scenario"), indent=1)
     return Run(*_rexmit.simulate(text, seed))
 
 
