@@ -4,7 +4,9 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import types
 
 import pytest
 
@@ -64,6 +66,32 @@ def test_threads_processes_and_futures_without_callbacks_give_the_same(expected,
     inline_submit = inline.submit
     inline.submit = lambda *arguments: Job(inline_submit(*arguments))
     assert lab_kit.study().run(inline, store=tmp_path / "jobs").to_polars().equals(expected)
+
+
+def test_an_executor_of_ray_is_made_of_its_remote_functions(expected, tmp_path, monkeypatch):
+    """With the part of Ray's interface that is used; test_ray.py has Ray itself."""
+
+    class Remote:
+        def __init__(self, function):
+            made.append(function)
+            self.function = function
+
+        def remote(self, *arguments):
+            future = concurrent.futures.Future()
+            future.set_result(self.function(*arguments))
+            return types.SimpleNamespace(future=lambda: future)
+
+    def remote(**options):
+        given.append(options)
+        return Remote
+
+    made, given = [], []
+    monkeypatch.setitem(sys.modules, "ray", types.SimpleNamespace(remote=remote))
+    assert lab_kit.study().run(lab.RayExecutor(num_cpus=1), store=tmp_path).to_polars().equals(expected)
+    assert made == [lab._worker.execute] and given == [{"max_retries": 0, "num_cpus": 1}]
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match="pip install ray"):
+        lab.RayExecutor()
 
 
 def test_progress_is_reported_and_results_are_found_again(expected, tmp_path, single_runs):
