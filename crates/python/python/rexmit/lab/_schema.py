@@ -387,8 +387,8 @@ class Claim:
         The share by which the sides may differ.
     along : str, optional
         The axis of steps, for ``"rising"`` and its like.
-    over : str or sequence of str, optional
-        The labels of that axis, in this order (all).
+    over : str or sequence of str or float, optional
+        The labels or values of that axis, in this order (all).
     distance : float, optional
         The largest Kolmogorov–Smirnov distance, from 0 to 1, for ``"like"``.
     grain : float, optional
@@ -411,7 +411,7 @@ class Claim:
     by: Optional[float] = None
     tolerance: Optional[float] = None
     along: Optional[str] = None
-    over: Optional[Union[str, Sequence[str]]] = None
+    over: Optional[Union[str, Sequence[Union[str, float]]]] = None
     distance: Optional[float] = None
     grain: Optional[float] = None
     averaged: Optional[Union[str, Sequence[str]]] = None
