@@ -18,6 +18,7 @@ import warnings
 import pytest
 
 import rexmit
+from threads_kit import turns_during
 
 CLIENT = ("192.0.2.1", 1000)
 SERVER = ("192.0.2.2", 9899)
@@ -439,6 +440,15 @@ def test_threads_may_share_an_endpoint():
         thread.join()
     assert failures == []
     assert client.statistics(ours).messages_accepted == 1200
+
+
+def test_threads_run_python_while_datagrams_are_processed():
+    """See `test_threads_run_python_during_runs`, which shows that the count is zero while the GIL is held."""
+    client, server, ours = encrypted_pair(None, rexmit.Trust.anyone())
+    client.send(ours, bytes(10_000), 2.0)
+    batch = [(data, CLIENT) for data, _, _ in client.datagrams_to_send(2.0)]
+    batch *= 100_000 // len(batch)
+    assert turns_during(lambda: server.receive_datagrams(batch, SERVER, 2.0)) > 10
 
 
 def test_ipv6_addresses_have_four_parts():

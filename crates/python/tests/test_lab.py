@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 import textwrap
-import threading
 
 import altair
 import polars
@@ -18,6 +17,7 @@ import pytest
 import lab_kit
 import rexmit
 from rexmit import lab
+from threads_kit import turns_during
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -391,22 +391,13 @@ def test_a_sweep_is_planned_before_it_is_run():
 
 
 def test_threads_run_python_during_runs(tmp_path):
-    """A thread that counts gets on while runs take place."""
+    """A thread that counts gets on while runs take place, which it does not while a call holds the GIL."""
+    usleep = ctypes.PyDLL(None).usleep
+    assert turns_during(lambda: usleep(300_000)) == 0
     study = lab_kit.study("30min", seeds=4)
-    counts = []
-    is_done = threading.Event()
-
-    def count():
-        while not is_done.wait(0.001):
-            counts.append(None)
-
-    counting = threading.Thread(target=count)
-    counting.start()
     sweep = study._study.sweep(lab._worker.module_file(), str(tmp_path))
-    sweep.run_here(1)
-    is_done.set()
-    counting.join()
-    assert len(counts) > 10
+    assert turns_during(lambda: sweep.run_here(1)) > 10
+    assert turns_during(lambda: lab.simulate(traffic="every 10ms size 100", duration="10min")) > 10
 
 
 def test_the_import_is_light():
@@ -415,7 +406,7 @@ def test_the_import_is_light():
         import rexmit
         assert "rexmit.lab" not in sys.modules
         rexmit.lab.Study
-        heavy = {"polars", "pandas", "altair", "numpy", "dask", "concurrent.futures.process"} & set(sys.modules)
+        heavy = {"polars", "pandas", "altair", "numpy", "dask", "ray", "concurrent.futures.process"} & set(sys.modules)
         assert not heavy, heavy
         try:
             rexmit.labs
