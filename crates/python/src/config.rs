@@ -11,7 +11,7 @@ use rexmit_recovery::PROFILES;
 use rexmit_sctp::recovery::CopyBudget;
 use rexmit_sctp::{AssociationConfig, Scheduling};
 
-use crate::convert::{deadline, duration};
+use crate::convert::{Real, Unsigned, Whole, deadline, duration, number};
 use crate::errors::UnknownProfileError;
 
 /// The names of the profiles.
@@ -79,9 +79,14 @@ where
     })
 }
 
+/// A setting that is a number from 0 on.
+fn whole<T: Unsigned>(config: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<T>> {
+    setting::<Whole>(config, name)?.map(|it| number(name, it.0)).transpose()
+}
+
 /// A time in seconds, of which 0 is "off".
 fn time(config: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Option<Duration>>> {
-    let Some(seconds) = setting::<f64>(config, name)? else { return Ok(None) };
+    let Some(seconds) = setting::<Real>(config, name)? else { return Ok(None) };
     let time = duration(name, seconds)?;
     Ok(Some((!time.is_zero()).then_some(time)))
 }
@@ -106,8 +111,8 @@ fn budget(config: &Bound<'_, PyAny>) -> PyResult<Option<CopyBudget>> {
         return Err(PyTypeError::new_err(text));
     }
     let percent = |name: &str| {
-        let share = setting::<i64>(&budget, name)?;
-        share.map_or(Ok(None), |share| {
+        let share = setting::<Whole>(&budget, name)?;
+        share.map_or(Ok(None), |Whole(share)| {
             let text = format!(
                 "the {name} of a budget are {share}; they are 1 to 65535 percent, or None: no limit"
             );
@@ -130,10 +135,11 @@ pub(crate) fn association(
         let text = format!("config must be a rexmit.Config, not {}", config.get_type().name()?);
         return Err(PyTypeError::new_err(text));
     }
-    settings! { setting, config, association:
+    settings! { whole, config, association:
         outbound_streams max_inbound_streams max_message_bytes max_packet_bytes send_buffer_bytes
-        receive_buffer_bytes max_init_retransmits report_sent report_acknowledged interleaving
+        receive_buffer_bytes max_init_retransmits
     }
+    settings! { setting, config, association: report_sent report_acknowledged interleaving }
     let name = config.getattr("scheduling")?;
     if !name.is_none() {
         association.streams.scheduling = scheduling(&name)?;

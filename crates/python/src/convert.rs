@@ -1,10 +1,11 @@
 //! Times, addresses, payloads and numbers of Python, checked.
 
+use std::fmt::Display;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString, PyTuple};
 use rexmit_core::Instant;
@@ -14,8 +15,49 @@ use rexmit_sctp::recovery::Deadline;
 const MAX_SECONDS: f64 = 9e9;
 const NANOSECONDS: f64 = 1e9;
 
+/// A whole number of Python, before it is known which ones are allowed. One beyond 128 bits is the nearest within.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole(pub(crate) i128);
+
+impl FromPyObject<'_, '_> for Whole {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        match value.extract::<i64>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+                let is_negative = value.lt(0)?;
+                let nearest = if is_negative { i128::MIN } else { i128::MAX };
+                Ok(Self(value.extract().unwrap_or(nearest)))
+            }
+            number => number.map(|number| Self(number.into())),
+        }
+    }
+}
+
+/// The same, for parameters with a default.
+pub(crate) fn whole(value: &Bound<'_, PyAny>) -> PyResult<i128> {
+    value.extract::<Whole>().map(|it| it.0)
+}
+
+/// A number of Python. A whole one that is too large for a `float` is infinite.
+#[derive(Clone, Copy)]
+pub(crate) struct Real(pub(crate) f64);
+
+impl FromPyObject<'_, '_> for Real {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        match value.extract::<f64>() {
+            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+                Ok(Self(if value.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY }))
+            }
+            number => number.map(Self),
+        }
+    }
+}
+
 /// A time of the caller's clock, in seconds.
-pub(crate) fn instant(now: f64) -> PyResult<Instant> {
+pub(crate) fn instant(Real(now): Real) -> PyResult<Instant> {
     if (0.0..=MAX_SECONDS).contains(&now) {
         return Ok(Instant::from_nanos((now * NANOSECONDS) as u64));
     }
@@ -31,7 +73,7 @@ pub(crate) fn seconds(at: Instant) -> f64 {
 }
 
 /// A length of time in seconds; zero is allowed where it means "off".
-pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
+pub(crate) fn duration(name: &str, Real(seconds): Real) -> PyResult<Duration> {
     if (0.0..=MAX_SECONDS).contains(&seconds) {
         return Ok(Duration::from_secs_f64(seconds));
     }
@@ -40,12 +82,12 @@ pub(crate) fn duration(name: &str, seconds: f64) -> PyResult<Duration> {
 
 /// When a message should arrive, and with which probability; both are given, or neither.
 pub(crate) fn deadline(
-    within: Option<f64>,
-    probability: Option<f64>,
+    within: Option<Real>,
+    probability: Option<Real>,
 ) -> PyResult<Option<Deadline>> {
     let (within, probability) = match (within, probability) {
         (None, None) => return Ok(None),
-        (Some(within), Some(probability)) => (duration("within", within)?, probability),
+        (Some(within), Some(probability)) => (duration("within", within)?, probability.0),
         _ => {
             let text = "a deadline has two parts: within=0.1, probability=0.999";
             return Err(PyValueError::new_err(text));
@@ -62,13 +104,31 @@ pub(crate) fn deadline(
     Ok(Some(Deadline::new(within, probability)))
 }
 
-/// A whole number within the range of `T`, the least of which is 0.
-pub(crate) fn number<T>(name: &str, value: i64, max: T) -> PyResult<T>
-where
-    T: TryFrom<i64> + std::fmt::Display + Copy,
-{
-    let text = format!("{name} is {value}; it must be from 0 to {max}");
-    T::try_from(value).map_err(|_| PyValueError::new_err(text))
+/// Numbers from 0 on.
+pub(crate) trait Unsigned: TryFrom<i128> + Display {
+    /// The largest of them.
+    const LARGEST: Self;
+}
+
+macro_rules! unsigned {
+    ($($kind:ty)*) => {
+        $(impl Unsigned for $kind {
+            const LARGEST: Self = Self::MAX;
+        })*
+    };
+}
+
+unsigned!(u16 u32 u64 usize);
+
+/// A whole number within the range of `T`.
+pub(crate) fn number<T: Unsigned>(name: &str, value: i128) -> PyResult<T> {
+    T::try_from(value).map_err(|_| {
+        let is = match value {
+            i128::MIN | i128::MAX => "out of range".to_owned(),
+            value => value.to_string(),
+        };
+        PyValueError::new_err(format!("{name} is {is}; it must be from 0 to {}", T::LARGEST))
+    })
 }
 
 /// An address as `socket` has it: `(host, port)`, or `(host, port, flow information, scope)` for IPv6. The host is numeric.
@@ -86,8 +146,8 @@ pub(crate) fn address(name: &str, value: &Bound<'_, PyAny>) -> PyResult<SocketAd
     }
     let host = tuple.get_item(0)?;
     let host = host.cast::<PyString>().map_err(|_| shape())?.to_string();
-    let port: i64 = tuple.get_item(1)?.extract().map_err(|_| shape())?;
-    let port = number(&format!("the port of {name}"), port, u16::MAX)?;
+    let port = whole(&tuple.get_item(1)?).map_err(|_| shape())?;
+    let port = number(&format!("the port of {name}"), port)?;
     let numeric = host.split('%').next().unwrap_or_default();
     let ip: IpAddr = numeric.parse().map_err(|_| {
         let text = format!(
@@ -97,8 +157,8 @@ pub(crate) fn address(name: &str, value: &Bound<'_, PyAny>) -> PyResult<SocketAd
     })?;
     match ip {
         IpAddr::V6(ip) if tuple.len() == 4 => {
-            let scope: i64 = tuple.get_item(3)?.extract().map_err(|_| shape())?;
-            let scope = number(&format!("the scope of {name}"), scope, u32::MAX)?;
+            let scope = whole(&tuple.get_item(3)?).map_err(|_| shape())?;
+            let scope = number(&format!("the scope of {name}"), scope)?;
             Ok(SocketAddrV6::new(ip, port, 0, scope).into())
         }
         ip => Ok(SocketAddr::new(ip, port)),

@@ -15,8 +15,10 @@ use rexmit_sctp::{
 };
 
 use crate::convert::{
-    address, address_to_python, deadline, duration, instant, number, payload, seconds,
+    Real, Whole, address, address_to_python, deadline, duration, instant, number, payload, seconds,
+    whole,
 };
+use crate::errors::guarded;
 use crate::identity::{Identity, Trust, random};
 use crate::{config, errors, events, statistics};
 
@@ -80,7 +82,7 @@ fn call<R>(
     }
     let result = catch_unwind(AssertUnwindSafe(|| act(&mut state)));
     state.is_broken = result.is_err();
-    result.map_err(|_| "a defect of rexmit: please report it with the text on standard error")
+    result.map_err(|_| errors::DEFECT)
 }
 
 impl Endpoint {
@@ -107,7 +109,7 @@ impl Endpoint {
     fn at<R>(
         &self,
         py: Python<'_>,
-        now: f64,
+        now: Real,
         act: impl FnOnce(&mut State, Instant) -> R,
     ) -> PyResult<R> {
         let now = instant(now)?;
@@ -121,7 +123,7 @@ impl Endpoint {
     fn detached<R: Send>(
         &self,
         py: Python<'_>,
-        now: f64,
+        now: Real,
         act: impl FnOnce(&mut State, Instant) -> R + Send,
     ) -> PyResult<R> {
         self.check_process()?;
@@ -140,16 +142,21 @@ impl Endpoint {
     fn of<R>(
         &self,
         py: Python<'_>,
-        association: u64,
-        now: f64,
+        association: Whole,
+        now: Real,
         act: impl FnOnce(&mut State, Instant, AssociationId) -> R,
     ) -> PyResult<R> {
-        let id = AssociationId::from_bits(association);
+        let id = id(association)?;
         let found = self.at(py, now, |state, now| {
             state.sctp.paths(id).is_some().then(|| act(state, now, id))
         })?;
         found.ok_or_else(errors::no_association)
     }
+}
+
+/// The number of an association.
+fn id(association: Whole) -> PyResult<AssociationId> {
+    number("association", association.0).map(AssociationId::from_bits)
 }
 
 fn seed(bytes: Option<&[u8]>) -> PyResult<Seed> {
@@ -161,9 +168,9 @@ fn seed(bytes: Option<&[u8]>) -> PyResult<Seed> {
 /// Settings of an endpoint, encrypted or not.
 struct Settings<'a, 'py> {
     profile: Option<Bound<'py, PyAny>>,
-    port: i64,
+    port: i128,
     accept: bool,
-    max_associations: i64,
+    max_associations: i128,
     config: Option<&'a Bound<'py, PyAny>>,
     seed: Option<&'a [u8]>,
 }
@@ -173,9 +180,9 @@ impl Settings<'_, '_> {
         let profile = self.profile;
         let profile = profile.unwrap_or_else(|| PyString::new(py, "interactive").into_any());
         let association = Arc::new(config::association(&profile, self.config)?);
-        let max_associations = number("max_associations", self.max_associations, usize::MAX)?;
+        let max_associations = number::<usize>("max_associations", self.max_associations)?;
         let config = EndpointConfig::default()
-            .port(number("port", self.port, u16::MAX)?)
+            .port(number("port", self.port)?)
             .accept(self.accept)
             .max_associations(max_associations)
             .association(Arc::clone(&association));
@@ -191,12 +198,12 @@ impl Settings<'_, '_> {
     }
 }
 
-fn reliability(lifetime: Option<f64>, retransmissions: Option<i64>) -> PyResult<Reliability> {
+fn reliability(lifetime: Option<Real>, retransmissions: Option<Whole>) -> PyResult<Reliability> {
     match (lifetime, retransmissions) {
         (None, None) => Ok(Reliability::Full),
         (Some(seconds), None) => Ok(Reliability::Timed(duration("lifetime", seconds)?)),
         (None, Some(count)) => {
-            number("max_retransmissions", count, u16::MAX).map(Reliability::MaxRetransmissions)
+            number("max_retransmissions", count.0).map(Reliability::MaxRetransmissions)
         }
         (Some(_), Some(_)) => {
             Err(PyValueError::new_err("give a lifetime or max_retransmissions, not both"))
@@ -223,16 +230,18 @@ impl Endpoint {
         profile: Option<Bound<'_, PyAny>>,
         trust: &Bound<'_, PyAny>,
         identity: Option<&Bound<'_, PyAny>>,
-        port: i64,
+        #[pyo3(from_py_with = whole)] port: i128,
         accept: bool,
-        max_associations: i64,
+        #[pyo3(from_py_with = whole)] max_associations: i128,
         config: Option<&Bound<'_, PyAny>>,
         seed: Option<&[u8]>,
     ) -> PyResult<Self> {
-        let trust = Trust::of(trust)?;
-        let encryption = Encryption::new(Identity::of(identity)?, trust);
-        let settings = Settings { profile, port, accept, max_associations, config, seed };
-        settings.endpoint(py, Some(encryption))
+        guarded(|| {
+            let trust = Trust::of(trust)?;
+            let encryption = Encryption::new(Identity::of(identity)?, trust);
+            let settings = Settings { profile, port, accept, max_associations, config, seed };
+            settings.endpoint(py, Some(encryption))
+        })
     }
 
     /// An endpoint that does not encrypt: anybody on the way can read and change what it sends.
@@ -268,13 +277,14 @@ impl Endpoint {
     fn unencrypted(
         py: Python<'_>,
         profile: Option<Bound<'_, PyAny>>,
-        port: i64,
+        #[pyo3(from_py_with = whole)] port: i128,
         accept: bool,
-        max_associations: i64,
+        #[pyo3(from_py_with = whole)] max_associations: i128,
         config: Option<&Bound<'_, PyAny>>,
         seed: Option<&[u8]>,
     ) -> PyResult<Self> {
-        Settings { profile, port, accept, max_associations, config, seed }.endpoint(py, None)
+        let settings = Settings { profile, port, accept, max_associations, config, seed };
+        guarded(|| settings.endpoint(py, None))
     }
 
     /// The fingerprint by which peers authenticate this endpoint; `None` if it does not encrypt.
@@ -314,14 +324,14 @@ impl Endpoint {
         py: Python<'_>,
         local: &Bound<'_, PyAny>,
         remote: &Bound<'_, PyAny>,
-        now: f64,
-        port: i64,
+        now: Real,
+        #[pyo3(from_py_with = whole)] port: i128,
     ) -> PyResult<u64> {
         let route = route(local, remote)?;
         if route.remote.port() == 0 {
             return Err(PyValueError::new_err("the UDP port of remote is 0"));
         }
-        let port = number("port", port, u16::MAX)?;
+        let port = number("port", port)?;
         let config = &self.association;
         let id = self.at(py, now, |state, now| state.sctp.connect(now, &[route], port, config))?;
         id.map(AssociationId::to_bits).map_err(|error| errors::connect(&error))
@@ -350,7 +360,7 @@ impl Endpoint {
         data: &Bound<'_, PyBytes>,
         local: &Bound<'_, PyAny>,
         remote: &Bound<'_, PyAny>,
-        now: f64,
+        now: Real,
     ) -> PyResult<()> {
         let route = route(local, remote)?;
         let data = data.as_bytes();
@@ -382,7 +392,7 @@ impl Endpoint {
         py: Python<'_>,
         datagrams: Vec<(PyBackedBytes, Bound<'_, PyAny>)>,
         local: &Bound<'_, PyAny>,
-        now: f64,
+        now: Real,
     ) -> PyResult<()> {
         let mut last: Option<(Bound<'_, PyAny>, Route)> = None;
         let mut batch = Vec::with_capacity(datagrams.len());
@@ -419,7 +429,7 @@ impl Endpoint {
     /// ------
     /// ValueError
     ///     The time is not valid.
-    fn datagrams_to_send<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Bound<'py, PyList>> {
+    fn datagrams_to_send<'py>(&self, py: Python<'py>, now: Real) -> PyResult<Bound<'py, PyList>> {
         let (bytes, packets) = self.detached(py, now, |state, now| {
             let (mut bytes, mut packets) = (Vec::new(), Vec::new());
             while let Some(route) = state.sctp.poll_transmit(now, &mut state.packet) {
@@ -487,7 +497,7 @@ impl Endpoint {
     /// ------
     /// ValueError
     ///     The time is not valid.
-    fn handle_timer(&self, py: Python<'_>, now: f64) -> PyResult<()> {
+    fn handle_timer(&self, py: Python<'_>, now: Real) -> PyResult<()> {
         self.detached(py, now, |state, now| state.sctp.handle_timeout(now))
     }
 
@@ -538,25 +548,25 @@ impl Endpoint {
     fn send(
         &self,
         py: Python<'_>,
-        association: u64,
+        association: Whole,
         data: &Bound<'_, PyAny>,
-        now: f64,
-        stream: i64,
+        now: Real,
+        #[pyo3(from_py_with = whole)] stream: i128,
         ordered: bool,
-        lifetime: Option<f64>,
-        max_retransmissions: Option<i64>,
-        ppid: i64,
+        lifetime: Option<Real>,
+        max_retransmissions: Option<Whole>,
+        #[pyo3(from_py_with = whole)] ppid: i128,
         immediate: bool,
-        within: Option<f64>,
-        probability: Option<f64>,
+        within: Option<Real>,
+        probability: Option<Real>,
     ) -> PyResult<u64> {
-        let message = OutboundMessage::new(number("stream", stream, u16::MAX)?, payload(data)?)
-            .ppid(number("ppid", ppid, u32::MAX)?)
+        let message = OutboundMessage::new(number("stream", stream)?, payload(data)?)
+            .ppid(number("ppid", ppid)?)
             .unordered(!ordered)
             .immediate(immediate)
             .reliability(reliability(lifetime, max_retransmissions)?)
             .deadline(deadline(within, probability)?);
-        let id = AssociationId::from_bits(association);
+        let id = id(association)?;
         let sent = self.at(py, now, |state, now| state.sctp.send(now, id, message))?;
         sent.map(|message| message.0).map_err(errors::send)
     }
@@ -582,10 +592,10 @@ impl Endpoint {
     fn receive<'py>(
         &self,
         py: Python<'py>,
-        association: u64,
-        now: f64,
+        association: Whole,
+        now: Real,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let id = AssociationId::from_bits(association);
+        let id = id(association)?;
         let message = self.at(py, now, |state, now| state.sctp.receive(now, id))?;
         message.map(|message| events::message(py, &message)).transpose()
     }
@@ -605,7 +615,7 @@ impl Endpoint {
     ///     The association has ended, or never was.
     /// ValueError
     ///     The time is not valid.
-    fn shutdown(&self, py: Python<'_>, association: u64, now: f64) -> PyResult<()> {
+    fn shutdown(&self, py: Python<'_>, association: Whole, now: Real) -> PyResult<()> {
         self.of(py, association, now, |state, now, id| state.sctp.shutdown(now, id))
     }
 
@@ -630,8 +640,8 @@ impl Endpoint {
     fn abort(
         &self,
         py: Python<'_>,
-        association: u64,
-        now: f64,
+        association: Whole,
+        now: Real,
         reason: Option<&[u8]>,
     ) -> PyResult<()> {
         let reason = reason.unwrap_or_default();
@@ -661,12 +671,12 @@ impl Endpoint {
     fn reset_streams(
         &self,
         py: Python<'_>,
-        association: u64,
-        now: f64,
-        streams: Option<Vec<i64>>,
+        association: Whole,
+        now: Real,
+        streams: Option<Vec<Whole>>,
     ) -> PyResult<()> {
         let streams = streams.unwrap_or_default();
-        let checked = streams.iter().map(|&stream| number("stream", stream, u16::MAX));
+        let checked = streams.iter().map(|&stream| number("stream", stream.0));
         let streams = checked.collect::<PyResult<Vec<u16>>>()?;
         let act = |state: &mut State, now, id| state.sctp.reset_streams(now, id, &streams);
         self.of(py, association, now, act)?.map_err(|error| errors::reset(&error))
@@ -694,14 +704,14 @@ impl Endpoint {
     fn set_priority(
         &self,
         py: Python<'_>,
-        association: u64,
-        now: f64,
-        stream: i64,
-        priority: i64,
+        association: Whole,
+        now: Real,
+        stream: Whole,
+        priority: Whole,
     ) -> PyResult<()> {
-        let stream = number("stream", stream, u16::MAX)?;
-        let priority = number("priority", priority, u16::MAX)?;
-        let id = AssociationId::from_bits(association);
+        let stream = number("stream", stream.0)?;
+        let priority = number("priority", priority.0)?;
+        let id = id(association)?;
         let set = self.at(py, now, |state, now| state.sctp.set_priority(now, id, stream, priority));
         set?.map_err(|error| errors::priority(&error))
     }
@@ -722,16 +732,16 @@ impl Endpoint {
     /// ClosedError
     ///     The association has ended, or never was.
     /// ValueError
-    ///     No profile has that name.
+    ///     There is no scheduling of that name; the text has all.
     fn set_scheduling(
         &self,
         py: Python<'_>,
-        association: u64,
-        now: f64,
+        association: Whole,
+        now: Real,
         scheduling: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let scheduling = config::scheduling(scheduling)?;
-        let id = AssociationId::from_bits(association);
+        let id = id(association)?;
         let set = self.at(py, now, |state, now| state.sctp.set_scheduling(now, id, scheduling));
         set?.map_err(|error| errors::priority(&error))
     }
@@ -752,8 +762,8 @@ impl Endpoint {
     /// ------
     /// ClosedError
     ///     The association has ended, or never was.
-    fn statistics<'py>(&self, py: Python<'py>, association: u64) -> PyResult<Bound<'py, PyAny>> {
-        let id = AssociationId::from_bits(association);
+    fn statistics<'py>(&self, py: Python<'py>, association: Whole) -> PyResult<Bound<'py, PyAny>> {
+        let id = id(association)?;
         let all = self.with(py, |state| state.sctp.statistics(id))?;
         statistics::association(py, &all.ok_or_else(errors::no_association)?)
     }

@@ -1,7 +1,9 @@
 //! Exceptions, which `rexmit._errors` defines.
 
-use pyo3::PyErr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use pyo3::exceptions::PyValueError;
+use pyo3::{PyErr, PyResult};
 use rexmit_sctp::{ConfigError, ConnectError, PriorityError, ResetError, SendError};
 
 mod python {
@@ -20,6 +22,15 @@ mod python {
 }
 
 pub(crate) use python::*;
+
+/// The text of a panic.
+pub(crate) const DEFECT: &str =
+    "a defect of rexmit: please report it with the text on standard error";
+
+/// Calls `act`. A panic is an `InternalError`.
+pub(crate) fn guarded<R>(act: impl FnOnce() -> PyResult<R>) -> PyResult<R> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|_| Err(InternalError::new_err(DEFECT)))
+}
 
 /// The text of an error of the system, without its number, which Python adds.
 pub(crate) fn system_text(error: &std::io::Error) -> String {

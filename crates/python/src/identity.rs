@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 use rexmit_core::Seed;
 use rexmit_dtls::{Fingerprint, IdentityError};
 
-use crate::errors::RexmitError;
+use crate::errors::{RexmitError, guarded};
 
 /// 32 bytes of the system.
 pub(crate) fn random() -> PyResult<Seed> {
@@ -57,7 +57,7 @@ impl Identity {
     /// Identity
     #[staticmethod]
     fn generate() -> PyResult<Self> {
-        rexmit_dtls::Identity::generate().map(Self).map_err(refused)
+        guarded(|| rexmit_dtls::Identity::generate().map(Self).map_err(refused))
     }
 
     /// Reads a certificate and its private key in PEM.
@@ -83,7 +83,7 @@ impl Identity {
     fn from_pem(certificate: &Bound<'_, PyAny>, private_key: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (certificate, key) =
             (pem("certificate", certificate)?, pem("private_key", private_key)?);
-        rexmit_dtls::Identity::from_pem(&certificate, &key).map(Self).map_err(refused)
+        guarded(|| rexmit_dtls::Identity::from_pem(&certificate, &key).map(Self).map_err(refused))
     }
 
     /// Reads a certificate and its private key in DER.
@@ -105,29 +105,31 @@ impl Identity {
     ///     One of them is not valid, or the key is not that of the certificate.
     #[staticmethod]
     fn from_der(certificate: &[u8], private_key: &[u8]) -> PyResult<Self> {
-        rexmit_dtls::Identity::from_der(certificate, private_key).map(Self).map_err(refused)
+        guarded(|| {
+            rexmit_dtls::Identity::from_der(certificate, private_key).map(Self).map_err(refused)
+        })
     }
 
     /// The fingerprint by which peers authenticate this host: the SHA-256 of the certificate.
     #[getter]
-    fn fingerprint(&self) -> String {
-        self.0.fingerprint().to_string()
+    fn fingerprint(&self) -> PyResult<String> {
+        guarded(|| Ok(self.0.fingerprint().to_string()))
     }
 
     /// The certificate in DER.
     #[getter]
-    fn certificate<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.0.certificate())
+    fn certificate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        guarded(|| Ok(PyBytes::new(py, self.0.certificate())))
     }
 
     /// The private key in DER. Keep it secret.
     #[getter]
-    fn private_key<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.0.private_key())
+    fn private_key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        guarded(|| Ok(PyBytes::new(py, self.0.private_key())))
     }
 
-    fn __repr__(&self) -> String {
-        format!("<rexmit.Identity {}>", self.0.fingerprint())
+    fn __repr__(&self) -> PyResult<String> {
+        guarded(|| Ok(format!("<rexmit.Identity {}>", self.0.fingerprint())))
     }
 }
 
@@ -184,8 +186,10 @@ impl Trust {
     #[staticmethod]
     #[pyo3(signature = (*fingerprints))]
     fn only(fingerprints: &Bound<'_, PyTuple>) -> PyResult<Self> {
-        let all = fingerprints.iter().map(|it| fingerprint(&it)).collect::<PyResult<Vec<_>>>()?;
-        Ok(Self(rexmit_dtls::Trust::only(all)))
+        guarded(|| {
+            let all = fingerprints.iter().map(|it| fingerprint(&it));
+            Ok(Self(rexmit_dtls::Trust::only(all.collect::<PyResult<Vec<_>>>()?)))
+        })
     }
 
     /// Trusts any peer: data is encrypted, but a client does not know to whom.
@@ -194,11 +198,11 @@ impl Trust {
     /// -------
     /// Trust
     #[staticmethod]
-    fn anyone() -> Self {
-        Self(rexmit_dtls::Trust::anyone())
+    fn anyone() -> PyResult<Self> {
+        guarded(|| Ok(Self(rexmit_dtls::Trust::anyone())))
     }
 
-    fn __repr__(&self) -> String {
-        format!("<rexmit.{:?}>", self.0)
+    fn __repr__(&self) -> PyResult<String> {
+        guarded(|| Ok(format!("<rexmit.{:?}>", self.0)))
     }
 }

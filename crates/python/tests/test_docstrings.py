@@ -1,7 +1,9 @@
 """Docstrings of what the package exports have the sections of numpydoc."""
 
+import enum
 import inspect
 import re
+import textwrap
 
 import pytest
 
@@ -9,6 +11,8 @@ import rexmit
 from rexmit import lab
 
 COMPILED = [rexmit.Endpoint, rexmit.Identity, rexmit.Trust, lab.Table]
+#: Classes that programs do not make themselves: their docstrings name the functions that do.
+MADE = [rexmit.Association, rexmit.Server, rexmit.Stream, lab.Results]
 
 
 def section(text, title):
@@ -17,16 +21,16 @@ def section(text, title):
     return match and match[1].splitlines()
 
 
-def documented(text):
-    """The names in the section of parameters, in their order."""
-    lines = section(text, "Parameters") or []
+def documented(text, title="Parameters"):
+    """The names in the section of parameters, or in another one, in their order."""
+    lines = section(text, title) or []
     heads = [line.split(":")[0].strip() for line in lines if line and not line.startswith(" ")]
     return [name.lstrip("*") for head in heads for name in head.split(", ")]
 
 
 def parameters(function):
     names = inspect.signature(function).parameters
-    return [name for name in names if name not in ("self", "cls")]
+    return [name for name in names if name not in ("self", "cls") and not name.startswith("_")]
 
 
 def methods(kind):
@@ -34,6 +38,81 @@ def methods(kind):
     for name, value in vars(kind).items():
         if not name.startswith("_") and not isinstance(value, property) and callable(getattr(kind, name)):
             yield name, getattr(kind, name)
+
+
+def exported():
+    """All that the package exports, with its name."""
+    for module in (rexmit, lab):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if (inspect.isclass(value) or inspect.isroutine(value)) and value not in COMPILED:
+                yield pytest.param(value, id=f"{module.__name__}.{name}")
+
+
+def check_function(function, name):
+    """That of a function which is written in Python."""
+    text = function.__doc__
+    assert text and documented(text) == parameters(function), name
+    if inspect.signature(function).return_annotation != "None":
+        assert len(section(text, "Returns") or []) >= 2, f"{name}: the type of the result, and what it is"
+    if re.search(r"^ +raise ", inspect.getsource(function), re.M):
+        assert section(text, "Raises"), name
+    check_entries(text, name)
+
+
+def check_entries(text, name):
+    """Each entry has a type, and a line that says what it is."""
+    for title in ("Parameters", "Attributes"):
+        lines = section(text, title) or []
+        for number, line in enumerate(lines):
+            if line and not line.startswith(" "):
+                assert " : " in line and lines[number + 1].startswith("    "), f"{name}: {line}"
+
+
+@pytest.mark.parametrize("value", list(exported()))
+def test_all_that_is_exported_names_its_parameters(value):
+    if inspect.isroutine(value):
+        check_function(value, value.__name__)
+        return
+    if issubclass(value, (Exception, enum.Enum)):
+        assert len(value.__doc__) > 15
+        return
+    for name, method in methods(value):
+        check_function(method, f"{value.__name__}.{name}")
+    for name, member in vars(value).items():
+        if isinstance(member, property) and not name.startswith("_"):
+            assert len(member.__doc__ or "") > 10, f"{value.__name__}.{name}"
+    if value in MADE:
+        assert re.search("(made|created) by `", value.__doc__, re.I), value
+    elif not getattr(value, "_is_protocol", False):
+        # Of a dataclass or a class whose objects have the arguments as attributes, these.
+        named = [documented(value.__doc__, title) for title in ("Parameters", "Attributes")]
+        assert parameters(value) in named, f"{value.__name__}: {parameters(value)}, but documented are {named}"
+        check_entries(value.__doc__, value.__name__)
+
+
+def test_a_docstring_without_a_parameter_is_found():
+    def half(first, second) -> "int":
+        """Sums.
+
+        Parameters
+        ----------
+        first : int
+            A number.
+
+        Returns
+        -------
+        int
+            The sum.
+        """
+
+    with pytest.raises(AssertionError):
+        check_function(half, "half")
+    half.__doc__ = half.__doc__.replace("first :", "first, second :")
+    check_function(half, "half")
+    half.__doc__ = textwrap.dedent(half.__doc__).split("Returns")[0]
+    with pytest.raises(AssertionError, match="the type of the result"):
+        check_function(half, "half")
 
 
 @pytest.mark.parametrize("kind", COMPILED, ids=lambda kind: kind.__name__)

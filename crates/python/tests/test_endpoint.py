@@ -18,6 +18,7 @@ import warnings
 import pytest
 
 import rexmit
+from threads_kit import turns_during
 
 CLIENT = ("192.0.2.1", 1000)
 SERVER = ("192.0.2.2", 9899)
@@ -227,11 +228,24 @@ BAD_CALLS = [
     (ValueError, "now is NaN", lambda e: e.handle_timer(float("nan"))),
     (ValueError, "now is -1", lambda e: e.datagrams_to_send(-1.0)),
     (ValueError, "now is inf", lambda e: e.datagrams_to_send(float("inf"))),
-    (TypeError, ".", lambda e: e.handle_timer("1")),
-    (TypeError, ".", lambda e: e.receive_datagram("text", SERVER, CLIENT, 1.0)),
-    (TypeError, ".", lambda e: e.receive_datagrams([b"x"], SERVER, 1.0)),
-    (OverflowError, "negative", lambda e: e.send(-1, b"x", 1.0)),
-    (ValueError, "stream is 65536", lambda e: e.send(0, b"x", 1.0, stream=65536)),
+    (TypeError, "'now'", lambda e: e.handle_timer("1")),
+    (TypeError, "'data'", lambda e: e.receive_datagram("text", SERVER, CLIENT, 1.0)),
+    (TypeError, "'datagrams'", lambda e: e.receive_datagrams([b"x"], SERVER, 1.0)),
+    (ValueError, "now is inf; .* from 0, such as", lambda e: e.datagrams_to_send(10**400)),
+    (ValueError, f"association is -1; it must be from 0 to {2**64 - 1}", lambda e: e.send(-1, b"x", 1.0)),
+    (ValueError, f"association is {2**64}; .* from 0 to", lambda e: e.receive(2**64, 1.0)),
+    (ValueError, "association is out of range; .* from 0 to", lambda e: e.statistics(-(10**400))),
+    (ValueError, "stream is 65536; it must be from 0 to 65535", lambda e: e.send(0, b"x", 1.0, stream=65536)),
+    (ValueError, f"stream is {2**70}; it must be from 0 to 65535", lambda e: e.send(0, b"x", 1.0, stream=2**70)),
+    (ValueError, f"port is {2**70}; it must be from 0 to 65535", lambda e: e.connect(CLIENT, SERVER, 1.0, port=2**70)),
+    (ValueError, f"the port of remote is {2**70}; .* 65535", lambda e: e.connect(CLIENT, ("192.0.2.2", 2**70), 1.0)),
+    (ValueError, "stream is -1; it must be from 0 to 65535", lambda e: e.set_priority(0, 1.0, -1, 2**70)),
+    (ValueError, f"priority is {2**70}; it must be from 0 to 65535", lambda e: e.set_priority(0, 1.0, 1, 2**70)),
+    (ValueError, f"stream is {2**70}; it must be from 0 to 65535", lambda e: e.reset_streams(0, 1.0, [2**70])),
+    (ValueError, "max_retransmissions is -1; .* 0 to 65535", lambda e: e.send(0, b"x", 1.0, max_retransmissions=-1)),
+    (ValueError, "lifetime is inf; it is in seconds, from 0", lambda e: e.send(0, b"x", 1.0, lifetime=10**400)),
+    (TypeError, "'stream'", lambda e: e.send(0, b"x", 1.0, stream=1.5)),
+    (TypeError, "'association'", lambda e: e.send("0", b"x", 1.0)),
     (ValueError, "ppid is -1", lambda e: e.send(0, b"x", 1.0, ppid=-1)),
     (ValueError, "lifetime is NaN", lambda e: e.send(0, b"x", 1.0, lifetime=float("nan"))),
     (ValueError, "two parts", lambda e: e.send(0, b"x", 1.0, within=0.1)),
@@ -264,11 +278,15 @@ def test_bad_arguments_raise(kind, text, call):
         (ValueError, "port is 65536", {"port": 65_536}),
         (ValueError, "SCTP port is 0", {"port": 0}),
         (ValueError, "max_associations is 0", {"max_associations": 0}),
-        (ValueError, "max_associations is -1", {"max_associations": -1}),
+        (ValueError, f"max_associations is -1; it must be from 0 to {2**64 - 1}", {"max_associations": -1}),
+        (ValueError, f"port is {2**70}; it must be from 0 to 65535", {"port": 2**70}),
         (ValueError, "seed has 3 bytes", {"seed": b"abc"}),
         (TypeError, "must be a rexmit.Config, not dict", {"config": {}}),
         (TypeError, "outbound_streams: ", {"config": rexmit.Config(outbound_streams="x")}),
-        (ValueError, "outbound_streams: ", {"config": rexmit.Config(outbound_streams=-1)}),
+        (ValueError, "outbound_streams is -1; it must be from 0 to 65535", {"config": rexmit.Config(outbound_streams=-1)}),
+        (ValueError, f"max_message_bytes is {2**70}; it must be", {"config": rexmit.Config(max_message_bytes=2**70)}),
+        (ValueError, "dead_after is inf; it is in seconds, from 0", {"config": rexmit.Config(dead_after=10**400)}),
+        (ValueError, f"of a budget are {2**70}; they are 1 to 65535", {"config": rexmit.Config(budget=rexmit.Budget(2**70))}),
         (ValueError, "outbound_streams is 0", {"config": rexmit.Config(outbound_streams=0)}),
         (ValueError, "dead_after is -1", {"config": rexmit.Config(dead_after=-1)}),
         (ValueError, "dead_after is NaN", {"config": rexmit.Config(dead_after=float("nan"))}),
@@ -422,6 +440,15 @@ def test_threads_may_share_an_endpoint():
         thread.join()
     assert failures == []
     assert client.statistics(ours).messages_accepted == 1200
+
+
+def test_threads_run_python_while_datagrams_are_processed():
+    """See `test_threads_run_python_during_runs`, which shows that the count is zero while the GIL is held."""
+    client, server, ours = encrypted_pair(None, rexmit.Trust.anyone())
+    client.send(ours, bytes(10_000), 2.0)
+    batch = [(data, CLIENT) for data, _, _ in client.datagrams_to_send(2.0)]
+    batch *= 100_000 // len(batch)
+    assert turns_during(lambda: server.receive_datagrams(batch, SERVER, 2.0)) > 10
 
 
 def test_ipv6_addresses_have_four_parts():

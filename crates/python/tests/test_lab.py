@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 import textwrap
-import threading
 
 import altair
 import polars
@@ -18,6 +17,7 @@ import pytest
 import lab_kit
 import rexmit
 from rexmit import lab
+from threads_kit import turns_during
 
 ROOT = pathlib.Path(__file__).parents[3]
 
@@ -98,43 +98,62 @@ def test_all_that_a_study_may_have_can_be_written_as_dataclasses():
     assert {"game", "bulk", "web", "udp"} == set(run.to_polars()["flow"])
 
 
-@pytest.mark.parametrize(
-    ("make", "error"),
-    [
-        (lambda: lab.Study(title="x", scenario={"duration": "60s"}), TypeError),
-        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), axes="loss"), TypeError),
-        (lambda: lab.Study(title=datetime.date.today(), scenario=lab_kit.scenario()), TypeError),
-        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), seeds=0), lab.StudyError),
-        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), seeds=10**30), lab.StudyError),
-        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(duration=60)), lab.StudyError),
-        (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), costs=[math.nan]), ValueError),
-        (lambda: lab.Study.load(7), TypeError),
-        (lambda: lab.Study.from_text("\x00"), lab.StudyError),
-        (lambda: lab_kit.study().with_seeds([1, 1]), ValueError),
-        (lambda: lab_kit.study().with_seeds([-1]), OverflowError),
-        (lambda: lab_kit.study().with_seeds(1001), ValueError),
-        (lambda: lab_kit.study().run(executor=3), TypeError),
-        (lambda: lab_kit.study().run(executor=lab.Study, jobs=2), (TypeError, ValueError)),
-        (lambda: lab_kit.study().run(jobs=0), ValueError),
-        (lambda: lab_kit.study().run(store="/proc/none"), lab.StoreError),
-        (lambda: lab.simulate(link=3), TypeError),
-        (lambda: lab.simulate(link="delay"), ValueError),
-        (lambda: lab.simulate(traffic=3), TypeError),
-        (lambda: lab.simulate(traffic="every"), ValueError),
-        (lambda: lab.simulate(duration=3), ValueError),
-        (lambda: lab.simulate(seed=-1), OverflowError),
-        (lambda: lab.simulate(recovery={"thin": {"linear": 6}}), ValueError),
-        (lambda: lab.simulate(transport="upd"), ValueError),
-        (lambda: lab.read_capture(ROOT / "README.md"), ValueError),
-        (lambda: lab.read_capture("/none"), FileNotFoundError),
-        (lambda: rexmit._rexmit.execute_run("{}", lab._worker.module_file()), ValueError),
-        (lambda: rexmit._rexmit.program("/none"), OSError),
-    ],
-)
-def test_bad_input_is_refused_with_what_to_do(make, error):
-    with pytest.raises(error) as refused:
+#: Calls, their error, and its text: the argument, and what is allowed or to be done.
+BAD_INPUT = [
+    (lambda: lab.Study(title="x", scenario={"duration": "60s"}), TypeError, "scenario must be a rexmit.lab.Scenario, not dict"),
+    (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), axes="loss"), TypeError, "axis must be a list, not str"),
+    (lambda: lab.Study(title=datetime.date.today(), scenario=lab_kit.scenario()), TypeError, "title .* date: use str, numbers"),
+    (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), seeds=0), lab.StudyError, "at least one seed"),
+    (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), seeds=10**30), lab.StudyError, "seeds"),
+    (lambda: lab.Study(title="x", scenario=lab_kit.scenario(duration=60)), lab.StudyError, "5:12: .*expected a string"),
+    (lambda: lab.Study(title="x", scenario=lab_kit.scenario(), costs=[math.nan]), ValueError, r"costs\[0\] is nan: .* finite"),
+    (lambda: lab.Study.load(7), TypeError, "int"),
+    (lambda: lab.Study.from_text("\x00"), lab.StudyError, "study.toml:1:1: "),
+    (lambda: lab_kit.study().with_seeds([1, 1]), ValueError, "seeds must be 1 to 1000 different numbers"),
+    (lambda: lab_kit.study().with_seeds(0), ValueError, "seeds must be 1 to 1000 different numbers"),
+    (lambda: lab_kit.study().with_seeds(1001), ValueError, "seeds must be 1 to 1000 different numbers"),
+    (lambda: lab_kit.study().with_seeds([-1]), ValueError, f"a seed is -1; it must be from 0 to {2**64 - 1}"),
+    (lambda: lab_kit.study().with_seeds([2**64]), ValueError, f"a seed is {2**64}; it must be from 0 to {2**64 - 1}"),
+    (lambda: lab_kit.study().with_seeds(["1"]), TypeError, "seeds"),
+    (lambda: lab_kit.study().run(executor=3), TypeError, "executor must have a method submit"),
+    (lambda: lab_kit.study().run(executor=lab.Study, jobs=2), TypeError, "executor must have a method submit"),
+    (lambda: lab_kit.study().run(jobs=0), ValueError, "jobs is 0; it must be from 1"),
+    (lambda: lab_kit.study().run(jobs=-(2**70)), ValueError, f"jobs is -{2**70}; it must be from 1"),
+    (lambda: lab_kit.study().run(store="/proc/none"), lab.StoreError, "/proc/none.* choose another directory with store="),
+    (lambda: lab.simulate(link=3), TypeError, "link must be text .* or a rexmit.lab.Network, not int"),
+    (lambda: lab.simulate(link="delay"), ValueError, "^network.forward: .* a time such as 50ms$"),
+    (lambda: lab.simulate(traffic=3), TypeError, "traffic must be text .*, not int"),
+    (lambda: lab.simulate(traffic="every"), ValueError, "^thin.flow.traffic: .* a time such as 250ms$"),
+    (lambda: lab.simulate(duration=3), ValueError, "^duration: .* expected a string$"),
+    (lambda: lab.simulate(seed=-1), ValueError, f"seed is -1; it must be from 0 to {2**64 - 1}"),
+    (lambda: lab.simulate(seed=2**64), ValueError, f"seed is {2**64}; it must be from 0 to {2**64 - 1}"),
+    (lambda: lab.simulate(seed="1"), TypeError, "seed"),
+    (lambda: lab.simulate(recovery={"thin": {"linear": 6}}), ValueError, "^thin.flow.recovery: .*`linear_timeouts`"),
+    (lambda: lab.simulate(transport="upd"), ValueError, "^thin.flow.transport: .* expected one of `sctp`, `tcp`"),
+    (lambda: lab.read_capture(ROOT / "README.md"), ValueError, "README.md"),
+    (lambda: lab.read_capture("/none"), FileNotFoundError, "/none"),
+    (lambda: rexmit._rexmit.execute_run("{}", lab._worker.module_file()), ValueError, "not a run"),
+    (lambda: rexmit._rexmit.program("/none"), OSError, "/none"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "text"), BAD_INPUT)
+def test_bad_input_is_refused_with_what_to_do(make, error, text):
+    with pytest.raises(error, match=text):
         make()
-    assert len(str(refused.value)) > 10
+
+
+def test_the_place_of_a_mistake_in_a_scenario_is_its_field():
+    scenario = lab_kit.scenario()
+    changes = [lab.Change("1s", forward="delay 1ms"), lab.Change("2s", forward="delay")]
+    for changed, place in (
+        ({"network": lab.Network("delay 50ms", changes=changes)}, "network.changes.forward"),
+        ({"second_network": lab.Network("delay 50ms", edge="dela")}, "second_network.edge"),
+        ({"thin": {"game": lab.ThinFlow("every 1s size 1", late=["1s", "2"])}}, "thin.game.late"),
+        ({"drain": "1"}, "drain"),
+    ):
+        with pytest.raises(ValueError, match=f"^{place}: "):
+            lab.run_scenario(dataclasses.replace(scenario, **changed))
 
 
 def test_no_text_makes_it_panic():
@@ -309,17 +328,21 @@ def test_a_profile_is_recommended_for_a_capture(tmp_path):
     cheap = lab.advise(path, rtt=0.1, loss=0.05, seeds=1, store=tmp_path, max_cost=1)
     assert cheap.results.executed == 0
     assert {row.profile: row for row in cheap.rows}[cheap.recommended].bytes_per_byte <= standard.bytes_per_byte
-    for settings, error in (
-        ({"rtt": "100ms"}, TypeError),
-        ({"rtt": -1}, ValueError),
-        ({"loss": 2}, ValueError),
-        ({"link": "fast"}, ValueError),
-        ({"flow": 77}, ValueError),
-        ({"direction": "up"}, ValueError),
-        ({"seeds": 0}, ValueError),
-        ({"max_cost": float("nan")}, ValueError),
+    for settings, error, text in (
+        ({"rtt": "100ms"}, TypeError, "rtt must be a number, not str"),
+        ({"rtt": -1}, ValueError, "rtt is -1: it must be finite, and at least 0"),
+        ({"rtt": 10**400}, ValueError, "rtt is 1000.*: it must be finite, and at least 0"),
+        ({"loss": 2}, ValueError, "loss is 2: it is a share, from 0 to 1"),
+        ({"link": "fast"}, ValueError, "fast"),
+        ({"flow": 77}, ValueError, "another flow of 0, 1"),
+        ({"flow": -1}, ValueError, f"flow is -1; it must be from 0 to {2**32 - 1}"),
+        ({"direction": "up"}, ValueError, "direction is 'up': choose 'c2s' or 's2c'"),
+        ({"seeds": 0}, ValueError, "seeds is 0: it must be from 1 to 1000"),
+        ({"seeds": 10**30}, ValueError, "seeds is 10*: it must be from 1 to 1000"),
+        ({"seeds": "5"}, TypeError, "seeds must be an int, not str"),
+        ({"max_cost": float("nan")}, ValueError, "max_cost is nan: it must be finite"),
     ):
-        with pytest.raises(error):
+        with pytest.raises(error, match=text):
             lab.advise(path, store=tmp_path, **settings)
     with pytest.raises(FileNotFoundError):
         lab.advise("/none")
@@ -368,22 +391,13 @@ def test_a_sweep_is_planned_before_it_is_run():
 
 
 def test_threads_run_python_during_runs(tmp_path):
-    """A thread that counts gets on while runs take place."""
+    """A thread that counts gets on while runs take place, which it does not while a call holds the GIL."""
+    usleep = ctypes.PyDLL(None).usleep
+    assert turns_during(lambda: usleep(300_000)) == 0
     study = lab_kit.study("30min", seeds=4)
-    counts = []
-    is_done = threading.Event()
-
-    def count():
-        while not is_done.wait(0.001):
-            counts.append(None)
-
-    counting = threading.Thread(target=count)
-    counting.start()
     sweep = study._study.sweep(lab._worker.module_file(), str(tmp_path))
-    sweep.run_here(1)
-    is_done.set()
-    counting.join()
-    assert len(counts) > 10
+    assert turns_during(lambda: sweep.run_here(1)) > 10
+    assert turns_during(lambda: lab.simulate(traffic="every 10ms size 100", duration="10min")) > 10
 
 
 def test_the_import_is_light():
@@ -392,7 +406,7 @@ def test_the_import_is_light():
         import rexmit
         assert "rexmit.lab" not in sys.modules
         rexmit.lab.Study
-        heavy = {"polars", "pandas", "altair", "numpy", "dask", "concurrent.futures.process"} & set(sys.modules)
+        heavy = {"polars", "pandas", "altair", "numpy", "dask", "ray", "concurrent.futures.process"} & set(sys.modules)
         assert not heavy, heavy
         try:
             rexmit.labs

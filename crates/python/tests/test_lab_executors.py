@@ -4,7 +4,9 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import sys
 import threading
+import types
 
 import pytest
 
@@ -64,6 +66,32 @@ def test_threads_processes_and_futures_without_callbacks_give_the_same(expected,
     inline_submit = inline.submit
     inline.submit = lambda *arguments: Job(inline_submit(*arguments))
     assert lab_kit.study().run(inline, store=tmp_path / "jobs").to_polars().equals(expected)
+
+
+def test_an_executor_of_ray_is_made_of_its_remote_functions(expected, tmp_path, monkeypatch):
+    """With the part of Ray's interface that is used; test_ray.py has Ray itself."""
+
+    class Remote:
+        def __init__(self, function):
+            made.append(function)
+            self.function = function
+
+        def remote(self, *arguments):
+            future = concurrent.futures.Future()
+            future.set_result(self.function(*arguments))
+            return types.SimpleNamespace(future=lambda: future)
+
+    def remote(**options):
+        given.append(options)
+        return Remote
+
+    made, given = [], []
+    monkeypatch.setitem(sys.modules, "ray", types.SimpleNamespace(remote=remote))
+    assert lab_kit.study().run(lab.RayExecutor(num_cpus=1), store=tmp_path).to_polars().equals(expected)
+    assert made == [lab._worker.execute] and given == [{"max_retries": 0, "num_cpus": 1}]
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match="pip install ray"):
+        lab.RayExecutor()
 
 
 def test_progress_is_reported_and_results_are_found_again(expected, tmp_path, single_runs):
@@ -181,7 +209,59 @@ def test_a_result_of_another_run_or_build_is_refused(tmp_path):
     assert len(sweep.missing()) == 35
 
 
-def test_dask_loses_a_worker_in_mid_sweep_and_no_run_is_lost_or_twice(expected, tmp_path, single_runs):
+def test_a_result_that_arrives_again_is_ignored(tmp_path):
+    sweep = lab_kit.study()._study.sweep(lab._worker.module_file(), str(tmp_path))
+    (key, document, _), (other, *_), *_ = sweep.missing()
+    file, _ = rexmit._rexmit.execute_run(document, lab._worker.module_file())
+    sweep.add(key, file)
+    stored = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    for _ in range(2):
+        sweep.add(key, file)
+        sweep.fail(key, "failed", "its worker was lost")
+        sweep.fail(other, "failed", "its worker was lost")
+    assert sweep.progress()[:3] == (36, 1, 1)
+    assert stored == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
+    # One that the store had when the sweep began is settled, too.
+    again = lab_kit.study()._study.sweep(lab._worker.module_file(), str(tmp_path))
+    assert len(again.missing()) == 35
+    again.add(key, file)
+    assert again.progress()[:3] == (36, 1, 0)
+
+
+class Counting:
+    """A sweep that notes the runs for which results and failures arrive."""
+
+    def __init__(self, sweep):
+        self._sweep = sweep
+        self.added, self.failed = [], []
+
+    def add(self, key, file):
+        self.added.append(key)
+        self._sweep.add(key, file)
+
+    def fail(self, key, kind, what):
+        self.failed.append(key)
+        self._sweep.fail(key, kind, what)
+
+    def __getattr__(self, name):
+        return getattr(self._sweep, name)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """The sweeps that executors have run, as `Counting`."""
+    sweeps = []
+    run_elsewhere = lab._study.run_elsewhere
+
+    def run(sweep, *arguments):
+        sweeps.append(Counting(sweep))
+        run_elsewhere(sweeps[-1], *arguments)
+
+    monkeypatch.setattr(lab._study, "run_elsewhere", run)
+    return sweeps
+
+
+def test_dask_loses_a_worker_in_mid_sweep_and_no_run_is_lost_or_twice(expected, tmp_path, single_runs, counted):
     distributed = pytest.importorskip("distributed")
     study = lab_kit.study("10min", seeds=12)
     expected = study.run(store=tmp_path / "here").to_polars()
@@ -202,3 +282,5 @@ def test_dask_loses_a_worker_in_mid_sweep_and_no_run_is_lost_or_twice(expected, 
     assert (results.found, results.executed, results.failed) == (0, 72, [])
     assert results.to_polars().equals(expected)
     assert results.to_polars()["run"].n_unique() == 72
+    (sweep,) = counted
+    assert sweep.failed == [] and sorted(sweep.added) == results.to_polars()["run"].sort().to_list()

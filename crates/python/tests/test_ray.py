@@ -1,29 +1,26 @@
 """A sweep on Ray, which this test starts and ends: with REXMIT_RAY=1, as `make test-long` sets it."""
 
-import functools
 import os
 import pathlib
 
 import pytest
 
 import lab_kit
+from rexmit import lab
 
 if os.environ.get("REXMIT_RAY") != "1":
     pytest.skip("REXMIT_RAY=1 runs it", allow_module_level=True)
 ray = pytest.importorskip("ray", reason="Ray could not be installed")
 
 
-class OnRay:
-    """`submit` of an executor, by tasks of Ray; the third one loses its worker."""
+class Losing(lab.RayExecutor):
+    """Loses the worker of its third task."""
 
-    def __init__(self):
-        # Ray would try a lost task again by itself, as a whole.
-        self.task = functools.cache(ray.remote(max_retries=0))
-        self.tasks = 0
+    tasks = 0
 
     def submit(self, function, /, *arguments):
         self.tasks += 1
-        return self.task(lab_kit.end_process if self.tasks == 3 else function).remote(*arguments).future()
+        return super().submit(lab_kit.end_process if self.tasks == 3 else function, *arguments)
 
 
 @pytest.fixture
@@ -37,7 +34,7 @@ def two_workers(tmp_path, monkeypatch):
 
 def test_a_sweep_on_ray_survives_a_lost_worker(two_workers, tmp_path, monkeypatch):
     monkeypatch.setattr("rexmit.lab._sweep.TASK_RUNS", 4)
-    executor = OnRay()
+    executor = Losing()
     results = lab_kit.study().run(executor, store=tmp_path / "ray")
     assert (results.found, results.executed, results.failed) == (0, 36, [])
     # Nine tasks, and the runs of the lost one one by one.

@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from math import inf
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Optional, Union
@@ -26,14 +27,16 @@ _MAX_EVENTS = 256
 _MESSAGES_PER_TURN = 64
 
 SHUTDOWN_TIMEOUT = 5.0
+_MAX_TIMEOUT = 9e9
 
 
 def check_timeout(timeout: object) -> None:
     """Whether this is a time limit in seconds."""
     if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
         raise TypeError(f"timeout must be a number of seconds, or math.inf, not {type(timeout).__name__}")
-    if not timeout >= 0:
-        raise ValueError(f"timeout is {timeout}; it is in seconds, from 0")
+    # A whole number may be too large for a float.
+    if not timeout >= 0 or _MAX_TIMEOUT < timeout < inf:
+        raise ValueError(f"timeout is {timeout}; it is in seconds, from 0 to {_MAX_TIMEOUT:g}, or math.inf")
 
 
 class _Waiters:
@@ -58,7 +61,7 @@ class _Waiters:
 
 
 class Stream:
-    """An outgoing stream, whose ordered messages are delivered in the order of sending."""
+    """An outgoing stream, whose ordered messages are delivered in the order of sending. Made by `Association.stream`."""
 
     __slots__ = ("_association", "_number")
 
@@ -116,8 +119,15 @@ class Stream:
         ------
         ClosedError
             The association is closing, or has ended.
+        ValueError
+            The message is empty or larger than the send buffer, or a number is out of range.
+        TypeError
+            The content is neither of these types.
+        RuntimeError
+            The event loop of the association is closed.
         """
         association = self._association
+        association._check()
         # A task that came before and waits is not overtaken.
         if not association._sending.locked():
             try:
@@ -163,12 +173,42 @@ class Stream:
     ) -> int:
         """As `send`, without waiting.
 
+        Parameters
+        ----------
+        data : bytes, bytearray or memoryview
+            The content, at least one byte.
+        ordered : bool
+            Whether it is delivered in the order of the stream, or as soon as it is complete.
+        lifetime : float, optional
+            Seconds after which the message is abandoned (event `MessageFailed`).
+        max_retransmissions : int, optional
+            The number of retransmissions of a chunk after which the message is abandoned; not together with `lifetime`.
+        ppid : int
+            Payload protocol identifier for the peer's application, 32 bits.
+        immediate : bool
+            Ask the peer to acknowledge without delay (RFC 7053).
+        within : float, optional
+            A deadline in seconds, together with `probability`; see `send`.
+        probability : float, optional
+            The probability with which it should arrive in time, above 0 and below 1.
+
+        Returns
+        -------
+        int
+            The number that events about the message have.
+
         Raises
         ------
         BufferFullError
             There is no room in the send buffer.
         ClosedError
             The association is closing, or has ended.
+        ValueError
+            The message is empty or larger than the send buffer, or a number is out of range.
+        TypeError
+            The content is neither of these types.
+        RuntimeError
+            The event loop of the association is closed.
         """
         association = self._association
         association._check()
@@ -202,6 +242,10 @@ class Stream:
         ------
         ClosedError
             The association has ended.
+        ValueError
+            The priority is out of range.
+        RuntimeError
+            The event loop of the association is closed.
         """
         association = self._association
         association._check()
@@ -271,7 +315,25 @@ class Association:
         return self._closed
 
     def stream(self, number: int) -> Stream:
-        """The outgoing stream of this number, from 0."""
+        """The outgoing stream of a number. Every call makes an object for the same stream.
+
+        Parameters
+        ----------
+        number : int
+            From 0 to ``outbound_streams - 1``.
+
+        Returns
+        -------
+        Stream
+            The stream, to send messages on.
+
+        Raises
+        ------
+        ValueError
+            There is no such stream; the text has the numbers of all.
+        TypeError
+            The number is no `int`.
+        """
         streams = self.outbound_streams
         if not isinstance(number, int):
             raise TypeError(f"the number of a stream is an int, not {type(number).__name__}")
@@ -284,11 +346,19 @@ class Association:
 
         The receive window is closed while messages wait here. Cancellation loses no message.
 
+        Returns
+        -------
+        Message or None
+            The payload, with its stream; messages that have arrived before the end are returned after it, too.
+
         Raises
         ------
         ClosedError
             The association ended otherwise; the text says how.
+        RuntimeError
+            The event loop was closed before the association ended.
         """
+        self._check_loop()
         self._taken += 1
         if self._taken >= _MESSAGES_PER_TURN:
             self._taken = 0
@@ -305,9 +375,22 @@ class Association:
             await self._readable.wait()
 
     def try_receive(self) -> Optional[Message]:
-        """The next message of the peer, if one has arrived."""
+        """The next message of the peer, without waiting.
+
+        Returns
+        -------
+        Message or None
+            ``None`` if none has arrived, or if the association has ended and all were received.
+
+        Raises
+        ------
+        RuntimeError
+            The event loop was closed before the association ended.
+        """
+        self._check_loop()
         message = self._transport.endpoint.receive(self._number, monotonic())
-        if message is not None:
+        # The peer is told of the room in the receive buffer.
+        if message is not None and self._closed is None:
             self._transport.schedule()
         return message
 
@@ -324,6 +407,16 @@ class Association:
         """The next event other than a message; ``None`` after `Closed`.
 
         At most 256 events are kept; an `EventsDropped` stands for the oldest ones that were dropped.
+
+        Returns
+        -------
+        Event or None
+            The oldest event that was not read. Its class says what happened.
+
+        Raises
+        ------
+        RuntimeError
+            The event loop was closed before the association ended.
         """
         while True:
             if self._missed:
@@ -333,16 +426,44 @@ class Association:
                 return self._events.popleft()
             if self._closed is not None:
                 return None
+            self._check_loop()
             await self._changed.wait()
 
     async def events(self) -> AsyncIterator[Event]:
-        """All events other than messages, until `Closed`."""
+        """All events other than messages, until `Closed`.
+
+        Returns
+        -------
+        asynchronous iterator of Event
+            For ``async for event in association.events()``.
+
+        Raises
+        ------
+        RuntimeError
+            The event loop was closed before the association ended.
+        """
         while (event := await self.next_event()) is not None:
             yield event
 
     def reset_streams(self, *numbers: int) -> None:
-        """Resets outgoing streams to sequence number 0 (RFC 6525); without a number all of them. The event
-        `StreamsReset` has the outcome."""
+        """Resets outgoing streams to sequence number 0 (RFC 6525). The event `StreamsReset` has the outcome.
+
+        Parameters
+        ----------
+        *numbers : int
+            The numbers of outgoing streams, from 0; none for all of them.
+
+        Raises
+        ------
+        ClosedError
+            The association has ended.
+        ValueError
+            A stream does not exist.
+        RexmitError
+            The peer does not support it, or a reset is in progress.
+        RuntimeError
+            The event loop was closed before the association ended.
+        """
         self._check()
         self._transport.endpoint.reset_streams(self._number, monotonic(), numbers)
         self._transport.schedule()
@@ -355,20 +476,57 @@ class Association:
         ----------
         scheduling : str or Scheduling
             ``"priority"``, for example.
+
+        Raises
+        ------
+        ClosedError
+            The association has ended.
+        ValueError
+            There is no scheduling of that name; the text has all.
+        RuntimeError
+            The event loop was closed before the association ended.
         """
         self._check()
         self._transport.endpoint.set_scheduling(self._number, monotonic(), scheduling)
 
     def statistics(self) -> Statistics:
-        """Counters and the present state; the last ones when the association has ended."""
+        """Counters and the present state; the last ones when the association has ended.
+
+        Returns
+        -------
+        Statistics
+            Packets, bytes and messages since the start, retransmissions by cause, and a `PathStatistics` per path. Times are in
+            seconds.
+        """
         if self._last is not None:
             return self._last
         return self._transport.endpoint.statistics(self._number)
 
     async def shutdown(self, timeout: float = SHUTDOWN_TIMEOUT) -> Closed:
-        """Ends the association gracefully: what was accepted on both sides is still delivered. After `timeout` seconds
-        in which the peer has acknowledged nothing it is aborted. Returns how it ended."""
+        """Ends the association gracefully: what was accepted on both sides is still delivered. If the call is cancelled, the
+        association is aborted.
+
+        Parameters
+        ----------
+        timeout : float
+            Seconds in which the peer acknowledges nothing, after which the association is aborted; `math.inf` for no limit.
+
+        Returns
+        -------
+        Closed
+            How it ended: its `reason` is ``"shutdown"`` if all was delivered.
+
+        Raises
+        ------
+        ValueError
+            The time limit is negative or no number.
+        TypeError
+            The time limit is no `int` or `float`.
+        RuntimeError
+            The event loop was closed before the association ended.
+        """
         check_timeout(timeout)
+        self._check_loop()
         if self._closed is None:
             self._transport.endpoint.shutdown(self._number, monotonic())
             self._transport.schedule()
@@ -394,14 +552,42 @@ class Association:
                     raise
 
     def abort(self, reason: bytes = b"") -> None:
-        """Ends the association at once. The peer gets the reason, 400 bytes of it at most; what it had not acknowledged
-        fails."""
+        """Ends the association at once: what the peer had not acknowledged fails. Does nothing if it has ended.
+
+        Parameters
+        ----------
+        reason : bytes
+            For the peer, whose event `Closed` has it as `detail`; the first 400 bytes of it.
+
+        Raises
+        ------
+        RuntimeError
+            The event loop was closed before the association ended.
+        """
+        self._check_loop()
         if self._closed is None:
             self._transport.endpoint.abort(self._number, monotonic(), reason)
             self._transport.run()
 
+    def _abandon(self, reason: bytes) -> None:
+        """As `abort` in the course of another exception, which an event loop that is closed must not hide."""
+        if not self._transport.loop.is_closed():
+            self.abort(reason)
+
     async def closed(self) -> Closed:
-        """Waits for the end, and returns how the association ended."""
+        """Waits for the end of the association.
+
+        Returns
+        -------
+        Closed
+            How it ended.
+
+        Raises
+        ------
+        RuntimeError
+            The event loop was closed before the association ended.
+        """
+        self._check_loop()
         while self._closed is None:
             await self._changed.wait()
         return self._closed
@@ -418,14 +604,14 @@ class Association:
         if kind is None:
             await self.shutdown()
         else:
-            self.abort(b"the application failed")
+            self._abandon(b"the application failed")
 
-    async def established(self) -> None:
+    async def _set_up(self) -> None:
         """Waits for the end of the setup, however it ends."""
         while self._connected is None and self._closed is None and self._refused is None:
             await self._changed.wait()
 
-    def setup_error(self, where: str) -> Optional[ConnectError]:
+    def _setup_error(self, where: str) -> Optional[ConnectError]:
         """Why the association with the peer at `where` was not set up, if so."""
         if self._connected is not None:
             return None
@@ -440,13 +626,13 @@ class Association:
             return None
         return ConnectError(f"{where} refused: {reason}; check that a server runs there")
 
-    def on_refused(self, error: OSError) -> None:
+    def _on_refused(self, error: OSError) -> None:
         """The system could not send, or nothing listens at the peer."""
         if self._connected is None:
             self._refused = error
             self._changed.wake()
 
-    def on_event(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         """Called by the transport for each event."""
         if isinstance(event, Readable):
             self._readable.wake()
@@ -479,7 +665,11 @@ class Association:
     def _check(self) -> None:
         if self._closed is not None:
             raise self._ended()
-        if self._transport.loop.is_closed():
+        self._check_loop()
+
+    def _check_loop(self) -> None:
+        """Refuses what needs the event loop after that was closed. An association that has ended does not need it."""
+        if self._closed is None and self._transport.loop.is_closed():
             raise RuntimeError("the event loop of this association is closed: connect in a new one")
 
     def _ended(self) -> ClosedError:

@@ -87,14 +87,14 @@ class Connecting:
         association: Optional[Association] = None
         try:
             association = transport.connect(remote, self._sctp_port)
-            await asyncio.wait_for(association.established(), limit)
-            refused = association.setup_error(where)
+            await asyncio.wait_for(association._set_up(), limit)
+            refused = association._setup_error(where)
             if refused is None:
                 return association
             raise refused
         except BaseException as error:
             if association is not None:
-                association.abort()
+                association._abandon(b"")
             transport.close()
             if isinstance(error, asyncio.TimeoutError):
                 raise self._timed_out(f"{where} did not answer") from None
@@ -164,14 +164,24 @@ def connect(
     sctp_port : int
         The peer's SCTP port, inside UDP.
 
+    Returns
+    -------
+    Connecting
+        Awaited or entered it is the `Association`; awaited again it sets up another one.
+
     Raises
     ------
     ConnectError
-        The peer refused, or cannot be reached.
+        When awaited: the peer refused, or cannot be reached.
     HandshakeError
-        One side refused the other's certificate; the text says which, and has the fingerprint.
+        When awaited: one side refused the other's certificate; the text says which, and has the fingerprint.
     ConnectTimeoutError
-        The peer did not answer in time.
+        When awaited: the peer did not answer in time.
+    ValueError
+        A number is out of range, `trust` is no fingerprint, or the settings contradict each other. An unknown profile is an
+        `UnknownProfileError`.
+    TypeError
+        An argument is not of its type.
     """
 
     def make() -> Endpoint:
@@ -190,7 +200,39 @@ def connect_unencrypted(
     sctp_port: int = SCTP_PORT,
 ) -> Connecting:
     """As `connect`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: a host on the
-    path can read and change the data."""
+    path can read and change the data.
+
+    Parameters
+    ----------
+    host : str
+        A name or an address of the peer.
+    port : int
+        Its UDP port.
+    profile : str or Profile
+        How loss is recovered of what this side sends.
+    config : Config, optional
+        Other settings.
+    timeout : float
+        The time limit for the setup, in seconds.
+    sctp_port : int
+        The peer's SCTP port, inside UDP.
+
+    Returns
+    -------
+    Connecting
+        Awaited or entered it is the `Association`; awaited again it sets up another one.
+
+    Raises
+    ------
+    ConnectError
+        When awaited: the peer refused, or cannot be reached.
+    ConnectTimeoutError
+        When awaited: the peer did not answer in time, or it encrypts.
+    ValueError
+        A number is out of range, or the settings contradict each other. An unknown profile is an `UnknownProfileError`.
+    TypeError
+        An argument is not of its type.
+    """
 
     def make() -> Endpoint:
         return Endpoint.unencrypted(profile, config=config)

@@ -36,8 +36,19 @@ class Event:
 
 @dataclass(frozen=True)
 class Connected(Event):
-    """The association is established. `incoming`: the peer initiated it. `peer_fingerprint`: that of the certificate
-    which the peer has proved to be its own; ``None`` without encryption."""
+    """The association is established.
+
+    Attributes
+    ----------
+    incoming : bool
+        Whether the peer initiated it.
+    peer : tuple
+        The UDP address of the peer.
+    outbound_streams, inbound_streams : int
+        Streams in each direction.
+    peer_fingerprint : str or None
+        That of the certificate which the peer has proved to be its own; ``None`` without encryption.
+    """
 
     incoming: bool
     peer: Address
@@ -58,21 +69,48 @@ class Writable(Event):
 
 @dataclass(frozen=True)
 class MessageSent(Event):
-    """The last chunk of a message was sent. Only with ``Config(report_sent=True)``."""
+    """The last chunk of a message was sent. Only with ``Config(report_sent=True)``.
+
+    Attributes
+    ----------
+    message : int
+        The number that `send` has returned.
+    """
 
     message: int
 
 
 @dataclass(frozen=True)
 class MessageAcknowledged(Event):
-    """Every chunk of a message is acknowledged. Only with ``Config(report_acknowledged=True)``."""
+    """Every chunk of a message is acknowledged. Only with ``Config(report_acknowledged=True)``.
+
+    Attributes
+    ----------
+    message : int
+        The number that `send` has returned.
+    """
 
     message: int
 
 
 @dataclass(frozen=True)
 class MessageFailed(Event):
-    """A message will not be delivered, or it is not known whether it was. `was_begun`: a part of it was sent."""
+    """A message will not be delivered, or it is not known whether it was.
+
+    Attributes
+    ----------
+    message : int
+        The number that `send` has returned.
+    reason : str
+        ``"expired"`` (its lifetime), ``"retransmission-limit"``, ``"no-such-stream"`` (the peer accepts fewer),
+        ``"association-ended"`` or ``"other"``.
+    was_begun : bool
+        Whether a part of it was sent.
+    stream : int
+        Its outgoing stream, from 0.
+    payload : bytes
+        The content.
+    """
 
     message: int
     reason: Literal["expired", "retransmission-limit", "no-such-stream", "association-ended", "other"]
@@ -84,7 +122,17 @@ class MessageFailed(Event):
 @dataclass(frozen=True)
 class MessageDropped(Event):
     """A message of the peer was dropped, although it was acknowledged: it is larger than
-    ``Config(max_message_bytes=…)``, or filled the receive buffer together with other incomplete messages."""
+    ``Config(max_message_bytes=…)``, or filled the receive buffer together with other incomplete messages.
+
+    Attributes
+    ----------
+    stream : int
+        Its incoming stream, from 0.
+    ppid : int
+        Its payload protocol identifier.
+    unordered : bool
+        Whether it was sent outside the order of its stream.
+    """
 
     stream: int
     ppid: int
@@ -94,8 +142,13 @@ class MessageDropped(Event):
 @dataclass(frozen=True)
 class Infeasible(Event):
     """Messages sent from now on do not meet their deadline with the requested probability: it is shorter than the path's
-    delay, or would need more copies than the budget has. `achievable`: the probability at the present loss rate.
-    Reported again only after the deadline could be met for a while."""
+    delay, or would need more copies than the budget has. Reported again only after the deadline could be met for a while.
+
+    Attributes
+    ----------
+    achievable : float
+        The probability of arriving in time at the present loss rate, from 0 to 1.
+    """
 
     achievable: float
 
@@ -112,7 +165,15 @@ class PeerRestarted(Event):
 
 @dataclass(frozen=True)
 class StreamsReset(Event):
-    """Our outgoing streams were reset (empty: all), or the peer refused."""
+    """Our outgoing streams were reset, or the peer refused.
+
+    Attributes
+    ----------
+    streams : tuple of int
+        Their numbers; empty for all.
+    performed : bool
+        Whether they were reset; if not, the peer has refused.
+    """
 
     streams: tuple[int, ...]
     performed: bool
@@ -120,14 +181,30 @@ class StreamsReset(Event):
 
 @dataclass(frozen=True)
 class PeerResetStreams(Event):
-    """The peer has reset its outgoing streams (empty: all)."""
+    """The peer has reset its outgoing streams.
+
+    Attributes
+    ----------
+    streams : tuple of int
+        Their numbers; empty for all.
+    """
 
     streams: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class PathStatus(Event):
-    """The state of a path has changed."""
+    """The state of a path has changed.
+
+    Attributes
+    ----------
+    path : int
+        Its number, from 0.
+    address : tuple
+        The UDP address of the peer.
+    state : str
+        ``"unconfirmed"``, ``"active"``, ``"potentially-failed"``, ``"inactive"`` or ``"removed"``.
+    """
 
     path: int
     address: Address
@@ -136,7 +213,15 @@ class PathStatus(Event):
 
 @dataclass(frozen=True)
 class DataPathChanged(Event):
-    """New data is sent over another path from now on."""
+    """New data is sent over another path from now on.
+
+    Attributes
+    ----------
+    path : int
+        Its number, from 0.
+    address : tuple
+        The UDP address of the peer.
+    """
 
     path: int
     address: Address
@@ -144,14 +229,26 @@ class DataPathChanged(Event):
 
 @dataclass(frozen=True)
 class PeerError(Event):
-    """The peer reported an error: a cause code of RFC 9260 §3.3.10."""
+    """The peer reported an error.
+
+    Attributes
+    ----------
+    cause : int
+        The cause code of RFC 9260 §3.3.10.
+    """
 
     cause: int
 
 
 @dataclass(frozen=True)
 class EventsDropped(Event):
-    """The oldest events were dropped, this many, because the application did not read them."""
+    """The oldest events were dropped, because the application did not read them.
+
+    Attributes
+    ----------
+    events : int
+        How many.
+    """
 
     events: int
 

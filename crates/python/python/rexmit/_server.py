@@ -49,13 +49,36 @@ class Server:
         return tuple(self._tasks)
 
     async def serve_forever(self) -> None:
-        """Waits until the server is closed."""
+        """Waits until the server is closed. Cancellation ends the wait, not the server.
+
+        Raises
+        ------
+        RuntimeError
+            The event loop was closed before the server.
+        """
+        self._check_loop()
         await asyncio.shield(self._closed)
 
     async def close(self, timeout: float = SHUTDOWN_TIMEOUT) -> None:
-        """Shuts all associations down, and aborts those whose peer has acknowledged nothing for `timeout` seconds;
-        cancels handlers that do not return within `timeout` seconds then. A handler may call it."""
+        """Shuts all associations down, waits for their handlers, and closes the socket. A handler may call it.
+
+        Parameters
+        ----------
+        timeout : float
+            Seconds in which a peer acknowledges nothing, after which its association is aborted. Handlers that do not return
+            within as many seconds then are cancelled.
+
+        Raises
+        ------
+        ValueError
+            The time limit is negative or no number.
+        TypeError
+            The time limit is no `int` or `float`.
+        RuntimeError
+            The event loop was closed before the server.
+        """
         check_timeout(timeout)
+        self._check_loop()
         if not self._is_closing:
             self._is_closing = True
             try:
@@ -66,14 +89,20 @@ class Server:
                     await asyncio.wait(others, timeout=timeout)
             finally:
                 for association in tuple(self._tasks):
-                    association.abort(b"the server is closed")
-                for task in self._others():
-                    task.cancel()
+                    association._abandon(b"the server is closed")
                 self._transport.close()
-                self._closed.set_result(None)
+                # Otherwise this coroutine was not finished when the event loop was closed.
+                if not self._loop.is_closed():
+                    for task in self._others():
+                        task.cancel()
+                    self._closed.set_result(None)
             if others := self._others():
                 await asyncio.wait(others)
         await asyncio.shield(self._closed)
+
+    def _check_loop(self) -> None:
+        if not self._closed.done() and self._loop.is_closed():
+            raise RuntimeError("the event loop of this server is closed: serve in a new one")
 
     def _others(self) -> list[asyncio.Task[None]]:
         """The tasks of handlers but for the one that runs now."""
@@ -108,13 +137,13 @@ class Server:
             await result
             await association.shutdown()
         except asyncio.CancelledError:
-            association.abort(b"the server is closed")
+            association._abandon(b"the server is closed")
             raise
         except Exception as error:
             # The end of the association is no fault of the handler.
             if isinstance(error, ClosedError) and association.is_closed:
                 return
-            association.abort(b"the server failed")
+            association._abandon(b"the server failed")
             self._loop.call_exception_handler(
                 {
                     "message": f"the handler of {association!r} raised {error!r}",
@@ -123,7 +152,7 @@ class Server:
             )
         except BaseException:
             # It is for the program, as SystemExit, but the peer must not wait.
-            association.abort(b"the server failed")
+            association._abandon(b"the server failed")
             raise
 
 
@@ -210,6 +239,23 @@ def serve(
         Associations at one time; more are refused.
     sctp_port : int
         The SCTP port, inside UDP.
+
+    Returns
+    -------
+    Serving
+        Awaited or entered it is the `Server`, once.
+
+    Raises
+    ------
+    OSError
+        When awaited: the address is not of this machine, or the port is in use; the text says what to do.
+    RuntimeError
+        When awaited again: a server is started once.
+    ValueError
+        A number is out of range, `trust` is no fingerprint, or the settings contradict each other. An unknown profile is an
+        `UnknownProfileError`.
+    TypeError
+        An argument is not of its type.
     """
     endpoint = Endpoint(
         profile,
@@ -241,7 +287,41 @@ def serve_unencrypted(
     sctp_port: int = SCTP_PORT,
 ) -> Serving:
     """As `serve`, for peers that speak plain SCTP over UDP (RFC 6951), or inside a tunnel: a host on the
-    path can read and change the data."""
+    path can read and change the data.
+
+    Parameters
+    ----------
+    handler : coroutine function
+        Called with each association, as that of `serve`.
+    host : str
+        A local address: ``"0.0.0.0"`` for all of IPv4, ``"::"`` for all of IPv6.
+    port : int
+        The UDP port; 0 chooses a free one (`Server.address`).
+    profile : str or Profile
+        How loss is recovered of what this side sends.
+    config : Config, optional
+        Other settings.
+    max_associations : int
+        Associations at one time; more are refused.
+    sctp_port : int
+        The SCTP port, inside UDP.
+
+    Returns
+    -------
+    Serving
+        Awaited or entered it is the `Server`, once.
+
+    Raises
+    ------
+    OSError
+        When awaited: the address is not of this machine, or the port is in use; the text says what to do.
+    RuntimeError
+        When awaited again: a server is started once.
+    ValueError
+        A number is out of range, or the settings contradict each other. An unknown profile is an `UnknownProfileError`.
+    TypeError
+        An argument is not of its type.
+    """
     endpoint = Endpoint.unencrypted(
         profile,
         port=sctp_port,

@@ -10,7 +10,25 @@ from ._events import Address
 
 @dataclass(frozen=True)
 class ByCause:
-    """Retransmitted DATA chunks by cause. Redundant copies are no retransmissions."""
+    """Retransmitted DATA chunks by cause.
+
+    Attributes
+    ----------
+    timeout : int
+        The retransmission timer (T3-rtx) expired.
+    fast_retransmit : int
+        Fast retransmit: by missing reports, or RACK.
+    bundled : int
+        Unacknowledged data bundled with another retransmission.
+    window_probe : int
+        Probes of a closed receive window.
+    early : int
+        Early fast retransmit, with few packets in flight.
+    redundant : int
+        Redundant copies, bundled with new data or alone, which are no retransmissions.
+    probe : int
+        The probe timer of a thin stream expired.
+    """
 
     timeout: int
     fast_retransmit: int
@@ -30,8 +48,28 @@ class ByCause:
 class PathStatistics:
     """One path of an association.
 
-    `srtt` (``None`` if it was not measured) and `rto` are in seconds, `cwnd`, `ssthresh` and `bytes_in_flight` in
-    bytes; `packets` and `packets_lost` count packets with data, `timeouts` expiries of the retransmission timer.
+    Attributes
+    ----------
+    local, remote : tuple
+        The UDP addresses of this side and of the peer.
+    state : str
+        ``"unconfirmed"``, ``"active"``, ``"potentially-failed"``, ``"inactive"`` or ``"removed"``.
+    is_primary : bool
+        Whether it is the primary path.
+    errors : int
+        Timeouts and unanswered HEARTBEATs in a row (RFC 9260 §8.2).
+    srtt : float or None
+        The smoothed round-trip time in seconds; ``None`` if none was measured.
+    rto : float
+        The retransmission timeout in seconds.
+    cwnd, ssthresh : int
+        The congestion window and the slow-start threshold in bytes.
+    packets_in_flight, bytes_in_flight : int
+        Unacknowledged data.
+    packets, packets_lost : int
+        Packets with data: sent, and declared lost.
+    timeouts : int
+        Expiries of the retransmission timer.
     """
 
     local: Address
@@ -52,7 +90,31 @@ class PathStatistics:
 
 @dataclass(frozen=True)
 class Statistics:
-    """An association. Bytes sent and received are those of SCTP packets, payload bytes those of messages."""
+    """An association, from its start on.
+
+    Attributes
+    ----------
+    packets_sent, bytes_sent, packets_received, bytes_received : int
+        SCTP packets and their bytes.
+    messages_accepted, messages_delivered, messages_failed : int
+        Messages accepted for sending, delivered to this application, and those that failed.
+    payload_accepted_bytes, payload_delivered_bytes : int
+        The bytes of the messages.
+    duplicates_received : int
+        DATA chunks received more than once.
+    sacks_sent, sacks_received : int
+        Acknowledgements (SACK chunks).
+    send_buffered_bytes, receive_buffered_bytes : int
+        Bytes now in the buffers: accepted and not acknowledged; received and not taken by the application.
+    packets_lost, timeouts : int
+        Packets with data declared lost, and expiries of the retransmission timer, of all paths.
+    retransmitted, spurious : ByCause
+        Retransmitted chunks, and those of them whose original had arrived.
+    is_thin : bool
+        Whether the stream is thin now: the mechanisms for thin streams apply.
+    paths : tuple of PathStatistics
+        The paths.
+    """
 
     packets_sent: int
     bytes_sent: int

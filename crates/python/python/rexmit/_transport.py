@@ -111,10 +111,10 @@ class Transport:
                 if not isinstance(event, Connected) or self._on_accepted is None:
                     continue
                 association = self.associations[number] = Association(self, number)
-                association.on_event(event)
+                association._on_event(event)
                 self._on_accepted(association)
             else:
-                association.on_event(event)
+                association._on_event(event)
             if isinstance(event, Closed):
                 del self.associations[number]
         return has_messages
@@ -137,7 +137,7 @@ class Transport:
         self.associations.clear()
         self.close()
         for association in ended:
-            association.on_event(Closed("other", str(error), b"", 0))
+            association._on_event(Closed("other", str(error), b"", 0))
         self.loop.call_exception_handler({"message": "an endpoint of rexmit failed", "exception": error})
 
     def _on_readable(self) -> None:
@@ -171,7 +171,7 @@ class Transport:
         """Called when the system reports that nothing listens at the peer. Used during the setup only, because anyone
         could forge such a report."""
         for association in self.associations.values():
-            association.on_refused(error)
+            association._on_refused(error)
 
     def _transmit(self, datagrams: list[tuple[bytes, Address, Address]]) -> None:
         # A client's socket is connected, and some systems refuse an address there.

@@ -1,7 +1,6 @@
 //! Advice for captured traffic.
 
 use std::path::Path;
-use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -11,6 +10,7 @@ use rexmit_study::advice::{PathGiven, Question, QuestionError};
 use super::detached;
 use super::study::LabStudy;
 use super::trace::unreadable;
+use crate::convert::{Real, Whole, duration, number, whole};
 
 /// The study that answers which profile to choose for the traffic of a file over a path: `link` in netem's notation, or `rtt` in
 /// seconds and `loss`; what is missing is estimated.
@@ -20,17 +20,19 @@ use super::trace::unreadable;
 pub(crate) fn advice_study(
     py: Python<'_>,
     path: &str,
-    rtt: Option<f64>,
-    loss: Option<f64>,
+    rtt: Option<Real>,
+    loss: Option<Real>,
     link: Option<String>,
-    flow: Option<u32>,
+    flow: Option<Whole>,
     from_client: bool,
     ordered: bool,
-    seeds: u64,
+    #[pyo3(from_py_with = whole)] seeds: i128,
 ) -> PyResult<LabStudy> {
     let sender = if from_client { Sender::Client } else { Sender::Server };
-    let rtt = rtt.map(Duration::try_from_secs_f64).transpose();
-    let rtt = rtt.map_err(|error| PyValueError::new_err(format!("rtt: {error}")))?;
+    let rtt = rtt.map(|rtt| duration("rtt", rtt)).transpose()?;
+    let loss = loss.map(|loss| loss.0);
+    let flow = flow.map(|flow| number("flow", flow.0)).transpose()?;
+    let seeds = number("seeds", seeds)?;
     let given = PathGiven { rtt, loss, link };
     detached(py, || {
         let question = Question::open(Path::new(path), flow, sender, &given);

@@ -22,11 +22,9 @@ mod sweep;
 mod table;
 mod trace;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use pyo3::prelude::*;
 
-use crate::errors::InternalError;
+use crate::errors::guarded;
 
 pub(crate) use advice::advice_study;
 pub(crate) use analysis::analyse_capture;
@@ -39,8 +37,5 @@ pub(crate) use trace::read_trace;
 
 /// Calls `act` without the GIL. A panic is an `InternalError`.
 fn detached<R: Send>(py: Python<'_>, act: impl FnOnce() -> PyResult<R> + Send) -> PyResult<R> {
-    py.detach(|| catch_unwind(AssertUnwindSafe(act))).unwrap_or_else(|_| {
-        let text = "a defect of rexmit: please report it with the text on standard error";
-        Err(InternalError::new_err(text))
-    })
+    py.detach(|| guarded(act))
 }

@@ -18,6 +18,7 @@ use rexmit_study::{RunDocument, RunKey};
 
 use super::detached;
 use super::table::{Rows, Table};
+use crate::convert::Real;
 use crate::errors::RunError;
 
 /// The results of a study: its page, and the store that has the outcome of each run.
@@ -95,10 +96,12 @@ impl LabResults {
     }
 
     /// The advice that the results give, as text and as JSON, if the study is one of `advice_study`.
-    fn advice(&self, max_cost: f64) -> PyResult<(String, String)> {
-        let advice = Advice::new(&self.page, max_cost);
-        let json = serde_json::to_string(&advice);
-        Ok((advice.to_string(), json.map_err(|error| RunError::new_err(error.to_string()))?))
+    fn advice(&self, py: Python<'_>, max_cost: Real) -> PyResult<(String, String)> {
+        detached(py, || {
+            let advice = Advice::new(&self.page, max_cost.0);
+            let json = serde_json::to_string(&advice);
+            Ok((advice.to_string(), json.map_err(|error| RunError::new_err(error.to_string()))?))
+        })
     }
 
     /// The report as one HTML file.
@@ -126,12 +129,12 @@ impl LabResults {
     }
 
     /// The failed runs: the document and the reason of each.
-    fn failed(&self) -> PyResult<Vec<(String, String)>> {
-        let failed = self.failed.values().map(|run| {
+    fn failed(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let text = |run: &FailedRun| {
             let document = serde_json::to_string(&run.document);
             let document = document.map_err(|error| RunError::new_err(error.to_string()))?;
             Ok((document, run.why.to_string()))
-        });
-        failed.collect()
+        };
+        detached(py, || self.failed.values().map(text).collect())
     }
 }

@@ -15,6 +15,7 @@ use rexmit_study::{DOCUMENT_SCHEMA, RunDocument};
 
 use super::detached;
 use super::table::{Rows, Table};
+use crate::convert::{Whole, number};
 use crate::errors::RunError;
 
 /// The program to which results belong: the digest of the file of this module, computed once.
@@ -81,16 +82,42 @@ pub(crate) fn execute_run<'py>(
     }
 }
 
+/// The text of an error in a scenario, with the field instead of the line: `text` has one per line, indented by a space per table.
+fn unreadable(text: &str, error: &serde_json::Error) -> String {
+    let what = error.to_string();
+    let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);
+    let lines = text.lines().take(error.line()).collect::<Vec<_>>();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let is_end = |line: &str| line.trim_start().starts_with(['}', ']']);
+    // What is wrong as a whole is noticed at the end of its table: the last field there is meant.
+    let mut depth = lines.last().map_or(0, |last| indent(last) + 1 + usize::from(is_end(last)));
+    let mut names = Vec::new();
+    for line in lines.iter().rev().filter(|line| !is_end(line)) {
+        if indent(line) < depth {
+            depth = indent(line);
+            let field = line.trim_start().strip_prefix('"').and_then(|it| it.split_once("\":"));
+            names.extend(field.map(|(name, _)| name));
+        }
+    }
+    names.reverse();
+    if names.is_empty() {
+        format!("the scenario: {what}")
+    } else {
+        format!("{}: {what}", names.join("."))
+    }
+}
+
 /// Runs one scenario in virtual time. Returns its quantities, distributions, packets and messages.
 #[pyfunction]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     scenario: &str,
-    seed: u64,
+    seed: Whole,
 ) -> PyResult<Bound<'py, PyTuple>> {
+    let seed = number("seed", seed.0)?;
     let (outcome, packets, messages) = detached(py, || {
         let scenario: Scenario = serde_json::from_str(scenario)
-            .map_err(|error| PyValueError::new_err(format!("the scenario: {error}")))?;
+            .map_err(|error| PyValueError::new_err(unreadable(scenario, &error)))?;
         if let Err(problems) = scenario.validate() {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             return Err(PyValueError::new_err(lines.join("\n")));

@@ -9,7 +9,8 @@ use rexmit_study::{MAX_SEEDS, Mistakes, RunDocument, Study, StudyError};
 
 use super::sweep::Sweep;
 use super::{detached, run};
-use crate::errors;
+use crate::convert::{Whole, number};
+use crate::errors::{self, guarded};
 
 /// A valid study.
 #[pyclass(frozen, module = "rexmit._rexmit")]
@@ -79,17 +80,21 @@ impl LabStudy {
     }
 
     /// The same study with other seeds.
-    fn with_seeds(&self, seeds: Vec<u64>) -> PyResult<Self> {
-        let mut sorted = seeds.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        if seeds.is_empty() || seeds.len() > MAX_SEEDS || sorted.len() < seeds.len() {
-            let text = format!("seeds must be 1 to {MAX_SEEDS} different numbers");
-            return Err(pyo3::exceptions::PyValueError::new_err(text));
-        }
-        let mut study = self.study.clone();
-        study.seeds = seeds;
-        Ok(Self { study })
+    fn with_seeds(&self, py: Python<'_>, seeds: Vec<Whole>) -> PyResult<Self> {
+        let seeds = seeds.into_iter().map(|seed| number("a seed", seed.0));
+        let seeds = seeds.collect::<PyResult<Vec<u64>>>()?;
+        detached(py, || {
+            let mut sorted = seeds.clone();
+            sorted.sort_unstable();
+            sorted.dedup();
+            if seeds.is_empty() || seeds.len() > MAX_SEEDS || sorted.len() < seeds.len() {
+                let text = format!("seeds must be 1 to {MAX_SEEDS} different numbers");
+                return Err(pyo3::exceptions::PyValueError::new_err(text));
+            }
+            let mut study = self.study.clone();
+            study.seeds = seeds;
+            Ok(Self { study })
+        })
     }
 
     #[getter]
@@ -133,8 +138,8 @@ impl LabStudy {
         Ok(axes)
     }
 
-    fn __len__(&self) -> usize {
-        self.study.runs()
+    fn __len__(&self) -> PyResult<usize> {
+        guarded(|| Ok(self.study.runs()))
     }
 
     /// The approximate processor time of all runs, in seconds.

@@ -1,6 +1,6 @@
 //! The runs of a study: which results are missing, and where they come from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,6 +18,7 @@ use rexmit_study::{RunDocument, RunKey, Study};
 
 use super::detached;
 use super::results::LabResults;
+use crate::convert::Whole;
 use crate::errors::{RunError, StoreError};
 
 /// The runs of a study, and the store of their results. Results arrive from threads of this process (`run_here`), or from
@@ -34,6 +35,8 @@ pub(crate) struct Sweep {
     progress: Mutex<Progress>,
     /// Failed runs by key.
     failed: Mutex<BTreeMap<RunKey, FailedRun>>,
+    /// The runs that have a result or have failed: what arrives for them again is ignored.
+    settled: Mutex<BTreeSet<RunKey>>,
 }
 
 /// The error of a failure that `run::failure` has put into words.
@@ -85,6 +88,7 @@ impl Sweep {
             found: AtomicUsize::new(0),
             progress,
             failed: Mutex::default(),
+            settled: Mutex::default(),
         })
     }
 
@@ -99,11 +103,14 @@ impl Sweep {
 impl Sweep {
     /// Executes the missing runs on `jobs` threads, by default one per core.
     #[pyo3(signature = (jobs=None))]
-    fn run_here(&self, py: Python<'_>, jobs: Option<usize>) -> PyResult<()> {
+    fn run_here(&self, py: Python<'_>, jobs: Option<Whole>) -> PyResult<()> {
         let jobs = match jobs {
             None => all_cores(),
-            Some(jobs) => NonZeroUsize::new(jobs)
-                .ok_or_else(|| PyValueError::new_err("jobs must be at least 1"))?,
+            Some(Whole(jobs)) => {
+                let given = usize::try_from(jobs).ok().and_then(NonZeroUsize::new);
+                let text = format!("jobs is {jobs}; it must be from 1 to {}", usize::MAX);
+                given.ok_or_else(|| PyValueError::new_err(text))?
+            }
         };
         let runner = Runner {
             store: &self.store,
@@ -149,6 +156,9 @@ impl Sweep {
                 .map(|(key, document)| (key, document, weight(&document.scenario)))
                 .collect();
             missing.sort_by(|a, b| b.2.total_cmp(&a.2).then_with(|| a.0.cmp(b.0)));
+            let is_missing: BTreeSet<&RunKey> = missing.iter().map(|(key, ..)| *key).collect();
+            let found = self.keys.keys().filter(|key| !is_missing.contains(key));
+            locked(&self.settled).extend(found.cloned());
             let mut progress = locked(&self.progress);
             progress.done = progress.runs - missing.len();
             self.found.store(progress.done, Ordering::Relaxed);
@@ -167,27 +177,36 @@ impl Sweep {
         })
     }
 
-    /// Adds a result that `execute_run` of another process has returned.
+    /// Adds a result that `execute_run` of another process has returned. Ignored if the run has a result or has failed.
     fn add(&self, py: Python<'_>, key: &str, file: &[u8]) -> PyResult<()> {
         let (key, _) = self.document(key)?;
-        detached(py, || {
+        if !locked(&self.settled).insert(key.clone()) {
+            return Ok(());
+        }
+        let added = detached(py, || {
             self.store.add(key, file).map_err(|error| match error {
                 AddError::Store(error) => unwritable(&error),
                 refused @ AddError::Refused(..) => RunError::new_err(refused.to_string()),
             })
-        })?;
-        locked(&self.progress).done += 1;
-        Ok(())
+        });
+        match added {
+            Ok(()) => locked(&self.progress).done += 1,
+            Err(_) => drop(locked(&self.settled).remove(key)),
+        }
+        added
     }
 
-    /// Records a failure that `execute_run` of another process has returned.
-    fn fail(&self, key: &str, kind: &str, what: &str) -> PyResult<()> {
-        let (key, document) = self.document(key)?;
-        let failed = FailedRun { document: document.clone(), why: failure(kind, what) };
-        if locked(&self.failed).insert(key.clone(), failed).is_none() {
-            locked(&self.progress).failed += 1;
-        }
-        Ok(())
+    /// Records a failure that `execute_run` of another process has returned. Ignored if the run has a result or has failed.
+    fn fail(&self, py: Python<'_>, key: &str, kind: &str, what: &str) -> PyResult<()> {
+        detached(py, || {
+            let (key, document) = self.document(key)?;
+            let failed = FailedRun { document: document.clone(), why: failure(kind, what) };
+            if locked(&self.settled).insert(key.clone()) {
+                locked(&self.failed).insert(key.clone(), failed);
+                locked(&self.progress).failed += 1;
+            }
+            Ok(())
+        })
     }
 
     /// The results, once there is one for each run or it failed.

@@ -1,7 +1,7 @@
 """The laboratory: studies of latency and cost over simulated networks, in virtual time.
 
 `Study` defines many runs, which threads, processes or a cluster execute; `simulate` is one run with its packets. Frames
-and charts need the extra ``lab``: ``pip install 'rexmit[lab]'``.
+and charts need the extra ``lab``: ``pip install '.[lab]'`` in a clone.
 """
 
 from .._rexmit import Table
@@ -9,6 +9,7 @@ from ._advice import Advice, ProfileCost, advise
 from ._analysis import CaptureAnalysis, analyse
 from ._capture import Capture, messages, read_capture
 from ._errors import RunError, StoreError, StudyError, UnknownStudyError, WorkerVersionError
+from ._ray import RayExecutor
 from ._results import Comparison, Estimate, FailedRun, Results, Verdict
 from ._schema import (
     Axis,
@@ -48,6 +49,7 @@ __all__ = [
     "Point",
     "ProfileCost",
     "Progress",
+    "RayExecutor",
     "Receiver",
     "Results",
     "Run",

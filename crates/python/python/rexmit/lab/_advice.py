@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
+import sys
 from dataclasses import dataclass, field
 from typing import Literal, Optional, Union
 
@@ -16,9 +16,21 @@ from ._sweep import Executor, Report
 
 @dataclass(frozen=True)
 class ProfileCost:
-    """The gain and the cost of a profile: latencies from the intended sending to the delivery in milliseconds, packets of both
-    hosts per message, and their bytes per byte of payload, headers and acknowledgements included. Rivals are other
-    implementations, for comparison."""
+    """The gain and the cost of a profile.
+
+    Attributes
+    ----------
+    profile : str
+        Its name.
+    is_rival : bool
+        Whether it is another implementation, for comparison.
+    p50_ms, p99_ms, p999_ms, max_ms : float
+        Percentiles (50, 99, 99.9) and the maximum of the latency from the intended sending to the delivery, in milliseconds.
+    packets_per_message : float
+        Packets of both hosts, acknowledgements included.
+    bytes_per_byte : float
+        Bytes of these packets, headers included, per byte of payload.
+    """
 
     profile: str
     is_rival: bool
@@ -36,6 +48,8 @@ class Advice:
 
     Attributes
     ----------
+    title, about : str
+        What was asked, and the path: given, estimated or assumed.
     recommended : str or None
         The profile with the lowest 99.9th percentile of latency among those that are not too expensive.
     rows : tuple of ProfileCost
@@ -58,7 +72,8 @@ class Advice:
 def _seconds(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
-    if not (math.isfinite(value) and value >= 0):
+    # A whole number may be too large for a float.
+    if not 0 <= value <= sys.float_info.max:
         raise ValueError(f"{name} is {value}: it must be finite, and at least 0")
     return float(value)
 
@@ -90,24 +105,32 @@ def advise(
         without ACKs they are 0.1 s and 0.02. `Advice.about` says which.
     link : str, optional
         Both directions of the path in netem's notation, instead of `rtt` and `loss`.
-    direction, flow : optional
-        The side and the connection whose messages are replayed (default: the server's, of the connection with the
-        most messages).
+    direction : str
+        The side whose messages are replayed: ``"s2c"`` for the server's, ``"c2s"`` for the client's.
+    flow : int, optional
+        The number of the connection whose messages are replayed (that with the most messages).
     ordered : bool
         Whether messages are delivered in order.
     seeds : int
-        Runs per profile.
+        Runs per profile, from 1 to 1000.
     max_cost : float
         The most bytes that a recommended profile may send, as a multiple of those of ``rfc9260``.
-    executor, progress, store
+    executor, progress, store : optional
         As for `Study.run`.
+
+    Returns
+    -------
+    Advice
+        The recommended profile, and the latencies and costs of all.
 
     Raises
     ------
     ValueError
-        If the file is not a valid trace, has no such messages, or the path is not valid.
+        If the file is not a valid trace, has no such messages, or a parameter is not valid.
+    TypeError
+        If a parameter is not of its type.
     OSError
-        If the file cannot be read.
+        If the file cannot be read, or results cannot be written (`StoreError`).
     """
     if direction not in ("c2s", "s2c"):
         raise ValueError(f"direction is {direction!r}: choose 'c2s' or 's2c'")
@@ -115,6 +138,10 @@ def advise(
         rtt = _seconds("rtt", rtt)
     if loss is not None and _seconds("loss", loss) > 1:
         raise ValueError(f"loss is {loss}: it is a share, from 0 to 1")
+    if isinstance(seeds, bool) or not isinstance(seeds, int):
+        raise TypeError(f"seeds must be an int, not {type(seeds).__name__}")
+    if not 1 <= seeds <= 1000:
+        raise ValueError(f"seeds is {seeds}: it must be from 1 to 1000")
     study = _rexmit.advice_study(
         os.fspath(path),
         rtt=rtt,

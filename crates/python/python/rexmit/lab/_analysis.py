@@ -39,11 +39,33 @@ class CaptureAnalysis:
     _text: str = field(repr=False)
 
     def to_polars(self) -> polars.DataFrame:
-        """The ranges as a frame of polars, which shares their memory."""
+        """The ranges as a frame of polars, which shares their memory.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per range, with the columns of `ranges`.
+
+        Raises
+        ------
+        ImportError
+            polars is not installed.
+        """
         return to_polars(self.ranges)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The ranges as a frame of pandas."""
+        """The ranges as a frame of pandas. It is a copy, which may be changed.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per range, with the columns of `ranges`.
+
+        Raises
+        ------
+        ImportError
+            polars or pandas is not installed.
+        """
         return to_pandas(self.ranges)
 
     def __str__(self) -> str:

@@ -39,7 +39,23 @@ class Capture:
         return "messages " + " ".join(f"{at}:{size}" for at, size in self.messages)
 
     def until(self, seconds: float) -> Capture:
-        """The messages of the first `seconds`."""
+        """The messages of the beginning.
+
+        Parameters
+        ----------
+        seconds : float
+            The time after the first message, above 0.
+
+        Returns
+        -------
+        Capture
+            The messages before that time.
+
+        Raises
+        ------
+        ValueError
+            `seconds` is not above 0.
+        """
         if not seconds > 0:
             raise ValueError(f"seconds is {seconds}: it must be above zero")
         end = self.messages[0][0] + seconds * 1e6
@@ -52,6 +68,11 @@ class Capture:
 def read_capture(path: Union[str, os.PathLike[str]]) -> list[Capture]:
     """Reads a trace (CSV with the columns ``trace,flow_id,direction,time_us,payload_bytes``) or a capture (pcap, pcapng),
     which may be compressed by gzip.
+
+    Parameters
+    ----------
+    path : path
+        The file.
 
     Returns
     -------
@@ -69,5 +90,16 @@ def read_capture(path: Union[str, os.PathLike[str]]) -> list[Capture]:
 
 
 def messages(pairs: Iterable[tuple[float, int]]) -> str:
-    """The traffic of a flow that sends these messages: seconds and bytes, in ascending order of time."""
+    """The traffic of a flow that sends these messages.
+
+    Parameters
+    ----------
+    pairs : iterable of (float, int)
+        The time of each message in seconds, in ascending order, and its bytes.
+
+    Returns
+    -------
+    str
+        For `ThinFlow.traffic` or `simulate`; times are rounded to microseconds. The flow begins again after the last message.
+    """
     return "messages " + " ".join(f"{round(at * 1e6)}:{size}" for at, size in pairs)

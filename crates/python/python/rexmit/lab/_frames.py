@@ -17,7 +17,7 @@ def optional(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ImportError(f"{name} is not installed: pip install 'rexmit[lab]', or {name}") from error
+        raise ImportError(f"{name} is not installed: pip install {name}, or pip install '.[lab]' in a clone of rexmit") from error
 
 
 def to_polars(table: _rexmit.Table) -> polars.DataFrame:

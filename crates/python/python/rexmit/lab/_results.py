@@ -21,7 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds with its 95 % confidence interval, which one seed does not have."""
+    """A mean over seeds, in the unit of its quantity.
+
+    Attributes
+    ----------
+    seeds : int
+        The runs that have the quantity.
+    mean : float
+        Their mean.
+    interval : (float, float) or None
+        The 95 % confidence interval, which one seed does not have.
+    range : (float, float)
+        The least and the largest value.
+    """
 
     seeds: int
     mean: float
@@ -31,7 +43,19 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One comparison of a claim: its point, its verdict, both sides, and the numbers as text."""
+    """One comparison of a claim.
+
+    Attributes
+    ----------
+    point : dict of str to str
+        The axes that the claim leaves open, and their labels.
+    verdict : str
+        As that of a claim.
+    left, right : Estimate or None
+        Both sides; ``None`` if there is no value.
+    finding : str
+        The numbers as text.
+    """
 
     point: dict[str, str]
     verdict: str
@@ -42,7 +66,21 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and whether it ``"holds"``, ``"does_not_hold"`` or is ``"undecided"``."""
+    """A claim, and whether it holds.
+
+    Attributes
+    ----------
+    says : str
+        The statement.
+    means : str
+        How it is tested, in words.
+    source_value : str or None
+        What the source states.
+    verdict : str
+        ``"holds"``, ``"does_not_hold"`` or ``"undecided"``.
+    comparisons : tuple of Comparison
+        One for each point that the claim leaves open.
+    """
 
     says: str
     means: str
@@ -53,7 +91,19 @@ class Verdict:
 
 @dataclass(frozen=True)
 class FailedRun:
-    """A run that failed: its point, its seed, the reason, and the document for ``rexmit study exec``."""
+    """A run that failed.
+
+    Attributes
+    ----------
+    point : dict of str to str
+        The axes and the labels of its point.
+    seed : int
+        Its seed.
+    error : str
+        The reason.
+    document : str
+        The document of the run (JSON), for ``rexmit study exec``.
+    """
 
     point: dict[str, str]
     seed: int
@@ -82,7 +132,7 @@ def _verdict(claim: dict[str, Any]) -> Verdict:
 
 
 class Results:
-    """The results of a study.
+    """The results of a study. Made by `Study.run`.
 
     Attributes
     ----------
@@ -113,6 +163,18 @@ class Results:
             ``"runs"``: a row per run, with its point, seed, key, error and every quantity. ``"messages"``: a row per
             message, if the scenario has ``rows=True``. Otherwise the name of a distribution, such as ``"game.latency"``: a
             row per value, run and how often it occurred. Times in quantities are in milliseconds.
+
+        Returns
+        -------
+        Table
+            It has a row for each of these.
+
+        Raises
+        ------
+        ValueError
+            No run has that distribution.
+        TypeError
+            `what` is no `str`.
         """
         if not isinstance(what, str):
             raise TypeError(f"what must be 'runs', 'messages' or the name of a distribution, not {type(what).__name__}")
@@ -123,23 +185,89 @@ class Results:
         return self._results.distribution(what)
 
     def to_polars(self, what: str = "runs") -> polars.DataFrame:
-        """`table` as a frame of polars, which shares its memory."""
+        """`table` as a frame of polars, which shares its memory.
+
+        Parameters
+        ----------
+        what : str
+            ``"runs"``, ``"messages"`` or the name of a distribution, as for `table`.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per run, message or value.
+
+        Raises
+        ------
+        ValueError
+            No run has that distribution.
+        ImportError
+            polars is not installed.
+        """
         return to_polars(self.table(what))
 
     def to_pandas(self, what: str = "runs") -> pandas.DataFrame:
-        """`table` as a frame of pandas. It is a copy, which may be changed."""
+        """`table` as a frame of pandas. It is a copy, which may be changed.
+
+        Parameters
+        ----------
+        what : str
+            ``"runs"``, ``"messages"`` or the name of a distribution, as for `table`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per run, message or value.
+
+        Raises
+        ------
+        ValueError
+            No run has that distribution.
+        ImportError
+            polars or pandas is not installed.
+        """
         return to_pandas(self.table(what))
 
     def verdicts(self) -> list[Verdict]:
-        """The claims and their verdicts."""
+        """The claims and their verdicts.
+
+        Returns
+        -------
+        list of Verdict
+            One for each claim, in the order of the study.
+        """
         return [_verdict(claim) for claim in self._page["claims"]]
 
     def figures(self) -> list[str]:
-        """The titles of the figures."""
+        """The titles of the figures.
+
+        Returns
+        -------
+        list of str
+            In the order of the study; `plot` takes them, or their numbers.
+        """
         return [figure["title"] for figure in self._page["figures"]]
 
     def plot(self, figure: Union[int, str, None] = None) -> altair.TopLevelMixin:
-        """A figure by its number or title, or all of them, as a chart of altair. ``chart.save("figure.svg")`` writes it."""
+        """Draws figures. In a notebook the chart can be moved and zoomed.
+
+        Parameters
+        ----------
+        figure : int or str, optional
+            The number of a figure, from 0, or its title; all of them, one below the other, unless given.
+
+        Returns
+        -------
+        altair.TopLevelMixin
+            A chart; ``chart.save("figure.svg")`` writes it, as ``.png`` and ``.html``, too.
+
+        Raises
+        ------
+        ValueError
+            The study has no such figure; the text has the titles of all.
+        ImportError
+            altair is not installed.
+        """
         figures = self._page["figures"]
         if not figures:
             raise ValueError("the study has no figure: add some, or draw to_polars()")
@@ -155,14 +283,46 @@ class Results:
         return plot([figures[figure]])
 
     def report(self, path: Union[str, os.PathLike[str], None] = None) -> str:
-        """The report as one HTML file; it is written to `path`, if that is given."""
+        """The report as one HTML file.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file to which it is written.
+
+        Returns
+        -------
+        str
+            The HTML.
+
+        Raises
+        ------
+        OSError
+            The file cannot be written.
+        """
         text = self._results.html()
         if path is not None:
             pathlib.Path(path).write_text(text, encoding="utf-8")
         return text
 
     def save(self, directory: Union[str, os.PathLike[str]] = "rexmit-results") -> pathlib.Path:
-        """Writes what ``rexmit study run`` writes: the report, tables as Parquet, and the exact inputs. Returns the path."""
+        """Writes what ``rexmit study run`` writes: the report, tables as Parquet, and the exact inputs.
+
+        Parameters
+        ----------
+        directory : path
+            Where the directory of the study is made.
+
+        Returns
+        -------
+        pathlib.Path
+            The directory of the study.
+
+        Raises
+        ------
+        OSError
+            It cannot be written.
+        """
         return pathlib.Path(self._results.save(os.fspath(directory)))
 
     def __repr__(self) -> str:

@@ -17,7 +17,15 @@ Over = Literal["first", "second", "both"]
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the shared path, from the time `at` on."""
+    """A change of the shared path.
+
+    Parameters
+    ----------
+    at : str
+        The time of the change.
+    forward, backward : str, optional
+        The paths from then on (unchanged); ``"loss 100%"`` for a failure.
+    """
 
     at: str
     forward: Optional[str] = None
@@ -26,8 +34,21 @@ class Change:
 
 @dataclass(frozen=True)
 class Network:
-    """The path between the ends of all flows: `forward` from their senders to their receivers, `backward` (the same)
-    back, and the paths between hosts and routers."""
+    """The path between the ends of all flows.
+
+    Parameters
+    ----------
+    forward : str
+        The path from the senders of the flows to their receivers.
+    backward : str, optional
+        The path back (the same).
+    edge : str, optional
+        The path, in both directions, between the sender of a flow and its router (perfect).
+    receiver_edge : str, optional
+        The path, in both directions, between the receiver of every flow and its router (perfect).
+    changes : sequence of Change
+        Changes of the shared path over time.
+    """
 
     forward: str
     backward: Optional[str] = None
@@ -38,7 +59,21 @@ class Network:
 
 @dataclass(frozen=True)
 class Receiver:
-    """The receiving end of a flow."""
+    """The receiving end of a flow.
+
+    Parameters
+    ----------
+    profile : str, optional
+        Its recovery profile, which matters during the handshake (that of the sender).
+    ack_delay : str, optional
+        The delay of its acknowledgements (200 ms for SCTP, 40 ms for TCP).
+    ack_copies : str, optional
+        SCTP: the sender asks for a second copy of each SACK, which is sent this time after the first (no copies).
+    receive_buffer : str, optional
+        The size of its receive buffer (1 MiB).
+    recovery : mapping, optional
+        Fields that replace those of the profile.
+    """
 
     profile: Optional[str] = None
     ack_delay: Optional[str] = None
@@ -49,7 +84,45 @@ class Receiver:
 
 @dataclass(frozen=True)
 class ThinFlow:
-    """A stream of messages over one connection, or over several of the same kind."""
+    """A stream of messages over one connection, or over several of the same kind.
+
+    Parameters
+    ----------
+    traffic : str
+        The times and sizes of the messages.
+    connections : int, optional
+        Connections, each with its own messages, all measured together; they start within one second (1, at most 1024).
+    transport : str, optional
+        ``"sctp"`` (the default) or ``"tcp"``; with the feature ``rivals`` another implementation.
+    encapsulation : str, optional
+        ``"udp"`` puts SCTP packets into UDP, 8 bytes more per packet (``"none"``).
+    profile : str, optional
+        The recovery profile of the sender (that of the standard: ``rfc9260`` or ``tcp-sack``).
+    recovery : mapping, optional
+        Fields that replace those of the profile.
+    mtu : str, optional
+        The largest IP packet (1252 bytes for SCTP, 1500 for TCP).
+    send_buffer : str, optional
+        The size of the send buffer: accepted and unacknowledged data (1 MiB).
+    unordered : bool, optional
+        Whether messages are delivered unordered (False; SCTP).
+    transfer : bool, optional
+        Whether a greedy transfer uses another stream of the association, with a lower priority (False; SCTP).
+    nagle : bool, optional
+        Whether Nagle's algorithm is enabled (False; TCP).
+    receiver : Receiver, optional
+        The receiving end.
+    start : str, optional
+        When its connection is opened; the first message is due when it is established (0).
+    over : str, optional
+        The networks that it uses: ``"first"`` (the default), ``"second"``, or ``"both"`` for SCTP.
+    edge : str, optional
+        The path between its sender and the router (that of the network).
+    bounds : sequence of str
+        Theoretical bounds with which its latency is compared.
+    late : sequence of str
+        Latency limits; the share of messages that exceed each is measured.
+    """
 
     traffic: str
     connections: Optional[int] = None
@@ -72,7 +145,33 @@ class ThinFlow:
 
 @dataclass(frozen=True)
 class BulkFlow:
-    """A greedy transfer over one connection."""
+    """A greedy transfer over one connection.
+
+    Parameters
+    ----------
+    transport : str, optional
+        ``"sctp"`` (the default) or ``"tcp"``.
+    profile : str, optional
+        The recovery profile of the sender (that of the standard).
+    recovery : mapping, optional
+        Fields that replace those of the profile.
+    mtu : str, optional
+        The largest IP packet (that of the transport).
+    send_buffer : str, optional
+        The size of the send buffer: accepted and unacknowledged data (1 MiB).
+    unordered : bool, optional
+        Whether messages, one per packet, are delivered unordered (False; SCTP).
+    background : bool, optional
+        Whether only its goodput is measured, which makes runs with many flows faster (False).
+    receiver : Receiver, optional
+        The receiving end.
+    start : str, optional
+        When its connection is opened (0).
+    over : str, optional
+        The networks that it uses: ``"first"`` (the default), ``"second"``, or ``"both"`` for SCTP.
+    edge : str, optional
+        The path between its sender and the router (that of the network).
+    """
 
     transport: Optional[Literal["sctp", "tcp"]] = None
     profile: Optional[str] = None
@@ -89,7 +188,28 @@ class BulkFlow:
 
 @dataclass(frozen=True)
 class WebFlow:
-    """Web clients and their server, over TCP."""
+    """Web clients and their server, over TCP: each request has a connection of its own. The defaults are the load of Petlund 2009
+    §6.2.
+
+    Parameters
+    ----------
+    count : int, optional
+        Clients (81).
+    interval : str, optional
+        The mean time between two requests of a client (655 ms).
+    min_bytes, mean_bytes, max_bytes : optional
+        The smallest, mean and largest file in bytes (1000, 9200 and 64,000,000).
+    profile : str, optional
+        The recovery profile of the server (``tcp-sack``).
+    recovery : mapping, optional
+        Fields that replace those of the profile.
+    start : str, optional
+        When the requests begin (0).
+    over : str, optional
+        The networks that it uses: ``"first"`` (the default), ``"second"``, or ``"both"`` for SCTP.
+    edge : str, optional
+        The path between the server and the router (that of the network).
+    """
 
     count: Optional[int] = None
     interval: Optional[str] = None
@@ -105,7 +225,21 @@ class WebFlow:
 
 @dataclass(frozen=True)
 class UdpFlow:
-    """Packets over UDP."""
+    """Packets over UDP, without retransmission or congestion control.
+
+    Parameters
+    ----------
+    traffic : str
+        The times and sizes of the messages.
+    packet_bytes : int, optional
+        The largest payload of a packet in bytes; larger messages are sent in several (1472).
+    start : str, optional
+        When it begins (0).
+    over : str, optional
+        The networks that it uses: ``"first"`` (the default), ``"second"``, or ``"both"`` for SCTP.
+    edge : str, optional
+        The path between its sender and the router (that of the network).
+    """
 
     traffic: str
     packet_bytes: Optional[int] = None
@@ -116,8 +250,15 @@ class UdpFlow:
 
 @dataclass(frozen=True)
 class KernelHosts:
-    """The hosts at both ends of a flow: network namespaces of the kernel `kernel`, such as ``"linux-6.12"``, with the settings
-    `sysctl`, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``."""
+    """The hosts at both ends of a flow: network namespaces of a kernel.
+
+    Parameters
+    ----------
+    kernel : str
+        Such as ``"linux-6.12"``.
+    sysctl : mapping, optional
+        Settings, such as ``{"net.ipv4.tcp_congestion_control": "cubic"}``.
+    """
 
     kernel: str
     sysctl: Optional[Mapping[str, Union[str, int]]] = None
@@ -126,8 +267,37 @@ class KernelHosts:
 @dataclass(frozen=True)
 class Scenario:
     """One run: a network, flows by name, and a duration. The names of quantities begin with those of the flows:
-    ``game.latency.p99``. The command alone runs the clocks ``"real"`` and ``"kernel"``, from a file with `Study.text`; `hosts`
-    has, by the names of flows, their hosts in a kernel or only its name."""
+    ``game.latency.p99``.
+
+    Parameters
+    ----------
+    duration : str
+        The length of the sending phase.
+    network : Network
+        The network between the ends of all flows.
+    thin : mapping of str to ThinFlow
+        Thin streams, by name.
+    bulk : mapping of str to BulkFlow
+        Greedy transfers, by name.
+    web : mapping of str to WebFlow
+        Web clients and their server, by name.
+    udp : mapping of str to UdpFlow
+        UDP packets, by name.
+    second_network : Network, optional
+        A second network: flows over both have an address on each.
+    drain : str, optional
+        The time limit for outstanding data to arrive at the end (300 s).
+    rows : bool, optional
+        Whether the results have a row per message; memory then grows with the run (False).
+    bin : str, optional
+        The length of the bins in which goodput is counted (100 ms).
+    draws : str, optional
+        A label that is mixed into the seed, so that scenarios with different labels draw different random numbers.
+    clock : str, optional
+        ``"virtual"`` (the default); the command alone runs ``"real"`` and ``"kernel"``, from a file with `Study.text`.
+    hosts : mapping of str to KernelHosts or str
+        For the clock ``"kernel"``, by the names of flows: their hosts in a kernel, or only its name.
+    """
 
     duration: str
     network: Network
@@ -146,7 +316,17 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of an axis: `set` has the fields of the scenario that it sets, as nested dictionaries."""
+    """A point of an axis.
+
+    Parameters
+    ----------
+    label : str
+        Its name in tables and figures.
+    set : mapping
+        The fields of the scenario that it sets, as nested dictionaries.
+    number : float, optional
+        Its place on the horizontal axis of figures.
+    """
 
     label: str
     set: Mapping[str, Any] = field(default_factory=dict)
@@ -155,7 +335,25 @@ class Point:
 
 @dataclass(frozen=True)
 class Axis:
-    """A dimension of a sweep: points, or `values` that replace ``"{}"`` in `set`."""
+    """A dimension of a sweep: points, or values.
+
+    Parameters
+    ----------
+    name : str
+        Its name, a column in tables.
+    point : sequence of Point
+        Its points.
+    values : sequence of str or float, optional
+        Instead of points: what replaces ``"{}"`` in `set`.
+    set : mapping, optional
+        The fields of the scenario that the values set, as nested dictionaries.
+    labels : sequence of str, optional
+        The labels of the values (the values with their unit).
+    numbers : sequence of float, optional
+        The places of the values on the horizontal axis of figures.
+    unit : str, optional
+        The unit of the values, such as ``"ms"``.
+    """
 
     name: str
     point: Sequence[Point] = ()
@@ -168,8 +366,42 @@ class Axis:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement that the results confirm or refute. The book's page "Write a study" explains the fields; `is_` is ``is``
-    there."""
+    """A statement that the results confirm or refute. The book's page "Write a study" explains how claims are judged.
+
+    Parameters
+    ----------
+    says : str
+        The statement.
+    quantity : str or sequence of str
+        What is compared, such as ``"game.latency.p99"``; or several.
+    is_ : str
+        The comparison, ``is`` in files: ``"below"``, ``"above"``, ``"at most"``, ``"at least"``, ``"within"``,
+        ``"like"``, ``"rising"``, ``"falling"``, ``"not falling"``, ``"not rising"`` or ``"level"``.
+    at : mapping, optional
+        The point, or several: labels by axis.
+    than : float or mapping, optional
+        The right side: a number, or what differs from the left side.
+    by : float, optional
+        The least difference, in the unit of the quantity.
+    tolerance : float, optional
+        The share by which the sides may differ.
+    along : str, optional
+        The axis of steps, for ``"rising"`` and its like.
+    over : str or sequence of str or float, optional
+        The labels or values of that axis, in this order (all).
+    distance : float, optional
+        The largest Kolmogorov–Smirnov distance, from 0 to 1, for ``"like"``.
+    grain : float, optional
+        Values are rounded to its multiples first, for ``"like"``.
+    averaged, largest : str or sequence of str, optional
+        Axes over whose points the mean, or the largest value, is taken, for every seed.
+    gain_over, loss_against : mapping, optional
+        Another point: values become the share by which they exceed it, or are below it.
+    pooled : bool, optional
+        Whether the values of all seeds are taken together (False).
+    paper : str, optional
+        What the source states.
+    """
 
     says: str
     quantity: Union[str, Sequence[str]]
@@ -179,7 +411,7 @@ class Claim:
     by: Optional[float] = None
     tolerance: Optional[float] = None
     along: Optional[str] = None
-    over: Optional[Union[str, Sequence[str]]] = None
+    over: Optional[Union[str, Sequence[Union[str, float]]]] = None
     distance: Optional[float] = None
     grain: Optional[float] = None
     averaged: Optional[Union[str, Sequence[str]]] = None
@@ -192,7 +424,35 @@ class Claim:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the results. The book's page "Write a study" explains the fields."""
+    """A figure of the results. The book's page "Write a study" explains the kinds.
+
+    Parameters
+    ----------
+    title : str
+        Its title.
+    kind : str
+        ``"lines"``, ``"bars"``, ``"stacked-bars"``, ``"scatter"``, ``"cdf"``, ``"ccdf"`` or ``"series"``.
+    x : str or sequence of str, optional
+        An axis, categories, a quantity or a distribution, by the kind.
+    y : str or sequence, optional
+        The quantities that are drawn.
+    about : str, optional
+        A text below the title.
+    at : mapping, optional
+        The point, or several: labels by axis.
+    averaged, largest : str or sequence of str, optional
+        Axes over whose points the mean, or the largest value, is taken, for every seed.
+    gain_over, loss_against : mapping, optional
+        Another point: values become the share by which they exceed it, or are below it.
+    beside : sequence of mapping, optional
+        Other distributions to draw, for ``"cdf"`` and ``"ccdf"``.
+    source : sequence of mapping, optional
+        Values that the source states, drawn as marks.
+    seed : int, optional
+        The run that is drawn, for ``"series"`` (the first).
+    x_axis, y_axis : mapping, optional
+        ``label``, ``log`` and ``range``.
+    """
 
     title: str
     kind: Literal["lines", "bars", "stacked-bars", "scatter", "cdf", "ccdf", "series"]

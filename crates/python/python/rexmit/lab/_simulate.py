@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """What one run has measured.
+    """What one run has measured. Made by `simulate` and `run_scenario`.
 
     Attributes
     ----------
@@ -30,8 +30,9 @@ class Run:
         ``lost`` (why), ``bytes`` as an IP packet, ``payload_bytes``, ``repeated_bytes`` (those sent before:
         retransmissions and copies), ``sequence`` (TSN or TCP sequence number of the first data) and ``acknowledged``.
     messages : Table
-        A row per message: ``message``, ``bytes``, ``intended_s``, ``transport_ms`` until it arrived, ``application_ms``
-        until it was delivered, `X
+        A row per message: ``flow``, ``message`` (its number in the connection), ``bytes``, ``intended_s``, ``transport_ms``
+        from then until it arrived and ``application_ms`` until it was delivered (missing if it was not), and
+        ``transmissions`` until it arrived (missing if not measured).
     """
 
     def __init__(
@@ -47,18 +48,70 @@ class Run:
         self.messages = messages
 
     def table(self, what: str = "packets") -> _rexmit.Table:
-        """The table ``"packets"`` or ``"messages"``."""
+        """A table for any library that reads Arrow's PyCapsule interface, without copies.
+
+        Parameters
+        ----------
+        what : str
+            ``"packets"`` or ``"messages"``.
+
+        Returns
+        -------
+        Table
+            A row per packet or message, as `packets` and `messages`.
+
+        Raises
+        ------
+        ValueError
+            There is no such table.
+        """
         tables = {"packets": self.packets, "messages": self.messages}
         if what not in tables:
             raise ValueError(f"there is no table {what!r}: choose 'packets' or 'messages'")
         return tables[what]
 
     def to_polars(self, what: str = "packets") -> polars.DataFrame:
-        """A table as a frame of polars, which shares its memory."""
+        """A table as a frame of polars, which shares its memory.
+
+        Parameters
+        ----------
+        what : str
+            ``"packets"`` or ``"messages"``.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row per packet or message.
+
+        Raises
+        ------
+        ValueError
+            There is no such table.
+        ImportError
+            polars is not installed.
+        """
         return to_polars(self.table(what))
 
     def to_pandas(self, what: str = "packets") -> pandas.DataFrame:
-        """A table as a frame of pandas. It is a copy, which may be changed."""
+        """A table as a frame of pandas. It is a copy, which may be changed.
+
+        Parameters
+        ----------
+        what : str
+            ``"packets"`` or ``"messages"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row per packet or message.
+
+        Raises
+        ------
+        ValueError
+            There is no such table.
+        ImportError
+            polars or pandas is not installed.
+        """
         return to_pandas(self.table(what))
 
     def __repr__(self) -> str:
@@ -66,18 +119,33 @@ class Run:
 
 
 def run_scenario(scenario: Scenario, seed: int = 1) -> Run:
-    """Runs `scenario` in virtual time. The same scenario and seed give the same packets.
+    """Runs a scenario in virtual time. The same scenario and seed give the same packets.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        The network, the flows and the duration.
+    seed : int
+        Of all randomness, from 0 to 2⁶⁴ - 1.
+
+    Returns
+    -------
+    Run
+        Quantities, distributions, packets, and messages if the scenario has ``rows=True``.
 
     Raises
     ------
     ValueError
         If the scenario cannot be run; the text has all problems.
+    TypeError
+        If `scenario` is no `Scenario`.
     RunError
         If the run fails.
     """
     if not isinstance(scenario, Scenario):
         raise TypeError(f"scenario must be a rexmit.lab.Scenario, not {type(scenario).__name__}")
-    text = json.dumps(plain(scenario, "scenario"))
+    # A field per line, by which errors are located.
+    text = json.dumps(plain(scenario, "scenario"), indent=1)
     return Run(*_rexmit.simulate(text, seed))
 
 
@@ -106,18 +174,29 @@ def simulate(
     duration : str
         For which it sends.
     seed : int
-        Of all randomness; the same seed loses the same packets.
+        Of all randomness, from 0 to 2⁶⁴ - 1; the same seed loses the same packets.
+    transport : str
+        ``"sctp"`` or ``"tcp"``; with the feature ``rivals`` also ``"dcsctp"``, ``"sctp-proto"``, ``"kcp"`` and ``"quinn"``.
+    unordered : bool
+        Whether messages are delivered as soon as they are complete (SCTP), instead of in order.
     recovery : mapping, optional
         Fields that replace those of the profile.
+    receiver : Receiver, optional
+        The receiving end: its profile, acknowledgement delay and buffer.
 
     Returns
     -------
     Run
+        The quantities of ``flow``, and a row per packet and message.
 
     Raises
     ------
     ValueError
         If an argument is not valid; an unknown profile is reported with the nearest.
+    TypeError
+        If `link` or `traffic` is not of its type.
+    RunError
+        If the run fails, as with another implementation that was not built.
     """
     if isinstance(link, str):
         link = Network(forward=link)

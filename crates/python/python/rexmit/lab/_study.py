@@ -119,6 +119,16 @@ class Study:
         """The study of the package with this name (`STUDIES` has all), or that of a file: a path, or a name with a ``/`` or
         ending in ``.toml``.
 
+        Parameters
+        ----------
+        name : str or path
+            The name of the study, or the path of its file.
+
+        Returns
+        -------
+        Study
+            The study, checked.
+
         Raises
         ------
         UnknownStudyError
@@ -127,6 +137,8 @@ class Study:
             If the file has mistakes.
         OSError
             If the file cannot be read.
+        TypeError
+            If `name` is neither.
         """
         if _is_path(name):
             return cls._of(_rexmit.LabStudy.load(os.fspath(name)))
@@ -135,7 +147,25 @@ class Study:
 
     @classmethod
     def from_text(cls, text: str, name: str = "study") -> Study:
-        """The study that is written in `text`, the contents of a study file."""
+        """The study that a text defines.
+
+        Parameters
+        ----------
+        text : str
+            The contents of a study file.
+        name : str
+            Its name, and that of its directory of results.
+
+        Returns
+        -------
+        Study
+            The study, checked.
+
+        Raises
+        ------
+        StudyError
+            If the text has mistakes; it has their lines and columns.
+        """
         return cls._of(_rexmit.LabStudy.parse(name, text))
 
     @property
@@ -145,7 +175,7 @@ class Study:
 
     @property
     def title(self) -> str:
-        """Its title."""
+        """Its title, a line."""
         return self._study.title
 
     @property
@@ -190,6 +220,13 @@ class Study:
         -------
         Plan
             A rough estimate, from the length of the scenarios and the traffic in them. It knows nothing of stored results.
+
+        Raises
+        ------
+        ValueError
+            If `cores` is below 1.
+        TypeError
+            If `cores` is no `int`.
         """
         if isinstance(cores, bool) or not isinstance(cores, int):
             raise TypeError(f"cores must be an int, not {type(cores).__name__}")
@@ -206,7 +243,25 @@ class Study:
         return f"<rexmit.lab.Study {self.name!r}: {self.title}; {len(self)} runs>"
 
     def with_seeds(self, seeds: Union[int, Sequence[int]]) -> Study:
-        """The same study with the seeds 1 to `seeds`, or with these."""
+        """The same study with other seeds.
+
+        Parameters
+        ----------
+        seeds : int or sequence of int
+            How many, which are 1 to `seeds`, or the seeds: 1 to 1000 different numbers from 0 to 2⁶⁴ - 1.
+
+        Returns
+        -------
+        Study
+            A new study; this one stays as it is.
+
+        Raises
+        ------
+        ValueError
+            If they are too many, none, not different, or out of range.
+        TypeError
+            If one of them is no `int`.
+        """
         chosen = list(range(1, min(seeds, 1001) + 1)) if isinstance(seeds, int) else list(seeds)
         return self._of(self._study.with_seeds(chosen))
 
@@ -243,6 +298,7 @@ class Study:
         Returns
         -------
         Results
+            The runs with their tables, verdicts and figures; `Results.failed` has those that failed.
 
         Raises
         ------
@@ -252,6 +308,10 @@ class Study:
             If the executor has lost all its workers.
         StoreError
             If results cannot be written.
+        ValueError
+            If a number is out of range, or is not for this executor.
+        TypeError
+            If `executor` has no ``submit``.
         """
         if executor is not None and not callable(getattr(executor, "submit", None)):
             kind = type(executor).__name__

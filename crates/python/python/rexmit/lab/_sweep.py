@@ -33,7 +33,7 @@ class Progress:
     runs, done, failed : int
         Distinct runs; those with a result, found or computed; those that failed.
     seconds_left : float or None
-        The estimated remaining time; ``None`` before the first run has ended.
+        The estimated remaining time in seconds; ``None`` before the first run has ended.
     """
 
     runs: int
@@ -45,7 +45,23 @@ class Progress:
 class Executor(Protocol):
     """The part of `concurrent.futures.Executor` that is needed; so Dask's ``client.get_executor()`` will do."""
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any: ...
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Any:
+        """Has a worker call a function.
+
+        Parameters
+        ----------
+        fn : callable
+            A function of this package.
+        *args : object
+            Its arguments, which can be pickled.
+
+        Returns
+        -------
+        future
+            With the methods ``result``, ``done`` and ``cancel`` of `concurrent.futures.Future`; if it has
+            ``add_done_callback``, that is used instead of asking.
+        """
+        ...
 
 
 Report = Callable[[Progress], object]

@@ -28,7 +28,7 @@ def plain(value: object, place: str) -> Plain:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         # `is_` is called so because `is` is a keyword.
         fields = ((field.name.rstrip("_"), getattr(value, field.name)) for field in dataclasses.fields(value))
-        return {name: plain(part, f"{place}.{name}") for name, part in fields if part is not None and part != ()}
+        return {name: plain(part, f"{place}.{name}") for name, part in fields if not (part is None or part == () or part == {})}
     if isinstance(value, Mapping):
         table: dict[str, Any] = {}
         for name, part in value.items():
