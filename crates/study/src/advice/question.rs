@@ -39,8 +39,11 @@ pub struct Question {
 #[derive(Debug, Error)]
 pub enum QuestionError {
     /// No message in this direction.
-    #[error("{0} has no message {1}: choose the other direction, or another flow of {2}")]
-    Silent(String, &'static str, String),
+    #[error("{0} has no message {1}: choose the direction {2}")]
+    Silent(String, &'static str, &'static str),
+    /// No such flow.
+    #[error("{0} has no flow {1}: choose one of {2}")]
+    UnknownFlow(String, u32, String),
     /// There is only one message, or all are sent at the same time.
     #[error("{0} is too short: at least two messages at different times are needed")]
     TooShort(String),
@@ -84,14 +87,17 @@ impl Question {
         let name = trace.name.clone();
         let flows = trace.flows.iter().filter(|it| flow.is_none_or(|id| it.id == id));
         let busiest = flows.max_by_key(|flow| flow.messages(sender).len());
-        let side = match sender {
-            Sender::Client => "from the side that connected (c2s)",
-            Sender::Server => "from the side that accepted (s2c)",
+        let (side, other) = match sender {
+            Sender::Client => ("from the side that connected (c2s)", "s2c"),
+            Sender::Server => ("from the side that accepted (s2c)", "c2s"),
         };
+        if let (None, Some(flow)) = (busiest, flow) {
+            let known: Vec<_> = trace.flows.iter().map(|flow| flow.id.to_string()).collect();
+            return Err(QuestionError::UnknownFlow(name, flow, known.join(", ")));
+        }
         let all = busiest.map(|flow| flow.messages(sender)).filter(|all| !all.is_empty());
         let (Some(flow), Some(all)) = (busiest, all) else {
-            let known: Vec<_> = trace.flows.iter().map(|flow| flow.id.to_string()).collect();
-            return Err(QuestionError::Silent(name, side, known.join(", ")));
+            return Err(QuestionError::Silent(name, side, other));
         };
         let begin = all[0].at;
         let within = all.iter().map(|it| (it.at - begin, it.bytes));
@@ -207,10 +213,11 @@ mod tests {
             Question::new(trace, flow, sender, LINK.to_owned()).unwrap_err().to_string()
         };
         let trace = trace(5, 100);
-        assert!(
-            of(&trace, Some(0), Sender::Server).contains("no message from the side that accepted")
+        assert_eq!(
+            of(&trace, Some(0), Sender::Server),
+            "mine has no message from the side that accepted (s2c): choose the direction c2s"
         );
-        assert!(of(&trace, Some(9), Sender::Server).contains("another flow of 0, 1"));
+        assert_eq!(of(&trace, Some(9), Sender::Server), "mine has no flow 9: choose one of 0, 1");
         assert!(of(&trace, None, Sender::Client).contains("at least two messages"));
         let wrong = Question { link: "delay fast\"".into(), ..question(&trace) };
         assert!(wrong.study().unwrap_err().to_string().contains("fast"));

@@ -100,7 +100,7 @@ def advise(
     path : path
         A capture (pcap, pcapng) or a trace (CSV), as for `read_capture`; at most ten minutes of it are replayed.
     rtt, loss : float, optional
-        The round-trip time of the path in seconds, and the share of packets lost in each direction, from 0 to 1. By
+        The round-trip time of the path in seconds (at most 10), and the share of packets lost in each direction, from 0 to 1. By
         default they are estimated from the ACKs in a capture of TCP or of unencrypted SCTP (losses with their bursts);
         without ACKs they are 0.1 s and 0.02. `Advice.about` says which.
     link : str, optional
@@ -136,6 +136,10 @@ def advise(
         raise ValueError(f"direction is {direction!r}: choose 'c2s' or 's2c'")
     if rtt is not None:
         rtt = _seconds("rtt", rtt)
+        if rtt > 10:
+            raise ValueError(f"rtt is {rtt:g}: it is in seconds, and at most 10")
+        if link is not None:
+            raise ValueError("rtt and link were both given: the link has the delay of both directions")
     if loss is not None and _seconds("loss", loss) > 1:
         raise ValueError(f"loss is {loss}: it is a share, from 0 to 1")
     if isinstance(seeds, bool) or not isinstance(seeds, int):
