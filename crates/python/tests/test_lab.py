@@ -334,7 +334,7 @@ def test_a_profile_is_recommended_for_a_capture(tmp_path):
         ({"rtt": 10**400}, ValueError, "rtt is 1000.*: it must be finite, and at least 0"),
         ({"loss": 2}, ValueError, "loss is 2: it is a share, from 0 to 1"),
         ({"rtt": 80}, ValueError, "rtt is 80: it is in seconds, and at most 10"),
-        ({"rtt": 0.1, "link": "delay 5ms"}, ValueError, "rtt and link were both given"),
+        ({"rtt": 0.1, "link": "delay 5ms"}, ValueError, "link was given beside rtt or loss"),
         ({"link": "fast"}, ValueError, "fast"),
         ({"flow": 77}, ValueError, "ssh has no flow 77: choose one of 0, 1"),
         ({"flow": -1}, ValueError, f"flow is -1; it must be from 0 to {2**32 - 1}"),

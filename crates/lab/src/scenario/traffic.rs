@@ -285,8 +285,10 @@ impl<'a> Clauses<'a> {
 
     fn size(&mut self) -> Result<usize, TrafficError> {
         self.keyword("size")?;
-        let word = self.value("a number of bytes")?;
-        word.parse().map_err(|_| unknown(word, "a number of bytes"))
+        const BYTES: &str = "a number of bytes, at most 16777216";
+        let word = self.value(BYTES)?;
+        let bytes = word.parse().ok().filter(|bytes| *bytes <= MAX_MESSAGE_BYTES);
+        bytes.ok_or_else(|| unknown(word, BYTES))
     }
 
     fn video(&mut self) -> Result<VariableRate, TrafficError> {
@@ -351,6 +353,9 @@ impl<'a> Clauses<'a> {
     }
 }
 
+/// The largest message of a description: each has memory of its own.
+const MAX_MESSAGE_BYTES: usize = 1 << 24;
+
 /// The latest time of a listed message, in microseconds: 100 years.
 const MAX_LISTED_US: u64 = 100 * 366 * 24 * 3600 * 1_000_000;
 
@@ -358,7 +363,8 @@ const MAX_LISTED_US: u64 = 100 * 366 * 24 * 3600 * 1_000_000;
 fn message(word: &str) -> Option<Message> {
     let (at, bytes) = word.split_once(':')?;
     let at = at.parse().ok().filter(|at| *at <= MAX_LISTED_US)?;
-    let bytes = bytes.parse().ok().filter(|bytes| *bytes > 0)?;
+    let bytes =
+        bytes.parse().ok().filter(|bytes| (1..=MAX_MESSAGE_BYTES as u32).contains(bytes))?;
     Some(Message { at: Duration::from_micros(at), bytes })
 }
 
@@ -437,6 +443,8 @@ mod tests {
             ("every 250ms of 100", "unknown word `of`: expected size"),
             ("every 250 size 100", "`250` needs one of the units ns, us, ms, s"),
             ("every 0 size 100", "the interval of messages is zero"),
+            ("every 1s size 16777217", "expected a number of bytes, at most 16777216"),
+            ("messages 0:5 1:16777217", "1:16777217"),
             ("every 1s size 0", "a message must have at least one byte"),
             ("every 1s fast 50 size 10", "unknown word `50`: expected a share such as 50ppm"),
             ("every 1s fast 1000000ppm size 10", "expected a share such as 50ppm"),

@@ -125,7 +125,14 @@ impl fmt::Display for Advice {
         }
         writeln!(f)?;
         let (Some(standard), Some(best)) = (self.rows.first(), self.best()) else {
-            return writeln!(f, "No profile delivered a message: is the loss 100 %?");
+            return writeln!(
+                f,
+                "{}",
+                match self.rows.is_empty() {
+                    true => "No profile delivered a message: is the loss 100 %?",
+                    false => "No profile sends as little as is allowed: allow a higher cost.",
+                }
+            );
         };
         if best.profile == standard.profile {
             return writeln!(
@@ -181,5 +188,9 @@ mod tests {
         assert_eq!(recommended(&rows, 2.0).as_deref(), Some("cheap"));
         let rows = [row("standard", 1000.0, 2.0), row("kcp tuned", 200.0, 2.0)];
         assert_eq!(recommended(&rows, 2.0).as_deref(), Some("standard"), "no rival");
+        let (title, about) = ("title".to_owned(), "about".to_owned());
+        let rows = rows.to_vec();
+        let none = Advice { title, about, rows, recommended: None, max_cost: 0.5 };
+        assert!(none.to_string().contains("sends as little as is allowed"), "{none}");
     }
 }

@@ -146,6 +146,9 @@ struct Work<'a, 'd, E> {
     unpaced: Mutex<Queue<'d>>,
 }
 
+/// The most threads for runs.
+const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+
 /// The failures of one thread.
 type Share = Result<Vec<(RunKey, FailedRun)>, StoreError>;
 
@@ -155,7 +158,10 @@ where
 {
     fn share(&self) -> Result<BTreeMap<RunKey, FailedRun>, StoreError> {
         let paced = || self.take_part(&self.paced);
-        let unpaced = || on_threads(self.runner.jobs, || self.take_part(&self.unpaced));
+        // No more than there are runs; a larger number would also be one that the system refuses.
+        let runs = NonZeroUsize::new(locked(&self.unpaced).len()).unwrap_or(NonZeroUsize::MIN);
+        let jobs = self.runner.jobs.min(runs).min(MAX_JOBS);
+        let unpaced = || on_threads(jobs, || self.take_part(&self.unpaced));
         let (first, rest) = match self.runner.pacing.is_alone {
             true => (paced(), unpaced()),
             false => thread::scope(|scope| {

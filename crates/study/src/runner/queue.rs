@@ -28,6 +28,10 @@ pub(super) struct Queue<'d> {
 }
 
 impl<'d> Queue<'d> {
+    pub(super) fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
     pub(super) fn new(mut jobs: Vec<Job<'d>>) -> Self {
         // Among equal weights by key, so that the order does not depend on the thread that found a job.
         jobs.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.key.cmp(&b.key)));

@@ -138,8 +138,9 @@ def advise(
         rtt = _seconds("rtt", rtt)
         if rtt > 10:
             raise ValueError(f"rtt is {rtt:g}: it is in seconds, and at most 10")
-        if link is not None:
-            raise ValueError("rtt and link were both given: the link has the delay of both directions")
+    max_cost = _seconds("max_cost", max_cost)
+    if link is not None and (rtt is not None or loss is not None):
+        raise ValueError("link was given beside rtt or loss: it has the delay and the losses of both directions")
     if loss is not None and _seconds("loss", loss) > 1:
         raise ValueError(f"loss is {loss}: it is a share, from 0 to 1")
     if isinstance(seeds, bool) or not isinstance(seeds, int):
@@ -157,7 +158,7 @@ def advise(
         seeds=seeds,
     )
     results = Study._of(study).run(executor, progress, store=store)
-    text, found = results._results.advice(_seconds("max_cost", max_cost))
+    text, found = results._results.advice(max_cost)
     advice = json.loads(found)
     rows = tuple(ProfileCost(**row) for row in advice["rows"])
     return Advice(advice["title"], advice["about"], advice["recommended"], rows, results, text)
