@@ -77,6 +77,18 @@ fn runs_with_a_result_are_not_repeated() {
     }
 }
 
+/// Not as many threads as `jobs`, which the system would refuse.
+#[test]
+fn there_are_no_more_threads_than_runs() {
+    let place = tempfile::tempdir().unwrap();
+    let store = store(place.path());
+    let counting = Counting::default();
+    let all = documents(1..=5);
+    let runner = runner(&store, usize::MAX);
+    let finished = runner.run(&all, |document| counting.run(document), unwatched).unwrap();
+    assert_eq!((finished.runs, counting.seeds()), (5, vec![1, 2, 3, 4, 5]));
+}
+
 #[test]
 fn studies_that_ask_for_the_same_share_it() {
     let place = tempfile::tempdir().unwrap();
