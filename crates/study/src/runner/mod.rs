@@ -116,6 +116,7 @@ impl Runner<'_> {
 
     /// The jobs without a valid result, and the number of damaged results.
     fn missing<'d>(&self, jobs: Vec<Job<'d>>, board: &Board<'_>) -> (Vec<Job<'d>>, usize) {
+        let count = jobs.len();
         let unread = Mutex::new(jobs.into_iter());
         let look = || {
             let (mut missing, mut damaged) = (Vec::new(), 0);
@@ -131,7 +132,7 @@ impl Runner<'_> {
                 }
             }
         };
-        let parts = on_threads(self.jobs, look);
+        let parts = on_threads(self.jobs, count, look);
         let damaged = parts.iter().map(|(_, damaged)| damaged).sum();
         (parts.into_iter().flat_map(|(missing, _)| missing).collect(), damaged)
     }
@@ -147,7 +148,7 @@ struct Work<'a, 'd, E> {
 }
 
 /// The most threads for runs.
-const MAX_JOBS: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+const MAX_JOBS: usize = 1024;
 
 /// The failures of one thread.
 type Share = Result<Vec<(RunKey, FailedRun)>, StoreError>;
@@ -158,10 +159,8 @@ where
 {
     fn share(&self) -> Result<BTreeMap<RunKey, FailedRun>, StoreError> {
         let paced = || self.take_part(&self.paced);
-        // No more than there are runs; a larger number would also be one that the system refuses.
-        let runs = NonZeroUsize::new(locked(&self.unpaced).len()).unwrap_or(NonZeroUsize::MIN);
-        let jobs = self.runner.jobs.min(runs).min(MAX_JOBS);
-        let unpaced = || on_threads(jobs, || self.take_part(&self.unpaced));
+        let runs = locked(&self.unpaced).len();
+        let unpaced = || on_threads(self.runner.jobs, runs, || self.take_part(&self.unpaced));
         let (first, rest) = match self.runner.pacing.is_alone {
             true => (paced(), unpaced()),
             false => thread::scope(|scope| {
@@ -252,10 +251,11 @@ fn words(panic: &(dyn Any + Send)) -> String {
     format!("it panicked: {}", text.unwrap_or("without a message"))
 }
 
-/// Runs `part` on several threads, and returns the results.
-fn on_threads<T: Send>(count: NonZeroUsize, part: impl Fn() -> T + Sync) -> Vec<T> {
+/// Runs `part` on `jobs` threads, but not on more than there are runs, and returns the results.
+fn on_threads<T: Send>(jobs: NonZeroUsize, runs: usize, part: impl Fn() -> T + Sync) -> Vec<T> {
+    let count = jobs.get().min(runs.max(1)).min(MAX_JOBS);
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..count.get()).map(|_| scope.spawn(&part)).collect();
+        let threads: Vec<_> = (0..count).map(|_| scope.spawn(&part)).collect();
         threads.into_iter().map(joined).collect()
     })
 }
