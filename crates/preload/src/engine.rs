@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use libc::{c_int, iovec};
-use rexmit_sockets::protocol::name::{EngineNumber, of_engine};
+use rexmit_sockets::protocol::name::{EngineNumber, SocketName, of_engine};
 use rexmit_sockets::protocol::request::{ANSWER_BYTES, Call, Key, Request};
 use rexmit_sockets::protocol::{
     ENGINE_VARIABLE, KEY_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
@@ -90,10 +90,18 @@ fn without_engine(error: Errno) -> Errno {
 
 /// The end of a socket's data is that of its association: `ENETDOWN` if its engine has ended, by a crash. The program
 /// would otherwise take what has arrived for everything that the peer has sent.
-pub(crate) fn check_alive(fd: c_int, engine: EngineNumber) -> Outcome<()> {
-    match raw::connect_to(&of_engine(engine)).map(Connection) {
-        // Another engine may have the name by now.
-        Ok(connection) if raw::have_same_peer(fd, connection.0) => Ok(()),
+pub(crate) fn check_alive(fd: c_int, name: SocketName) -> Outcome<()> {
+    match raw::connect_to(&of_engine(name.engine)).map(Connection) {
+        // Another engine may have the name by now. One that is ending may still have its name, but it does not answer.
+        Ok(connection) if raw::have_same_peer(fd, connection.0) => {
+            let request = Request { call: Call::State, socket: name.socket, first: 0, second: 0 };
+            let mut state = [0; 4];
+            let value = raw::own_part_mut(&mut state);
+            match ask(name.engine, &request, raw::own_part(&[]), value, Wait::UntilAnswered) {
+                Err(error) if error == Errno(libc::ENETDOWN) => Err(error),
+                _ => Ok(()),
+            }
+        }
         Ok(_) | Err(Errno(libc::ECONNREFUSED)) => Err(Errno(libc::ENETDOWN)),
         // Unknown: this process has no descriptor left, for example.
         Err(_) => Ok(()),

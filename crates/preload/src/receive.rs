@@ -48,12 +48,12 @@ pub(crate) fn message(
     flags: c_int,
 ) -> Outcome<Received> {
     let mut received = next_message(fd, name, parts, flags);
-    if received == Err(Errno(libc::ECONNRESET)) && engine::check_alive(fd, name.engine).is_err() {
+    if received == Err(Errno(libc::ECONNRESET)) && engine::check_alive(fd, name).is_err() {
         // The pair's error, of messages that the engine has not read. What had arrived is still there.
         received = next_message(fd, name, parts, flags);
     }
     if let Ok(Received { header: None, .. }) = received {
-        engine::check_alive(fd, name.engine)?;
+        engine::check_alive(fd, name)?;
     }
     received
 }
@@ -264,7 +264,7 @@ pub(crate) fn accept(
         let part = raw::own_part_mut(&mut bytes);
         let (length, descriptor) = raw::receive_parts(fd, &[part], libc::MSG_CMSG_CLOEXEC)?;
         if length == 0 {
-            engine::check_alive(fd, name.engine)?;
+            engine::check_alive(fd, name)?;
             return Err(Errno(libc::EINVAL));
         }
         let Some(header) = Header::parse(&bytes) else { return Err(Errno(libc::EIO)) };

@@ -31,7 +31,7 @@ pub(crate) fn message(
     let sent = message_without_signal(fd, name, header, parts, flags | libc::MSG_NOSIGNAL);
     // ECONNRESET is the pair's error, of messages that the engine has not read when it ended.
     if let Err(Errno(libc::EPIPE | libc::ECONNRESET)) = sent {
-        engine::check_alive(fd, name.engine)?;
+        engine::check_alive(fd, name)?;
     }
     if sent == Err(Errno(libc::EPIPE)) && !is_silent {
         raw::raise_pipe();
