@@ -305,6 +305,53 @@ async def test_cancellation_loses_and_adds_nothing():
 
 
 @on_each_loop
+async def test_tasks_that_wait_for_messages_are_served_in_their_order():
+    async with serve(echo, "127.0.0.1", 0) as server:
+        async with connect("127.0.0.1", server.address[1]) as association:
+            stream, served = association.stream(0), []
+
+            async def receive(number):
+                message = await association.receive()
+                served.append((number, message and message.payload[0]))
+
+            def begin(numbers):
+                return [asyncio.ensure_future(receive(number)) for number in numbers]
+
+            # Several turns, so that the pause between them is no way to overtake.
+            tasks = begin(range(150))
+            for number in range(150):
+                await stream.send(bytes([number]))
+            await asyncio.gather(*tasks)
+            assert served == [(number, number) for number in range(150)]
+
+            # The first are cancelled when they have been woken, and have not run; one comes when the next is.
+            served.clear()
+            tasks = begin(range(10))
+            await asyncio.sleep(0)
+            wake, late = association._wake_receiver, []
+
+            def wake_and_cancel():
+                wake()
+                if not late:
+                    for task in (tasks[0], tasks[1], tasks[5]):
+                        task.cancel()
+                    late.extend(begin([10]))
+
+            association._wake_receiver = wake_and_cancel
+            for number in range(8):
+                await stream.send(bytes([number]))
+            await asyncio.gather(*tasks, *late, return_exceptions=True)
+            assert served == list(zip((2, 3, 4, 6, 7, 8, 9, 10), range(8)))
+            association._wake_receiver = wake
+
+            served.clear()
+            tasks = begin(range(3))
+            await asyncio.sleep(0)
+    assert served == [(0, None), (1, None), (2, None)]
+    await asyncio.gather(*tasks)
+
+
+@on_each_loop
 async def test_a_handler_that_raises_ends_its_association_only():
     problems = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
