@@ -415,13 +415,25 @@ async def test_a_handler_may_close_the_server():
 
 
 @on_each_loop
-async def test_a_handler_that_is_no_coroutine_function_is_reported():
-    problems = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
-    async with serve(lambda association: None, "127.0.0.1", 0) as server:
-        association = await connect("127.0.0.1", server.address[1])
-        assert (await association.closed()).reason == "aborted-by-peer"
-    assert "async def" in str(problems[0]["exception"])
+async def test_a_handler_is_checked_when_it_is_served():
+    for wrong in (lambda association: None, functools.partial(print, end=""), print, object(), rexmit.Association):
+        with pytest.raises(TypeError, match="handler must be a coroutine function"):
+            serve(wrong, "127.0.0.1", 0)
+        with pytest.raises(TypeError, match="handler must be a coroutine function"):
+            rexmit.serve_unencrypted(wrong, "127.0.0.1", 0)
+
+    class Handler:
+        async def __call__(self, association):
+            await echo(association)
+
+        async def method(self, association, more=None):
+            await echo(association)
+
+    own = Handler()
+    for right in (own, own.method, functools.partial(own), functools.partial(functools.partial(own.method), more=1)):
+        async with serve(right, "127.0.0.1", 0) as server:
+            async with connect("127.0.0.1", server.address[1]) as association:
+                assert await echoed(association, b"hello")
 
 
 @on_each_loop
