@@ -214,6 +214,20 @@ async def test_a_message_that_is_too_large_is_dropped_and_reported():
 
 
 @on_each_loop
+async def test_the_largest_message_follows_a_smaller_receive_buffer():
+    small = rexmit.Config(receive_buffer_bytes=65_536)
+    async with serve(echo, "127.0.0.1", 0, config=small) as server:
+        async with connect("127.0.0.1", server.address[1], config=small) as association:
+            assert await echoed(association, bytes(65_536))
+            with pytest.raises(ValueError, match="max_message_bytes = 65536"):
+                await association.stream(0).send(bytes(65_537))
+    for buffer, largest in ((None, None), (262_144, None), (2**20, None), (1000, 1000)):
+        assert rexmit.Config(receive_buffer_bytes=buffer).max_message_bytes == largest
+    with pytest.raises(ValueError, match="max_message_bytes is 70000; it must be from 1 to 65536"):
+        connect("localhost", 9899, config=rexmit.Config(receive_buffer_bytes=65_536, max_message_bytes=70_000))
+
+
+@on_each_loop
 async def test_names_of_several_addresses_are_tried():
     async with serve(echo, "127.0.0.1", 0) as server:
         association = await connect("localhost", server.address[1], timeout=5)
