@@ -4,6 +4,7 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import types
@@ -170,6 +171,28 @@ def test_an_executor_without_workers_is_reported(tmp_path):
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn, initializer=lab_kit.end_process) as pool:
         with pytest.raises(lab.RunError, match="run again with a new executor"):
             lab_kit.study().run(pool, store=tmp_path)
+
+
+def test_a_script_that_processes_import_is_told_of_the_guard(tmp_path):
+    script = tmp_path / "script.py"
+    body = (
+        "import concurrent.futures, multiprocessing, sys\n"
+        "from rexmit import lab\n"
+        "flow = lab.ThinFlow(traffic='every 250ms size 100')\n"
+        "scenario = lab.Scenario(duration='1s', network=lab.Network('delay 50ms'), thin={'game': flow})\n"
+    )
+    work = (
+        "with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context('spawn')) as pool:\n"
+        "    lab.Study(title='One', scenario=scenario, seeds=1).run(pool, store=sys.argv[1])\n"
+    )
+    guarded = 'if __name__ == "__main__":\n' + "".join(f"    {line}\n" for line in work.splitlines())
+    for text, is_told in ((body + work, True), (body + guarded, False)):
+        script.write_text(text)
+        command = [sys.executable, str(script), str(tmp_path / "store")]
+        ran = subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=120)
+        assert (ran.returncode != 0) == is_told, ran.stderr
+        errors = [line for line in ran.stderr.splitlines() if "RunError: the executor lost" in line]
+        assert bool(errors) == is_told and all('`if __name__ == "__main__":`' in line for line in errors)
 
 
 def test_a_worker_with_another_version_is_refused_with_both_versions(tmp_path):

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, Optional, Protocol, Union
 
@@ -219,7 +220,11 @@ class _Elsewhere:
         self._show()
 
     def _broken(self, error: BaseException) -> RunError:
-        return RunError(f"the executor lost its workers ({error}); finished runs are kept: run again with a new executor")
+        text = f"the executor lost its workers ({error}); finished runs are kept: run again with a new executor"
+        if isinstance(error, BrokenProcessPool):
+            text += '. If none has finished, the script may lack `if __name__ == "__main__":` around what it does:'
+            text += " new processes import it, except where they are forked (the default before Python 3.14, on Linux)"
+        return RunError(text)
 
     def _show(self) -> None:
         runs, done, failed, _ = self._sweep.progress()
