@@ -107,6 +107,28 @@ def test_progress_is_reported_and_results_are_found_again(expected, tmp_path, si
     assert (here.found, here.executed) == (42, 0)
 
 
+def test_progress_is_a_line_every_ten_seconds_without_a_terminal(monkeypatch, capsys):
+    now = [100.0]
+    monkeypatch.setattr(lab._sweep, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+
+    def told(report, *steps):
+        for at, done in steps:
+            now[0] = 100.0 + at
+            report(lab.Progress(40, done, 1, 60.0 - at))
+        now[0] = 100.0
+        return capsys.readouterr().err
+
+    steps = ((0, 0), (4, 5), (9.9, 10), (10, 11), (15, 12), (19.9, 13), (25, 20), (26, 39))
+    assert told(lab._sweep.reporter(True), *steps).splitlines() == [
+        "11 of 40 runs, 1 failed, about 50 s remain",
+        "20 of 40 runs, 1 failed, about 35 s remain",
+        "39 of 40 runs, 1 failed",
+    ]
+    assert told(lab._sweep.reporter(True), (0, 0), (5, 39)) == ""
+    assert told(lab._sweep.reporter(False), *steps) == ""
+
+
 def test_a_task_has_as_many_runs_as_it_may(expected, tmp_path):
     executor = Inline()
     results = lab_kit.study().run(executor, store=tmp_path / "one", task_seconds=1000)

@@ -297,7 +297,8 @@ class Study:
             ``client.get_executor()``. Runs of lost workers are tried again. By default they run on threads of this process,
             outside of the GIL.
         progress : bool or callable
-            Whether to show the progress on a terminal or in a notebook; or a function that is called with a `Progress`.
+            Whether to show the progress: on a terminal or in a notebook, or else as a line on standard error every 10
+            seconds; or a function that is called with a `Progress`.
         jobs : int, optional
             Threads without `executor` (one per core).
         task_seconds : float, optional
