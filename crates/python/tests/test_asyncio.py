@@ -214,6 +214,20 @@ async def test_a_message_that_is_too_large_is_dropped_and_reported():
 
 
 @on_each_loop
+async def test_the_largest_message_follows_a_smaller_receive_buffer():
+    small = rexmit.Config(receive_buffer_bytes=65_536)
+    async with serve(echo, "127.0.0.1", 0, config=small) as server:
+        async with connect("127.0.0.1", server.address[1], config=small) as association:
+            assert await echoed(association, bytes(65_536))
+            with pytest.raises(ValueError, match="max_message_bytes = 65536"):
+                await association.stream(0).send(bytes(65_537))
+    for buffer, largest in ((None, None), (262_144, None), (2**20, None), (1000, 1000)):
+        assert rexmit.Config(receive_buffer_bytes=buffer).max_message_bytes == largest
+    with pytest.raises(ValueError, match="max_message_bytes is 70000; it must be from 1 to 65536"):
+        connect("localhost", 9899, config=rexmit.Config(receive_buffer_bytes=65_536, max_message_bytes=70_000))
+
+
+@on_each_loop
 async def test_names_of_several_addresses_are_tried():
     async with serve(echo, "127.0.0.1", 0) as server:
         association = await connect("localhost", server.address[1], timeout=5)
@@ -305,6 +319,53 @@ async def test_cancellation_loses_and_adds_nothing():
 
 
 @on_each_loop
+async def test_tasks_that_wait_for_messages_are_served_in_their_order():
+    async with serve(echo, "127.0.0.1", 0) as server:
+        async with connect("127.0.0.1", server.address[1]) as association:
+            stream, served = association.stream(0), []
+
+            async def receive(number):
+                message = await association.receive()
+                served.append((number, message and message.payload[0]))
+
+            def begin(numbers):
+                return [asyncio.ensure_future(receive(number)) for number in numbers]
+
+            # Several turns, so that the pause between them is no way to overtake.
+            tasks = begin(range(150))
+            for number in range(150):
+                await stream.send(bytes([number]))
+            await asyncio.gather(*tasks)
+            assert served == [(number, number) for number in range(150)]
+
+            # The first are cancelled when they have been woken, and have not run; one comes when the next is.
+            served.clear()
+            tasks = begin(range(10))
+            await asyncio.sleep(0)
+            wake, late = association._wake_receiver, []
+
+            def wake_and_cancel():
+                wake()
+                if not late:
+                    for task in (tasks[0], tasks[1], tasks[5]):
+                        task.cancel()
+                    late.extend(begin([10]))
+
+            association._wake_receiver = wake_and_cancel
+            for number in range(8):
+                await stream.send(bytes([number]))
+            await asyncio.gather(*tasks, *late, return_exceptions=True)
+            assert served == list(zip((2, 3, 4, 6, 7, 8, 9, 10), range(8)))
+            association._wake_receiver = wake
+
+            served.clear()
+            tasks = begin(range(3))
+            await asyncio.sleep(0)
+    assert served == [(0, None), (1, None), (2, None)]
+    await asyncio.gather(*tasks)
+
+
+@on_each_loop
 async def test_a_handler_that_raises_ends_its_association_only():
     problems = []
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
@@ -368,13 +429,25 @@ async def test_a_handler_may_close_the_server():
 
 
 @on_each_loop
-async def test_a_handler_that_is_no_coroutine_function_is_reported():
-    problems = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: problems.append(context))
-    async with serve(lambda association: None, "127.0.0.1", 0) as server:
-        association = await connect("127.0.0.1", server.address[1])
-        assert (await association.closed()).reason == "aborted-by-peer"
-    assert "async def" in str(problems[0]["exception"])
+async def test_a_handler_is_checked_when_it_is_served():
+    for wrong in (lambda association: None, functools.partial(print, end=""), print, object(), rexmit.Association):
+        with pytest.raises(TypeError, match="handler must be a coroutine function"):
+            serve(wrong, "127.0.0.1", 0)
+        with pytest.raises(TypeError, match="handler must be a coroutine function"):
+            rexmit.serve_unencrypted(wrong, "127.0.0.1", 0)
+
+    class Handler:
+        async def __call__(self, association):
+            await echo(association)
+
+        async def method(self, association, more=None):
+            await echo(association)
+
+    own = Handler()
+    for right in (own, own.method, functools.partial(own), functools.partial(functools.partial(own.method), more=1)):
+        async with serve(right, "127.0.0.1", 0) as server:
+            async with connect("127.0.0.1", server.address[1]) as association:
+                assert await echoed(association, b"hello")
 
 
 @on_each_loop

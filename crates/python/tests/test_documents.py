@@ -57,7 +57,7 @@ def test_the_programs_of_the_page_on_the_lab(tmp_path):
     (readme,) = (program for program in programs(CRATE / "README.md") if "lab" in program)
     (six_lines,) = programs(CRATE.parent.parent / "README.md")
     assert len(six_lines.splitlines()) == 6
-    six_lines = six_lines.replace(").run()", ").with_seeds(1).run()").replace("loss=0.02", "loss=0.02, seeds=1")
+    six_lines = six_lines.replace("with_seeds(3)", "with_seeds(1)").replace("loss=0.02", "loss=0.02, seeds=1")
     for program, expected in (
         (six_lines.replace('"traces/', f'"{CRATE.parent.parent}/traces/'), "Choose interactive"),
         (study.replace("with_seeds(3)", "with_seeds(1)"), "All modifications retransmit more"),

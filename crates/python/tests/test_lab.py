@@ -202,6 +202,20 @@ def test_results_are_tables_verdicts_figures_and_a_report(results, tmp_path):
     assert "interactive waits less" in results._repr_html_()
 
 
+def test_studies_of_different_titles_are_saved_beside_each_other(tmp_path):
+    for title, name in (
+        ("Two profiles: 5 % loss", "two-profiles-5-loss"),
+        ("Other", "other"),
+        ("…", "study"),
+        ("x" * 300, "x" * 100),
+    ):
+        made = lab.Study(title=title, scenario=lab_kit.scenario("1s"), seeds=1)
+        assert made.name == lab.Study.from_text(made.text).name == name
+        assert made.run(store=tmp_path / "store").save(tmp_path / "out") == tmp_path / "out" / name
+    assert lab.Study(title="Other", scenario=lab_kit.scenario("1s"), name="mine").name == "mine"
+    assert lab.Study.from_text(made.text, "mine").name == "mine"
+
+
 def test_figures_of_two_quantities_are_moved_and_zoomed(results):
     for title, is_moved in (("99th percentile", True), ("By profile", False), ("Distribution", True), ("Cost", True)):
         params = results.plot(title).to_dict().get("params", [])

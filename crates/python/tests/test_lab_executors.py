@@ -4,6 +4,7 @@ import concurrent.futures
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import types
@@ -106,6 +107,28 @@ def test_progress_is_reported_and_results_are_found_again(expected, tmp_path, si
     assert (here.found, here.executed) == (42, 0)
 
 
+def test_progress_is_a_line_every_ten_seconds_without_a_terminal(monkeypatch, capsys):
+    now = [100.0]
+    monkeypatch.setattr(lab._sweep, "time", types.SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+
+    def told(report, *steps):
+        for at, done in steps:
+            now[0] = 100.0 + at
+            report(lab.Progress(40, done, 1, 60.0 - at))
+        now[0] = 100.0
+        return capsys.readouterr().err
+
+    steps = ((0, 0), (4, 5), (9.9, 10), (10, 11), (15, 12), (19.9, 13), (25, 20), (26, 39))
+    assert told(lab._sweep.reporter(True), *steps).splitlines() == [
+        "11 of 40 runs, 1 failed, about 50 s remain",
+        "20 of 40 runs, 1 failed, about 35 s remain",
+        "39 of 40 runs, 1 failed",
+    ]
+    assert told(lab._sweep.reporter(True), (0, 0), (5, 39)) == ""
+    assert told(lab._sweep.reporter(False), *steps) == ""
+
+
 def test_a_task_has_as_many_runs_as_it_may(expected, tmp_path):
     executor = Inline()
     results = lab_kit.study().run(executor, store=tmp_path / "one", task_seconds=1000)
@@ -170,6 +193,28 @@ def test_an_executor_without_workers_is_reported(tmp_path):
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn, initializer=lab_kit.end_process) as pool:
         with pytest.raises(lab.RunError, match="run again with a new executor"):
             lab_kit.study().run(pool, store=tmp_path)
+
+
+def test_a_script_that_processes_import_is_told_of_the_guard(tmp_path):
+    script = tmp_path / "script.py"
+    body = (
+        "import concurrent.futures, multiprocessing, sys\n"
+        "from rexmit import lab\n"
+        "flow = lab.ThinFlow(traffic='every 250ms size 100')\n"
+        "scenario = lab.Scenario(duration='1s', network=lab.Network('delay 50ms'), thin={'game': flow})\n"
+    )
+    work = (
+        "with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context('spawn')) as pool:\n"
+        "    lab.Study(title='One', scenario=scenario, seeds=1).run(pool, store=sys.argv[1])\n"
+    )
+    guarded = 'if __name__ == "__main__":\n' + "".join(f"    {line}\n" for line in work.splitlines())
+    for text, is_told in ((body + work, True), (body + guarded, False)):
+        script.write_text(text)
+        command = [sys.executable, str(script), str(tmp_path / "store")]
+        ran = subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=120)
+        assert (ran.returncode != 0) == is_told, ran.stderr
+        errors = [line for line in ran.stderr.splitlines() if "RunError: the executor lost" in line]
+        assert bool(errors) == is_told and all('`if __name__ == "__main__":`' in line for line in errors)
 
 
 def test_a_worker_with_another_version_is_refused_with_both_versions(tmp_path):

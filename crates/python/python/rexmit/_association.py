@@ -266,7 +266,7 @@ class Association:
         self._closed: Optional[Closed] = None
         self._refused: Optional[OSError] = None
         self._last: Optional[Statistics] = None
-        self._readable = _Waiters(transport.loop)
+        self._receivers: deque[asyncio.Future[None]] = deque()
         self._writable = _Waiters(transport.loop)
         self._changed = _Waiters(transport.loop)
         self._sending = asyncio.Lock()
@@ -344,7 +344,8 @@ class Association:
     async def receive(self) -> Optional[Message]:
         """The next message of the peer; ``None`` when the association has ended gracefully.
 
-        The receive window is closed while messages wait here. Cancellation loses no message.
+        The receive window is closed while messages wait here. Tasks that wait are served in their order. Cancellation loses no
+        message.
 
         Returns
         -------
@@ -360,19 +361,50 @@ class Association:
         """
         self._check_loop()
         self._taken += 1
-        if self._taken >= _MESSAGES_PER_TURN:
+        pauses = self._taken >= _MESSAGES_PER_TURN
+        if pauses:
             self._taken = 0
-            await asyncio.sleep(0)
-        while True:
-            message = self.try_receive()
-            if message is not None:
+        loop = self._transport.loop
+        if loop.is_closed():
+            # The association has ended, and tasks of that loop do not come for what is left.
+            if pauses:
+                await asyncio.sleep(0)
+            return self._take()[1]
+        # A task that came before and waits is not overtaken.
+        if not self._receivers and not pauses:
+            is_over, message = self._take()
+            if is_over:
                 return message
-            if self._closed is not None:
-                if self._closed.reason == "shutdown":
-                    return None
-                raise self._ended()
-            self._taken = 0
-            await self._readable.wait()
+        turn = loop.create_future()
+        self._receivers.append(turn)
+        if len(self._receivers) == 1 and pauses:
+            loop.call_soon(self._wake_receiver)
+        try:
+            while True:
+                await turn
+                is_over, message = self._take()
+                if is_over:
+                    return message
+                self._taken = 0
+                self._receivers[0] = turn = loop.create_future()
+        finally:
+            was_first = self._receivers[0] is turn
+            self._receivers.remove(turn)
+            # More may have arrived, or this task did not take what it was woken for.
+            if was_first:
+                self._wake_receiver()
+
+    def _take(self) -> tuple[bool, Optional[Message]]:
+        """Whether a wait in `receive` is over, and what it returns then."""
+        message = self.try_receive()
+        if message is None and self._closed is not None and self._closed.reason != "shutdown":
+            raise self._ended()
+        return message is not None or self._closed is not None, message
+
+    def _wake_receiver(self) -> None:
+        """Wakes the task that has waited longest in `receive`; it wakes the next."""
+        if self._receivers and not self._receivers[0].done() and not self._transport.loop.is_closed():
+            self._receivers[0].set_result(None)
 
     def try_receive(self) -> Optional[Message]:
         """The next message of the peer, without waiting.
@@ -635,7 +667,7 @@ class Association:
     def _on_event(self, event: Event) -> None:
         """Called by the transport for each event."""
         if isinstance(event, Readable):
-            self._readable.wake()
+            self._wake_receiver()
             return
         if isinstance(event, Writable):
             self._writable.wake()
@@ -652,7 +684,7 @@ class Association:
             with suppress(InternalError):
                 self._last = self._transport.endpoint.statistics(self._number)
             self._closed = event
-            self._readable.wake()
+            self._wake_receiver()
             self._writable.wake()
         self._changed.wake()
 

@@ -102,6 +102,9 @@ class Budget:
     bytes: Optional[int] = None
 
 
+_MAX_MESSAGE_BYTES = 262_144
+
+
 @dataclass(frozen=True)
 class Config:
     """Settings of associations. ``None`` leaves the default, which is given in parentheses.
@@ -113,7 +116,7 @@ class Config:
     max_inbound_streams : int, optional
         Incoming streams to accept (2048).
     max_message_bytes : int, optional
-        The largest message in bytes, in and out (262,144).
+        The largest message in bytes, in and out (262,144, or `receive_buffer_bytes` if that is less).
     max_packet_bytes : int, optional
         The largest SCTP packet in bytes (1232).
     send_buffer_bytes : int, optional
@@ -161,3 +164,9 @@ class Config:
     within: Optional[float] = None
     probability: Optional[float] = None
     budget: Optional[Budget] = None
+
+    def __post_init__(self) -> None:
+        # A message must fit into the receive buffer. Values that are no sizes are refused where the settings are used.
+        buffer = self.receive_buffer_bytes
+        if self.max_message_bytes is None and isinstance(buffer, int) and 0 < buffer < _MAX_MESSAGE_BYTES:
+            object.__setattr__(self, "max_message_bytes", buffer)

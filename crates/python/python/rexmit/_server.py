@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import socket
 from collections.abc import Awaitable, Generator
@@ -131,10 +132,7 @@ class Server:
 
     async def _handle(self, association: Association) -> None:
         try:
-            result = self._handler(association)
-            if not inspect.isawaitable(result):
-                raise TypeError("the handler must be a coroutine function: async def")
-            await result
+            await self._handler(association)
             await association.shutdown()
         except asyncio.CancelledError:
             association._abandon(b"the server is closed")
@@ -156,13 +154,23 @@ class Server:
             raise
 
 
+def _check_handler(handler: object) -> None:
+    """Whether a call is a coroutine: an ordinary function would be noticed only when a client connects."""
+    function = handler
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+        return
+    name = getattr(function, "__name__", type(function).__name__)
+    raise TypeError(f"handler must be a coroutine function (async def) with one argument, or a partial of one, not {name}")
+
+
 class Serving:
     """The return value of `serve`: to be awaited, or entered with ``async with``."""
 
     def __init__(self, handler: Handler, host: str, port: int, endpoint: Endpoint) -> None:
         check_address(host, port)
-        if not callable(handler):
-            raise TypeError(f"handler must be a coroutine function with one argument, not {type(handler).__name__}")
+        _check_handler(handler)
         self._handler, self._host, self._port = handler, host, port
         self._endpoint: Optional[Endpoint] = endpoint
         self._server: Optional[Server] = None
@@ -221,8 +229,9 @@ def serve(
     Parameters
     ----------
     handler : coroutine function
-        Called with each association. When it returns, the association is shut down; when it raises, the association is
-        aborted and the loop's exception handler is called; the server continues.
+        Called with each association: ``async def``, a `functools.partial` of one, or an object with such a ``__call__``.
+        When it returns, the association is shut down; when it raises, the association is aborted and the loop's exception
+        handler is called; the server continues.
     host : str
         A local address: ``"0.0.0.0"`` for all of IPv4, ``"::"`` for all of IPv6.
     port : int

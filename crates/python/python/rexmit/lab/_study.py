@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, Union
@@ -23,6 +24,16 @@ STUDIES: tuple[str, ...] = _rexmit.study_names()
 
 def _is_path(name: Path) -> bool:
     return not isinstance(name, str) or name.endswith(".toml") or os.sep in name or "/" in name
+
+
+def _parsed(text: str, name: Optional[str]) -> _rexmit.LabStudy:
+    """The study of a text. Without a name it has that of its title, so that two do not write to the same directory."""
+    if name is not None:
+        return _rexmit.LabStudy.parse(name, text)
+    title = _rexmit.LabStudy.parse("study", text).title
+    # Shorter than what file systems allow.
+    name = re.sub(r"[^a-z0-9]+", "-", title.lower())[:100].strip("-")
+    return _rexmit.LabStudy.parse(name or "study", text)
 
 
 @dataclass(frozen=True)
@@ -66,8 +77,8 @@ class Study:
         Quantities that the report shows as costs.
     source, about : str
         What it reproduces, and the method.
-    name : str
-        The name of its directory of results.
+    name : str, optional
+        The name of its directory of results; by default its title, in lower-case letters, digits and hyphens.
 
     Raises
     ------
@@ -89,7 +100,7 @@ class Study:
         costs: Sequence[str] = (),
         source: Optional[str] = None,
         about: Optional[str] = None,
-        name: str = "study",
+        name: Optional[str] = None,
     ) -> None:
         if not isinstance(scenario, Scenario):
             raise TypeError(f"scenario must be a rexmit.lab.Scenario, not {type(scenario).__name__}")
@@ -103,7 +114,7 @@ class Study:
         assert isinstance(table, dict)
         text = dumps(table)
         try:
-            self._study = _rexmit.LabStudy.parse(name, text)
+            self._study = _parsed(text, name)
         except StudyError as error:
             error.study_text = text
             raise
@@ -146,15 +157,15 @@ class Study:
         return cls._of(_rexmit.LabStudy.built_in(name))
 
     @classmethod
-    def from_text(cls, text: str, name: str = "study") -> Study:
+    def from_text(cls, text: str, name: Optional[str] = None) -> Study:
         """The study that a text defines.
 
         Parameters
         ----------
         text : str
             The contents of a study file.
-        name : str
-            Its name, and that of its directory of results.
+        name : str, optional
+            Its name, and that of its directory of results; by default its title, in lower-case letters, digits and hyphens.
 
         Returns
         -------
@@ -166,7 +177,7 @@ class Study:
         StudyError
             If the text has mistakes; it has their lines and columns.
         """
-        return cls._of(_rexmit.LabStudy.parse(name, text))
+        return cls._of(_parsed(text, name))
 
     @property
     def name(self) -> str:
@@ -286,7 +297,8 @@ class Study:
             ``client.get_executor()``. Runs of lost workers are tried again. By default they run on threads of this process,
             outside of the GIL.
         progress : bool or callable
-            Whether to show the progress on a terminal or in a notebook; or a function that is called with a `Progress`.
+            Whether to show the progress: on a terminal or in a notebook, or else as a line on standard error every 10
+            seconds; or a function that is called with a `Progress`.
         jobs : int, optional
             Threads without `executor` (one per core).
         task_seconds : float, optional

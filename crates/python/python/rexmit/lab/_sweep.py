@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, Optional, Protocol, Union
 
@@ -22,6 +23,8 @@ MAX_OUTSTANDING = 256
 #: Runs in one task, at most, and the processor time of a task in seconds from which on no run is added.
 TASK_RUNS = 32
 TASK_SECONDS = 0.25
+#: Between two lines of progress where standard error is no terminal.
+LOG_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -67,21 +70,44 @@ class Executor(Protocol):
 Report = Callable[[Progress], object]
 
 
-def _on_terminal(progress: Progress) -> None:
+def _line(progress: Progress) -> tuple[str, bool]:
+    """The progress in words, and whether all runs have ended."""
     seconds = progress.seconds_left
     remaining = f", about {seconds:.0f} s remain" if seconds is not None else ""
     failed = f", {progress.failed} failed" if progress.failed else ""
     ended = progress.done + progress.failed >= progress.runs
-    text = f"{progress.done} of {progress.runs} runs{failed}{'' if ended else remaining}"
+    return f"{progress.done} of {progress.runs} runs{failed}{'' if ended else remaining}", ended
+
+
+def _on_terminal(progress: Progress) -> None:
+    text, ended = _line(progress)
     print(f"\r{text:<60}", end="\n" if ended else "", file=sys.stderr, flush=True)
+
+
+class _InLog:
+    """Prints a line every `LOG_SECONDS` where lines cannot be overwritten: in a file or the log of a job."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+        self._has_printed = False
+
+    def __call__(self, progress: Progress) -> None:
+        text, ended = _line(progress)
+        now = time.monotonic()
+        # A sweep that ends before the first line prints none.
+        if now - self._last >= LOG_SECONDS or (ended and self._has_printed):
+            self._last = now
+            self._has_printed = not ended
+            print(text, file=sys.stderr, flush=True)
 
 
 def reporter(progress: Union[bool, Report]) -> Report:
     """The function that is called with the progress."""
     if callable(progress):
         return progress
-    is_seen = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    return _on_terminal if progress and is_seen else lambda _: None
+    if not progress or sys.stderr is None:
+        return lambda _: None
+    return _on_terminal if sys.stderr.isatty() or "ipykernel" in sys.modules else _InLog()
 
 
 def run_here(sweep: _rexmit.Sweep, jobs: Optional[int], report: Report) -> None:
@@ -219,7 +245,11 @@ class _Elsewhere:
         self._show()
 
     def _broken(self, error: BaseException) -> RunError:
-        return RunError(f"the executor lost its workers ({error}); finished runs are kept: run again with a new executor")
+        text = f"the executor lost its workers ({error}); finished runs are kept: run again with a new executor"
+        if isinstance(error, BrokenProcessPool):
+            text += '. If none has finished, the script may lack `if __name__ == "__main__":` around what it does:'
+            text += " new processes import it, except where they are forked (the default before Python 3.14, on Linux)"
+        return RunError(text)
 
     def _show(self) -> None:
         runs, done, failed, _ = self._sweep.progress()
