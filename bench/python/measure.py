@@ -369,9 +369,17 @@ def advise(rexmit):
         file = pathlib.Path(directory) / "game.csv"
         file.write_text("\n".join(lines) + "\n")
         began = time.perf_counter()
-        subprocess.run([rexmit, "advise", str(file), "--direction", "c2s", "--rtt", "80ms", "--loss", "2%"], check=True, capture_output=True)
+        subprocess.run(
+            [rexmit, "advise", str(file), "--direction", "c2s", "--rtt", "80ms", "--loss", "2%"], check=True, capture_output=True
+        )
         took = time.perf_counter() - began
-    row("advise", f"ten minutes, {len(lines) - 1:,} messages, every profile, five runs each", f"{took:.1f} s", "below 30 s", took < 30)
+    row(
+        "advise",
+        f"ten minutes, {len(lines) - 1:,} messages, every profile, five runs each",
+        f"{took:.1f} s",
+        "below 30 s",
+        took < 30,
+    )
 
 
 PARTS = {"echo": echo, "latency": latency, "sweep": sweep, "import": import_, "frame": frame, "advise": advise}
