@@ -447,7 +447,7 @@ def test_threads_run_python_while_datagrams_are_processed():
     client, server, ours = encrypted_pair(None, rexmit.Trust.anyone())
     client.send(ours, bytes(10_000), 2.0)
     batch = [(data, CLIENT) for data, _, _ in client.datagrams_to_send(2.0)]
-    batch *= 100_000 // len(batch)
+    batch *= 1_000_000 // len(batch)
     assert turns_during(lambda: server.receive_datagrams(batch, SERVER, 2.0)) > 10
 
 
