@@ -92,7 +92,6 @@ fn a_profile_is_recommended_for_a_capture() {
     assert!(text.contains(&format!("Choose {recommended}: 99.9 % of the messages")), "{text}");
     assert_eq!(json["rows"][0]["profile"], "rfc9260");
     assert!(std::fs::read_to_string(report).unwrap().contains("Share of messages"));
-    run(&command("--flow 77"))
-        .assert_failed(2, "choose the other direction, or another flow of 0, 1");
+    run(&command("--flow 77")).assert_failed(2, "ssh has no flow 77: choose one of 0, 1");
     run(&command("--link fast").replace(" --rtt 100ms --loss 5%", "")).assert_failed(2, "fast");
 }

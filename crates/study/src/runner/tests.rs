@@ -77,7 +77,7 @@ fn runs_with_a_result_are_not_repeated() {
     }
 }
 
-/// Not as many threads as `jobs`, which the system would refuse.
+/// The system would refuse as many threads as `jobs`.
 #[test]
 fn there_are_no_more_threads_than_runs() {
     let place = tempfile::tempdir().unwrap();
