@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, CancelledError
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, Optional, Protocol, Union
 
@@ -245,6 +244,9 @@ class _Elsewhere:
         self._show()
 
     def _broken(self, error: BaseException) -> RunError:
+        # Here, as it imports multiprocessing: a program without a process pool starts faster.
+        from concurrent.futures.process import BrokenProcessPool
+
         text = f"the executor lost its workers ({error}); finished runs are kept: run again with a new executor"
         if isinstance(error, BrokenProcessPool):
             text += '. If none has finished, the script may lack `if __name__ == "__main__":` around what it does:'
