@@ -29,7 +29,7 @@ impl Drop for Connection {
     }
 }
 
-/// How long a call waits for its answer. A signal ends the wait if it has a limit.
+/// The time limit of a call. With a limit, a signal ends the call, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
     UntilAnswered,

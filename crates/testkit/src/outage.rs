@@ -10,7 +10,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// What was sent at the times `sent` (milliseconds) in an outage that began at `begins`.
+    /// The packets sent at the times `sent` (milliseconds) in an outage that began at `begins`.
     #[must_use]
     pub fn of(sent: &[u64], begins: u64) -> Self {
         let count = |first: u64, last: u64| {

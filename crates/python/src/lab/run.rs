@@ -89,7 +89,7 @@ fn unreadable(text: &str, error: &serde_json::Error) -> String {
     let lines = text.lines().take(error.line()).collect::<Vec<_>>();
     let indent = |line: &str| line.len() - line.trim_start().len();
     let is_end = |line: &str| line.trim_start().starts_with(['}', ']']);
-    // What is wrong as a whole is noticed at the end of its table: the last field there is meant.
+    // A mistake of a whole field is reported at the end of its table; the field is the last one there.
     let mut depth = lines.last().map_or(0, |last| indent(last) + 1 + usize::from(is_end(last)));
     let mut names = Vec::new();
     for line in lines.iter().rev().filter(|line| !is_end(line)) {

@@ -283,7 +283,7 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     /// Early Fast Retransmit: what could have been acknowledged by now is declared lost; no slow start.
     fn retransmit_early(&mut self, path: u8) {
         let late = expired_early(self.now, path, &self.recovery.state);
-        // What is retransmitted now is in flight again when the timer is started.
+        // The retransmitted packets are in flight again when the timer is started.
         let flight = self.recovery.state.outstanding.flight(path).bytes;
         for &packet in &late {
             for number in self.recovery.state.outstanding.in_flight_in(packet) {

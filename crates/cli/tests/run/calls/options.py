@@ -99,7 +99,7 @@ def bad_input():
     fails(errno.EISCONN, client.connect, server.getsockname())
     fails(errno.EINVAL, client.accept)
     fails(errno.EINVAL, client.setsockopt, SCTP, SCTP_PEER_ADDR_PARAMS, bytes(155))
-    # Parameters of a path: of all, of nobody's address, and of an address of no family.
+    # Parameters of all paths, of an address that is not the peer's, and of an unknown address family.
     for family, port, fits in [(0, 0, True), (socket.AF_INET, 7000, False), (77, 7000, False)]:
         address = struct.pack("=H", family) + struct.pack(">H", port) + bytes([127, 0, 0, 1] if family else 4)
         value = (bytes(4) + address + bytes(120) + struct.pack("=IHIIIB", 5000, 3, 0, 0, 1, 0)).ljust(152, b"\0")

@@ -39,7 +39,7 @@ fn data_that_could_have_been_acknowledged_is_retransmitted_without_slow_start() 
     assert_eq!((statistics.retransmitted.early, statistics.timeouts), (3, 0));
 }
 
-/// What is lost again is retransmitted again, until T3-rtx expires, which no early retransmission restarts.
+/// A lost retransmission is retransmitted again until T3-rtx expires, which early retransmissions do not restart.
 #[test]
 fn a_retransmission_is_repeated_as_its_original_was() {
     let mut s = Sender::measured(efr);
