@@ -7,29 +7,35 @@ use serde::{Deserialize, Serialize};
 
 use super::millis;
 
-/// Latencies of any number of messages in a fixed amount of memory.
+/// What a histogram can tell apart.
+const LOWEST_NANOS: u64 = 1_000;
+const HIGHEST_NANOS: u64 = 24 * 3_600 * 1_000_000_000;
+
+/// Latencies of any number of messages in at most 236 KiB.
 ///
 /// Quantiles are exact to one part in a thousand (and to a microsecond), and latencies above one
 /// day count as one day; maximum and mean are exact.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LatencyDistribution {
-    nanos: Histogram<u64>,
+    /// Grows with the largest latency. A run has some eighty distributions, most of them empty: these have no memory.
+    nanos: Option<Histogram<u64>>,
     sum_nanos: u128,
     max: Duration,
 }
 
+/// An empty histogram, which grows.
+fn histogram() -> Histogram<u64> {
+    let mut nanos = Histogram::new_with_bounds(LOWEST_NANOS, 2 * LOWEST_NANOS, 3)
+        .expect("constant bounds are valid");
+    nanos.auto(true);
+    nanos
+}
+
 impl LatencyDistribution {
     /// An empty distribution.
-    ///
-    /// # Panics
-    /// Never: the bounds of the histogram are valid constants.
     #[must_use]
     pub fn new() -> Self {
-        const LOWEST_NANOS: u64 = 1_000;
-        const HIGHEST_NANOS: u64 = 24 * 3_600 * 1_000_000_000;
-        let nanos = Histogram::new_with_bounds(LOWEST_NANOS, HIGHEST_NANOS, 3)
-            .expect("constant bounds are valid");
-        Self { nanos, sum_nanos: 0, max: Duration::ZERO }
+        Self::default()
     }
 
     /// Adds the latency of one message.
@@ -38,9 +44,13 @@ impl LatencyDistribution {
     }
 
     /// Adds a latency with the weight `weight`.
+    ///
+    /// # Panics
+    /// Never: a histogram that grows takes every value.
     pub fn record_weighted(&mut self, latency: Duration, weight: u64) {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        self.nanos.saturating_record_n(nanos, weight);
+        let histogram = self.nanos.get_or_insert_with(histogram);
+        histogram.record_n(nanos.min(HIGHEST_NANOS), weight).expect("the histogram grows");
         self.sum_nanos += u128::from(nanos) * u128::from(weight);
         self.max = self.max.max(latency);
     }
@@ -48,15 +58,19 @@ impl LatencyDistribution {
     /// The distinct latencies, rounded to one part in a thousand, in ascending order, each with its
     /// count.
     pub fn steps(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
-        self.nanos.iter_recorded().map(|step| {
-            let middle = self.nanos.median_equivalent(step.value_iterated_to());
-            (Duration::from_nanos(middle).min(self.max), step.count_at_value())
+        self.nanos.iter().flat_map(|nanos| {
+            nanos.iter_recorded().map(|step| {
+                let middle = nanos.median_equivalent(step.value_iterated_to());
+                (Duration::from_nanos(middle).min(self.max), step.count_at_value())
+            })
         })
     }
 
     /// Adds the messages of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.nanos += &other.nanos;
+        if let Some(nanos) = &other.nanos {
+            *self.nanos.get_or_insert_with(histogram) += nanos;
+        }
         self.sum_nanos += other.sum_nanos;
         self.max = self.max.max(other.max);
     }
@@ -64,7 +78,7 @@ impl LatencyDistribution {
     /// The number of messages.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.nanos.len()
+        self.nanos.as_ref().map_or(0, Histogram::len)
     }
 
     /// The latency that the share `quantile` (0 to 1) of the messages did not exceed; zero
@@ -72,7 +86,8 @@ impl LatencyDistribution {
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Duration {
         // The bucket's upper edge may lie beyond what was measured.
-        Duration::from_nanos(self.nanos.value_at_quantile(quantile)).min(self.max)
+        let nanos = self.nanos.as_ref().map_or(0, |nanos| nanos.value_at_quantile(quantile));
+        Duration::from_nanos(nanos).min(self.max)
     }
 
     /// The arithmetic mean, or `None` if there are no messages.
@@ -93,12 +108,6 @@ impl LatencyDistribution {
             max: self.max,
             mean: self.mean()?,
         })
-    }
-}
-
-impl Default for LatencyDistribution {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -173,6 +182,30 @@ mod tests {
         let mut distribution = LatencyDistribution::new();
         distribution.record(Duration::from_secs(7200));
         assert!(near(distribution.quantile(1.0), 7_200_000));
+    }
+
+    #[test]
+    fn more_than_a_day_counts_as_a_day() {
+        let mut distribution = LatencyDistribution::new();
+        distribution.record(Duration::from_millis(1));
+        distribution.record(Duration::from_secs(48 * 3600));
+        assert!(near(distribution.quantile(0.5), 1));
+        assert!(near(distribution.quantile(1.0), 24 * 3_600_000));
+        assert_eq!(distribution.summary().unwrap().max, Duration::from_secs(48 * 3600));
+    }
+
+    #[test]
+    fn the_memory_grows_with_the_largest_latency() {
+        let mut distribution = LatencyDistribution::new();
+        let buckets = |it: &LatencyDistribution| it.nanos.as_ref().map_or(0, Histogram::buckets);
+        assert_eq!(buckets(&distribution), 0);
+        distribution.record(Duration::from_millis(1));
+        let small = buckets(&distribution);
+        distribution.record(Duration::from_secs(48 * 3600));
+        assert!(small > 0 && small < buckets(&distribution) / 2);
+        // What the documentation says: 8 bytes per count.
+        let counts = distribution.nanos.as_ref().unwrap().distinct_values();
+        assert!(counts * 8 <= 236 << 10, "{counts}");
     }
 
     #[test]
