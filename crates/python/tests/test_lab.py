@@ -6,9 +6,11 @@ import datetime
 import math
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import altair
 import polars
@@ -307,6 +309,23 @@ def test_one_run_is_the_same_every_time_and_has_its_packets():
     assert tcp.to_pandas()["acknowledged"].notna().any()
     with pytest.raises(ValueError, match="'packets' or 'messages'"):
         first.to_polars("packet")
+
+
+def test_ctrl_c_ends_one_run():
+    code = """
+import rexmit.lab as lab
+print("begins", flush=True)
+try:
+    lab.simulate(duration="100h", link="delay 50ms loss 5%")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout.readline() == "begins\n"
+        time.sleep(0.3)
+        program.send_signal(signal.SIGINT)
+        # Without it the run lasts for minutes.
+        assert program.communicate(timeout=20)[0] == "interrupted\n"
 
 
 def test_the_traffic_of_a_file_is_replayed(tmp_path):

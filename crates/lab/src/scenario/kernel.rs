@@ -1,6 +1,8 @@
 //! Flows between hosts of a kernel, in runs with `clock = "kernel"`.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rexmit_core::{Instant, Route};
@@ -22,6 +24,8 @@ use crate::kernel::{
 const KERNELS: [&str; 2] = ["linux-6.12", "linux-6.1"];
 /// The prefix of the names of permitted settings: those that belong to network namespaces.
 const SETTINGS: &str = "net.";
+/// After how much virtual time a run notices that it is to stop.
+const STOP_STEP: Duration = Duration::from_millis(100);
 /// The largest IP packet of a host, unless the flow has a limit.
 const MTU: u16 = 1500;
 
@@ -150,6 +154,8 @@ impl std::fmt::Display for KernelError {
 pub(super) enum Pace<'a> {
     /// The clock jumps to the next event.
     Jumps(NoKernel),
+    /// As `Jumps`, and the run fails soon after the flag is set.
+    Stoppable(NoKernel, &'a AtomicBool),
     /// The clock is that of a kernel.
     Kernel(&'a mut dyn Kernel),
 }
@@ -158,7 +164,7 @@ impl Pace<'_> {
     /// The kernel that creates the hosts.
     pub(super) fn kernel(&mut self) -> &mut dyn Kernel {
         match self {
-            Self::Jumps(none) => none,
+            Self::Jumps(none) | Self::Stoppable(none, _) => none,
             Self::Kernel(kernel) => *kernel,
         }
     }
@@ -171,8 +177,19 @@ impl Pace<'_> {
         end: Instant,
     ) -> Result<(), ExecuteError> {
         let livelock = |error: Livelock| ExecuteError::Failed(error.to_string());
-        let Self::Kernel(kernel) = self else {
-            return network.run_until(end, |_, _| {}).map_err(livelock);
+        let kernel = match self {
+            Self::Jumps(_) => return network.run_until(end, |_, _| {}).map_err(livelock),
+            Self::Stoppable(_, is_stopped) => loop {
+                if is_stopped.load(Ordering::Relaxed) {
+                    return Err(ExecuteError::Failed("it was interrupted".into()));
+                }
+                let next = (network.now() + STOP_STEP).min(end);
+                network.run_until(next, |_, _| {}).map_err(livelock)?;
+                if next == end {
+                    return Ok(());
+                }
+            },
+            Self::Kernel(kernel) => kernel,
         };
         let mut ready = Vec::new();
         // Until machines have been called, the network does not know when they are due.

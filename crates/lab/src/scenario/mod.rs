@@ -113,6 +113,7 @@ mod words;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
 
 use rexmit_core::trace::TraceSink;
 use rexmit_qlog::MakeLog;
@@ -215,20 +216,23 @@ fn checked(
         .unwrap_or_else(|panic| Err(ExecuteError::Failed(words_of(&*panic))))
 }
 
-/// Runs `scenario` as [`execute`] does, and also returns its packets, in the order in which they were sent.
+/// Runs `scenario` as [`execute`] does, and also returns its packets, in the order in which they were sent. Another thread
+/// can stop the run with `is_stopped`.
 ///
 /// # Errors
-/// As [`execute`], and for a run with more than [`MAX_PACKET_ROWS`] packets.
+/// As [`execute`], for a run with more than [`MAX_PACKET_ROWS`] packets, and for a stopped one.
 pub fn execute_with_packets(
     scenario: &Scenario,
     seed: u64,
+    is_stopped: &AtomicBool,
 ) -> Result<(RunOutcome, Vec<PacketRow>), ExecuteError> {
     if scenario.clock != Clock::Virtual {
         return execute(scenario, seed).map(|outcome| (outcome, Vec::new()));
     }
     let log = PacketLog::default();
     let records = Records { packets: Some(&log), ..Records::default() };
-    let outcome = checked(scenario, || run::run(scenario, seed, records, Pace::Jumps(NoKernel)))?;
+    let pace = Pace::Stoppable(NoKernel, is_stopped);
+    let outcome = checked(scenario, || run::run(scenario, seed, records, pace))?;
     Ok((outcome, log.into_rows()?))
 }
 

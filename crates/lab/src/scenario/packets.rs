@@ -231,7 +231,9 @@ fn words(cause: DropCause) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Scenario, execute, execute_with_packets};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::super::{ExecuteError, Scenario, execute, execute_with_packets};
 
     fn scenario(transport: &str) -> Scenario {
         let text = format!(
@@ -245,7 +247,8 @@ mod tests {
     fn packets_add_up_to_the_measured_quantities() {
         for transport in ["sctp", "tcp"] {
             let scenario = scenario(transport);
-            let (outcome, packets) = execute_with_packets(&scenario, 1).unwrap();
+            let (outcome, packets) =
+                execute_with_packets(&scenario, 1, &AtomicBool::new(false)).unwrap();
             assert_eq!(outcome, execute(&scenario, 1).unwrap(), "recording changes nothing");
             let data = packets.iter().filter(|row| row.is_forward && row.content.payload_bytes > 0);
             let new: usize = data
@@ -267,5 +270,18 @@ mod tests {
                 packets.iter().any(|row| !row.is_forward && row.content.acknowledged.is_some())
             );
         }
+    }
+    #[test]
+    fn a_run_ends_when_another_thread_stops_it() {
+        let mut scenario = scenario("sctp");
+        // Of more packets than a run may have, so that it cannot end by itself.
+        scenario.duration = serde_json::from_str("\"1000h\"").unwrap();
+        let is_stopped = AtomicBool::new(false);
+        let failed = std::thread::scope(|scope| {
+            let run = scope.spawn(|| execute_with_packets(&scenario, 1, &is_stopped));
+            is_stopped.store(true, Ordering::Relaxed);
+            run.join().unwrap().unwrap_err()
+        });
+        assert!(matches!(&failed, ExecuteError::Failed(why) if why.contains("interrupted")));
     }
 }

@@ -22,6 +22,10 @@ mod sweep;
 mod table;
 mod trace;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
 use pyo3::prelude::*;
 
 use crate::errors::guarded;
@@ -35,7 +39,42 @@ pub(crate) use sweep::Sweep;
 pub(crate) use table::Table;
 pub(crate) use trace::read_trace;
 
+/// How often a call looks for signals.
+const SIGNALS_EVERY: Duration = Duration::from_millis(50);
+
 /// Calls `act` without the GIL. A panic is an `InternalError`.
 fn detached<R: Send>(py: Python<'_>, act: impl FnOnce() -> PyResult<R> + Send) -> PyResult<R> {
     py.detach(|| guarded(act))
+}
+
+/// As `detached`, in a thread of its own, so that Ctrl-C is noticed: `act` shall end soon after its argument is set.
+fn interruptible<R: Send>(
+    py: Python<'_>,
+    act: impl FnOnce(&AtomicBool) -> PyResult<R> + Send,
+) -> PyResult<R> {
+    let stops = AtomicBool::new(false);
+    let result = Mutex::new(None);
+    let has_ended = Condvar::new();
+    let locked = || result.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let done = guarded(|| act(&stops));
+            *locked() = Some(done);
+            has_ended.notify_one();
+        });
+        let wait = |at_most| {
+            let waited = has_ended.wait_timeout_while(locked(), at_most, |done| done.is_none());
+            waited.unwrap_or_else(PoisonError::into_inner).0.take()
+        };
+        loop {
+            if let Some(done) = py.detach(|| wait(SIGNALS_EVERY)) {
+                return done;
+            }
+            if let Err(interrupt) = py.check_signals() {
+                stops.store(true, Ordering::Relaxed);
+                py.detach(|| while wait(SIGNALS_EVERY).is_none() {});
+                return Err(interrupt);
+            }
+        }
+    })
 }

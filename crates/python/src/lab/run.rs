@@ -13,7 +13,7 @@ use rexmit_study::results::{Field, Kind};
 use rexmit_study::store::{Program, packed};
 use rexmit_study::{DOCUMENT_SCHEMA, RunDocument};
 
-use super::detached;
+use super::{detached, interruptible};
 use super::table::{Rows, Table};
 use crate::convert::{Whole, number};
 use crate::errors::RunError;
@@ -107,7 +107,7 @@ fn unreadable(text: &str, error: &serde_json::Error) -> String {
     }
 }
 
-/// Runs one scenario in virtual time. Returns its quantities, distributions, packets and messages.
+/// Runs one scenario in virtual time; Ctrl-C stops it. Returns its quantities, distributions, packets and messages.
 #[pyfunction]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
@@ -115,14 +115,14 @@ pub(crate) fn simulate<'py>(
     seed: Whole,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let seed = number("seed", seed.0)?;
-    let (outcome, packets, messages) = detached(py, || {
+    let (outcome, packets, messages) = interruptible(py, |stops| {
         let scenario: Scenario = serde_json::from_str(scenario)
             .map_err(|error| PyValueError::new_err(unreadable(scenario, &error)))?;
         if let Err(problems) = scenario.validate() {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             return Err(PyValueError::new_err(lines.join("\n")));
         }
-        let (outcome, packets) = execute_with_packets(&scenario, seed)
+        let (outcome, packets) = execute_with_packets(&scenario, seed, stops)
             .map_err(|error| RunError::new_err(error.to_string()))?;
         let tables = (packet_table(&packets)?, message_table(&outcome.messages)?);
         Ok((outcome, tables.0, tables.1))
