@@ -493,6 +493,17 @@ async def test_an_exception_in_the_block_aborts():
 
 
 @on_each_loop
+async def test_the_peer_of_a_handler_that_cancels_itself_is_told_so():
+    async def handler(association):
+        raise asyncio.CancelledError
+
+    async with serve(handler, "127.0.0.1", 0) as server:
+        association = await connect("127.0.0.1", server.address[1])
+        closed = await association.closed()
+    assert (closed.reason, closed.detail) == ("aborted-by-peer", b"the handler was cancelled")
+
+
+@on_each_loop
 async def test_closing_a_server_ends_its_associations():
     async def greet(association):
         await association.stream(0).send(b"welcome")

@@ -188,6 +188,45 @@ def test_a_run_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
     assert (again.found, again.executed, again.failed) == (35, 1, [])
 
 
+@pytest.mark.parametrize("garbage", [None, 7, "text", [], [("0", b"", None)], [(1, 2)]])
+def test_runs_of_which_nothing_useful_was_returned_are_tried_again(expected, tmp_path, garbage):
+    class Careless(Inline):
+        def submit(self, function, /, *arguments):
+            future = super().submit(function, *arguments)
+            if self.tasks > 2:
+                return future
+            bad = concurrent.futures.Future()
+            bad.set_result(garbage)
+            return bad
+
+    results = lab_kit.study().run(Careless(), store=tmp_path)
+    assert (results.executed, results.failed) == (36, [])
+    assert results.to_polars().equals(expected)
+
+
+def test_a_run_whose_results_are_always_damaged_fails_alone(tmp_path):
+    damaged = lab_kit.study()._study.sweep(lab._worker.module_file(), str(tmp_path)).missing()[20][0]
+
+    class Damaging(Inline):
+        def submit(self, function, /, *arguments):
+            done = function(*arguments)
+            future = concurrent.futures.Future()
+            future.set_result([(key, file[:-1] if key == damaged else file, failure) for key, file, failure in done])
+            return future
+
+    results = lab_kit.study().run(Damaging(), store=tmp_path)
+    (failed,) = results.failed
+    assert results.executed == 35 and "4 times: RunError: the result of run" in failed.error
+
+
+def test_errors_of_modules_that_are_not_ours_are_failures_of_workers(tmp_path):
+    def without_module(number):
+        if number < 3:
+            raise ModuleNotFoundError("No module named 'numpy'")
+
+    assert lab_kit.study().run(Inline(without_module), store=tmp_path).failed == []
+
+
 def test_an_executor_without_workers_is_reported(tmp_path):
     spawn = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn, initializer=lab_kit.end_process) as pool:

@@ -135,7 +135,7 @@ class Server:
             await self._handler(association)
             await association.shutdown()
         except asyncio.CancelledError:
-            association._abandon(b"the server is closed")
+            association._abandon(b"the server is closed" if self._is_closing else b"the handler was cancelled")
             raise
         except Exception as error:
             # The end of the association is no fault of the handler.

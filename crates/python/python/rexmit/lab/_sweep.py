@@ -217,20 +217,33 @@ class _Elsewhere:
             raise
         except BrokenExecutor as error:
             raise self._broken(error) from error
-        except (ImportError, AttributeError) as error:
-            text = (
-                f"a worker has no rexmit.lab ({error}), and the runs were planned by rexmit {_worker.VERSION}: install it there"
-            )
-            raise WorkerVersionError(text) from error
         except (Exception, CancelledError) as error:
+            if isinstance(error, (ImportError, AttributeError)) and "rexmit" in str(error):
+                text = (
+                    f"a worker has no rexmit.lab ({error}), and the runs were planned by rexmit {_worker.VERSION}: "
+                    "install it there"
+                )
+                raise WorkerVersionError(text) from error
             self._retry(task, error)
             return
-        for key, file, failure in done:
-            if file is not None:
-                self._sweep.add(key, file)
-            elif failure is not None:
-                self._sweep.fail(key, *failure)
+        self._take(task, done)
         self._show()
+
+    def _take(self, task: _Task, done: list[_worker.Done]) -> None:
+        """Takes what a task has returned. Runs without a result, or with a damaged one, are tried again."""
+        left = dict(task.runs)
+        problem: Exception = RunError("it returned no result")
+        try:
+            for key, file, failure in done:
+                if file is not None:
+                    self._sweep.add(key, file)
+                elif failure is not None:
+                    self._sweep.fail(key, *failure)
+                left.pop(key, None)
+        except (RunError, TypeError, ValueError) as error:
+            problem = error
+        if left:
+            self._retry(_Task(list(left.items()), task.retries), problem)
 
     def _retry(self, task: _Task, error: BaseException) -> None:
         """Runs of a lost worker are tried again, one by one: one of them may be the reason."""
