@@ -1,5 +1,6 @@
 //! Models of the applications in the tables of the thin-stream papers.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use rexmit_core::{Instant, Rng, Seed};
@@ -86,13 +87,17 @@ impl Application {
         Self::ALL.into_iter().find(|application| application.name() == name)
     }
 
-    /// The fitted model. Fitting takes some milliseconds, so fit once for many sources.
+    /// The fitted model. Fitting takes some milliseconds: a process does it once.
     #[must_use]
     pub fn model(self) -> ApplicationModel {
-        let Figures { payload, gaps, .. } = self.figures();
-        let model = Payload::fit(payload).zip(Gaps::fit(&gaps));
-        let (payload, gaps) = model.expect("every row of the table can be fitted");
-        ApplicationModel { payload, gaps }
+        static FITTED: [OnceLock<ApplicationModel>; Application::ALL.len()] =
+            [const { OnceLock::new() }; Application::ALL.len()];
+        *FITTED[self as usize].get_or_init(|| {
+            let Figures { payload, gaps, .. } = self.figures();
+            let model = Payload::fit(payload).zip(Gaps::fit(&gaps));
+            let (payload, gaps) = model.expect("every row of the table can be fitted");
+            ApplicationModel { payload, gaps }
+        })
     }
 
     /// An endless source of messages of the fitted model, beginning at `start`.
