@@ -476,6 +476,19 @@ async def test_connecting_fails_soon_and_says_why():
 
 
 @on_each_loop
+async def test_a_connection_is_entered_once():
+    async def handler(association):
+        await association.closed()
+
+    async with serve(handler, "127.0.0.1", 0) as server:
+        connecting = connect("127.0.0.1", server.address[1])
+        async with connecting:
+            with pytest.raises(RuntimeError, match="entered before: call rexmit.connect again"):
+                async with connecting:
+                    pass
+
+
+@on_each_loop
 async def test_an_exception_in_the_block_aborts():
     reasons = []
 

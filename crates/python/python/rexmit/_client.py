@@ -36,6 +36,7 @@ class Connecting:
         self._host, self._port, self._sctp_port = host, port, sctp_port
         self._make, self._timeout = make, timeout
         self._association: Optional[Association] = None
+        self._is_entered = False
         # Bad settings are reported where they were given. Each address of the peer gets an endpoint of its own.
         self._made: Optional[Endpoint] = make()
 
@@ -43,6 +44,9 @@ class Connecting:
         return self._connect().__await__()
 
     async def __aenter__(self) -> Association:
+        if self._is_entered:
+            raise RuntimeError("this connection was entered before: call rexmit.connect again")
+        self._is_entered = True
         self._association = await self._connect()
         return self._association
 
