@@ -258,6 +258,33 @@ pub(crate) fn receive_parts(
     Ok((received, descriptor))
 }
 
+/// A descriptor of a socket for the duration of a call. While it waits, another thread of the program may close its own, whose
+/// number may become that of another socket; a call of the kernel stays with the socket.
+pub(crate) struct Held(c_int);
+
+impl Held {
+    /// `None` if the program has no descriptor left.
+    pub(crate) fn of(fd: c_int) -> Option<Self> {
+        // Not a low number, which the program may expect for its next descriptor.
+        const LEAST: c_int = 256;
+        let before = errno();
+        // SAFETY: it duplicates a descriptor.
+        let held = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, LEAST) };
+        set_errno(before);
+        (held >= 0).then_some(Self(held))
+    }
+
+    pub(crate) fn fd(&self) -> c_int {
+        self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        close(self.0);
+    }
+}
+
 /// Waits until a message can be received, as a blocking `recv` does: signals and `SO_RCVTIMEO` end the wait.
 pub(crate) fn wait_readable(fd: c_int) -> Outcome<()> {
     // SAFETY: nothing is written.

@@ -70,6 +70,8 @@ fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> O
             Err(error) => return Err(error),
         }
     }
+    let mut held = None;
+    let mut fd = fd;
     loop {
         let is_peek = flags & libc::MSG_PEEK != 0;
         let attempt = descriptor::receiving(fd, name, || attempt(fd, parts, is_peek));
@@ -81,6 +83,10 @@ fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> O
                         .map_err(|error| {
                             if error == Errno(libc::EAGAIN) { Errno(libc::ENOTCONN) } else { error }
                         });
+                }
+                if held.is_none() {
+                    held = raw::Held::of(fd);
+                    fd = held.as_ref().map_or(fd, raw::Held::fd);
                 }
                 raw::wait_readable(fd)?;
             }

@@ -139,6 +139,7 @@ fn preload(command: &mut Command, arguments: &Arguments) -> Outcome {
 /// Runs as the engine until it is not needed any more.
 fn serve(number: u64, udp_port: u16) -> Outcome {
     raise_descriptors();
+    rexmit_sockets::engine::outlive_programs();
     let mut engine = Engine::new(number, udp_port, transports()?)
         .map_err(|error| Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}")))?;
     println!("{READY}");

@@ -160,6 +160,11 @@ fn streams_are_reset() {
 }
 
 #[test]
+fn a_call_that_waits_stays_with_its_socket() {
+    passes("replaced");
+}
+
+#[test]
 fn signals_interrupt_calls_or_do_not() {
     passes("signals");
 }
@@ -279,7 +284,23 @@ fn a_program_whose_engine_is_killed_is_told_so() {
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
     let output = BufReader::new(program.stdout.take().expect("piped"));
     wait_for(&mut output.lines(), "ready");
-    kill_engine(&engine);
+    kill_engine(&engine, "-KILL");
+    drop(program.stdin.take());
+    let status = program.wait().expect("it ends");
+    assert!(status.success(), "{status}");
+}
+
+#[test]
+fn signals_that_end_a_service_leave_its_engine_to_the_last_program() {
+    let engine = Engine::new();
+    let mut program = engine.command(&["python3", &script(), "terminated"]);
+    let mut program =
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let output = BufReader::new(program.stdout.take().expect("piped"));
+    wait_for(&mut output.lines(), "ready");
+    for signal in ["-HUP", "-INT", "-TERM"] {
+        kill_engine(&engine, signal);
+    }
     drop(program.stdin.take());
     let status = program.wait().expect("it ends");
     assert!(status.success(), "{status}");
@@ -302,8 +323,8 @@ fn the_peer_is_notified_when_a_program_is_killed() {
 }
 
 /// Kills the process that serves this UDP port, as if the host had lost its power: no ABORT is sent.
-fn kill_engine(engine: &Engine) {
-    let status = Command::new("kill").args(["-KILL", &process_of(engine)]).status();
+fn kill_engine(engine: &Engine, signal: &str) {
+    let status = Command::new("kill").args([signal, &process_of(engine)]).status();
     assert!(status.expect("there is kill").success());
 }
 
@@ -336,7 +357,7 @@ fn a_peer_that_vanishes_is_noticed_in_recv() {
     let mut output = output.lines();
     assert_eq!(output.next().expect("a line").expect("text"), "sent");
     assert_eq!(next(), "connected");
-    kill_engine(&far);
+    kill_engine(&far, "-KILL");
     drop(client.0.stdin.take());
     let status = client.0.wait().expect("it ends");
     assert!(status.success(), "{status}");

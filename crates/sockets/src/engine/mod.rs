@@ -294,6 +294,15 @@ pub fn keep_descriptors() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Ignores the signals that ask a process to end. Service managers and terminals send them to all processes of a service or
+/// job, whose programs need the engine to say goodbye to their peers; it ends after the last of them.
+pub fn outlive_programs() {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: no function is called.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
 /// The SCTP port that a packet is for.
 fn destination_port(packet: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(packet.get(2..4)?.try_into().ok()?))

@@ -126,6 +126,16 @@ def stranger():
     os.kill(child, signal.SIGTERM)
 
 
+def terminated():
+    """The engine has got the signals with which services are stopped: programs still say goodbye."""
+    client, server = pair()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    client.send(b"goodbye")
+    client.close()
+    assert (server.recv(100), server.recv(100)) == (b"goodbye", b"")
+
+
 def without_engine():
     """Every call fails with ENETDOWN, and none shows the end of what the peer has sent, or raises SIGPIPE."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

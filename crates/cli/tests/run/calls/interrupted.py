@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import socket
+import threading
 import time
 
 from .sctp import (
@@ -13,6 +14,26 @@ from .sctp import (
     one_to_one,
     pair,
 )
+
+
+def replaced():
+    """A call that waits stays with its socket when another thread makes its descriptor one of another socket."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.recv.restype = ctypes.c_ssize_t
+    first, first_peer = pair()
+    second, second_peer = pair()
+    buffer = ctypes.create_string_buffer(100)
+    lengths = []
+    waiting = threading.Thread(target=lambda: lengths.append(libc.recv(first.fileno(), buffer, ctypes.c_size_t(100), 0)))
+    waiting.start()
+    time.sleep(0.3)
+    os.dup2(second.fileno(), first.fileno())
+    second_peer.send(b"of the second")
+    time.sleep(0.3)
+    first_peer.send(b"of the first")
+    waiting.join(10)
+    assert buffer.raw[: lengths[0]] == b"of the first", (lengths, buffer.raw)
+    assert second.recv(100) == b"of the second"
 
 
 def signals():

@@ -35,6 +35,7 @@ from .sctp import (
     SCTP_RECONFIG_SUPPORTED,
     SCTP_RECVNXTINFO,
     SCTP_RECVRCVINFO,
+    SCTP_REMOTE_UDP_ENCAPS_PORT,
     SCTP_RESET_ASSOC,
     SCTP_RESET_STREAMS,
     SCTP_SET_PEER_PRIMARY_ADDR,
@@ -61,6 +62,14 @@ def options():
     assert struct.unpack("HHHH", made.getsockopt(SCTP, 2, 8)) == (7, 9, 3, 500)
     made.setsockopt(SCTP, 0, struct.pack("iIII", 0, 300, 5000, 200))
     assert struct.unpack("iIII", made.getsockopt(SCTP, 0, 16)) == (0, 300, 5000, 200)
+    # `sctp_udpencaps`, whose address has the alignment of a pointer.
+    many = socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
+    any_address = struct.pack("=i4xH126x", 0, socket.AF_INET)
+    many.setsockopt(SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, any_address + struct.pack(">H6x", 9900))
+    read, length = ctypes.create_string_buffer(any_address, 144), ctypes.c_uint(144)
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.getsockopt(many.fileno(), SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, read, ctypes.byref(length)) == 0
+    assert struct.unpack_from(">H", read.raw, 136) == (9900,), read.raw
     # An association of this machine, and an address that is not its peer's.
     fails(errno.EOPNOTSUPP, made.setsockopt, SCTP, SCTP_AUTOCLOSE, 1)
     client, server = pair()
@@ -94,6 +103,15 @@ def bad_input():
     fails(errno.ENOPROTOOPT, client.getsockopt, SCTP, 999)
     fails(errno.ENOPROTOOPT, client.setsockopt, socket.IPPROTO_TCP, 1, 1)
     fails(errno.EINVAL, client.setsockopt, SCTP, 2, b"x")
+    # Structures of which the kernel knows the size, one byte too short and four too long.
+    many = socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
+    sizes = {0: 16, 1: 20, 2: 8, SCTP_AUTOCLOSE: 4, 7: 4, 10: 32, 13: 8, 16: 12, 17: 8, 18: 4, 19: 4, 20: 8, 34: 16}
+    for option, size in {**sizes, SCTP_REMOTE_UDP_ENCAPS_PORT: 144, SCTP_ENABLE_STREAM_RESET: 8}.items():
+        for length in size - 1, size + 4:
+            try:
+                fails(errno.EINVAL, many.setsockopt, SCTP, option, bytes(length))
+            except AssertionError as error:
+                raise AssertionError(f"option {option}, {length} bytes") from error
     fails(errno.EINVAL, client.getsockopt, SCTP, 14, 3)
     fails(errno.EINVAL, client.setsockopt, SCTP, 0, struct.pack("iIII", 0, 1, 1, 5000))
     fails(errno.EISCONN, client.connect, server.getsockname())

@@ -27,6 +27,10 @@ const KEPT: &[(i32, u32)] = &[
     (name::REUSE_PORT, 0),
 ];
 
+/// `sctp_udpencaps`: an association, an address with the alignment of a pointer, and a port.
+const UDP_ENCAPS_BYTES: usize = 144;
+const UDP_PORT_AT: usize = 136;
+
 fn int(value: &[u8]) -> Result<u32, Failure> {
     if value.len() < 4 {
         return Err(Failure(EINVAL));

@@ -11,7 +11,9 @@ use super::super::option_names as name;
 use super::super::settings::Settings;
 use super::super::socket::{Association, Socket};
 use super::super::{Engine, Failure, Outcome};
-use super::{KEPT, refused, sized, statistics, u16_at, u32_at, words};
+use super::{
+    KEPT, UDP_ENCAPS_BYTES, UDP_PORT_AT, refused, sized, statistics, u16_at, u32_at, words,
+};
 use crate::protocol::request::State;
 use crate::protocol::{IPPROTO_SCTP, address};
 
@@ -269,8 +271,8 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
             if value.len() >= 8 { words(&[association, kept]) } else { words(&[kept]) }
         }
         name::REMOTE_UDP_PORT => {
-            let mut bytes = sized(value, 136)?.to_vec();
-            bytes[132..134].copy_from_slice(&settings.peer_port.to_be_bytes());
+            let mut bytes = sized(value, UDP_ENCAPS_BYTES)?.to_vec();
+            bytes[UDP_PORT_AT..][..2].copy_from_slice(&settings.peer_port.to_be_bytes());
             bytes
         }
         _ => return Err(Failure(ENOPROTOOPT)),

@@ -8,11 +8,31 @@ use super::super::notifications::Type;
 use super::super::option_names as name;
 use super::super::settings::Settings;
 use super::super::{Engine, Failure, Outcome};
-use super::{KEPT, assoc_value, int, refused, sized, streams, u16_at, u32_at};
+use super::{
+    KEPT, UDP_ENCAPS_BYTES, UDP_PORT_AT, assoc_value, int, refused, sized, streams, u16_at, u32_at,
+};
 use crate::protocol::{IPPROTO_SCTP, address, bytes_at};
 
 /// The longest delay of SACKs (RFC 9260 §6.2).
 const MAX_SACK_DELAY_MS: u32 = 500;
+
+/// The sizes that the value of an option may have, as in Linux; empty for options that take longer ones.
+const fn sizes(option: i32) -> &'static [usize] {
+    match option {
+        name::AUTO_CLOSE
+        | name::ADAPTATION_LAYER
+        | name::FRAGMENT_INTERLEAVE
+        | name::PARTIAL_DELIVERY_POINT => &[4],
+        name::INIT_MSG | name::CONTEXT | name::RECONFIG_SUPPORTED | name::ENABLE_RESET => &[8],
+        name::MAX_SEG | name::MAX_BURST => &[4, 8],
+        name::DELAYED_SACK => &[8, 12],
+        name::RTO_INFO | name::DEFAULT_SNDINFO => &[16],
+        name::ASSOC_INFO => &[20],
+        name::DEFAULT_SEND_PARAM => &[32],
+        name::REMOTE_UDP_PORT => &[UDP_ENCAPS_BYTES],
+        _ => &[],
+    }
+}
 
 /// The offset of the association's number in the value of an option; `None` for options without it.
 const fn association_at(option: i32, length: usize) -> Option<usize> {
@@ -50,6 +70,10 @@ impl Engine {
         if level == IPPROTO_SCTP {
             if option == name::AUTO_CLOSE && this.is_one_to_one() {
                 return Err(Failure(EOPNOTSUPP));
+            }
+            let sizes = sizes(option);
+            if !sizes.is_empty() && !sizes.contains(&value.len()) {
+                return Err(Failure(EINVAL));
             }
             // One-to-one sockets do not look at the number.
             if let Some(at) = association_at(option, value.len()).filter(|_| !this.is_one_to_one())
@@ -184,7 +208,7 @@ fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(),
             return streams::allow_resets(settings, option, sized(value, 8)?);
         }
         name::REMOTE_UDP_PORT => {
-            let port = u16::from_be_bytes(bytes_at(sized(value, 136)?, 132));
+            let port = u16::from_be_bytes(bytes_at(sized(value, UDP_ENCAPS_BYTES)?, UDP_PORT_AT));
             if port == 0 {
                 // Without encapsulation there would be no way to send.
                 return Err(Failure(EOPNOTSUPP));
