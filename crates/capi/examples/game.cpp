@@ -71,7 +71,7 @@ int main(int count, char **words) try {
         next += tick;
         const std::string snapshot(200, 's');
         for (const auto &[association, seen] : inputs)
-            server.send(association, snapshot, rexmit::Delivery(1).unordered().within(100));
+            server.send(association, snapshot, rexmit::Delivery(1).unordered().abandon_after(100));
         for (Player &player : players)
             if (player.connected)
                 player.endpoint->send(player.association, "input");

@@ -167,10 +167,10 @@ struct Delivery : rexmit_delivery {
     explicit Delivery(std::uint16_t stream = 0) : rexmit_delivery(REXMIT_DELIVERY(stream)) {}
     Delivery &unordered() { return flags |= REXMIT_UNORDERED, *this; }
     /// A lifetime, after which the message is abandoned.
-    Delivery &within(std::uint32_t milliseconds) { return lifetime = milliseconds, *this; }
+    Delivery &abandon_after(std::uint32_t milliseconds) { return lifetime = milliseconds, *this; }
     Delivery &retransmit_at_most(std::uint16_t count) { return retransmissions = count, *this; }
     /// When the message should arrive, and with which probability. A late message is still delivered.
-    Delivery &deadline(std::uint32_t milliseconds, double of_all) {
+    Delivery &within(std::uint32_t milliseconds, double of_all) {
         return deadline_milliseconds = milliseconds, probability = of_all, *this;
     }
     std::uint32_t deadline_milliseconds = 0;

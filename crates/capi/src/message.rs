@@ -42,6 +42,9 @@ impl rexmit_delivery {
         if self.flags & !(REXMIT_UNORDERED | REXMIT_IMMEDIATE) != 0 {
             return invalid("unknown flags of a message");
         }
+        if self.reserved != 0 {
+            return invalid("the reserved field of a message must be 0");
+        }
         let reliability = match (self.lifetime, self.retransmissions) {
             (REXMIT_UNLIMITED, REXMIT_UNLIMITED) => Reliability::Full,
             (lifetime, REXMIT_UNLIMITED) => {
@@ -51,7 +54,11 @@ impl rexmit_delivery {
                 Ok(most) => Reliability::MaxRetransmissions(most),
                 Err(_) => return invalid("at most 65,535 retransmissions can be a limit"),
             },
-            _ => return invalid("only one of lifetime and retransmissions may be limited"),
+            _ => {
+                return invalid(
+                    "only one of lifetime and retransmissions may be limited, and 0 is a limit: begin with REXMIT_DELIVERY(stream)",
+                );
+            }
         };
         Ok(OutboundMessage::new(self.stream, payload)
             .ppid(self.ppid)

@@ -13,8 +13,8 @@ use rexmit_study::results::{Field, Kind};
 use rexmit_study::store::{Program, packed};
 use rexmit_study::{DOCUMENT_SCHEMA, RunDocument};
 
-use super::{detached, interruptible};
 use super::table::{Rows, Table};
+use super::{detached, interruptible};
 use crate::convert::{Whole, number};
 use crate::errors::RunError;
 
