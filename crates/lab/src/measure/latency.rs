@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::millis;
 
-/// What a histogram can tell apart.
+/// The range of a histogram.
 const LOWEST_NANOS: u64 = 1_000;
 const HIGHEST_NANOS: u64 = 24 * 3_600 * 1_000_000_000;
 
@@ -203,7 +203,7 @@ mod tests {
         let small = buckets(&distribution);
         distribution.record(Duration::from_secs(48 * 3600));
         assert!(small > 0 && small < buckets(&distribution) / 2);
-        // What the documentation says: 8 bytes per count.
+        // The limit in the documentation of the type, with 8 bytes per count.
         let counts = distribution.nanos.as_ref().unwrap().distinct_values();
         assert!(counts * 8 <= 236 << 10, "{counts}");
     }
