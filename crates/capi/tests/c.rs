@@ -176,6 +176,20 @@ fn a_server_echoes_in_an_event_loop() {
     assert!(found.is_empty(), "{found}");
 }
 
+#[test]
+fn a_static_program_links_as_pkg_config_says() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.prefix.path().join("echo_static");
+    let mut command = Command::new("cc");
+    command.arg("-static").args(installed.flags(&["--cflags"]));
+    command.arg(root().join("examples/echo.c")).arg("-o").arg(&program);
+    run(command.args(installed.flags(&["--static", "--libs"])));
+    // Without the path of the library.
+    let output = Command::new(&program).output().expect("it runs");
+    let text = [output.stdout, output.stderr].concat();
+    assert!(String::from_utf8_lossy(&text).contains("usage"), "{text:?}");
+}
+
 /// A server of the example, and two clients: one that trusts it, and one that does not.
 fn echoes(mut command: Command, trusting: impl Fn() -> Command, distrustful: impl Fn() -> Command) {
     command.args(["server", "127.0.0.1:0"]).stdout(Stdio::piped());

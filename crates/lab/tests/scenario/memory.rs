@@ -20,12 +20,14 @@ fn peak(hours: u32, rows: bool) -> (u64, RunOutcome) {
 
 #[test]
 fn a_long_run_needs_no_more_memory_than_a_short_one() {
-    let (short, _) = peak(2, false);
-    let (long, outcome) = peak(16, false);
-    assert!(long < short + short / 10, "{short} and {long} bytes");
+    // A distribution grows with the largest latency that it has seen, up to a limit: these are long enough to have seen them.
+    let (short, _) = peak(16, false);
+    let (long, outcome) = peak(64, false);
+    assert!(long < short + short / 20, "{short} and {long} bytes");
     assert!(outcome.messages.is_empty());
     assert!(outcome.series.values().all(|series| series.values.len() <= 4096));
     let (with_rows, outcome) = peak(2, true);
     assert_eq!(outcome.messages.len(), 2 * 7200);
+    let (short, _) = peak(2, false);
     assert!(with_rows > short + 500_000, "rows are kept: {with_rows}");
 }
