@@ -359,6 +359,9 @@ static void extensions_are_offered_or_not(void) {
         rexmit_delivery brief = REXMIT_DELIVERY(0);
         uint64_t id;
         brief.lifetime = 50;
+        brief.reserved = 1;
+        CHECK(send_with(&brief, 1, &id) == REXMIT_INVALID_ARGUMENT);
+        brief.reserved = 0;
         received[SERVER] = 0;
         is_cut[CLIENT] = true;
         CHECK(send_with(&brief, 1, &id) == REXMIT_OK);

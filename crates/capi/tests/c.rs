@@ -177,6 +177,13 @@ fn a_server_echoes_in_an_event_loop() {
 }
 
 #[test]
+fn a_deadline_of_cpp_is_no_lifetime() {
+    let Some(installed) = Installed::get() else { return };
+    let program = installed.compile(&root().join("tests/delivery.cpp"), "delivery", &[]);
+    run(&mut installed.command(&program));
+}
+
+#[test]
 fn a_static_program_links_as_pkg_config_says() {
     let Some(installed) = Installed::get() else { return };
     let program = installed.prefix.path().join("echo_static");

@@ -279,12 +279,17 @@ fn is_root() -> bool {
 #[test]
 fn a_program_whose_engine_is_killed_is_told_so() {
     let engine = Engine::new();
-    let mut program = engine.command(&["python3", &script(), "without_engine"]);
+    passes_after(&engine, "without_engine", || kill_engine(&engine, "-KILL"));
+}
+
+/// Runs a test of the script that waits in its middle, where `act` is called.
+fn passes_after(engine: &Engine, test: &str, act: impl FnOnce()) {
+    let mut program = engine.command(&["python3", &script(), test]);
     let mut program =
         program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
     let output = BufReader::new(program.stdout.take().expect("piped"));
     wait_for(&mut output.lines(), "ready");
-    kill_engine(&engine, "-KILL");
+    act();
     drop(program.stdin.take());
     let status = program.wait().expect("it ends");
     assert!(status.success(), "{status}");
@@ -293,17 +298,11 @@ fn a_program_whose_engine_is_killed_is_told_so() {
 #[test]
 fn signals_that_end_a_service_leave_its_engine_to_the_last_program() {
     let engine = Engine::new();
-    let mut program = engine.command(&["python3", &script(), "terminated"]);
-    let mut program =
-        program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it runs");
-    let output = BufReader::new(program.stdout.take().expect("piped"));
-    wait_for(&mut output.lines(), "ready");
-    for signal in ["-HUP", "-INT", "-TERM"] {
-        kill_engine(&engine, signal);
-    }
-    drop(program.stdin.take());
-    let status = program.wait().expect("it ends");
-    assert!(status.success(), "{status}");
+    passes_after(&engine, "terminated", || {
+        for signal in ["-HUP", "-INT", "-TERM"] {
+            kill_engine(&engine, signal);
+        }
+    });
 }
 
 #[test]
