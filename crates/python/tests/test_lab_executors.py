@@ -1,8 +1,10 @@
 """Sweeps by executors: workers that are lost, of another version, interrupted."""
 
+import asyncio
 import concurrent.futures
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,7 +45,7 @@ class Inline:
         try:
             self.before(self.tasks)
             future.set_result(function(*arguments))
-        except Exception as error:
+        except BaseException as error:
             future.set_exception(error)
         return future
 
@@ -188,7 +190,7 @@ def test_a_run_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
     assert (again.found, again.executed, again.failed) == (35, 1, [])
 
 
-@pytest.mark.parametrize("garbage", [None, 7, "text", [], [("0", b"", None)], [(1, 2)]])
+@pytest.mark.parametrize("garbage", [None, 7, "text", [], [("0", b"", None)], [(1, 2)], "keys", "ab", ("?", "why")])
 def test_runs_of_which_nothing_useful_was_returned_are_tried_again(expected, tmp_path, garbage):
     class Careless(Inline):
         def submit(self, function, /, *arguments):
@@ -196,7 +198,11 @@ def test_runs_of_which_nothing_useful_was_returned_are_tried_again(expected, tmp
             if self.tasks > 2:
                 return future
             bad = concurrent.futures.Future()
-            bad.set_result(garbage)
+            keys = [key for key, _ in arguments[2]]
+            # Without a result; and with failures that are none.
+            shapes = {"keys": None, "ab": "ab", ("?", "why"): ("?", "why")}
+            is_of_keys = isinstance(garbage, (str, tuple)) and garbage in shapes
+            bad.set_result([(key, None, shapes[garbage]) for key in keys] if is_of_keys else garbage)
             return bad
 
     results = lab_kit.study().run(Careless(), store=tmp_path)
@@ -220,11 +226,22 @@ def test_a_run_whose_results_are_always_damaged_fails_alone(tmp_path):
 
 
 def test_errors_of_modules_that_are_not_ours_are_failures_of_workers(tmp_path):
-    def without_module(number):
-        if number < 3:
-            raise ModuleNotFoundError("No module named 'numpy'")
+    raised = iter(
+        [
+            ModuleNotFoundError("No module named 'numpy'"),
+            ImportError("cannot import name 'foo' (/opt/rexmit/numpy)", name="numpy"),
+            AttributeError("'NoneType' object has no attribute 'rexmit'"),
+            asyncio.CancelledError(),
+            SystemExit(3),
+        ]
+    )
 
-    assert lab_kit.study().run(Inline(without_module), store=tmp_path).failed == []
+    def fail(_):
+        for error in raised:
+            raise error
+
+    assert lab_kit.study().run(Inline(fail), store=tmp_path).failed == []
+    assert next(raised, None) is None, "each was raised"
 
 
 def test_an_executor_without_workers_is_reported(tmp_path):
@@ -263,11 +280,11 @@ def test_a_worker_with_another_version_is_refused_with_both_versions(tmp_path):
         with pytest.raises(lab.WorkerVersionError, match=f"has rexmit 0.0.1, .* by rexmit {rexmit.__version__}"):
             lab_kit.study().run(pool, store=tmp_path)
     program = rexmit._rexmit.program(lab._worker.module_file())
-    with pytest.raises(lab.WorkerVersionError, match=f"another build of .*{program[:12]}.*000000000000"):
-        lab._worker.execute(rexmit.__version__, "0" * 64, [])
+    refusal = lab._worker.execute(rexmit.__version__, "0" * 64, [])
+    assert re.search(f"another build of .*{program[:12]}.*000000000000", refusal.text)
 
     def without_module(_):
-        raise ModuleNotFoundError("No module named 'rexmit.lab'")
+        raise ModuleNotFoundError("No module named 'rexmit.lab'", name="rexmit.lab")
 
     with pytest.raises(lab.WorkerVersionError, match=f"no rexmit.lab .* rexmit {rexmit.__version__}"):
         lab_kit.study().run(Inline(without_module), store=tmp_path)

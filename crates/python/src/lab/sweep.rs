@@ -40,12 +40,13 @@ pub(crate) struct Sweep {
 }
 
 /// The error of a failure that `run::failure` has put into words.
-fn failure(kind: &str, what: &str) -> ExecuteError {
+fn failure(kind: &str, what: &str) -> PyResult<ExecuteError> {
     match kind {
-        "not permitted" => ExecuteError::NotPermitted(what.to_owned()),
+        "not permitted" => Ok(ExecuteError::NotPermitted(what.to_owned())),
         // The other process has the same program.
-        "not built" => ExecuteError::NotBuilt(HOW_TO_BUILD),
-        _ => ExecuteError::Failed(what.to_owned()),
+        "not built" => Ok(ExecuteError::NotBuilt(HOW_TO_BUILD)),
+        "failed" => Ok(ExecuteError::Failed(what.to_owned())),
+        _ => Err(PyValueError::new_err(format!("there is no kind of failure {kind:?}"))),
     }
 }
 
@@ -200,7 +201,7 @@ impl Sweep {
     fn fail(&self, py: Python<'_>, key: &str, kind: &str, what: &str) -> PyResult<()> {
         detached(py, || {
             let (key, document) = self.document(key)?;
-            let failed = FailedRun { document: document.clone(), why: failure(kind, what) };
+            let failed = FailedRun { document: document.clone(), why: failure(kind, what)? };
             if locked(&self.settled).insert(key.clone()) {
                 locked(&self.failed).insert(key.clone(), failed);
                 locked(&self.progress).failed += 1;

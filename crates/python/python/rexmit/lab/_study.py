@@ -317,7 +317,7 @@ class Study:
         WorkerVersionError
             If a worker has another version or build of rexmit.
         RunError
-            If the executor has lost all its workers.
+            If the executor is broken, as a pool of processes that has lost one: finished runs are kept.
         StoreError
             If results cannot be written.
         ValueError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import sys
 import threading
@@ -13,7 +14,7 @@ from typing import Any, Optional, Protocol, Union
 
 from .. import _rexmit
 from . import _worker
-from ._errors import RunError, WorkerVersionError
+from ._errors import RunError, StoreError, WorkerVersionError
 
 #: How often a run is tried again after its worker was lost.
 MAX_RETRIES = 3
@@ -137,6 +138,13 @@ def run_here(sweep: _rexmit.Sweep, jobs: Optional[int], report: Report) -> None:
         raise errors[0]
 
 
+def _is_without_rexmit(error: BaseException) -> bool:
+    """Whether a worker could not load the function that it was to call."""
+    if isinstance(error, ImportError):
+        return (error.name or "").split(".")[0] == "rexmit"
+    return isinstance(error, AttributeError) and _worker.__name__ in str(error)
+
+
 @dataclass
 class _Task:
     runs: list[_worker.Task]
@@ -212,13 +220,11 @@ class _Elsewhere:
         if future is None or task is None:
             return
         try:
-            done: list[_worker.Done] = future.result()
-        except WorkerVersionError:
-            raise
+            done = future.result()
         except BrokenExecutor as error:
             raise self._broken(error) from error
-        except (Exception, CancelledError) as error:
-            if isinstance(error, (ImportError, AttributeError)) and "rexmit" in str(error):
+        except (Exception, CancelledError, asyncio.CancelledError, SystemExit) as error:
+            if _is_without_rexmit(error):
                 text = (
                     f"a worker has no rexmit.lab ({error}), and the runs were planned by rexmit {_worker.VERSION}: "
                     "install it there"
@@ -226,6 +232,8 @@ class _Elsewhere:
                 raise WorkerVersionError(text) from error
             self._retry(task, error)
             return
+        if isinstance(done, _worker.Refusal):
+            raise WorkerVersionError(done.text)
         self._take(task, done)
         self._show()
 
@@ -237,10 +245,14 @@ class _Elsewhere:
             for key, file, failure in done:
                 if file is not None:
                     self._sweep.add(key, file)
-                elif failure is not None:
+                elif isinstance(failure, tuple):
                     self._sweep.fail(key, *failure)
+                else:
+                    continue
                 left.pop(key, None)
-        except (RunError, TypeError, ValueError) as error:
+        except StoreError:
+            raise
+        except Exception as error:
             problem = error
         if left:
             self._retry(_Task(list(left.items()), task.retries), problem)

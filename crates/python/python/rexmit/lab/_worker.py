@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from dataclasses import dataclass
+from typing import Optional, Union
 
 from .. import _rexmit
-from ._errors import WorkerVersionError
 
 VERSION = _rexmit.__version__
 
@@ -15,20 +15,27 @@ Task = tuple[str, str]
 Done = tuple[str, Optional[bytes], Optional[tuple[str, str]]]
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why a worker runs nothing. It is returned, as executors wrap exceptions in their own."""
+
+    text: str
+
+
 def module_file() -> str:
     """The file of the extension module, whose digest identifies the program that has computed a result."""
     return str(_rexmit.__file__)
 
 
-def execute(version: str, program: str, tasks: list[Task]) -> list[Done]:
+def execute(version: str, program: str, tasks: list[Task]) -> Union[list[Done], Refusal]:
     """Executes runs that rexmit `version`, the extension module of the digest `program`, has planned."""
     if version != VERSION:
-        raise WorkerVersionError(
+        return Refusal(
             f"a worker has rexmit {VERSION}, and the runs were planned by rexmit {version}: install the same version on both"
         )
     own = _rexmit.program(module_file())
     if own != program:
-        raise WorkerVersionError(
+        return Refusal(
             f"a worker has another build of rexmit {VERSION} ({own[:12]}) than the one that planned the runs ({program[:12]}): "
             "install the same wheel on both"
         )
