@@ -24,6 +24,8 @@ use crate::{PacketDraft, inputs};
 
 /// The most packets and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
+/// The most calls that it takes until no timer of an endpoint is due.
+const MOST_EXPIRIES: usize = 2;
 /// The most captured packets that are kept for replay.
 const MOST_CAPTURED: usize = 64;
 /// The receive buffer of both endpoints.
@@ -447,8 +449,14 @@ impl Exchange {
         }
     }
 
-    /// Both applications read and send, and time advances until a timer is due.
+    /// Both applications read and send, and time advances until a timer is due. If the association of the first side has
+    /// ended, by an attack or by a shutdown with which the exchange began, that side begins another one.
     fn make_traffic(&mut self) {
+        let first = &mut self.sides[0];
+        first.associations.retain(|&id| first.endpoint.statistics(id).is_some());
+        if first.associations.is_empty() {
+            self.act(&Act::Connect(false));
+        }
         for side in [false, true] {
             self.act(&Act::Receive(side));
             let len = if side { 100 } else { 2500 };
@@ -582,6 +590,20 @@ impl Exchange {
         self.sides.iter().filter_map(|side| side.endpoint.poll_timeout()).min()
     }
 
+    /// Handles the timers of `side` that are due. Packets that are sent for one may make another one due at once, which
+    /// the next call handles.
+    fn expire(&mut self, side: usize) {
+        for _ in 0..MOST_EXPIRIES {
+            if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
+                return;
+            }
+            self.sides[side].endpoint.handle_timeout(self.now);
+            self.settle(side);
+        }
+        let next = self.sides[side].endpoint.poll_timeout();
+        assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
+    }
+
     fn wait(&mut self, duration: Duration) {
         let until = self.now + duration;
         for _ in 0..MOST_OUTPUTS {
@@ -591,13 +613,7 @@ impl Exchange {
             };
             self.now = self.now.max(at);
             for side in 0..2 {
-                if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
-                    continue;
-                }
-                self.sides[side].endpoint.handle_timeout(self.now);
-                self.settle(side);
-                let next = self.sides[side].endpoint.poll_timeout();
-                assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
+                self.expire(side);
             }
         }
         panic!("too many timeouts in {duration:?}");

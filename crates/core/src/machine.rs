@@ -51,7 +51,8 @@ pub trait Machine {
     /// The next event for the owner.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called at the latest. That may be at once, even after a call
+    /// at the same time: packets that were written since may have made another timer due.
     fn poll_timeout(&self) -> Option<Instant>;
 }
 

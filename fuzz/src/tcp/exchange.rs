@@ -21,6 +21,8 @@ use crate::inputs;
 
 /// The most segments and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
+/// The most calls that it takes until no timer of an endpoint is due.
+const MOST_EXPIRIES: usize = 2;
 /// The most captured segments that are kept for replay.
 const MOST_CAPTURED: usize = 64;
 /// The buffers of both endpoints.
@@ -244,8 +246,9 @@ impl Exchange {
             exchange.deliver(usize::from(step % 2 == 0), 1);
         }
         if stage > 5 {
-            exchange.send(0, 3000);
-            exchange.send(1, 3000);
+            for side in 0..2 {
+                exchange.send(side, 3000);
+            }
         }
         if stage > 6 {
             exchange.act(&Act::Deliver(255));
@@ -297,7 +300,7 @@ impl Exchange {
                 }
             }
             Act::Wait(power) => self.wait(Duration::from_millis(1 << (power % 18))),
-            Act::Send(side, len) => self.send((*side).into(), *len),
+            Act::Send(side, len) => _ = self.send((*side).into(), *len),
             Act::Receive(side, most) => self.receive((*side).into(), *most),
             Act::Finish(side) => self.with_newest(*side, Endpoint::finish),
             Act::Close(side) => self.with_newest(*side, Endpoint::close),
@@ -366,11 +369,16 @@ impl Exchange {
         self.attack(to, &packet);
     }
 
-    /// Both applications read and send, and time advances until a timer is due.
+    /// Both applications read and send, and time advances until a timer is due. A connection over which neither can send
+    /// any more is closed, and another one takes the place of one that has ended.
     fn make_traffic(&mut self) {
+        let mut may_send = false;
         for side in 0..2 {
             self.receive(side, u16::MAX);
-            self.send(side, if side == 0 { 2500 } else { 100 });
+            may_send |= self.send(side, if side == 0 { 2500 } else { 100 });
+        }
+        if !may_send {
+            self.begin_another();
         }
         if self.sides.iter().all(|side| side.inbox.is_empty())
             && let Some(next) = self.next_timeout()
@@ -389,6 +397,22 @@ impl Exchange {
             let Some(next) = self.next_timeout() else { break };
             self.wait(next - self.now);
         }
+    }
+
+    /// Begins another connection if both sides have forgotten theirs; closes or aborts what is left of one otherwise.
+    fn begin_another(&mut self) {
+        let has_ended =
+            |side: &Side| side.newest().is_none_or(|id| side.endpoint.statistics(id).is_none());
+        if !self.sides.iter().all(has_ended) {
+            for side in [false, true] {
+                self.with_newest(side, Endpoint::close);
+                self.settle(side.into());
+            }
+            return;
+        }
+        self.sides.iter_mut().for_each(|side| side.connections.clear());
+        self.streams = self.streams.map(|_| [(0, 0); 2]);
+        self.connect(false, true);
     }
 
     fn connect(&mut self, side: bool, ephemeral: bool) {
@@ -412,17 +436,20 @@ impl Exchange {
         }
     }
 
-    fn send(&mut self, side: usize, len: u16) {
+    /// Sends up to `len` bytes. Returns whether `side` may send, now or later.
+    fn send(&mut self, side: usize, len: u16) -> bool {
         let to = &mut self.sides[side];
-        let Some(id) = to.newest() else { return };
+        let Some(id) = to.newest() else { return false };
         let sent = self.streams.map_or(0, |streams| streams[side].0);
         let bytes: Vec<u8> = (sent..sent + u64::from(len)).map(|at| pattern(side, at)).collect();
-        let accepted = to.endpoint.send(self.now, id, &bytes).unwrap_or(0);
+        let result = to.endpoint.send(self.now, id, &bytes);
+        let accepted = result.unwrap_or(0);
         assert!(accepted <= bytes.len());
         if let Some(streams) = &mut self.streams {
             streams[side].0 += accepted as u64;
         }
         self.settle(side);
+        result.is_ok()
     }
 
     fn receive(&mut self, side: usize, most: u16) {
@@ -506,6 +533,20 @@ impl Exchange {
         self.sides.iter().filter_map(|side| side.endpoint.poll_timeout()).min()
     }
 
+    /// Handles the timers of `side` that are due. Packets that are sent for one may make another one due at once, which
+    /// the next call handles.
+    fn expire(&mut self, side: usize) {
+        for _ in 0..MOST_EXPIRIES {
+            if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
+                return;
+            }
+            self.sides[side].endpoint.handle_timeout(self.now);
+            self.settle(side);
+        }
+        let next = self.sides[side].endpoint.poll_timeout();
+        assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
+    }
+
     fn wait(&mut self, duration: Duration) {
         let until = self.now + duration;
         for _ in 0..MOST_OUTPUTS {
@@ -515,13 +556,7 @@ impl Exchange {
             };
             self.now = self.now.max(at);
             for side in 0..2 {
-                if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
-                    continue;
-                }
-                self.sides[side].endpoint.handle_timeout(self.now);
-                self.settle(side);
-                let next = self.sides[side].endpoint.poll_timeout();
-                assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
+                self.expire(side);
             }
         }
         panic!("too many timeouts in {duration:?}");
