@@ -228,6 +228,11 @@ pub(crate) fn option(
             return number(if is_one_to_one { libc::SOCK_STREAM } else { libc::SOCK_SEQPACKET });
         }
         (SOL_SOCKET, libc::SO_RCVLOWAT) => return number(1),
+        (SOL_SOCKET, libc::SO_ERROR) if name.style.is_one_to_one() => {
+            if let Err(Errno(error)) = receive::take_error(fd, name) {
+                return number(error);
+            }
+        }
         (SOL_SOCKET, libc::SO_ERROR | libc::SO_ACCEPTCONN) => {}
         (SOL_SOCKET, _) => return None,
         (libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => return number(0),

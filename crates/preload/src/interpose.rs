@@ -7,7 +7,11 @@
 //! not catch.
 #![expect(unreachable_pub, reason = "the symbols are for the dynamic linker")]
 
-use libc::{c_int, c_void, iovec, mmsghdr, msghdr, off_t, off64_t, sockaddr, socklen_t, timespec};
+use libc::{
+    c_int, c_uint, c_void, iovec, mmsghdr, msghdr, off_t, off64_t, sockaddr, socklen_t, timespec,
+};
+
+use rexmit_sockets::protocol::name::SocketName;
 
 use crate::raw::{self, Address, libc_next};
 use crate::{Errno, Outcome, calls, descriptor, engine, receive, send};
@@ -139,11 +143,7 @@ interpose! {
         returned(|| receive::from(fd, name, part(buffer, count.min(room)), 0, NOWHERE))
     };
     fn readv(fd: c_int, parts: *const iovec, count: c_int) -> isize => |name| {
-        returned(|| {
-            let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
-            let parts = raw::read_parts(parts.into(), count)?;
-            receive::message(fd, name, &parts, 0).map(|received| received.length)
-        })
+        returned(|| read_parts(fd, name, parts, count))
     };
     fn recv(fd: c_int, buffer: *mut c_void, count: usize, flags: c_int) -> isize => |name| {
         returned(|| receive::from(fd, name, part(buffer, count), flags, NOWHERE))
@@ -171,11 +171,7 @@ interpose! {
         returned(|| send::to(fd, name, part(buffer, count), 0, (Address(0), 0)))
     };
     fn writev(fd: c_int, parts: *const iovec, count: c_int) -> isize => |name| {
-        returned(|| {
-            let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
-            let parts = raw::read_parts(parts.into(), count)?;
-            send::parts(fd, name, &parts)
-        })
+        returned(|| write_parts(fd, name, parts, count))
     };
     fn send(fd: c_int, buffer: *const c_void, count: usize, flags: c_int) -> isize => |name| {
         returned(|| send::to(fd, name, part(buffer, count), flags, (Address(0), 0)))
@@ -189,14 +185,64 @@ interpose! {
     fn sendmmsg(fd: c_int, messages: *mut mmsghdr, count: u32, flags: c_int) -> c_int => |name| {
         returned(|| several(messages.into(), count, |at, _| send::msghdr(fd, name, at, flags))) as c_int
     };
-    fn sendfile(fd: c_int, from: c_int, offset: *mut off_t, count: usize) -> isize => |_name| {
-        let _ = (from, offset, count);
-        returned(|| Err::<usize, _>(Errno(libc::EINVAL)))
+    fn preadv2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize => |name| {
+        returned(|| at_no_offset(offset, flags).and_then(|()| read_parts(fd, name, parts, count)))
     };
-    fn sendfile64(fd: c_int, from: c_int, offset: *mut off64_t, count: usize) -> isize => |_name| {
-        let _ = (from, offset, count);
-        returned(|| Err::<usize, _>(Errno(libc::EINVAL)))
+    fn preadv64v2(fd: c_int, parts: *const iovec, count: c_int, offset: off64_t, flags: c_int) -> isize => |name| {
+        returned(|| at_no_offset(offset, flags).and_then(|()| read_parts(fd, name, parts, count)))
     };
+    fn pwritev2(fd: c_int, parts: *const iovec, count: c_int, offset: off_t, flags: c_int) -> isize => |name| {
+        returned(|| at_no_offset(offset, flags).and_then(|()| write_parts(fd, name, parts, count)))
+    };
+    fn pwritev64v2(fd: c_int, parts: *const iovec, count: c_int, offset: off64_t, flags: c_int) -> isize => |name| {
+        returned(|| at_no_offset(offset, flags).and_then(|()| write_parts(fd, name, parts, count)))
+    };
+}
+
+/// Defines a function of libc that moves data between two descriptors, which fails if one of them is ours: what it
+/// moves would be the frames of the pair. Programs then read and write.
+macro_rules! interpose_moves {
+    ($(fn $name:ident($($parameter:ident: $kind:ty),*) between $one:ident, $other:ident;)*) => {$(
+        /// libc's, which fails with `EINVAL` for SCTP sockets.
+        ///
+        /// # Safety
+        /// As libc's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name($($parameter: $kind),*) -> isize {
+            if raw::socket_name($one).is_some() || raw::socket_name($other).is_some() {
+                return returned(|| Err::<usize, _>(Errno(libc::EINVAL)));
+            }
+            // SAFETY: as the caller promises.
+            unsafe { libc_next::$name($($parameter),*) }
+        }
+    )*};
+}
+
+interpose_moves! {
+    fn sendfile(to: c_int, from: c_int, offset: *mut off_t, count: usize) between to, from;
+    fn sendfile64(to: c_int, from: c_int, offset: *mut off64_t, count: usize) between to, from;
+    fn splice(from: c_int, from_offset: *mut off64_t, to: c_int, to_offset: *mut off64_t, count: usize, flags: c_uint) between from, to;
+}
+
+/// Checks the offset and the flags of `preadv2` and `pwritev2`, as Linux does for sockets.
+fn at_no_offset(offset: i64, flags: c_int) -> Outcome<()> {
+    const IGNORED: c_int = libc::RWF_HIPRI | libc::RWF_DSYNC | libc::RWF_SYNC | libc::RWF_APPEND;
+    match offset {
+        -1 if flags & !IGNORED == 0 => Ok(()),
+        -1 => Err(Errno(libc::EOPNOTSUPP)),
+        _ => Err(Errno(libc::ESPIPE)),
+    }
+}
+
+fn read_parts(fd: c_int, name: SocketName, at: *const iovec, count: c_int) -> Outcome<usize> {
+    let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
+    let parts = raw::read_parts(at.into(), count)?;
+    receive::message(fd, name, &parts, 0).map(|received| received.length)
+}
+
+fn write_parts(fd: c_int, name: SocketName, at: *const iovec, count: c_int) -> Outcome<usize> {
+    let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
+    send::parts(fd, name, &raw::read_parts(at.into(), count)?)
 }
 
 /// `recvmmsg` and `sendmmsg`: calls `act` for each message until one fails, and returns the number of successes.

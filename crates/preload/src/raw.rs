@@ -134,6 +134,11 @@ pub(crate) mod libc_next {
         sendmmsg(fd: c_int, messages: *mut libc::mmsghdr, count: u32, flags: c_int) -> c_int;
         sendfile(to: c_int, from: c_int, offset: *mut libc::off_t, count: usize) -> isize;
         sendfile64(to: c_int, from: c_int, offset: *mut libc::off64_t, count: usize) -> isize;
+        splice(from: c_int, from_offset: *mut libc::off64_t, to: c_int, to_offset: *mut libc::off64_t, count: usize, flags: libc::c_uint) -> isize;
+        preadv2(fd: c_int, parts: *const iovec, count: c_int, offset: libc::off_t, flags: c_int) -> isize;
+        preadv64v2(fd: c_int, parts: *const iovec, count: c_int, offset: libc::off64_t, flags: c_int) -> isize;
+        pwritev2(fd: c_int, parts: *const iovec, count: c_int, offset: libc::off_t, flags: c_int) -> isize;
+        pwritev64v2(fd: c_int, parts: *const iovec, count: c_int, offset: libc::off64_t, flags: c_int) -> isize;
         __read_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize;
         __recv_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize, flags: c_int) -> isize;
         __recvfrom_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize, flags: c_int, address: *mut sockaddr, length: *mut socklen_t) -> isize;

@@ -95,9 +95,33 @@ fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> O
     }
 }
 
+const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+
+/// Fails with the error with which the association of a one-to-one socket has ended, if no call has done so. Not while
+/// data precedes it.
+pub(crate) fn take_error(fd: c_int, name: SocketName) -> Outcome<()> {
+    descriptor::receiving(fd, name, || {
+        if raw::peek_offset(fd)? != 0 {
+            return Ok(());
+        }
+        let mut bytes = [0; HEADER_BYTES];
+        let looked = raw::receive_parts(fd, &[raw::own_part_mut(&mut bytes)], PEEK);
+        raw::set_peek_offset(fd, 0)?;
+        if let Ok((_, Some(accepted))) = looked {
+            raw::close(accepted); // A copy.
+        }
+        match Header::parse(&bytes).filter(|header| looked.is_ok() && header.kind == Kind::Error) {
+            Some(header) => {
+                raw::consume(fd);
+                Err(Errno(header.error))
+            }
+            None => Ok(()),
+        }
+    })
+}
+
 /// Reads the first message with `MSG_PEEK`; `EAGAIN` without a message.
 fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
-    const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
     let mut bytes = [0; HEADER_BYTES];
     let read_before = raw::peek_offset(fd)?;
     let mut all = [raw::own_part_mut(&mut bytes), raw::part_at(Address(0), 0)];

@@ -8,7 +8,7 @@ use rexmit_sockets::protocol::name::SocketName;
 use rexmit_sockets::protocol::request::State;
 
 use crate::raw::{self, Address};
-use crate::{Errno, Outcome, ancillary, descriptor, engine};
+use crate::{Errno, Outcome, ancillary, descriptor, engine, receive};
 
 /// The largest message: the default of `SO_SNDBUF` in Linux, which also limits messages of its SCTP.
 const MAX_MESSAGE_BYTES: usize = 212_992;
@@ -32,6 +32,9 @@ pub(crate) fn message(
     // ECONNRESET is the pair's error, of messages that the engine has not read when it ended.
     if let Err(Errno(libc::EPIPE | libc::ECONNRESET)) = sent {
         engine::check_alive(fd, name)?;
+        if name.style.is_one_to_one() {
+            receive::take_error(fd, name)?;
+        }
     }
     if sent == Err(Errno(libc::EPIPE)) && !is_silent {
         raw::raise_pipe();

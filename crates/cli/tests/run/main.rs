@@ -145,6 +145,11 @@ fn options_are_read_as_they_were_set() {
 }
 
 #[test]
+fn data_is_not_moved_past_the_library() {
+    passes("moves");
+}
+
+#[test]
 fn bad_input_has_the_errno_of_the_kernel() {
     passes("bad_input");
 }
@@ -274,6 +279,34 @@ fn is_root() -> bool {
         rexmit_testkit::not_run("only root can be another user");
     }
     is_root
+}
+
+#[test]
+fn transports_of_a_later_program_are_reported_as_not_used() {
+    let engine = Engine::new();
+    let mut first = engine.command(&["cat"]);
+    let first = first.env("REXMIT_TRANSPORT", "* udp").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut first = Running(first.spawn().expect("it runs"));
+    // It runs once it copies: its engine has been started.
+    writeln!(first.0.stdin.as_ref().expect("piped"), "ready").expect("it reads");
+    wait_for(&mut BufReader::new(first.0.stdout.take().expect("piped")).lines(), "ready");
+    for (transports, is_used) in [("* udp # the same", true), ("* udp:9900", false)] {
+        let mut later = engine.command(&["true"]);
+        let output = later.env("REXMIT_TRANSPORT", transports).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        assert_eq!(text.contains("not those of REXMIT_TRANSPORT:"), !is_used, "{text}");
+    }
+}
+
+#[test]
+fn a_static_program_is_reported_as_not_served() {
+    let ldconfig = "/sbin/ldconfig";
+    if std::fs::metadata(ldconfig).is_ok() {
+        let output = Engine::new().output(&[ldconfig, "--version"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && text.contains("is statically linked"), "{text}");
+    }
 }
 
 #[test]

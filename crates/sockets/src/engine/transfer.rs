@@ -320,8 +320,9 @@ impl Engine {
             if streams.is_some() {
                 if error != 0 {
                     this.deliver(Header::of_error(error), Bytes::new(), None);
-                } else if this.flow.has_ended && !known.peer_has_ended {
-                    // The end is the program's own, which Linux does not show as one.
+                }
+                // Linux shows neither an error nor the program's own end as the end of data.
+                if error != 0 || this.flow.has_ended && !known.peer_has_ended {
                     let kind = Kind::LastError;
                     let header = Header { kind, ..Header::of_error(ENOTCONN) };
                     this.deliver(header, Bytes::new(), None);

@@ -46,6 +46,22 @@ def many():
     assert server.recv(100) == b"still served"
 
 
+def moves():
+    """The kernel would move the frames of the pair: these calls fail, so that programs read and write instead."""
+    client, server = pair()
+    end, start = os.pipe()
+    os.write(start, b"data")
+    client.send(b"message")
+    select.select([server], [], [])
+    with open(__file__, "rb") as file:
+        fails(errno.EINVAL, os.sendfile, client.fileno(), file.fileno(), 0, 10)
+    fails(errno.EINVAL, os.sendfile, start, server.fileno(), None, 10)
+    fails(errno.EINVAL, os.splice, end, client.fileno(), 4)
+    fails(errno.EINVAL, os.splice, server.fileno(), start, 10)
+    assert os.read(end, 10) == b"data"
+    assert server.recv(10) == b"message"
+
+
 def killed():
     """A thousand programs that are killed while they have a socket and an association."""
     signal.alarm(600)

@@ -39,6 +39,26 @@ def messages():
     first, second = bytearray(3), bytearray(10)
     assert os.readv(server.fileno(), [first, second]) == 7
     assert bytes(first) + bytes(second)[:4] == b"one two"
+    # The same at no offset, of which sockets have none; and without waiting, which a file can.
+    assert os.pwritev(client.fileno(), [b"one ", b"two"], -1, os.RWF_SYNC) == 7
+    assert os.preadv(server.fileno(), [first, second], -1) == 7
+    assert bytes(first) + bytes(second)[:4] == b"one two"
+    fails(errno.ESPIPE, os.pwritev, client.fileno(), [b"one"], 0)
+    fails(errno.ESPIPE, os.preadv, server.fileno(), [first], 0)
+    fails(errno.EOPNOTSUPP, os.preadv, server.fileno(), [first], -1, os.RWF_NOWAIT)
+
+
+def _error(endpoint):
+    return endpoint.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+
+
+def _aborted():
+    client, server = pair()
+    # SO_LINGER with a time of zero aborts.
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+    select.select([server], [], [])
+    return server
 
 
 def ends():
@@ -48,11 +68,17 @@ def ends():
     assert server.recv(10) == b"last"
     assert server.recv(10) == b""
     fails(errno.EPIPE, server.send, b"too late")
-    client, server = pair()
-    # SO_LINGER with a time of zero aborts.
-    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    client.close()
-    fails(errno.ECONNRESET, server.recv, 10)
+    # An abort is the error of one call, whichever comes first.
+    aborted = _aborted()
+    fails(errno.ECONNRESET, aborted.recv, 10)
+    assert _error(aborted) == 0
+    fails(errno.ENOTCONN, aborted.recv, 10)
+    aborted = _aborted()
+    assert [_error(aborted), _error(aborted)] == [errno.ECONNRESET, 0]
+    fails(errno.ENOTCONN, aborted.recv, 10)
+    aborted = _aborted()
+    fails(errno.ECONNRESET, aborted.send, b"too late")
+    fails(errno.EPIPE, aborted.send, b"too late")
     client, server = pair()
     client.send(b"unread")
     select.select([server], [], [])
@@ -136,7 +162,7 @@ def waiting():
     client.setblocking(False)
     assert client.connect_ex(listening.getsockname()) == errno.EINPROGRESS
     assert select.select([], [client], [], 10)[1] == [client]
-    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    assert _error(client) == 0
     assert select.select([listening], [], [], 10)[0] == [listening]
     server = listening.accept()[0]
     fails(errno.EAGAIN, client.recv, 10)
@@ -165,8 +191,8 @@ def waiting():
     failing.setblocking(False)
     assert failing.connect_ex(address) == errno.EINPROGRESS
     assert select.select([], [failing], [], 10)[1] == [failing]
-    assert failing.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
-    assert failing.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    assert _error(failing) == errno.ECONNREFUSED
+    assert _error(failing) == 0
     timed, _other = pair()
     timed.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 10_000))
     fails(errno.EAGAIN, timed.recv, 10)
