@@ -101,8 +101,8 @@ setup: ## install what the tests need beyond Rust (as root), or say what is miss
 
 install: ## the command and what it preloads into programs, under PREFIX (default /usr/local)
 	$(CARGO) build --quiet --release -p rexmit-cli -p rexmit-preload
-	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/rexmit $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/rexmit
-	install -D -m 755 $${CARGO_TARGET_DIR:-target}/release/librexmit_preload.so $(DESTDIR)$(or $(PREFIX),/usr/local)/lib/librexmit_preload.so
+	install -s -D -m 755 $${CARGO_TARGET_DIR:-target}/release/rexmit $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/rexmit
+	install -s -D -m 755 $${CARGO_TARGET_DIR:-target}/release/librexmit_preload.so $(DESTDIR)$(or $(PREFIX),/usr/local)/lib/librexmit_preload.so
 
 install-c: ## the C library: header, libraries and pkg-config file, under PREFIX (default /usr/local)
 	@scripts/install-c --prefix $(or $(PREFIX),/usr/local)

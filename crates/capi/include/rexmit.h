@@ -38,6 +38,21 @@
 #define REXMIT_UNLIMITED UINT32_MAX
 
 /**
+ * The version of this header.
+ */
+#define REXMIT_VERSION_MAJOR 0
+
+/**
+ * See REXMIT_VERSION_MAJOR. Before version 1, programs built with another minor version have to be built again.
+ */
+#define REXMIT_VERSION_MINOR 2
+
+/**
+ * See REXMIT_VERSION_MAJOR.
+ */
+#define REXMIT_VERSION_PATCH 0
+
+/**
  * The result of a call: 0, or the reason why nothing was done.
  */
 enum rexmit_status
@@ -1029,8 +1044,9 @@ rexmit_status rexmit_address_format(const struct rexmit_address *address, char *
 /**
  * Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
  * host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
- * the result; if one side does not trust the other, the text of REXMIT_EVENT_CLOSED says which. The only time limit is
- * Max.Init.Retransmits: call `rexmit_abort` to stop earlier.
+ * the result. The only time limit is Max.Init.Retransmits: call `rexmit_abort` to stop earlier. With encryption, the
+ * handshake of DTLS comes first, which has 10 s; if it fails or one side does not trust the other, the association is
+ * REXMIT_CLOSED_ABORTED, and the text of REXMIT_EVENT_CLOSED says why.
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -1812,6 +1828,11 @@ rexmit_status rexmit_get_path_statistics(struct rexmit_endpoint *endpoint,
  * The meaning of a status, in English. Never NULL; not to be freed.
  */
 const char *rexmit_status_text(int32_t status);
+
+/**
+ * The version of the library that is linked, such as "0.2.0". Not to be freed.
+ */
+const char *rexmit_version(void);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -134,3 +134,10 @@ pub(crate) unsafe fn addresses(
     let all = unsafe { slice(pointer, length, "the addresses") }?;
     all.iter().map(|address| address.to_socket()).collect()
 }
+
+/// Makes an IPv4 address of one that is mapped into IPv6, as it comes from a socket of both families.
+pub(crate) fn canonicalize(address: &mut SocketAddr) {
+    if let IpAddr::V4(ip) = address.ip().to_canonical() {
+        *address = (ip, address.port()).into();
+    }
+}

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use rexmit_core::Instant;
 use rexmit_sctp::{AssociationId, OutboundMessage, SharedKey};
 
-use crate::address::{addresses, rexmit_address};
+use crate::address::{addresses, canonicalize, rexmit_address};
 use crate::config::{profile, scheduling};
 use crate::encryption::rexmit_fingerprint;
 use crate::endpoint::{call, rexmit_endpoint};
@@ -18,8 +18,9 @@ use crate::status::{Failure, Outcome, deref, slice, store};
 
 /// Begins an association with the SCTP port `port` of the peer at `remotes`: one UDP address, or several of the same
 /// host (one only with encryption). Messages can be sent at once. REXMIT_EVENT_CONNECTED or REXMIT_EVENT_CLOSED reports
-/// the result; if one side does not trust the other, the text of REXMIT_EVENT_CLOSED says which. The only time limit is
-/// Max.Init.Retransmits: call `rexmit_abort` to stop earlier.
+/// the result. The only time limit is Max.Init.Retransmits: call `rexmit_abort` to stop earlier. With encryption, the
+/// handshake of DTLS comes first, which has 10 s; if it fails or one side does not trust the other, the association is
+/// REXMIT_CLOSED_ABORTED, and the text of REXMIT_EVENT_CLOSED says why.
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
@@ -37,7 +38,8 @@ pub unsafe extern "C" fn rexmit_connect(
     unsafe {
         call(endpoint, now, |endpoint, now| {
             store(association, u64::MAX, "where the association goes")?;
-            let remotes = addresses(remotes, count)?;
+            let mut remotes = addresses(remotes, count)?;
+            remotes.iter_mut().for_each(canonicalize);
             let local = endpoint.local_for(&remotes)?;
             let routes = endpoint.sctp.routes_to(&remotes, local);
             let config = Arc::clone(&endpoint.association);

@@ -45,15 +45,21 @@ impl rexmit_endpoint {
 
     /// The local address of routes to `remotes`: that of the socket, or one that the program or the system chooses.
     pub(crate) fn local_for(&self, remotes: &[SocketAddr]) -> Result<SocketAddr, Failure> {
+        let Some(first) = remotes.first() else {
+            return Err(Failure::new(REXMIT_INVALID_ARGUMENT, "no address of the peer"));
+        };
+        let unspecified: IpAddr = match first {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
         #[cfg(target_os = "linux")]
-        if let Some(socket) = &self.socket {
-            return Ok(socket.local());
+        let local = self.socket.as_ref().map(Socket::local);
+        #[cfg(not(target_os = "linux"))]
+        let local: Option<SocketAddr> = None;
+        for remote in remotes {
+            check_remote(*remote, local)?;
         }
-        match remotes.first() {
-            Some(SocketAddr::V4(_)) => Ok((IpAddr::from(Ipv4Addr::UNSPECIFIED), 0).into()),
-            Some(SocketAddr::V6(_)) => Ok((IpAddr::from(Ipv6Addr::UNSPECIFIED), 0).into()),
-            None => Err(Failure::new(REXMIT_INVALID_ARGUMENT, "no address of the peer")),
-        }
+        Ok(local.unwrap_or((unspecified, 0).into()))
     }
 
     /// Transmits the packets that the previous call caused, if the endpoint has a socket.
@@ -64,6 +70,29 @@ impl rexmit_endpoint {
         }
         Ok(())
     }
+}
+
+/// Checks that one host may have the address `remote`, and that a socket bound to `local` reaches it.
+fn check_remote(remote: SocketAddr, local: Option<SocketAddr>) -> Outcome {
+    let ip = remote.ip().to_canonical();
+    let is_broadcast = matches!(ip, IpAddr::V4(ip) if ip.is_broadcast());
+    let text = if ip.is_unspecified() || ip.is_multicast() || is_broadcast {
+        format!("{remote}: {ip} is not the address of a host")
+    } else if remote.port() == 0 {
+        format!("{remote}: the UDP port of a peer is not 0")
+    } else {
+        match local {
+            // A socket bound to :: has both families.
+            Some(local) if !local.ip().is_unspecified() || local.is_ipv4() => {
+                if local.ip().to_canonical().is_ipv4() == ip.is_ipv4() {
+                    return Ok(());
+                }
+                format!("{remote} cannot be reached from the endpoint's address {local}")
+            }
+            _ => return Ok(()),
+        }
+    };
+    Err(Failure::new(REXMIT_INVALID_ARGUMENT, text))
 }
 
 /// Runs a call at `now`, and transmits what it causes.

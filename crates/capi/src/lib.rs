@@ -18,6 +18,7 @@
 //! | `message` | messages in and out |
 //! | `statistics` | counters |
 //! | `socket` | the UDP socket of the event loop |
+//! | `version` | the version of the library |
 
 // The items are public for C alone.
 #![allow(unreachable_pub, reason = "what C sees is exported by its symbol")]
@@ -34,3 +35,4 @@ mod message;
 mod socket;
 mod statistics;
 mod status;
+mod version;

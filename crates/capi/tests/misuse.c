@@ -25,7 +25,7 @@ int main(void) {
     rexmit_buffer buffer = {(const uint8_t *)"x", 1};
     uint64_t association;
     size_t length;
-    char text[8];
+    char text[8], text_of_version[40];
     uint8_t datagram[8] = {0};
 
     /* NULL everywhere. */
@@ -39,6 +39,11 @@ int main(void) {
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_address_parse(NULL, &address));
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_address_parse("127.0.0.1:1", NULL));
     if (rexmit_endpoint_poll_timeout(NULL) != UINT64_MAX || rexmit_endpoint_fd(NULL) != -1)
+        return 1;
+
+    snprintf(text_of_version, sizeof text_of_version, "%d.%d.%d", REXMIT_VERSION_MAJOR, REXMIT_VERSION_MINOR,
+             REXMIT_VERSION_PATCH);
+    if (strcmp(rexmit_version(), text_of_version) != 0)
         return 1;
 
     /* Values out of range. */
@@ -79,6 +84,22 @@ int main(void) {
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_connect(endpoint, 0, &address, 0, 5000, &association));
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_connect(endpoint, 0, &address, 1, 0, &association));
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_connect(endpoint, 0, &address, 1, 5000, NULL));
+    const char *const nowhere[] = {"127.0.0.1:0", "0.0.0.0:9", "[::]:9", "224.0.0.1:9", "255.255.255.255:9", "[ff02::1]:9"};
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+        EXPECT(REXMIT_OK, rexmit_address_parse(nowhere[i], &any));
+        EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_connect(endpoint, 0, &any, 1, 5000, &association));
+        if (!strstr(rexmit_endpoint_error(endpoint), nowhere[i]))
+            return 1;
+    }
+    /* A socket of one family does not reach the other. */
+    EXPECT(REXMIT_OK, rexmit_address_parse("127.0.0.1:0", &any));
+    EXPECT(REXMIT_OK, rexmit_endpoint_bind(endpoint, &any));
+    EXPECT(REXMIT_OK, rexmit_address_parse("[::1]:9", &any));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_connect(endpoint, 0, &any, 1, 5000, &association));
+    EXPECT(REXMIT_OK, rexmit_address_parse("[::ffff:127.0.0.1]:9", &any));
+    EXPECT(REXMIT_OK, rexmit_connect(endpoint, 0, &any, 1, 5001, &association));
+    rexmit_endpoint_free(endpoint);
+    EXPECT(REXMIT_OK, rexmit_endpoint_new(config, NULL, &endpoint));
 
     /* Numbers that name nothing. */
     for (uint64_t number = 0; number < 3; number++) {

@@ -1,15 +1,15 @@
 //! `rexmit run`.
 
 use std::ffi::OsString;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use clap::Args;
-use rexmit_sockets::client;
+use rexmit_sockets::client::{self, Registration};
 use rexmit_sockets::engine::{Engine, MAX_DESCRIPTORS};
-use rexmit_sockets::protocol::request::Key;
 use rexmit_sockets::protocol::{
     ENGINE_VARIABLE, KEY_VARIABLE, PEER_PORT_VARIABLE, PROFILE_VARIABLE, TCP_VARIABLE,
 };
@@ -118,8 +118,23 @@ fn prepared(
 fn preload(command: &mut Command, arguments: &Arguments) -> Outcome {
     let library = library()?;
     // Checked here for a precise error message: of the engine, only its failure to start would be reported.
-    transports()?;
-    let (number, key) = reach_engine(arguments.udp_port)?;
+    let (text, origin) = transports_text()?;
+    parsed(&text, origin)?;
+    let (number, Registration { key, has_these_transports }) =
+        reach_engine(arguments.udp_port, &text)?;
+    if !has_these_transports {
+        eprintln!(
+            "rexmit: the engine on UDP port {} keeps the transports with which it was started, which are not those of \
+             {origin}: choose another --udp-port, or end all programs that it serves",
+            arguments.udp_port
+        );
+    }
+    if let Some(reason) = reason_not_served(Path::new(command.get_program())) {
+        let program = command.get_program().to_string_lossy();
+        eprintln!(
+            "rexmit: {program} {reason}: the SCTP sockets of this program itself will not be served"
+        );
+    }
     command.env("LD_PRELOAD", preloads(&library)?);
     let variables = [
         (ENGINE_VARIABLE, format!("{number:x}")),
@@ -136,11 +151,51 @@ fn preload(command: &mut Command, arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
+/// Why the system does not load the library into a program, if it does not.
+fn reason_not_served(program: &Path) -> Option<&'static str> {
+    let path = if program.components().count() > 1 {
+        program.to_owned()
+    } else {
+        let folders = std::env::var_os("PATH")?;
+        std::env::split_paths(&folders)
+            .map(|folder| folder.join(program))
+            .find(|path| path.is_file())?
+    };
+    let mode = std::fs::metadata(&path).ok()?.permissions().mode();
+    if mode & 0o6000 != 0 && !geteuid().is_root() {
+        return Some("takes another user's or group's rights (setuid)");
+    }
+    is_static(&mut std::fs::File::open(path).ok()?).ok()?.then_some("is statically linked")
+}
+
+/// Whether a program is an ELF file of 64 bits that names no dynamic linker (ELF-64 Object File Format, 1998).
+fn is_static(file: &mut (impl Read + Seek)) -> io::Result<bool> {
+    const PT_INTERP: u32 = 3;
+    let mut header = [0; 64];
+    file.read_exact(&mut header)?;
+    if !header.starts_with(b"\x7fELF\x02") {
+        return Ok(false);
+    }
+    let u16_at = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+    let table: [u8; 8] = header[32..40].try_into().unwrap_or_default();
+    let (table, bytes, count) = (u64::from_ne_bytes(table), u16_at(54), u16_at(56));
+    for index in 0..u64::from(count) {
+        let mut kind = [0; 4];
+        file.seek(SeekFrom::Start(table.saturating_add(index * u64::from(bytes))))?;
+        file.read_exact(&mut kind)?;
+        if u32::from_ne_bytes(kind) == PT_INTERP {
+            return Ok(false);
+        }
+    }
+    Ok(count != 0)
+}
+
 /// Runs as the engine until it is not needed any more.
 fn serve(number: u64, udp_port: u16) -> Outcome {
     raise_descriptors();
     rexmit_sockets::engine::outlive_programs();
-    let mut engine = Engine::new(number, udp_port, transports()?)
+    let (text, origin) = transports_text()?;
+    let mut engine = Engine::new(number, udp_port, parsed(&text, origin)?)
         .map_err(|error| Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}")))?;
     println!("{READY}");
     io::stdout().flush()?;
@@ -159,17 +214,20 @@ fn raise_descriptors() {
     }
 }
 
-/// The transports of SCTP, from the environment variable or the file.
-fn transports() -> Result<Transports, Failure> {
-    let (text, origin) = match std::env::var(TRANSPORT_VARIABLE) {
+/// The text of the transports of SCTP, and where it comes from: the environment variable or the file.
+fn transports_text() -> Result<(String, &'static str), Failure> {
+    Ok(match std::env::var(TRANSPORT_VARIABLE) {
         Ok(text) => (text, TRANSPORT_VARIABLE),
         Err(_) => match std::fs::read_to_string(TRANSPORT_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                (default_transports(kernel_has_sctp()).to_owned(), TRANSPORT_FILE)
+                (default_transports(kernel_has_sctp()).to_owned(), "the default")
             }
             other => (other?, TRANSPORT_FILE),
         },
-    };
+    })
+}
+
+fn parsed(text: &str, origin: &str) -> Result<Transports, Failure> {
     let failed = |error| Failure::new(Kind::Usage, format!("{origin}: {error}"));
     text.parse().map_err(failed)
 }
@@ -225,8 +283,8 @@ fn preloads(library: &Path) -> Result<OsString, Failure> {
 }
 
 /// Connects to the engine for this UDP port, starting it if necessary. It then runs at least as long as this process.
-/// Returns its number and its key.
-fn reach_engine(udp_port: u16) -> Result<(u64, Key), Failure> {
+/// Returns its number.
+fn reach_engine(udp_port: u16, transports: &str) -> Result<(u64, Registration), Failure> {
     // Users do not share engines; without a port of its own, neither do programs.
     let number = match udp_port {
         0 => 1 << 63 | u64::from(std::process::id()),
@@ -234,8 +292,8 @@ fn reach_engine(udp_port: u16) -> Result<(u64, Key), Failure> {
     };
     let mut started = Ok(());
     for _ in 0..ATTEMPTS {
-        match client::register(number) {
-            Ok(key) => return Ok((number, key)),
+        match client::register(number, transports) {
+            Ok(registration) => return Ok((number, registration)),
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(error.into()),
         }
@@ -331,6 +389,26 @@ mod tests {
     fn with_always_the_engine_serves_the_program() {
         let command = prepared_with(&["--always", "--", "true"], || panic!("asked"));
         assert_eq!(command.get_envs().count(), 1);
+    }
+
+    #[test]
+    fn a_program_without_a_dynamic_linker_is_static() {
+        let file = |headers: &[u32]| {
+            let mut elf = vec![0; 64 + 56 * headers.len()];
+            elf[..5].copy_from_slice(b"\x7fELF\x02");
+            elf[32] = 64;
+            elf[54] = 56;
+            elf[56] = headers.len() as u8;
+            for (index, kind) in headers.iter().enumerate() {
+                elf[64 + 56 * index..][..4].copy_from_slice(&kind.to_ne_bytes());
+            }
+            is_static(&mut io::Cursor::new(elf)).ok()
+        };
+        assert_eq!(file(&[1, 2]), Some(true));
+        assert_eq!(file(&[6, 3, 1]), Some(false), "PT_INTERP");
+        assert_eq!(file(&[]), Some(false), "not a program");
+        assert_eq!(reason_not_served(&std::env::current_exe().expect("this test")), None);
+        assert_eq!(reason_not_served(Path::new("no-such-program")), None);
     }
 
     #[test]

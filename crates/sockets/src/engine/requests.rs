@@ -1,6 +1,6 @@
 //! The connections over which calls arrive, and the programs that use the engine.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -24,7 +24,8 @@ use crate::protocol::request::{ANSWER_BYTES, Key, MAX_BODY_BYTES, REQUEST_BYTES,
 pub(super) const MAX_REQUESTS: usize = 4096;
 /// The most processes that are watched; the engine does not wait for the end of further ones.
 pub(super) const MAX_PROGRAMS: usize = 1024;
-/// The most connections of other users whose request has not arrived; the oldest is closed beyond.
+/// The most connections of other users whose request has not arrived. Beyond, the oldest one of the user with the most of
+/// them is closed: one user cannot keep out another.
 const MAX_STRANGERS: usize = 64;
 /// The time after which a connection without a request may be closed to make room for another one.
 const SILENT_TIME: Duration = Duration::from_secs(5);
@@ -46,8 +47,20 @@ enum Connection {
 struct Silent {
     /// Connections of the engine's user and of root, with the time at which they were accepted.
     own: BTreeMap<u64, Instant>,
-    /// Connections of other users.
-    strangers: BTreeSet<u64>,
+    /// Connections of other users, with the user.
+    strangers: BTreeMap<u64, libc::uid_t>,
+}
+
+impl Silent {
+    /// The oldest connection of the user with the most of them.
+    fn most_numerous(&self) -> Option<u64> {
+        let mut of_users = BTreeMap::<_, Vec<u64>>::new();
+        for (token, user) in &self.strangers {
+            of_users.entry(user).or_default().push(*token);
+        }
+        let most = of_users.into_values().max_by_key(Vec::len)?;
+        most.first().copied()
+    }
 }
 
 /// See the module.
@@ -119,22 +132,28 @@ impl Requests {
         self.lingers.forget(token);
     }
 
-    /// Adds a connection of this user or root, or of another user.
-    fn admit(&mut self, now: Instant, epoll: &OwnedFd, connection: OwnedFd, is_stranger: bool) {
+    /// Adds a connection of this user or root (`None`), or of another user.
+    fn admit(
+        &mut self,
+        now: Instant,
+        epoll: &OwnedFd,
+        connection: OwnedFd,
+        stranger: Option<libc::uid_t>,
+    ) {
         let watched = EventData::new_u64(self.last_token + 1);
         if epoll::add(epoll, &connection, watched, EventFlags::IN).is_err() {
             return;
         }
         let token = self.insert(Connection::Request(connection));
-        if !is_stranger {
+        let Some(user) = stranger else {
             self.silent.own.insert(token, now);
             return;
-        }
-        self.silent.strangers.insert(token);
+        };
+        self.silent.strangers.insert(token, user);
         if self.silent.strangers.len() > MAX_STRANGERS
-            && let Some(oldest) = self.silent.strangers.first().copied()
+            && let Some(token) = self.silent.most_numerous()
         {
-            self.close(oldest);
+            self.close(token);
         }
     }
 
@@ -182,9 +201,9 @@ impl Engine {
             if let Some(token) = dispensable.filter(|_| !self.requests.has_room()) {
                 self.requests.close(token);
             }
-            let is_own = |peer: libc::ucred| peer.uid == 0 || peer.uid == geteuid().as_raw();
-            let is_stranger = !peer(&connection).is_ok_and(is_own);
-            self.requests.admit(self.now, &self.epoll, connection, is_stranger);
+            let user = peer(&connection).map_or(libc::uid_t::MAX, |peer| peer.uid);
+            let stranger = Some(user).filter(|&user| user != 0 && user != geteuid().as_raw());
+            self.requests.admit(self.now, &self.epoll, connection, stranger);
         }
         self.pause_requests(false);
     }
@@ -211,7 +230,7 @@ impl Engine {
                     Ok((length, _)) => length,
                     Err(_) => 0,
                 };
-                let is_stranger = self.requests.silent.strangers.remove(&token);
+                let is_stranger = self.requests.silent.strangers.remove(&token).is_some();
                 self.requests.silent.own.remove(&token);
                 match Request::parse(&buffer[..length]) {
                     Some((request, key, body)) if !is_stranger || permits(self, &request, key) => {
@@ -380,12 +399,12 @@ mod tests {
     }
 
     /// One end of a pair, whose other end is a connection of another user.
-    fn stranger(engine: &mut Engine) -> OwnedFd {
+    fn stranger(engine: &mut Engine, user: libc::uid_t) -> OwnedFd {
         let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
         let pair = rustix::net::socketpair(family, kind, SocketFlags::CLOEXEC, None);
         let (ours, theirs) = pair.expect("a pair");
         let now = engine.now;
-        engine.requests.admit(now, &engine.epoll, ours, true);
+        engine.requests.admit(now, &engine.epoll, ours, Some(user));
         theirs
     }
 
@@ -394,14 +413,18 @@ mod tests {
         let mut engine = engine();
         let _own = connected(&engine);
         engine.accept_requests();
-        let all: Vec<_> = (0..MAX_STRANGERS + 10).map(|_| stranger(&mut engine)).collect();
+        let before = stranger(&mut engine, 1000);
+        let all: Vec<_> = (0..MAX_STRANGERS + 10).map(|_| stranger(&mut engine, 1001)).collect();
         assert_eq!(engine.requests.connections.len(), MAX_STRANGERS + 1);
-        assert_eq!(engine.requests.silent.own.len(), 1, "only their own oldest are closed");
-        assert_eq!(
-            recv(&all[0], &mut [0; 8][..], RecvFlags::DONTWAIT).map(|(length, _)| length),
-            Ok(0)
-        );
-        assert_eq!(recv(&all[10], &mut [0; 8][..], RecvFlags::DONTWAIT).err(), Some(Errno::AGAIN));
+        assert_eq!(engine.requests.silent.own.len(), 1, "only those of other users are closed");
+        let is_closed = |connection: &OwnedFd| {
+            let received = recv(connection, &mut [0; 8][..], RecvFlags::DONTWAIT);
+            assert!(matches!(received, Ok((0, _)) | Err(Errno::AGAIN)), "{received:?}");
+            received.is_ok()
+        };
+        assert!(!is_closed(&before), "the connection of a user with few");
+        assert_eq!(all.iter().map(is_closed).filter(|&is| is).count(), 11);
+        assert!(is_closed(&all[10]) && !is_closed(&all[11]), "the oldest are closed");
     }
 
     /// Registers this process; returns the key.
@@ -421,7 +444,7 @@ mod tests {
         let [key, other] = [register(&mut engine), register(&mut engine)];
         assert!(key != other && key != 0);
         for (key, is_answered) in [(0, false), (key ^ other, false), (key, true)] {
-            let theirs = stranger(&mut engine);
+            let theirs = stranger(&mut engine, 1000);
             let request = Request {
                 call: Call::Socket,
                 socket: 0,
