@@ -55,6 +55,12 @@ impl Transports {
         !self.0.iter().any(|rule| rule.is_any) || self.0.iter().any(uses_ip)
     }
 
+    /// Whether these are not the transports of a valid `text`; an empty one is none.
+    pub(crate) fn differ_from(&self, text: &[u8]) -> bool {
+        let text = std::str::from_utf8(text).ok().filter(|text| !text.is_empty());
+        text.and_then(|text| text.parse::<Self>().ok()).is_some_and(|theirs| theirs != *self)
+    }
+
     /// The transport to this address, given whether IP can be used.
     #[must_use]
     pub fn to(&self, ip: IpAddr, has_ip: bool) -> Transport {

@@ -18,7 +18,7 @@ use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, wire};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::{Call, Key, Request, State};
 use crate::protocol::{Style, address, bytes_at};
-use crate::transports::{Transport, Transports};
+use crate::transports::Transport;
 
 /// The most sockets that wait to be accepted, whatever backlog `listen` requests.
 const MAX_BACKLOG: usize = 128;
@@ -81,7 +81,10 @@ impl Engine {
         }
         self.catch_up();
         let outcome = match call {
-            Call::Register => self.register(token, key, body),
+            Call::Register => self.requests.register(&self.epoll, token, key).map(|mut value| {
+                value.push(self.transports.differ_from(body).into());
+                value
+            }),
             Call::Socket => {
                 let made = self.make_socket((first, second), key, body);
                 return self.answer_with_descriptor(token, made);
@@ -117,15 +120,6 @@ impl Engine {
             },
         };
         self.requests.answer(token, &outcome, None);
-    }
-
-    fn register(&mut self, token: u64, key: Key, transports: &[u8]) -> Outcome {
-        let mut value = self.requests.register(&self.epoll, token, key)?;
-        // The library of a program sends none.
-        let theirs = std::str::from_utf8(transports).ok().filter(|text| !text.is_empty());
-        let theirs = theirs.and_then(|text| text.parse::<Transports>().ok());
-        value.push(theirs.is_some_and(|theirs| theirs != self.transports).into());
-        Ok(value)
     }
 
     fn answer_with_descriptor(&mut self, token: u64, made: Result<OwnedFd, Failure>) {
