@@ -55,7 +55,7 @@ impl Transports {
         !self.0.iter().any(|rule| rule.is_any) || self.0.iter().any(uses_ip)
     }
 
-    /// Whether these are not the transports of a valid `text`; an empty one is none.
+    /// Whether these differ from the transports of `text`, if it is valid and not empty.
     pub(crate) fn differ_from(&self, text: &[u8]) -> bool {
         let text = std::str::from_utf8(text).ok().filter(|text| !text.is_empty());
         text.and_then(|text| text.parse::<Self>().ok()).is_some_and(|theirs| theirs != *self)
