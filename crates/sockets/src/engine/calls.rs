@@ -4,12 +4,13 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use libc::{
-    EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EBUSY, ECONNREFUSED, EINVAL, EISCONN,
-    ENETUNREACH, ENFILE, ENOBUFS, ENOTCONN, EOPNOTSUPP, EPIPE, ESOCKTNOSUPPORT,
+    EACCES, EADDRINUSE, EADDRNOTAVAIL, EAFNOSUPPORT, EALREADY, EBUSY, ECONNREFUSED, EINVAL,
+    EISCONN, ENETUNREACH, ENFILE, ENOBUFS, ENOTCONN, EOPNOTSUPP, EPIPE, ESOCKTNOSUPPORT,
 };
 use rexmit_core::Route;
 use rexmit_sctp::{AssociationConfig, ConnectError};
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::pair::Pair;
 use super::settings::Settings;
@@ -64,6 +65,15 @@ fn addresses_left(
         return Err(Failure(EOPNOTSUPP));
     }
     Ok(left)
+}
+
+/// Whether only the privileged may bind to `port`, and this process is not (`CAP_NET_BIND_SERVICE`).
+fn is_reserved(port: u16) -> bool {
+    let first = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start");
+    let first = first.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
+    let may =
+        || capabilities(None).map(|sets| sets.effective.contains(CapabilitySet::NET_BIND_SERVICE));
+    port != 0 && port < first && !may().unwrap_or(false)
 }
 
 fn canonical(address: SocketAddr) -> SocketAddr {
@@ -191,7 +201,7 @@ impl Engine {
         let port = addresses[0].port();
         let named = addresses.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
         let named: Vec<_> = named.collect();
-        if !named.iter().all(|ip| is_local(*ip)) {
+        if mode != REMOVE && !named.iter().all(|ip| is_unicast(*ip) && is_local(*ip)) {
             return Err(Failure(EADDRNOTAVAIL));
         }
         match (&this.bound, mode) {
@@ -219,6 +229,8 @@ impl Engine {
     fn bind(&mut self, number: u64, port: u16, addresses: Vec<IpAddr>) -> Outcome {
         if addresses.len() > rexmit_sctp::MAX_ADDRESSES {
             return Err(Failure(ENOBUFS));
+        } else if is_reserved(port) {
+            return Err(Failure(EACCES));
         }
         let Self { sockets, ports, .. } = self;
         let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;

@@ -45,6 +45,11 @@ impl Pair {
         bind(&theirs, &SocketAddrUnix::new_abstract_name(&name.to_bytes())?)?;
         set_marks(&theirs, marks)?;
         ioctl_fionbio(&ours, true)?;
+        // The kernel takes 32 bytes for itself, and doubles what it is given.
+        let least = MAX_MESSAGE_BYTES + HEADER_BYTES + 32;
+        if sockopt::socket_send_buffer_size(&theirs)? < least {
+            sockopt::set_socket_send_buffer_size(&theirs, least.div_ceil(2))?;
+        }
         // As root it may be more than the system's limit.
         let _ = sockopt::set_socket_send_buffer_size_force(&ours, PAIR_BYTES)
             .or_else(|_| sockopt::set_socket_send_buffer_size(&ours, PAIR_BYTES));

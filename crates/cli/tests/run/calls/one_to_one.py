@@ -33,6 +33,10 @@ def messages():
     large = os.urandom(200_000)
     server.sendall(large)
     assert receive_all(client, len(large)) == large
+    largest = os.urandom(212_992)
+    assert server.send(largest) == len(largest)
+    assert receive_all(client, len(largest)) == largest
+    fails(errno.EMSGSIZE, server.send, bytes(len(largest) + 1))
     fails(errno.EMSGSIZE, client.send, bytes(300_000))
     fails(errno.EINVAL, client.send, b"")
     os.writev(client.fileno(), [b"one ", b"two"])
