@@ -1,9 +1,11 @@
 //! The axes of a study: their points, and the scenario fields that each point sets.
 
+use std::collections::BTreeSet;
+
 use toml::de::{DeTable, DeValue};
 
 use crate::fields::{Fields, Located, Value, number, text};
-use crate::merge::{GAP, fill, has_gap, merge, words};
+use crate::merge::{GAP, fill, has_gap, leaves, merge, words};
 use crate::mistake::{Notes, alternatives};
 
 /// An axis of the sweep.
@@ -63,7 +65,30 @@ pub(crate) fn read<'t>(notes: &Notes, tables: &[&Value<'t>]) -> Vec<AxisSpec<'t>
         }
         axes.push(spec);
     }
+    for (index, later) in axes.iter().enumerate() {
+        axes[..index].iter().for_each(|earlier| check_effect(notes, earlier, later));
+    }
     axes
+}
+
+/// Notes fields that `earlier` sets and every point of `later` sets again: the former would have no effect, unless the
+/// latter contain its value.
+fn check_effect(notes: &Notes, earlier: &AxisSpec<'_>, later: &AxisSpec<'_>) {
+    let (name, other) = (&earlier.axis.name, &later.axis.name);
+    let gap = format!("{{{name}}}");
+    let set: BTreeSet<_> = earlier.sets.iter().flat_map(leaves).map(|(field, _)| field).collect();
+    for field in set {
+        let replaces = |set: &DeTable<'_>| {
+            leaves(set).iter().any(|(own, value)| *own == field && !value.contains(&gap))
+        };
+        if name != other && !later.sets.is_empty() && later.sets.iter().all(replaces) {
+            let what = format!(
+                "axis `{other}` sets `{field}`, as axis `{name}` does, whose values then have no effect: write both into \
+                 it, with `{gap}` for that of `{name}`"
+            );
+            notes.add(later.at, what);
+        }
+    }
 }
 
 fn read_one<'t>(mut fields: Fields<'_, 't>) -> Option<AxisSpec<'t>> {

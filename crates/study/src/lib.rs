@@ -50,7 +50,7 @@ pub use figure::{
 pub use file::{MAX_BYTES, MAX_SEEDS, Outline, Study};
 pub use mistake::{MAX_MISTAKES, Mistake, Mistakes, StudyError};
 pub use verdict::{Instance, Verdict, VerdictKind};
-pub use verdict_page::renewed;
+pub use verdict_page::{check_rows, renewed};
 pub use verdict_table::{verdict_markdown, verdict_table};
 
 #[cfg(test)]

@@ -13,6 +13,12 @@ impl Study {
         runs.map(|(cell, seed)| self.document(cell, seed)).collect()
     }
 
+    /// Whether it has claims, which give it rows on a page of verdicts.
+    #[must_use]
+    pub const fn has_claims(&self) -> bool {
+        !self.claims.is_empty()
+    }
+
     /// The number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {

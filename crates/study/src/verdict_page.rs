@@ -23,6 +23,14 @@ pub fn renewed<'a>(
     if wrong.is_empty() { Ok(text) } else { Err(wrong) }
 }
 
+/// Checks that the rows of the study `name` in `page` can be renewed, before it is run.
+///
+/// # Errors
+/// As [`renewed`].
+pub fn check_rows(page: &str, name: &str) -> Result<(), String> {
+    replaced(page, name, "").map(|_| ())
+}
+
 /// `page` in which `rows` replace the rows of the study `name`.
 fn replaced(page: &str, name: &str, rows: &str) -> Result<String, String> {
     let begin = format!("| `{name}` |");

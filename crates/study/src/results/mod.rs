@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `study.toml` | the study's file as it was run |
 //! | `runs.jsonl` | every run: a [`RunDocument`] per line, in the order of the plan |
-//! | `version.json` | the program that ran it |
+//! | `version.json` | the program that ran it, and the length and the digest of every other file |
 //! | `report.json` | the [`StudyPage`] |
 //! | `report.html` | the same, for reading |
 //! | `runs.parquet` | a row per run: its point, its seed, and every quantity |
@@ -22,6 +22,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::page::StudyPage;
@@ -78,7 +79,53 @@ const VERSION: &str = "version.json";
 struct Written {
     program_sha256: Program,
     failed: usize,
+    #[serde(default)]
+    files: BTreeMap<String, Content>,
 }
+
+/// The content of a file.
+#[derive(Serialize, Deserialize, PartialEq, Eq, Debug)]
+struct Content {
+    bytes: u64,
+    sha256: String,
+}
+
+impl Content {
+    fn of(path: &Path) -> io::Result<Self> {
+        let mut seen = Digesting { inner: io::sink(), bytes: 0, digest: Sha256::new() };
+        io::copy(&mut File::open(path)?, &mut seen)?;
+        Ok(seen.into())
+    }
+}
+
+/// A writer that remembers what was written.
+struct Digesting<W> {
+    inner: W,
+    bytes: u64,
+    digest: Sha256,
+}
+
+impl<W: Write> Write for Digesting<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.inner.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<W> From<Digesting<W>> for Content {
+    fn from(seen: Digesting<W>) -> Self {
+        let sha256 = seen.digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { bytes: seen.bytes, sha256 }
+    }
+}
+
+type Draft = BufWriter<Digesting<File>>;
 
 /// `version.json`.
 #[derive(Serialize)]
@@ -87,6 +134,7 @@ struct Version<'a> {
     program_sha256: &'a Program,
     runs: usize,
     failed: usize,
+    files: BTreeMap<&'static str, Content>,
 }
 
 /// The directory of a study's results.
@@ -125,7 +173,13 @@ impl Results {
         let version = fs::read(self.folder.join(VERSION)).ok()?;
         let version: Written = serde_json::from_slice(&version).ok()?;
         let is_same = version.program_sha256 == *program && version.failed == 0;
-        if !is_same || fs::read_to_string(self.folder.join("study.toml")).ok()? != text {
+        // Files may be lost, or be those of another process that wrote at the same time.
+        let is_there = |(name, content): (&String, &Content)| {
+            Content::of(&self.folder.join(name)).is_ok_and(|found| found == *content)
+        };
+        let is_whole = !version.files.is_empty() && version.files.iter().all(is_there);
+        if !is_same || !is_whole || fs::read_to_string(self.folder.join("study.toml")).ok()? != text
+        {
             return None;
         }
         let mut runs = Vec::new();
@@ -141,11 +195,12 @@ impl Results {
     /// # Errors
     /// If a file cannot be written, or a result is no longer in `store`.
     pub fn write(&self, run: &StudyRun<'_>, store: &Store) -> Result<(), ResultsError> {
-        let version = Version {
+        let mut version = Version {
             rexmit: env!("CARGO_PKG_VERSION"),
             program_sha256: store.program(),
             runs: run.documents.len(),
             failed: run.documents.iter().filter(|one| run.failed.contains_key(&one.key())).count(),
+            files: BTreeMap::new(),
         };
         // Written last: without it the others are not known to belong together.
         let path = self.folder.join(VERSION);
@@ -155,21 +210,28 @@ impl Results {
             }
             _ => {}
         }
-        self.write_file("study.toml", |file| file.write_all(run.text.as_bytes()))?;
-        self.write_file("runs.jsonl", |file| {
+        let mut write = |name, write: &mut dyn FnMut(&mut Draft) -> io::Result<()>| {
+            let ((), content) = write_file(&self.folder.join(name), write)?;
+            version.files.insert(name, content);
+            Ok(())
+        };
+        write("study.toml", &mut |file| file.write_all(run.text.as_bytes()))?;
+        write("runs.jsonl", &mut |file| {
             run.documents.iter().try_for_each(|document| put_json(file, document))
         })?;
-        self.write_file("runs.parquet", |file| rows::write_runs(file, run, store))?;
-        let rows =
-            self.write_file("messages.parquet", |file| rows::write_messages(file, run, store))?;
-        if rows == 0 {
-            let path = self.folder.join("messages.parquet");
-            fs::remove_file(&path).map_err(unwritable(&path))?;
-        }
+        write("runs.parquet", &mut |file| rows::write_runs(file, run, store))?;
         let page = study::html(run.page).map_err(io::Error::from);
-        self.write_file("report.html", |file| file.write_all(page?.as_bytes()))?;
-        self.write_file("report.json", |file| put_json(file, run.page))?;
-        self.write_file(VERSION, |file| put_json(file, &version))
+        let page = page.map_err(unwritable(&self.folder.join("report.html")))?;
+        write("report.html", &mut |file| file.write_all(page.as_bytes()))?;
+        write("report.json", &mut |file| put_json(file, run.page))?;
+        let messages = self.folder.join("messages.parquet");
+        let (rows, content) = write_file(&messages, |file| rows::write_messages(file, run, store))?;
+        if rows == 0 {
+            fs::remove_file(&messages).map_err(unwritable(&messages))?;
+        } else {
+            version.files.insert("messages.parquet", content);
+        }
+        write_file(&path, |file| put_json(file, &version)).map(drop)
     }
 
     /// Writes those of `documents` that are in `failed`, and removes the documents of earlier
@@ -201,14 +263,6 @@ impl Results {
             written.push((path, document));
         }
         Ok(written)
-    }
-
-    fn write_file<T>(
-        &self,
-        name: &str,
-        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
-    ) -> Result<T, ResultsError> {
-        write_file(&self.folder.join(name), write)
     }
 }
 
@@ -242,20 +296,20 @@ fn read_page(folder: &Path) -> Option<StudyPage> {
     (folder.file_name()? == page.study.name.as_str()).then_some(page)
 }
 
-/// Writes a file atomically: to a temporary name first.
+/// Writes a file atomically: to a temporary name first. Returns what `write` returns, and what was written.
 fn write_file<T>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>,
-) -> Result<T, ResultsError> {
+    write: impl FnOnce(&mut Draft) -> io::Result<T>,
+) -> Result<(T, Content), ResultsError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Of a name that no other process has.
     let draft = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = File::create(&draft).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        let written = write(&mut file)?;
-        file.flush()?;
+        let mut file = BufWriter::new(Digesting { inner: file, bytes: 0, digest: Sha256::new() });
+        let outcome = write(&mut file)?;
+        let written = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         fs::rename(&draft, path)?;
-        Ok(written)
+        Ok((outcome, written.into()))
     });
     if written.is_err() {
         // The first error is reported.

@@ -201,7 +201,10 @@ fn the_exact_inputs_are_there() {
         read("runs.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(documents, place.documents);
     assert_eq!(serde_json::from_str::<StudyPage>(&read("report.json")).unwrap(), place.page);
-    let version: serde_json::Value = serde_json::from_str(&read("version.json")).unwrap();
+    let mut version: serde_json::Value = serde_json::from_str(&read("version.json")).unwrap();
+    let files = version.as_object_mut().unwrap().remove("files").unwrap();
+    let names: Vec<_> = files.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["report.html", "report.json", "runs.jsonl", "runs.parquet", "study.toml"]);
     let expected = serde_json::json!({
         "rexmit": env!("CARGO_PKG_VERSION"),
         "program_sha256": place.store.program().as_str(),
@@ -229,7 +232,15 @@ fn results_are_current_while_text_runs_and_program_are_the_same() {
     assert!(!current(text, &place.documents[..1], &program));
     let another = Program::of(&b"another"[..]).unwrap();
     assert!(!current(text, &place.documents, &another));
-    fs::remove_file(results.folder().join("version.json")).unwrap();
+    for lost in ["report.html", "runs.parquet", "version.json"] {
+        place.write();
+        assert!(current(text, &place.documents, &program));
+        fs::remove_file(results.folder().join(lost)).unwrap();
+        assert!(!current(text, &place.documents, &program), "{lost}");
+    }
+    // Of another process that wrote at the same time.
+    place.write();
+    fs::write(results.folder().join("runs.parquet"), "other runs").unwrap();
     assert!(!current(text, &place.documents, &program));
 }
 

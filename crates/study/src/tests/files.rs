@@ -340,12 +340,13 @@ fn text_that_is_not_toml_is_refused_at_its_line() {
 
 #[test]
 fn sizes_are_bounded() {
-    let axis = |name, count| {
+    let axis = |name, count, set| {
         let values: Vec<String> = (1..=count).map(|n: u32| n.to_string()).collect();
         let values = values.join(", ");
-        format!("[[axis]]\nname = \"{name}\"\nvalues = [{values}]\nset.duration = \"{{}}h\"\n")
+        format!("[[axis]]\nname = \"{name}\"\nvalues = [{values}]\nset.{set}\"\n")
     };
-    let sweep = format!("{}{}", axis("a", 200), axis("b", 100));
+    let hours = axis("a", 200, "duration = \"{}h");
+    let sweep = hours + &axis("b", 100, "network.forward = \"delay {}ms");
     let too_many = "200 of `a` × 100 of `b` × 4 seeds: a study has at most 50000 runs";
     assert_eq!(MAX_RUNS, 50_000);
     assert_eq!(told(&sweep), [format!("4:1: {too_many}")]);

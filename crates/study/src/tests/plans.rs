@@ -82,6 +82,11 @@ fn an_axis_may_use_the_value_of_another_by_its_name() {
     assert_eq!(paths, expected);
     let unknown = with(&axes.replace("{loss rate}", "{loss}")).unwrap_err().to_string();
     assert!(unknown.contains("{loss}%"), "{unknown}");
+    let lost = with(&axes.replace(" loss {loss rate}%", " loss 2%")).unwrap_err().to_string();
+    assert!(
+        lost.contains("axis `delay` sets `network.forward`, as axis `loss rate` does"),
+        "{lost}"
+    );
 }
 
 #[test]

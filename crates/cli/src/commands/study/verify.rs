@@ -5,9 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rexmit_study::{renewed, verdict_markdown, verdict_table};
+use rexmit_study::studies::BUILT_IN;
+use rexmit_study::{check_rows, renewed, verdict_markdown, verdict_table};
 
-use super::select::{Seeds, Selection};
+use super::select::{Chosen, Seeds, Selection};
 use super::summary::{Summary, counts, failures};
 use super::work::{self, Done, Options};
 use crate::commands::examples::examples;
@@ -44,9 +45,11 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { selection, seeds, options, markdown, renew, format } = arguments;
-    // Checked before the runs, which may take hours.
-    renew.as_deref().map_or(Ok(String::new()), read)?;
     let mut chosen = selection.or_all()?;
+    // Checked before the runs, which may take hours.
+    if let Some(file) = renew {
+        check(file, &chosen)?;
+    }
     seeds.apply(&mut chosen);
     let done = work::run(&chosen, options, format.json)?;
     if format.json {
@@ -56,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let pages = done.studies.iter().map(|study| &study.page);
         let text = renewed(&read(file)?, pages)
             .map_err(|wrong| Failure::new(Kind::File, wrong.join("\n")))?;
-        fs::write(file, text).map_err(|error| unusable(file, &error))?;
+        replace(file, &text).map_err(|error| unusable(file, &error))?;
     } else if *markdown {
         let pages = done.studies.iter().map(|study| &study.page);
         output::print(&verdict_markdown(pages))?;
@@ -66,12 +69,48 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     failures(&done)
 }
 
+/// Checks that the page has rows of these studies, and that these are the studies that it is about.
+fn check(file: &Path, chosen: &[Chosen]) -> Outcome {
+    let page = read(file)?;
+    let mut wrong = Vec::new();
+    for Chosen { study, text, path } in chosen {
+        let built_in = BUILT_IN.iter().find(|own| own.name == study.name);
+        if let Some(path) = path
+            && built_in.is_some_and(|own| own.text != text)
+        {
+            let (path, name) = (path.display(), &study.name);
+            wrong.push(format!("{path} is not the built-in study `{name}`: give it another name"));
+        } else if study.has_claims() {
+            let missing = check_rows(&page, &study.name).err();
+            wrong.extend(missing.map(|what| format!("{}: {what}", file.display())));
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::new(Kind::File, wrong.join("\n"))) }
+}
+
 fn read(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file).map_err(|error| unusable(file, &error))
 }
 
+/// Replaces the content of `file`, which keeps the former one if that fails.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let file = fs::canonicalize(file)?;
+    let draft = file.with_added_extension(format!("{}.tmp", std::process::id()));
+    let outcome = fs::write(&draft, text)
+        .and_then(|()| fs::set_permissions(&draft, fs::metadata(&file)?.permissions()))
+        .and_then(|()| fs::rename(&draft, &file));
+    if outcome.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    outcome
+}
+
 fn unusable(file: &Path, error: &io::Error) -> Failure {
-    let message = format!("{}: {error}; --renew needs a page that exists", file.display());
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => "; --renew needs a page that exists",
+        _ => "",
+    };
+    let message = format!("{}: {error}{hint}", file.display());
     Failure::new(Kind::File, message)
 }
 
