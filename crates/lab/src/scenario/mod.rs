@@ -44,7 +44,7 @@
 //! | | `rtxK` (D) | from the first transmission of a data unit to its arrival, if its K-th retransmission delivered it; K is 0, 1, 2, 3, `4plus` |
 //! | | `rtxK.count`, `rtxK.sent` | units delivered by their K-th retransmission; K-th retransmissions sent |
 //! | | `rtxK.share.CAUSE` | share of this cause among the K-th retransmissions |
-//! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | spurious share of the K-th retransmissions: all; of this cause |
+//! | | `rtxK.spurious_share`, `rtxK.spurious_share.CAUSE` | shares of all K-th retransmissions: the spurious ones; those that are spurious and of this cause |
 //! | | `events.KIND` | retransmission events of the `KIND` `timeout`, `fast_retransmit` or `all`; of a kernel's SCTP the first two, as it counts them |
 //! | | `events.KIND.spurious`, `.detected` | spurious events; those that the sender detected |
 //! | | `events.KIND.detected_share` | `detected` divided by `spurious` |
