@@ -141,6 +141,34 @@ fn verdicts_are_a_table_and_no_failure() {
 }
 
 #[test]
+fn a_page_is_renewed_at_once_and_for_its_own_studies_alone() {
+    let place = Place::new("renewed", STUDY);
+    let page = place.0.join("page.md");
+    let renew = format!("--renew {}", page.display());
+    let before = "text\n| `small` | before |\nmore\n";
+    std::fs::write(&page, before).unwrap();
+    place.run("verify", &renew).text();
+    let after = std::fs::read_to_string(&page).unwrap();
+    assert!(after.starts_with("text\n| `small` | A thin stream waits less |"), "{after}");
+    assert!(after.ends_with("|\nmore\n") && !after.contains("before"), "{after}");
+    let names = std::fs::read_dir(&place.0).unwrap();
+    let drafts =
+        names.filter(|name| name.as_ref().unwrap().path().extension().unwrap_or_default() == "tmp");
+    assert_eq!(drafts.count(), 0);
+
+    // Before any run: a page without rows of the study, and a study with the name of another.
+    std::fs::write(&page, "no rows\n").unwrap();
+    std::fs::remove_dir_all(place.0.join("cache")).unwrap();
+    place.run("verify", &renew).assert_failed(5, "page.md: `small` has no row");
+    let other = place.0.join("petlund2009-fig4.toml");
+    std::fs::copy(place.0.join("small.toml"), &other).unwrap();
+    run(&format!("study verify {} {renew}", other.display()))
+        .assert_failed(5, "is not the built-in study");
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "no rows\n");
+    assert!(!place.0.join("cache").exists(), "nothing has run");
+}
+
+#[test]
 fn seeds_can_be_fewer_or_more() {
     let place = Place::new("seeds", STUDY);
     assert_eq!(place.run("run", "--seeds 1 --json").json()["runs"], 2);
