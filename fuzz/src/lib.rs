@@ -16,6 +16,7 @@ mod endpoint;
 mod inputs;
 mod sctp_packet;
 pub mod tcp;
+mod timers;
 
 pub use endpoint::{Act, Aim, Exchange, Handling, Script, SendDraft, Traffic, profile_of};
 pub use sctp_packet::{ChunkDraft, PacketDraft};

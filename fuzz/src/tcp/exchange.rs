@@ -17,12 +17,10 @@ use rexmit_tcp::{ConnectionConfig, ConnectionId, Endpoint, EndpointConfig, Event
 
 use super::SegmentDraft;
 use super::segment::seal;
-use crate::inputs;
+use crate::{inputs, timers};
 
 /// The most segments and events that one input may cause; more indicate an endless loop.
 const MOST_OUTPUTS: usize = 10_000;
-/// The most calls that it takes until no timer of an endpoint is due.
-const MOST_EXPIRIES: usize = 2;
 /// The most captured segments that are kept for replay.
 const MOST_CAPTURED: usize = 64;
 /// The buffers of both endpoints.
@@ -533,18 +531,15 @@ impl Exchange {
         self.sides.iter().filter_map(|side| side.endpoint.poll_timeout()).min()
     }
 
-    /// Handles the timers of `side` that are due. Packets that are sent for one may make another one due at once, which
-    /// the next call handles.
+    /// Handles the timers of `side` that are due.
     fn expire(&mut self, side: usize) {
-        for _ in 0..MOST_EXPIRIES {
-            if self.sides[side].endpoint.poll_timeout().is_none_or(|next| next > self.now) {
-                return;
-            }
-            self.sides[side].endpoint.handle_timeout(self.now);
-            self.settle(side);
-        }
-        let next = self.sides[side].endpoint.poll_timeout();
-        assert!(next.is_none_or(|next| next > self.now), "a timer that stays due");
+        let is_due = |exchange: &Self| {
+            exchange.sides[side].endpoint.poll_timeout().is_some_and(|at| at <= exchange.now)
+        };
+        timers::expire(self, is_due, |exchange| {
+            exchange.sides[side].endpoint.handle_timeout(exchange.now);
+            exchange.settle(side);
+        });
     }
 
     fn wait(&mut self, duration: Duration) {
