@@ -296,7 +296,18 @@ fn read_page(folder: &Path) -> Option<StudyPage> {
     (folder.file_name()? == page.study.name.as_str()).then_some(page)
 }
 
-/// Writes a file atomically: to a temporary name first. Returns what `write` returns, and what was written.
+/// Replaces the text of the file at `path`, which has its former text if that fails.
+///
+/// # Errors
+/// If it does not exist, or cannot be written.
+pub fn replace_text(path: &Path, text: &str) -> Result<(), ResultsError> {
+    // The name may be a link, which stays.
+    let path = path.canonicalize().map_err(unwritable(path))?;
+    write_file(&path, |file| file.write_all(text.as_bytes())).map(drop)
+}
+
+/// Writes a file atomically: to a temporary name first. A file that exists keeps its permissions. Returns what `write` returns, and
+/// what was written.
 fn write_file<T>(
     path: &Path,
     write: impl FnOnce(&mut Draft) -> io::Result<T>,
@@ -308,6 +319,9 @@ fn write_file<T>(
         let mut file = BufWriter::new(Digesting { inner: file, bytes: 0, digest: Sha256::new() });
         let outcome = write(&mut file)?;
         let written = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        if let Ok(before) = fs::metadata(path) {
+            fs::set_permissions(&draft, before.permissions())?;
+        }
         fs::rename(&draft, path)?;
         Ok((outcome, written.into()))
     });

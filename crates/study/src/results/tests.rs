@@ -245,6 +245,22 @@ fn results_are_current_while_text_runs_and_program_are_the_same() {
 }
 
 #[test]
+fn a_text_is_replaced_where_it_is_and_keeps_its_permissions() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let place = Place::new(0);
+    let folder = place.results().folder().to_owned();
+    let [page, link] = ["page.md", "link.md"].map(|name| folder.join(name));
+    assert!(replace_text(&page, "new").is_err(), "it does not exist");
+    fs::write(&page, "old").unwrap();
+    fs::set_permissions(&page, fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("page.md", &link).unwrap();
+    replace_text(&link, "new").unwrap();
+    assert_eq!(fs::read_to_string(&page).unwrap(), "new");
+    assert_eq!(fs::metadata(&page).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+}
+
+#[test]
 fn failed_runs_leave_their_documents_until_they_succeed() {
     let place = Place::new(0);
     let results = place.results();

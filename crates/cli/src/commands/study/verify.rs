@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rexmit_study::results::replace_text;
 use rexmit_study::studies::BUILT_IN;
 use rexmit_study::{check_rows, renewed, verdict_markdown, verdict_table};
 
@@ -59,7 +60,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let pages = done.studies.iter().map(|study| &study.page);
         let text = renewed(&read(file)?, pages)
             .map_err(|wrong| Failure::new(Kind::File, wrong.join("\n")))?;
-        replace(file, &text).map_err(|error| unusable(file, &error))?;
+        replace_text(file, &text).map_err(|error| Failure::new(Kind::File, error.to_string()))?;
     } else if *markdown {
         let pages = done.studies.iter().map(|study| &study.page);
         output::print(&verdict_markdown(pages))?;
@@ -92,25 +93,8 @@ fn read(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file).map_err(|error| unusable(file, &error))
 }
 
-/// Replaces the content of `file`, which keeps the former one if that fails.
-fn replace(file: &Path, text: &str) -> io::Result<()> {
-    let file = fs::canonicalize(file)?;
-    let draft = file.with_added_extension(format!("{}.tmp", std::process::id()));
-    let outcome = fs::write(&draft, text)
-        .and_then(|()| fs::set_permissions(&draft, fs::metadata(&file)?.permissions()))
-        .and_then(|()| fs::rename(&draft, &file));
-    if outcome.is_err() {
-        let _ = fs::remove_file(&draft);
-    }
-    outcome
-}
-
 fn unusable(file: &Path, error: &io::Error) -> Failure {
-    let hint = match error.kind() {
-        io::ErrorKind::NotFound => "; --renew needs a page that exists",
-        _ => "",
-    };
-    let message = format!("{}: {error}{hint}", file.display());
+    let message = format!("{}: {error}; --renew needs a page that exists", file.display());
     Failure::new(Kind::File, message)
 }
 
