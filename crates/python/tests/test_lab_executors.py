@@ -199,7 +199,7 @@ def test_runs_of_which_nothing_useful_was_returned_are_tried_again(expected, tmp
                 return future
             bad = concurrent.futures.Future()
             keys = [key for key, _ in arguments[2]]
-            # Without a result; and with failures that are none.
+            # Without a result, and with values that have not the form of a failure.
             shapes = {"keys": None, "ab": "ab", ("?", "why"): ("?", "why")}
             is_of_keys = isinstance(garbage, (str, tuple)) and garbage in shapes
             bad.set_result([(key, None, shapes[garbage]) for key in keys] if is_of_keys else garbage)
