@@ -7,6 +7,7 @@
 mod carry;
 mod commands;
 mod events;
+mod executable;
 mod failure;
 mod metrics;
 mod names;

@@ -37,7 +37,7 @@ pub fn register(engine: EngineNumber, transports: &str) -> io::Result<Registrati
         let message = format!("user {} has the name of the engine", user.as_raw());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
-    let request = Request { call: Call::Register, socket: 0, first: 0, second: 0 }.to_bytes(0);
+    let request = Request { call: Call::Register, socket: 0, first: 1, second: 0 }.to_bytes(0);
     let mut ancillary = SendAncillaryBuffer::default();
     let parts = [IoSlice::new(&request), IoSlice::new(transports.as_bytes())];
     sendmsg(&connection, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;

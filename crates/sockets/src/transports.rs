@@ -55,10 +55,10 @@ impl Transports {
         !self.0.iter().any(|rule| rule.is_any) || self.0.iter().any(uses_ip)
     }
 
-    /// Whether these differ from the transports of `text`, if it is valid and not empty.
+    /// Whether these differ from the transports of `text`, if it is valid.
     pub(crate) fn differ_from(&self, text: &[u8]) -> bool {
-        let text = std::str::from_utf8(text).ok().filter(|text| !text.is_empty());
-        text.and_then(|text| text.parse::<Self>().ok()).is_some_and(|theirs| theirs != *self)
+        let theirs = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Self>().ok());
+        theirs.is_some_and(|theirs| theirs != *self)
     }
 
     /// The transport to this address, given whether IP can be used.

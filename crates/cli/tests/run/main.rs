@@ -281,22 +281,52 @@ fn is_root() -> bool {
     is_root
 }
 
+/// The engine inherits what the command has; a root without CAP_NET_BIND_SERVICE is as another user.
+#[test]
+fn reserved_ports_need_the_capability() {
+    if !is_root() {
+        return;
+    }
+    let engine = Engine::new();
+    for (privileges, expected) in [("+net_bind_service", "bound"), ("-net_bind_service", "EACCES")]
+    {
+        let command = engine.command(&["python3", &script(), "reserved", expected]);
+        let mut dropped = Command::new("setpriv");
+        dropped.args(["--bounding-set", privileges]).arg(command.get_program());
+        dropped.args(command.get_args()).env("REXMIT_PRELOAD", library());
+        let output = dropped.output().expect("setpriv of util-linux");
+        assert!(
+            output.status.success(),
+            "{privileges}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        // The next one has an engine of its own.
+        drop(Engine(engine.0.clone()));
+    }
+}
+
 #[test]
 fn transports_of_a_later_program_are_reported_as_not_used() {
     let engine = Engine::new();
     let mut first = engine.command(&["cat"]);
-    let first = first.env("REXMIT_TRANSPORT", "* udp").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let first =
+        first.env("REXMIT_TRANSPORT", "* udp:9901").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut first = Running(first.spawn().expect("it runs"));
     // It runs once it copies: its engine has been started.
     writeln!(first.0.stdin.as_ref().expect("piped"), "ready").expect("it reads");
     wait_for(&mut BufReader::new(first.0.stdout.take().expect("piped")).lines(), "ready");
-    for (transports, is_used) in [("* udp # the same", true), ("* udp:9900", false)] {
+    for (transports, is_used) in [("* udp:9901 # the same", true), ("* udp:9900", false)] {
         let mut later = engine.command(&["true"]);
         let output = later.env("REXMIT_TRANSPORT", transports).output().expect("it runs");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{text}");
         assert_eq!(text.contains("not those of REXMIT_TRANSPORT:"), !is_used, "{text}");
     }
+    // What is not configured is compared, too.
+    let output =
+        engine.command(&["true"]).env_remove("REXMIT_TRANSPORT").output().expect("it runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("not those of "), "{text}");
 }
 
 #[test]

@@ -67,7 +67,8 @@ fn addresses_left(
     Ok(left)
 }
 
-/// Whether only the privileged may bind to `port`, and this process is not (`CAP_NET_BIND_SERVICE`).
+/// Whether only the privileged may bind to `port`, and this process is not (`CAP_NET_BIND_SERVICE`), as for the kernel's
+/// sockets.
 fn is_reserved(port: u16) -> bool {
     let first = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start");
     let first = first.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
@@ -92,7 +93,9 @@ impl Engine {
         self.catch_up();
         let outcome = match call {
             Call::Register => self.requests.register(&self.epoll, token, key).map(|mut value| {
-                value.push(self.transports.differ_from(body).into());
+                if first != 0 {
+                    value.push(self.transports.differ_from(body).into());
+                }
                 value
             }),
             Call::Socket => {

@@ -16,8 +16,8 @@ pub const ANSWER_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Registers the calling process as a user of the engine, which runs until all of its users have ended. The value of
-    /// the answer is the [`Key`] of the request, or a new one if the request had 0, and a byte: 1 if the body, the text of
-    /// [`Transports`](crate::transports::Transports), differs from the engine's.
+    /// the answer is the [`Key`] of the request, or a new one if the request had 0 (1: and a byte, 1 if the body, the text
+    /// of [`Transports`](crate::transports::Transports), differs from the engine's).
     Register,
     /// A new socket (`domain`, `type`); the body is the UDP port of peers and the name of the profile.
     Socket,

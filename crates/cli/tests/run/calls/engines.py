@@ -46,6 +46,18 @@ def many():
     assert server.recv(100) == b"still served"
 
 
+def reserved():
+    with open("/proc/sys/net/ipv4/ip_unprivileged_port_start") as file:
+        first = int(file.read())
+    for port in (first - 1, first + 1000):
+        try:
+            one_to_one().bind((LOCALHOST, port))
+            found = "bound"
+        except OSError as error:
+            found = errno.errorcode[error.errno]
+        assert found == (sys.argv[2] if 0 < port < first else "bound"), (port, found)
+
+
 def moves():
     """The kernel would move the frames of the pair: these calls fail, so that programs read and write instead."""
     client, server = pair()

@@ -168,6 +168,10 @@ def waiting():
     assert select.select([], [client], [], 10)[1] == [client]
     assert _error(client) == 0
     assert select.select([listening], [], [], 10)[0] == [listening]
+    # To look for an error takes nothing that waits, and keeps nothing of it.
+    descriptors = os.listdir("/proc/self/fd")
+    assert _error(listening) == 0
+    assert os.listdir("/proc/self/fd") == descriptors
     server = listening.accept()[0]
     fails(errno.EAGAIN, client.recv, 10)
     # With a backlog of one, two associations wait to be accepted, and a third is refused.
