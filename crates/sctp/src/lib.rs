@@ -49,7 +49,7 @@ pub use config::{
     EndpointConfig, ExtensionConfig, FailureConfig, HandshakeConfig, MAX_ADDRESSES,
     MAX_AUTHENTICATED_CHUNKS, MAX_PACKET_BYTES, MAX_SACK_DELAY, MIN_PACKET_BYTES,
     MIN_RECEIVE_BUFFER_BYTES, MessageConfig, MultihomingConfig, OversizedMessages, PathMtuConfig,
-    SackConfig, StreamConfig,
+    SackConfig, SourceAddresses, StreamConfig,
 };
 pub use endpoint::{AssociationId, Endpoint};
 pub use error::{

@@ -247,6 +247,30 @@ fn a_peer_has_several_addresses() {
     passes("addresses");
 }
 
+/// In a network namespace with the addresses of calls/wildcards.py, which have to be there when an association begins.
+#[test]
+fn a_wildcard_stands_for_all_addresses_of_the_host() {
+    let add = |address: &str| format!("ip address add {address} dev lo nodad");
+    let addresses = ["10.71.0.1/24", "10.72.0.1/24", "fd71::1/64"].map(add).join(" && ");
+    let prepare = format!("ip link set lo up && {addresses}");
+    let inside = |command: &str| {
+        Command::new("unshare").args(["--user", "--map-root-user", "--net", "sh", "-c", command]).output()
+    };
+    if !inside(&prepare).is_ok_and(|output| output.status.success()) {
+        return rexmit_testkit::not_run(format_args!(
+            "it needs namespaces of users and networks, and the package iproute2"
+        ));
+    }
+    let command = format!(
+        "{prepare} && REXMIT_PRELOAD={} exec {BINARY} run --always -- python3 {} wildcards",
+        library().display(),
+        script()
+    );
+    let output = inside(&command).expect("unshare runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {text}", output.status);
+}
+
 #[test]
 fn both_sides_on_one_host_use_large_packets() {
     passes("packets");

@@ -117,6 +117,15 @@ pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Opt
     nearest(remote, own, uses).map(|own| SocketAddr::new(own, port))
 }
 
+/// As [`local_for`], for [`SourceAddresses::Routed`](crate::SourceAddresses::Routed): the unspecified address, if this
+/// endpoint uses addresses of that family.
+pub(super) fn routed_local(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Option<SocketAddr> {
+    let primary = routes.first()?;
+    let mut used = own.iter().copied().chain([primary.local.ip()]);
+    let has_family = used.any(|own| own.is_ipv4() == remote.is_ipv4());
+    has_family.then(|| SocketAddr::new(unspecified_like(remote), primary.local.port()))
+}
+
 /// The routes to `remotes`. Each begins at the one of our `own` addresses that has the longest common prefix with it
 /// and may be used with its scope; otherwise at `local`.
 pub(crate) fn routes_to(remotes: &[SocketAddr], own: &[IpAddr], local: SocketAddr) -> Vec<Route> {

@@ -10,7 +10,7 @@ use rexmit_core::{Instant, Rng, Route};
 use rexmit_recovery::{LossRecovery, RecoveryConfig, Unanswered};
 
 use super::round_trips::RoundTrips;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, SourceAddresses};
 use crate::event::Event;
 use crate::id::AssociationId;
 use crate::statistics::EndpointStatistics;
@@ -23,6 +23,7 @@ pub(crate) type Recovery = LossRecovery<Fragment>;
 pub(crate) struct Surroundings {
     /// The endpoint's addresses that are sent to peers.
     pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) source_addresses: SourceAddresses,
     /// The configuration of associations, and its recovery part, shared by all of them.
     pub(crate) association: (Arc<AssociationConfig>, Arc<RecoveryConfig>),
     pub(crate) round_trips: RoundTrips,

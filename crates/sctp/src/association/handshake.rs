@@ -27,7 +27,7 @@ impl Association {
         routes: &[Route],
     ) -> Self {
         let state = State::CookieWait(Box::new(Setup::new(None, false)));
-        let paths = Paths::new(Arc::clone(&config), routes, &cx.around.addresses);
+        let paths = Paths::new(Arc::clone(&config), routes, cx.around);
         let recovery = cx.around.recovery_of(&config);
         let mut association = Self::new(config, recovery, identity, paths, state);
         let rtt = cx.known_round_trip(&association.config, association.primary_route().remote.ip());
@@ -55,7 +55,7 @@ impl Association {
         route: Route,
         peer: &PeerParameters,
     ) -> Self {
-        let paths = Paths::new(Arc::clone(&config), &[route], &cx.around.addresses);
+        let paths = Paths::new(Arc::clone(&config), &[route], cx.around);
         let recovery = cx.around.recovery_of(&config);
         let mut association = Self::new(config, recovery, identity, paths, State::Established);
         association.adopt(cx, peer);
@@ -84,7 +84,7 @@ impl Association {
         self.inbound.on_ack_copies_known(peer.wants_ack_copies);
         let supports_reset = self.config.extensions.stream_reset && peer.supports_re_config;
         self.reset.on_peer_known(peer.initial_tsn, supports_reset);
-        self.note_addresses(cx, &peer.addresses);
+        self.note_listed_addresses(cx, &peer.addresses);
         let offer = peer.auth.as_ref().filter(|_| self.config.offers_authentication());
         self.auth = offer.map(|offer| Auth::new(&self.config, offer));
         let changes_addresses =
@@ -93,6 +93,17 @@ impl Association {
         self.asconf = None;
         let overhead = self.auth.as_ref().map_or(0, |auth| auth.overhead());
         self.out.limit_chunks(self.config.pmdcs() as usize - overhead);
+    }
+
+    /// Adds paths to the addresses that the peer lists. Two hosts may have the same address in networks of their own; it
+    /// does not lead from one to the other.
+    fn note_listed_addresses(&mut self, cx: &Context<'_>, addresses: &[IpAddr]) {
+        let own = &cx.around.addresses;
+        let peer = self.primary_route().remote.ip();
+        let is_own_host = peer.is_loopback() || own.contains(&peer);
+        let is_peers = |address: &&IpAddr| is_own_host || !own.contains(*address);
+        let listed: Vec<_> = addresses.iter().filter(is_peers).copied().collect();
+        self.note_addresses(cx, &listed);
     }
 
     /// Adds paths to further addresses of the peer. They have to be confirmed before data is sent to them.
@@ -252,7 +263,7 @@ impl Association {
         cx.event(Event::PeerRestarted);
         self.identity = identity;
         self.replies = Replies::default();
-        let paths = Paths::new(Arc::clone(&self.config), &[route], &cx.around.addresses);
+        let paths = Paths::new(Arc::clone(&self.config), &[route], cx.around);
         self.paths = paths.succeeding(&mut self.paths);
         let recovery = cx.around.recovery_of(&self.config);
         let out = Outbound::new(Arc::clone(&self.config), recovery, identity.local_initial_tsn);

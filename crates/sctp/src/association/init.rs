@@ -45,9 +45,13 @@ pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &Associ
     }
 }
 
-/// Writes those of our addresses that are valid in the scope of a peer at `peer`.
+/// Writes those of our addresses that are valid in the scope of a peer at `peer`. A single one is not listed: the peer
+/// takes the address that the packet comes from (RFC 9260 §5.1.2 A), which a NAT may have changed.
 pub(crate) fn push_addresses(params: &mut ParamsWriter<'_, '_>, own: &[IpAddr], peer: IpAddr) {
-    for &address in own.iter().filter(|&&address| is_in_scope(address, peer)) {
-        params.push(&Param::from(address));
+    let in_scope = || own.iter().filter(|&&address| is_in_scope(address, peer));
+    if in_scope().count() > 1 {
+        for &address in in_scope() {
+            params.push(&Param::from(address));
+        }
     }
 }

@@ -17,7 +17,7 @@ pub use error::{
 pub use parts::{
     AckCopies, AckCopyConfig, AuthenticationConfig, BufferConfig, ExtensionConfig, FailureConfig,
     HandshakeConfig, MessageConfig, MultihomingConfig, OversizedMessages, PathMtuConfig,
-    SackConfig, StreamConfig,
+    SackConfig, SourceAddresses, StreamConfig,
 };
 
 use crate::Scheduling;
@@ -52,9 +52,10 @@ config! {
         /// §5.1.3). Default one hour.
         pub cookie_secret_lifetime: Duration,
         /// Our addresses. INIT and INIT ACK list those whose scope is no smaller than that of the peer's
-        /// address, and packets are sent from them. An empty list makes the endpoint single-homed. At most
-        /// [`MAX_ADDRESSES`]. Default empty.
+        /// address. An empty list makes the endpoint single-homed. At most [`MAX_ADDRESSES`]. Default empty.
         pub addresses: Vec<IpAddr>,
+        /// Which of them packets are sent from. Default [`SourceAddresses::Paired`].
+        pub source_addresses: SourceAddresses,
         /// The initial TSN of every association; `None` draws it at random, as RFC 9260 §3.3.2 recommends.
         /// Only for tests, which choose one near the wrap. Default `None`.
         pub initial_tsn: Option<u32>,
@@ -172,6 +173,7 @@ impl Default for EndpointConfig {
             cookie_lifetime: Duration::from_secs(60),
             cookie_secret_lifetime: Duration::from_secs(3600),
             addresses: Vec::new(),
+            source_addresses: SourceAddresses::default(),
             initial_tsn: None,
             association: Arc::default(),
         }

@@ -349,6 +349,20 @@ pub enum AckCopies {
     Always,
 }
 
+/// Who chooses the local address of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[cfg_attr(feature = "serde", derive(Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum SourceAddresses {
+    /// The endpoint, which pairs its addresses with those of the peer: each address of the peer is reached from the one
+    /// with the longest common prefix, and an address of ours that no path uses gets one of its own.
+    #[default]
+    Paired,
+    /// The routes of the host, as for a socket of a kernel that is bound to a wildcard: our addresses are only listed, and
+    /// a path to another address of the peer begins at the unspecified address, which the driver replaces.
+    Routed,
+}
+
 config! {
     /// Settings for peers with several addresses.
     #[derive(Clone, Debug, PartialEq, Eq)]

@@ -116,6 +116,7 @@ impl Endpoint {
             lookup: Lookup::new(config.cookie_lifetime + setup::MAX_COOKIE_EXTENSION),
             around: Surroundings {
                 addresses: config.addresses.clone(),
+                source_addresses: config.source_addresses,
                 association: (
                     Arc::clone(&config.association),
                     Arc::new(config.association.recovery.clone()),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use rexmit_core::Route;
-use rexmit_sctp::ConnectError;
+use rexmit_sctp::{ConnectError, SourceAddresses};
 
 use crate::kit::*;
 
@@ -18,7 +18,19 @@ fn route(local: &str, remote: &str) -> Route {
 
 /// The paths of an endpoint with the addresses `own`, reached over `way` by a peer that lists `reported`.
 fn ways(own: &[&str], way: Route, reported: &[&str]) -> Vec<(IpAddr, IpAddr)> {
-    let mut s = Script::with(|config, _| config.addresses = own.iter().map(|a| ip(a)).collect());
+    ways_from(SourceAddresses::Paired, own, way, reported)
+}
+
+fn ways_from(
+    source_addresses: SourceAddresses,
+    own: &[&str],
+    way: Route,
+    reported: &[&str],
+) -> Vec<(IpAddr, IpAddr)> {
+    let mut s = Script::with(|config, _| {
+        config.addresses = own.iter().map(|a| ip(a)).collect();
+        config.source_addresses = source_addresses;
+    });
     s.peer.route = way;
     s.peer_writes_under(0, |p| {
         p.init(&peer_init(PEER_TAG), |params| {
@@ -56,6 +68,74 @@ fn each_own_address_has_a_path() {
     assert_eq!(ways(&own, route("10.1.0.1", "10.9.0.2"), &[]), expected);
     // If the driver does not report a local address, the endpoint chooses one.
     assert_eq!(ways(&own, route("0.0.0.0", "10.9.0.2"), &[]), expected);
+}
+
+/// The driver chooses where packets come from: our addresses are listed, and cause no paths.
+#[test]
+fn routed_paths_begin_at_addresses_of_the_driver() {
+    let own = ["10.1.0.1", "10.2.0.1"];
+    let routed = |reported| {
+        ways_from(SourceAddresses::Routed, &own, route("10.1.0.1", "10.1.0.2"), reported)
+    };
+    let primary = (ip("10.1.0.1"), ip("10.1.0.2"));
+    assert_eq!(routed(&[]), [primary]);
+    let second = (ip("0.0.0.0"), ip("10.2.0.2"));
+    assert_eq!(routed(&["10.2.0.2", "2001:db8::2"]), [primary, second], "IPv4 alone is used");
+
+    let mut s = Script::with(|config, _| {
+        config.addresses = own.map(ip).to_vec();
+        config.source_addresses = SourceAddresses::Routed;
+    });
+    s.peer.route = route("10.1.0.1", "10.1.0.2");
+    s.peer_writes_under(0, |p| {
+        p.init(&peer_init(PEER_TAG), |params| _ = params.push(&ip("10.2.0.2").into()))
+    });
+    let (tag, cookie, listed) = expect_packet!(
+        s, [InitAck(ack)] => (ack.initiate_tag, cookie_of(&ack), addresses_in(&ack))
+    );
+    s.peer.endpoint_tag = tag;
+    assert_eq!(listed, 2);
+    s.peer_sends([CookieEcho(&cookie)]);
+    expect_packet!(s, [CookieAck]);
+    expect_event!(s, rexmit_sctp::Event::Connected { .. });
+    let probe = s.take_probe();
+    assert_eq!(probe.0.ip(), ip("10.2.0.2"));
+    s.peer.route = route("10.2.0.1", "10.2.0.2");
+    s.peer_sends([HeartbeatAck(&probe.1)]);
+    let learned = s.statistics().paths[1].local.ip();
+    assert_eq!(learned, ip("10.2.0.1"), "where the answer arrived");
+}
+
+/// An address that we have, too, is another one in the peer's networks: packets to it would come back to us.
+#[test]
+fn our_own_addresses_are_none_of_the_peers() {
+    let own = ["10.1.0.1", "172.17.0.1"];
+    for source_addresses in [SourceAddresses::Paired, SourceAddresses::Routed] {
+        let remotes = |way: Route, reported: &[&str]| {
+            let ways = ways_from(source_addresses, &own, way, reported);
+            let mut remotes: Vec<_> = ways.iter().map(|way| way.1).collect();
+            remotes.dedup();
+            remotes
+        };
+        let reported = ["172.17.0.1", "10.2.0.2"];
+        let taken = remotes(route("10.1.0.1", "10.1.0.2"), &reported);
+        assert!(taken.contains(&ip("10.2.0.2")) && !taken.contains(&ip("172.17.0.1")), "{taken:?}");
+        // Unless the peer is on this host.
+        let taken = remotes(route("10.1.0.1", "10.1.0.1"), &reported);
+        assert!(taken.contains(&ip("172.17.0.1")), "{taken:?}");
+    }
+}
+
+/// A peer behind a NAT that knows one address of ours takes the one that the packet comes from.
+#[test]
+fn a_single_address_is_not_listed() {
+    for (own, count) in [(&["10.0.0.1"][..], 0), (&["10.0.0.1", "192.0.2.1"], 0), (&[], 0)] {
+        let mut s =
+            Script::with(|config, _| config.addresses = own.iter().map(|a| ip(a)).collect());
+        s.connect();
+        let listed = expect_packet!(s, tag 0, [Init(init)] => addresses_in(&init));
+        assert_eq!(listed, count, "of {own:?}");
+    }
 }
 
 /// Nothing is sent from the open network to private, loopback or link-local addresses of a peer.

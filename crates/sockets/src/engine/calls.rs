@@ -13,6 +13,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::pair::Pair;
+use super::ports::Local;
 use super::settings::Settings;
 use super::socket::{Association, Bound, Socket};
 use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, wire};
@@ -237,7 +238,8 @@ impl Engine {
         }
         let Self { sockets, ports, .. } = self;
         let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
-        let port = ports.bind(port, &addresses, number, &this.settings)?;
+        let local = Local::new(&addresses, this.name.is_ipv6);
+        let port = ports.bind(port, local, number, &this.settings)?;
         this.bound = Some(Bound { port, addresses });
         Ok(Vec::new())
     }
@@ -337,7 +339,7 @@ impl Engine {
         let Self { sockets, ports, .. } = self;
         let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
         let config = this.settings.association(mtu);
-        let endpoint = &mut ports.touch(port).ok_or(Failure(EINVAL))?.endpoint;
+        let endpoint = &mut ports.begin(port, now).ok_or(Failure(EINVAL))?.endpoint;
         let id = endpoint.connect_over(now, &routes, remote_port, config).map_err(|error| {
             Failure(match error {
                 ConnectError::AlreadyConnected if is_own => EISCONN,
@@ -379,7 +381,7 @@ impl Engine {
 
     /// The routes to these addresses, and the least of their MTUs.
     fn routes(&self, port: u16, remotes: &[SocketAddr]) -> Result<(Vec<Route>, usize), Failure> {
-        let own = self.ports.get(&port).map(|port| port.addresses.as_slice()).unwrap_or_default();
+        let own = self.ports.get(&port).map(|port| port.local.chosen()).unwrap_or_default();
         let mut least = usize::MAX;
         let mut routes = Vec::new();
         for remote in remotes {

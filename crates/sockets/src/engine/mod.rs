@@ -8,6 +8,7 @@
 mod autoclose;
 mod calls;
 mod events;
+mod host;
 mod idle;
 mod lingers;
 mod notifications;
@@ -194,10 +195,8 @@ impl Engine {
             let Self { wires, ports, now, .. } = self;
             let mut misdirected = None;
             let has_received = wires.receive(|route, packet| {
-                let Some(number) = destination_port(packet) else { return };
-                match ports.touch(number).filter(|port| port.takes(route.local.ip())) {
-                    Some(port) => port.receive(*now, route, packet),
-                    None => misdirected = Some((route, packet.to_vec())),
+                if !ports.receive(*now, route, packet) {
+                    misdirected = Some((route, packet.to_vec()));
                 }
             });
             if let Some((route, packet)) = misdirected {

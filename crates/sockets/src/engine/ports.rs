@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use libc::{EADDRINUSE, EINVAL, ENOBUFS};
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
+use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig, MAX_ADDRESSES, SourceAddresses};
 
+use super::host::HostAddresses;
 use super::settings::{LOOPBACK_MTU, Settings};
-use super::{Failure, wire};
+use super::{Failure, destination_port, wire};
 
 /// The ports for sockets that the program has not bound (Linux's `ip_local_port_range`).
 const EPHEMERAL: std::ops::RangeInclusive<u16> = 32_768..=60_999;
@@ -25,11 +26,55 @@ pub(super) struct Port {
     pub(super) sockets: BTreeSet<u64>,
     /// The socket that accepts associations of peers.
     pub(super) listener: Option<u64>,
-    /// The addresses at which the port receives; empty means all.
-    pub(super) addresses: Vec<IpAddr>,
+    /// What the socket is bound to.
+    pub(super) local: Local,
     accepted: Accepted,
     /// The deadline entered in [`Ports::deadlines`].
     deadline: Option<Instant>,
+}
+
+/// The addresses to which a socket is bound.
+#[derive(Clone, Debug)]
+pub(super) enum Local {
+    /// All of the host of which the socket takes the family, as they are when an association begins.
+    Wildcard { is_ipv6: bool },
+    /// These, at least one.
+    Addresses(Vec<IpAddr>),
+}
+
+impl Local {
+    pub(super) fn new(addresses: &[IpAddr], is_ipv6: bool) -> Self {
+        match addresses {
+            [] => Self::Wildcard { is_ipv6 },
+            addresses => Self::Addresses(addresses.to_vec()),
+        }
+    }
+
+    /// Those that were chosen; none for a wildcard.
+    pub(super) fn chosen(&self) -> &[IpAddr] {
+        match self {
+            Self::Wildcard { .. } => &[],
+            Self::Addresses(addresses) => addresses,
+        }
+    }
+
+    /// Those at which the socket receives.
+    pub(super) fn all(&self, host: &mut HostAddresses, now: Instant) -> Vec<IpAddr> {
+        match self {
+            Self::Addresses(addresses) => addresses.clone(),
+            Self::Wildcard { is_ipv6 } => {
+                let of_family = host.get(now).iter().filter(|ip| *is_ipv6 || ip.is_ipv4());
+                of_family.copied().collect()
+            }
+        }
+    }
+
+    const fn source_addresses(&self) -> SourceAddresses {
+        match self {
+            Self::Wildcard { .. } => SourceAddresses::Routed,
+            Self::Addresses(_) => SourceAddresses::Paired,
+        }
+    }
 }
 
 /// The configurations of associations that peers set up.
@@ -59,35 +104,37 @@ pub(super) struct Ports {
     deadlines: BTreeSet<(Instant, u16)>,
     /// Ports whose endpoints may have events or packets.
     touched: BTreeSet<u16>,
+    host: HostAddresses,
 }
 
-fn endpoint(port: u16, settings: &Settings, addresses: &[IpAddr]) -> Result<Endpoint, Failure> {
+fn endpoint(port: u16, settings: &Settings, local: &Local) -> Result<Endpoint, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|_| Failure(ENOBUFS))?;
-    let told = if addresses.len() > 1 { addresses.to_vec() } else { Vec::new() };
-    let config =
-        EndpointConfig::default().port(port).addresses(told).association(settings.association(0));
+    let several = Some(local.chosen()).filter(|chosen| chosen.len() > 1).unwrap_or_default();
+    let config = EndpointConfig::default()
+        .port(port)
+        .addresses(several.to_vec())
+        .source_addresses(local.source_addresses())
+        .association(settings.association(0));
     Endpoint::new(config, &Seed::from_bytes(seed)).map_err(|_| Failure(EINVAL))
 }
 
 impl Port {
     /// Whether packets to this address are for this port.
-    pub(super) fn takes(&self, local: IpAddr) -> bool {
-        self.addresses.is_empty() || local.is_unspecified() || self.addresses.contains(&local)
+    fn takes(&self, local: IpAddr) -> bool {
+        match &self.local {
+            Local::Wildcard { .. } => true,
+            Local::Addresses(addresses) => local.is_unspecified() || addresses.contains(&local),
+        }
     }
 
-    /// Handles a packet.
-    pub(super) fn receive(&mut self, now: Instant, route: Route, packet: &[u8]) {
-        const INIT: u8 = 1;
-        const COOKIE_ECHO: u8 = 10;
-        if matches!(packet.get(COMMON_HEADER_BYTES), Some(&(INIT | COOKIE_ECHO))) {
-            let remote = route.remote.ip();
-            // The kernel drops packets from outside that claim to come from an address of this host.
-            let is_own_host = route.local.ip() == remote
-                && wire::way_to(remote).is_some_and(|(_, mtu)| mtu >= LOOPBACK_MTU);
-            self.accept_as(is_own_host);
+    /// Called before an association begins, here or by a packet.
+    fn list_addresses(&mut self, host: &mut HostAddresses, now: Instant) {
+        if let Local::Wildcard { .. } = self.local {
+            let mut listed = self.local.all(host, now);
+            listed.truncate(MAX_ADDRESSES);
+            let _ = self.endpoint.set_addresses(listed);
         }
-        self.endpoint.handle_input(now, route, packet);
     }
 
     /// Configures associations that are accepted now.
@@ -114,6 +161,36 @@ impl Ports {
         Some(found)
     }
 
+    /// As [`Self::touch`], for an association that begins.
+    pub(super) fn begin(&mut self, port: u16, now: Instant) -> Option<&mut Port> {
+        let found = self.all.get_mut(&port)?;
+        self.touched.insert(port);
+        found.list_addresses(&mut self.host, now);
+        Some(found)
+    }
+
+    /// Handles a packet. Returns whether a port is there that takes packets to its address.
+    pub(super) fn receive(&mut self, now: Instant, route: Route, packet: &[u8]) -> bool {
+        const INIT: u8 = 1;
+        const COOKIE_ECHO: u8 = 10;
+        let Some(number) = destination_port(packet) else { return true };
+        let found = self.all.get_mut(&number).filter(|port| port.takes(route.local.ip()));
+        let Some(port) = found else { return false };
+        self.touched.insert(number);
+        if let Some(&first @ (INIT | COOKIE_ECHO)) = packet.get(COMMON_HEADER_BYTES) {
+            if first == INIT {
+                port.list_addresses(&mut self.host, now);
+            }
+            let remote = route.remote.ip();
+            // The kernel drops packets from outside that claim to come from an address of this host.
+            let is_own_host = route.local.ip() == remote
+                && wire::way_to(remote).is_some_and(|(_, mtu)| mtu >= LOOPBACK_MTU);
+            port.accept_as(is_own_host);
+        }
+        port.endpoint.handle_input(now, route, packet);
+        true
+    }
+
     /// Returns the port without marking it.
     pub(super) fn get_mut(&mut self, port: u16) -> Option<&mut Port> {
         self.all.get_mut(&port)
@@ -127,7 +204,7 @@ impl Ports {
     pub(super) fn bind(
         &mut self,
         port: u16,
-        addresses: &[IpAddr],
+        local: Local,
         socket: u64,
         settings: &Settings,
     ) -> Result<u16, Failure> {
@@ -137,18 +214,18 @@ impl Ports {
             // Associations of closed sockets still end on it.
             Some(ending) => {
                 if ending.endpoint.association_count() == 0 {
-                    ending.endpoint = endpoint(port, settings, addresses)?;
+                    ending.endpoint = endpoint(port, settings, &local)?;
                     ending.accepted = Accepted::new(settings);
                 }
-                ending.addresses = addresses.to_vec();
+                ending.local = local;
                 ending.sockets.insert(socket);
             }
             None => {
                 let made = Port {
-                    endpoint: endpoint(port, settings, addresses)?,
+                    endpoint: endpoint(port, settings, &local)?,
                     sockets: BTreeSet::from([socket]),
                     listener: None,
-                    addresses: addresses.to_vec(),
+                    local,
                     accepted: Accepted::new(settings),
                     deadline: None,
                 };
@@ -162,7 +239,7 @@ impl Ports {
     pub(super) fn renew(&mut self, port: u16, settings: &Settings) -> Result<(), Failure> {
         let Some(found) = self.all.get_mut(&port) else { return Err(Failure(EINVAL)) };
         if found.endpoint.association_count() == 0 {
-            found.endpoint = endpoint(port, settings, &found.addresses)?;
+            found.endpoint = endpoint(port, settings, &found.local)?;
             found.accepted = Accepted::new(settings);
         }
         Ok(())

@@ -23,9 +23,9 @@ use std::sync::Arc;
 use rexmit_core::{Instant, Route};
 use rexmit_recovery::PathChange;
 
-use super::addresses::{local_for, nearest_of, unspecified_like, unused_locals};
-use super::context::{Context, Recovery};
-use crate::config::{AssociationConfig, MAX_ADDRESSES};
+use super::addresses::{local_for, nearest_of, routed_local, unspecified_like, unused_locals};
+use super::context::{Context, Recovery, Surroundings};
+use crate::config::{AssociationConfig, MAX_ADDRESSES, SourceAddresses};
 
 use failure::Errors;
 use heartbeat::Heartbeat;
@@ -80,6 +80,7 @@ pub(super) struct Paths {
     control: u8,
     /// Consecutive timeouts and unanswered HEARTBEATs.
     pub(super) errors: Errors,
+    source_addresses: SourceAddresses,
     /// Whether HEARTBEATs are sent (RFC 9260 §8.3).
     is_watched: bool,
     /// The peer's transport addresses, as they change.
@@ -89,9 +90,17 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// The paths along `routes`, which the application named or the peer's packets came over; `own` are the
-    /// addresses that are sent to the peer.
-    pub(super) fn new(config: Arc<AssociationConfig>, routes: &[Route], own: &[IpAddr]) -> Self {
+    /// The paths along `routes`, which the application named or the peer's packets came over.
+    pub(super) fn new(
+        config: Arc<AssociationConfig>,
+        routes: &[Route],
+        around: &Surroundings,
+    ) -> Self {
+        let source_addresses = around.source_addresses;
+        let own = match source_addresses {
+            SourceAddresses::Paired => around.addresses.as_slice(),
+            SourceAddresses::Routed => &[],
+        };
         let entry = |&route: &Route| {
             let chosen = Some(route.local.ip())
                 .filter(IpAddr::is_unspecified)
@@ -108,6 +117,7 @@ impl Paths {
             reply: 0,
             control: 0,
             errors: Errors::default(),
+            source_addresses,
             is_watched: false,
             transports: Transports::default(),
         }
@@ -129,14 +139,20 @@ impl Paths {
                 self.add_remote(SocketAddr::new(remote, port), own);
             }
         }
-        self.add_unused_locals(own);
+        if self.source_addresses == SourceAddresses::Paired {
+            self.add_unused_locals(own);
+        }
         self.entries.len() - before
     }
 
     /// Adds a path to a further address of the peer. Returns the path; `None` if none of our addresses can
     /// reach it.
     pub(super) fn add_remote(&mut self, remote: SocketAddr, own: &[IpAddr]) -> Option<u8> {
-        let local = local_for(remote.ip(), own, &self.routes())?;
+        let routes = self.routes();
+        let (local, own) = match self.source_addresses {
+            SourceAddresses::Paired => (local_for(remote.ip(), own, &routes)?, own),
+            SourceAddresses::Routed => (routed_local(remote.ip(), own, &routes)?, &[][..]),
+        };
         Some(self.enter(PathEntry::new(Route { local, remote }, own)))
     }
 

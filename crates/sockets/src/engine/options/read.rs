@@ -7,6 +7,7 @@ use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
 use rexmit_recovery::PathState;
 use rexmit_sctp::PathStatistics;
 
+use super::super::host::HostAddresses;
 use super::super::option_names as name;
 use super::super::settings::Settings;
 use super::super::socket::{Association, Socket};
@@ -183,24 +184,19 @@ fn status(engine: &Engine, socket: &Socket, number: u32) -> Outcome {
     Ok(bytes)
 }
 
-/// `sctp_getaddrs`.
+/// `sctp_getpaddrs` and `sctp_getladdrs`.
 fn addresses_of(engine: &Engine, socket: &Socket, number: u32, of_peer: bool) -> Outcome {
-    let (number, mut all) = match engine.paths_of(socket, number) {
-        Ok((number, paths)) if of_peer => {
-            let remote = |path: &PathStatistics| with_sctp_port(engine, number, path.remote);
-            (number, paths.iter().map(remote).collect::<Vec<_>>())
-        }
-        Ok((number, paths)) => {
-            let port = engine.associations.get(&number).map_or(0, |known| known.port);
-            (number, paths.iter().map(|path| (path.local.ip(), port).into()).collect())
-        }
-        Err(failure) if of_peer => return Err(failure),
-        Err(_) => {
-            let bound = socket.bound.as_ref().ok_or(Failure(EINVAL))?;
-            let any = socket.any();
-            let known = if bound.addresses.is_empty() { &[any][..] } else { &bound.addresses };
-            (0, known.iter().map(|ip| (*ip, bound.port).into()).collect())
-        }
+    let known = engine.paths_of(socket, number);
+    let (number, mut all): (_, Vec<SocketAddr>) = if of_peer {
+        let (number, paths) = known?;
+        let remotes = paths.iter().map(|path| with_sctp_port(engine, number, path.remote));
+        (number, remotes.collect())
+    } else {
+        let bound = socket.bound.as_ref().ok_or(Failure(EINVAL))?;
+        let port = engine.ports.get(&bound.port).ok_or(Failure(EINVAL))?;
+        let locals = port.local.all(&mut HostAddresses::default(), engine.now).into_iter();
+        let number = known.map_or(0, |(number, _)| number);
+        (number, locals.map(|ip| (ip, bound.port).into()).collect())
     };
     all.sort_unstable();
     all.dedup();
