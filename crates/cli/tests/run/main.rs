@@ -254,7 +254,9 @@ fn a_wildcard_stands_for_all_addresses_of_the_host() {
     let addresses = ["10.71.0.1/24", "10.72.0.1/24", "fd71::1/64"].map(add).join(" && ");
     let prepare = format!("ip link set lo up && {addresses}");
     let inside = |command: &str| {
-        Command::new("unshare").args(["--user", "--map-root-user", "--net", "sh", "-c", command]).output()
+        Command::new("unshare")
+            .args(["--user", "--map-root-user", "--net", "sh", "-c", command])
+            .output()
     };
     if !inside(&prepare).is_ok_and(|output| output.status.success()) {
         return rexmit_testkit::not_run(format_args!(

@@ -24,7 +24,7 @@ impl HostAddresses {
         if self.read.is_none_or(|read| now - read >= FRESH_TIME) {
             self.read = Some(now);
             // Without them the sockets have one address, that of the route.
-            let all = getifaddrs().map(|all| all.filter_map(usable).collect());
+            let all = getifaddrs().map(|all| all.filter_map(|each| usable(&each)).collect());
             self.all = all.unwrap_or_default();
             self.all.sort_by_key(IpAddr::is_loopback);
         }
@@ -32,8 +32,8 @@ impl HostAddresses {
     }
 }
 
-fn usable(interface: InterfaceAddress) -> Option<IpAddr> {
-    let storage = interface.address?;
+fn usable(interface: &InterfaceAddress) -> Option<IpAddr> {
+    let storage = interface.address.as_ref()?;
     let ip: IpAddr = match (storage.as_sockaddr_in(), storage.as_sockaddr_in6()) {
         (Some(address), _) => address.ip().into(),
         (_, Some(address)) => address.ip().into(),

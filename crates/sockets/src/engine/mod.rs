@@ -2,7 +2,7 @@
 //!
 //! [`Engine::run`] waits for descriptors and deadlines. `requests` has the connections over which calls arrive, `calls`
 //! executes them; `transfer` moves messages between pairs and SCTP; `events` acts upon SCTP's events; `options` has the
-//! table of socket options. `ports` owns the endpoints and their deadlines, `socket` the state of a socket; `autoclose`
+//! table of socket options. `ports` owns the endpoints and their deadlines, `host` knows the addresses of this host, `socket` is the state of a socket; `autoclose`
 //! and `idle` end associations without data; `lingers` has the calls of `close` that wait for the end of one.
 
 mod autoclose;
