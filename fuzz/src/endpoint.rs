@@ -17,7 +17,7 @@ use rexmit_sctp::recovery::{
 use rexmit_sctp::wire::{Chunk, Header, Packet, Params, kind, param_kind, write_checksum};
 use rexmit_sctp::{
     AckCopies, AckCopyConfig, AssociationConfig, AssociationId, Endpoint, EndpointConfig, Event,
-    MAX_ADDRESSES, OutboundMessage, PathMtuConfig, Reliability,
+    MAX_ADDRESSES, OutboundMessage, PathMtuConfig, Reliability, SourceAddresses,
 };
 
 use crate::{PacketDraft, inputs, timers};
@@ -237,8 +237,15 @@ impl Side {
             .accept(true)
             .max_associations(4)
             .association(Arc::new(association));
-        let endpoint = Endpoint::new(config, &Seed::from_u64(index.into())).expect("it is valid");
         let address = |index: u8| ([10, 0, 0, index], 0).into();
+        // The second one is on a host with two addresses, whose routes choose between them.
+        let config = match index {
+            0 => config,
+            _ => config
+                .addresses(vec![[10, 0, 0, index].into(), [10, 0, 1, index].into()])
+                .source_addresses(SourceAddresses::Routed),
+        };
+        let endpoint = Endpoint::new(config, &Seed::from_u64(index.into())).expect("it is valid");
         let route = Route { local: address(index), remote: address(1 - index) };
         let (associations, inbox) = (Vec::new(), VecDeque::new());
         Self { endpoint, route, associations, inbox, vector: Vec::new(), tag: 0, tsn: 0 }
