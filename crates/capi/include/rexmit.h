@@ -1048,6 +1048,14 @@ rexmit_status rexmit_address_format(const struct rexmit_address *address, char *
  * handshake of DTLS comes first, which has 10 s; if it fails or one side does not trust the other, the association is
  * REXMIT_CLOSED_ABORTED, and the text of REXMIT_EVENT_CLOSED says why.
  *
+ * ```c
+ * rexmit_address server;
+ * uint64_t association;
+ * if (rexmit_address_parse("192.0.2.1:9899", &server) != REXMIT_OK ||
+ *     rexmit_connect(endpoint, rexmit_now(), &server, 1, 5000, &association) != REXMIT_OK)
+ *     fprintf(stderr, "%s\n", rexmit_endpoint_error(endpoint));
+ * ```
+ *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
  * result.
@@ -1060,8 +1068,17 @@ rexmit_status rexmit_connect(struct rexmit_endpoint *endpoint,
                              uint64_t *association);
 
 /**
- * Accepts a message of `count` parts for the peer. Events report its fate: failures always, success if the
+ * Accepts a message of `count` parts, such as a header and a body, for the peer. Events report its fate: failures always, success if the
  * configuration asks for it. The number of the message is written to `message`, which may be NULL.
+ *
+ * ```c
+ * static const uint8_t header[] = {1, 2}, body[] = "jump";
+ * rexmit_buffer parts[] = {{header, sizeof header}, {body, sizeof body - 1}};
+ * rexmit_delivery delivery = REXMIT_DELIVERY(3);
+ * delivery.flags = REXMIT_UNORDERED;
+ * if (rexmit_send(endpoint, rexmit_now(), association, &delivery, parts, 2, NULL) == REXMIT_BUFFER_FULL)
+ *     puts("the send buffer is full: wait for REXMIT_EVENT_WRITABLE");
+ * ```
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `delivery` points to a delivery, `buffers` to `count` buffers, each of
@@ -1093,6 +1110,14 @@ rexmit_status rexmit_send_within(struct rexmit_endpoint *endpoint,
 
 /**
  * The next message from the peer, in the order of delivery; REXMIT_NOTHING if no message is left.
+ *
+ * ```c
+ * rexmit_message message;
+ * while (rexmit_receive(endpoint, rexmit_now(), association, &message) == REXMIT_OK) {
+ *     printf("stream %u: %zu bytes\n", (unsigned)message.stream, message.length);
+ *     rexmit_message_free(&message);
+ * }
+ * ```
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `message` points to memory for the result.
@@ -1678,6 +1703,15 @@ uint64_t rexmit_now(void);
  * of full entropy; if it is NULL, the system provides them. (A fixed seed is for simulations: tags and cookies are
  * drawn from it, encryption keys are not.) On failure `rexmit_config_error` says why.
  *
+ * ```c
+ * rexmit_config *config = rexmit_config_new();
+ * rexmit_endpoint *endpoint;
+ * rexmit_config_set_profile(config, REXMIT_INTERACTIVE_REDUNDANT);
+ * if (rexmit_endpoint_new(config, NULL, &endpoint) != REXMIT_OK)
+ *     fprintf(stderr, "%s\n", rexmit_config_error(config));
+ * rexmit_config_free(config);
+ * ```
+ *
  * # Safety
  * `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.
  */
@@ -1728,6 +1762,15 @@ rexmit_status rexmit_endpoint_handle_timeout(struct rexmit_endpoint *endpoint, u
  * Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity` of at
  * least the configured packet size (default 1232) always suffices; a datagram that does not fit is dropped
  * (REXMIT_TOO_LARGE), and treated as lost. An unspecified `local` leaves the choice to the program.
+ *
+ * ```c
+ * uint8_t packet[65536];
+ * size_t length;
+ * rexmit_address local, remote;
+ * while (rexmit_endpoint_poll_transmit(endpoint, now, &local, &remote, packet, sizeof packet, &length) == REXMIT_OK)
+ *     send_datagram(packet, length, &remote);
+ * set_timer(rexmit_endpoint_poll_timeout(endpoint));
+ * ```
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `datagram` points to `capacity` bytes; the others to memory for results.
@@ -1787,6 +1830,22 @@ rexmit_status rexmit_endpoint_process(struct rexmit_endpoint *endpoint,
 /**
  * Reads the next event; REXMIT_NOTHING if none is left.
  *
+ * ```c
+ * rexmit_event event;
+ * while (rexmit_endpoint_poll_event(endpoint, &event) == REXMIT_OK) {
+ *     switch (event.kind) {
+ *     case REXMIT_EVENT_CONNECTED:
+ *         puts("connected");
+ *         break;
+ *     case REXMIT_EVENT_CLOSED:
+ *         puts(event.data.closed.text);
+ *         break;
+ *     default:
+ *         break;
+ *     }
+ * }
+ * ```
+ *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `event` points to memory for the result.
  */
@@ -1802,6 +1861,12 @@ void rexmit_message_free(struct rexmit_message *message);
 
 /**
  * Counters of an association, also right after REXMIT_EVENT_CLOSED. `size` is `sizeof(struct rexmit_statistics)`.
+ *
+ * ```c
+ * rexmit_statistics statistics;
+ * if (rexmit_get_statistics(endpoint, association, &statistics, sizeof statistics) == REXMIT_OK)
+ *     printf("%llu bytes wait\n", (unsigned long long)statistics.send_buffered_bytes);
+ * ```
  *
  * # Safety
  * `endpoint` came from `rexmit_endpoint_new`; `statistics` points to `size` bytes.

@@ -22,6 +22,14 @@ use crate::status::{Failure, Outcome, deref, slice, store};
 /// handshake of DTLS comes first, which has 10 s; if it fails or one side does not trust the other, the association is
 /// REXMIT_CLOSED_ABORTED, and the text of REXMIT_EVENT_CLOSED says why.
 ///
+/// ```c
+/// rexmit_address server;
+/// uint64_t association;
+/// if (rexmit_address_parse("192.0.2.1:9899", &server) != REXMIT_OK ||
+///     rexmit_connect(endpoint, rexmit_now(), &server, 1, 5000, &association) != REXMIT_OK)
+///     fprintf(stderr, "%s\n", rexmit_endpoint_error(endpoint));
+/// ```
+///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `remotes` points to `count` addresses, `association` to memory for the
 /// result.
@@ -49,8 +57,17 @@ pub unsafe extern "C" fn rexmit_connect(
     }
 }
 
-/// Accepts a message of `count` parts for the peer. Events report its fate: failures always, success if the
+/// Accepts a message of `count` parts, such as a header and a body, for the peer. Events report its fate: failures always, success if the
 /// configuration asks for it. The number of the message is written to `message`, which may be NULL.
+///
+/// ```c
+/// static const uint8_t header[] = {1, 2}, body[] = "jump";
+/// rexmit_buffer parts[] = {{header, sizeof header}, {body, sizeof body - 1}};
+/// rexmit_delivery delivery = REXMIT_DELIVERY(3);
+/// delivery.flags = REXMIT_UNORDERED;
+/// if (rexmit_send(endpoint, rexmit_now(), association, &delivery, parts, 2, NULL) == REXMIT_BUFFER_FULL)
+///     puts("the send buffer is full: wait for REXMIT_EVENT_WRITABLE");
+/// ```
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `delivery` points to a delivery, `buffers` to `count` buffers, each of
@@ -120,6 +137,14 @@ unsafe fn send(
 }
 
 /// The next message from the peer, in the order of delivery; REXMIT_NOTHING if no message is left.
+///
+/// ```c
+/// rexmit_message message;
+/// while (rexmit_receive(endpoint, rexmit_now(), association, &message) == REXMIT_OK) {
+///     printf("stream %u: %zu bytes\n", (unsigned)message.stream, message.length);
+///     rexmit_message_free(&message);
+/// }
+/// ```
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `message` points to memory for the result.

@@ -137,6 +137,15 @@ pub extern "C" fn rexmit_now() -> u64 {
 /// of full entropy; if it is NULL, the system provides them. (A fixed seed is for simulations: tags and cookies are
 /// drawn from it, encryption keys are not.) On failure `rexmit_config_error` says why.
 ///
+/// ```c
+/// rexmit_config *config = rexmit_config_new();
+/// rexmit_endpoint *endpoint;
+/// rexmit_config_set_profile(config, REXMIT_INTERACTIVE_REDUNDANT);
+/// if (rexmit_endpoint_new(config, NULL, &endpoint) != REXMIT_OK)
+///     fprintf(stderr, "%s\n", rexmit_config_error(config));
+/// rexmit_config_free(config);
+/// ```
+///
 /// # Safety
 /// `config` came from `rexmit_config_new`; `seed` is NULL or points to 32 bytes; `endpoint` to memory for a pointer.
 #[unsafe(no_mangle)]
@@ -267,6 +276,15 @@ pub unsafe extern "C" fn rexmit_endpoint_handle_timeout(
 /// Sans-IO: the next datagram to send, with its addresses; REXMIT_NOTHING if no datagram is left. `capacity` of at
 /// least the configured packet size (default 1232) always suffices; a datagram that does not fit is dropped
 /// (REXMIT_TOO_LARGE), and treated as lost. An unspecified `local` leaves the choice to the program.
+///
+/// ```c
+/// uint8_t packet[65536];
+/// size_t length;
+/// rexmit_address local, remote;
+/// while (rexmit_endpoint_poll_transmit(endpoint, now, &local, &remote, packet, sizeof packet, &length) == REXMIT_OK)
+///     send_datagram(packet, length, &remote);
+/// set_timer(rexmit_endpoint_poll_timeout(endpoint));
+/// ```
 ///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `datagram` points to `capacity` bytes; the others to memory for results.

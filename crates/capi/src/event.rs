@@ -266,6 +266,22 @@ pub(crate) struct Held {
 
 /// Reads the next event; REXMIT_NOTHING if none is left.
 ///
+/// ```c
+/// rexmit_event event;
+/// while (rexmit_endpoint_poll_event(endpoint, &event) == REXMIT_OK) {
+///     switch (event.kind) {
+///     case REXMIT_EVENT_CONNECTED:
+///         puts("connected");
+///         break;
+///     case REXMIT_EVENT_CLOSED:
+///         puts(event.data.closed.text);
+///         break;
+///     default:
+///         break;
+///     }
+/// }
+/// ```
+///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `event` points to memory for the result.
 #[unsafe(no_mangle)]

@@ -201,6 +201,12 @@ unsafe fn store_sized<T: Copy>(pointer: *mut T, size: usize, value: T) -> Outcom
 
 /// Counters of an association, also right after REXMIT_EVENT_CLOSED. `size` is `sizeof(struct rexmit_statistics)`.
 ///
+/// ```c
+/// rexmit_statistics statistics;
+/// if (rexmit_get_statistics(endpoint, association, &statistics, sizeof statistics) == REXMIT_OK)
+///     printf("%llu bytes wait\n", (unsigned long long)statistics.send_buffered_bytes);
+/// ```
+///
 /// # Safety
 /// `endpoint` came from `rexmit_endpoint_new`; `statistics` points to `size` bytes.
 #[unsafe(no_mangle)]

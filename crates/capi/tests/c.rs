@@ -393,6 +393,46 @@ fn the_code_of_the_documentation_compiles() {
     assert!(compiled >= 4, "{compiled} blocks");
 }
 
+/// The code in the comments of the header: statements, in a function that has an endpoint and its association.
+#[test]
+fn the_code_of_the_header_compiles() {
+    let Some(installed) = Installed::get() else { return };
+    let header = std::fs::read_to_string(root().join("include/rexmit.h")).expect("a header");
+    let comments: Vec<_> = header
+        .lines()
+        .map(|line| line.strip_prefix(" * ").or(line.strip_prefix(" *")).unwrap_or(line))
+        .collect();
+    let comments = comments.join("\n");
+    let before = "#include <stdio.h>\n#include \"rexmit.h\"\n\
+        void send_datagram(const uint8_t *bytes, size_t length, const rexmit_address *to);\n\
+        void set_timer(uint64_t at);\n";
+    let mut source = String::from(before);
+    let blocks = blocks(&comments);
+    assert!(blocks.len() >= 7, "{blocks:?}");
+    for (number, (_, code)) in blocks.into_iter().enumerate() {
+        let given =
+            [("rexmit_endpoint *", "endpoint"), ("uint64_t ", "association"), ("uint64_t ", "now")];
+        // What the code declares itself is not given to it.
+        let is_given = |name: &str| {
+            !code.contains(&format!("*{name};")) && !code.contains(&format!("uint64_t {name};"))
+        };
+        let given = given.into_iter().filter(|(_, name)| is_given(name));
+        let given: Vec<_> = given.map(|(kind, name)| format!("{kind}{name}")).collect();
+        let given = given.join(", ");
+        source.push_str(&format!(
+            "void block{number}({given});\nvoid block{number}({given}) {{\n{code}}}\n"
+        ));
+    }
+    let path = installed.prefix.path().join("header_blocks.c");
+    std::fs::write(&path, source).expect("a file");
+    run(Command::new("cc")
+        .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-c"])
+        .args(installed.flags(&["--cflags"]))
+        .arg(&path)
+        .arg("-o")
+        .arg(path.with_extension("o")));
+}
+
 /// The clients of both libraries are run as the page has them, but for the ports.
 #[test]
 fn the_clients_of_the_page_about_usrsctp_print_the_reply() {
