@@ -59,9 +59,6 @@ pub(crate) fn message(
 }
 
 fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> Outcome<Received> {
-    if flags & libc::MSG_OOB != 0 {
-        return Err(Errno(libc::EOPNOTSUPP));
-    }
     if name.style.is_one_to_one() {
         match descriptor::state(name) {
             Ok(State::Idle | State::Listening) => return Err(Errno(libc::ENOTCONN)),
@@ -137,12 +134,20 @@ fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
         if read_before != 0 {
             raw::set_peek_offset(fd, 0)?;
         }
-        let looked = if let [part] = parts {
-            all[1] = *part;
-            raw::receive_parts(fd, &all, PEEK)
-        } else {
-            let all: Vec<iovec> = all[..1].iter().chain(parts).copied().collect();
-            raw::receive_parts(fd, &all, PEEK)
+        let looked = match parts {
+            [part] => {
+                all[1] = *part;
+                raw::receive_parts(fd, &all, PEEK)
+            }
+            parts if parts.len() < raw::MAX_PARTS => {
+                let all: Vec<iovec> = all[..1].iter().chain(parts).copied().collect();
+                raw::receive_parts(fd, &all, PEEK)
+            }
+            // With the header there would be one part too many. Reading it has moved the offset behind it.
+            parts => {
+                let looked = raw::receive_parts(fd, &all[..1], PEEK);
+                looked.and_then(|looked| raw::receive_parts(fd, parts, PEEK).map(|_| looked))
+            }
         };
         (looked?.0, HEADER_BYTES)
     };
@@ -183,9 +188,14 @@ pub(crate) fn write_address(
     shown: Option<SocketAddr>,
     (to, length_at): (Address, Address),
 ) -> Outcome<()> {
-    if to.is_null() || length_at.is_null() {
-        return Ok(());
-    }
+    if to.is_null() { Ok(()) } else { write_name(shown, (to, length_at)) }
+}
+
+/// As [`write_address`], of calls that want an address.
+pub(crate) fn write_name(
+    shown: Option<SocketAddr>,
+    (to, length_at): (Address, Address),
+) -> Outcome<()> {
     let mut room = [0; 4];
     raw::copy_in(length_at, &mut room)?;
     let room = i32::from_ne_bytes(room);

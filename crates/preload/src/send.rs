@@ -14,8 +14,10 @@ use crate::{Errno, Outcome, ancillary, descriptor, engine, receive};
 const MAX_MESSAGE_BYTES: usize = 212_992;
 /// Messages up to this size always fit one packet, whatever options were set.
 const SMALLEST_FRAGMENT: usize = 256;
-/// The most bytes of ancillary data.
-const MAX_CONTROL_BYTES: usize = 1024;
+/// The most bytes of ancillary data (Linux's `net.core.optmem_max`).
+const MAX_CONTROL_BYTES: usize = 20_480;
+/// Ancillary data up to this size needs no heap memory, because signal handlers may send.
+const USUAL_CONTROL_BYTES: usize = 1024;
 /// The flags in `sinfo_flags` that end an association; they are sent with a message without payload.
 const ENDING: u16 = 0x200 | 4;
 
@@ -81,11 +83,23 @@ fn message_without_signal(
     let header = header.to_bytes();
     let flags = flags & (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
     let header = raw::own_part(&header);
-    let sent = if let [part] = parts {
-        raw::send_parts(fd, &[header, *part], flags)
-    } else {
-        let all: Vec<iovec> = std::iter::once(header).chain(parts.iter().copied()).collect();
-        raw::send_parts(fd, &all, flags)
+    let sent = match parts {
+        [part] => raw::send_parts(fd, &[header, *part], flags),
+        parts if parts.len() < raw::MAX_PARTS => {
+            let all: Vec<iovec> = std::iter::once(header).chain(parts.iter().copied()).collect();
+            raw::send_parts(fd, &all, flags)
+        }
+        // With the header there would be one part too many.
+        parts => {
+            let mut whole = vec![0; length];
+            let mut rest = whole.as_mut_slice();
+            for part in parts {
+                let (to, after) = rest.split_at_mut(part.iov_len);
+                raw::copy_in(Address::from(part.iov_base), to)?;
+                rest = after;
+            }
+            raw::send_parts(fd, &[header, raw::own_part(&whole)], flags)
+        }
     };
     Ok(sent?.saturating_sub(HEADER_BYTES))
 }
@@ -99,7 +113,8 @@ pub(crate) fn to(
     (to, length): (Address, usize),
 ) -> Outcome<usize> {
     let mut header = Header { is_end: true, ..Header::default() };
-    if !to.is_null() && length != 0 {
+    if !to.is_null() {
+        raw::check_address_length(length)?;
         header.address = Some(read_address(name, to, length)?);
     }
     message(fd, name, &header, &[part], flags)
@@ -117,15 +132,23 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     let mut header = Header { is_end: true, ..Header::default() };
     let (to, length) = (Address::from(message.msg_name), message.msg_namelen as usize);
     if !to.is_null() && length != 0 {
+        // Other calls refuse a longer one.
+        let length =
+            i32::try_from(length).map_or(length, |_| length.min(address::STORAGE_BYTES));
         header.address = Some(read_address(name, to, length)?);
     }
-    let mut control = [0; MAX_CONTROL_BYTES];
     let length = message.msg_controllen as usize;
-    if length != 0 && !message.msg_control.is_null() {
-        let control = control.get_mut(..length).ok_or(Errno(libc::ENOBUFS))?;
-        raw::copy_in(Address::from(message.msg_control), control)?;
-        ancillary::read(control, &mut header)?;
-    }
+    let (mut usual, mut larger) = ([0; USUAL_CONTROL_BYTES], Vec::new());
+    let control = match length {
+        ..=USUAL_CONTROL_BYTES => &mut usual[..length],
+        ..=MAX_CONTROL_BYTES => {
+            larger.resize(length, 0);
+            &mut larger[..]
+        }
+        _ => return Err(Errno(libc::ENOBUFS)),
+    };
+    raw::copy_in(Address::from(message.msg_control), control)?;
+    ancillary::read(control, &mut header)?;
     self::message(fd, name, &header, &parts, flags)
 }
 
