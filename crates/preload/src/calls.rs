@@ -63,7 +63,7 @@ pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> Option<Outc
     let is_tcp = kind == libc::SOCK_STREAM && [0, libc::IPPROTO_TCP].contains(&protocol);
     let is_sctp = is_sctp(kind, protocol);
     // Of other protocols there is none with sequenced packets; libc's answer is that of a kernel without SCTP.
-    let is_unknown = kind == libc::SOCK_SEQPACKET && !is_sctp;
+    let is_unknown = kind == libc::SOCK_SEQPACKET && !is_sctp && (1..256).contains(&protocol);
     let is_ours = is_ip && (is_sctp || is_unknown || is_tcp && engine::takes_tcp());
     let engine = engine::of_process().filter(|_| is_ours)?;
     if flags & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) != 0 {
@@ -269,11 +269,6 @@ pub(crate) fn option(
             return number(if is_one_to_one { libc::SOCK_STREAM } else { libc::SOCK_SEQPACKET });
         }
         (SOL_SOCKET, libc::SO_RCVLOWAT) => return number(1),
-        (SOL_SOCKET, libc::SO_ERROR) if name.style.is_one_to_one() => {
-            if let Err(Errno(error)) = receive::take_error(fd, name) {
-                return number(error);
-            }
-        }
         (SOL_SOCKET, raw::SO_PEEK_OFF) => return Some(Err(Errno(libc::EOPNOTSUPP))),
         (SOL_SOCKET, libc::SO_ERROR | libc::SO_ACCEPTCONN | libc::SO_REUSEPORT) => {}
         (SOL_SOCKET, _) => return None,
@@ -287,6 +282,15 @@ pub(crate) fn option(
         _ => return Some(Err(Errno(libc::EOPNOTSUPP))),
     }
     Some(read_option(name, (level, option), to))
+}
+
+/// Reads `SO_ERROR`, and so takes it.
+pub(crate) fn error(name: SocketName) -> Outcome<c_int> {
+    let mut value = [0; 4];
+    let request = request(Call::Option, name, SOL_SOCKET, libc::SO_ERROR);
+    let part = raw::own_part_mut(&mut value);
+    engine::ask(name.engine, &request, NOTHING, part, Wait::UntilAnswered)?;
+    Ok(c_int::from_ne_bytes(value))
 }
 
 fn room_of(length_at: Address) -> Outcome<usize> {

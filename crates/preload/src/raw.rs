@@ -556,6 +556,18 @@ pub(crate) fn set_flags(fd: c_int, flags: c_int) {
     }
 }
 
+/// Whether the association of a one-to-one socket has ended, so that nothing can be sent: the engine has then named its end
+/// of the pair.
+pub(crate) fn is_over(fd: c_int) -> bool {
+    let mut name = [0_u8; NAME_BYTES];
+    let mut length = name.len() as socklen_t;
+    let before = errno();
+    // SAFETY: both live, and the name has this length.
+    let result = unsafe { libc_next::getpeername(fd, name.as_mut_ptr().cast(), &raw mut length) };
+    set_errno(before);
+    result == 0 && length as usize > size_of::<libc::sa_family_t>()
+}
+
 /// Whether a message can be sent without waiting.
 pub(crate) fn is_writable(fd: c_int) -> bool {
     let mut waiting = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };

@@ -35,7 +35,7 @@ pub(crate) fn message(
     if let Err(Errno(libc::EPIPE | libc::ECONNRESET)) = sent {
         engine::check_alive(fd, name)?;
         if name.style.is_one_to_one() {
-            receive::take_error(fd, name)?;
+            receive::take_error(name)?;
         }
     }
     if sent == Err(Errno(libc::EPIPE)) && !is_silent {
@@ -51,6 +51,11 @@ fn message_without_signal(
     parts: &[iovec],
     flags: c_int,
 ) -> Outcome<usize> {
+    let is_one_to_one = name.style.is_one_to_one();
+    let state = if is_one_to_one { Some(descriptor::state(name)?) } else { None };
+    if state == Some(State::Listening) {
+        return Err(Errno(libc::EPIPE));
+    }
     let length: usize = parts.iter().fold(0, |sum, part| sum.saturating_add(part.iov_len));
     if length > MAX_MESSAGE_BYTES {
         return Err(Errno(libc::EMSGSIZE));
@@ -68,13 +73,13 @@ fn message_without_signal(
             return Err(Errno(libc::EMSGSIZE));
         }
     }
-    if name.style.is_one_to_one() {
-        let is_unconnected = match descriptor::state(name)? {
-            State::Connected | State::Connecting => false,
-            State::Idle => header.address.is_none(),
-            State::Listening => true,
-        };
-        if is_unconnected {
+    if is_one_to_one {
+        let is_unconnected = state == Some(State::Idle) && header.address.is_none();
+        let is_over = raw::is_over(fd);
+        if is_over && header.address.is_some() {
+            // It is no peer's address any more.
+            return Err(Errno(libc::EADDRNOTAVAIL));
+        } else if is_over || is_unconnected {
             return Err(Errno(libc::EPIPE));
         }
     } else if header.address.is_none() {

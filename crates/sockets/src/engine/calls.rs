@@ -291,6 +291,9 @@ impl Engine {
     ) -> Option<Outcome> {
         let begun = address::parse_all(body).ok_or(Failure(EINVAL));
         let begun = begun.and_then(|peers| self.connect(number, &peers));
+        if let (Ok(_), Some(this)) = (&begun, self.sockets.get_mut(&number)) {
+            this.error = 0;
+        }
         let association = match begun {
             Ok(association) => association,
             Err(failure) => return Some(Err(failure)),
