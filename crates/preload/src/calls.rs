@@ -126,8 +126,15 @@ fn address_bytes(at: Address, length: usize) -> Result<usize, (Errno, u16)> {
 }
 
 /// `listen`.
-pub(crate) fn listen(name: SocketName, backlog: c_int) -> Outcome<()> {
-    ask(name, &request(Call::Listen, name, backlog, 0), NOTHING)
+pub(crate) fn listen(fd: c_int, name: SocketName, backlog: c_int) -> Outcome<()> {
+    // SCTP does not listen with 0 (RFC 6458 §3.1.3); TCP does.
+    let backlog = if backlog == 0 && engine::takes_tcp() { 1 } else { backlog };
+    ask(name, &request(Call::Listen, name, backlog, 0), NOTHING)?;
+    if backlog != 0 && name.style == Style::OneToOne {
+        // Nothing can be sent on it.
+        fill(fd);
+    }
+    Ok(())
 }
 
 /// `connect`.
@@ -139,7 +146,10 @@ pub(crate) fn connect(fd: c_int, name: SocketName, at: Address, length: usize) -
         (Errno(libc::EAFNOSUPPORT), _) => Errno(libc::EINVAL),
         (error, _) => error,
     })?;
-    connect_over(fd, name, body_of(at, length.min(bytes))?).map(drop)
+    if length < bytes {
+        return Err(Errno(libc::EINVAL));
+    }
+    connect_over(fd, name, raw::part_at(at, bytes)).map(drop)
 }
 
 /// Connects to these addresses; returns the number of the association.
@@ -158,7 +168,8 @@ fn connect_over(fd: c_int, name: SocketName, body: iovec) -> Outcome<u32> {
     Ok(u32::from_ne_bytes(number))
 }
 
-/// Makes a socket unwritable until the engine reads the fillers, when the connection is established or has failed.
+/// Makes a socket unwritable until the engine reads the fillers: when the connection is established or has failed, or when the
+/// socket does not listen any more.
 fn fill(fd: c_int) {
     let header = Header { kind: Kind::Filler, ..Header::default() }.to_bytes();
     let payload = [0; FILLER_BYTES - HEADER_BYTES];
@@ -194,13 +205,10 @@ pub(crate) fn set_option(
                 // The library's own, too; no option of SCTP's sockets.
                 return Some(Err(Errno(libc::EOPNOTSUPP)));
             }
-            if option == libc::SO_REUSEPORT {
+            if [libc::SO_REUSEPORT, libc::SO_RCVLOWAT].contains(&option) {
+                // The latter of the pair is the library's own (`Marks`).
                 let body = raw::part_at(at, length.min(MAX_OPTION_BYTES));
                 return Some(ask(name, &request(Call::SetOption, name, level, option), body));
-            }
-            if option == libc::SO_RCVLOWAT {
-                // It is the library's own (`Marks`), and has no effect for messages.
-                return Some(Ok(()));
             }
             if [libc::SO_LINGER, libc::SO_RCVBUF, libc::SO_SNDBUF].contains(&option) {
                 let body = raw::part_at(at, length.min(MAX_OPTION_BYTES));
@@ -268,9 +276,16 @@ pub(crate) fn option(
             let is_one_to_one = name.style == Style::OneToOne;
             return number(if is_one_to_one { libc::SOCK_STREAM } else { libc::SOCK_SEQPACKET });
         }
-        (SOL_SOCKET, libc::SO_RCVLOWAT) => return number(1),
         (SOL_SOCKET, raw::SO_PEEK_OFF) => return Some(Err(Errno(libc::EOPNOTSUPP))),
-        (SOL_SOCKET, libc::SO_ERROR | libc::SO_ACCEPTCONN | libc::SO_REUSEPORT) => {}
+        (SOL_SOCKET, libc::SO_PEERCRED) => {
+            // Those of no process, in place of those of the engine.
+            let nobody = [[0; 4], [0xFF; 4], [0xFF; 4]];
+            return Some(write_value(nobody.as_flattened(), true, to));
+        }
+        (
+            SOL_SOCKET,
+            libc::SO_ERROR | libc::SO_ACCEPTCONN | libc::SO_REUSEPORT | libc::SO_RCVLOWAT,
+        ) => {}
         (SOL_SOCKET, _) => return None,
         (libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => return number(0),
         (libc::IPPROTO_TCP, _) if engine::takes_tcp() => return number(0),

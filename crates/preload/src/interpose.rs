@@ -123,7 +123,7 @@ interpose! {
         status(|| calls::connect(fd, name, address.into(), length as usize))
     };
     fn listen(fd: c_int, backlog: c_int) -> c_int => |name| {
-        status(|| calls::listen(name, backlog))
+        status(|| calls::listen(fd, name, backlog))
     };
     fn accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int => |name| {
         returned(|| receive::accept(fd, name, (address.into(), length.into()), 0).map(|fd| fd as isize)) as c_int

@@ -407,7 +407,7 @@ pub(crate) fn copy_send_timeout(from: c_int, to: c_int) {
 
 /// Gives a new socket what the kernel lets it inherit, and what the pair itself keeps.
 pub(crate) fn inherit_options(from: c_int, to: c_int) {
-    for name in [libc::SO_LINGER, libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+    for name in [libc::SO_LINGER, libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, libc::SO_REUSEADDR] {
         copy_option(from, to, (name, name));
     }
 }

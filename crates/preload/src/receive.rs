@@ -197,7 +197,8 @@ fn attempt(fd: c_int, parts: &[iovec], flags: c_int) -> Result<Received, Problem
             raw::consume(fd);
             return Err(Problem::Other(Errno(libc::EAGAIN)));
         }
-        Kind::LastError => {}
+        // It stays, and is read from its beginning again.
+        Kind::LastError => raw::set_peek_offset(fd, 0)?,
         _ => {
             let is_peek = flags & libc::MSG_PEEK != 0;
             return Ok(taken(fd, header, (total, skipped), parts, is_peek)?);
@@ -367,7 +368,9 @@ pub(crate) fn accept(
                 return Ok(accepted);
             }
             (Kind::Accepted, None) => return Err(Errno(libc::EMFILE)),
-            (Kind::Error | Kind::SocketError | Kind::LastError, _) => return Err(Errno(header.error)),
+            (Kind::Error | Kind::SocketError | Kind::LastError, _) => {
+                return Err(Errno(header.error));
+            }
             _ => {}
         }
     }

@@ -138,19 +138,19 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     let (to, length) = (Address::from(message.msg_name), message.msg_namelen as usize);
     if !to.is_null() && length != 0 {
         // Other calls refuse a longer one.
-        let length =
-            i32::try_from(length).map_or(length, |_| length.min(address::STORAGE_BYTES));
+        let length = i32::try_from(length).map_or(length, |_| length.min(address::STORAGE_BYTES));
         header.address = Some(read_address(name, to, length)?);
     }
     let length = message.msg_controllen as usize;
     let (mut usual, mut larger) = ([0; USUAL_CONTROL_BYTES], Vec::new());
-    let control = match length {
-        ..=USUAL_CONTROL_BYTES => &mut usual[..length],
-        ..=MAX_CONTROL_BYTES => {
-            larger.resize(length, 0);
-            &mut larger[..]
-        }
-        _ => return Err(Errno(libc::ENOBUFS)),
+    if length > MAX_CONTROL_BYTES {
+        return Err(Errno(libc::ENOBUFS));
+    }
+    let control = if length <= USUAL_CONTROL_BYTES {
+        &mut usual[..length]
+    } else {
+        larger.resize(length, 0);
+        &mut larger[..]
     };
     raw::copy_in(Address::from(message.msg_control), control)?;
     ancillary::read(control, &mut header)?;

@@ -257,6 +257,9 @@ impl Engine {
         if this.is_one_to_one() && !matches!(this.state, State::Idle | State::Listening) {
             return Err(Failure(EINVAL));
         }
+        if backlog == 0 && this.is_one_to_one() && this.state == State::Idle {
+            return Ok(Vec::new());
+        }
         let port = self.port_of(number)?;
         let Self { sockets, ports, .. } = self;
         let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
@@ -265,14 +268,14 @@ impl Engine {
             return Err(Failure(EADDRINUSE));
         }
         // `listen(fd, 0)` ends it (RFC 6458 §3.1.3).
-        let is_listening = backlog != 0 || this.is_one_to_one();
+        let is_listening = backlog != 0;
         if is_listening && taken.is_none() {
             ports.renew(port, &this.settings)?;
         }
         this.listening.backlog =
             usize::try_from(backlog).unwrap_or(MAX_BACKLOG).clamp(1, MAX_BACKLOG);
         if this.is_one_to_one() {
-            this.state = State::Listening;
+            this.state = if is_listening { State::Listening } else { State::Idle };
         }
         if let Some(port) = ports.touch(port) {
             port.listener = is_listening.then_some(number);
@@ -289,7 +292,12 @@ impl Engine {
         body: &[u8],
         token: u64,
     ) -> Option<Outcome> {
-        let begun = address::parse_all(body).ok_or(Failure(EINVAL));
+        let is_taken = self.sockets.get(&number).is_some_and(|this| {
+            let is_taken = matches!(this.state, State::Listening | State::Connected);
+            this.is_one_to_one() && is_taken && !body.is_empty()
+        });
+        let invalid = Failure(if is_taken { EISCONN } else { EINVAL });
+        let begun = address::parse_all(body).ok_or(invalid);
         let begun = begun.and_then(|peers| self.connect(number, &peers));
         if let (Ok(_), Some(this)) = (&begun, self.sockets.get_mut(&number)) {
             this.error = 0;
@@ -374,6 +382,7 @@ impl Engine {
             autoclose: None,
             last_used: self.now,
             closed: None,
+            failed: Vec::new(),
         };
         self.associations.insert(association, made);
         self.watch(number);

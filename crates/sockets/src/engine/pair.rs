@@ -8,8 +8,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown,
-    SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendmsg, shutdown, socket_with, socketpair,
-    sockopt,
+    SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendmsg, shutdown, socket_with,
+    socketpair, sockopt,
 };
 use rustix::time::Timespec;
 
@@ -154,12 +154,8 @@ fn set_marks(theirs: &OwnedFd, marks: Marks) -> rustix::io::Result<()> {
 
 /// Whether a socket has this name.
 fn is_taken(name: SocketName) -> bool {
-    let another = socket_with(
-        AddressFamily::UNIX,
-        SocketType::SEQPACKET,
-        SocketFlags::CLOEXEC,
-        None,
-    );
+    let another =
+        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
     let name = SocketAddrUnix::new_abstract_name(&name.to_bytes());
     match (another, name) {
         (Ok(another), Ok(name)) => bind(&another, &name) == Err(Errno::ADDRINUSE),

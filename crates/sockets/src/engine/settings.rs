@@ -52,6 +52,10 @@ pub(super) struct Settings {
     pub(super) aborts_on_close: bool,
     /// Whether `close` waits for the end of the association: `SO_LINGER` with another time, which the caller measures.
     pub(super) lingers: bool,
+    /// `SO_RCVLOWAT`, which is only kept: it has no effect for messages.
+    pub(super) low_water: i32,
+    /// `SO_REUSEPORT`.
+    pub(super) reuses_port: bool,
     /// `SCTP_INITMSG`'s `sinit_max_init_timeo`, which is only kept.
     pub(super) max_init_timeout_ms: u16,
     /// `SCTP_ASSOCINFO`'s `sasoc_cookie_life`, which is only kept.
@@ -77,6 +81,8 @@ impl Settings {
             max_segment: 0,
             aborts_on_close: false,
             lingers: false,
+            low_water: 1,
+            reuses_port: false,
             max_init_timeout_ms: 60_000,
             cookie_life_ms: 60_000,
         }

@@ -131,10 +131,10 @@ impl Socket {
 
     /// Whether messages of the program may be read now.
     pub(super) fn may_read(&self) -> bool {
-        let is_ready = self.state == State::Connected || !self.is_one_to_one();
-        // While connecting, fillers stay, so that the program's end is not writable.
-        let is_waiting = self.is_one_to_one() && self.state == State::Connecting;
-        self.flow.held.is_none() && !self.flow.has_ended && (is_ready || !is_waiting)
+        // While connecting or listening, fillers stay, so that the program's end is not writable.
+        let has_fillers = matches!(self.state, State::Connecting | State::Listening);
+        let is_waiting = self.is_one_to_one() && has_fillers;
+        self.flow.held.is_none() && !self.flow.has_ended && !is_waiting
     }
 
     /// Adds an association with this peer.
@@ -251,4 +251,6 @@ pub(super) struct Association {
     /// When data was last sent or received.
     pub(super) last_used: Instant,
     pub(super) closed: Option<CloseReason>,
+    /// Notifications of messages that failed because it has ended, which follow that of the end as in Linux.
+    pub(super) failed: Vec<Vec<u8>>,
 }

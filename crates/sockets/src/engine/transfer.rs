@@ -291,7 +291,12 @@ impl Engine {
         }
         if known.closed.is_some() {
             self.finish(association);
-        } else if known.peer_has_ended && this.is_one_to_one() && !this.flow.has_ended {
+        } else if known.peer_has_ended
+            && this.is_one_to_one()
+            && !this.flow.has_ended
+            // Otherwise the data ends after that notification.
+            && this.settings.events & Type::AssociationChange.bit() == 0
+        {
             this.end(End::Data);
         }
     }
@@ -302,7 +307,9 @@ impl Engine {
         self.requests.end_linger(association);
         self.numbers.remove(&(known.port, known.id.to_bits()));
         self.drop_messages(known.port, known.id);
-        let Association { socket: Some(number), closed: Some(reason), streams, peer, .. } = known
+        let Association {
+            socket: Some(number), closed: Some(reason), streams, peer, failed, ..
+        } = known
         else {
             return;
         };
@@ -315,6 +322,9 @@ impl Engine {
         };
         if this.settings.events & Type::AssociationChange.bit() != 0 {
             let told = notifications::association_end(change, &reason, association);
+            this.notify(association, peer, told);
+        }
+        for told in failed {
             this.notify(association, peer, told);
         }
         this.disown(association, peer);
