@@ -216,6 +216,10 @@ pub(crate) fn set_option(
             }
             return None;
         }
+        libc::IPPROTO_IPV6 if !name.is_ipv6 => return Some(Err(Errno(libc::ENOPROTOOPT))),
+        libc::IPPROTO_IPV6 if option == libc::IPV6_V6ONLY => {
+            return Some(set_in_engine(fd, name, (level, option), (at, length)));
+        }
         // How packets are marked is the engine's.
         libc::IPPROTO_IP | libc::IPPROTO_IPV6 => return Some(Ok(())),
         // Of a program that means TCP: there is nothing like it, and no delay to switch off.
@@ -236,18 +240,18 @@ pub(crate) fn set_option(
         option::CONNECTX | option::CONNECTX_OLD => {
             body_of(at, length).and_then(|body| connect_over(fd, name, body)).map(drop)
         }
-        _ => set_of_sctp(fd, name, option, (at, length)),
+        _ => set_in_engine(fd, name, (level, option), (at, length)),
     })
 }
 
-/// Sets an option of SCTP, and records the ones that the library itself needs.
-fn set_of_sctp(
+/// Sets an option, and records the ones that the library itself needs.
+fn set_in_engine(
     fd: c_int,
     name: SocketName,
-    option: c_int,
+    (level, option): (c_int, c_int),
     (at, length): (Address, usize),
 ) -> Outcome<()> {
-    let request = request(Call::SetOption, name, IPPROTO_SCTP, option);
+    let request = request(Call::SetOption, name, level, option);
     let mut number = [0; 4];
     let value = raw::own_part_mut(&mut number);
     // Linux, too, reads no more than the longest value.
@@ -287,6 +291,8 @@ pub(crate) fn option(
             libc::SO_ERROR | libc::SO_ACCEPTCONN | libc::SO_REUSEPORT | libc::SO_RCVLOWAT,
         ) => {}
         (SOL_SOCKET, _) => return None,
+        (libc::IPPROTO_IPV6, _) if !name.is_ipv6 => return Some(Err(Errno(libc::EOPNOTSUPP))),
+        (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => {}
         (libc::IPPROTO_IP | libc::IPPROTO_IPV6, _) => return number(0),
         (libc::IPPROTO_TCP, _) if engine::takes_tcp() => return number(0),
         (IPPROTO_SCTP, option::PEEL_OFF | option::PEEL_OFF_FLAGS) => {
@@ -341,7 +347,7 @@ fn read_option(
     if is_list && room_of(to.1)? < value.len() {
         return Err(Errno(libc::ENOMEM));
     }
-    write_value(value, level == SOL_SOCKET || option == option::EVENTS, to)?;
+    write_value(value, level != IPPROTO_SCTP || option == option::EVENTS, to)?;
     if option == option::LOCAL_ADDRS && level == IPPROTO_SCTP {
         // The length is that of the addresses, of this option alone.
         let length = value.len().saturating_sub(ADDRESSES_AT) as u32;

@@ -78,7 +78,7 @@ fn part(buffer: impl Into<Address>, count: usize) -> iovec {
     raw::movable(buffer.into(), count)
 }
 
-/// The same for `read` and `write`, which check the whole buffer.
+/// A buffer of `read` or `write`, which check all of it.
 fn whole(buffer: impl Into<Address>, count: usize) -> Outcome<iovec> {
     let at = buffer.into();
     raw::check_memory(at, count)?;

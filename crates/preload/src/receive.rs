@@ -235,7 +235,7 @@ pub(crate) fn write_address(
     if to.is_null() { Ok(()) } else { write_name(shown, (to, length_at)) }
 }
 
-/// As [`write_address`], of calls that want an address.
+/// Writes an address that a call must return, and its length.
 pub(crate) fn write_name(
     shown: Option<SocketAddr>,
     (to, length_at): (Address, Address),

@@ -120,7 +120,7 @@ pub(crate) fn to(
     let mut header = Header { is_end: true, ..Header::default() };
     if !to.is_null() {
         raw::check_address_length(length)?;
-        header.address = Some(read_address(name, to, length)?);
+        header.address = Some(read_address(fd, name, (to, length))?);
     }
     message(fd, name, &header, &[part], flags)
 }
@@ -139,7 +139,7 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     if !to.is_null() && length != 0 {
         // Other calls refuse a longer one.
         let length = i32::try_from(length).map_or(length, |_| length.min(address::STORAGE_BYTES));
-        header.address = Some(read_address(name, to, length)?);
+        header.address = Some(read_address(fd, name, (to, length))?);
     }
     let length = message.msg_controllen as usize;
     let (mut usual, mut larger) = ([0; USUAL_CONTROL_BYTES], Vec::new());
@@ -157,11 +157,20 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     self::message(fd, name, &header, &parts, flags)
 }
 
-/// Reads a destination, whose family the socket must support.
-fn read_address(name: SocketName, at: Address, length: usize) -> Outcome<std::net::SocketAddr> {
+/// Reads a destination, whose version of IP the socket must use.
+fn read_address(
+    fd: c_int,
+    name: SocketName,
+    (at, length): (Address, usize),
+) -> Outcome<std::net::SocketAddr> {
     let mut bytes = [0; address::STORAGE_BYTES];
     let bytes = bytes.get_mut(..length).ok_or(Errno(libc::EINVAL))?;
     raw::copy_in(at, bytes)?;
-    let known = address::parse(bytes).map(|(address, _)| address);
-    known.filter(|address| name.is_ipv6 || address.is_ipv4()).ok_or(Errno(libc::EINVAL))
+    let (known, _) = address::parse(bytes).ok_or(Errno(libc::EINVAL))?;
+    let is_ipv4 = known.ip().to_canonical().is_ipv4();
+    let is_usable = match name.is_ipv6 {
+        true => !is_ipv4 || !raw::marks(fd)?.is_ipv6_only,
+        false => known.is_ipv4(),
+    };
+    if is_usable { Ok(known) } else { Err(Errno(libc::EINVAL)) }
 }

@@ -200,6 +200,11 @@ fn failed_messages_are_notified_after_the_end() {
 }
 
 #[test]
+fn ipv6_sockets_refuse_ipv4_if_asked_to() {
+    passes("v6only");
+}
+
+#[test]
 fn streams_are_reset() {
     passes("resets");
 }

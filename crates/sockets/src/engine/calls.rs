@@ -13,7 +13,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::pair::Pair;
-use super::settings::Settings;
+use super::settings::{Settings, Versions};
 use super::socket::{Association, Bound, Socket};
 use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, wire};
 use crate::protocol::name::SocketName;
@@ -35,7 +35,7 @@ impl Socket {
 
     /// Whether the socket can use addresses of this family.
     fn takes(&self, address: &SocketAddr) -> bool {
-        self.name.is_ipv6 || address.is_ipv4()
+        self.settings.versions.include(address.ip())
     }
 }
 
@@ -70,11 +70,18 @@ fn addresses_left(
 /// Whether only the privileged may bind to `port`, and this process is not (`CAP_NET_BIND_SERVICE`), as for the kernel's
 /// sockets.
 fn is_reserved(port: u16) -> bool {
-    let first = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start");
-    let first = first.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
+    let first = number_in("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap_or(1024);
     let may =
         || capabilities(None).map(|sets| sets.effective.contains(CapabilitySet::NET_BIND_SERVICE));
     port != 0 && port < first && !may().unwrap_or(false)
+}
+
+/// The default of `IPV6_V6ONLY`.
+const BIND_V6_ONLY: &str = "/proc/sys/net/ipv6/bindv6only";
+
+/// A setting of the system.
+fn number_in(path: &str) -> Option<u16> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 fn canonical(address: SocketAddr) -> SocketAddr {
@@ -162,8 +169,13 @@ impl Engine {
         let profile = std::str::from_utf8(body.get(2..).unwrap_or_default()).ok();
         let profile = profile.filter(|name| !name.is_empty()).unwrap_or("interactive");
         let profile = AssociationConfig::profile(profile).ok_or(Failure(EINVAL))?;
-        let (_, theirs) =
-            self.new_socket(style, is_ipv6, Settings::new(profile, peer_port, key))?;
+        let versions = match is_ipv6 {
+            false => Versions::V4,
+            true if number_in(BIND_V6_ONLY) == Some(1) => Versions::V6,
+            true => Versions::Both,
+        };
+        let settings = Settings::new(versions, profile, peer_port, key);
+        let (_, theirs) = self.new_socket(style, is_ipv6, settings)?;
         Ok(theirs)
     }
 

@@ -9,6 +9,7 @@ use rexmit_sctp::{AssociationId, CloseReason, Event, FailReason};
 
 use super::Engine;
 use super::notifications::{self, Change, Failed, Type};
+use super::settings::Versions;
 use super::socket::{Association, MAX_NOTIFICATIONS};
 use crate::protocol::frame::{Header, Kind};
 use crate::protocol::request::State;
@@ -237,8 +238,10 @@ impl Engine {
         let paths = port.endpoint.paths(id).unwrap_or_default();
         let Some(listener) = port.listener else { return self.abort(port_number, id) };
         let Some(socket) = self.sockets.get(&listener) else { return self.abort(port_number, id) };
-        let (style, is_ipv6, settings) =
-            (socket.name.style, socket.name.is_ipv6, socket.settings.clone());
+        let (style, is_ipv6) = (socket.name.style, socket.name.is_ipv6);
+        let mut settings = socket.settings.clone();
+        // Linux does not pass it on.
+        settings.versions = if is_ipv6 { Versions::Both } else { settings.versions };
         let is_one_to_one = socket.is_one_to_one();
         if is_one_to_one && socket.is_backlog_full() {
             return self.abort(port_number, id);

@@ -8,7 +8,7 @@ use libc::{EADDRINUSE, EINVAL, ENOBUFS};
 use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig};
 
-use super::settings::{LOOPBACK_MTU, Settings};
+use super::settings::{LOOPBACK_MTU, Settings, Versions};
 use super::{Failure, wire};
 
 /// The ports for sockets that the program has not bound (Linux's `ip_local_port_range`).
@@ -27,6 +27,8 @@ pub(super) struct Port {
     pub(super) listener: Option<u64>,
     /// The addresses at which the port receives; empty means all.
     pub(super) addresses: Vec<IpAddr>,
+    /// The versions of IP over which it receives.
+    versions: Versions,
     accepted: Accepted,
     /// The deadline entered in [`Ports::deadlines`].
     deadline: Option<Instant>,
@@ -73,7 +75,8 @@ fn endpoint(port: u16, settings: &Settings, addresses: &[IpAddr]) -> Result<Endp
 impl Port {
     /// Whether packets to this address are for this port.
     pub(super) fn takes(&self, local: IpAddr) -> bool {
-        self.addresses.is_empty() || local.is_unspecified() || self.addresses.contains(&local)
+        let is_bound = self.addresses.is_empty() || self.addresses.contains(&local);
+        self.versions.include(local) && (is_bound || local.is_unspecified())
     }
 
     /// Handles a packet.
@@ -141,6 +144,7 @@ impl Ports {
                     ending.accepted = Accepted::new(settings);
                 }
                 ending.addresses = addresses.to_vec();
+                ending.versions = settings.versions;
                 ending.sockets.insert(socket);
             }
             None => {
@@ -149,6 +153,7 @@ impl Ports {
                     sockets: BTreeSet::from([socket]),
                     listener: None,
                     addresses: addresses.to_vec(),
+                    versions: settings.versions,
                     accepted: Accepted::new(settings),
                     deadline: None,
                 };

@@ -37,13 +37,13 @@ NOWHERE = ctypes.c_void_p(8)
 POLLERR, POLLRDHUP = select.POLLERR, 0x2000
 
 
-def many():
+def _many():
     return socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
 
 
-def many_pair():
+def _many_pair():
     """A one-to-many socket, the one that it has an association with, and the number of that."""
-    first, second = many(), many()
+    first, second = _many(), _many()
     first.bind((LOCALHOST, 0))
     first.listen(5)
     second.sendto(b"first", first.getsockname())
@@ -74,16 +74,14 @@ def _message(parts, control=None, name=None):
     vector = ctypes.create_string_buffer(b"".join(struct.pack("=QQ", at, length) for at, length in parts))
     at = [ctypes.addressof(each) if isinstance(each, ctypes.Array) else each or 0 for each in (control, name)]
     lengths = [len(each) if isinstance(each, ctypes.Array) else 16 if each else 0 for each in (control, name)]
-    header = struct.pack(
-        "=QI4xQQQQi4x", at[1], lengths[1], ctypes.addressof(vector), len(parts), at[0], lengths[0], 0
-    )
+    header = struct.pack("=QI4xQQQQi4x", at[1], lengths[1], ctypes.addressof(vector), len(parts), at[0], lengths[0], 0)
     return ctypes.create_string_buffer(header, 56), vector
 
 
 def ancillary():
     """Ancillary data that is too short or too long, unknown kinds and unknown flags."""
     client, _server = pair()
-    _first, second, number = many_pair()
+    _first, second, number = _many_pair()
     for endpoint, association in (client, 0), (second, number):
         sndrcv = struct.pack("=HHHHIIIIIi", 0, 0, 0, 0, 0, 0, 0, 0, 0, association)
         sndinfo = struct.pack("=HHIIi", 0, 0, 0, 0, association)
@@ -134,7 +132,7 @@ def ancillary():
 def arguments():
     """Lengths and addresses that no call takes, `connect` with `AF_UNSPEC`, `shutdown`, and `socketpair`."""
     unspecified = bytes(28)
-    for make in one_to_one, many:
+    for make in one_to_one, _many:
         for at in range(3):
             endpoint, accepting = make(), listener()
             if at >= 1:
@@ -192,7 +190,7 @@ def arguments():
     select.select([client], [], [])
     expect(errno.EFAULT, libc.recvfrom, fd, buffer, ctypes.c_size_t(1), 0, buffer, None)
     for how in 3, 9, -1:
-        for endpoint in client, one_to_one(), listener(), many():
+        for endpoint in client, one_to_one(), listener(), _many():
             expect(errno.EINVAL, libc.shutdown, endpoint.fileno(), how)
     both = (ctypes.c_int * 2)()
     for family in socket.AF_INET, socket.AF_INET6:
@@ -205,7 +203,7 @@ def arguments():
 def unconnected():
     """Calls on one-to-one sockets without an association, on listening ones, and on one-to-many sockets."""
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    fresh, listening, several = one_to_one(), listener(), many()
+    fresh, listening, several = one_to_one(), listener(), _many()
     bound = one_to_one()
     bound.bind((LOCALHOST, 0))
     for endpoint in fresh, bound:
@@ -363,8 +361,8 @@ def blocked():
 def reading():
     """The rooms for the value of an option that is read, and numbers of associations, levels and addresses that do not exist."""
     client, server = pair()
-    _first, second, number = many_pair()
-    fresh, several, listening = one_to_one(), many(), listener()
+    _first, second, number = _many_pair()
+    fresh, several, listening = one_to_one(), _many(), listener()
 
     def read(endpoint, option, room, before=b"", level=SCTP):
         value, length = ctypes.create_string_buffer(before, 300), ctypes.c_uint(room)
@@ -458,7 +456,7 @@ def reading():
 
 def reuse():
     """`SO_REUSEPORT`, `SO_REUSEADDR`, `SCTP_REUSE_PORT` and other switches are read as they were set."""
-    for make in one_to_one, many:
+    for make in one_to_one, _many:
         endpoint = make()
         for option in socket.SO_REUSEPORT, socket.SO_REUSEADDR:
             for value, read in (1, 1), (0, 0), (7, 1):
@@ -477,7 +475,7 @@ def reuse():
         for option in 7, 19:
             endpoint.setsockopt(SCTP, option, 5)
             assert endpoint.getsockopt(SCTP, option) == 5, option
-        if make is many:
+        if make is _many:
             fails(errno.EOPNOTSUPP, endpoint.setsockopt, SCTP, SCTP_REUSE_PORT, 1)
             continue
         endpoint.setsockopt(SCTP, SCTP_REUSE_PORT, 5)
@@ -508,7 +506,7 @@ def _notifications(endpoint, count):
 
 def failed():
     """The notification of an end comes before those of the messages that fail because of it."""
-    closed = many()
+    closed = _many()
     closed.bind((LOCALHOST, 0))
     address = closed.getsockname()
     closed.close()
@@ -517,7 +515,7 @@ def failed():
         events = bytearray(14)
         for kind, _ in wanted:
             events[kind & 0xF] = 1
-        for endpoint in many(), one_to_one():
+        for endpoint in _many(), one_to_one():
             endpoint.setsockopt(SCTP, SCTP_EVENTS, bytes(events))
             endpoint.sendto(b"hello", address)
             time.sleep(0.1)
@@ -525,7 +523,7 @@ def failed():
     # The error of a one-to-one socket follows its notifications.
     fails(errno.ECONNREFUSED, endpoint.recv, 10)
     # Of an association that was established: one that the program itself aborts, and one that the peer ends.
-    first, second, number = many_pair()
+    first, second, number = _many_pair()
     second.setsockopt(SCTP, SCTP_EVENTS, b"\0\1")
     second.sendmsg([b"why"], [(SCTP, SCTP_SNDINFO, struct.pack("=HHIIi", 0, SCTP_ABORT, 0, 0, number))])
     assert _notifications(second, 1) == [(0x8001, (1, socket.htons(12)))]
@@ -537,9 +535,59 @@ def failed():
     # Nothing begins with a message that ends it.
     for flags in SCTP_ABORT, 0x200:
         info = (SCTP, SCTP_SNDINFO, struct.pack("=HHIIi", 0, flags, 0, 0, 0))
-        endpoint = many()
+        endpoint = _many()
         try:
             endpoint.sendmsg([b"x"] if flags == SCTP_ABORT else [], [info], 0, first.getsockname())
         except OSError as error:
             assert error.errno == errno.EINVAL
         assert struct.unpack("=I", endpoint.getsockopt(SCTP, SCTP_GET_ASSOC_NUMBER, 4)) == (0,)
+
+
+def v6only():
+    """`IPV6_V6ONLY`: read as it was set, before the socket is bound; then IPv4 is refused in both directions."""
+    mapped = "::ffff:127.0.0.1"
+    ipv4 = struct.pack("=HH", socket.AF_INET, 0) + bytes([127, 0, 0, 1]) + bytes(8)
+    for kind in socket.SOCK_STREAM, socket.SOCK_SEQPACKET:
+
+        def make(only, kind=kind):
+            made = socket.socket(socket.AF_INET6, kind, SCTP)
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
+            return made
+
+        of_ipv4, accepting = socket.socket(socket.AF_INET, kind, SCTP), _many()
+        fails(errno.ENOPROTOOPT, of_ipv4.setsockopt, socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        fails(errno.EOPNOTSUPP, of_ipv4.getsockopt, socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+        accepting.bind((LOCALHOST, 0))
+        accepting.listen(9)
+        port = accepting.getsockname()[1]
+        for only, read in (1, 1), (0, 0), (5, 1):
+            assert make(only).getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == read
+        fails(errno.EINVAL, make(0).setsockopt, socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, b"x")
+        made = make(1)
+        for address in (mapped, 0), (mapped, port):
+            fails(errno.EINVAL, made.bind, address)
+        expect(errno.EINVAL, libc.bind, made.fileno(), ipv4, 16)
+        fails(errno.EINVAL, made.connect, (mapped, port))
+        fails(errno.EINVAL, made.sendto, b"x", (mapped, port))
+        made.bind(("::", 0))
+        made.listen(9)
+        for value in 0, 1:
+            fails(errno.EINVAL, made.setsockopt, socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, value)
+        fails(errno.ECONNREFUSED, one_to_one().connect, (LOCALHOST, made.getsockname()[1]))
+        fails(errno.ECONNREFUSED, one_to_one(socket.AF_INET6).connect, (mapped, made.getsockname()[1]))
+        one_to_one(socket.AF_INET6).connect(("::1", made.getsockname()[1]))
+        if kind == socket.SOCK_STREAM:
+            assert made.accept()[0].getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == 0
+        # Without it, both.
+        made = make(0)
+        made.bind(("::", 0))
+        made.listen(9)
+        one_to_one().connect((LOCALHOST, made.getsockname()[1]))
+        one_to_one(socket.AF_INET6).connect(("::1", made.getsockname()[1]))
+        make(0).connect((mapped, port))
+        make(0).sendto(b"x", (mapped, port))
+        # IPv4 alone, whatever the address.
+        of_ipv4.bind(("0.0.0.0", 0))
+        of_ipv4.listen(9)
+        one_to_one().connect((LOCALHOST, of_ipv4.getsockname()[1]))
+        fails(errno.ECONNREFUSED, one_to_one(socket.AF_INET6).connect, ("::1", of_ipv4.getsockname()[1]))

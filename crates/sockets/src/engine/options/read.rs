@@ -8,7 +8,7 @@ use rexmit_recovery::PathState;
 use rexmit_sctp::PathStatistics;
 
 use super::super::option_names as name;
-use super::super::settings::Settings;
+use super::super::settings::{Settings, Versions};
 use super::super::socket::{Association, Socket};
 use super::super::{Engine, Failure, Outcome};
 use super::set::check_path_address;
@@ -135,6 +135,9 @@ fn of_other_level(socket: &mut Socket, option: (i32, i32)) -> Outcome {
     let number = match option {
         (SOL_SOCKET, libc::SO_ERROR) => std::mem::take(&mut socket.error),
         (SOL_SOCKET, libc::SO_REUSEPORT) => socket.settings.reuses_port.into(),
+        (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => {
+            (socket.settings.versions == Versions::V6).into()
+        }
         (SOL_SOCKET, libc::SO_RCVLOWAT) => socket.settings.low_water,
         (SOL_SOCKET, libc::SO_ACCEPTCONN) => (socket.state == State::Listening).into(),
         _ => return Err(Failure(ENOPROTOOPT)),

@@ -6,7 +6,7 @@ use libc::{EFAULT, EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
 
 use super::super::notifications::Type;
 use super::super::option_names as name;
-use super::super::settings::Settings;
+use super::super::settings::{Settings, Versions};
 use super::super::{Engine, Failure, Outcome};
 use super::{
     KEPT, UDP_ENCAPS_BYTES, UDP_PORT_AT, assoc_value, int, other_number, refused, sized, streams,
@@ -106,6 +106,13 @@ impl Engine {
         match level {
             SOL_SOCKET => set_of_socket(&mut this.settings, option, value)?,
             IPPROTO_SCTP => set_of_sctp(&mut this.settings, option, value)?,
+            libc::IPPROTO_IPV6 if option == libc::IPV6_V6ONLY => {
+                let is_on = int(value)? != 0;
+                if !this.name.is_ipv6 || this.bound.is_some() {
+                    return Err(Failure(EINVAL));
+                }
+                this.settings.versions = if is_on { Versions::V6 } else { Versions::Both };
+            }
             _ => return Err(Failure(ENOPROTOOPT)),
         };
         Ok(this.settings.marks().to_number().to_ne_bytes().to_vec())
