@@ -9,11 +9,13 @@ use crate::{Errno, Outcome};
 
 /// Types of `sctp_cmsg_type`.
 mod kind {
+    pub(super) const INIT: i32 = 0;
     pub(super) const SNDRCV: i32 = 1;
     pub(super) const SNDINFO: i32 = 2;
     pub(super) const RCVINFO: i32 = 3;
     pub(super) const NXTINFO: i32 = 4;
     pub(super) const PRINFO: i32 = 5;
+    pub(super) const AUTHINFO: i32 = 6;
     pub(super) const DSTADDRV4: i32 = 7;
     pub(super) const DSTADDRV6: i32 = 8;
 }
@@ -22,6 +24,8 @@ mod kind {
 const HEADER: usize = 16;
 /// The bits of `sinfo_flags` that name a policy (RFC 7496 §4).
 const POLICY: u16 = 0x30;
+/// All flags of `sinfo_flags` that a message may have: unordered, abort, SACK at once, to all associations, end, and policies.
+const FLAGS: u16 = 1 | 4 | 8 | 0x40 | 0x200 | POLICY;
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..at + 2).and_then(|part| part.try_into().ok()).map_or(0, u16::from_ne_bytes)
@@ -45,16 +49,22 @@ pub(crate) fn read(mut control: &[u8], header: &mut Header) -> Outcome<()> {
     Ok(())
 }
 
+/// Whether Linux takes ancillary data of this kind with this content.
+fn is_valid(kind: i32, body: &[u8]) -> bool {
+    let has_flags_of = |at, all: u16| u16_at(body, at) & !all == 0;
+    match kind {
+        kind::SNDRCV => body.len() == 32 && has_flags_of(4, FLAGS),
+        kind::SNDINFO => body.len() == 16 && has_flags_of(2, FLAGS),
+        kind::PRINFO => body.len() == 8 && has_flags_of(0, POLICY),
+        kind::INIT => body.len() == 8,
+        kind::AUTHINFO => body.len() == 2,
+        kind::DSTADDRV4 | kind::DSTADDRV6 => true,
+        _ => false,
+    }
+}
+
 fn read_one(kind: i32, body: &[u8], header: &mut Header) -> Outcome<()> {
-    let needed = match kind {
-        kind::SNDRCV => 32,
-        kind::SNDINFO | kind::DSTADDRV6 => 16,
-        kind::PRINFO => 8,
-        kind::DSTADDRV4 => 4,
-        // SCTP_INIT has no effect on an association that exists; the others are of no use here.
-        _ => 0,
-    };
-    if body.len() < needed {
+    if !is_valid(kind, body) {
         return Err(Errno(libc::EINVAL));
     }
     let port = header.address.map_or(0, |address| address.port());
@@ -79,13 +89,16 @@ fn read_one(kind: i32, body: &[u8], header: &mut Header) -> Outcome<()> {
         // The first address is the one that is used.
         kind::DSTADDRV4 | kind::DSTADDRV6 if header.address.is_some() => {}
         kind::DSTADDRV4 => {
-            let ip: [u8; 4] = body[..4].try_into().unwrap_or_default();
-            header.address = Some(SocketAddr::new(IpAddr::from(Ipv4Addr::from(ip)), port));
+            if let Some(ip) = body.first_chunk::<4>() {
+                header.address = Some(SocketAddr::new(IpAddr::from(Ipv4Addr::from(*ip)), port));
+            }
         }
         kind::DSTADDRV6 => {
-            let ip: [u8; 16] = body[..16].try_into().unwrap_or_default();
-            header.address = Some(SocketAddr::new(IpAddr::from(Ipv6Addr::from(ip)), port));
+            if let Some(ip) = body.first_chunk::<16>() {
+                header.address = Some(SocketAddr::new(IpAddr::from(Ipv6Addr::from(*ip)), port));
+            }
         }
+        // SCTP_INIT has no effect on an association that exists; authentication is off.
         _ => {}
     }
     Ok(())

@@ -75,7 +75,14 @@ macro_rules! interpose {
 }
 
 fn part(buffer: impl Into<Address>, count: usize) -> iovec {
-    raw::part_at(buffer.into(), count)
+    raw::movable(buffer.into(), count)
+}
+
+/// A buffer of `read` or `write`, which check all of it.
+fn whole(buffer: impl Into<Address>, count: usize) -> Outcome<iovec> {
+    let at = buffer.into();
+    raw::check_memory(at, count)?;
+    Ok(raw::movable(at, count))
 }
 
 const NOWHERE: (Address, Address) = (Address(0), Address(0));
@@ -90,6 +97,24 @@ pub extern "C-unwind" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
     }
 }
 
+/// libc's, which fails for SCTP as in Linux.
+///
+/// # Safety
+/// As libc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn socketpair(
+    domain: c_int,
+    kind: c_int,
+    protocol: c_int,
+    both: *mut c_int,
+) -> c_int {
+    match calls::check_pair(domain, kind, protocol) {
+        Err(error) if !both.is_null() => status(|| Err(error)),
+        // SAFETY: as the caller promises.
+        _ => unsafe { libc_next::socketpair(domain, kind, protocol, both) },
+    }
+}
+
 interpose! {
     fn bind(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int => |name| {
         status(|| calls::bind(name, address.into(), length as usize))
@@ -98,7 +123,7 @@ interpose! {
         status(|| calls::connect(fd, name, address.into(), length as usize))
     };
     fn listen(fd: c_int, backlog: c_int) -> c_int => |name| {
-        status(|| calls::listen(name, backlog))
+        status(|| calls::listen(fd, name, backlog))
     };
     fn accept(fd: c_int, address: *mut sockaddr, length: *mut socklen_t) -> c_int => |name| {
         returned(|| receive::accept(fd, name, (address.into(), length.into()), 0).map(|fd| fd as isize)) as c_int
@@ -130,14 +155,15 @@ interpose! {
         status(|| calls::close(fd, name))
     };
     fn shutdown(fd: c_int, how: c_int) -> c_int => |name| {
-        match calls::check_connected(name) {
+        match calls::check_connected(name, how) {
             Err(error) => status(|| Err(error)),
+            Ok(false) => 0,
             // SAFETY: it takes numbers alone.
-            Ok(()) => unsafe { libc_next::shutdown(fd, how) },
+            Ok(true) => unsafe { libc_next::shutdown(fd, how) },
         }
     };
     fn read(fd: c_int, buffer: *mut c_void, count: usize) -> isize => |name| {
-        returned(|| receive::from(fd, name, part(buffer, count), 0, NOWHERE))
+        returned(|| receive::from(fd, name, whole(buffer, count)?, 0, NOWHERE))
     };
     fn __read_chk(fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> isize => |name| {
         returned(|| receive::from(fd, name, part(buffer, count.min(room)), 0, NOWHERE))
@@ -168,7 +194,7 @@ interpose! {
         })) as c_int
     };
     fn write(fd: c_int, buffer: *const c_void, count: usize) -> isize => |name| {
-        returned(|| send::to(fd, name, part(buffer, count), 0, (Address(0), 0)))
+        returned(|| send::to(fd, name, whole(buffer, count)?, 0, (Address(0), 0)))
     };
     fn writev(fd: c_int, parts: *const iovec, count: c_int) -> isize => |name| {
         returned(|| write_parts(fd, name, parts, count))
@@ -235,14 +261,18 @@ fn at_no_offset(offset: i64, flags: c_int) -> Outcome<()> {
 }
 
 fn read_parts(fd: c_int, name: SocketName, at: *const iovec, count: c_int) -> Outcome<usize> {
-    let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
-    let parts = raw::read_parts(at.into(), count)?;
+    let parts = vector(at, count)?;
     receive::message(fd, name, &parts, 0).map(|received| received.length)
 }
 
 fn write_parts(fd: c_int, name: SocketName, at: *const iovec, count: c_int) -> Outcome<usize> {
-    let count = usize::try_from(count).map_err(|_| Errno(libc::EINVAL))?;
-    send::parts(fd, name, &raw::read_parts(at.into(), count)?)
+    send::parts(fd, name, &vector(at, count)?)
+}
+
+/// The parts of `readv` and `writev`.
+fn vector(at: *const iovec, count: c_int) -> Outcome<Vec<iovec>> {
+    let count = usize::try_from(count).ok().filter(|count| *count <= raw::MAX_PARTS);
+    raw::read_parts(at.into(), count.ok_or(Errno(libc::EINVAL))?)
 }
 
 /// `recvmmsg` and `sendmmsg`: calls `act` for each message until one fails, and returns the number of successes.

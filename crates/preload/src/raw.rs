@@ -14,9 +14,15 @@ use rexmit_sockets::protocol::name::SocketName;
 use crate::{Errno, Outcome};
 
 /// `SO_PEEK_OFF`, which the crate `libc` lacks for some targets.
-const SO_PEEK_OFF: c_int = 42;
+pub(crate) const SO_PEEK_OFF: c_int = 42;
 /// The largest `sockaddr_un`.
 const NAME_BYTES: usize = 110;
+/// The most parts of a message (Linux's `UIO_MAXIOV`).
+pub(crate) const MAX_PARTS: usize = 1024;
+/// The most bytes that a call moves (Linux's `MAX_RW_COUNT`).
+const MAX_MOVED: usize = 0x7FFF_F000;
+/// No program has memory beyond this address: of the systems for which Linux has 64-bit addresses, none gives it.
+const MEMORY_END: u64 = 1 << 56;
 
 /// Memory of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +115,7 @@ pub(crate) mod libc_next {
 
     next_functions! {
         socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int;
+        socketpair(domain: c_int, kind: c_int, protocol: c_int, both: *mut c_int) -> c_int;
         bind(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
         connect(fd: c_int, address: *const sockaddr, length: socklen_t) -> c_int;
         listen(fd: c_int, backlog: c_int) -> c_int;
@@ -197,18 +204,45 @@ pub(crate) fn read_header(from: Address) -> Outcome<msghdr> {
 
 /// Reads the parts of a message, as the program passed them.
 pub(crate) fn read_parts(from: Address, count: usize) -> Outcome<Vec<iovec>> {
-    const LIMIT: usize = 1024;
-    if count > LIMIT {
+    if count > MAX_PARTS {
         return Err(Errno(libc::EMSGSIZE));
     }
     let mut bytes = vec![0; count * size_of::<iovec>()];
     copy_in(from, &mut bytes)?;
     let number = |part: &[u8]| usize::from_ne_bytes(part.try_into().unwrap_or_default());
-    let parts = bytes.chunks_exact(size_of::<iovec>()).map(|entry| {
+    let entries = bytes.chunks_exact(size_of::<iovec>()).map(|entry| {
         let (base, length) = entry.split_at(size_of::<usize>());
-        part_at(Address(number(base)), number(length))
+        (Address(number(base)), number(length))
     });
-    Ok(parts.collect())
+    // As Linux: all are checked, and what is too much for a call is cut off.
+    let mut room = MAX_MOVED;
+    let mut parts = Vec::with_capacity(count);
+    for (base, length) in entries {
+        if isize::try_from(length).is_err() {
+            return Err(Errno(libc::EINVAL));
+        }
+        check_memory(base, length)?;
+        let length = length.min(room);
+        room -= length;
+        parts.push(part_at(base, length));
+    }
+    Ok(parts)
+}
+
+/// Fails if no program can have so much memory there; the kernel checks the rest.
+pub(crate) fn check_memory(at: Address, length: usize) -> Outcome<()> {
+    let end = (at.0 as u64).checked_add(length as u64);
+    if end.is_none_or(|end| end > MEMORY_END) { Err(Errno(libc::EFAULT)) } else { Ok(()) }
+}
+
+/// The part of a buffer that one call can move.
+pub(crate) fn movable(at: Address, length: usize) -> iovec {
+    part_at(at, length.min(MAX_MOVED))
+}
+
+/// Checks the length of an address that a program passes.
+pub(crate) fn check_address_length(length: usize) -> Outcome<()> {
+    if length > size_of::<libc::sockaddr_storage>() { Err(Errno(libc::EINVAL)) } else { Ok(()) }
 }
 
 fn message(parts: &[iovec], control: &mut [u8]) -> msghdr {
@@ -373,7 +407,7 @@ pub(crate) fn copy_send_timeout(from: c_int, to: c_int) {
 
 /// Gives a new socket what the kernel lets it inherit, and what the pair itself keeps.
 pub(crate) fn inherit_options(from: c_int, to: c_int) {
-    for name in [libc::SO_LINGER, libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+    for name in [libc::SO_LINGER, libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, libc::SO_REUSEADDR] {
         copy_option(from, to, (name, name));
     }
 }
@@ -520,6 +554,18 @@ pub(crate) fn set_flags(fd: c_int, flags: c_int) {
             libc::fcntl(fd, libc::F_SETFD, 0);
         }
     }
+}
+
+/// Whether the association of a one-to-one socket has ended, so that nothing can be sent: the engine has then named its end
+/// of the pair.
+pub(crate) fn is_over(fd: c_int) -> bool {
+    let mut name = [0_u8; NAME_BYTES];
+    let mut length = name.len() as socklen_t;
+    let before = errno();
+    // SAFETY: both live, and the name has this length.
+    let result = unsafe { libc_next::getpeername(fd, name.as_mut_ptr().cast(), &raw mut length) };
+    set_errno(before);
+    result == 0 && length as usize > size_of::<libc::sa_family_t>()
 }
 
 /// Whether a message can be sent without waiting.

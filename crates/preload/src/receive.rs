@@ -16,7 +16,7 @@ use rexmit_sockets::protocol::request::State;
 
 use crate::ancillary::Control;
 use crate::raw::{self, Address};
-use crate::{Errno, Outcome, descriptor, engine};
+use crate::{Errno, Outcome, calls, descriptor, engine};
 
 /// `MSG_NOTIFICATION` (RFC 6458 §4.1.8, Linux's number).
 const MSG_NOTIFICATION: c_int = 0x8000;
@@ -59,12 +59,11 @@ pub(crate) fn message(
 }
 
 fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> Outcome<Received> {
-    if flags & libc::MSG_OOB != 0 {
-        return Err(Errno(libc::EOPNOTSUPP));
-    }
+    let mut is_unconnected = false;
     if name.style.is_one_to_one() {
         match descriptor::state(name) {
-            Ok(State::Idle | State::Listening) => return Err(Errno(libc::ENOTCONN)),
+            Ok(State::Listening) => return Err(Errno(libc::ENOTCONN)),
+            Ok(State::Idle) => is_unconnected = true,
             // What had arrived before the engine ended is still there.
             Ok(_) | Err(Errno(libc::ENETDOWN)) => {}
             Err(error) => return Err(error),
@@ -73,16 +72,29 @@ fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> O
     let mut held = None;
     let mut fd = fd;
     loop {
-        let is_peek = flags & libc::MSG_PEEK != 0;
-        let attempt = descriptor::receiving(fd, name, || attempt(fd, parts, is_peek));
-        match attempt {
-            Err(Errno(libc::EAGAIN)) if descriptor::may_wait(fd, flags) => {
-                if name.style == Style::OneToMany && !descriptor::may_receive(name)? {
-                    // What came last may have come since.
-                    return descriptor::receiving(fd, name, || self::attempt(fd, parts, is_peek))
-                        .map_err(|error| {
-                            if error == Errno(libc::EAGAIN) { Errno(libc::ENOTCONN) } else { error }
-                        });
+        let attempt = || descriptor::receiving(fd, name, || attempt(fd, parts, flags));
+        match attempt() {
+            // Another call may have taken it.
+            Err(Problem::OfSocket(error)) => match take_error(name) {
+                Ok(()) => {}
+                Err(Errno(libc::ENETDOWN)) => return Err(error),
+                other => other?,
+            },
+            Err(Problem::Other(Errno(libc::EAGAIN))) if is_unconnected => {
+                take_error(name)?;
+                let may_wait = descriptor::may_wait(fd, flags);
+                return Err(Errno(if may_wait { libc::ENOTCONN } else { libc::EAGAIN }));
+            }
+            Err(Problem::Other(Errno(libc::EAGAIN))) if descriptor::may_wait(fd, flags) => {
+                let is_over = match name.style {
+                    Style::OneToMany => !descriptor::may_receive(name)?,
+                    _ => raw::is_over(fd),
+                };
+                if is_over && !has_waiting(fd, name)? {
+                    return Err(Errno(libc::ENOTCONN));
+                } else if is_over {
+                    // What came last has come since.
+                    continue;
                 }
                 if held.is_none() {
                     held = raw::Held::of(fd);
@@ -90,38 +102,54 @@ fn next_message(fd: c_int, name: SocketName, parts: &[iovec], flags: c_int) -> O
                 }
                 raw::wait_readable(fd)?;
             }
-            other => return other,
+            Err(Problem::Other(error)) => return Err(error),
+            Ok(received) => return Ok(received),
         }
+    }
+}
+
+/// Why no message was received.
+enum Problem {
+    /// The error of an ended association, which is also in `SO_ERROR` until a call has taken it.
+    OfSocket(Errno),
+    Other(Errno),
+}
+
+impl From<Errno> for Problem {
+    fn from(error: Errno) -> Self {
+        Self::Other(error)
     }
 }
 
 const PEEK: c_int = libc::MSG_PEEK | libc::MSG_TRUNC | libc::MSG_DONTWAIT;
 
-/// Fails with the error with which the association of a one-to-one socket has ended, if no call has done so. Not while
-/// data precedes it.
-pub(crate) fn take_error(fd: c_int, name: SocketName) -> Outcome<()> {
+/// Fails with `SO_ERROR`, if there is an error, and takes it.
+pub(crate) fn take_error(name: SocketName) -> Outcome<()> {
+    match calls::error(name)? {
+        0 => Ok(()),
+        error => Err(Errno(error)),
+    }
+}
+
+/// Whether there is a message, or the end of data.
+fn has_waiting(fd: c_int, name: SocketName) -> Outcome<bool> {
     descriptor::receiving(fd, name, || {
-        if raw::peek_offset(fd)? != 0 {
-            return Ok(());
-        }
-        let mut bytes = [0; HEADER_BYTES];
-        let looked = raw::receive_parts(fd, &[raw::own_part_mut(&mut bytes)], PEEK);
-        raw::set_peek_offset(fd, 0)?;
-        if let Ok((_, Some(accepted))) = looked {
-            raw::close(accepted); // A copy.
-        }
-        match Header::parse(&bytes).filter(|header| looked.is_ok() && header.kind == Kind::Error) {
-            Some(header) => {
-                raw::consume(fd);
-                Err(Errno(header.error))
+        let read_before = raw::peek_offset(fd)?;
+        let looked = raw::receive_parts(fd, &[], PEEK);
+        raw::set_peek_offset(fd, read_before)?;
+        match looked {
+            Ok((_, accepted)) => {
+                accepted.into_iter().for_each(raw::close); // A copy.
+                Ok(true)
             }
-            None => Ok(()),
+            Err(Errno(libc::EAGAIN)) => Ok(false),
+            Err(error) => Err(error),
         }
     })
 }
 
 /// Reads the first message with `MSG_PEEK`; `EAGAIN` without a message.
-fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
+fn attempt(fd: c_int, parts: &[iovec], flags: c_int) -> Result<Received, Problem> {
     let mut bytes = [0; HEADER_BYTES];
     let read_before = raw::peek_offset(fd)?;
     let mut all = [raw::own_part_mut(&mut bytes), raw::part_at(Address(0), 0)];
@@ -137,12 +165,20 @@ fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
         if read_before != 0 {
             raw::set_peek_offset(fd, 0)?;
         }
-        let looked = if let [part] = parts {
-            all[1] = *part;
-            raw::receive_parts(fd, &all, PEEK)
-        } else {
-            let all: Vec<iovec> = all[..1].iter().chain(parts).copied().collect();
-            raw::receive_parts(fd, &all, PEEK)
+        let looked = match parts {
+            [part] => {
+                all[1] = *part;
+                raw::receive_parts(fd, &all, PEEK)
+            }
+            parts if parts.len() < raw::MAX_PARTS => {
+                let all: Vec<iovec> = all[..1].iter().chain(parts).copied().collect();
+                raw::receive_parts(fd, &all, PEEK)
+            }
+            // With the header there would be one part too many. Reading it has moved the offset behind it.
+            parts => {
+                let looked = raw::receive_parts(fd, &all[..1], PEEK);
+                looked.and_then(|looked| raw::receive_parts(fd, parts, PEEK).map(|_| looked))
+            }
         };
         (looked?.0, HEADER_BYTES)
     };
@@ -152,10 +188,23 @@ fn attempt(fd: c_int, parts: &[iovec], is_peek: bool) -> Outcome<Received> {
     let header = Header::parse(&bytes).ok_or(Errno(libc::EIO))?;
     match header.kind {
         Kind::Error => raw::consume(fd),
-        Kind::LastError => {}
-        _ => return taken(fd, header, (total, skipped), parts, is_peek),
+        Kind::SocketError => {
+            raw::consume(fd);
+            return Err(Problem::OfSocket(Errno(header.error)));
+        }
+        // A call that does not wait fails as without a message.
+        Kind::LastError if !descriptor::may_wait(fd, flags) => {
+            raw::consume(fd);
+            return Err(Problem::Other(Errno(libc::EAGAIN)));
+        }
+        // It stays, and is read from its beginning again.
+        Kind::LastError => raw::set_peek_offset(fd, 0)?,
+        _ => {
+            let is_peek = flags & libc::MSG_PEEK != 0;
+            return Ok(taken(fd, header, (total, skipped), parts, is_peek)?);
+        }
     }
-    Err(Errno(header.error))
+    Err(Problem::Other(Errno(header.error)))
 }
 
 /// The message that was read with `MSG_PEEK`; it is removed from the pair if it was read to its end.
@@ -183,9 +232,14 @@ pub(crate) fn write_address(
     shown: Option<SocketAddr>,
     (to, length_at): (Address, Address),
 ) -> Outcome<()> {
-    if to.is_null() || length_at.is_null() {
-        return Ok(());
-    }
+    if to.is_null() { Ok(()) } else { write_name(shown, (to, length_at)) }
+}
+
+/// Writes an address that a call must return, and its length.
+pub(crate) fn write_name(
+    shown: Option<SocketAddr>,
+    (to, length_at): (Address, Address),
+) -> Outcome<()> {
     let mut room = [0; 4];
     raw::copy_in(length_at, &mut room)?;
     let room = i32::from_ne_bytes(room);
@@ -314,7 +368,9 @@ pub(crate) fn accept(
                 return Ok(accepted);
             }
             (Kind::Accepted, None) => return Err(Errno(libc::EMFILE)),
-            (Kind::Error | Kind::LastError, _) => return Err(Errno(header.error)),
+            (Kind::Error | Kind::SocketError | Kind::LastError, _) => {
+                return Err(Errno(header.error));
+            }
             _ => {}
         }
     }

@@ -14,8 +14,10 @@ use crate::{Errno, Outcome, ancillary, descriptor, engine, receive};
 const MAX_MESSAGE_BYTES: usize = 212_992;
 /// Messages up to this size always fit one packet, whatever options were set.
 const SMALLEST_FRAGMENT: usize = 256;
-/// The most bytes of ancillary data.
-const MAX_CONTROL_BYTES: usize = 1024;
+/// The most bytes of ancillary data (Linux's `net.core.optmem_max`).
+const MAX_CONTROL_BYTES: usize = 20_480;
+/// Ancillary data up to this size needs no heap memory, because signal handlers may send.
+const USUAL_CONTROL_BYTES: usize = 1024;
 /// The flags in `sinfo_flags` that end an association; they are sent with a message without payload.
 const ENDING: u16 = 0x200 | 4;
 
@@ -33,7 +35,7 @@ pub(crate) fn message(
     if let Err(Errno(libc::EPIPE | libc::ECONNRESET)) = sent {
         engine::check_alive(fd, name)?;
         if name.style.is_one_to_one() {
-            receive::take_error(fd, name)?;
+            receive::take_error(name)?;
         }
     }
     if sent == Err(Errno(libc::EPIPE)) && !is_silent {
@@ -49,6 +51,11 @@ fn message_without_signal(
     parts: &[iovec],
     flags: c_int,
 ) -> Outcome<usize> {
+    let is_one_to_one = name.style.is_one_to_one();
+    let state = if is_one_to_one { Some(descriptor::state(name)?) } else { None };
+    if state == Some(State::Listening) {
+        return Err(Errno(libc::EPIPE));
+    }
     let length: usize = parts.iter().fold(0, |sum, part| sum.saturating_add(part.iov_len));
     if length > MAX_MESSAGE_BYTES {
         return Err(Errno(libc::EMSGSIZE));
@@ -66,13 +73,13 @@ fn message_without_signal(
             return Err(Errno(libc::EMSGSIZE));
         }
     }
-    if name.style.is_one_to_one() {
-        let is_unconnected = match descriptor::state(name)? {
-            State::Connected | State::Connecting => false,
-            State::Idle => header.address.is_none(),
-            State::Listening => true,
-        };
-        if is_unconnected {
+    if is_one_to_one {
+        let is_unconnected = state == Some(State::Idle) && header.address.is_none();
+        let is_over = raw::is_over(fd);
+        if is_over && header.address.is_some() {
+            // It is no peer's address any more.
+            return Err(Errno(libc::EADDRNOTAVAIL));
+        } else if is_over || is_unconnected {
             return Err(Errno(libc::EPIPE));
         }
     } else if header.address.is_none() {
@@ -81,11 +88,23 @@ fn message_without_signal(
     let header = header.to_bytes();
     let flags = flags & (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
     let header = raw::own_part(&header);
-    let sent = if let [part] = parts {
-        raw::send_parts(fd, &[header, *part], flags)
-    } else {
-        let all: Vec<iovec> = std::iter::once(header).chain(parts.iter().copied()).collect();
-        raw::send_parts(fd, &all, flags)
+    let sent = match parts {
+        [part] => raw::send_parts(fd, &[header, *part], flags),
+        parts if parts.len() < raw::MAX_PARTS => {
+            let all: Vec<iovec> = std::iter::once(header).chain(parts.iter().copied()).collect();
+            raw::send_parts(fd, &all, flags)
+        }
+        // With the header there would be one part too many.
+        parts => {
+            let mut whole = vec![0; length];
+            let mut rest = whole.as_mut_slice();
+            for part in parts {
+                let (to, after) = rest.split_at_mut(part.iov_len);
+                raw::copy_in(Address::from(part.iov_base), to)?;
+                rest = after;
+            }
+            raw::send_parts(fd, &[header, raw::own_part(&whole)], flags)
+        }
     };
     Ok(sent?.saturating_sub(HEADER_BYTES))
 }
@@ -99,8 +118,9 @@ pub(crate) fn to(
     (to, length): (Address, usize),
 ) -> Outcome<usize> {
     let mut header = Header { is_end: true, ..Header::default() };
-    if !to.is_null() && length != 0 {
-        header.address = Some(read_address(name, to, length)?);
+    if !to.is_null() {
+        raw::check_address_length(length)?;
+        header.address = Some(read_address(fd, name, (to, length))?);
     }
     message(fd, name, &header, &[part], flags)
 }
@@ -117,23 +137,40 @@ pub(crate) fn msghdr(fd: c_int, name: SocketName, at: Address, flags: c_int) -> 
     let mut header = Header { is_end: true, ..Header::default() };
     let (to, length) = (Address::from(message.msg_name), message.msg_namelen as usize);
     if !to.is_null() && length != 0 {
-        header.address = Some(read_address(name, to, length)?);
+        // Other calls refuse a longer one.
+        let length = i32::try_from(length).map_or(length, |_| length.min(address::STORAGE_BYTES));
+        header.address = Some(read_address(fd, name, (to, length))?);
     }
-    let mut control = [0; MAX_CONTROL_BYTES];
     let length = message.msg_controllen as usize;
-    if length != 0 && !message.msg_control.is_null() {
-        let control = control.get_mut(..length).ok_or(Errno(libc::ENOBUFS))?;
-        raw::copy_in(Address::from(message.msg_control), control)?;
-        ancillary::read(control, &mut header)?;
+    let (mut usual, mut larger) = ([0; USUAL_CONTROL_BYTES], Vec::new());
+    if length > MAX_CONTROL_BYTES {
+        return Err(Errno(libc::ENOBUFS));
     }
+    let control = if length <= USUAL_CONTROL_BYTES {
+        &mut usual[..length]
+    } else {
+        larger.resize(length, 0);
+        &mut larger[..]
+    };
+    raw::copy_in(Address::from(message.msg_control), control)?;
+    ancillary::read(control, &mut header)?;
     self::message(fd, name, &header, &parts, flags)
 }
 
-/// Reads a destination, whose family the socket must support.
-fn read_address(name: SocketName, at: Address, length: usize) -> Outcome<std::net::SocketAddr> {
+/// Reads a destination, whose version of IP the socket must use.
+fn read_address(
+    fd: c_int,
+    name: SocketName,
+    (at, length): (Address, usize),
+) -> Outcome<std::net::SocketAddr> {
     let mut bytes = [0; address::STORAGE_BYTES];
     let bytes = bytes.get_mut(..length).ok_or(Errno(libc::EINVAL))?;
     raw::copy_in(at, bytes)?;
-    let known = address::parse(bytes).map(|(address, _)| address);
-    known.filter(|address| name.is_ipv6 || address.is_ipv4()).ok_or(Errno(libc::EINVAL))
+    let (known, _) = address::parse(bytes).ok_or(Errno(libc::EINVAL))?;
+    let is_ipv4 = known.ip().to_canonical().is_ipv4();
+    let is_usable = match name.is_ipv6 {
+        true => !is_ipv4 || !raw::marks(fd)?.is_ipv6_only,
+        false => known.is_ipv4(),
+    };
+    if is_usable { Ok(known) } else { Err(Errno(libc::EINVAL)) }
 }

@@ -160,6 +160,51 @@ fn options_that_are_not_served_have_the_errno_of_the_kernel() {
 }
 
 #[test]
+fn ancillary_data_of_a_wrong_kind_is_refused() {
+    passes("ancillary");
+}
+
+#[test]
+fn arguments_that_linux_refuses_have_its_errno() {
+    passes("arguments");
+}
+
+#[test]
+fn sockets_without_an_association_are_as_the_kernels() {
+    passes("unconnected");
+}
+
+#[test]
+fn a_socket_outlives_its_association() {
+    passes("ended");
+}
+
+#[test]
+fn the_end_of_the_association_ends_a_call_that_waits() {
+    passes("blocked");
+}
+
+#[test]
+fn options_are_read_into_the_rooms_of_the_kernel() {
+    passes("reading");
+}
+
+#[test]
+fn switches_are_kept() {
+    passes("reuse");
+}
+
+#[test]
+fn failed_messages_are_notified_after_the_end() {
+    passes("failed");
+}
+
+#[test]
+fn ipv6_sockets_refuse_ipv4_if_asked_to() {
+    passes("v6only");
+}
+
+#[test]
 fn streams_are_reset() {
     passes("resets");
 }

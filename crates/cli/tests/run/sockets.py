@@ -5,10 +5,11 @@ is expected in them is what Linux does."""
 import signal
 import sys
 
-from calls import engines, interrupted, one_to_many, one_to_one, options, wildcards
+from calls import engines, errnos, interrupted, one_to_many, one_to_one, options, wildcards
 
 # A call that hangs ends the program.
 signal.alarm(30)
 test = sys.argv[1]
-module = next(m for m in (one_to_one, options, interrupted, one_to_many, engines, wildcards) if hasattr(m, test))
+MODULES = (one_to_one, options, errnos, interrupted, one_to_many, engines, wildcards)
+module = next(m for m in MODULES if hasattr(m, test))
 getattr(module, test)()

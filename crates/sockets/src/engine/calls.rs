@@ -13,8 +13,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::pair::Pair;
-use super::ports::Local;
-use super::settings::Settings;
+use super::settings::{Settings, Versions};
 use super::socket::{Association, Bound, Socket};
 use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, wire};
 use crate::protocol::name::SocketName;
@@ -36,7 +35,7 @@ impl Socket {
 
     /// Whether the socket can use addresses of this family.
     fn takes(&self, address: &SocketAddr) -> bool {
-        self.name.is_ipv6 || address.is_ipv4()
+        self.settings.versions.include(address.ip())
     }
 }
 
@@ -71,11 +70,18 @@ fn addresses_left(
 /// Whether only the privileged may bind to `port`, and this process is not (`CAP_NET_BIND_SERVICE`), as for the kernel's
 /// sockets.
 fn is_reserved(port: u16) -> bool {
-    let first = std::fs::read_to_string("/proc/sys/net/ipv4/ip_unprivileged_port_start");
-    let first = first.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(1024);
+    let first = number_in("/proc/sys/net/ipv4/ip_unprivileged_port_start").unwrap_or(1024);
     let may =
         || capabilities(None).map(|sets| sets.effective.contains(CapabilitySet::NET_BIND_SERVICE));
     port != 0 && port < first && !may().unwrap_or(false)
+}
+
+/// The default of `IPV6_V6ONLY`.
+const BIND_V6_ONLY: &str = "/proc/sys/net/ipv6/bindv6only";
+
+/// A setting of the system.
+fn number_in(path: &str) -> Option<u16> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
 fn canonical(address: SocketAddr) -> SocketAddr {
@@ -163,8 +169,13 @@ impl Engine {
         let profile = std::str::from_utf8(body.get(2..).unwrap_or_default()).ok();
         let profile = profile.filter(|name| !name.is_empty()).unwrap_or("interactive");
         let profile = AssociationConfig::profile(profile).ok_or(Failure(EINVAL))?;
-        let (_, theirs) =
-            self.new_socket(style, is_ipv6, Settings::new(profile, peer_port, key))?;
+        let versions = match is_ipv6 {
+            false => Versions::V4,
+            true if number_in(BIND_V6_ONLY) == Some(1) => Versions::V6,
+            true => Versions::Both,
+        };
+        let settings = Settings::new(versions, profile, peer_port, key);
+        let (_, theirs) = self.new_socket(style, is_ipv6, settings)?;
         Ok(theirs)
     }
 
@@ -238,8 +249,7 @@ impl Engine {
         }
         let Self { sockets, ports, .. } = self;
         let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
-        let local = Local::new(&addresses, this.name.is_ipv6);
-        let port = ports.bind(port, local, number, &this.settings)?;
+        let port = ports.bind(port, &addresses, number, &this.settings)?;
         this.bound = Some(Bound { port, addresses });
         Ok(Vec::new())
     }
@@ -259,6 +269,9 @@ impl Engine {
         if this.is_one_to_one() && !matches!(this.state, State::Idle | State::Listening) {
             return Err(Failure(EINVAL));
         }
+        if backlog == 0 && this.is_one_to_one() && this.state == State::Idle {
+            return Ok(Vec::new());
+        }
         let port = self.port_of(number)?;
         let Self { sockets, ports, .. } = self;
         let this = sockets.get_mut(&number).ok_or(Failure(ENOTCONN))?;
@@ -267,14 +280,14 @@ impl Engine {
             return Err(Failure(EADDRINUSE));
         }
         // `listen(fd, 0)` ends it (RFC 6458 §3.1.3).
-        let is_listening = backlog != 0 || this.is_one_to_one();
+        let is_listening = backlog != 0;
         if is_listening && taken.is_none() {
             ports.renew(port, &this.settings)?;
         }
         this.listening.backlog =
             usize::try_from(backlog).unwrap_or(MAX_BACKLOG).clamp(1, MAX_BACKLOG);
         if this.is_one_to_one() {
-            this.state = State::Listening;
+            this.state = if is_listening { State::Listening } else { State::Idle };
         }
         if let Some(port) = ports.touch(port) {
             port.listener = is_listening.then_some(number);
@@ -291,8 +304,16 @@ impl Engine {
         body: &[u8],
         token: u64,
     ) -> Option<Outcome> {
-        let begun = address::parse_all(body).ok_or(Failure(EINVAL));
+        let is_taken = self.sockets.get(&number).is_some_and(|this| {
+            let is_taken = matches!(this.state, State::Listening | State::Connected);
+            this.is_one_to_one() && is_taken && !body.is_empty()
+        });
+        let invalid = Failure(if is_taken { EISCONN } else { EINVAL });
+        let begun = address::parse_all(body).ok_or(invalid);
         let begun = begun.and_then(|peers| self.connect(number, &peers));
+        if let (Ok(_), Some(this)) = (&begun, self.sockets.get_mut(&number)) {
+            this.error = 0;
+        }
         let association = match begun {
             Ok(association) => association,
             Err(failure) => return Some(Err(failure)),
@@ -373,6 +394,7 @@ impl Engine {
             autoclose: None,
             last_used: self.now,
             closed: None,
+            failed: Vec::new(),
         };
         self.associations.insert(association, made);
         self.watch(number);

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use libc::{ECONNABORTED, ECONNREFUSED, ECONNRESET, ETIMEDOUT};
 use rexmit_core::Machine;
 use rexmit_recovery::PathState;
-use rexmit_sctp::{AssociationId, CloseReason, Event};
+use rexmit_sctp::{AssociationId, CloseReason, Event, FailReason};
 
 use super::Engine;
 use super::notifications::{self, Change, Failed, Type};
-use super::socket::Association;
+use super::settings::Versions;
+use super::socket::{Association, MAX_NOTIFICATIONS};
 use crate::protocol::frame::{Header, Kind};
 use crate::protocol::request::State;
 
@@ -122,7 +123,7 @@ impl Engine {
                 let told = notifications::remote_error(cause, association);
                 self.notify(association, Type::RemoteError, told);
             }
-            Event::MessageFailed { was_begun, message, .. } => {
+            Event::MessageFailed { was_begun, message, reason, .. } => {
                 let failed = Failed {
                     stream: message.stream,
                     flags: u16::from(message.unordered),
@@ -132,7 +133,11 @@ impl Engine {
                 };
                 for kind in [Type::SendFailed, Type::SendFailedEvent] {
                     let told = notifications::send_failed(kind, failed, association);
-                    self.notify(association, kind, told);
+                    if reason == FailReason::AssociationEnded {
+                        notify_at_end(self, association, kind, told);
+                    } else {
+                        self.notify(association, kind, told);
+                    }
                 }
             }
             _ => {}
@@ -233,8 +238,10 @@ impl Engine {
         let paths = port.endpoint.paths(id).unwrap_or_default();
         let Some(listener) = port.listener else { return self.abort(port_number, id) };
         let Some(socket) = self.sockets.get(&listener) else { return self.abort(port_number, id) };
-        let (style, is_ipv6, settings) =
-            (socket.name.style, socket.name.is_ipv6, socket.settings.clone());
+        let (style, is_ipv6) = (socket.name.style, socket.name.is_ipv6);
+        let mut settings = socket.settings.clone();
+        // Linux does not pass it on.
+        settings.versions = if is_ipv6 { Versions::Both } else { settings.versions };
         let is_one_to_one = socket.is_one_to_one();
         if is_one_to_one && socket.is_backlog_full() {
             return self.abort(port_number, id);
@@ -263,6 +270,7 @@ impl Engine {
             autoclose: None,
             last_used: self.now,
             closed: None,
+            failed: Vec::new(),
         };
         self.associations.insert(association, known);
         self.numbers.insert((port_number, id.to_bits()), association);
@@ -290,5 +298,15 @@ impl Engine {
         }
         self.receive_messages(listener);
         self.tell_up(association, streams);
+    }
+}
+
+/// Has the program notified once it is notified that the association has ended.
+fn notify_at_end(engine: &mut Engine, association: u32, kind: Type, told: Vec<u8>) {
+    let Some(known) = engine.associations.get_mut(&association) else { return };
+    let socket = known.socket.and_then(|number| engine.sockets.get(&number));
+    let is_wanted = socket.is_some_and(|socket| socket.settings.events & kind.bit() != 0);
+    if is_wanted && known.failed.len() < MAX_NOTIFICATIONS {
+        known.failed.push(told);
     }
 }

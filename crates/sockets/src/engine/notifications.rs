@@ -63,17 +63,20 @@ pub(super) fn association_change(
 
 /// `sctp_assoc_change` of an ended association, with the first cause of the peer's ABORT, if there was one.
 pub(super) fn association_end(change: Change, reason: &CloseReason, association: u32) -> Vec<u8> {
-    let (cause, words): (u16, &[u8]) = match reason {
-        CloseReason::AbortedByPeer { cause, reason } => (*cause, reason),
-        _ => (0, &[]),
+    const USER_INITIATED: u16 = 12;
+    let (cause, words): (u16, Option<&[u8]>) = match reason {
+        CloseReason::AbortedByPeer { cause, reason } => (*cause, Some(reason)),
+        CloseReason::Aborted { .. } => (USER_INITIATED, None),
+        _ => (0, None),
     };
-    let info = if cause == 0 { 0 } else { 4 + words.len() };
+    let words = words.filter(|_| cause != 0);
+    let info = words.map_or(0, |words| 4 + words.len());
     let mut bytes = begin(Type::AssociationChange, 20 + info);
     bytes.extend((change as u16).to_ne_bytes());
     bytes.extend(cause.to_be_bytes());
     bytes.extend([0; 4]);
     bytes.extend(association.to_ne_bytes());
-    if info != 0 {
+    if let Some(words) = words {
         bytes.extend(cause.to_be_bytes());
         bytes.extend((info as u16).to_be_bytes());
         bytes.extend_from_slice(words);

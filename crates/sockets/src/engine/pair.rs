@@ -8,7 +8,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown,
-    SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendmsg, shutdown, socketpair, sockopt,
+    SocketAddrUnix, SocketFlags, SocketType, bind, recv, sendmsg, shutdown, socket_with,
+    socketpair, sockopt,
 };
 use rustix::time::Timespec;
 
@@ -23,7 +24,20 @@ pub(super) const PAIR_BYTES: usize = 1 << 20;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Pair(OwnedFd);
+pub(super) struct Pair {
+    ours: OwnedFd,
+    /// The name of the program's end.
+    name: SocketName,
+}
+
+/// What ends for the program when its association has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The data that it receives: the peer has ended the association, and everything was delivered.
+    Data,
+    /// The data that it sends: the association was aborted, or the program has ended it.
+    Sending,
+}
 
 /// A message or event read from a socket pair.
 #[derive(Debug)]
@@ -53,7 +67,7 @@ impl Pair {
         // As root it may be more than the system's limit.
         let _ = sockopt::set_socket_send_buffer_size_force(&ours, PAIR_BYTES)
             .or_else(|_| sockopt::set_socket_send_buffer_size(&ours, PAIR_BYTES));
-        Ok((Self(ours), theirs))
+        Ok((Self { ours, name }, theirs))
     }
 
     /// Sends a message, with a descriptor. Any error but `AGAIN` means that the program has closed its end.
@@ -75,20 +89,20 @@ impl Pair {
             }
         }
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(&self.0, &parts, &mut ancillary, flags).map(drop)
+        sendmsg(&self.ours, &parts, &mut ancillary, flags).map(drop)
     }
 
     /// Whether the program has read all data sent to it.
     pub(super) fn is_read(&self) -> bool {
         let mut unread: libc::c_int = 0;
         // SAFETY: the kernel writes one number.
-        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCOUTQ, &raw mut unread) };
+        let result = unsafe { libc::ioctl(self.ours.as_raw_fd(), libc::TIOCOUTQ, &raw mut unread) };
         result == 0 && unread == 0
     }
 
     /// The next message of the program, in `buffer`.
     pub(super) fn receive<'a>(&self, buffer: &'a mut [u8]) -> Received<'a> {
-        match recv(&self.0, &mut *buffer, RecvFlags::DONTWAIT) {
+        match recv(&self.ours, &mut *buffer, RecvFlags::DONTWAIT) {
             Ok((0, _)) => Received::End,
             Ok((length, _)) => match Header::parse(&buffer[..length]) {
                 Some(header) => Received::Message(header, &buffer[HEADER_BYTES..length]),
@@ -100,22 +114,27 @@ impl Pair {
         }
     }
 
-    /// Whether the program has no descriptor of its end left.
+    /// Whether the program has no descriptor of its end left: both directions are shut down, and its name is free.
     pub(super) fn is_closed(&self) -> bool {
-        let mut ours = [PollFd::new(&self.0, PollFlags::empty())];
+        let mut ours = [PollFd::new(&self.ours, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut ours, Some(&now)).is_ok() && ours[0].revents().contains(PollFlags::HUP)
+        let has_hung_up =
+            poll(&mut ours, Some(&now)).is_ok() && ours[0].revents().contains(PollFlags::HUP);
+        has_hung_up && !is_taken(self.name)
     }
 
-    /// Ends the data for the program, after that already sent; its sends fail with `EPIPE` from now on.
-    pub(super) fn end(&self) {
-        let _ = shutdown(&self.0, Shutdown::Both);
+    /// Ends the association for the program, after what was already sent to it. By the name of our end it sees that nothing
+    /// can be sent any more. Its end stays: only one direction is shut down.
+    pub(super) fn end(&self, end: End) {
+        let _ = bind(&self.ours, &SocketAddrUnix::new_unnamed());
+        let direction = if end == End::Data { Shutdown::Write } else { Shutdown::Read };
+        let _ = shutdown(&self.ours, direction);
     }
 }
 
 impl AsFd for Pair {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.ours.as_fd()
     }
 }
 
@@ -130,6 +149,18 @@ fn set_marks(theirs: &OwnedFd, marks: Marks) -> rustix::io::Result<()> {
         Ok(())
     } else {
         Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
+    }
+}
+
+/// Whether a socket has this name.
+fn is_taken(name: SocketName) -> bool {
+    let another =
+        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    let name = SocketAddrUnix::new_abstract_name(&name.to_bytes());
+    match (another, name) {
+        (Ok(another), Ok(name)) => bind(&another, &name) == Err(Errno::ADDRINUSE),
+        // There is no descriptor left.
+        _ => false,
     }
 }
 

@@ -9,7 +9,7 @@ use rexmit_core::{Instant, Machine, Route, Seed};
 use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig, MAX_ADDRESSES, SourceAddresses};
 
 use super::host::HostAddresses;
-use super::settings::{LOOPBACK_MTU, Settings};
+use super::settings::{LOOPBACK_MTU, Settings, Versions};
 use super::{Failure, destination_port, wire};
 
 /// The ports for sockets that the program has not bound (Linux's `ip_local_port_range`).
@@ -36,16 +36,16 @@ pub(super) struct Port {
 /// The addresses to which a socket is bound.
 #[derive(Clone, Debug)]
 pub(super) enum Local {
-    /// All of the host of which the socket takes the family, as they are when an association begins.
-    Wildcard { is_ipv6: bool },
+    /// All of the host of these versions of IP, as they are when an association begins.
+    Wildcard(Versions),
     /// These, at least one.
     Addresses(Vec<IpAddr>),
 }
 
 impl Local {
-    pub(super) fn new(addresses: &[IpAddr], is_ipv6: bool) -> Self {
+    fn new(addresses: &[IpAddr], versions: Versions) -> Self {
         match addresses {
-            [] => Self::Wildcard { is_ipv6 },
+            [] => Self::Wildcard(versions),
             addresses => Self::Addresses(addresses.to_vec()),
         }
     }
@@ -53,7 +53,7 @@ impl Local {
     /// Those that were chosen; none for a wildcard.
     pub(super) fn chosen(&self) -> &[IpAddr] {
         match self {
-            Self::Wildcard { .. } => &[],
+            Self::Wildcard(_) => &[],
             Self::Addresses(addresses) => addresses,
         }
     }
@@ -62,16 +62,15 @@ impl Local {
     pub(super) fn all(&self, host: &mut HostAddresses, now: Instant) -> Vec<IpAddr> {
         match self {
             Self::Addresses(addresses) => addresses.clone(),
-            Self::Wildcard { is_ipv6 } => {
-                let of_family = host.get(now).iter().filter(|ip| *is_ipv6 || ip.is_ipv4());
-                of_family.copied().collect()
+            Self::Wildcard(versions) => {
+                host.get(now).iter().filter(|ip| versions.include(**ip)).copied().collect()
             }
         }
     }
 
     const fn source_addresses(&self) -> SourceAddresses {
         match self {
-            Self::Wildcard { .. } => SourceAddresses::Routed,
+            Self::Wildcard(_) => SourceAddresses::Routed,
             Self::Addresses(_) => SourceAddresses::Paired,
         }
     }
@@ -123,14 +122,14 @@ impl Port {
     /// Whether packets to this address are for this port.
     fn takes(&self, local: IpAddr) -> bool {
         match &self.local {
-            Local::Wildcard { .. } => true,
+            Local::Wildcard(versions) => versions.include(local),
             Local::Addresses(addresses) => local.is_unspecified() || addresses.contains(&local),
         }
     }
 
     /// Called before an association begins, here or by a packet.
     fn list_addresses(&mut self, host: &mut HostAddresses, now: Instant) {
-        if let Local::Wildcard { .. } = self.local {
+        if let Local::Wildcard(_) = self.local {
             let mut listed = self.local.all(host, now);
             listed.truncate(MAX_ADDRESSES);
             let _ = self.endpoint.set_addresses(listed);
@@ -204,11 +203,12 @@ impl Ports {
     pub(super) fn bind(
         &mut self,
         port: u16,
-        local: Local,
+        addresses: &[IpAddr],
         socket: u64,
         settings: &Settings,
     ) -> Result<u16, Failure> {
         let port = if port == 0 { self.free_port()? } else { port };
+        let local = Local::new(addresses, settings.versions);
         match self.all.get_mut(&port) {
             Some(taken) if !taken.sockets.is_empty() => return Err(Failure(EADDRINUSE)),
             // Associations of closed sockets still end on it.

@@ -336,6 +336,7 @@ mod tests {
 
     use super::*;
     use crate::engine::pair;
+    use crate::engine::settings;
     use crate::engine::socket::MAX_NOTIFICATIONS;
     use crate::protocol::Style;
     use crate::protocol::frame::Header;
@@ -503,7 +504,7 @@ mod tests {
     fn errors_that_are_not_read_are_bounded() {
         let mut engine = engine();
         let profile = rexmit_sctp::AssociationConfig::default();
-        let settings = crate::engine::settings::Settings::new(profile, 9899, 0);
+        let settings = settings::Settings::new(settings::Versions::V4, profile, 9899, 0);
         let made = engine.new_socket(Style::OneToMany, false, settings);
         let (number, theirs) = made.expect("a socket");
         let nobodys = Header { association: 77, has_info: true, is_end: true, ..Header::default() };

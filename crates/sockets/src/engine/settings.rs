@@ -1,6 +1,7 @@
 //! The options that a program has set on a socket, and the configuration that follows from them.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,9 +33,28 @@ pub(super) struct SendDefaults {
     pub(super) time_to_live: u32,
 }
 
+/// The versions of IP that a socket uses: IPv4 of the family `AF_INET`; of `AF_INET6` both, or IPv6 alone (`IPV6_V6ONLY`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Versions {
+    V4,
+    V6,
+    Both,
+}
+
+impl Versions {
+    pub(super) fn include(self, ip: IpAddr) -> bool {
+        match self {
+            Self::V4 => ip.is_ipv4(),
+            Self::V6 => !ip.to_canonical().is_ipv4(),
+            Self::Both => true,
+        }
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
+    pub(super) versions: Versions,
     /// The profile of the program, with its options applied.
     pub(super) config: AssociationConfig,
     /// The UDP port of peers.
@@ -52,6 +72,10 @@ pub(super) struct Settings {
     pub(super) aborts_on_close: bool,
     /// Whether `close` waits for the end of the association: `SO_LINGER` with another time, which the caller measures.
     pub(super) lingers: bool,
+    /// `SO_RCVLOWAT`, which is only kept: it has no effect for messages.
+    pub(super) low_water: i32,
+    /// `SO_REUSEPORT`.
+    pub(super) reuses_port: bool,
     /// `SCTP_INITMSG`'s `sinit_max_init_timeo`, which is only kept.
     pub(super) max_init_timeout_ms: u16,
     /// `SCTP_ASSOCINFO`'s `sasoc_cookie_life`, which is only kept.
@@ -59,7 +83,12 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(mut profile: AssociationConfig, peer_port: u16, key: Key) -> Self {
+    pub(super) fn new(
+        versions: Versions,
+        mut profile: AssociationConfig,
+        peer_port: u16,
+        key: Key,
+    ) -> Self {
         // The kernel's default.
         profile.streams.outbound = 10;
         if profile.streams.scheduling == Scheduling::RoundRobin {
@@ -68,6 +97,7 @@ impl Settings {
         }
         profile.messages.max_bytes = MAX_INBOUND_MESSAGE_BYTES.min(profile.buffers.receive_bytes);
         Self {
+            versions,
             config: profile,
             peer_port,
             key,
@@ -77,6 +107,8 @@ impl Settings {
             max_segment: 0,
             aborts_on_close: false,
             lingers: false,
+            low_water: 1,
+            reuses_port: false,
             max_init_timeout_ms: 60_000,
             cookie_life_ms: 60_000,
         }
@@ -105,6 +137,7 @@ impl Settings {
             has_rcvinfo: is_set(options::RECV_RCVINFO),
             has_nxtinfo: is_set(options::RECV_NXTINFO),
             is_unfragmented: is_set(options::DISABLE_FRAGMENTS),
+            is_ipv6_only: self.versions == Versions::V6,
         }
     }
 

@@ -10,7 +10,7 @@ use rexmit_core::Instant;
 use rexmit_sctp::{AssociationId, CloseReason};
 use rustix::io::Errno;
 
-use super::pair::Pair;
+use super::pair::{End, Pair};
 use super::settings::Settings;
 use crate::protocol::Style;
 use crate::protocol::frame::{Header, Kind};
@@ -85,10 +85,14 @@ pub(super) struct Flow {
     pub(super) has_ended: bool,
     /// Whether the pair may contain data, and not only notifications.
     pub(super) may_have_unread_data: bool,
-    /// Whether the end of data is to be signalled to the program after all messages are written to its socket pair.
-    pub(super) ends_when_flushed: bool,
-    /// The events that epoll watches for: readable, writable.
-    pub(super) watched: (bool, bool),
+    /// What is to end for the program after all messages are written to its socket pair.
+    pub(super) ends_when_flushed: Option<End>,
+    /// What has ended for the program.
+    pub(super) ended: Option<End>,
+    /// Whether both directions are shut down, although the program has not closed its end.
+    pub(super) is_shut: bool,
+    /// The events that epoll watches for: readable, writable, and those that the pair does not have yet alone.
+    pub(super) watched: (bool, bool, bool),
 }
 
 impl Socket {
@@ -127,10 +131,10 @@ impl Socket {
 
     /// Whether messages of the program may be read now.
     pub(super) fn may_read(&self) -> bool {
-        let is_ready = self.state == State::Connected || !self.is_one_to_one();
-        // While connecting, fillers stay, so that the program's end is not writable.
-        let is_waiting = self.is_one_to_one() && self.state == State::Connecting;
-        self.flow.held.is_none() && !self.flow.has_ended && (is_ready || !is_waiting)
+        // While connecting or listening, fillers stay, so that the program's end is not writable.
+        let has_fillers = matches!(self.state, State::Connecting | State::Listening);
+        let is_waiting = self.is_one_to_one() && has_fillers;
+        self.flow.held.is_none() && !self.flow.has_ended && !is_waiting
     }
 
     /// Adds an association with this peer.
@@ -192,10 +196,24 @@ impl Socket {
             }
         }
         self.flow.is_full = false;
-        if std::mem::take(&mut self.flow.ends_when_flushed) {
-            self.pair.end();
+        if let Some(end) = self.flow.ends_when_flushed.take() {
+            self.pair.end(end);
+            self.flow.ended = Some(end);
         }
         true
+    }
+
+    /// Ends the association for the program, once it has all messages. Only the first end counts.
+    pub(super) fn end(&mut self, end: End) {
+        if self.flow.ended.is_none() && self.flow.ends_when_flushed.is_none() {
+            self.flow.ends_when_flushed = Some(end);
+        }
+        self.flush();
+    }
+
+    /// Whether the program reads, or will read, the end of the peer's data.
+    pub(super) fn has_end_of_data(&self) -> bool {
+        self.flow.ended.or(self.flow.ends_when_flushed) == Some(End::Data)
     }
 
     /// Messages that wait for room in the pair.
@@ -233,4 +251,6 @@ pub(super) struct Association {
     /// When data was last sent or received.
     pub(super) last_used: Instant,
     pub(super) closed: Option<CloseReason>,
+    /// Notifications of messages that failed because it has ended, which follow that of the end as in Linux.
+    pub(super) failed: Vec<Vec<u8>>,
 }

@@ -10,7 +10,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 use super::calls::transport_to;
 use super::notifications::{self, Change, Type};
-use super::pair::Received;
+use super::pair::{End, Received};
 use super::socket::{Association, Socket};
 use super::{Engine, Failure};
 use crate::protocol::frame::{Header, Kind, MAX_PART_BYTES};
@@ -35,11 +35,13 @@ impl Engine {
     /// Watches the pair for the events that can be handled now.
     pub(super) fn watch(&mut self, number: u64) {
         let Some(this) = self.sockets.get_mut(&number) else { return };
-        let wanted = (this.may_read(), this.flow.is_full);
+        let wanted = (this.may_read(), this.flow.is_full, this.flow.is_shut);
         if this.flow.watched != wanted {
             let mut flags = EventFlags::empty();
             flags.set(EventFlags::IN, wanted.0);
             flags.set(EventFlags::OUT, wanted.1);
+            // The next event is then that the program has closed its end.
+            flags.set(EventFlags::ET, wanted.2);
             // The registration ends with the descriptor.
             let _ = epoll::modify(&self.epoll, &this.pair, EventData::new_u64(number), flags);
             this.flow.watched = wanted;
@@ -48,15 +50,17 @@ impl Engine {
 
     pub(super) fn on_socket_ready(&mut self, number: u64, flags: EventFlags) {
         let Some(this) = self.sockets.get_mut(&number) else { return };
-        // Both directions are shut down: every descriptor of the program is closed.
-        let is_closed = flags.intersects(EventFlags::HUP | EventFlags::ERR);
+        // Both directions are shut down, mostly because every descriptor of the program is closed.
+        let is_closed = flags.contains(EventFlags::ERR)
+            || flags.contains(EventFlags::HUP) && this.pair.is_closed();
+        this.flow.is_shut = flags.contains(EventFlags::HUP) && !is_closed;
         if is_closed && this.flow.held.is_some() {
             // Sent messages are still to be delivered; HUP does not go away meanwhile.
             if let Some(association) = this.association.filter(|_| this.lingers()) {
                 self.requests.begin_linger(number, association);
             }
             let _ = epoll::delete(&self.epoll, &this.pair);
-            this.flow.watched = (false, false);
+            this.flow.watched = (false, false, false);
             return;
         }
         if flags.contains(EventFlags::OUT) && !is_closed {
@@ -123,7 +127,7 @@ impl Engine {
             // Also the end that was seen while the message was held.
             let data = EventData::new_u64(number);
             if epoll::add(&self.epoll, &this.pair, data, EventFlags::empty()).is_ok() {
-                this.flow.watched = (false, false);
+                this.flow.watched = (false, false, false);
             }
         }
         self.watch(number);
@@ -183,7 +187,11 @@ impl Engine {
         header: &Header,
         payload: Bytes,
     ) -> Result<bool, Failure> {
-        let known = self.associations.get_mut(&association).ok_or(Failure(ENOTCONN))?;
+        let Some(known) = self.associations.get_mut(&association) else {
+            // The end of its socket informs the program.
+            let is_one_to_one = self.sockets.get(&number).is_some_and(Socket::is_one_to_one);
+            return if is_one_to_one { Ok(true) } else { Err(Failure(ENOTCONN)) };
+        };
         if header.flags & flag::ABORT != 0 {
             let (port, id, now) = (known.port, known.id, self.now);
             if let Some(port) = self.ports.touch(port) {
@@ -283,9 +291,13 @@ impl Engine {
         }
         if known.closed.is_some() {
             self.finish(association);
-        } else if known.peer_has_ended && this.is_one_to_one() {
-            this.flow.ends_when_flushed = true;
-            this.flush();
+        } else if known.peer_has_ended
+            && this.is_one_to_one()
+            && !this.flow.has_ended
+            // Otherwise the data ends after that notification.
+            && this.settings.events & Type::AssociationChange.bit() == 0
+        {
+            this.end(End::Data);
         }
     }
 
@@ -295,7 +307,9 @@ impl Engine {
         self.requests.end_linger(association);
         self.numbers.remove(&(known.port, known.id.to_bits()));
         self.drop_messages(known.port, known.id);
-        let Association { socket: Some(number), closed: Some(reason), streams, peer, .. } = known
+        let Association {
+            socket: Some(number), closed: Some(reason), streams, peer, failed, ..
+        } = known
         else {
             return;
         };
@@ -310,6 +324,9 @@ impl Engine {
             let told = notifications::association_end(change, &reason, association);
             this.notify(association, peer, told);
         }
+        for told in failed {
+            this.notify(association, peer, told);
+        }
         this.disown(association, peer);
         let waiting: Vec<_> =
             this.connecting.extract_if(.., |(of, _)| *of == association).collect();
@@ -317,24 +334,28 @@ impl Engine {
             self.requests.answer(*token, &Err(Failure(error)), None);
         }
         if this.is_one_to_one() {
+            // Also after a `connect` that has returned it, as in Linux.
+            this.error = error;
             if streams.is_some() {
                 if error != 0 {
-                    this.deliver(Header::of_error(error), Bytes::new(), None);
+                    let header = Header { kind: Kind::SocketError, ..Header::of_error(error) };
+                    this.deliver(header, Bytes::new(), None);
                 }
                 // Linux shows neither an error nor the program's own end as the end of data.
-                if error != 0 || this.flow.has_ended && !known.peer_has_ended {
+                let is_own_end = this.flow.has_ended && !this.has_end_of_data();
+                if error != 0 || is_own_end {
                     let kind = Kind::LastError;
                     let header = Header { kind, ..Header::of_error(ENOTCONN) };
                     this.deliver(header, Bytes::new(), None);
+                    this.end(End::Sending);
+                } else {
+                    this.end(End::Data);
                 }
             } else {
                 this.state = State::Idle;
                 this.association = None;
-                this.names = None;
-                this.error = if waiting.is_empty() { error } else { 0 };
             }
         }
-        this.flow.ends_when_flushed = this.is_one_to_one() && streams.is_some();
         this.flush();
         self.watch(number);
     }

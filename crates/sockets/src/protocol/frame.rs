@@ -24,8 +24,10 @@ pub enum Kind {
     Accepted,
     /// Fills the send buffer, so that the socket is unwritable while a connection is set up; otherwise ignored.
     Filler,
-    /// All calls that receive fail with [`Header::error`] from now on.
+    /// All calls that would wait to receive fail with [`Header::error`] from now on.
     LastError,
+    /// The next call that receives fails with `SO_ERROR`, unless another call has taken that.
+    SocketError,
 }
 
 /// The header: `sctp_sndrcvinfo` (RFC 6458 §5.3.2), and further fields for both sides.
@@ -93,6 +95,7 @@ impl Header {
             3 => Kind::Accepted,
             4 => Kind::Filler,
             5 => Kind::LastError,
+            6 => Kind::SocketError,
             _ => return None,
         };
         Some(Self {

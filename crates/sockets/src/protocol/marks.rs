@@ -14,13 +14,21 @@ pub struct Marks {
     pub has_nxtinfo: bool,
     /// Whether messages that need several packets are refused (`SCTP_DISABLE_FRAGMENTS`, RFC 6458 §8.1.11).
     pub is_unfragmented: bool,
+    /// Whether IPv4 is refused (`IPV6_V6ONLY`).
+    pub is_ipv6_only: bool,
 }
 
 impl Marks {
     /// The number that the kernel keeps: at least 1, which is its default.
     #[must_use]
     pub fn to_number(self) -> u32 {
-        let all = [self.has_sndrcv, self.has_rcvinfo, self.has_nxtinfo, self.is_unfragmented];
+        let all = [
+            self.has_sndrcv,
+            self.has_rcvinfo,
+            self.has_nxtinfo,
+            self.is_unfragmented,
+            self.is_ipv6_only,
+        ];
         1 + all.iter().rev().fold(0, |sum, mark| sum << 1 | u32::from(*mark))
     }
 
@@ -33,6 +41,7 @@ impl Marks {
             has_rcvinfo: bits & 2 != 0,
             has_nxtinfo: bits & 4 != 0,
             is_unfragmented: bits & 8 != 0,
+            is_ipv6_only: bits & 16 != 0,
         }
     }
 }
@@ -44,7 +53,7 @@ mod tests {
     #[test]
     fn marks_are_read_as_they_were_written() {
         assert_eq!(Marks::default().to_number(), 1);
-        for number in 1..=16 {
+        for number in 1..=32 {
             assert_eq!(Marks::of_number(number).to_number(), number);
         }
     }

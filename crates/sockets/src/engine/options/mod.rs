@@ -9,8 +9,46 @@ mod streams;
 
 use libc::EINVAL;
 
+use super::socket::Socket;
 use super::{Failure, option_names as name};
 use crate::protocol::bytes_at;
+
+/// The offset of the association's number in the value of an option; `None` for options without it.
+const fn association_at(option: i32, length: usize) -> Option<usize> {
+    match option {
+        name::RTO_INFO
+        | name::ASSOC_INFO
+        | name::PRIMARY_ADDR
+        | name::PEER_ADDR_PARAMS
+        | name::STATUS
+        | name::PEER_ADDR_INFO
+        | name::DELAYED_SACK
+        | name::AUTH_ACTIVE_KEY
+        | name::PEER_AUTH_CHUNKS
+        | name::LOCAL_AUTH_CHUNKS
+        | name::AUTH_DEACTIVATE_KEY
+        | name::EVENT
+        | name::RECONFIG_SUPPORTED
+        | name::ENABLE_RESET
+        | name::RESET_STREAMS
+        | name::RESET_ASSOC
+        | name::ADD_STREAMS
+        | name::INTERLEAVING
+        | name::REMOTE_UDP_PORT => Some(0),
+        name::MAX_SEG | name::CONTEXT | name::MAX_BURST if length >= 8 => Some(0),
+        name::DEFAULT_SEND_PARAM => Some(28),
+        name::DEFAULT_SNDINFO => Some(12),
+        _ => None,
+    }
+}
+
+/// The number in the value of an option that does not name an association of this socket, and so must be that of all future
+/// ones or, for some options that are set, of all. One-to-one sockets do not look at it.
+fn other_number(socket: &Socket, option: i32, value: &[u8]) -> Option<u32> {
+    let at = association_at(option, value.len()).filter(|_| !socket.is_one_to_one())?;
+    let number = value.get(at..at + 4)?;
+    Some(u32_at(number, 0)).filter(|number| !socket.associations.contains(number))
+}
 
 /// Options that are only stored and read back: the requested behaviour is always active, or needs no action.
 const KEPT: &[(i32, u32)] = &[

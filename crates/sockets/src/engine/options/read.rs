@@ -9,14 +9,20 @@ use rexmit_sctp::PathStatistics;
 
 use super::super::host::HostAddresses;
 use super::super::option_names as name;
-use super::super::settings::Settings;
+use super::super::settings::{Settings, Versions};
 use super::super::socket::{Association, Socket};
 use super::super::{Engine, Failure, Outcome};
+use super::set::check_path_address;
 use super::{
-    KEPT, UDP_ENCAPS_BYTES, UDP_PORT_AT, refused, sized, statistics, u16_at, u32_at, words,
+    KEPT, UDP_ENCAPS_BYTES, UDP_PORT_AT, association_at, other_number, refused, sized, statistics,
+    u16_at, u32_at, words,
 };
 use crate::protocol::request::State;
 use crate::protocol::{IPPROTO_SCTP, address};
+
+/// Options with the number of an association that cannot be read, whatever the number.
+const SET_ONLY: &[i32] =
+    &[name::AUTH_DEACTIVATE_KEY, name::RESET_STREAMS, name::RESET_ASSOC, name::ADD_STREAMS];
 
 impl Engine {
     /// The value of an option; `value` is the content of the program's buffer.
@@ -30,27 +36,23 @@ impl Engine {
             return Ok(vec![0; 4]);
         }
         let this = self.sockets.get_mut(&socket).ok_or(Failure(EINVAL))?;
-        if level == SOL_SOCKET {
-            return match option {
-                libc::SO_ERROR => Ok(std::mem::take(&mut this.error).to_ne_bytes().to_vec()),
-                libc::SO_ACCEPTCONN => {
-                    Ok(i32::from(this.state == State::Listening).to_ne_bytes().to_vec())
-                }
-                _ => Err(Failure(ENOPROTOOPT)),
-            };
-        }
         if level != IPPROTO_SCTP {
-            return Err(Failure(ENOPROTOOPT));
+            return of_other_level(this, (level, option));
         }
         let this = &self.sockets[&socket];
-        if option == name::AUTO_CLOSE && this.is_one_to_one() {
+        let of_many = [name::AUTO_CLOSE, name::ASSOC_NUMBER, name::ASSOC_IDS];
+        if of_many.contains(&option) && this.is_one_to_one() {
             return Err(Failure(EOPNOTSUPP));
+        }
+        let is_read = !SET_ONLY.contains(&option);
+        if is_read && other_number(this, option, value).is_some_and(|number| number != 0) {
+            return Err(Failure(EINVAL));
         }
         if let Some((_, default)) = KEPT.iter().find(|(kept, _)| *kept == option) {
             return Ok(words(&[this.settings.kept.get(&option).copied().unwrap_or(*default)]));
         }
         let number = if value.len() >= 4 { u32_at(value, 0) } else { 0 };
-        refused::check_read(option, self.association_of(this, number).is_ok())?;
+        refused::check_read(option, value.len(), self.association_of(this, number).is_ok())?;
         match option {
             name::ASSOC_STATS => statistics::of_association(self, this, value),
             name::STATUS => {
@@ -71,9 +73,8 @@ impl Engine {
                     &std::iter::once(this.associations.len() as u32).chain(ids).collect::<Vec<_>>(),
                 ))
             }
-            name::PEER_ADDRS | name::LOCAL_ADDRS => {
-                addresses_of(self, this, u32_at(sized(value, 8)?, 0), option == name::PEER_ADDRS)
-            }
+            name::PEER_ADDRS => addresses_of(self, this, u32_at(sized(value, 8)?, 0), true),
+            name::LOCAL_ADDRS => local_addresses(self, this, sized(value, 8)?),
             name::PRIMARY_ADDR => {
                 let association = u32_at(sized(value, 132)?, 0);
                 let (number, paths) = self.paths_of(this, association)?;
@@ -82,6 +83,10 @@ impl Engine {
                 let known = primary.map(|path| with_sctp_port(self, number, path.remote));
                 address::write_storage(known, &mut bytes);
                 Ok(bytes)
+            }
+            name::PEER_ADDR_PARAMS => {
+                check_path_address(self, socket, value)?;
+                of_settings(&this.settings, option, value)
             }
             _ => of_settings(&this.settings, option, value),
         }
@@ -124,6 +129,21 @@ impl Engine {
         let number = number.ok_or(Failure(EINVAL))?;
         Ok((number, self.associations.get(&number).ok_or(Failure(EINVAL))?))
     }
+}
+
+/// Options of other levels than SCTP's.
+fn of_other_level(socket: &mut Socket, option: (i32, i32)) -> Outcome {
+    let number = match option {
+        (SOL_SOCKET, libc::SO_ERROR) => std::mem::take(&mut socket.error),
+        (SOL_SOCKET, libc::SO_REUSEPORT) => socket.settings.reuses_port.into(),
+        (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY) => {
+            (socket.settings.versions == Versions::V6).into()
+        }
+        (SOL_SOCKET, libc::SO_RCVLOWAT) => socket.settings.low_water,
+        (SOL_SOCKET, libc::SO_ACCEPTCONN) => (socket.state == State::Listening).into(),
+        _ => return Err(Failure(ENOPROTOOPT)),
+    };
+    Ok(number.to_ne_bytes().to_vec())
 }
 
 fn with_sctp_port(engine: &Engine, number: u32, address: SocketAddr) -> SocketAddr {
@@ -184,6 +204,21 @@ fn status(engine: &Engine, socket: &Socket, number: u32) -> Outcome {
     Ok(bytes)
 }
 
+/// `sctp_getladdrs`: of an association, or of the socket (0). The number stays as it was.
+fn local_addresses(engine: &Engine, socket: &Socket, value: &[u8]) -> Outcome {
+    let number = u32_at(value, 0);
+    if number != 0 {
+        engine.association_of(socket, number)?;
+    }
+    let mut bytes = if number == 0 && socket.bound.is_none() {
+        vec![0; 8]
+    } else {
+        addresses_of(engine, socket, number, false)?
+    };
+    bytes[..4].copy_from_slice(&value[..4]);
+    Ok(bytes)
+}
+
 /// `sctp_getpaddrs` and `sctp_getladdrs`.
 fn addresses_of(engine: &Engine, socket: &Socket, number: u32, of_peer: bool) -> Outcome {
     let known = engine.paths_of(socket, number);
@@ -211,7 +246,8 @@ fn addresses_of(engine: &Engine, socket: &Socket, number: u32, of_peer: bool) ->
 fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
     let config = &settings.config;
     let millis = |time: Duration| time.as_millis() as u32;
-    let association = if value.len() >= 4 { u32_at(value, 0) } else { 0 };
+    let association = association_at(option, value.len());
+    let association = association.map_or(0, |at| u32_at(value, at));
     Ok(match option {
         name::RTO_INFO => {
             let rto = &config.recovery.rto;
@@ -241,30 +277,36 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
             bytes.extend(words(&[
                 if config.failure.heartbeat_interval.is_some() { 1 } else { 2 } | 1 << 5
             ]));
-            bytes.resize(156, 0);
+            // With and without the members that came later.
+            bytes.resize(if value.len() < 156 { 152 } else { 156 }, 0);
             bytes
         }
         name::DEFAULT_SEND_PARAM | name::DEFAULT_SNDINFO => of_send(settings, option, association),
+        name::EVENTS if value.is_empty() => return Err(Failure(EINVAL)),
         name::EVENTS => (0..14).map(|bit| u8::from(settings.events & 1 << bit != 0)).collect(),
         name::EVENT => {
             let mut bytes = sized(value, 8)?.to_vec();
             bytes[6] = u8::from(settings.events & 1 << (u16_at(value, 4) & 0xF) != 0);
             bytes
         }
-        name::MAX_SEG if value.len() >= 8 => words(&[association, settings.max_segment]),
-        name::MAX_SEG => words(&[settings.max_segment]),
+        name::MAX_SEG => number_of(value, association, settings.max_segment)?,
         name::DELAYED_SACK if value.len() >= 12 => {
             words(&[association, millis(config.sack.delay), config.sack.every.into()])
         }
-        name::DELAYED_SACK => words(&[association, millis(config.sack.delay)]),
+        name::DELAYED_SACK if value.len() == 8 => words(&[association, millis(config.sack.delay)]),
+        name::DELAYED_SACK => return Err(Failure(EINVAL)),
+        name::INTERLEAVING => words(&[association, 0]),
         name::RECONFIG_SUPPORTED | name::ENABLE_RESET => {
             sized(value, 8)?;
             words(&[association, settings.kept.get(&option).copied().unwrap_or(0)])
         }
-        name::CONTEXT | name::MAX_BURST => {
-            let default = if option == name::MAX_BURST { 4 } else { 0 };
-            let kept = settings.kept.get(&option).copied().unwrap_or(default);
-            if value.len() >= 8 { words(&[association, kept]) } else { words(&[kept]) }
+        name::CONTEXT => words(&[association, settings.kept.get(&option).copied().unwrap_or(0)]),
+        name::MAX_BURST => {
+            let kept = settings.kept.get(&option).copied().unwrap_or(4);
+            let mut bytes = number_of(value, association, kept)?;
+            // Linux leaves the length as it was.
+            bytes.extend_from_slice(value.get(bytes.len()..).unwrap_or_default());
+            bytes
         }
         name::REMOTE_UDP_PORT => {
             let mut bytes = sized(value, UDP_ENCAPS_BYTES)?.to_vec();
@@ -273,6 +315,15 @@ fn of_settings(settings: &Settings, option: i32, value: &[u8]) -> Outcome {
         }
         _ => return Err(Failure(ENOPROTOOPT)),
     })
+}
+
+/// A `sctp_assoc_value`, or the `int` that the option was before.
+fn number_of(value: &[u8], association: u32, number: u32) -> Outcome {
+    match value.len() {
+        4 => Ok(words(&[number])),
+        8.. => Ok(words(&[association, number])),
+        _ => Err(Failure(EINVAL)),
+    }
 }
 
 /// `sctp_sndrcvinfo`, or `sctp_sndinfo`.

@@ -21,13 +21,16 @@ pub(super) fn check_set(option: i32, length: usize) -> Result<(), Failure> {
     }))
 }
 
-/// Fails if reading this option is refused. `has_association`: whether it names one.
-pub(super) fn check_read(option: i32, has_association: bool) -> Result<(), Failure> {
+/// Fails if reading this option into a buffer of so many bytes is refused. `has_association`: whether it names one.
+pub(super) fn check_read(option: i32, length: usize, has_association: bool) -> Result<(), Failure> {
     Err(Failure(match option {
         name::AUTH_CHUNK | name::AUTH_KEY | name::AUTH_DELETE_KEY | name::AUTH_DEACTIVATE_KEY => {
             EOPNOTSUPP
         }
         name::PEER_AUTH_CHUNKS if !has_association => EINVAL,
+        name::AUTH_ACTIVE_KEY | name::PEER_AUTH_CHUNKS | name::LOCAL_AUTH_CHUNKS if length < 8 => {
+            EINVAL
+        }
         name::HMAC_IDENT
         | name::AUTH_ACTIVE_KEY
         | name::PEER_AUTH_CHUNKS

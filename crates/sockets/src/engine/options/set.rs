@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
+use libc::{EFAULT, EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
 
 use super::super::notifications::Type;
 use super::super::option_names as name;
-use super::super::settings::Settings;
+use super::super::settings::{Settings, Versions};
 use super::super::{Engine, Failure, Outcome};
 use super::{
-    KEPT, UDP_ENCAPS_BYTES, UDP_PORT_AT, assoc_value, int, refused, sized, streams, u16_at, u32_at,
+    KEPT, UDP_ENCAPS_BYTES, UDP_PORT_AT, assoc_value, int, other_number, refused, sized, streams,
+    u16_at, u32_at,
 };
 use crate::protocol::{IPPROTO_SCTP, address, bytes_at};
 
+/// Bytes of `sctp_event_subscribe`.
+const EVENTS_BYTES: usize = 14;
 /// The longest delay of SACKs (RFC 9260 §6.2).
 const MAX_SACK_DELAY_MS: u32 = 500;
 
@@ -34,26 +37,24 @@ const fn sizes(option: i32) -> &'static [usize] {
     }
 }
 
-/// The offset of the association's number in the value of an option; `None` for options without it.
-const fn association_at(option: i32, length: usize) -> Option<usize> {
-    match option {
+/// Whether the option takes the number of an association or of all future ones (`SCTP_FUTURE_ASSOC`), but not of all present
+/// ones.
+const fn is_for_future(option: i32) -> bool {
+    matches!(
+        option,
         name::RTO_INFO
-        | name::ASSOC_INFO
-        | name::PRIMARY_ADDR
-        | name::PEER_ADDR_PARAMS
-        | name::DELAYED_SACK
-        | name::EVENT
-        | name::RECONFIG_SUPPORTED
-        | name::ENABLE_RESET
-        | name::RESET_STREAMS
-        | name::RESET_ASSOC
-        | name::ADD_STREAMS
-        | name::REMOTE_UDP_PORT => Some(0),
-        name::MAX_SEG | name::CONTEXT | name::MAX_BURST if length >= 8 => Some(0),
-        name::DEFAULT_SEND_PARAM => Some(28),
-        name::DEFAULT_SNDINFO => Some(12),
-        _ => None,
-    }
+            | name::ASSOC_INFO
+            | name::PEER_ADDR_PARAMS
+            | name::MAX_SEG
+            | name::RECONFIG_SUPPORTED
+            | name::INTERLEAVING
+            | name::REMOTE_UDP_PORT
+    )
+}
+
+/// Options that are on or off; others of [`KEPT`] are numbers.
+const fn is_switch(option: i32) -> bool {
+    !matches!(option, name::AUTO_CLOSE | name::ADAPTATION_LAYER | name::PARTIAL_DELIVERY_POINT)
 }
 
 impl Engine {
@@ -65,7 +66,7 @@ impl Engine {
         value: &[u8],
     ) -> Outcome {
         /// The greatest number that does not name an association (`SCTP_ALL_ASSOC`).
-        const ALL_ASSOCIATIONS: u32 = 2;
+        const ALL_ASSOCIATIONS: i32 = 2;
         let this = self.sockets.get(&socket).ok_or(Failure(EINVAL))?;
         if level == IPPROTO_SCTP {
             if option == name::AUTO_CLOSE && this.is_one_to_one() {
@@ -75,14 +76,17 @@ impl Engine {
             if !sizes.is_empty() && !sizes.contains(&value.len()) {
                 return Err(Failure(EINVAL));
             }
-            // One-to-one sockets do not look at the number.
-            if let Some(at) = association_at(option, value.len()).filter(|_| !this.is_one_to_one())
-            {
-                let association = u32_at(value, at);
-                let is_own = this.associations.contains(&association);
-                if association > ALL_ASSOCIATIONS && !is_own && value.len() >= at + 4 {
-                    return Err(Failure(EINVAL));
-                }
+            // Such a value changes nothing.
+            let is_idle = option == name::DELAYED_SACK && value.len() == 12 && value[4..] == [0; 8];
+            let most = if is_for_future(option) { 0 } else { ALL_ASSOCIATIONS };
+            let unknown = other_number(this, option, value).filter(|_| !is_idle);
+            if unknown.is_some_and(|number| number as i32 > most || number != 0 && most == 0) {
+                return Err(Failure(EINVAL));
+            }
+            if option == name::REUSE_PORT && !this.is_one_to_one() {
+                return Err(Failure(EOPNOTSUPP));
+            } else if option == name::REUSE_PORT && this.bound.is_some() {
+                return Err(Failure(EFAULT));
             }
             refused::check_set(option, value.len())?;
             match option {
@@ -102,6 +106,13 @@ impl Engine {
         match level {
             SOL_SOCKET => set_of_socket(&mut this.settings, option, value)?,
             IPPROTO_SCTP => set_of_sctp(&mut this.settings, option, value)?,
+            libc::IPPROTO_IPV6 if option == libc::IPV6_V6ONLY => {
+                let is_on = int(value)? != 0;
+                if !this.name.is_ipv6 || this.bound.is_some() {
+                    return Err(Failure(EINVAL));
+                }
+                this.settings.versions = if is_on { Versions::V6 } else { Versions::Both };
+            }
             _ => return Err(Failure(ENOPROTOOPT)),
         };
         Ok(this.settings.marks().to_number().to_ne_bytes().to_vec())
@@ -121,7 +132,11 @@ fn set_primary(engine: &mut Engine, socket: u64, value: &[u8]) -> Outcome {
 }
 
 /// Fails if the value of `SCTP_PEER_ADDR_PARAMS` names an address that is none of the peer of its association.
-fn check_path_address(engine: &Engine, socket: u64, value: &[u8]) -> Result<(), Failure> {
+pub(super) fn check_path_address(
+    engine: &Engine,
+    socket: u64,
+    value: &[u8],
+) -> Result<(), Failure> {
     let this = engine.sockets.get(&socket).ok_or(Failure(EINVAL))?;
     let value = sized(value, 132)?;
     if u16_at(value, 4) == 0 {
@@ -145,6 +160,14 @@ fn set_of_socket(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(
         // As the kernel, which doubles what is set.
         libc::SO_RCVBUF => settings.set_receive_buffer((int(value)? as usize).saturating_mul(2)),
         libc::SO_SNDBUF => settings.set_send_buffer((int(value)? as usize).saturating_mul(2)),
+        libc::SO_RCVLOWAT => {
+            settings.low_water = match int(value)? as i32 {
+                0 => 1,
+                ..0 => i32::MAX,
+                bytes => bytes,
+            };
+        }
+        libc::SO_REUSEPORT => settings.reuses_port = int(value)? != 0,
         _ => return Err(Failure(ENOPROTOOPT)),
     }
     Ok(())
@@ -152,7 +175,9 @@ fn set_of_socket(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(
 
 fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(), Failure> {
     if KEPT.iter().any(|(kept, _)| *kept == option) {
-        settings.kept.insert(option, int(value)?);
+        let number = int(value)?;
+        let number = if is_switch(option) { u32::from(number != 0) } else { number };
+        settings.kept.insert(option, number);
         return Ok(());
     }
     match option {
@@ -182,11 +207,14 @@ fn set_of_sctp(settings: &mut Settings, option: i32, value: &[u8]) -> Result<(),
             (send.ppid, send.context) = (u32_at(value, 4), u32_at(value, 8));
         }
         name::EVENTS => {
-            if value.is_empty() || value.len() > 16 {
+            if value.len() > EVENTS_BYTES {
                 return Err(Failure(EINVAL));
             }
-            let bits = value.iter().zip(0..).map(|(&byte, bit)| u16::from(byte != 0) << bit);
-            settings.events = bits.fold(0, |all, bit| all | bit);
+            // The events behind a shorter value stay as they are.
+            for (&byte, bit) in value.iter().zip(0..) {
+                let others = settings.events & !(1 << bit);
+                settings.events = others | u16::from(byte != 0) << bit;
+            }
         }
         name::EVENT => {
             let value = sized(value, 8)?;
