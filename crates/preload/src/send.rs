@@ -76,7 +76,7 @@ fn message_without_signal(
     if is_one_to_one {
         let is_unconnected = state == Some(State::Idle) && header.address.is_none();
         let is_over = raw::is_over(fd);
-        if is_over && header.address.is_some() {
+        if is_over && header.address.is_some() && !raw::marks(fd)?.was_over {
             // It is no peer's address any more.
             return Err(Errno(libc::EADDRNOTAVAIL));
         } else if is_over || is_unconnected {

@@ -295,6 +295,16 @@ def ended():
             client.shutdown(direction)
         assert (client.getsockname(), client.getpeername()) == names
         fails(errno.EPIPE, client.send, b"x")
+    # One that had ended before the socket was accepted.
+    client = one_to_one()
+    client.connect(other.getsockname())
+    name = client.getsockname()
+    client.close()
+    time.sleep(0.1)
+    accepted = other.accept()[0]
+    for call in accepted.send, lambda data: accepted.sendto(data, name):
+        fails(errno.EPIPE, call, b"x")
+    assert accepted.recv(10) == b""
     # With unread data, the error of an abort comes first, from any call but those that receive.
     for call in "option", "send", "none":
         client, server = pair()
