@@ -82,6 +82,18 @@ fn message_without_signal(
         } else if is_over || is_unconnected {
             return Err(Errno(libc::EPIPE));
         }
+        let other = header.address.filter(|_| state == Some(State::Connected));
+        if let Some(address) = other
+            && !descriptor::has_peer(name, address)?
+        {
+            return Err(Errno(libc::EADDRNOTAVAIL));
+        }
+    } else if is_ending && let Some(address) = header.address {
+        // A message that ends an association begins none.
+        let has_number = descriptor::has_association(name, header.association).is_ok();
+        if !has_number && !descriptor::has_peer(name, address)? {
+            return Err(Errno(libc::EINVAL));
+        }
     } else if header.address.is_none() {
         descriptor::has_association(name, header.association)?;
     }
