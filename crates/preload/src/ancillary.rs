@@ -1,7 +1,5 @@
 //! Ancillary data of messages (RFC 6458 §5.3).
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-
 use rexmit_sockets::protocol::IPPROTO_SCTP;
 use rexmit_sockets::protocol::frame::Header;
 
@@ -67,7 +65,6 @@ fn read_one(kind: i32, body: &[u8], header: &mut Header) -> Outcome<()> {
     if !is_valid(kind, body) {
         return Err(Errno(libc::EINVAL));
     }
-    let port = header.address.map_or(0, |address| address.port());
     let policy = header.flags & POLICY;
     match kind {
         kind::SNDRCV => {
@@ -86,19 +83,8 @@ fn read_one(kind: i32, body: &[u8], header: &mut Header) -> Outcome<()> {
             header.flags = header.flags & !POLICY | u16_at(body, 0) & POLICY;
             header.time_to_live = u32_at(body, 4);
         }
-        // The first address is the one that is used.
-        kind::DSTADDRV4 | kind::DSTADDRV6 if header.address.is_some() => {}
-        kind::DSTADDRV4 => {
-            if let Some(ip) = body.first_chunk::<4>() {
-                header.address = Some(SocketAddr::new(IpAddr::from(Ipv4Addr::from(*ip)), port));
-            }
-        }
-        kind::DSTADDRV6 => {
-            if let Some(ip) = body.first_chunk::<16>() {
-                header.address = Some(SocketAddr::new(IpAddr::from(Ipv6Addr::from(*ip)), port));
-            }
-        }
-        // SCTP_INIT has no effect on an association that exists; authentication is off.
+        // Further addresses of the peer, whose first one is that of the message, are not used. SCTP_INIT has no effect on an
+        // association that exists; authentication is off.
         _ => {}
     }
     Ok(())

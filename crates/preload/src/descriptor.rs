@@ -1,13 +1,16 @@
 //! Caches of the state of sockets in this process. Other processes that share a socket work without them.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use libc::c_int;
+use rexmit_sockets::protocol::address;
 use rexmit_sockets::protocol::name::SocketName;
 use rexmit_sockets::protocol::request::{Call, Request, State};
 
 use crate::engine::Wait;
-use crate::{Outcome, engine, raw};
+use crate::{Errno, Outcome, engine, raw};
 
 /// The entries of a cache: several times the sockets of an engine, because two that share an entry displace each other,
 /// and each call then asks the engine. The kernel gives memory to those that are used only.
@@ -75,6 +78,28 @@ pub(crate) fn has_association(name: SocketName, association: u32) -> Outcome<()>
     )?;
     entry.store(both, Ordering::Relaxed);
     Ok(())
+}
+
+/// Whether the socket has an association with the peer at this address, or had it recently.
+pub(crate) fn has_peer(name: SocketName, peer: SocketAddr) -> Outcome<bool> {
+    let mut hasher = DefaultHasher::new();
+    (name.socket, peer).hash(&mut hasher);
+    let both = hasher.finish();
+    let entry = &ASSOCIATIONS[entry(both)];
+    if entry.load(Ordering::Relaxed) == both {
+        return Ok(true);
+    }
+    let request = Request { call: Call::Association, socket: name.socket, first: 0, second: 0 };
+    // A `sockaddr_in6`, mapped if it is of IPv4, needs no heap memory: signal handlers may send.
+    let mut bytes = [0; address::IPV6_BYTES];
+    address::copy_as_ipv6(peer, &mut bytes);
+    let (body, value) = (raw::own_part(&bytes), raw::own_part(&[]));
+    match engine::ask(name.engine, &request, body, value, Wait::UntilAnswered) {
+        Ok(_) => entry.store(both, Ordering::Relaxed),
+        Err(Errno(libc::EPIPE)) => return Ok(false),
+        Err(error) => return Err(error),
+    }
+    Ok(true)
 }
 
 /// The largest message that the socket sends in one packet.

@@ -358,6 +358,10 @@ pub(crate) fn accept(
                     // The engine counts those that wait to be accepted.
                     let _ = descriptor::state(name);
                 }
+                if raw::is_over(accepted) {
+                    let marks = Marks { was_over: true, ..raw::marks(accepted)? };
+                    raw::set_marks(accepted, marks)?;
+                }
                 raw::inherit_options(fd, accepted);
                 raw::set_flags(accepted, flags);
                 let peer = header.address.map(|peer| address::in_family(peer, name.is_ipv6));

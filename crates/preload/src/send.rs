@@ -76,11 +76,23 @@ fn message_without_signal(
     if is_one_to_one {
         let is_unconnected = state == Some(State::Idle) && header.address.is_none();
         let is_over = raw::is_over(fd);
-        if is_over && header.address.is_some() {
+        if is_over && header.address.is_some() && !raw::marks(fd)?.was_over {
             // It is no peer's address any more.
             return Err(Errno(libc::EADDRNOTAVAIL));
         } else if is_over || is_unconnected {
             return Err(Errno(libc::EPIPE));
+        }
+        let other = header.address.filter(|_| state == Some(State::Connected));
+        if let Some(address) = other
+            && !descriptor::has_peer(name, address)?
+        {
+            return Err(Errno(libc::EADDRNOTAVAIL));
+        }
+    } else if is_ending && let Some(address) = header.address {
+        // A message that ends an association begins none.
+        let has_number = descriptor::has_association(name, header.association).is_ok();
+        if !has_number && !descriptor::has_peer(name, address)? {
+            return Err(Errno(libc::EINVAL));
         }
     } else if header.address.is_none() {
         descriptor::has_association(name, header.association)?;

@@ -15,6 +15,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::pair::Pair;
 use super::settings::{Settings, Versions};
 use super::socket::{Association, Bound, Socket};
+use super::transfer::association_with;
 use super::{Engine, FIRST_REQUEST_TOKEN, Failure, MAX_SOCKETS, Outcome, wire};
 use crate::protocol::name::SocketName;
 use crate::protocol::request::{Call, Key, Request, State};
@@ -130,8 +131,13 @@ impl Engine {
             Call::Option => self.option(socket, (first, second), body),
             Call::Name => self.name(socket, first != 0),
             Call::State => self.state_of(socket),
-            Call::Association => match self.sockets.get(&socket) {
-                Some(this) if this.associations.contains(&(first as u32)) => Ok(Vec::new()),
+            Call::Association => match (self.sockets.get(&socket), address::parse(body)) {
+                (Some(this), Some((peer, _)))
+                    if association_with(self, this, canonical(peer)).is_some() =>
+                {
+                    Ok(Vec::new())
+                }
+                (Some(this), None) if this.associations.contains(&(first as u32)) => Ok(Vec::new()),
                 _ => Err(Failure(EPIPE)),
             },
             Call::Fragment => match self.sockets.get(&socket) {

@@ -138,6 +138,7 @@ impl Settings {
             has_nxtinfo: is_set(options::RECV_NXTINFO),
             is_unfragmented: is_set(options::DISABLE_FRAGMENTS),
             is_ipv6_only: self.versions == Versions::V6,
+            was_over: false,
         }
     }
 

@@ -175,6 +175,8 @@ impl Engine {
         let wanted: SocketAddr = (peer.ip().to_canonical(), peer.port()).into();
         match association_with(self, this, wanted) {
             Some(association) => Ok(association),
+            // A message that ends an association begins none.
+            None if header.flags & (flag::EOF | flag::ABORT) != 0 => Err(Failure(EINVAL)),
             None => self.connect(number, &[peer]),
         }
     }
@@ -400,7 +402,7 @@ impl Engine {
 }
 
 /// The association of the socket with the peer that has this address, as the first or another one.
-fn association_with(engine: &Engine, socket: &Socket, peer: SocketAddr) -> Option<u32> {
+pub(super) fn association_with(engine: &Engine, socket: &Socket, peer: SocketAddr) -> Option<u32> {
     let is_open = |association: &u32| {
         engine.associations.get(association).is_some_and(|known| known.closed.is_none())
     };

@@ -64,6 +64,18 @@ pub fn write(address: SocketAddr, to: &mut Vec<u8>) {
     }
 }
 
+/// Writes `address` as `sockaddr_in6`, one of IPv4 mapped.
+pub fn copy_as_ipv6(address: SocketAddr, to: &mut [u8; IPV6_BYTES]) {
+    let (ip, scope) = match address {
+        SocketAddr::V4(address) => (address.ip().to_ipv6_mapped(), 0),
+        SocketAddr::V6(address) => (*address.ip(), address.scope_id()),
+    };
+    to[..2].copy_from_slice(&AF_INET6.to_ne_bytes());
+    to[2..4].copy_from_slice(&address.port().to_be_bytes());
+    to[8..24].copy_from_slice(&ip.octets());
+    to[24..].copy_from_slice(&scope.to_ne_bytes());
+}
+
 /// Appends `address` as `sockaddr_storage`; zeros without an address.
 pub fn write_storage(address: Option<SocketAddr>, to: &mut Vec<u8>) {
     let end = to.len() + STORAGE_BYTES;

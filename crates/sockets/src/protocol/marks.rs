@@ -16,6 +16,8 @@ pub struct Marks {
     pub is_unfragmented: bool,
     /// Whether IPv4 is refused (`IPV6_V6ONLY`).
     pub is_ipv6_only: bool,
+    /// Whether the association had ended before the socket was accepted. Set by the library.
+    pub was_over: bool,
 }
 
 impl Marks {
@@ -28,6 +30,7 @@ impl Marks {
             self.has_nxtinfo,
             self.is_unfragmented,
             self.is_ipv6_only,
+            self.was_over,
         ];
         1 + all.iter().rev().fold(0, |sum, mark| sum << 1 | u32::from(*mark))
     }
@@ -42,6 +45,7 @@ impl Marks {
             has_nxtinfo: bits & 4 != 0,
             is_unfragmented: bits & 8 != 0,
             is_ipv6_only: bits & 16 != 0,
+            was_over: bits & 32 != 0,
         }
     }
 }
@@ -53,7 +57,7 @@ mod tests {
     #[test]
     fn marks_are_read_as_they_were_written() {
         assert_eq!(Marks::default().to_number(), 1);
-        for number in 1..=32 {
+        for number in 1..=64 {
             assert_eq!(Marks::of_number(number).to_number(), number);
         }
     }

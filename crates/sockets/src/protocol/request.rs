@@ -37,7 +37,7 @@ pub enum Call {
     State,
     /// Create a socket for one association (its number).
     PeelOff,
-    /// Check that the socket has an association (its number); fails if not.
+    /// Check that the socket has an association: with this number, or with the peer at the address in the body; fails if not.
     Association,
     /// The largest payload that is sent in one packet, as 4 bytes.
     Fragment,

@@ -155,6 +155,12 @@ def arguments():
         expect(0, libc.connect, endpoint.fileno(), to, 128)
     client, server = pair()
     fd = client.fileno()
+    # An address that is not the peer's, and the peer's.
+    for to in server.getsockname(), server.getsockname():
+        client.sendto(b"x", to)
+        assert server.recv(10) == b"x"
+    for address, port in ("127.0.0.9", server.getsockname()[1]), (LOCALHOST, 9):
+        fails(errno.EADDRNOTAVAIL, client.sendto, b"x", (address, port))
     # More parts than a call takes, and the most.
     buffer = ctypes.create_string_buffer(b"ab", 2)
     at = ctypes.addressof(buffer)
@@ -295,6 +301,16 @@ def ended():
             client.shutdown(direction)
         assert (client.getsockname(), client.getpeername()) == names
         fails(errno.EPIPE, client.send, b"x")
+    # One that had ended before the socket was accepted.
+    client = one_to_one()
+    client.connect(other.getsockname())
+    name = client.getsockname()
+    client.close()
+    time.sleep(0.1)
+    accepted = other.accept()[0]
+    for call in accepted.send, lambda data: accepted.sendto(data, name):
+        fails(errno.EPIPE, call, b"x")
+    assert accepted.recv(10) == b""
     # With unread data, the error of an abort comes first, from any call but those that receive.
     for call in "option", "send", "none":
         client, server = pair()
@@ -540,10 +556,8 @@ def failed():
     for flags in SCTP_ABORT, 0x200:
         info = (SCTP, SCTP_SNDINFO, struct.pack("=HHIIi", 0, flags, 0, 0, 0))
         endpoint = _many()
-        try:
-            endpoint.sendmsg([b"x"] if flags == SCTP_ABORT else [], [info], 0, first.getsockname())
-        except OSError as error:
-            assert error.errno == errno.EINVAL
+        data = [b"x"] if flags == SCTP_ABORT else []
+        fails(errno.EINVAL, endpoint.sendmsg, data, [info], 0, first.getsockname())
         assert struct.unpack("=I", endpoint.getsockopt(SCTP, SCTP_GET_ASSOC_NUMBER, 4)) == (0,)
 
 
