@@ -280,19 +280,23 @@ pub(crate) fn receive_parts(
     parts: &[iovec],
     flags: c_int,
 ) -> Outcome<(usize, Option<c_int>)> {
-    let mut control = [0_u64; 8];
+    let mut control = [0_u64; 64];
     // SAFETY: the same memory as bytes.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(control.as_mut_ptr().cast::<u8>(), 64) };
+    let bytes = unsafe { std::slice::from_raw_parts_mut(control.as_mut_ptr().cast::<u8>(), 512) };
     let mut message = message(parts, bytes);
     // SAFETY: the parts are our own memory, which lives, or the program's, which the kernel checks.
     let received = check(unsafe { libc_next::recvmsg(fd, &raw mut message, flags) })?;
     // SAFETY: the kernel has written whole control messages, if any.
     let descriptor = unsafe {
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        let is_descriptor = !header.is_null()
-            && (*header).cmsg_level == libc::SOL_SOCKET
-            && (*header).cmsg_type == libc::SCM_RIGHTS;
-        is_descriptor.then(|| libc::CMSG_DATA(header).cast::<c_int>().read_unaligned())
+        let is_descriptor = |header: *const libc::cmsghdr| {
+            (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_RIGHTS
+        };
+        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+        // Before it come times and credentials, if the program has asked for them (SO_TIMESTAMP, SO_PASSCRED).
+        while !header.is_null() && !is_descriptor(header) {
+            header = libc::CMSG_NXTHDR(&raw const message, header);
+        }
+        (!header.is_null()).then(|| libc::CMSG_DATA(header).cast::<c_int>().read_unaligned())
     };
     Ok((received, descriptor))
 }

@@ -126,9 +126,10 @@ impl Pair {
     /// Ends the association for the program, after what was already sent to it. By the name of our end it sees that nothing
     /// can be sent any more. Its end stays: only one direction is shut down.
     pub(super) fn end(&self, end: End) {
-        let _ = bind(&self.ours, &SocketAddrUnix::new_unnamed());
         let direction = if end == End::Data { Shutdown::Write } else { Shutdown::Read };
         let _ = shutdown(&self.ours, direction);
+        // Last: a call that sees the name and neither a message nor the end of data fails.
+        let _ = bind(&self.ours, &SocketAddrUnix::new_unnamed());
     }
 }
 

@@ -499,14 +499,37 @@ mod tests {
         assert_eq!(engine.requests.programs, 1);
     }
 
+    fn socket(engine: &mut Engine, style: Style) -> (u64, OwnedFd) {
+        let profile = rexmit_sctp::AssociationConfig::default();
+        let settings = settings::Settings::new(settings::Versions::V4, profile, 9899, 0);
+        engine.new_socket(style, false, settings).expect("a socket")
+    }
+
+    #[test]
+    fn a_socket_that_is_shut_down_in_both_directions_stays_until_it_is_closed() {
+        let mut engine = engine();
+        let (number, theirs) = socket(&mut engine, Style::OneToOne);
+        let copy = theirs.try_clone().expect("a descriptor");
+        rustix::net::shutdown(&theirs, rustix::net::Shutdown::Both).expect("it is a socket");
+        drop(copy);
+        assert!(!is_at_rest(&engine));
+        engine.on_socket_ready(number, EventFlags::HUP);
+        assert!(engine.sockets.contains_key(&number), "the program has it");
+        // It is reported once more, because the way of watching has changed.
+        assert!(!is_at_rest(&engine));
+        engine.on_socket_ready(number, EventFlags::HUP);
+        assert!(is_at_rest(&engine), "the engine would spin");
+        drop(theirs);
+        assert!(!is_at_rest(&engine));
+        engine.on_socket_ready(number, EventFlags::HUP);
+        assert!(engine.sockets.is_empty());
+    }
+
     /// A program sends without an association and never receives, while the engine reads its messages.
     #[test]
     fn errors_that_are_not_read_are_bounded() {
         let mut engine = engine();
-        let profile = rexmit_sctp::AssociationConfig::default();
-        let settings = settings::Settings::new(settings::Versions::V4, profile, 9899, 0);
-        let made = engine.new_socket(Style::OneToMany, false, settings);
-        let (number, theirs) = made.expect("a socket");
+        let (number, theirs) = socket(&mut engine, Style::OneToMany);
         let nobodys = Header { association: 77, has_info: true, is_end: true, ..Header::default() };
         let bytes = [&nobodys.to_bytes()[..], b"x"].concat();
         for _ in 0..20 * pair::PAIR_BYTES / 1024 {

@@ -505,6 +505,9 @@ def reuse():
         fails(errno.EFAULT, endpoint.setsockopt, SCTP, SCTP_REUSE_PORT, 1)
         endpoint.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     listening = one_to_one()
+    # SO_PASSCRED and SO_TIMESTAMP, of which nothing comes.
+    for option in 16, 29:
+        listening.setsockopt(socket.SOL_SOCKET, option, 1)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((LOCALHOST, 0))
     listening.listen(1)
