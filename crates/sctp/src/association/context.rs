@@ -45,6 +45,14 @@ pub(crate) struct Context<'a> {
 }
 
 impl Surroundings {
+    /// Of the addresses that a peer at `peer` lists, those that are not ours. Two hosts may have the same address in networks
+    /// of their own: it does not lead from one to the other.
+    pub(crate) fn without_own(&self, listed: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
+        let is_own_host = peer.is_loopback() || self.addresses.contains(&peer);
+        let is_peers = |address: &&IpAddr| is_own_host || !self.addresses.contains(*address);
+        listed.iter().filter(is_peers).copied().collect()
+    }
+
     /// The recovery configuration of `config`, shared by all associations that have this configuration.
     pub(crate) fn recovery_of(&self, config: &Arc<AssociationConfig>) -> Arc<RecoveryConfig> {
         match &self.association {

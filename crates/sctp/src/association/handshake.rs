@@ -84,7 +84,8 @@ impl Association {
         self.inbound.on_ack_copies_known(peer.wants_ack_copies);
         let supports_reset = self.config.extensions.stream_reset && peer.supports_re_config;
         self.reset.on_peer_known(peer.initial_tsn, supports_reset);
-        self.note_listed_addresses(cx, &peer.addresses);
+        let at = self.primary_route().remote.ip();
+        self.note_addresses(cx, &cx.around.without_own(&peer.addresses, at));
         let offer = peer.auth.as_ref().filter(|_| self.config.offers_authentication());
         self.auth = offer.map(|offer| Auth::new(&self.config, offer));
         let changes_addresses =
@@ -93,17 +94,6 @@ impl Association {
         self.asconf = None;
         let overhead = self.auth.as_ref().map_or(0, |auth| auth.overhead());
         self.out.limit_chunks(self.config.pmdcs() as usize - overhead);
-    }
-
-    /// Adds paths to the addresses that the peer lists. Two hosts may have the same address in networks of their own; it
-    /// does not lead from one to the other.
-    fn note_listed_addresses(&mut self, cx: &Context<'_>, addresses: &[IpAddr]) {
-        let own = &cx.around.addresses;
-        let peer = self.primary_route().remote.ip();
-        let is_own_host = peer.is_loopback() || own.contains(&peer);
-        let is_peers = |address: &&IpAddr| is_own_host || !own.contains(*address);
-        let listed: Vec<_> = addresses.iter().filter(is_peers).copied().collect();
-        self.note_addresses(cx, &listed);
     }
 
     /// Adds paths to further addresses of the peer. They have to be confirmed before data is sent to them.

@@ -18,8 +18,8 @@ pub(super) struct HostAddresses {
 }
 
 impl HostAddresses {
-    /// Those of interfaces that are up, in their order, with the loopback ones last. Link-local ones of IPv6 are left out:
-    /// they need an interface, which the routes of an association do not have.
+    /// The addresses of interfaces that are up, in their order, with the loopback ones last. Link-local ones of IPv6 are left
+    /// out: they need an interface, which the routes of an association do not have.
     pub(super) fn get(&mut self, now: Instant) -> &[IpAddr] {
         if self.read.is_none_or(|read| now - read >= FRESH_TIME) {
             self.read = Some(now);

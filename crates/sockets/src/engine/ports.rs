@@ -38,7 +38,7 @@ pub(super) struct Port {
 pub(super) enum Local {
     /// All of the host of these versions of IP, as they are when an association begins.
     Wildcard(Versions),
-    /// These, at least one.
+    /// The addresses that the program named, at least one.
     Addresses(Vec<IpAddr>),
 }
 
@@ -50,7 +50,7 @@ impl Local {
         }
     }
 
-    /// Those that were chosen; none for a wildcard.
+    /// The addresses that the program named; none for a wildcard.
     pub(super) fn chosen(&self) -> &[IpAddr] {
         match self {
             Self::Wildcard(_) => &[],
@@ -58,7 +58,7 @@ impl Local {
         }
     }
 
-    /// Those at which the socket receives.
+    /// The addresses at which the socket receives.
     pub(super) fn all(&self, host: &mut HostAddresses, now: Instant) -> Vec<IpAddr> {
         match self {
             Self::Addresses(addresses) => addresses.clone(),
