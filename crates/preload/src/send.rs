@@ -74,16 +74,17 @@ fn message_without_signal(
         }
     }
     if is_one_to_one {
+        // Linux ignores the address on a socket that was peeled off.
+        let address = header.address.filter(|_| name.style == Style::OneToOne);
         let is_unconnected = state == Some(State::Idle) && header.address.is_none();
         let is_over = raw::is_over(fd);
-        if is_over && header.address.is_some() && !raw::marks(fd)?.was_over {
+        if is_over && address.is_some() && !raw::marks(fd)?.was_over {
             // It is no peer's address any more.
             return Err(Errno(libc::EADDRNOTAVAIL));
         } else if is_over || is_unconnected {
             return Err(Errno(libc::EPIPE));
         }
-        let other = header.address.filter(|_| state == Some(State::Connected));
-        if let Some(address) = other
+        if let Some(address) = address.filter(|_| state == Some(State::Connected))
             && !descriptor::has_peer(name, address)?
         {
             return Err(Errno(libc::EADDRNOTAVAIL));

@@ -139,6 +139,9 @@ def peeled():
     assert alone.recv(100) == b"two"
     alone.send(b"back")
     assert second.recv(100) == b"back"
+    # Whatever address is named.
+    alone.sendto(b"back again", first.getsockname())
+    assert second.recv(100) == b"back again"
     assert struct.unpack("=I", first.getsockopt(SCTP, SCTP_GET_ASSOC_NUMBER, 4)) == (0,)
     # The socket goes on with others.
     third = socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
