@@ -67,7 +67,7 @@ pub struct Measurable {
     /// What it is of.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub of: String,
-    /// Its name in claims and figures.
+    /// The name in claims and figures.
     pub name: String,
     /// What kind of value it is.
     pub kind: MeasurableKind,
