@@ -14,8 +14,7 @@ use rexmit_core::trace::{TraceEvent, Tracer};
 use crate::fast_recovery::FastRecovery;
 use crate::outstanding::{LostUnit, Moved, Outstanding, Unit};
 use crate::paths::{Candidate, Path, Paths, TIMEOUT_MEMORY, choose};
-use crate::thin::Groups;
-use crate::thin::ThinInputs;
+use crate::thin::{Groups, ThinInputs};
 use crate::{
     CmtConfig, LossDetection, RecoveryConfig, RecoveryStatistics, RetransmissionDestination,
     Thinness,
@@ -66,25 +65,28 @@ impl<P> State<P> {
 
     #[inline]
     pub(crate) fn is_thin(&self, group: u8) -> bool {
-        let in_flight = self.outstanding.packets().packets_of(group);
-        !self.groups.is_surely_thick(in_flight)
-            && self.groups.config(group).test.is_thin(&self.thin_inputs(group))
-            && self.has_small_segments(group)
+        self.has_few_packets(group) || self.has_small_segments(group)
     }
 
-    /// Whether the segments in flight of a TCP connection are as small as those of a thin stream.
+    /// Whether `group` is thin by its packets in flight, which is what timers depend on (Petlund 2008 §3.1).
     #[inline]
+    pub(crate) fn has_few_packets(&self, group: u8) -> bool {
+        !self.groups.is_surely_thick(self.outstanding.packets().packets_of(group))
+            && self.groups.config(group).test.is_thin(&self.thin_inputs(group))
+    }
+
+    /// Whether size alone makes a TCP connection thin: two of its segments fit in one.
     fn has_small_segments(&self, group: u8) -> bool {
-        let most = self.groups.config(group).tcp.max_segment_bytes;
-        let in_flight = self.outstanding.packets().packets_of(group);
+        let in_flight = u64::from(self.outstanding.packets().packets_of(group));
         let bytes = self.outstanding.user_bytes_in_flight();
-        most.is_none_or(|most| bytes <= u64::from(most.get()) * u64::from(in_flight))
+        self.groups.config(group).tcp.small_segments
+            && 2 * bytes <= self.paths[0].window.packet() * in_flight
     }
 
     /// The result of the thin test of `group`, with its figures.
     pub(crate) fn thinness(&self, group: u8) -> Thinness {
         let result = self.groups.config(group).test.explain(&self.thin_inputs(group));
-        Thinness { is_thin: result.is_thin && self.has_small_segments(group), ..result }
+        Thinness { is_thin: result.is_thin || self.has_small_segments(group), ..result }
     }
 
     /// Counts and traces groups that became thin or thick.
@@ -189,14 +191,14 @@ impl<P> State<P> {
         let group = self.group_of_earliest(path);
         let timer = &self.paths[path].timer;
         match self.groups.config(group).rto_min {
-            Some(min) if self.is_thin(group) => timer.rto_within(min, &self.config.rto),
+            Some(min) if self.has_few_packets(group) => timer.rto_within(min, &self.config.rto),
             _ => timer.rto(),
         }
     }
 
     pub(crate) fn t3_deadline(&self, path: u8) -> Option<Instant> {
         let t3 = self.paths[path].t3.running()?;
-        let is_thin = t3.only().is_none() && self.is_thin(self.group_of_earliest(path));
+        let is_thin = t3.only().is_none() && self.has_few_packets(self.group_of_earliest(path));
         Some(if is_thin { t3.thin } else { t3.standard })
     }
 

@@ -73,8 +73,8 @@ impl ThinTest {
 
     /// The result of the test with its figures.
     pub(crate) fn explain(self, inputs: &ThinInputs) -> Thinness {
-        let (sent, lost) = (inputs.sent, inputs.lost);
-        let loss_rate = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
+        let loss_rate =
+            if inputs.sent == 0 { 0.0 } else { inputs.lost as f64 / inputs.sent as f64 };
         let bound = match self {
             Self::PacketsInFlight => (f64::from(inputs.pttfr) + 1.0) / (1.0 - loss_rate),
             Self::Linux if inputs.is_initial_slow_start => 0.0,
@@ -160,15 +160,15 @@ impl Groups {
         let probed = (0..).zip(all()).filter(|(_, thin)| thin.probe_timer.is_some());
         let probed = probed.fold(0, |groups, (group, _)| groups | 1 << group);
         let yields = all().any(|thin| thin.queue_delay_limit.is_some());
-        let most_stated = all().map(|thin| match thin.test {
+        let stated = |thin: &ThinConfig| match thin.test {
+            _ if thin.tcp.small_segments => u32::MAX,
             ThinTest::Packets(most) => most.into(),
             ThinTest::PacketsInFlight | ThinTest::Linux => 0,
-        });
-        let most_stated = most_stated.max().unwrap_or(0);
+        };
         let pttfr = self.config.missing_reports;
         let most = ThinTest::most_when_thin(pttfr, statistics.packets, statistics.packets_lost);
+        self.most_when_thin = all().map(stated).fold(most, u32::max);
         (self.has_mechanisms, self.probed, self.yields) = (has_mechanisms, probed, yields);
-        self.most_when_thin = most_stated.max(most);
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 //! A study, as read from its file.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use rexmit_lab::scenario::Catalogue;
@@ -44,6 +45,9 @@ pub struct Study {
     pub setting: Vec<Coordinate>,
     /// The text of its file.
     pub text: String,
+    /// The arguments of `rexmit study run` that run it again: its name, or its file as seen from the directory that the
+    /// file is in, and options.
+    pub arguments: String,
     pub(crate) claims: Vec<Claim>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) cells: Vec<PlannedCell>,
@@ -67,13 +71,15 @@ impl Study {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not a valid study; the error then lists all mistakes.
+    /// If the file cannot be read, is no regular file or too large, or is not a valid study; the error then lists all
+    /// mistakes.
     pub fn load(path: &Path) -> Result<Self, StudyError> {
         let file = path.display().to_string();
-        let text = fs::read_to_string(path)
+        let text = read_text(path)
             .map_err(|error| StudyError::Unreadable { file: file.clone(), error })?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Ok(read(&name, &file, &text, &Rules::SCENARIO)?)
+        let study = read(&name, &file, &text, &Rules::SCENARIO)?;
+        Ok(Self { arguments: argument(path), ..study })
     }
 
     /// Reads only the fields needed for a list of studies, and checks nothing else.
@@ -102,6 +108,36 @@ impl Study {
     /// All mistakes in the text.
     pub fn parse(name: &str, text: &str) -> Result<Self, Mistakes> {
         read(name, &format!("{name}.toml"), text, &Rules::SCENARIO)
+    }
+}
+
+/// The text of a study file. Only of regular files: to open a pipe may take forever, and a device may have no end.
+fn read_text(path: &Path) -> io::Result<String> {
+    let metadata = path.metadata()?;
+    if !metadata.is_file() {
+        let what = if metadata.is_dir() { "a directory" } else { "a pipe, socket or device" };
+        return Err(io::Error::other(format!("it is {what}: a study is a regular file")));
+    }
+    let mut text = String::new();
+    // A byte more than allowed, so that a file that grows is refused, too.
+    File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
+    if text.len() > MAX_BYTES {
+        let what = format!("it is too large: a study has at most {MAX_BYTES} bytes");
+        return Err(io::Error::other(what));
+    }
+    Ok(text)
+}
+
+/// The file at `path` as an argument in its own directory, for a POSIX shell. Where that is says nothing to readers of a
+/// report, and may be nobody's business.
+fn argument(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_file = name.ends_with(".toml") && !name.starts_with('-');
+    let argument = if is_file { name.into_owned() } else { format!("./{name}") };
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    match argument.chars().all(is_plain) {
+        true => argument,
+        false => format!("'{}'", argument.replace('\'', r"'\''")),
     }
 }
 
@@ -169,6 +205,7 @@ fn from_table(
         setting: setting.map(|(axis, label)| Coordinate { axis, label }).collect(),
         axes,
         text: String::new(),
+        arguments: name.into(),
         claims,
         figures,
         cells: made.cells,

@@ -202,6 +202,11 @@ impl Gathered {
         Some(Reference { name, point: base.collect(), is_loss: *is_loss })
     }
 
+    /// Whether the gain of `name` at `point` is one over itself, which is always 0.
+    pub(crate) fn is_over_itself(&self, name: &str, point: &[usize]) -> bool {
+        self.base(name, point).is_some_and(|base| base.name == name && base.point == point)
+    }
+
     /// The operand for the quantity `name` at `point`.
     pub(crate) fn operand(&self, sweep: &Sweep<'_>, name: &str, point: &[usize]) -> Operand {
         let terms = |name: &str, point: &[usize]| {
@@ -279,6 +284,15 @@ impl Operand {
         let (name, statistic) = Statistic::of(&term.name)?;
         let term = Term { cell: term.cell, name: name.to_owned() };
         Some(Pool::new(&outcomes.distributions(&term), statistic))
+    }
+
+    /// The distributions that [`pool`](Self::pool) needs.
+    pub(crate) fn pooled_terms(&self) -> impl Iterator<Item = Term> {
+        let of = |term: &Term| {
+            let (name, _) = Statistic::of(&term.name)?;
+            Some(Term { cell: term.cell, name: name.to_owned() })
+        };
+        self.terms.iter().filter_map(of)
     }
 
     /// One distribution per seed, if there is one; only for a single cell.

@@ -29,6 +29,7 @@ mod outcomes;
 pub mod page;
 mod plan;
 mod pooled;
+pub mod quantities;
 pub mod results;
 pub mod runner;
 pub mod statements;

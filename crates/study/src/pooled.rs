@@ -16,6 +16,10 @@ pub(crate) const MIN_RUNS: usize = 10;
 /// Number of random choices of runs.
 const REPLICATES: usize = 2000;
 
+/// The mistake of pooling another quantity.
+pub(crate) const NOT_POOLED: &str =
+    "`pooled` needs a mean, percentile or maximum of a distribution, as `game.latency.p99`";
+
 /// A statistic of values.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Statistic {

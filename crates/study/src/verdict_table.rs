@@ -26,6 +26,7 @@ pub fn verdict_table<'a>(
         if !page.claims.is_empty() {
             text += &table(&page.claims, width.unwrap_or(WIDTH));
         }
+        text.extend(page.notes.iter().map(|note| format!("  {note}\n")));
         text.push('\n');
         verdicts.extend(page.claims.iter().map(|claim| claim.verdict));
     }

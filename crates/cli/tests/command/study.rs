@@ -101,6 +101,7 @@ fn a_study_is_run_judged_and_written() {
     assert_eq!(std::fs::read_to_string(place.out("small/study.toml")).unwrap(), STUDY);
     let report = std::fs::read_to_string(place.out("small/report.html")).unwrap();
     assert!(report.contains("<title>") && report.contains("A small study"));
+    assert!(report.contains("<code>rexmit study run small.toml</code>"));
     let index = std::fs::read_to_string(place.out("index.html")).unwrap();
     assert!(index.contains("href=\"small/report.html\""));
     for table in ["small/runs.parquet", "small/messages.parquet"] {
@@ -403,6 +404,58 @@ fn unrunnable_scenarios_are_reported_before_anything_runs() {
     std::fs::copy(place.study(), other.join("small.toml")).unwrap();
     run(&format!("study run {} {}/small.toml", place.study(), other.display()))
         .assert_failed(2, "two studies are called `small`");
+}
+
+#[test]
+fn what_is_no_study_is_refused_at_once() {
+    let ended = Rexmit::start(["study", "show", ""], Vec::new()).end();
+    ended.assert_failed(2, "the name of a study is empty");
+    run("study show /dev/zero").assert_failed(5, "it is a pipe, socket or device");
+    let place = Place::new("pipe", STUDY);
+    let pipe = place.0.join("pipe.toml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if made.is_ok_and(|status| status.success()) {
+        run(&format!("study show {}", pipe.display()))
+            .assert_failed(5, "it is a pipe, socket or device: a study is a regular file");
+    }
+    let endless = STUDY.replace("10min", "2000h").replace("every 250ms", "every 100us");
+    let place = Place::new("endless", &endless);
+    place.run("run", "").assert_failed(5, "duration: about 7.2e10 packets of messages in 2000h");
+}
+
+#[test]
+fn quantities_are_listed_with_unit_and_meaning() {
+    let all = run("study quantities --json").json();
+    let named = |name: &str| all.as_array().unwrap().iter().find(|one| one["name"] == name);
+    let latency = named("game.latency.p99").expect("it is measured");
+    assert_eq!((&latency["unit"], &latency["kind"]), (&"milliseconds".into(), &"quantity".into()));
+    assert!(named("greedy.goodput").is_some() && named("network.forward.loss_share").is_some());
+    let text = run("study quantities --contains UNDELIVERED").text();
+    assert!(text.contains("here called `game`"), "{text}");
+    assert!(text.contains("count  messages that never reached the application"), "{text}");
+    let place = Place::new("quantities", STUDY);
+    let text = run(&format!("study quantities {}", place.study())).text();
+    assert!(text.starts_with("small, a number per run:\n  game."), "{text}");
+    assert!(text.contains("\nsmall, values over time, for figures of kind series:\n"), "{text}");
+    run("study quantities --contains nonsense").assert_failed(2, "leave out --contains for all");
+}
+
+#[test]
+fn messages_that_were_never_delivered_are_reported() {
+    // Nothing arrives after the first minute.
+    let lossy = STUDY.replace(
+        "forward = \"delay 50ms loss 5%\"",
+        "forward = \"delay 50ms loss 5%\"\nchanges = [{ at = \"1min\", forward = \"loss 100%\" }]",
+    );
+    let place = Place::new("undelivered", &lossy.replace("10min", "2min"));
+    let text = place.run("run", "--seeds 2").text();
+    let note = "Messages of `game` that were never delivered have no latency";
+    assert!(text.contains(note) && text.contains(" at system \"thin\""), "{text}");
+    let report = std::fs::read_to_string(place.out("small/report.html")).unwrap();
+    assert!(report.contains(note));
+    assert!(report.contains("<code>rexmit study run small.toml --seeds 2</code>"));
+    let json = place.run("run", "--seeds 2 --json").json();
+    assert_eq!(json["studies"][0]["notes"].as_array().unwrap().len(), 1);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use rexmit_core::{Instant, Seed};
 
+use super::extent;
 use super::flows::flows;
 use super::kernel::{self, NoKernel};
 use super::problem::{Problem, Problems};
@@ -36,6 +37,7 @@ pub(super) fn find(scenario: &Scenario) -> Result<(), Vec<Problem>> {
     if scenario.flows() == 0 {
         problems.add("thin", "there is no flow: add one of the kinds thin, bulk, web, udp");
     }
+    extent::find(scenario, &mut problems);
     names(scenario, &mut problems);
     starts(scenario, &mut problems);
     if scenario.clock == Clock::Real {

@@ -90,6 +90,7 @@ mod check;
 mod connection;
 mod deadline;
 mod error;
+mod extent;
 mod flows;
 mod kernel;
 mod kernel_hosts;
@@ -127,6 +128,7 @@ use crate::kernel::Kernel;
 
 pub use connection::profiles;
 pub use error::ExecuteError;
+pub use extent::MAX_PLANNED_PACKETS;
 pub use kernel_hosts::KernelHosts;
 pub use measured::MeasuredCost;
 pub use outcome::{Catalogue, Described, Distribution, MessageRow, RunOutcome, Series, Unit};

@@ -49,7 +49,7 @@ pub const FIELDS: &[(&str, &str)] = fields! {
     "thin.sctp.heartbeat_samples" "a HEARTBEAT measures the RTT where an ACK is ambiguous"
     "thin.sctp.by_stream" "each stream is thin or not by its own packets in flight, beside others that fill the window"
     "thin.tcp.no_delay" "Nagle's algorithm is off"
-    "thin.tcp.max_segment_bytes" "thin only with segments in flight of so many bytes at most in the mean"
+    "thin.tcp.small_segments" "a stream of segments of half an MSS or less is thin with any number in flight, except for its timers"
     "sctp.retransmission_destination" "which of several paths a retransmission takes"
     "sctp.potentially_failed_max_retrans" "errors after which a path gets no data while another is active"
     "sctp.lowest_tail" "new data takes the path with the lowest tail latency; idle paths are probed, once a second at most"

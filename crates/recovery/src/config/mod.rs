@@ -18,7 +18,7 @@ use rexmit_core::config;
 use rexmit_core::trace::Detector;
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
-use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
+use std::num::{NonZeroU8, NonZeroU16};
 use std::time::Duration;
 
 mod choices;
@@ -255,19 +255,18 @@ config! {
         /// Whether small segments are sent while data is unacknowledged, that is, whether Nagle's algorithm
         /// is off.
         pub no_delay: bool,
-        /// The largest mean payload, in bytes, of the segments in flight of a stream that is thin (Petlund 2008 §2:
-        /// segments far smaller than the MSS); `None` is any size. Default `None`.
-        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
-        pub max_segment_bytes: Option<NonZeroU32>,
+        /// Whether a stream is also thin with any number of packets in flight if they have half an MSS of data or
+        /// less on average (Petlund 2008 §2). Timers (§3.1) and `no_delay` look at the number alone.
+        pub small_segments: bool,
     }
 }
 
 impl ThinTcpConfig {
-    /// No mechanism: Nagle's algorithm stays on, and segments may have any size.
-    pub const OFF: Self = Self { no_delay: false, max_segment_bytes: None };
+    /// No mechanism: Nagle's algorithm stays on, and the size of segments does not matter.
+    pub const OFF: Self = Self { no_delay: false, small_segments: false };
 
-    /// Nagle's algorithm off, and segments of half an MSS of 1460 bytes at most: two of them fit in one.
-    pub const PETLUND_2008: Self = Self { no_delay: true, max_segment_bytes: NonZeroU32::new(730) };
+    /// Nagle's algorithm off, and streams of small segments are thin.
+    pub const PETLUND_2008: Self = Self { no_delay: true, small_segments: true };
 }
 
 config! {

@@ -303,7 +303,7 @@ impl RecoveryConfig {
     }
 
     /// `tcp-thin`: [`tcp_cubic`](Self::tcp_cubic) with the four mechanisms for thin streams
-    /// (Petlund 2008). Segments in flight of a thin stream carry half of an Ethernet MSS at most in the mean.
+    /// (Petlund 2008). A stream is thin with few packets in flight, or with small ones.
     #[must_use]
     pub fn tcp_thin() -> Self {
         Self {

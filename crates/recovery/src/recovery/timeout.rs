@@ -392,9 +392,8 @@ impl<'a, 't, 's, P> Expiry<'a, 't, 's, P> {
     fn count_linear(&mut self, path: u8) -> bool {
         let state = &mut self.recovery.state;
         let group = state.group_of_earliest(path);
-        let bound = state.groups.config(group).linear_timeouts;
-        let Some(bound) = bound else { return false };
-        let is_thin = state.is_thin(group);
+        let Some(bound) = state.groups.config(group).linear_timeouts else { return false };
+        let is_thin = state.has_few_packets(group);
         let earliest = state.outstanding.on(path).earliest;
         state.paths[path].t3.take_linear(earliest, is_thin, bound)
     }

@@ -201,24 +201,30 @@ fn nothing_may_pass_the_window_where_nothing_waits() {
     assert_eq!([0, 1].map(|path| state.paths[path].gate.may_retransmit_now()), [false, true]);
 }
 
+/// Petlund 2008 §2: at least one of the criteria is fulfilled, and packets are small if they are far below the MSS.
 #[test]
-fn large_segments_are_not_those_of_a_thin_stream() {
+fn few_packets_or_small_ones_make_a_stream_thin() {
     let most = ThinConfig::OFF.with_tcp(ThinTcpConfig::PETLUND_2008);
-    for (thin, sizes, expected) in [
-        (most, &[746, 746][..], true),
-        (most, &[747, 746], false),
-        // The mean decides, and 730 bytes of data are small still.
-        (most, &[100, 1300], true),
-        (most, &[500, 1300], false),
-        (most, &[], true),
-        (ThinConfig::OFF, &[1300, 1300], true),
+    let data = |bytes: u32| bytes + 16; // With the header of a DATA chunk.
+    for (thin, sizes, expected, is_few) in [
+        (most, &[][..], true, true),
+        (most, &[FULL; 4], true, true),
+        (most, &[FULL; 5], false, false),
+        (most, &[FULL / 2; 5], true, false),
+        (most, &[FULL / 2, FULL / 2, FULL / 2, FULL / 2, FULL / 2 + 1], false, false),
+        // The mean decides, and no number of small packets is too large.
+        (most, &[100, 900, 100, 900, 500], true, false),
+        (most, &[10; 200], true, false),
+        (ThinConfig::OFF, &[10; 4], true, true),
+        (ThinConfig::OFF, &[10; 5], false, false),
     ] {
         let mut state = State::thin(thin);
         for &bytes in sizes {
-            state.send(AT(0), 0, bytes);
+            state.send(AT(0), 0, data(bytes));
         }
         assert_eq!(state.is_thin(0), expected, "{sizes:?}");
         assert_eq!(state.thinness(0).is_thin, expected, "{sizes:?}");
+        assert_eq!(state.has_few_packets(0), is_few, "{sizes:?}");
     }
 }
 

@@ -17,6 +17,7 @@ const figures = STUDY.figures.map(figureArticle);
 const drawFigures = () => figures.forEach(({ draw }) => draw());
 
 document.getElementById("about").append(...paragraphs(STUDY.study.about));
+document.getElementById("notes").append(...STUDY.notes.map((note) => element("p", { class: "note" }, note)));
 buildClaims();
 buildFilter(() => { drawFigures(); drawCosts(); drawAll(); });
 document.getElementById("figures").append(...figures.map(({ article }) => article));

@@ -47,6 +47,14 @@ fn all(verdicts: impl Iterator<Item = VerdictKind>) -> VerdictKind {
 
 impl Comparison {
     fn judge(&self, outcomes: &Outcomes, unit: Unit) -> Instance {
+        let mut instance = self.without_tolerance(outcomes, unit);
+        if instance.left.is_some() {
+            instance.finding += &words::allowed(self.relation);
+        }
+        instance
+    }
+
+    fn without_tolerance(&self, outcomes: &Outcomes, unit: Unit) -> Instance {
         if self.is_pooled {
             return self.pooled(outcomes, unit);
         }

@@ -13,7 +13,7 @@ use crate::fields::{Fields, Located, Value, number};
 use crate::gather::{Gathered, OWN_FIELDS};
 use crate::mistake::Notes;
 use crate::names::{self, Sort};
-use crate::pooled::Statistic;
+use crate::pooled::{NOT_POOLED, Statistic};
 use crate::sweep::{Sweep, place};
 
 /// The allowed values of `is`.
@@ -149,8 +149,7 @@ fn check_pooled(notes: &Notes, drafts: &[Draft], sweep: &Sweep<'_>) {
                     || sweep.described(points, Sort::Distribution, distribution).is_some()
             });
             if !is_of_one && known.insert(&name.value) {
-                let what = "`pooled` needs a mean, percentile or maximum of a distribution, as `game.latency.p99`";
-                notes.add(name.at, what);
+                notes.add(name.at, NOT_POOLED);
             }
         }
     }
@@ -431,7 +430,7 @@ impl Draft {
     }
 }
 
-/// Notes comparisons of a value with itself.
+/// Notes comparisons of a value with itself, and gains of a value over itself.
 fn compares_others(
     notes: &Notes,
     drafts: &[Draft],
@@ -439,7 +438,20 @@ fn compares_others(
     sweep: &Sweep<'_>,
     at: usize,
 ) {
+    let over_itself = |name: &str, point: &[usize], gathered: &Gathered| {
+        if gathered.is_over_itself(name, point) {
+            let place = place(&sweep.told(point, |axis| !gathered.has(axis)));
+            let what = format!(
+                "the gain of `{name}`{place} is one over itself, and always 0: choose other points with `at`"
+            );
+            notes.add(at, what);
+        }
+    };
     for draft in drafts {
+        over_itself(&draft.left.0.value, &draft.left.1, gathered);
+        if let Target::Measured(name, point, other) = &draft.right {
+            over_itself(&name.value, point, other);
+        }
         if let Target::Measured(name, point, other) = &draft.right
             && (&name.value, point) == (&draft.left.0.value, &draft.left.1)
             && other == gathered

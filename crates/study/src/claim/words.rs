@@ -74,9 +74,29 @@ pub(super) fn tolerance(share: f64) -> String {
     if share == 0.0 { String::new() } else { format!(" (tolerance {} %)", digits(share * 100.0)) }
 }
 
+/// The tolerance of a comparison, to be shown after its numbers: ` (tolerance 2 %)`. Empty without one.
+pub(super) fn allowed(relation: Relation) -> String {
+    match relation {
+        Relation::AtMost { tolerance, .. }
+        | Relation::AtLeast { tolerance, .. }
+        | Relation::Within { tolerance, .. } => self::tolerance(tolerance),
+        Relation::Below { .. } | Relation::Above { .. } | Relation::Like { .. } => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_tolerance_is_shown() {
+        let (times, by) = (1.0, 0.0);
+        let two = Relation::AtLeast { times, tolerance: 0.02 };
+        assert_eq!(allowed(two), " (tolerance 2 %)");
+        assert_eq!(allowed(Relation::Within { times, tolerance: 0.25 }), " (tolerance 25 %)");
+        assert_eq!(allowed(Relation::AtMost { times, tolerance: 0.0 }), "");
+        assert_eq!(allowed(Relation::Below { times, by }), "");
+    }
 
     #[test]
     fn numbers_have_four_digits_and_the_unit_that_fits() {

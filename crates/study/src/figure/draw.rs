@@ -5,6 +5,7 @@ use super::group::{Figure, Group, Source};
 use crate::figure::drawn::{DrawnFigure, DrawnGroup, DrawnPoint, FigureKind};
 use crate::gather::Operand;
 use crate::outcomes::Outcomes;
+use crate::pooled::Bootstrap;
 
 impl Figure {
     /// The figure with the data of `outcomes`. Missing measurements are left out.
@@ -33,6 +34,14 @@ impl Group {
             Source::Estimates(points) => {
                 let point = |(x, operand): &(f64, Operand)| {
                     let estimate = operand.estimate(outcomes)?;
+                    Some(DrawnPoint { x: *x, y: estimate.mean, interval: estimate.interval })
+                };
+                points.iter().filter_map(point).collect()
+            }
+            Source::Pooled(points) => {
+                let point = |(x, operand): &(f64, Operand)| {
+                    let bootstrap = Bootstrap::of(&[operand.pool(outcomes)?], outcomes.seeds())?;
+                    let estimate = bootstrap.estimate(&|values| values[0]);
                     Some(DrawnPoint { x: *x, y: estimate.mean, interval: estimate.interval })
                 };
                 points.iter().filter_map(point).collect()

@@ -34,6 +34,8 @@ pub(super) struct Group {
 pub(super) enum Source {
     /// The estimate of a quantity for each x.
     Estimates(Vec<(f64, Operand)>),
+    /// The statistic of the values of all seeds together for each x, with an interval from a bootstrap.
+    Pooled(Vec<(f64, Operand)>),
     /// A point per run, from two quantities of a cell.
     Runs { x: Term, y: Term },
     /// A distribution pooled over all seeds of a cell.
@@ -53,6 +55,10 @@ impl Figure {
                 Source::Series(term, seed) => {
                     wanted.series.insert((term.clone(), *seed));
                 }
+                Source::Pooled(points) => {
+                    let terms = points.iter().flat_map(|(_, operand)| operand.pooled_terms());
+                    wanted.distributions.extend(terms);
+                }
                 Source::Estimates(_) | Source::Runs { .. } => {}
             }
         }
@@ -67,7 +73,7 @@ impl Figure {
 impl Group {
     fn quantities(&self) -> Vec<&str> {
         match &self.source {
-            Source::Estimates(points) => {
+            Source::Estimates(points) | Source::Pooled(points) => {
                 let terms = points.iter().flat_map(|(_, operand)| &operand.terms);
                 terms.map(|term| term.name.as_str()).collect()
             }

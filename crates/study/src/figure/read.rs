@@ -13,6 +13,7 @@ use crate::figure::drawn::{DrawnAxis, FigureKind};
 use crate::gather::Gathered;
 use crate::mistake::Notes;
 use crate::names::{self, Sort};
+use crate::pooled::{NOT_POOLED, Statistic};
 use crate::sweep::{Sweep, Term};
 
 /// The allowed values of `kind`.
@@ -45,6 +46,8 @@ pub(super) struct Draft<'a> {
     pub(super) sweep: &'a Sweep<'a>,
     pub(super) chosen: Choice,
     pub(super) gathered: Gathered,
+    /// Whether the values of all seeds are taken together, instead of a value per seed.
+    pub(super) is_pooled: bool,
     at: usize,
 }
 
@@ -75,9 +78,13 @@ pub(crate) fn read(
         Gathered::default()
     };
     gathered.check(&fields, sweep, &chosen);
+    let is_pooled = is_of_estimates(kind) && fields.flag("pooled").unwrap_or(false);
+    if is_pooled && gathered != Gathered::default() {
+        notes.add(fields.at, "`pooled` excludes combined points and gains");
+    }
     fields.finish();
     let chosen = gathered.stand_in(chosen);
-    let draft = Draft { notes, sweep, chosen, gathered, at: fields.at };
+    let draft = Draft { notes, sweep, chosen, gathered, is_pooled, at: fields.at };
     let parts = match kind {
         FigureKind::Scatter => draft.scatter(&mut fields),
         FigureKind::Cdf => draft.distributions(&mut fields, "share of values that are at most x"),
@@ -172,7 +179,11 @@ impl Draft<'_> {
             return None;
         }
         let names: Vec<_> = rows.iter().flat_map(|row| row.names.clone()).collect();
-        let y = self.axis_of(Sort::Quantity, &names)?;
+        let mut y = self.axis_of(Sort::Quantity, &names)?;
+        if self.is_pooled {
+            self.check_pooled(&names);
+            y.label += " (all seeds together)";
+        }
         let axis = match across {
             Across::Axis(axis) => Some(axis),
             Across::Categories(_) => None,
@@ -189,6 +200,20 @@ impl Draft<'_> {
         let groups =
             if kind == FigureKind::StackedBars { sheet.stacked() } else { sheet.groups(kind) };
         Some(Parts { x, y, groups })
+    }
+
+    /// Notes a mistake for every quantity that is not a statistic of a distribution.
+    fn check_pooled(&self, names: &[Located<String>]) {
+        let points = self.sweep.points(&self.chosen);
+        for name in names {
+            let is_of_one = Statistic::of(&name.value).is_some_and(|(distribution, _)| {
+                self.sweep.cells.is_none()
+                    || self.sweep.described(&points, Sort::Distribution, distribution).is_some()
+            });
+            if !is_of_one {
+                self.notes.add(name.at, NOT_POOLED);
+            }
+        }
     }
 
     fn across(&self, fields: &mut Fields<'_, '_>) -> Option<Across> {

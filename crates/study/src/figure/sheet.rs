@@ -118,6 +118,10 @@ impl Sheet<'_> {
         self.draft.gathered.operand(self.draft.sweep, &name.value, &point)
     }
 
+    fn source(&self, points: Vec<(f64, Operand)>) -> Source {
+        if self.draft.is_pooled { Source::Pooled(points) } else { Source::Estimates(points) }
+    }
+
     /// Whether the coordinate on `axis` belongs to a group or a bar.
     fn is_told(&self, axis: usize) -> bool {
         !self.is_across(axis) && !self.draft.gathered.has(axis)
@@ -134,7 +138,7 @@ impl Sheet<'_> {
                 let mut points: Vec<_> = places.iter().enumerate().map(operand).collect();
                 points.sort_by(|a, b| a.0.total_cmp(&b.0));
                 let point = self.draft.sweep.told(point, |axis| self.is_told(axis));
-                let source = Source::Estimates(points);
+                let source = self.source(points);
                 groups.push(Group { label: row.legend(label), point, source });
             }
         }
@@ -147,7 +151,7 @@ impl Sheet<'_> {
             let bars = self.bars().enumerate();
             let operands =
                 bars.map(|(x, (place, other))| (x as f64, self.operand(row, place, &other.point)));
-            let source = Source::Estimates(operands.collect());
+            let source = self.source(operands.collect());
             // The bars have in common where only one point of an axis is drawn.
             let is_told = |axis: usize| self.draft.is_single(axis) && self.is_told(axis);
             let point =

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rexmit_core::words::parse_duration;
-use rexmit_lab::scenario::{Described, RunOutcome};
+use rexmit_lab::scenario::{Catalogue, Described, RunOutcome};
 
 use crate::cells::coordinates;
 use crate::claim::Claim;
@@ -11,6 +11,7 @@ use crate::document::RunDocument;
 use crate::figure::Figure;
 use crate::file::Study;
 use crate::outcomes::{Outcomes, Wanted};
+use crate::page::notes;
 use crate::page::shown::{AxisHead, Cell, StudyHead, StudyPage};
 
 impl Study {
@@ -58,6 +59,7 @@ impl Study {
             point: coordinates(&self.axes, &cell.point),
             quantities: outcomes.estimates(index),
         });
+        let cells: Vec<Cell> = cells.collect();
         let axes = self.axes.iter().map(|axis| AxisHead {
             name: axis.name.clone(),
             labels: axis.points.iter().map(|point| point.label.clone()).collect(),
@@ -73,11 +75,13 @@ impl Study {
                 runs: outcomes.runs,
                 simulated_s,
                 seeds: self.seeds.clone(),
+                arguments: self.arguments.clone(),
                 file: self.text.clone(),
             },
             axes: axes.collect(),
-            cells: cells.collect(),
-            quantities: self.quantities(),
+            notes: notes::of_undelivered(&cells),
+            cells,
+            quantities: self.catalogue().quantities,
             gains: self.gains(),
             costs: self.costs.clone(),
             figures: self.figures.iter().map(|figure| figure.draw(outcomes)).collect(),
@@ -93,10 +97,18 @@ impl Study {
         claims.chain(figures).filter(|name| known.insert(name)).map(str::to_owned).collect()
     }
 
-    /// The quantities that any of the cells measures, each once.
-    fn quantities(&self) -> Vec<Described> {
-        let mut known = BTreeSet::new();
-        let all = self.catalogues.iter().flat_map(|catalogue| &catalogue.quantities);
-        all.filter(|described| known.insert(&described.name)).cloned().collect()
+    /// Everything that any of the cells measures, each name once.
+    #[must_use]
+    pub fn catalogue(&self) -> Catalogue {
+        let each = |of: fn(&Catalogue) -> &[Described]| -> Vec<Described> {
+            let mut known = BTreeSet::new();
+            let all = self.catalogues.iter().flat_map(of);
+            all.filter(|described| known.insert(&described.name)).cloned().collect()
+        };
+        Catalogue {
+            quantities: each(|catalogue| &catalogue.quantities),
+            distributions: each(|catalogue| &catalogue.distributions),
+            series: each(|catalogue| &catalogue.series),
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod build;
 pub mod comparison;
 pub mod explore;
+mod notes;
 mod shown;
 pub mod study;
 mod template;

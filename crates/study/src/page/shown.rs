@@ -30,6 +30,9 @@ pub struct StudyPage {
     pub figures: Vec<DrawnFigure>,
     /// The claims of the source, and their verdicts.
     pub claims: Vec<Verdict>,
+    /// What no number shows, such as messages that were never delivered.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// The head of a study.
@@ -54,6 +57,9 @@ pub struct StudyHead {
     /// The seeds with which each point of the sweep was run.
     #[serde(default)]
     pub seeds: Vec<u64>,
+    /// The arguments of `rexmit study run` that run it again; empty in reports of versions that did not record them.
+    #[serde(default)]
+    pub arguments: String,
     /// The text of the study's file as it was run; empty if there was none.
     #[serde(default)]
     pub file: String,

@@ -6,8 +6,8 @@ use rexmit_core::BitRate;
 
 use rexmit_lab::scenario::{Clock, Scenario};
 
-/// Packets per second of an application-limited stream, roughly.
-const STREAM: f64 = 10.0;
+/// Packets on all links for each packet of messages, roughly: acknowledgements and retransmissions.
+const OF_EACH: f64 = 2.5;
 
 /// Packets per second of a saturated link without a rate limit, roughly.
 const UNLIMITED: f64 = 10_000.0;
@@ -28,15 +28,14 @@ pub fn weight(scenario: &Scenario) -> f64 {
     if scenario.clock == Clock::Real {
         return scenario.duration.as_secs_f64() * SIMULATED;
     }
-    let thin = scenario.thin.values().map(|flow| flow.connections.unwrap_or(1));
-    let streams = STREAM * f64::from(thin.sum::<u32>() + scenario.udp.len() as u32);
+    let messages = OF_EACH * scenario.planned_packets();
     let is_filled = !scenario.bulk.is_empty() || !scenario.web.is_empty();
     let networks = std::iter::once(&scenario.network).chain(&scenario.second_network);
     let capacity: f64 =
         networks.map(|network| network.forward.rate.map_or(UNLIMITED, packets)).sum();
-    let packets_per_second = streams + if is_filled { capacity } else { 0.0 };
+    let filling = if is_filled { capacity * scenario.duration.as_secs_f64() } else { 0.0 };
     let factor = if scenario.clock == Clock::Kernel { IN_KERNEL } else { 1.0 };
-    scenario.duration.as_secs_f64() * packets_per_second * factor
+    (messages + filling) * factor
 }
 
 /// The approximate processor time of a run; for a run on real sockets, its duration.
@@ -61,12 +60,23 @@ mod tests {
         assert!(on("kernel", "1h", "{}") > 10.0 * of("1h", "{}"));
     }
 
+    #[test]
+    fn the_time_of_a_run_grows_with_its_messages() {
+        let of = |traffic| estimated_time(&scenario("virtual", "1h", traffic, "{}")).as_secs_f64();
+        let (seldom, often) = (of("every 250ms size 100"), of("every 250us size 100"));
+        assert!((often / seldom / 1000.0 - 1.0).abs() < 0.01, "{seldom} s, {often} s");
+    }
+
     fn on(clock: &str, duration: &str, bulk: &str) -> f64 {
+        weight(&scenario(clock, duration, "every 250ms size 100", bulk))
+    }
+
+    fn scenario(clock: &str, duration: &str, traffic: &str, bulk: &str) -> Scenario {
         let text = format!(
             r#"{{"duration": "{duration}", "clock": "{clock}", "bulk": {bulk},
                     "network": {{"forward": "delay 50ms rate 1mbit"}},
-                    "thin": {{"game": {{"traffic": "every 250ms size 100"}}}}}}"#
+                    "thin": {{"game": {{"traffic": "{traffic}"}}}}}}"#
         );
-        weight(&serde_json::from_str(&text).unwrap())
+        serde_json::from_str(&text).unwrap()
     }
 }

@@ -20,8 +20,12 @@ pub use page::{page, totals, unexplained};
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
+    /// The name of the paper in the register, with which those of its statements begin: `S1`.
+    pub id: String,
     /// The paper's subject and its short name.
     pub title: String,
+    /// What the paper is: title, authors, year and place of publication, as far as its text has them.
+    pub reference: String,
     /// The beginning of the names of its studies.
     pub studies: Vec<String>,
     /// The statements, in the order of the paper.
@@ -64,6 +68,8 @@ pub struct Statement {
     pub claims: Selected,
     /// The reason why no claim is possible.
     pub none: Option<String>,
+    /// The statement of another paper that this one repeats, with the same claims: `S1-10`.
+    pub repeats: Option<String>,
 }
 
 /// The text of the register, a file per paper.
@@ -130,6 +136,12 @@ fn mistakes(papers: &[Paper], known: &BTreeMap<&str, Vec<String>>) -> Vec<String
             if claims.is_empty() == none.is_none() {
                 wrong.push(format!("{id}: give either claims or the reason for having no claim"));
             }
+            if !id.starts_with(&format!("{}-", paper.id)) {
+                wrong.push(format!(
+                    "{id}: names of statements of this paper begin with {}-",
+                    paper.id
+                ));
+            }
             unknown(id, claims, known, &mut wrong);
         }
         unknown("beyond", &paper.beyond, known, &mut wrong);
@@ -139,8 +151,24 @@ fn mistakes(papers: &[Paper], known: &BTreeMap<&str, Vec<String>>) -> Vec<String
             }
         }
     }
+    wrong.extend(repeated_otherwise(papers));
     wrong.extend(forgotten(papers, known));
     wrong
+}
+
+/// A line for every statement that repeats none, or one with other claims.
+fn repeated_otherwise(papers: &[Paper]) -> Vec<String> {
+    let all = || papers.iter().flat_map(|paper| &paper.statements);
+    let wrong = |statement: &Statement| {
+        let (id, repeats) = (&statement.id, statement.repeats.as_ref()?);
+        let other = all().find(|other| other.id == *repeats && other.repeats.is_none());
+        let Some(other) = other else {
+            return Some(format!("{id}: there is no statement {repeats} that it could repeat"));
+        };
+        (other.id == *id || other.claims != statement.claims)
+            .then(|| format!("{id}: it does not repeat {repeats}, which has other claims"))
+    };
+    all().filter_map(wrong).collect()
 }
 
 /// Notes the selections of `selected` that select nothing.
@@ -201,7 +229,9 @@ mod tests {
     }
 
     fn mistakes_in(statements: &str) -> Vec<String> {
-        let text = format!("title = \"t\"\nstudies = [\"a-\"]\n{statements}");
+        let text = format!(
+            "id = \"P\"\ntitle = \"t\"\nreference = \"r\"\nstudies = [\"a-\"]\n{statements}"
+        );
         let known = [("a-fig1", vec!["x rises".to_owned(), "x: mean".to_owned()])];
         mistakes(&papers_of(&text), &known.into_iter().collect())
     }
@@ -231,16 +261,16 @@ mod tests {
     #[test]
     fn a_reason_is_that_of_statements_of_the_paper() {
         let statement =
-            "[[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\nclaims.a-fig1 = [\"x*\"]\n";
+            "[[statement]]\nid = \"P-1\"\nwhere = \"§1\"\nsays = \"s\"\nclaims.a-fig1 = [\"x*\"]\n";
         let of =
             |id: &str| mistakes_in(&format!("{statement}[[why]]\nof = [\"{id}\"]\nsays = \"w\""));
-        assert!(of("1").is_empty());
-        assert_eq!(of("2"), ["why: the paper has no statement 2"]);
+        assert!(of("P-1").is_empty());
+        assert_eq!(of("P-2"), ["why: the paper has no statement P-2"]);
     }
 
     #[test]
     fn each_claim_belongs_to_a_statement() {
-        let whole = "[[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\n\
+        let whole = "[[statement]]\nid = \"P-1\"\nwhere = \"§1\"\nsays = \"s\"\n\
                      claims.a-fig1 = [\"x rises\", \"x: *\"]";
         assert!(mistakes_in(whole).is_empty());
         let part = whole.replace(", \"x: *\"", "");
@@ -252,17 +282,68 @@ mod tests {
     #[test]
     fn a_statement_names_claims_that_exist_or_a_reason() {
         let head = "[beyond]\na-fig1 = [\"*\"]\n\
-                    [[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\n";
+                    [[statement]]\nid = \"P-1\"\nwhere = \"§1\"\nsays = \"s\"\n";
         let of = |rest: &str| mistakes_in(&format!("{head}{rest}"));
         assert!(of("none = \"lost\"").is_empty());
-        assert_eq!(of(""), ["1: give either claims or the reason for having no claim"]);
+        assert_eq!(of(""), ["P-1: give either claims or the reason for having no claim"]);
         assert_eq!(of("none = \"lost\"\nclaims.a-fig1 = [\"*\"]").len(), 1);
         let misspelt = of("claims.a-fig1 = [\"x rise\"]");
-        assert_eq!(misspelt, ["1: `a-fig1` has no claim `x rise`; did you mean `x rises`?"]);
+        assert_eq!(misspelt, ["P-1: `a-fig1` has no claim `x rise`; did you mean `x rises`?"]);
         let unknown = of("claims.a-fig2 = [\"*\"]");
-        assert_eq!(unknown, ["1: there is no study `a-fig2`; did you mean `a-fig1`?"]);
-        assert_eq!(of("claims.a-fig1 = []"), ["1: no claim of `a-fig1` is named"]);
-        let twice = "[[statement]]\nid = \"1\"\nwhere = \"§1\"\nsays = \"s\"\nnone = \"lost\"\n";
-        assert_eq!(of(&format!("none = \"lost\"\n{twice}")), ["1: there are two of that name"]);
+        assert_eq!(unknown, ["P-1: there is no study `a-fig2`; did you mean `a-fig1`?"]);
+        assert_eq!(of("claims.a-fig1 = []"), ["P-1: no claim of `a-fig1` is named"]);
+        let twice = "[[statement]]\nid = \"P-1\"\nwhere = \"§1\"\nsays = \"s\"\nnone = \"lost\"\n";
+        assert_eq!(of(&format!("none = \"lost\"\n{twice}")), ["P-1: there are two of that name"]);
+    }
+
+    #[test]
+    fn names_begin_with_that_of_the_paper() {
+        let wrong = mistakes_in(
+            "[beyond]\na-fig1 = [\"*\"]\n[[statement]]\nid = \"Q-1\"\nwhere = \"§1\"\nsays = \"s\"\nnone = \"lost\"",
+        );
+        assert_eq!(wrong, ["Q-1: names of statements of this paper begin with P-"]);
+    }
+
+    #[test]
+    fn what_repeats_a_statement_has_its_claims() {
+        let of = |repeats: &str, claims: &str| {
+            let statement = |id: &str, claims: &str, more: &str| {
+                format!(
+                    "[[statement]]\nid = \"{id}\"\nwhere = \"§1\"\nsays = \"s\"\nclaims.a-fig1 = [\"{claims}\"]\n{more}"
+                )
+            };
+            let repeats = format!("repeats = \"{repeats}\"\n");
+            mistakes_in(&format!(
+                "[beyond]\na-fig1 = [\"*\"]\n{}{}",
+                statement("P-1", "x rises", ""),
+                statement("P-2", claims, &repeats)
+            ))
+        };
+        assert!(of("P-1", "x rises").is_empty());
+        assert_eq!(of("P-1", "x: *"), ["P-2: it does not repeat P-1, which has other claims"]);
+        for other in ["P-2", "P-3"] {
+            let line = format!("P-2: there is no statement {other} that it could repeat");
+            assert_eq!(of(other, "x rises"), [line]);
+        }
+    }
+
+    #[test]
+    fn statements_that_two_papers_have_count_once_in_all() {
+        let papers = papers().unwrap();
+        let (table, all) =
+            (totals(&papers), papers.iter().map(|paper| paper.statements.len()).sum::<usize>());
+        let statements = papers.iter().flat_map(|paper| &paper.statements);
+        let repeated = statements.filter(|statement| statement.repeats.is_some()).count();
+        assert_eq!(repeated, 6, "rows of Table 1 that the papers of 2008 and 2009 share");
+        assert!(table.contains(&format!("| all | {} |", all - repeated)), "{table}");
+    }
+
+    #[test]
+    fn each_paper_is_defined_on_the_page() {
+        let papers = papers().unwrap();
+        let page = page(&papers);
+        for Paper { id, reference, .. } in &papers {
+            assert!(page.contains(&format!("- **{id}**: {reference}")), "{id}");
+        }
     }
 }

@@ -16,6 +16,14 @@ reason why none can; below each table, why the others do not hold or are undecid
 statement holds if all its claims hold, does not hold if one does not, and is undecided otherwise. The verdicts are
 those of [studies.md](studies.md), which has the numbers and explains what does not hold. `Casa: *` stands for all
 claims that begin so.
+
+The papers, as far as the texts that we have say:
+";
+
+/// The text below the totals.
+const REPEATED: &str = "
+A statement that repeats one of another paper, with the same numbers, is tested by the same claims: it counts for its paper, and not
+again in the last row.
 ";
 
 /// The verdicts of some claims, or statements.
@@ -125,7 +133,11 @@ impl Renderer {
     }
 
     fn row(&self, statement: &Statement) -> String {
-        let Statement { id, place, says, claims, none } = statement;
+        let Statement { id, place, says, claims, none, repeats } = statement;
+        let says = match repeats {
+            Some(other) => format!("{says} (as {other})"),
+            None => says.clone(),
+        };
         let (tested, verdict) = match none {
             Some(reason) => (format!("none possible: {}", cell(reason)), "–"),
             None => {
@@ -133,7 +145,7 @@ impl Renderer {
                 (self.claims(claims), verdict.map_or("no verdict yet", VerdictKind::words))
             }
         };
-        format!("| {id} | {} | {} | {tested} | {verdict} |\n", cell(place), cell(says))
+        format!("| {id} | {} | {} | {tested} | {verdict} |\n", cell(place), cell(&says))
     }
 
     /// Why statements do not hold or are undecided: a line for each reason.
@@ -161,11 +173,13 @@ impl Renderer {
         statement.none.is_none() && verdict.is_some_and(|verdict| verdict != VerdictKind::Holds)
     }
 
-    /// The numbers of a paper's statements: all, claimed and their verdicts, and not possible.
-    fn counts(&self, paper: &Paper) -> (usize, Tally, usize) {
-        let claimed = paper.statements.iter().filter(|statement| statement.none.is_none());
+    /// The numbers of statements: all, claimed and their verdicts, and not possible.
+    fn counts<'a>(&self, statements: impl IntoIterator<Item = &'a Statement>) -> [usize; 7] {
+        let statements: Vec<&Statement> = statements.into_iter().collect();
+        let claimed = statements.iter().filter(|statement| statement.none.is_none());
         let tally = Tally::of(claimed.map(|statement| self.verdict(statement)));
-        (paper.statements.len(), tally, paper.statements.len() - tally.all())
+        let (all, Tally { holds, does_not, undecided, open }) = (statements.len(), tally);
+        [all, tally.all(), holds, does_not, undecided, open, all - tally.all()]
     }
 
     /// The table of totals: a row per paper, and their sum.
@@ -174,15 +188,13 @@ impl Renderer {
             "| paper | statements | claimed | hold | do not | undecided | no verdict yet | not possible |\n\
              |---|---|---|---|---|---|---|---|\n",
         );
-        let mut sum = [0; 7];
         for paper in papers {
-            let (all, tally, not) = self.counts(paper);
-            let Tally { holds, does_not, undecided, open } = tally;
-            let row = [all, tally.all(), holds, does_not, undecided, open, not];
-            sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-            text += &row_of(&paper.title, &row);
+            let title = format!("{}: {}", paper.id, paper.title);
+            text += &row_of(&title, &self.counts(&paper.statements));
         }
-        text + &row_of("all", &sum)
+        let own = papers.iter().flat_map(|paper| &paper.statements);
+        let own = own.filter(|statement| statement.repeats.is_none());
+        text + &row_of("all", &self.counts(own))
     }
 }
 
@@ -218,9 +230,11 @@ pub fn unexplained(papers: &[Paper]) -> Vec<String> {
 #[must_use]
 pub fn page(papers: &[Paper]) -> String {
     let renderer = Renderer::new();
-    let mut text = format!("{HEAD}\n{}", renderer.totals(papers));
+    let reference = |paper: &Paper| format!("- **{}**: {}\n", paper.id, paper.reference);
+    let references: String = papers.iter().map(reference).collect();
+    let mut text = format!("{HEAD}{references}\n{}{REPEATED}", renderer.totals(papers));
     for paper in papers {
-        text += &format!("\n## {}\n\n", paper.title);
+        text += &format!("\n## {}: {}\n\n", paper.id, paper.title);
         text += "| | where | statement | claims | verdict |\n|---|---|---|---|---|\n";
         text.extend(paper.statements.iter().map(|statement| renderer.row(statement)));
         text += &renderer.reasons(paper);

@@ -219,8 +219,26 @@ fn both_sides_and_all_steps_take_the_same_points_together() {
     assert_eq!((verdict.verdict, verdict.instances.len()), (Holds, 2));
     assert_eq!(
         verdict.instances[0].finding,
-        "25 ± 0 ms against 25 ± 0 ms, difference 0 ± 0 ms, paired over 4 seeds"
+        "25 ± 0 ms against 25 ± 0 ms, difference 0 ± 0 ms, paired over 4 seeds (tolerance 1 %)"
     );
+}
+
+#[test]
+fn a_gain_of_a_value_over_itself_is_refused() {
+    let of = |at: &str, than: &str| {
+        let text = format!(
+            "{TWO_AXES}\n[[claim]]\nsays = \"It gains\"\nquantity = \"game.rtx1.mean\"\n{at}\n\
+             gain_over.at.system = \"lksctp\"\nis = \"above\"\n{than}\n"
+        );
+        with(&text).err().map_or_else(String::new, |mistakes| mistakes.to_string())
+    };
+    assert_eq!(of("at.system = \"thin\"", "than = 0.1"), "");
+    let itself = "the gain of `game.rtx1.mean` at system \"lksctp\", interarrival \"50 ms\" is one over itself";
+    assert!(of("at.system = \"lksctp\"", "than = 0.1").contains(itself));
+    // The claim is made at both systems, of which one is the reference.
+    assert!(of("", "than = 0.1").contains(itself));
+    let right = "than = { at.system = \"lksctp\", times = 2 }";
+    assert!(of("at.system = \"thin\"", right).contains(itself));
 }
 
 #[test]

@@ -280,3 +280,43 @@ fn an_additional_distribution_is_drawn_with_those_of_all_cells() {
     let refused = with(&all).unwrap_err().to_string();
     assert!(refused.contains("6 cells: `at` chooses the one that is drawn"), "{refused}");
 }
+
+/// Seed `n` has the latencies `n` to `n + 99`, later by 100 for lksctp: the largest of all is that of the fourth.
+#[test]
+fn pooled_bars_are_of_the_values_of_all_seeds_together() {
+    let bars = |seeds: &str| {
+        let text = format!(
+            "{TWO_AXES}\n[[figure]]\ntitle = \"A figure\"\nkind = \"bars\"\nx = \"system\"\n\
+             y = \"game.latency.max\"\npooled = true\nat.interarrival = \"50 ms\"\n"
+        );
+        let study = super::kit::study(&format!(
+            "title = \"A test\"\nseeds = {seeds}\n\n{text}\n{}",
+            super::kit::SCENARIO
+        ));
+        page(&study.unwrap(), |_, _, _, seed| Some(seed)).figures.remove(0)
+    };
+    let figure = bars("4");
+    assert_eq!(groups(&figure), [("game.latency.max", vec![(0.0, 203.0), (1.0, 103.0)])]);
+    assert!(figure.groups[0].points.iter().all(|point| point.interval.is_none()), "four seeds");
+    assert!(figure.y.label.ends_with("(all seeds together)"), "{}", figure.y.label);
+    let point = bars("12").groups.remove(0).points[1];
+    let (from, to) = point.interval.unwrap();
+    assert_eq!((point.y, to), (111.0, 111.0));
+    assert!((103.0..111.0).contains(&from), "{from}");
+}
+
+#[test]
+fn only_statistics_of_distributions_are_pooled() {
+    let mistakes = |text: &str| {
+        let text = format!("{TWO_AXES}\n[[figure]]\ntitle = \"A figure\"\npooled = true\n{text}\n");
+        with(&text).unwrap_err().to_string()
+    };
+    let lines = "kind = \"lines\"\nx = \"interarrival\"\n";
+    let share = mistakes(&format!("{lines}y = \"game.loss_share\""));
+    assert!(share.contains("`pooled` needs a mean, percentile or maximum"), "{share}");
+    let gain = "y = \"game.latency.max\"\nat.system = \"thin\"\ngain_over.at.system = \"lksctp\"";
+    let gain = mistakes(&format!("{lines}{gain}"));
+    assert!(gain.contains("`pooled` excludes combined points and gains"), "{gain}");
+    let cdf = mistakes("kind = \"cdf\"\nx = \"game.latency\"");
+    assert!(cdf.contains("a figure of a distribution has no `pooled`"), "{cdf}");
+}

@@ -369,3 +369,56 @@ fn deep_tables_exhaust_no_stack() {
     assert!(study(&deep).is_err());
     assert!(study(&format!("x = {}", "[".repeat(100_000))).is_err());
 }
+
+/// A folder of its own for files of the test `name`.
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("rexmit-study-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn only_a_regular_file_of_bounded_size_is_read() {
+    use crate::Study;
+
+    let refused = |path: &std::path::Path| Study::load(path).unwrap_err().to_string();
+    let folder = folder("kinds");
+    let words = refused(&folder);
+    assert!(words.ends_with("it is a directory: a study is a regular file"), "{words}");
+    if cfg!(unix) {
+        let words = refused(std::path::Path::new("/dev/zero"));
+        assert!(words.ends_with("it is a pipe, socket or device: a study is a regular file"));
+    }
+    #[cfg(unix)]
+    {
+        // Opening a socket fails, and opening a pipe waits; neither is tried.
+        let socket = folder.join("socket.toml");
+        let _ = std::fs::remove_file(&socket);
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(refused(&socket).ends_with("device: a study is a regular file"));
+    }
+    let large = folder.join("large.toml");
+    std::fs::File::create(&large).unwrap().set_len(1 << 30).unwrap();
+    let words = refused(&large);
+    assert!(words.ends_with("it is too large: a study has at most 1048576 bytes"), "{words}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_study_knows_how_to_run_it_again() {
+    use crate::Study;
+
+    assert_eq!(with("").unwrap().arguments, "test");
+    let folder = folder("again");
+    for (name, argument) in [
+        ("mine.toml", "mine.toml"),
+        ("mine", "./mine"),
+        ("-mine.toml", "./-mine.toml"),
+        ("it's mine.toml", r"'it'\''s mine.toml'"),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("title = \"A\"\nseeds = 1\n{SCENARIO}")).unwrap();
+        assert_eq!(Study::load(&path).unwrap().arguments, argument);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

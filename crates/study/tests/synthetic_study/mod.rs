@@ -41,6 +41,7 @@ pub(crate) fn page(seed: u64) -> StudyPage {
             .to_vec(),
         figures: figures::all(&mut rng),
         claims: claims(),
+        notes: Vec::new(),
     }
 }
 
@@ -64,6 +65,7 @@ fn head() -> StudyHead {
         runs: SYSTEMS.len() as u64 * RTTS.len() as u64 * SEEDS,
         simulated_s: 240.0 * 7200.0,
         seeds: (1..=SEEDS).collect(),
+        arguments: "synthetic-fig8a".into(),
         file: "title = \"Latency by the number of retransmissions\"\nseeds = 10\n\n[scenario]\n\
                duration = \"2h\"\n"
             .into(),

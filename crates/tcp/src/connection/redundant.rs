@@ -20,9 +20,11 @@ impl Connection {
 impl Outbound {
     /// Whether small segments wait for outstanding data (RFC 9293 §3.7.4), given whether Nagle's algorithm `is_on`.
     pub(super) fn nagles(&self, is_on: bool) -> bool {
-        let recovery = &self.recovery;
-        let is_off =
-            || recovery.thin_config(GROUP).tcp.no_delay && recovery.thinness(GROUP).is_thin;
-        is_on && !is_off()
+        // Small segments do not count: with Nagle's algorithm they might have been large.
+        let has_few = || {
+            let thinness = self.recovery.thinness(GROUP);
+            f64::from(thinness.in_flight) <= thinness.bound
+        };
+        is_on && !(self.recovery.thin_config(GROUP).tcp.no_delay && has_few())
     }
 }

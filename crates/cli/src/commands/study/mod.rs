@@ -5,6 +5,7 @@ mod exec;
 mod interrupt;
 mod list;
 mod plan;
+mod quantities;
 mod run;
 mod select;
 mod show;
@@ -47,6 +48,7 @@ enum Command {
     Show(show::Arguments),
     Run(run::Arguments),
     Verify(verify::Arguments),
+    Quantities(quantities::Arguments),
     Statements(statements::Arguments),
     Plan(plan::Arguments),
     Exec(exec::Arguments),
@@ -58,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Command::Show(arguments) => show::run(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Quantities(arguments) => quantities::run(arguments),
         Command::Statements(arguments) => statements::run(arguments),
         Command::Plan(arguments) => plan::run(arguments),
         Command::Exec(arguments) => exec::run(arguments),

@@ -69,5 +69,6 @@ fn study(done: &StudyDone) -> String {
         let (hold, all) = (of(VerdictKind::Holds), page.claims.len());
         text += &format!("  {hold} of {all} claims hold\n");
     }
+    text.extend(page.notes.iter().map(|note| format!("  {note}\n")));
     text + &format!("  {}\n\n", folder.join("report.html").display())
 }

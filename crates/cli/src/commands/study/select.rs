@@ -56,9 +56,14 @@ enum Source {
 }
 
 impl Selection {
+    /// Whether neither a name nor `--all` is given.
+    pub(super) fn is_empty(&self) -> bool {
+        self.names.is_empty() && !self.all
+    }
+
     /// The selected studies; at least one name or `--all` is required.
     pub(super) fn named(&self) -> Result<Vec<Chosen>, Failure> {
-        if self.names.is_empty() && !self.all {
+        if self.is_empty() {
             let message = "no study given: name one, or use --all; `rexmit study list` shows them";
             return Err(Failure::new(Kind::Usage, message));
         }
@@ -129,13 +134,21 @@ impl Selection {
 impl Seeds {
     pub(super) fn apply(self, chosen: &mut [Chosen]) {
         if let Some(seeds) = self.seeds {
-            chosen.iter_mut().for_each(|chosen| chosen.study.seeds = (1..=seeds).collect());
+            for Chosen { study, .. } in chosen {
+                study.seeds = (1..=seeds).collect();
+                study.arguments += &format!(" --seeds {seeds}");
+            }
         }
     }
 }
 
 /// The studies that `name` selects: at least one.
 fn meant(name: &str, all_of_it: bool) -> Result<Vec<Source>, Failure> {
+    if name.trim().is_empty() {
+        let message =
+            "the name of a study is empty: `rexmit study list` shows all; --all selects them";
+        return Err(Failure::new(Kind::Usage, message));
+    }
     let path = Path::new(name);
     if path.is_dir() {
         return in_folder(path);
@@ -242,11 +255,7 @@ fn read(source: Source) -> Result<Chosen, StudyError> {
         }
         Source::File(path) => {
             let study = Study::load(&path)?;
-            let text = fs::read_to_string(&path).map_err(|error| StudyError::Unreadable {
-                file: path.display().to_string(),
-                error,
-            })?;
-            Ok(Chosen { study, text, path: Some(path) })
+            Ok(Chosen { text: study.text.clone(), study, path: Some(path) })
         }
     }
 }
@@ -280,6 +289,15 @@ mod tests {
         assert_eq!(built_in(BUILT_IN, "papers", false).unwrap().len(), 42);
         assert_eq!(found("papers", false), names);
         assert!(built_in(&known, "a[", false).is_err());
+    }
+
+    #[test]
+    fn an_empty_name_selects_nothing() {
+        for name in ["", " "] {
+            let failure = meant(name, false).unwrap_err();
+            assert_eq!(failure.code(), Kind::Usage as u8);
+            assert!(format!("{failure:?}").contains("the name of a study is empty"));
+        }
     }
 
     #[test]

@@ -36,6 +36,8 @@ struct StudySummary<'a> {
     #[serde(rename = "report")]
     page: String,
     claims: &'a [Verdict],
+    /// What no number shows, such as messages that were never delivered.
+    notes: &'a [String],
     failed: Vec<FailedTold>,
 }
 
@@ -70,6 +72,7 @@ impl<'a> StudySummary<'a> {
             folder: done.folder.display().to_string(),
             page: done.folder.join("report.html").display().to_string(),
             claims: &done.page.claims,
+            notes: &done.page.notes,
             failed: done.failed.iter().map(failed).collect(),
         }
     }

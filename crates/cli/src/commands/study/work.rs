@@ -219,6 +219,7 @@ fn write(
     // Results that are as they were need not be read and written again.
     if failed.is_empty()
         && let Some(page) = results.current(&chosen.text, documents, store.program())
+        && page.study.arguments == chosen.study.arguments
     {
         return Ok(StudyDone { failed: Vec::new(), page, folder: results.folder().to_owned() });
     }

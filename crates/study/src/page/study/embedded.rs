@@ -20,6 +20,7 @@ pub(crate) struct Embedded<'a> {
     cells: Vec<EmbeddedCell<'a>>,
     figures: Vec<EmbeddedFigure<'a>>,
     claims: &'a [Verdict],
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -65,6 +66,7 @@ impl<'a> Embedded<'a> {
             cells: page.cells.iter().map(|cell| cell_of(cell, &page.quantities)).collect(),
             figures: page.figures.iter().map(figure_of).collect(),
             claims: &page.claims,
+            notes: &page.notes,
         }
     }
 }

@@ -29,6 +29,7 @@ pub fn html(page: &StudyPage) -> Result<String, serde_json::Error> {
         "title" => escaped(&page.study.title),
         "source" => escaped(&page.study.source),
         "name" => escaped(&page.study.name),
+        "arguments" => escaped(&page.study.arguments),
         "uplot_css" => template::UPLOT_CSS.into(),
         "uplot_js" => template::UPLOT_JS.into(),
         "uplot_licence" => escaped(template::UPLOT_LICENCE),

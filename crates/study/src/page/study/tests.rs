@@ -58,6 +58,7 @@ fn hostile() -> StudyPage {
             runs: 1,
             simulated_s: 1.0,
             seeds: vec![1],
+            arguments: text(),
             file: text(),
         },
         axes: vec![AxisHead { name: text(), labels: vec![text(), "other".into()] }],
@@ -81,6 +82,7 @@ fn hostile() -> StudyPage {
             verdict: VerdictKind::Undecided,
             instances: vec![instance],
         }],
+        notes: vec![text()],
     }
 }
 

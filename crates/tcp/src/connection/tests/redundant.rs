@@ -3,7 +3,7 @@
 
 use std::num::{NonZeroU8, NonZeroU32};
 
-use rexmit_recovery::{BundlingConfig, RecoveryStatistics, ThinConfig};
+use rexmit_recovery::{BundlingConfig, RecoveryStatistics, ThinConfig, ThinTcpConfig};
 
 use super::script::*;
 use super::thin::with;
@@ -58,6 +58,19 @@ fn nothing_is_bundled_if_disabled_or_not_thin() {
     // Five are in flight.
     s.send(10).expect("P. 181:191(10) ack 1");
     s.at(50).peer(". 1:1(0) ack 181").send(10).expect("P. 181:201(20) ack 1");
+    s.at(90).peer(". 1:1(0) ack 201");
+}
+
+/// Petlund 2008 §2: packets far smaller than the MSS make a stream thin.
+#[test]
+fn small_segments_are_bundled_with_any_number_in_flight() {
+    let mut s = two(RDB.with_tcp(ThinTcpConfig::PETLUND_2008));
+    s.send(10).expect("P. 101:161(60) ack 1");
+    s.send(10).expect("P. 151:171(20) ack 1");
+    s.send(10).expect("P. 161:181(20) ack 1");
+    // Five are in flight.
+    s.send(10).expect("P. 171:191(20) ack 1");
+    s.send(10).expect("P. 181:201(20) ack 1");
     s.at(90).peer(". 1:1(0) ack 201");
 }
 

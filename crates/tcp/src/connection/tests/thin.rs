@@ -146,14 +146,43 @@ fn the_timeout_falls_to_200_ms_while_thin() {
     }
 }
 
+/// Petlund 2008 §3.1: for timeouts the packets in flight count, whatever their size.
 #[test]
-fn the_timeout_stays_while_segments_are_large() {
+fn small_segments_alone_do_not_lower_the_timeout() {
     let small = RTO_MIN.with_tcp(ThinTcpConfig::PETLUND_2008);
-    for (thin, length, at) in [(small, 730, 300), (small, 731, 1100), (RTO_MIN, 731, 300)] {
-        let mut s = with(thin, SYN);
+    for (count, at) in [(4, 300), (5, 1100)] {
+        let mut s = with(small, SYN);
         measure(&mut s);
-        s.send(length).expect(&format!("P. 101:{}({length}) ack 1", 101 + length));
-        s.at(at).expect(&format!("P. 101:{}({length}) ack 1", 101 + length));
+        send_small(&mut s, 101, count);
+        s.at(at).expect(&format!("P. 101:{0}({1}) ack 1", 101 + count * 100, count * 100));
+    }
+    let mut s = with(small, SYN);
+    measure(&mut s);
+    s.send(1000).expect("P. 101:1101(1000) ack 1");
+    s.at(300).expect("P. 101:1101(1000) ack 1");
+}
+
+/// Petlund 2008 §2, §3.2: packets far smaller than the MSS make a stream thin, however many are in flight.
+#[test]
+fn the_first_report_of_many_small_segments_makes_a_fast_retransmit() {
+    for (thin, length, is_thin) in [
+        (FIRST.with_tcp(ThinTcpConfig::PETLUND_2008), 500, true),
+        (FIRST.with_tcp(ThinTcpConfig::PETLUND_2008), 501, false),
+        (FIRST, 500, false),
+    ] {
+        let mut s = with(thin, SYN);
+        for n in 0..8 {
+            s.send(length).expect(&format!(
+                "P. {}:{}({length}) ack 1",
+                1 + n * length,
+                1 + (n + 1) * length
+            ));
+        }
+        s.at(50).peer(&format!(". 1:1(0) ack 1 <sack {}:{}>", 1 + length, 1 + 2 * length));
+        if is_thin {
+            s.expect(&format!(". 1:{}({length}) ack 1", 1 + length));
+        }
+        s.expect_silence();
     }
 }
 
@@ -172,16 +201,18 @@ fn no_packet_waits_longer_than_a_timeout_since_it_was_sent() {
 
 #[test]
 fn small_segments_do_not_wait_while_thin_with_no_delay() {
-    let no_delay = ThinConfig::OFF.with_tcp(ThinTcpConfig::OFF.no_delay(true));
-    let mut config = plain();
-    assert!(config.nagle);
-    config.recovery.thin = no_delay;
-    let mut s = Script::established_with(config, SYN);
-    send_small(&mut s, 1, 5);
-    // Five are in flight: thick.
-    s.send(100).expect_silence();
-    s.at(50).peer(". 1:1(0) ack 101").expect("P. 501:601(100) ack 1");
-    s.at(60).peer(". 1:1(0) ack 601");
+    // Small segments alone do not count: Nagle's algorithm is what makes larger ones of them.
+    for tcp in [ThinTcpConfig::OFF.no_delay(true), ThinTcpConfig::PETLUND_2008] {
+        let mut config = plain();
+        assert!(config.nagle);
+        config.recovery.thin = ThinConfig::OFF.with_tcp(tcp);
+        let mut s = Script::established_with(config, SYN);
+        send_small(&mut s, 1, 5);
+        // Five are in flight: too many.
+        s.send(100).expect_silence();
+        s.at(50).peer(". 1:1(0) ack 101").expect("P. 501:601(100) ack 1");
+        s.at(60).peer(". 1:1(0) ack 601");
+    }
 }
 
 #[test]
