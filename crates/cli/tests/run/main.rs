@@ -308,14 +308,16 @@ fn a_wildcard_stands_for_all_addresses_of_the_host() {
             "it needs namespaces of users and networks, and the package iproute2"
         ));
     }
-    let command = format!(
-        "{prepare} && REXMIT_PRELOAD={} exec {BINARY} run --always -- python3 {} wildcards",
-        library().display(),
-        script()
-    );
-    let output = inside(&command).expect("unshare runs");
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {text}", output.status);
+    for test in ["wildcards", "bound_again"] {
+        let command = format!(
+            "{prepare} && REXMIT_PRELOAD={} exec {BINARY} run --always -- python3 {} {test}",
+            library().display(),
+            script()
+        );
+        let output = inside(&command).expect("unshare runs");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {text}", output.status);
+    }
 }
 
 #[test]

@@ -101,8 +101,8 @@ pub(super) fn nearest_of(remote: IpAddr, choices: &[IpAddr], routes: &[Route]) -
 /// The local address for a new route to `remote`, given the existing `routes`, the first of which is the primary one;
 /// `None` without an address of the same family.
 ///
-/// If this endpoint has addresses of its own, the one with the longest common prefix with `remote`; otherwise the local
-/// address of the primary route, or one that the driver chooses.
+/// If this endpoint has addresses of its own, the one with the longest common prefix with `remote` of those in the peer's
+/// scope, or the local address of the primary route; otherwise that one, or one that the driver chooses.
 pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Option<SocketAddr> {
     let primary = routes.first()?;
     let port = primary.local.port();
@@ -114,7 +114,8 @@ pub(super) fn local_for(remote: IpAddr, own: &[IpAddr], routes: &[Route]) -> Opt
     }
     let own = own.iter().copied().filter(|&own| is_in_scope(own, primary.remote.ip()));
     let uses = |own| routes.iter().filter(|route| route.local.ip() == own).count();
-    nearest(remote, own, uses).map(|own| SocketAddr::new(own, port))
+    let same_version = Some(primary.local).filter(|local| local.is_ipv4() == remote.is_ipv4());
+    nearest(remote, own, uses).map(|own| SocketAddr::new(own, port)).or(same_version)
 }
 
 /// As [`local_for`], for [`SourceAddresses::Routed`](crate::SourceAddresses::Routed): the unspecified address, if this

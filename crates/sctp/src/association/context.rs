@@ -9,6 +9,7 @@ use rexmit_core::trace::{TraceEvent, TraceSink, Tracer};
 use rexmit_core::{Instant, Rng, Route};
 use rexmit_recovery::{LossRecovery, RecoveryConfig, Unanswered};
 
+use super::addresses::is_in_scope;
 use super::round_trips::RoundTrips;
 use crate::config::{AssociationConfig, SourceAddresses};
 use crate::event::Event;
@@ -45,12 +46,25 @@ pub(crate) struct Context<'a> {
 }
 
 impl Surroundings {
-    /// Of the addresses that a peer at `peer` lists, those that are not ours. Two hosts may have the same address in networks
-    /// of their own: it does not lead from one to the other.
-    pub(crate) fn without_own(&self, listed: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
+    /// Keeps those of the addresses that a peer lists that become paths, given the route of its packet: neither ours (two
+    /// hosts may have the same address in networks of their own, which leads to none of them), nor of a version of IP that
+    /// this endpoint does not use.
+    pub(crate) fn retain_usable(&self, listed: &mut Vec<IpAddr>, route: Route) {
+        let Route { local, remote } = route;
+        let peer = remote.ip();
         let is_own_host = peer.is_loopback() || self.addresses.contains(&peer);
-        let is_peers = |address: &&IpAddr| is_own_host || !self.addresses.contains(*address);
-        listed.iter().filter(is_peers).copied().collect()
+        let is_used = |own: &IpAddr| match self.source_addresses {
+            SourceAddresses::Routed => true,
+            SourceAddresses::Paired => is_in_scope(*own, peer),
+        };
+        let mut used: Vec<_> = self.addresses.iter().copied().filter(is_used).collect();
+        // Without addresses of its own, the driver chooses.
+        let is_any = self.addresses.is_empty() && self.source_addresses == SourceAddresses::Paired;
+        used.push(local.ip());
+        listed.retain(|address| {
+            let has_version = used.iter().any(|own| own.is_ipv4() == address.is_ipv4());
+            (is_any || has_version) && (is_own_host || !self.addresses.contains(address))
+        });
     }
 
     /// The recovery configuration of `config`, shared by all associations that have this configuration.

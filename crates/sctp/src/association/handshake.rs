@@ -84,8 +84,7 @@ impl Association {
         self.inbound.on_ack_copies_known(peer.wants_ack_copies);
         let supports_reset = self.config.extensions.stream_reset && peer.supports_re_config;
         self.reset.on_peer_known(peer.initial_tsn, supports_reset);
-        let at = self.primary_route().remote.ip();
-        self.note_addresses(cx, &cx.around.without_own(&peer.addresses, at));
+        self.note_addresses(cx, &peer.addresses);
         let offer = peer.auth.as_ref().filter(|_| self.config.offers_authentication());
         self.auth = offer.map(|offer| Auth::new(&self.config, offer));
         let changes_addresses =
@@ -128,10 +127,13 @@ impl Association {
     ) {
         let State::CookieWait(setup) = &self.state else { return };
         let setup = **setup;
-        let (peer, extras) = match read_init(init_ack, source, &self.config) {
+        let (mut peer, extras) = match read_init(init_ack, source, &self.config) {
             Ok(read) => read,
             Err(error) => return self.on_bad_init_ack(cx, init_ack.initiate_tag, error),
         };
+        let Route { local, remote } = self.primary_route();
+        let route = Route { local, remote: (source, remote.port()).into() };
+        cx.around.retain_usable(&mut peer.addresses, route);
         let Some(cookie) = extras.state_cookie else {
             self.peer.set_tag(peer.tag);
             return self.abort(cx, AbortCause::MissingStateCookie);

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::addresses::is_in_scope;
 use super::identity::Identity;
-use crate::config::AssociationConfig;
+use crate::config::{AssociationConfig, MAX_ADDRESSES};
 use crate::wire::{Init, Param, Params, ParamsWriter, SCTP_OVER_DTLS, kind};
 
 /// The fixed part.
@@ -50,7 +50,7 @@ pub(crate) fn push_extensions(params: &mut ParamsWriter<'_, '_>, config: &Associ
 pub(crate) fn push_addresses(params: &mut ParamsWriter<'_, '_>, own: &[IpAddr], peer: IpAddr) {
     let in_scope = || own.iter().filter(|&&address| is_in_scope(address, peer));
     if in_scope().count() > 1 {
-        for &address in in_scope() {
+        for &address in in_scope().take(MAX_ADDRESSES) {
             params.push(&Param::from(address));
         }
     }

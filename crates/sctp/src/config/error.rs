@@ -15,6 +15,9 @@ pub const MIN_RECEIVE_BUFFER_BYTES: usize = 4096;
 pub const MAX_SACK_DELAY: Duration = Duration::from_millis(500);
 /// The most addresses of either side of an association; those of a peer beyond it are ignored.
 pub const MAX_ADDRESSES: usize = 8;
+/// The most addresses of a host from which those are chosen of which a peer is told; see
+/// [`SourceAddresses::Routed`](crate::SourceAddresses::Routed).
+pub const MAX_HOST_ADDRESSES: usize = 64;
 
 /// The most types of chunks that a peer can be asked to authenticate.
 pub const MAX_AUTHENTICATED_CHUNKS: usize = 32;

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use error::bound;
 pub use error::{
-    ConfigError, MAX_ADDRESSES, MAX_AUTHENTICATED_CHUNKS, MAX_PACKET_BYTES, MAX_SACK_DELAY,
-    MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
+    ConfigError, MAX_ADDRESSES, MAX_AUTHENTICATED_CHUNKS, MAX_HOST_ADDRESSES, MAX_PACKET_BYTES,
+    MAX_SACK_DELAY, MIN_PACKET_BYTES, MIN_RECEIVE_BUFFER_BYTES,
 };
 pub use parts::{
     AckCopies, AckCopyConfig, AuthenticationConfig, BufferConfig, ExtensionConfig, FailureConfig,

@@ -7,6 +7,7 @@ use rexmit_core::Instant;
 use super::{AssociationId, Endpoint};
 use crate::SharedKey;
 use crate::association::OwnAddress;
+use crate::config::{MAX_ADDRESSES, MAX_HOST_ADDRESSES, SourceAddresses};
 use crate::error::{AddressError, KeyError};
 
 impl Endpoint {
@@ -108,17 +109,30 @@ impl Endpoint {
     }
 
     /// Sets the addresses that new associations list, in place of
-    /// [`EndpointConfig::addresses`](crate::EndpointConfig::addresses). Existing associations are unchanged.
+    /// [`EndpointConfig::addresses`](crate::EndpointConfig::addresses). Existing associations are unchanged. With
+    /// [`SourceAddresses::Routed`] there may be [`MAX_HOST_ADDRESSES`] of them; a peer is told of the first
+    /// [`MAX_ADDRESSES`] in its scope.
     ///
     /// # Errors
     /// [`AddressError::TooManyAddresses`].
     pub fn set_addresses(&mut self, addresses: Vec<IpAddr>) -> Result<(), AddressError> {
-        if addresses.len() > crate::MAX_ADDRESSES {
-            return Err(AddressError::TooManyAddresses { limit: crate::MAX_ADDRESSES });
+        let limit = match self.around.source_addresses {
+            SourceAddresses::Paired => MAX_ADDRESSES,
+            SourceAddresses::Routed => MAX_HOST_ADDRESSES,
+        };
+        if addresses.len() > limit {
+            return Err(AddressError::TooManyAddresses { limit });
         }
         self.config.addresses.clone_from(&addresses);
         self.around.addresses = addresses;
         Ok(())
+    }
+
+    /// Sets which of its addresses the packets of new associations are sent from, in place of
+    /// [`EndpointConfig::source_addresses`](crate::EndpointConfig::source_addresses).
+    pub fn set_source_addresses(&mut self, source_addresses: SourceAddresses) {
+        self.config.source_addresses = source_addresses;
+        self.around.source_addresses = source_addresses;
     }
 
     /// Adds a shared key to the association, or replaces the one with the same number. The first key is used

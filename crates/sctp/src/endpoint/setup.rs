@@ -54,7 +54,12 @@ impl Endpoint {
             self.around.statistics.misdirected += 1;
             return;
         }
-        let read = |config: &_| read_init(&init, route.remote.ip(), config);
+        let read = |config: &_| {
+            read_init(&init, route.remote.ip(), config).map(|(mut peer, extras)| {
+                self.around.retain_usable(&mut peer.addresses, route);
+                (peer, extras)
+            })
+        };
         let refuse = |endpoint: &mut Self, error| {
             endpoint.refuse_init(route, packet, init.initiate_tag, error);
         };

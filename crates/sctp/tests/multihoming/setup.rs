@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rexmit_core::{Instant, Route};
-use rexmit_sctp::{AssociationConfig, Event, PathState};
+use rexmit_sctp::{AssociationConfig, Event, PathState, SourceAddresses};
 
 use crate::kit::*;
 use crate::states;
@@ -80,6 +80,35 @@ fn restart_with_another_address_is_refused() {
     assert_eq!(named, 1);
     restart(s.from(3), &[]);
     expect_packet!(s, tag 0x1111, [InitAck(_)]);
+}
+
+/// Addresses that are ignored, because they are also ours or of a version of IP that we do not use, are not new in a restart.
+#[test]
+fn restart_with_ignored_addresses_is_accepted() {
+    for source_addresses in [SourceAddresses::Paired, SourceAddresses::Routed] {
+        let mut s = Script::with(|config, _| {
+            config.addresses = vec![address(1, 0).ip(), address(9, 0).ip()];
+            config.source_addresses = source_addresses;
+        });
+        let restart = |s: &mut Script, tag| {
+            s.peer_writes_under(0, |p| {
+                p.init(&peer_init(tag), |params| {
+                    params.push(&address(9, 0).ip().into());
+                    params.push(&std::net::IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1]).into());
+                })
+            });
+        };
+        restart(&mut s, PEER_TAG);
+        let cookie = s.take_init_ack();
+        s.peer_sends([CookieEcho(&cookie)]);
+        expect_packet!(s, [CookieAck]);
+        expect_event!(s, rexmit_sctp::Event::Connected { .. });
+        let paths = s.statistics().paths;
+        assert!(paths.iter().all(|path| path.remote.ip() == address(2, 0).ip()), "{paths:?}");
+        while s.poll_packet().is_some() {}
+        restart(&mut s, 0x1111);
+        expect_packet!(s, tag 0x1111, [InitAck(_)]);
+    }
 }
 
 /// RFC 9260 §5.2.4 A: after a restart the other addresses are probed anew.

@@ -1,5 +1,6 @@
 //! The implementation of each call of the protocol.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
@@ -220,6 +221,20 @@ impl Engine {
         }
         let addresses: Vec<_> = addresses.into_iter().map(canonical).collect();
         let port = addresses[0].port();
+        let has_wildcard = addresses.iter().any(|address| address.ip().is_unspecified());
+        if mode == ADD {
+            // A wildcard is equal to all addresses, also to those to which the socket is bound.
+            let is_repeated = this
+                .bound
+                .as_ref()
+                .is_some_and(|bound| has_wildcard || bound.is_to_any_of(&addresses));
+            let is_repetitive = addresses.len() > 1
+                && (has_wildcard || BTreeSet::from_iter(&addresses).len() < addresses.len());
+            let is_another_port = addresses.iter().any(|address| address.port() != port);
+            if is_repeated || is_repetitive || is_another_port {
+                return Err(Failure(EINVAL));
+            }
+        }
         let named = addresses.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
         let named: Vec<_> = named.collect();
         if mode != REMOVE && !named.iter().all(|ip| is_unicast(*ip) && is_local(*ip)) {
@@ -237,6 +252,9 @@ impl Engine {
                 bind_again(self, number, all)
             }
             (Some(bound), REMOVE) => {
+                if bound.addresses.len() > 1 && has_wildcard {
+                    return Err(Failure(EADDRNOTAVAIL));
+                }
                 let left = addresses_left(this, bound, (port, &named))?;
                 bind_again(self, number, left)
             }
@@ -538,7 +556,7 @@ impl Engine {
 /// The UDP port of a peer; 0 for SCTP over IP. `peer_port` is the one configured for the socket.
 pub(super) fn transport_to(engine: &Engine, ip: IpAddr, peer_port: u16) -> u16 {
     // With itself the machine speaks the faster one, which needs no capability.
-    if is_local(ip) {
+    if wire::leads_to_own_host(ip) {
         return peer_port;
     }
     match engine.transports.to(ip, engine.wires.has_ip(ip)) {
@@ -553,7 +571,7 @@ fn is_unicast(ip: IpAddr) -> bool {
     !(ip.is_unspecified() || ip.is_multicast() || is_broadcast)
 }
 
-/// Whether this host has the address.
+/// Whether a socket may be bound to the address: this host has it, or `ip_nonlocal_bind` is set.
 fn is_local(ip: IpAddr) -> bool {
     std::net::UdpSocket::bind((ip, 0)).is_ok()
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use libc::{EADDRINUSE, EINVAL, ENOBUFS};
 use rexmit_core::{Instant, Machine, Route, Seed};
-use rexmit_sctp::{AssociationConfig, Endpoint, EndpointConfig, MAX_ADDRESSES, SourceAddresses};
+use rexmit_sctp::{
+    AssociationConfig, Endpoint, EndpointConfig, MAX_HOST_ADDRESSES, SourceAddresses,
+};
 
 use super::host::HostAddresses;
 use super::settings::{LOOPBACK_MTU, Settings, Versions};
@@ -106,20 +108,19 @@ pub(super) struct Ports {
     host: HostAddresses,
 }
 
-fn endpoint(port: u16, settings: &Settings, local: &Local) -> Result<Endpoint, Failure> {
+fn new_endpoint(port: u16, settings: &Settings, local: &Local) -> Result<Endpoint, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|_| Failure(ENOBUFS))?;
-    let several = Some(local.chosen()).filter(|chosen| chosen.len() > 1).unwrap_or_default();
     let config = EndpointConfig::default()
         .port(port)
-        .addresses(several.to_vec())
+        .addresses(local.chosen().to_vec())
         .source_addresses(local.source_addresses())
         .association(settings.association(0));
     Endpoint::new(config, &Seed::from_bytes(seed)).map_err(|_| Failure(EINVAL))
 }
 
 impl Port {
-    /// Whether packets to this address are for this port.
+    /// Whether peers may begin associations at this address.
     fn takes(&self, local: IpAddr) -> bool {
         match &self.local {
             Local::Wildcard(versions) => versions.include(local),
@@ -127,11 +128,25 @@ impl Port {
         }
     }
 
+    /// Applies these options and the addresses to associations that begin from now on.
+    fn configure(&mut self, number: u16, settings: &Settings) -> Result<(), Failure> {
+        self.accepted = Accepted::new(settings);
+        let endpoint = &mut self.endpoint;
+        if endpoint.association_count() == 0 {
+            *endpoint = new_endpoint(number, settings, &self.local)?;
+            return Ok(());
+        }
+        endpoint.set_source_addresses(self.local.source_addresses());
+        let is_applied = endpoint.set_addresses(self.local.chosen().to_vec()).is_ok()
+            && endpoint.set_association_config(Arc::clone(&self.accepted.of_others)).is_ok();
+        if is_applied { Ok(()) } else { Err(Failure(EINVAL)) }
+    }
+
     /// Called before an association begins, here or by a packet.
     fn list_addresses(&mut self, host: &mut HostAddresses, now: Instant) {
         if let Local::Wildcard(_) = self.local {
             let mut listed = self.local.all(host, now);
-            listed.truncate(MAX_ADDRESSES);
+            listed.truncate(MAX_HOST_ADDRESSES);
             let _ = self.endpoint.set_addresses(listed);
         }
     }
@@ -168,22 +183,25 @@ impl Ports {
         Some(found)
     }
 
-    /// Handles a packet. Returns whether a port is there that takes packets to its address.
+    /// Handles a packet. Returns whether a port is there for it. Those of associations that exist are not compared with the
+    /// addresses: the association may be that of a socket that was bound to others before.
     pub(super) fn receive(&mut self, now: Instant, route: Route, packet: &[u8]) -> bool {
         const INIT: u8 = 1;
         const COOKIE_ECHO: u8 = 10;
         let Some(number) = destination_port(packet) else { return true };
-        let found = self.all.get_mut(&number).filter(|port| port.takes(route.local.ip()));
-        let Some(port) = found else { return false };
+        let Some(port) = self.all.get_mut(&number) else { return false };
+        let first = packet.get(COMMON_HEADER_BYTES);
+        if first == Some(&INIT) && !port.takes(route.local.ip()) {
+            return false;
+        }
         self.touched.insert(number);
-        if let Some(&first @ (INIT | COOKIE_ECHO)) = packet.get(COMMON_HEADER_BYTES) {
+        if let Some(&first @ (INIT | COOKIE_ECHO)) = first {
             if first == INIT {
                 port.list_addresses(&mut self.host, now);
             }
             let remote = route.remote.ip();
             // The kernel drops packets from outside that claim to come from an address of this host.
-            let is_own_host = route.local.ip() == remote
-                && wire::way_to(remote).is_some_and(|(_, mtu)| mtu >= LOOPBACK_MTU);
+            let is_own_host = route.local.ip() == remote && wire::leads_to_own_host(remote);
             port.accept_as(is_own_host);
         }
         port.endpoint.handle_input(now, route, packet);
@@ -213,16 +231,13 @@ impl Ports {
             Some(taken) if !taken.sockets.is_empty() => return Err(Failure(EADDRINUSE)),
             // Associations of closed sockets still end on it.
             Some(ending) => {
-                if ending.endpoint.association_count() == 0 {
-                    ending.endpoint = endpoint(port, settings, &local)?;
-                    ending.accepted = Accepted::new(settings);
-                }
                 ending.local = local;
+                ending.configure(port, settings)?;
                 ending.sockets.insert(socket);
             }
             None => {
                 let made = Port {
-                    endpoint: endpoint(port, settings, &local)?,
+                    endpoint: new_endpoint(port, settings, &local)?,
                     sockets: BTreeSet::from([socket]),
                     listener: None,
                     local,
@@ -235,14 +250,9 @@ impl Ports {
         Ok(port)
     }
 
-    /// Recreates the endpoint with the options set since the port was bound. Only for a port without associations.
+    /// Applies the options set since the port was bound.
     pub(super) fn renew(&mut self, port: u16, settings: &Settings) -> Result<(), Failure> {
-        let Some(found) = self.all.get_mut(&port) else { return Err(Failure(EINVAL)) };
-        if found.endpoint.association_count() == 0 {
-            found.endpoint = endpoint(port, settings, &found.local)?;
-            found.accepted = Accepted::new(settings);
-        }
-        Ok(())
+        self.all.get_mut(&port).ok_or(Failure(EINVAL))?.configure(port, settings)
     }
 
     fn free_port(&self) -> Result<u16, Failure> {

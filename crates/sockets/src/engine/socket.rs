@@ -29,6 +29,14 @@ pub(super) struct Bound {
     pub(super) addresses: Vec<IpAddr>,
 }
 
+impl Bound {
+    /// Whether one of these is an address to which the socket is bound.
+    pub(super) fn is_to_any_of(&self, others: &[SocketAddr]) -> bool {
+        let is_bound = |other: &SocketAddr| self.addresses.contains(&other.ip());
+        self.addresses.is_empty() || others.iter().any(is_bound)
+    }
+}
+
 /// A message to be delivered to the program.
 #[derive(Debug)]
 pub(super) struct Outgoing {

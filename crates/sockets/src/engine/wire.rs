@@ -9,6 +9,8 @@ use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rexmit_core::Route;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
+use super::settings::LOOPBACK_MTU;
+
 /// The size of a receive buffer in bytes: the largest coalesced batch.
 const BUFFER_BYTES: usize = 1 << 16;
 /// The most bytes of a batch to be sent.
@@ -207,4 +209,9 @@ pub(super) fn way_to(remote: IpAddr) -> Option<(IpAddr, usize)> {
         IpAddr::V6(_) => rustix::net::sockopt::ipv6_mtu(&probe),
     };
     Some((probe.local_addr().ok()?.ip(), mtu.map_or(0, |mtu| mtu as usize)))
+}
+
+/// Whether packets to this address stay on this host. (With `ip_nonlocal_bind` a socket can be bound to the addresses of others.)
+pub(super) fn leads_to_own_host(remote: IpAddr) -> bool {
+    way_to(remote).is_some_and(|(_, mtu)| mtu >= LOOPBACK_MTU)
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use libc::{EINVAL, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
+use libc::{EINVAL, ENOMEM, ENOPROTOOPT, EOPNOTSUPP, SOL_SOCKET};
 use rexmit_recovery::PathState;
 use rexmit_sctp::PathStatistics;
 
@@ -17,7 +17,7 @@ use super::{
     KEPT, UDP_ENCAPS_BYTES, UDP_PORT_AT, association_at, other_number, refused, sized, statistics,
     u16_at, u32_at, words,
 };
-use crate::protocol::request::State;
+use crate::protocol::request::{MAX_BODY_BYTES, State};
 use crate::protocol::{IPPROTO_SCTP, address};
 
 /// Options with the number of an association that cannot be read, whatever the number.
@@ -239,7 +239,7 @@ fn addresses_of(engine: &Engine, socket: &Socket, number: u32, of_peer: bool) ->
     for address in all {
         address::write(address::in_family(address, socket.name.is_ipv6), &mut bytes);
     }
-    Ok(bytes)
+    if bytes.len() > MAX_BODY_BYTES { Err(Failure(ENOMEM)) } else { Ok(bytes) }
 }
 
 /// Options whose value is the one that was set.
