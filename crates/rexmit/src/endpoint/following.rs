@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rexmit_core::Instant;
-use rexmit_sctp::{AddressError, MAX_ADDRESSES};
+use rexmit_sctp::{AddressError, MAX_ADDRESSES, SourceAddresses};
 
 use super::Endpoint;
 use super::protocol::Protocol;
@@ -73,7 +73,7 @@ impl State {
     fn follow(&mut self, now: Instant, host: &[IpAddr]) -> bool {
         let host = &host[..host.len().min(MAX_ADDRESSES)];
         // The host reports no more addresses than are allowed.
-        let _ = self.sctp.set_addresses(host.to_vec());
+        let _ = self.sctp.set_addresses(host.to_vec(), SourceAddresses::Paired);
         let mut is_settled = true;
         for id in self.association_ids() {
             is_settled &= match self.sctp.follow_addresses(now, id, host) {

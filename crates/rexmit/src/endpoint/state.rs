@@ -11,6 +11,7 @@ use std::time::Duration;
 use rexmit_core::{Instant, Machine as _};
 use rexmit_sctp::{
     AssociationId, AssociationStatistics, InboundMessage, MessageId, OutboundMessage, SendError,
+    SourceAddresses,
 };
 use rustc_hash::FxHashMap;
 
@@ -169,7 +170,7 @@ impl State {
         if is_told {
             let told = (!here.is_unspecified()).then_some(here);
             // A single address is always allowed.
-            let _ = self.sctp.set_addresses(told.into_iter().collect());
+            let _ = self.sctp.set_addresses(told.into_iter().collect(), SourceAddresses::Paired);
         }
         let mut open: Vec<_> = self.associations.keys().copied().collect();
         open.sort_unstable();

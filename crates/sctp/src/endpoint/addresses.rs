@@ -108,15 +108,20 @@ impl Endpoint {
         .unwrap_or(Err(AddressError::UnknownAssociation))
     }
 
-    /// Sets the addresses that new associations list, in place of
-    /// [`EndpointConfig::addresses`](crate::EndpointConfig::addresses). Existing associations are unchanged. With
+    /// Sets the addresses that new associations list, and who chooses those that packets are sent from, in place of
+    /// [`EndpointConfig::addresses`](crate::EndpointConfig::addresses) and
+    /// [`source_addresses`](crate::EndpointConfig::source_addresses). Existing associations are unchanged. With
     /// [`SourceAddresses::Routed`] there may be [`MAX_HOST_ADDRESSES`] of them; a peer is told of the first
     /// [`MAX_ADDRESSES`] in its scope.
     ///
     /// # Errors
     /// [`AddressError::TooManyAddresses`].
-    pub fn set_addresses(&mut self, addresses: Vec<IpAddr>) -> Result<(), AddressError> {
-        let limit = match self.around.source_addresses {
+    pub fn set_addresses(
+        &mut self,
+        addresses: Vec<IpAddr>,
+        source_addresses: SourceAddresses,
+    ) -> Result<(), AddressError> {
+        let limit = match source_addresses {
             SourceAddresses::Paired => MAX_ADDRESSES,
             SourceAddresses::Routed => MAX_HOST_ADDRESSES,
         };
@@ -124,15 +129,10 @@ impl Endpoint {
             return Err(AddressError::TooManyAddresses { limit });
         }
         self.config.addresses.clone_from(&addresses);
-        self.around.addresses = addresses;
-        Ok(())
-    }
-
-    /// Sets which of its addresses the packets of new associations are sent from, in place of
-    /// [`EndpointConfig::source_addresses`](crate::EndpointConfig::source_addresses).
-    pub fn set_source_addresses(&mut self, source_addresses: SourceAddresses) {
         self.config.source_addresses = source_addresses;
+        self.around.addresses = addresses;
         self.around.source_addresses = source_addresses;
+        Ok(())
     }
 
     /// Adds a shared key to the association, or replaces the one with the same number. The first key is used

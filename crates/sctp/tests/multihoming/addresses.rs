@@ -129,16 +129,18 @@ fn our_own_addresses_are_none_of_the_peers() {
 /// A peer is told of the first addresses in its scope, not of those in scope among the first.
 #[test]
 fn the_addresses_of_a_host_are_limited_after_their_scope() {
-    let mut s = Script::with(|config, _| config.source_addresses = SourceAddresses::Routed);
+    let mut s = Script::server();
+    let routed = SourceAddresses::Routed;
     let private = (1..=20).map(|number| IpAddr::from([10, 0, 0, number]));
     let global = (1..=20).map(|number| IpAddr::from([198, 51, 100, number]));
-    s.endpoint.set_addresses(private.chain(global).collect()).unwrap();
+    s.endpoint.set_addresses(private.chain(global).collect(), routed).unwrap();
     s.connect();
     let listed = expect_packet!(s, tag 0, [Init(init)] => addresses_in(&init));
     assert_eq!(listed, rexmit_sctp::MAX_ADDRESSES);
     let limit = rexmit_sctp::MAX_HOST_ADDRESSES;
     let many = vec![ip("10.0.0.1"); limit + 1];
-    assert_eq!(s.endpoint.set_addresses(many), Err(AddressError::TooManyAddresses { limit }));
+    let refused = s.endpoint.set_addresses(many, routed);
+    assert_eq!(refused, Err(AddressError::TooManyAddresses { limit }));
 }
 
 /// A peer behind a NAT that knows one address of ours takes the one that the packet comes from.

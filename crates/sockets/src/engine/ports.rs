@@ -136,8 +136,8 @@ impl Port {
             *endpoint = new_endpoint(number, settings, &self.local)?;
             return Ok(());
         }
-        endpoint.set_source_addresses(self.local.source_addresses());
-        let is_applied = endpoint.set_addresses(self.local.chosen().to_vec()).is_ok()
+        let (chosen, source) = (self.local.chosen().to_vec(), self.local.source_addresses());
+        let is_applied = endpoint.set_addresses(chosen, source).is_ok()
             && endpoint.set_association_config(Arc::clone(&self.accepted.of_others)).is_ok();
         if is_applied { Ok(()) } else { Err(Failure(EINVAL)) }
     }
@@ -147,7 +147,7 @@ impl Port {
         if let Local::Wildcard(_) = self.local {
             let mut listed = self.local.all(host, now);
             listed.truncate(MAX_HOST_ADDRESSES);
-            let _ = self.endpoint.set_addresses(listed);
+            let _ = self.endpoint.set_addresses(listed, SourceAddresses::Routed);
         }
     }
 
