@@ -444,6 +444,8 @@ class Figure:
         Axes over whose points the mean, or the largest value, is taken, for every seed.
     gain_over, loss_against : mapping, optional
         Another point: values become the share by which they exceed it, or are below it.
+    pooled : bool, optional
+        Whether the values of all seeds are taken together (False), for ``"lines"`` and ``"bars"``.
     beside : sequence of mapping, optional
         Other distributions to draw, for ``"cdf"`` and ``"ccdf"``.
     source : sequence of mapping, optional
@@ -464,6 +466,7 @@ class Figure:
     largest: Optional[Union[str, Sequence[str]]] = None
     gain_over: Optional[Mapping[str, Any]] = None
     loss_against: Optional[Mapping[str, Any]] = None
+    pooled: Optional[bool] = None
     beside: Optional[Sequence[Mapping[str, Any]]] = None
     source: Optional[Sequence[Mapping[str, Any]]] = None
     seed: Optional[int] = None
