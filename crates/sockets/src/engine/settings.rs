@@ -95,6 +95,10 @@ impl Settings {
             // The kernel's default, so that messages that wait are sent in the order of the calls.
             profile.streams.scheduling = Scheduling::FirstComeFirstServed;
         }
+        // As the kernel (`pf_retrans`, `pf_expose`): after one timeout new data takes another path (RFC 7829), and programs do not
+        // hear of it.
+        profile.recovery.sctp.potentially_failed_max_retrans = Some(0);
+        profile.multihoming.report_potentially_failed = false;
         profile.messages.max_bytes = MAX_INBOUND_MESSAGE_BYTES.min(profile.buffers.receive_bytes);
         Self {
             versions,
