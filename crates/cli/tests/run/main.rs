@@ -292,32 +292,63 @@ fn a_peer_has_several_addresses() {
     passes("addresses");
 }
 
-/// In a network namespace with the addresses of calls/wildcards.py, which have to be there when an association begins.
+/// Runs a script for the shell as root of its own network; `None`, with a message, if the system does not permit that.
+fn in_network(script: &str) -> Option<Output> {
+    let inside = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--net", "sh", "-ec", script]);
+        command.env("REXMIT_PRELOAD", library()).output()
+    };
+    if inside("ip link set lo up").is_ok_and(|output| output.status.success()) {
+        return Some(inside(script).expect("unshare runs"));
+    }
+    rexmit_testkit::not_run(format_args!(
+        "it needs namespaces of users and networks, and the package iproute2"
+    ));
+    None
+}
+
+/// The addresses are those of calls/wildcards.py: they have to be there when an association begins.
 #[test]
 fn a_wildcard_stands_for_all_addresses_of_the_host() {
     let add = |address: &str| format!("ip address add {address} dev lo nodad");
-    let addresses = ["10.71.0.1/24", "10.72.0.1/24", "fd71::1/64"].map(add).join(" && ");
-    let prepare = format!("ip link set lo up && {addresses}");
-    let inside = |command: &str| {
-        Command::new("unshare")
-            .args(["--user", "--map-root-user", "--net", "sh", "-c", command])
-            .output()
-    };
-    if !inside(&prepare).is_ok_and(|output| output.status.success()) {
-        return rexmit_testkit::not_run(format_args!(
-            "it needs namespaces of users and networks, and the package iproute2"
-        ));
-    }
+    let addresses = ["10.71.0.1/24", "10.72.0.1/24", "fd71::1/64"].map(add).join("; ");
     for test in ["wildcards", "bound_again"] {
-        let command = format!(
-            "{prepare} && REXMIT_PRELOAD={} exec {BINARY} run --always -- python3 {} {test}",
-            library().display(),
-            script()
-        );
-        let output = inside(&command).expect("unshare runs");
+        let script = script();
+        let Some(output) = in_network(&format!(
+            "ip link set lo up; {addresses}; exec {BINARY} run --always -- python3 {script} {test}"
+        )) else {
+            return;
+        };
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {text}", output.status);
     }
+}
+
+#[test]
+fn new_data_leaves_a_path_that_has_failed() {
+    let (run, script) = (format!("{BINARY} run --always -- python3"), script());
+    let Some(output) = in_network(&format!(
+        r#"
+        export REXMIT_TRANSPORT="* udp"
+        unshare --net sleep 60 & other=$!
+        while [ "$(readlink /proc/$other/ns/net)" = "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
+        there="nsenter --net --target $other"
+        ip link add near type veth peer name far netns $other
+        for network in 90 91; do
+            ip address add 10.$network.0.1/24 dev near
+            $there ip address add 10.$network.0.2/24 dev far
+        done
+        ip link set near up; $there ip link set far up
+        $there {run} {script} path_server & server=$!
+        {run} {script} path_client && result=0 || result=$?
+        kill $other $server || true
+        exit $result"#
+    )) else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {text}", output.status);
 }
 
 #[test]

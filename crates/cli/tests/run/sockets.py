@@ -5,11 +5,11 @@ is expected in them is what Linux does."""
 import signal
 import sys
 
-from calls import engines, errnos, interrupted, one_to_many, one_to_one, options, wildcards
+from calls import engines, errnos, interrupted, one_to_many, one_to_one, options, paths, wildcards
 
 # A call that hangs ends the program.
 signal.alarm(30)
 test = sys.argv[1]
-MODULES = (one_to_one, options, errnos, interrupted, one_to_many, engines, wildcards)
+MODULES = (one_to_one, options, errnos, interrupted, one_to_many, engines, paths, wildcards)
 module = next(m for m in MODULES if hasattr(m, test))
 getattr(module, test)()

@@ -330,3 +330,79 @@ impl Ports {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rexmit_sctp::wire::{Chunk, Header, Init, Packet, PacketWriter, Param};
+
+    use super::*;
+
+    const NOW: Instant = Instant::from_millis(1);
+
+    fn settings(streams: u16) -> Settings {
+        let mut settings = Settings::new(Versions::V4, AssociationConfig::default(), 9899, 0);
+        settings.config.streams.outbound = streams;
+        settings
+    }
+
+    fn route(local: [u8; 4]) -> Route {
+        Route { local: (local, 9899).into(), remote: ([192, 0, 2, 9], 9899).into() }
+    }
+
+    fn init() -> Vec<u8> {
+        let mut packet = Vec::new();
+        let header = Header { source_port: 7, destination_port: 5000, verification_tag: 0 };
+        let init = Init {
+            initiate_tag: 7,
+            a_rwnd: 65_536,
+            outbound_streams: 100,
+            inbound_streams: 100,
+            initial_tsn: 1,
+            params: rexmit_sctp::wire::Params::new(&[]),
+        };
+        let mut writer = PacketWriter::new(&mut packet, 1200, header);
+        writer.init(&init, |_| ());
+        writer.finish();
+        packet
+    }
+
+    /// The outgoing streams and the number of addresses of the INIT ACK that answers an INIT; `None` without an answer.
+    fn answer(ports: &mut Ports, local: [u8; 4]) -> Option<(u16, usize)> {
+        ports.receive(NOW, route(local), &init());
+        let endpoint = &mut ports.touch(5000)?.endpoint;
+        let mut bytes = Vec::new();
+        while endpoint.poll_transmit(NOW, &mut bytes).is_some() {
+            let packet = Packet::parse(&bytes).ok()?;
+            let first = packet.chunks().next()?.ok()?;
+            if let Ok(Chunk::InitAck(ack)) = first.decode() {
+                let is_address =
+                    |param: &Param<'_>| matches!(param, Param::Ipv4(_) | Param::Ipv6(_));
+                let params = ack.params().flatten().filter_map(|param| param.decode().ok());
+                return Some((ack.outbound_streams, params.filter(is_address).count()));
+            }
+        }
+        None
+    }
+
+    /// An association of the previous socket still ends on the port.
+    #[test]
+    fn a_port_that_is_bound_again_follows_its_new_socket() {
+        let (first, second) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+        let mut ports = Ports::default();
+        ports.bind(5000, &[first.into(), second.into()], 1, &settings(10)).expect("it is free");
+        let endpoint = &mut ports.begin(5000, NOW).expect("it is bound").endpoint;
+        endpoint.set_accept(true);
+        assert_eq!(answer(&mut ports, first), Some((10, 2)));
+        let endpoint = &mut ports.touch(5000).expect("it is bound").endpoint;
+        let config = settings(10).association(0);
+        endpoint.connect_over(NOW, &[route(first)], 99, config).expect("an association");
+        ports.release(5000, 1);
+        ports.settle(5000);
+        ports.bind(5000, &[second.into()], 2, &settings(77)).expect("its socket is closed");
+        let endpoint = &mut ports.touch(5000).expect("it is bound").endpoint;
+        assert_eq!(endpoint.association_count(), 1, "it still ends");
+        endpoint.set_accept(true);
+        assert_eq!(answer(&mut ports, second), Some((77, 0)));
+        assert_eq!(answer(&mut ports, first), None, "the new socket has another address");
+    }
+}
