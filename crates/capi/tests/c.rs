@@ -412,7 +412,7 @@ fn the_code_of_the_header_compiles() {
     for (number, (_, code)) in blocks.into_iter().enumerate() {
         let given =
             [("rexmit_endpoint *", "endpoint"), ("uint64_t ", "association"), ("uint64_t ", "now")];
-        // What the code declares itself is not given to it.
+        // Variables that the code declares are no parameters.
         let is_given = |name: &str| {
             !code.contains(&format!("*{name};")) && !code.contains(&format!("uint64_t {name};"))
         };

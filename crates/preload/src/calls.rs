@@ -62,7 +62,7 @@ pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> Option<Outc
     let is_ip = domain == libc::AF_INET || domain == libc::AF_INET6;
     let is_tcp = kind == libc::SOCK_STREAM && [0, libc::IPPROTO_TCP].contains(&protocol);
     let is_sctp = is_sctp(kind, protocol);
-    // Of other protocols there is none with sequenced packets; libc's answer is that of a kernel without SCTP.
+    // No other protocol has sequenced packets; libc would answer as a kernel without SCTP does.
     let is_unknown = kind == libc::SOCK_SEQPACKET && !is_sctp && (1..256).contains(&protocol);
     let is_ours = is_ip && (is_sctp || is_unknown || is_tcp && engine::takes_tcp());
     let engine = engine::of_process().filter(|_| is_ours)?;

@@ -128,8 +128,8 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The file at `path` as an argument in its own directory, for a POSIX shell. Where that is says nothing to readers of a
-/// report, and may be nobody's business.
+/// The file at `path` as an argument in its own directory, for a POSIX shell. The directory is left out: readers of a
+/// report have another one, and its name may be private.
 fn argument(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_file = name.ends_with(".toml") && !name.starts_with('-');

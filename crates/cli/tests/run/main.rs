@@ -426,7 +426,7 @@ fn transports_of_a_later_program_are_reported_as_not_used() {
         assert!(output.status.success(), "{text}");
         assert_eq!(text.contains("not those of REXMIT_TRANSPORT:"), !is_used, "{text}");
     }
-    // What is not configured is compared, too.
+    // The default transports are compared, too.
     let output =
         engine.command(&["true"]).env_remove("REXMIT_TRANSPORT").output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stderr);

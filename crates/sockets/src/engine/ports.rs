@@ -28,7 +28,7 @@ pub(super) struct Port {
     pub(super) sockets: BTreeSet<u64>,
     /// The socket that accepts associations of peers.
     pub(super) listener: Option<u64>,
-    /// What the socket is bound to.
+    /// The addresses to which the socket is bound.
     pub(super) local: Local,
     accepted: Accepted,
     /// The deadline entered in [`Ports::deadlines`].

@@ -93,9 +93,9 @@ pub(super) struct Flow {
     pub(super) has_ended: bool,
     /// Whether the pair may contain data, and not only notifications.
     pub(super) may_have_unread_data: bool,
-    /// What is to end for the program after all messages are written to its socket pair.
+    /// The direction that ends for the program after all messages are written to its socket pair.
     pub(super) ends_when_flushed: Option<End>,
-    /// What has ended for the program.
+    /// The direction that has ended for the program.
     pub(super) ended: Option<End>,
     /// Whether both directions are shut down, although the program has not closed its end.
     pub(super) is_shut: bool,

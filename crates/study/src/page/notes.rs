@@ -1,4 +1,4 @@
-//! What a reader of the results has to know and no number shows.
+//! Notes for readers of the results, of facts that no number shows.
 
 use crate::page::shown::Cell;
 use crate::sweep::place;

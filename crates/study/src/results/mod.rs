@@ -306,8 +306,8 @@ pub fn replace_text(path: &Path, text: &str) -> Result<(), ResultsError> {
     write_file(&path, |file| file.write_all(text.as_bytes())).map(drop)
 }
 
-/// Writes a file atomically: to a temporary name first. A file that exists keeps its permissions. Returns what `write` returns, and
-/// what was written.
+/// Writes a file atomically: to a temporary name first. A file that exists keeps its permissions. Returns the result of
+/// `write`, and the size and digest of the file.
 fn write_file<T>(
     path: &Path,
     write: impl FnOnce(&mut Draft) -> io::Result<T>,

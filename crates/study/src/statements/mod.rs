@@ -24,7 +24,7 @@ pub struct Paper {
     pub id: String,
     /// The paper's subject and its short name.
     pub title: String,
-    /// What the paper is: title, authors, year and place of publication, as far as its text has them.
+    /// The full reference: title, authors, year and place of publication, as far as its text has them.
     pub reference: String,
     /// The beginning of the names of its studies.
     pub studies: Vec<String>,

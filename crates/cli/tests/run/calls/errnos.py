@@ -356,7 +356,7 @@ def ended():
 
 
 def blocked():
-    """A call that waits to receive ends when the association ends, whoever ends it."""
+    """A `recv` that waits ends when either side ends the association."""
     for how in "closed", "shut down", "aborted":
         client, server = pair()
         if os.fork() == 0:
