@@ -44,6 +44,7 @@ test-long: setup ## the same at full length, thousands of seeds; path MTUs of na
 	scripts/programs --kernel
 	scripts/lksctp-tests
 	scripts/freediameter
+	scripts/freediameter --kernel
 	scripts/run-with-kernel
 	scripts/path-mtu
 	if scripts/kernel-host --check; then scripts/compare-quinn --duration 20s --seeds 1 --fail-above p50=5s; fi
