@@ -326,6 +326,20 @@ fn a_wildcard_stands_for_all_addresses_of_the_host() {
 }
 
 #[test]
+fn a_list_of_addresses_is_whole_or_none() {
+    let script = script();
+    let Some(output) = in_network(&format!(
+        "ip link set lo up
+        for last in $(seq 0 599); do echo address add 10.75.$((last / 200)).$((last % 200 + 1))/32 dev lo; done | ip -batch -
+        exec {BINARY} run --always -- python3 {script} many_addresses"
+    )) else {
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {text}", output.status);
+}
+
+#[test]
 fn new_data_leaves_a_path_that_has_failed() {
     let (run, script) = (format!("{BINARY} run --always -- python3"), script());
     let Some(output) = in_network(&format!(

@@ -114,3 +114,13 @@ def bound_again():
     client.bind((LOCALHOST, 0))
     client.connect((LOCALHOST, server.getsockname()[1]))
     assert addresses(client, SCTP_GET_PEER_ADDRS)[0] == V4, addresses(client, SCTP_GET_PEER_ADDRS)
+
+
+def many_addresses():
+    """More addresses than the engine returns at once: the list is not cut short. In Linux the room of the program decides."""
+    server = one_to_one()
+    server.bind(("", 0))
+    value = ctypes.create_string_buffer(60_000)
+    length = ctypes.c_uint(len(value))
+    assert LIBC.getsockopt(server.fileno(), SCTP, SCTP_GET_LOCAL_ADDRS, value, ctypes.byref(length)) < 0
+    assert ctypes.get_errno() == errno.ENOMEM
