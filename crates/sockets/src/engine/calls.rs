@@ -49,6 +49,20 @@ fn bind_again(engine: &mut Engine, number: u64, addresses: Vec<IpAddr>) -> Outco
     engine.bind(number, port, addresses)
 }
 
+/// Checks that `sctp_bindx` may add these addresses: of one port, none of them twice, and none to which the socket is bound. A
+/// wildcard is equal to all addresses.
+fn check_added(bound: Option<&Bound>, added: &[SocketAddr]) -> Result<(), Failure> {
+    let has_wildcard = added.iter().any(|address| address.ip().is_unspecified());
+    let is_bound = bound.is_some_and(|bound| has_wildcard || bound.is_to_any_of(added));
+    let is_repeated = BTreeSet::from_iter(added).len() < added.len();
+    let has_more = added.len() > 1 && has_wildcard;
+    let has_other_port = added.iter().any(|address| address.port() != added[0].port());
+    if is_bound || is_repeated || has_more || has_other_port {
+        return Err(Failure(EINVAL));
+    }
+    Ok(())
+}
+
 /// The addresses of `bound` without those that are named: at least one, and only before anything depends on them.
 fn addresses_left(
     socket: &Socket,
@@ -223,17 +237,7 @@ impl Engine {
         let port = addresses[0].port();
         let has_wildcard = addresses.iter().any(|address| address.ip().is_unspecified());
         if mode == ADD {
-            // A wildcard is equal to all addresses, also to those to which the socket is bound.
-            let is_repeated = this
-                .bound
-                .as_ref()
-                .is_some_and(|bound| has_wildcard || bound.is_to_any_of(&addresses));
-            let is_repetitive = addresses.len() > 1
-                && (has_wildcard || BTreeSet::from_iter(&addresses).len() < addresses.len());
-            let is_another_port = addresses.iter().any(|address| address.port() != port);
-            if is_repeated || is_repetitive || is_another_port {
-                return Err(Failure(EINVAL));
-            }
+            check_added(this.bound.as_ref(), &addresses)?;
         }
         let named = addresses.iter().map(SocketAddr::ip).filter(|ip| !ip.is_unspecified());
         let named: Vec<_> = named.collect();
