@@ -238,9 +238,10 @@ impl Side {
             .max_associations(4)
             .association(Arc::new(association));
         let address = |index: u8| ([10, 0, 0, index], 0).into();
-        // The second one is on a host with two addresses, whose routes choose between them.
+        // The associations of the first one share one receive buffer; the second one is on a host with two addresses, whose
+        // routes choose between them.
         let config = match index {
-            0 => config,
+            0 => config.max_receive_bytes(RECEIVE_BUFFER),
             _ => config
                 .addresses(vec![[10, 0, 0, index].into(), [10, 0, 1, index].into()])
                 .source_addresses(SourceAddresses::Routed),

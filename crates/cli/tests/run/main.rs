@@ -278,6 +278,11 @@ fn pause() {
 }
 
 #[test]
+fn associations_of_a_one_to_many_socket_share_its_receive_window() {
+    passes("unread");
+}
+
+#[test]
 fn a_one_to_many_socket_serves_several_associations() {
     passes("one_to_many");
 }

@@ -38,6 +38,7 @@ pub(crate) use auth::{Auth, AuthOffer, MAX_VECTOR_BYTES, Ours, RANDOM_LEN, push_
 pub use auth::{MAX_SHARED_KEYS, SharedKey};
 pub(crate) use context::{Context, Surroundings};
 pub(crate) use identity::Identity;
+pub(crate) use inbound::Room;
 pub(crate) use init::{init_chunk, push_addresses, push_extensions};
 pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
 pub(crate) use round_trips::RoundTrips;
@@ -72,7 +73,8 @@ pub(crate) struct Association {
     silence: Silence,
     replies: Replies,
     out: Outbound,
-    inbound: Inbound,
+    /// The receiving side, whose room the endpoint limits.
+    pub(crate) inbound: Inbound,
     reset: StreamReset,
     /// Authentication; `None` unless both sides support RFC 4895.
     auth: Option<Box<Auth>>,

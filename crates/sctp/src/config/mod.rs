@@ -46,6 +46,10 @@ config! {
         /// The most simultaneous associations; further INITs are answered with ABORT "Out of Resource". Default
         /// 200,000.
         pub max_associations: usize,
+        /// The most bytes of received data that all associations hold until the application reads them. At the limit an
+        /// association gets no more data before its messages are read, and one without a message to read gets one packet at a time, up to its own
+        /// receive buffer. Default 256 MiB.
+        pub max_receive_bytes: usize,
         /// Lifetime of a state cookie (Valid.Cookie.Life, 60 s).
         pub cookie_lifetime: Duration,
         /// The time for which a secret signs cookies; cookies of the previous secret are still accepted (RFC 9260
@@ -170,6 +174,7 @@ impl Default for EndpointConfig {
             port: 5000,
             accept: false,
             max_associations: 200_000,
+            max_receive_bytes: 256 << 20,
             cookie_lifetime: Duration::from_secs(60),
             cookie_secret_lifetime: Duration::from_secs(3600),
             addresses: Vec::new(),
@@ -262,6 +267,7 @@ impl EndpointConfig {
     /// The first violation found.
     pub fn validate(&self) -> Result<(), ConfigError> {
         bound("max_associations", self.max_associations, 1, 16 << 20)?;
+        bound("max_receive_bytes", self.max_receive_bytes, MIN_RECEIVE_BUFFER_BYTES, usize::MAX)?;
         bound("addresses", self.addresses.len(), 0, MAX_ADDRESSES)?;
         bound(
             "cookie_secret_lifetime (s)",

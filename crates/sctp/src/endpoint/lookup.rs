@@ -31,6 +31,8 @@ pub(super) struct Slot {
     pub(super) unanswered: Share,
     /// The destination whose associations share what they spend on copies; `None` without a limited budget.
     pub(super) destination: Option<Destination>,
+    /// The bytes of received data for which the endpoint's budget is charged.
+    pub(super) charged: u32,
 }
 
 impl Timed for Slot {
@@ -50,6 +52,7 @@ impl Slot {
             transports: None,
             unanswered: Share::default(),
             destination: None,
+            charged: 0,
         }
     }
 

@@ -10,6 +10,7 @@ mod lookup;
 mod machine;
 mod out_of_the_blue;
 mod paths;
+mod receive_budget;
 mod retired;
 mod scheduling;
 mod setup;
@@ -36,6 +37,7 @@ use amplification::ExcessBudget;
 use cookie::CookieSigner;
 use destinations::Destinations;
 use lookup::{Lookup, Slot};
+use receive_budget::ReceiveBudget;
 
 /// The most answers that wait to be transmitted; further ones are dropped, as a network could drop them.
 const MAX_REPLIES: usize = 64;
@@ -84,6 +86,7 @@ pub struct Endpoint {
     signer: CookieSigner,
     around: Surroundings,
     destinations: Destinations,
+    receive_budget: ReceiveBudget,
     replies: VecDeque<(Route, Vec<u8>)>,
     excess: ExcessBudget,
     /// Generator for RANDOM parameters, separate so that it does not change other random values.
@@ -130,6 +133,7 @@ impl Endpoint {
                 sink: None,
             },
             destinations: Destinations::default(),
+            receive_budget: ReceiveBudget::new(config.max_receive_bytes),
             replies: VecDeque::new(),
             excess: ExcessBudget::default(),
             randoms: seed.split("authentication").rng(),
@@ -351,10 +355,12 @@ impl Endpoint {
         let (key, slot) = self.table.get_mut(index)?;
         let mut cx = Context::new(now, AssociationId(key), &mut self.around);
         self.destinations.exchange(slot);
+        self.receive_budget.lend(slot);
         let result = act(&mut slot.association, &mut cx);
         slot.association.report_unanswered(&mut cx, &mut slot.unanswered);
         self.destinations.exchange(slot);
         self.destinations.follow(slot);
+        self.receive_budget.settle(slot);
         self.update(now, index);
         Some(result)
     }
@@ -379,7 +385,8 @@ impl Endpoint {
     fn remove_if_over(&mut self, index: u32) {
         let is_over = |slot: &Slot| slot.association.is_over();
         if self.table.is_end_reported(index) && self.table.get(index).is_some_and(is_over) {
-            self.table.remove(index);
+            let removed = self.table.remove(index);
+            self.receive_budget.release(removed.as_ref());
         }
     }
 

@@ -195,7 +195,8 @@ impl Engine {
             true if number_in(BIND_V6_ONLY) == Some(1) => Versions::V6,
             true => Versions::Both,
         };
-        let settings = Settings::new(versions, profile, peer_port, key);
+        let mut settings = Settings::new(versions, profile, peer_port, key);
+        settings.shares_window = style == Style::OneToMany;
         let (_, theirs) = self.new_socket(style, is_ipv6, settings)?;
         Ok(theirs)
     }

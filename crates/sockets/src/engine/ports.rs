@@ -111,11 +111,14 @@ pub(super) struct Ports {
 fn new_endpoint(port: u16, settings: &Settings, local: &Local) -> Result<Endpoint, Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|_| Failure(ENOBUFS))?;
-    let config = EndpointConfig::default()
+    let mut config = EndpointConfig::default()
         .port(port)
         .addresses(local.chosen().to_vec())
         .source_addresses(local.source_addresses())
         .association(settings.association(0));
+    if settings.shares_window {
+        config.max_receive_bytes = settings.config.buffers.receive_bytes;
+    }
     Endpoint::new(config, &Seed::from_bytes(seed)).map_err(|_| Failure(EINVAL))
 }
 

@@ -57,6 +57,8 @@ pub(super) struct Settings {
     pub(super) versions: Versions,
     /// The profile of the program, with its options applied.
     pub(super) config: AssociationConfig,
+    /// Whether all associations share the receive window: those of a one-to-many socket.
+    pub(super) shares_window: bool,
     /// The UDP port of peers.
     pub(super) peer_port: u16,
     /// The key of the program.
@@ -103,6 +105,7 @@ impl Settings {
         Self {
             versions,
             config: profile,
+            shares_window: false,
             peer_port,
             key,
             send: SendDefaults::default(),

@@ -5,6 +5,7 @@ import errno
 import os
 import socket
 import struct
+import time
 
 from .sctp import (
     COMM_LOST,
@@ -150,6 +151,36 @@ def peeled():
     client, accepted = pair()
     assert peel_off(client, number)[1] == errno.EINVAL
     accepted.close()
+
+
+def unread():
+    """The associations of a socket that is not read share its receive window."""
+    server = socket.socket(socket.AF_INET, socket.SOCK_SEQPACKET, SCTP)
+    server.bind((LOCALHOST, 0))
+    server.listen(10)
+    clients = [one_to_one() for _ in range(8)]
+    sent = [0] * len(clients)
+    for each in clients:
+        each.connect(server.getsockname())
+        each.setblocking(False)
+    quiet_since = time.monotonic()
+    while time.monotonic() < quiet_since + 1:
+        for number, each in enumerate(clients):
+            try:
+                for _ in range(100):
+                    each.send(struct.pack("=II", number, sent[number]) + bytes(992))
+                    sent[number] += 1
+                    quiet_since = time.monotonic()
+            except BlockingIOError:
+                pass
+        time.sleep(0.01)
+    # With a window for each association, it would be 18,400.
+    assert sum(sent) < 15_000, sent
+    received = [0] * len(clients)
+    while received != sent:
+        number, count = struct.unpack_from("=II", server.recv(1000))
+        assert count == received[number], (number, count, received)
+        received[number] += 1
 
 
 def sharing():

@@ -27,7 +27,7 @@ use held_back::HeldBack;
 
 /// The receiving half of an association.
 #[derive(Debug)]
-pub(super) struct Inbound {
+pub(crate) struct Inbound {
     config: Arc<AssociationConfig>,
     received: Received,
     reassembly: Reassembly,
@@ -36,6 +36,7 @@ pub(super) struct Inbound {
     /// Messages from before a restart, read before those of `reassembly`; `None` once they are read.
     leftover: Option<Box<Leftover>>,
     streams: u16,
+    room: Room,
     /// Whether the application was notified that there is something to read.
     is_readable_told: bool,
     /// The window that the last SACK offered.
@@ -50,6 +51,15 @@ pub(super) struct Inbound {
     counters: Counters,
     /// The streams of dropped messages whose reset the peer is to be asked for.
     to_reset: BTreeSet<u16>,
+}
+
+/// What the endpoint lets an association hold, beside what the others hold, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// As far as it is for new windows.
+    pub(crate) bytes: u32,
+    /// For data that fits a window that was offered before.
+    pub(crate) promised: u32,
 }
 
 /// Messages that were received before the peer's restart.
@@ -106,6 +116,7 @@ impl Inbound {
             held_back: None,
             leftover: None,
             streams: config.streams.max_inbound,
+            room: Room { bytes: u32::MAX, promised: u32::MAX },
             is_readable_told: false,
             advertised: config.a_rwnd(),
             offered: config.a_rwnd(),
@@ -163,10 +174,20 @@ impl Inbound {
         self.received.begin_packet();
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
+    /// The bytes of received data that the application has not read.
+    pub(crate) fn held_bytes(&self) -> usize {
         let held_back = self.held_back.as_ref().map_or(0, |held| held.bytes());
         let leftover = self.leftover.as_ref().map_or(0, |leftover| leftover.bytes);
         leftover + self.reassembly.held_bytes() + held_back
+    }
+
+    pub(crate) const fn set_room(&mut self, room: Room) {
+        self.room = room;
+    }
+
+    /// Whether the endpoint leaves less room than the receive buffer.
+    fn is_short(&self) -> bool {
+        (self.room.bytes as usize) < self.config.buffers.receive_bytes
     }
 
     /// Whether the limit of held chunks and messages is reached.
@@ -201,19 +222,20 @@ impl Inbound {
         self.reassembly.release_memory();
     }
 
-    /// The window to advertise: the free part of the buffer. If that is less than a packet (or half of a
-    /// small buffer), the window only shrinks, to avoid silly windows: small room that the application has
-    /// made is not advertised (RFC 9260 §6.2, RFC 1122 §4.2.3.3). But if there is nothing to read, only the
+    /// The window to advertise: the free part of the buffer, or of what the endpoint leaves of it. If that is less than a
+    /// packet (or half of a small buffer), the window only shrinks, to avoid silly windows: small room that the application
+    /// has made is not advertised (RFC 9260 §6.2, RFC 1122 §4.2.3.3). But if there is nothing to read, only the
     /// rest of an incomplete message can free the buffer, and a window of one packet is advertised.
     fn window(&self) -> usize {
         let buffer = self.config.buffers.receive_bytes;
-        let left = buffer.saturating_sub(self.held_bytes());
+        let left = buffer.min(self.room.bytes as usize).saturating_sub(self.held_bytes());
         let least = self.config.max_packet_bytes.min(buffer / 2);
         match left {
             _ if self.is_full() => 0,
             left if left >= least => left,
             1.. if !self.has_message() => least,
-            // Incomplete messages must not hold each other up.
+            // Incomplete messages must not hold each other up, whether they are of one association or of several.
+            0 if !self.has_message() && self.held_bytes() + least <= buffer => least,
             0 if self.is_stuck() && self.held_bytes() + least <= 2 * buffer => least,
             left => left.min(self.offered as usize),
         }
@@ -228,7 +250,7 @@ impl Inbound {
 
     /// Whether a new chunk of `len` bytes is accepted. With a window of zero only chunks that close a gap are (RFC 9260
     /// §6.2), up to twice the buffer: acknowledged data is never dropped later, unlike RFC 9260 §6.2 suggests, so the
-    /// missing chunk must find room.
+    /// missing chunk must find room. So are chunks that fit the last window, where the endpoint has closed it since.
     fn admits(&self, tsn: u64, len: usize) -> bool {
         let (held, buffer) = (self.held_bytes(), self.config.buffers.receive_bytes);
         if self.window() > 0 {
@@ -236,8 +258,12 @@ impl Inbound {
         }
         let is_next = tsn == self.received.cumulative() + 1;
         let closes_gap = tsn < self.received.highest();
+        let is_promised = self.is_short() && len <= self.offered as usize;
         (is_next && self.received.has_gap() || closes_gap && !self.is_full())
             && held + len <= 2 * buffer
+            || is_promised
+                && !self.is_full()
+                && held + len <= buffer.min(self.room.promised as usize)
     }
 
     /// Processes DATA or I-DATA (RFC 9260 §6.2). With `is_held_back`, it waits for the reset of its stream.
@@ -420,7 +446,9 @@ impl Inbound {
         if self.reassembly.has_contradiction(self.received.cumulative()) {
             return Err(DataError::Violation("fragments contradict each other"));
         }
-        if due == SackDue::Now || is_urgent {
+        // A window of one packet is used up by each.
+        let is_used_up = self.is_short() && self.window() <= self.config.max_packet_bytes;
+        if due == SackDue::Now || is_urgent || is_used_up {
             self.is_sack_owed = true;
         } else if !self.sack_timer.is_armed() {
             self.sack_timer = Deadline::at(now + self.config.sack.delay);
@@ -448,11 +476,12 @@ impl Inbound {
         if !self.has_message() {
             self.is_readable_told = false;
         }
-        // A SACK is due when a window that was closed can be opened by a quarter of the buffer: only
-        // then does the peer wait for it (RFC 9260 §6.2).
-        let advertised = self.advertised as usize;
-        let was_closed = advertised < self.config.max_packet_bytes;
-        let opened = advertised + self.config.buffers.receive_bytes / 4;
+        // A SACK is due when a window that was closed can be opened by a quarter of the buffer, or by a packet if the
+        // endpoint leaves little room: only then does the peer wait for it (RFC 9260 §6.2).
+        let (advertised, packet) = (self.advertised as usize, self.config.max_packet_bytes);
+        let was_closed = advertised < packet;
+        let quarter = self.config.buffers.receive_bytes / 4;
+        let opened = advertised + if self.is_short() { packet.min(quarter) } else { quarter };
         self.is_sack_owed |= was_closed && may_send && self.window() >= opened;
         Some(message)
     }
