@@ -163,7 +163,8 @@ pub mod optional_duration {
 
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    /// Writes the duration in the format of [`format_duration`](super::format_duration); `None` writes no field.
+    /// Writes the duration in the format of [`format_duration`](super::format_duration), and `None` as `off`: a field that
+    /// is missing may have another default.
     ///
     /// # Errors
     /// Errors of the serializer.
@@ -172,8 +173,8 @@ pub mod optional_duration {
         out: S,
     ) -> Result<S::Ok, S::Error> {
         match duration {
-            Some(duration) => out.serialize_some(&super::format_duration(*duration)),
-            None => out.serialize_none(),
+            Some(duration) => super::duration::serialize(duration, out),
+            None => out.serialize_str("off"),
         }
     }
 
@@ -194,16 +195,46 @@ pub mod optional_duration {
 /// An optional value, with `off` for `None`: `#[serde(with = "words::or_off")]`.
 #[cfg(feature = "serde")]
 pub mod or_off {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+    use std::fmt;
+    use std::marker::PhantomData;
 
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OrWord<T> {
-        Value(T),
-        Word(String),
+    use serde::de::value::{self, StrDeserializer};
+    use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, Visitor};
+    use serde::{Serialize, Serializer};
+
+    struct OrOff<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for OrOff<T> {
+        type Value = Option<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a value or `off`")
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_str<E: Error>(self, word: &str) -> Result<Self::Value, E> {
+            if word == "off" {
+                return Ok(None);
+            }
+            // The plain error of serde: others add places to their text.
+            let value: StrDeserializer<'_, value::Error> = word.into_deserializer();
+            let value = T::deserialize(value);
+            value.map(Some).map_err(|error| E::custom(format!("{error}, or `off`")))
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
+            T::deserialize(number.into_deserializer()).map(Some)
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
+            T::deserialize(number.into_deserializer()).map(Some)
+        }
     }
 
-    /// Writes the value; `None` writes no field.
+    /// Writes the value, and `None` as `off`: a field that is missing may have another default.
     ///
     /// # Errors
     /// Errors of the serializer.
@@ -211,10 +242,13 @@ pub mod or_off {
         value: &Option<T>,
         out: S,
     ) -> Result<S::Ok, S::Error> {
-        value.serialize(out)
+        match value {
+            Some(value) => value.serialize(out),
+            None => out.serialize_str("off"),
+        }
     }
 
-    /// Reads the value; `off` and a missing value give `None`.
+    /// Reads the value, a number or a word; `off` and a missing value give `None`.
     ///
     /// # Errors
     /// Errors of the deserializer, and any other word.
@@ -223,13 +257,7 @@ pub mod or_off {
         T: Deserialize<'de>,
         D: Deserializer<'de>,
     {
-        match Option::<OrWord<T>>::deserialize(from)? {
-            Some(OrWord::Value(value)) => Ok(Some(value)),
-            Some(OrWord::Word(word)) if word != "off" => {
-                Err(D::Error::custom(format!("`{word}` is neither a known value nor `off`")))
-            }
-            Some(OrWord::Word(_)) | None => Ok(None),
-        }
+        from.deserialize_any(OrOff(PhantomData))
     }
 }
 

@@ -178,6 +178,7 @@ config! {
         /// PotentiallyFailed.Max.Retrans: after more consecutive errors than this a path is potentially
         /// failed, and gets no data while another path is active (RFC 7829 §3.2, which recommends 0). `None`
         /// disables the state: a path works until Path.Max.Retrans (RFC 9260 §8.2).
+        #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::or_off"))]
         pub potentially_failed_max_retrans: Option<u32>,
         /// Whether new data takes the path with the lowest tail latency, of the round trips and losses measured on each,
         /// instead of the primary one. Paths without new data are probed while a stream is thin and sends: with every
@@ -187,11 +188,10 @@ config! {
         /// Concurrent multipath transfer: how all paths are used at once; `None` uses one path at a time.
         #[cfg_attr(feature = "serde", serde(with = "rexmit_core::words::table_or_off"))]
         pub cmt: Option<CmtConfig>,
-        /// Whether INIT and COOKIE ECHO are retransmitted after one and a half round trips, doubling up to
-        /// the RTO, if the round trip time is known from this handshake or an earlier association: a lost
-        /// packet then does not cost RTO.Initial. The number of retransmissions at the RTO stays the same, so
-        /// the handshake is not given up sooner. If the path has become longer, some retransmissions are
-        /// spurious.
+        /// Whether INIT and COOKIE ECHO are retransmitted after one and a half round trips, doubling up to the RTO,
+        /// if the round trip time is known from this handshake or an earlier association: a lost packet then does not
+        /// cost RTO.Initial. The number of retransmissions at the RTO stays the same, so the handshake is not given
+        /// up sooner. If the path has become longer, some retransmissions are spurious.
         pub setup_by_rtt: bool,
     }
 }
