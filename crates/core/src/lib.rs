@@ -4,7 +4,8 @@
 //! This crate reads no clock, opens no socket, and uses no randomness other than from given seeds.
 //!
 //! The feature `serde` lets the crate `serde` write and read [`Instant`], [`BitRate`] and what traces consist of, and adds
-//! the functions of [`millis`] and [`words`] for fields of configurations.
+//! the functions of [`millis`] and [`words`] for fields of configurations. The feature `settings` adds the module `settings`: changes
+//! of a configuration as text.
 
 pub mod checksum;
 mod config;
@@ -13,6 +14,8 @@ pub mod millis;
 mod range_set;
 pub mod rng;
 pub mod serial;
+#[cfg(feature = "settings")]
+pub mod settings;
 pub mod table;
 mod time;
 mod timer_table;

@@ -1,30 +1,14 @@
 //! Merges tables of a study file into scenarios, and reports each mistake at its line.
 
+use rexmit_core::settings::explained;
 use rexmit_lab::scenario::{Problem, Scenario};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use serde::Deserialize as _;
 
-use crate::mistake::{Notes, alternatives};
-
-/// Merges `over` into `base`: tables are merged, all other values are replaced.
-///
-/// Each key keeps the position of its value in the text.
-pub(crate) fn merge<'t>(base: &mut DeTable<'t>, over: &DeTable<'t>) {
-    for (key, value) in over.iter() {
-        if let DeValue::Table(over) = value.get_ref()
-            && let Some(below) = base.get_mut(key.get_ref().as_ref())
-            && let DeValue::Table(base) = below.get_mut()
-        {
-            merge(base, over);
-        } else {
-            // Replacing the value only would keep the old key's position in the text.
-            base.remove(key.get_ref().as_ref());
-            base.insert(key.clone(), value.clone());
-        }
-    }
-}
+use crate::mistake::Notes;
+pub(crate) use rexmit_core::settings::merge;
 
 /// The placeholder for a point's value in the fields that it sets.
 pub(crate) const GAP: &str = "{}";
@@ -98,19 +82,6 @@ pub(crate) fn scenario(
         notes.add(place(&table, path), format!("{path}: {what}"));
     }
     (is_whole && problems.is_empty()).then_some(scenario)
-}
-
-/// A deserializer's message, with the name that was probably meant.
-fn explained(message: &str) -> String {
-    let mut names = message.split('`').skip(1).step_by(2);
-    let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    match names.next() {
-        Some(name) if is_unknown => {
-            let subject = message.split(", expected").next().unwrap_or(message);
-            format!("{subject}; {}", alternatives(name, names))
-        }
-        _ => message.trim_end().into(),
-    }
 }
 
 /// Removes the entry whose key or value begins at byte `at`; returns whether there was one.

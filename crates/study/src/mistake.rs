@@ -8,11 +8,10 @@ use std::io;
 
 use thiserror::Error;
 
+pub(crate) use rexmit_core::settings::alternatives;
+
 /// Largest number of mistakes reported for one file.
 pub const MAX_MISTAKES: usize = 40;
-
-/// Largest number of alternatives that are all listed.
-const FEW: usize = 12;
 
 /// Why a study cannot be read.
 #[derive(Debug, Error)]
@@ -104,32 +103,6 @@ fn mistake(text: &str, at: usize, what: String) -> Mistake {
     Mistake { line, column: before[line_start..].chars().count() + 1, what }
 }
 
-/// A hint for an unknown `name`: the most similar known name, or all names if they are few.
-pub(crate) fn alternatives<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let known: BTreeSet<&str> = known.into_iter().collect();
-    // A name is similar if at most a third of its letters differ.
-    let limit = (name.chars().count() / 3).max(1);
-    let distance = |other: &str| strsim::osa_distance(name, other);
-    let nearest = known.iter().map(|other| (distance(other), *other)).min();
-    match nearest {
-        Some((distance, other)) if distance <= limit => format!("did you mean `{other}`?"),
-        None => "nothing is known".into(),
-        _ if known.len() <= FEW => format!("known: {}", quoted(known)),
-        _ => {
-            let mut near: Vec<_> = known.iter().map(|other| (distance(other), *other)).collect();
-            near.sort_unstable();
-            let near = near.into_iter().take(FEW).map(|(_, other)| other);
-            format!("{} are known, the nearest: {}", known.len(), quoted(near))
-        }
-    }
-}
-
-/// The names in backticks, separated by commas.
-pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
-    names.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,16 +118,5 @@ mod tests {
         let places: Vec<_> = mistakes.list.iter().map(|m| (m.line, m.column)).collect();
         assert_eq!(places, [(1, 1), (2, 1), (2, 1), (2, 2), (3, 1)]);
         assert!(mistakes.to_string().starts_with("f.toml:1:1: 0\nf.toml:2:1: 2\n"));
-    }
-
-    #[test]
-    fn the_nearest_name_is_proposed_and_few_are_all_named() {
-        assert_eq!(alternatives("sytsem", ["system", "loss"]), "did you mean `system`?");
-        assert_eq!(alternatives("rtt", ["system", "loss"]), "known: `loss`, `system`");
-        assert_eq!(alternatives("rtt", []), "nothing is known");
-        let many: Vec<String> = (0..30).map(|n| format!("quantity{n}")).collect();
-        let said = alternatives("rtt", many.iter().map(String::as_str));
-        assert!(said.starts_with("30 are known, the nearest: `quantity"), "{said}");
-        assert_eq!(said.matches('`').count(), 2 * FEW);
     }
 }
