@@ -25,6 +25,8 @@ use crate::wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN};
 
 pub(crate) mod error;
 mod parts;
+#[cfg(feature = "settings")]
+mod settings;
 
 /// The `dead_after` of the profiles for thin streams: a peer silent for this long is unreachable.
 const DEAD_AFTER: Duration = Duration::from_secs(15);
