@@ -38,6 +38,11 @@
 #define REXMIT_UNLIMITED UINT32_MAX
 
 /**
+ * The most bytes of a text for `rexmit_config_set_recovery`, without the zero byte at its end.
+ */
+#define REXMIT_MAX_SETTINGS_BYTES 16384
+
+/**
  * The version of this header.
  */
 #define REXMIT_VERSION_MAJOR 0
@@ -478,6 +483,36 @@ enum rexmit_ack_copies
 typedef enum rexmit_ack_copies rexmit_ack_copies;
 #else
 typedef uint32_t rexmit_ack_copies;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What happens to a message of the peer that is larger than the limit (`rexmit_config_set_max_message_bytes`).
+ */
+enum rexmit_oversized_messages
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Drop the message: REXMIT_EVENT_MESSAGE_DROPPED reports it, and the messages after it are delivered. The default.
+     */
+    REXMIT_OVERSIZED_DROP = 0,
+    /**
+     * As REXMIT_OVERSIZED_DROP, and the peer is asked to reset the stream (RFC 6525 §4.2), so that its application learns
+     * of it. A peer without stream resets, or one that refuses, is not told.
+     */
+    REXMIT_OVERSIZED_RESET_STREAM = 1,
+    /**
+     * Abort the association.
+     */
+    REXMIT_OVERSIZED_ABORT = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum rexmit_oversized_messages rexmit_oversized_messages;
+#else
+typedef uint32_t rexmit_oversized_messages;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -1360,7 +1395,8 @@ const char *rexmit_config_error(const struct rexmit_config *config);
 /**
  * The profile, one of `enum rexmit_profile`; also sets `dead_after` and `interleaving`; REXMIT_MIXED sets
  * scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB, and packets to up to 1500
- * bytes where the path allows them. Default REXMIT_INTERACTIVE.
+ * bytes where the path allows them. Default REXMIT_INTERACTIVE. It replaces what `rexmit_config_set_recovery`,
+ * `rexmit_config_set_deadline` and `rexmit_config_set_copy_budget` have set: call these after it.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.
@@ -1858,6 +1894,64 @@ rexmit_status rexmit_endpoint_poll_event(struct rexmit_endpoint *endpoint, struc
  * `message` is NULL, or points to a message of `rexmit_receive` or to zeros.
  */
 void rexmit_message_free(struct rexmit_message *message);
+
+/**
+ * Changes single settings of loss recovery and congestion control, as a text in TOML with the names and values that the
+ * table `recovery` has in study files: tables are merged with what is set already, and other values are replaced, so
+ * `rto.min = '200ms'` changes RTO.Min alone. Times have a unit (us, ms, s), switches are true or false, and anything else
+ * that is off is 'off'. The command `rexmit profiles NAME` has the settings of a profile, and what each means.
+ *
+ * `rexmit_config_set_profile` replaces all of them, so it comes first. Calls of this function add up, also with
+ * `rexmit_config_set_deadline` and `rexmit_config_set_copy_budget`, which set `thin.deadline` and `thin.copy_budget`.
+ * A text with an unknown name, a wrong value or values that do not fit together is REXMIT_INVALID_ARGUMENT, and so is
+ * one of more than REXMIT_MAX_SETTINGS_BYTES; `rexmit_config_error` names the line and the setting, and nothing changes.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`; `settings` ends with a zero byte.
+ */
+rexmit_status rexmit_config_set_recovery(struct rexmit_config *config,
+                                         const char *settings);
+
+/**
+ * SACK.Delay (RFC 9260 §6.2): the milliseconds for which a SACK waits at most, 500 at most; with 0 none waits. The
+ * default is 200. Profiles leave it as it is.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_sack_delay(struct rexmit_config *config,
+                                           uint32_t milliseconds);
+
+/**
+ * The packets with data, 1 to 255, after which a SACK is sent at the latest (RFC 9260 §6.2). Default 2. Profiles leave
+ * it as it is.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_sack_every(struct rexmit_config *config,
+                                           uint8_t packets);
+
+/**
+ * What happens to messages of the peer that are too large, one of `enum rexmit_oversized_messages`. Default
+ * REXMIT_OVERSIZED_DROP.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_oversized_messages(struct rexmit_config *config, uint32_t number);
+
+/**
+ * Primary.Switchover.Max.Retrans (RFC 7829 §5): after more consecutive errors of the primary path, the path in use
+ * becomes the primary one, so that data does not return to the old one when that works again. At least the errors after
+ * which data takes another path: Path.Max.Retrans, 5, or less with the setting `sctp.potentially_failed_max_retrans` of
+ * `rexmit_config_set_recovery`. With REXMIT_UNLIMITED, the default, data returns.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_primary_switchover_max_retrans(struct rexmit_config *config,
+                                                               uint32_t count);
 
 /**
  * Counters of an association, also right after REXMIT_EVENT_CLOSED. `size` is `sizeof(struct rexmit_statistics)`.

@@ -81,6 +81,10 @@ public:
             throw std::bad_alloc();
     }
     Config &profile(rexmit_profile it) { return check(rexmit_config_set_profile(raw_.get(), it)); }
+    /// Single settings of recovery as TOML, such as "rto.min = '200ms'", after the profile.
+    Config &recovery(const std::string &settings) {
+        return check(rexmit_config_set_recovery(raw_.get(), settings.c_str()));
+    }
     Config &port(std::uint16_t it) { return check(rexmit_config_set_port(raw_.get(), it)); }
     Config &accept(bool it) { return check(rexmit_config_set_accept(raw_.get(), it)); }
     Config &max_associations(std::size_t it) {

@@ -133,7 +133,7 @@ fn ack_copies(number: u32) -> Result<AckCopies, Failure> {
 #[derive(Debug, Default)]
 pub struct rexmit_config {
     endpoint: EndpointConfig,
-    association: AssociationConfig,
+    pub(crate) association: AssociationConfig,
     pub(crate) parties: Parties,
     pub(crate) error: LastError,
 }
@@ -196,7 +196,8 @@ pub(crate) unsafe fn set(
 
 /// The profile, one of `enum rexmit_profile`; also sets `dead_after` and `interleaving`; REXMIT_MIXED sets
 /// scheduling by priority, and REXMIT_MIXED and REXMIT_BULK raise buffers to at least 4 MiB, and packets to up to 1500
-/// bytes where the path allows them. Default REXMIT_INTERACTIVE.
+/// bytes where the path allows them. Default REXMIT_INTERACTIVE. It replaces what `rexmit_config_set_recovery`,
+/// `rexmit_config_set_deadline` and `rexmit_config_set_copy_budget` have set: call these after it.
 ///
 /// # Safety
 /// `config` came from `rexmit_config_new`.
@@ -230,7 +231,7 @@ pub unsafe extern "C" fn rexmit_config_set_profile(
 
 /// # Safety
 /// `config` is NULL or came from `rexmit_config_new`.
-unsafe fn assign(
+pub(crate) unsafe fn assign(
     config: *mut rexmit_config,
     change: impl FnOnce(&mut rexmit_config),
 ) -> rexmit_status {

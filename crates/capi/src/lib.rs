@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `status` | results of calls, and the boundary that catches panics |
 //! | `config` | `rexmit_config` |
+//! | `settings` | its settings of recovery, SACKs, paths and messages that are too large |
 //! | `encryption` | the identity of an endpoint, and the peers that it trusts |
 //! | `address` | `rexmit_address` |
 //! | `endpoint` | `rexmit_endpoint`, and the sans-IO calls |
@@ -31,6 +32,7 @@ mod encryption;
 mod endpoint;
 mod event;
 mod message;
+mod settings;
 #[cfg(target_os = "linux")]
 mod socket;
 mod statistics;

@@ -58,6 +58,24 @@ int main(void) {
     if (!strstr(rexmit_config_error(config), "probability"))
         return 1;
     EXPECT(REXMIT_OK, rexmit_config_set_deadline(config, 0, 0));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_recovery(NULL, "rto.min = '1s'"));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_recovery(config, NULL));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_recovery(config, "rto.min = '\xff'"));
+    if (!strstr(rexmit_config_error(config), "UTF-8"))
+        return 1;
+    static char settings[REXMIT_MAX_SETTINGS_BYTES + 2];
+    memset(settings, '\n', REXMIT_MAX_SETTINGS_BYTES);
+    EXPECT(REXMIT_OK, rexmit_config_set_recovery(config, settings));
+    settings[REXMIT_MAX_SETTINGS_BYTES] = '\n';
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_recovery(config, settings));
+    if (!strstr(rexmit_config_error(config), "at most 16384"))
+        return 1;
+    settings[REXMIT_MAX_SETTINGS_BYTES] = 0;
+    memcpy(settings, "a = ", 4);
+    memset(settings + 4, '[', REXMIT_MAX_SETTINGS_BYTES - 4);
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_recovery(config, settings));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_oversized_messages(config, 4711));
+    EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_sack_delay(NULL, 1));
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_copy_budget(NULL, 1, 1));
     EXPECT(REXMIT_INVALID_ARGUMENT, rexmit_config_set_ack_copies(config, 3, true, 1000));
     EXPECT(REXMIT_OK, rexmit_config_set_ack_copies(config, REXMIT_ACK_COPIES_ALWAYS, true, 99));
