@@ -145,6 +145,10 @@ pub(crate) fn association(
         association.streams.scheduling = scheduling(&name)?;
     }
     settings! { time, config, association: dead_after heartbeat_interval }
+    if let Some(text) = setting::<String>(config, "recovery")? {
+        let refused = |error| PyValueError::new_err(format!("recovery: {error}"));
+        association.change_recovery(&text).map_err(refused)?;
+    }
     let (within, probability) = (setting(config, "within")?, setting(config, "probability")?);
     if let Some(deadline) = deadline(within, probability)? {
         association.recovery.thin.deadline = Some(deadline);

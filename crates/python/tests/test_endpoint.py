@@ -296,12 +296,31 @@ def test_bad_arguments_raise(kind, text, call):
         (TypeError, "packets: ", {"config": rexmit.Config(budget=rexmit.Budget(packets=1.5))}),
         (ValueError, "the bytes of a budget are 0", {"config": rexmit.Config(budget=rexmit.Budget(bytes=0))}),
         (ValueError, "the packets of a budget are 65536", {"config": rexmit.Config(budget=rexmit.Budget(packets=65_536))}),
+        (TypeError, "recovery: ", {"config": rexmit.Config(recovery=5)}),
+        (ValueError, "recovery: line 1: rto.mim: .* did you mean `min`", {"config": rexmit.Config(recovery="rto.mim = 5")}),
+        (ValueError, "recovery: these settings do not fit", {"config": rexmit.Config(recovery="rto.min = '2min'")}),
         (ValueError, "receive_buffer_bytes is 9", {"config": rexmit.Config(receive_buffer_bytes=9, max_message_bytes=9)}),
     ],
 )
 def test_bad_settings_raise(kind, text, settings):
     with pytest.raises(kind, match=text):
         rexmit.Endpoint.unencrypted(**settings)
+
+
+def test_settings_of_recovery_change_the_profile():
+    def timeout(recovery):
+        """The seconds until a message, which is lost, is retransmitted."""
+        config = rexmit.Config(recovery=recovery, heartbeat_interval=0)
+        client, _, ours, _ = pair(profile="rfc9260", config=config)
+        client.send(ours, b"x", 2.0)
+        assert len(client.datagrams_to_send(now := 2.0)) == 1
+        while not client.datagrams_to_send(now):
+            now = client.get_timer()
+            client.handle_timer(now)
+        return now - 2.0
+
+    assert timeout(None) == pytest.approx(1.0)
+    assert timeout("rto.min = '200ms'") == pytest.approx(0.2)
 
 
 def send_over_loss(config=None, **deadline):

@@ -146,6 +146,9 @@ class Config:
         The probability with which they should arrive in time, above 0 and below 1 (none).
     budget : Budget, optional
         What redundant copies may cost (that of the profile).
+    recovery : str, optional
+        Single settings of recovery that replace those of the profile, as TOML with the names and values of the table
+        ``recovery`` in study files: ``"rto.min = '200ms'"``. ``rexmit profiles`` explains them (none).
     """
 
     outbound_streams: Optional[int] = None
@@ -164,6 +167,7 @@ class Config:
     within: Optional[float] = None
     probability: Optional[float] = None
     budget: Optional[Budget] = None
+    recovery: Optional[str] = None
 
     def __post_init__(self) -> None:
         # A message must fit into the receive buffer. Values that are no sizes are refused where the settings are used.
