@@ -1471,6 +1471,17 @@ rexmit_status rexmit_config_set_interleaving(struct rexmit_config *config,
 rexmit_status rexmit_config_set_max_associations(struct rexmit_config *config, size_t limit);
 
 /**
+ * The most bytes of received data that all associations hold until the application reads them. At the limit an association
+ * gets no more data before its messages are read, and one without a message to read gets a packet at a time, up to its own
+ * receive buffer. Default 256 MiB.
+ *
+ * # Safety
+ * `config` came from `rexmit_config_new`.
+ */
+rexmit_status rexmit_config_set_max_receive_bytes(struct rexmit_config *config,
+                                                  size_t bytes);
+
+/**
  * The number of outgoing streams to request. Default 16.
  *
  * # Safety

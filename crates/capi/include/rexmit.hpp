@@ -90,6 +90,9 @@ public:
     Config &max_associations(std::size_t it) {
         return check(rexmit_config_set_max_associations(raw_.get(), it));
     }
+    Config &max_receive_bytes(std::size_t it) {
+        return check(rexmit_config_set_max_receive_bytes(raw_.get(), it));
+    }
     Config &outbound_streams(std::uint16_t it) {
         return check(rexmit_config_set_outbound_streams(raw_.get(), it));
     }

@@ -355,6 +355,21 @@ pub unsafe extern "C" fn rexmit_config_set_max_associations(
     unsafe { assign(config, |config| config.endpoint.max_associations = limit) }
 }
 
+/// The most bytes of received data that all associations hold until the application reads them. At the limit an association
+/// gets no more data before its messages are read, and one without a message to read gets a packet at a time, up to its own
+/// receive buffer. Default 256 MiB.
+///
+/// # Safety
+/// `config` came from `rexmit_config_new`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rexmit_config_set_max_receive_bytes(
+    config: *mut rexmit_config,
+    bytes: usize,
+) -> rexmit_status {
+    // SAFETY: As this function demands.
+    unsafe { assign(config, |config| config.endpoint.max_receive_bytes = bytes) }
+}
+
 /// The number of outgoing streams to request. Default 16.
 ///
 /// # Safety

@@ -81,6 +81,10 @@ int main(void) {
     EXPECT(REXMIT_OK, rexmit_config_set_ack_copies(config, REXMIT_ACK_COPIES_ALWAYS, true, 99));
     EXPECT(REXMIT_CONFIG, rexmit_config_validate(config));
     EXPECT(REXMIT_OK, rexmit_config_set_ack_copies(config, REXMIT_ACK_COPIES_ALWAYS, true, 1000));
+    EXPECT(REXMIT_OK, rexmit_config_set_max_receive_bytes(config, 100));
+    EXPECT(REXMIT_CONFIG, rexmit_config_validate(config));
+    EXPECT(REXMIT_OK, rexmit_config_set_max_receive_bytes(config, 64 * 1024));
+    EXPECT(REXMIT_OK, rexmit_config_validate(config));
     EXPECT(REXMIT_OK, rexmit_config_set_path_mtu(config, 100));
     EXPECT(REXMIT_CONFIG, rexmit_config_validate(config));
     EXPECT(REXMIT_OK, rexmit_config_set_path_mtu(config, 9000));
