@@ -1,7 +1,7 @@
 //! The library that `rexmit run` preloads: libc's socket calls, with SCTP sockets served by an engine.
 //!
 //! [`interpose`] has the functions that programs call instead of libc's. It and [`raw`], which calls libc and the
-//! kernel, are the only modules with unsafe code. A descriptor is recognised by the abstract name of its socket
+//! kernel (and waits there for room to send), are the only modules with unsafe code. A descriptor is recognised by the abstract name of its socket
 //! ([`descriptor`]); [`receive`] and [`send`] handle messages, [`calls`] all requests to the engine, which [`engine`]
 //! transports. Pointers of the program are plain numbers ([`raw::Address`]): only the kernel dereferences them, so that
 //! an invalid one results in `EFAULT` and not in a crash.

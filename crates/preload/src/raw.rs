@@ -3,6 +3,8 @@
 //! Memory of the program is identified by [`Address`]; only the kernel accesses it, and returns `EFAULT` for an invalid
 //! one. The addresses of libc's own functions are looked up in the libraries after this one ([`next`]).
 
+mod waiting;
+
 use std::ffi::CStr;
 use std::mem::{size_of, zeroed};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -269,9 +271,7 @@ pub(crate) fn own_part_mut(bytes: &mut [u8]) -> iovec {
 
 /// Sends a message of these parts, which are our own or the program's.
 pub(crate) fn send_parts(fd: c_int, parts: &[iovec], flags: c_int) -> Outcome<usize> {
-    let message = message(parts, &mut []);
-    // SAFETY: the parts are our own memory, which lives, or the program's, which the kernel checks.
-    check(unsafe { libc_next::sendmsg(fd, &raw const message, flags) })
+    waiting::send(fd, &message(parts, &mut []), flags)
 }
 
 /// Receives into these parts, which are our own or the program's, and the descriptor that comes with the message.
@@ -407,6 +407,18 @@ fn int_option(fd: c_int, level: c_int, name: c_int) -> Outcome<c_int> {
 /// Copies the send timeout of `from` to `to`, as its receive timeout.
 pub(crate) fn copy_send_timeout(from: c_int, to: c_int) {
     copy_option(from, to, (libc::SO_SNDTIMEO, libc::SO_RCVTIMEO));
+}
+
+/// The send timeout, in nanoseconds; `None` if there is none.
+fn send_timeout(fd: c_int) -> Option<i64> {
+    // SAFETY: zero is a time.
+    let mut value: libc::timeval = unsafe { zeroed() };
+    let mut length = size_of::<libc::timeval>() as socklen_t;
+    let (level, name, at) = (libc::SOL_SOCKET, libc::SO_SNDTIMEO, (&raw mut value).cast());
+    // SAFETY: both live, and the value has this length.
+    unsafe { libc_next::getsockopt(fd, level, name, at, &raw mut length) };
+    let nanoseconds = value.tv_sec.saturating_mul(1_000_000_000) + value.tv_usec * 1000;
+    (nanoseconds != 0).then_some(nanoseconds)
 }
 
 /// Gives a new socket what the kernel lets it inherit, and what the pair itself keeps.

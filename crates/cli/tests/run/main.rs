@@ -220,6 +220,11 @@ fn signals_interrupt_calls_or_do_not() {
 }
 
 #[test]
+fn the_first_signal_ends_a_send_that_waits() {
+    passes("waiting_sends");
+}
+
+#[test]
 fn poll_waits_for_data_and_its_end() {
     passes("polling");
 }

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import threading
 import time
 
@@ -36,15 +37,9 @@ def replaced():
     assert second.recv(100) == b"of the second"
 
 
-def signals():
-    """A call that waits ends with EINTR when a handler has run, or goes on where the handler asks for that."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.recv.restype = ctypes.c_ssize_t
-    handled = []
-    signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
-    client, server = pair()
-    listening = listener()
-    full, _unread = pair()
+def filled():
+    """A socket that blocks, and whose peer does not read what fills it; the peer's."""
+    full, unread = pair()
     full.setblocking(False)
     refused = 0
     while refused < 5:
@@ -55,6 +50,87 @@ def signals():
             refused += 1
             time.sleep(0.1)
     full.setblocking(True)
+    return full, unread
+
+
+def waiting_sends():
+    """A `send` that waits ends with the first signal whose handler does not restart calls, and goes on after others."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.send.restype = ctypes.c_ssize_t
+    full, unread = filled()
+    # What fits beside messages of 50,000 bytes.
+    full.setblocking(False)
+    for length in [20_000, 1000, 100]:
+        for _ in range(2):
+            try:
+                while True:
+                    full.send(bytes(length))
+            except BlockingIOError:
+                time.sleep(0.2)
+    full.setblocking(True)
+    buffer = ctypes.create_string_buffer(60_000)
+    handled = set()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def handlers(**interrupts):
+        for name in "SIGUSR1", "SIGUSR2":
+            number = getattr(signal, name)
+            if name in interrupts:
+                signal.signal(number, lambda number, _: handled.add(number))
+                signal.siginterrupt(number, interrupts[name])
+            else:
+                signal.signal(number, signal.SIG_DFL)
+        handled.clear()
+
+    def send(length, *later):
+        """What `send` returns, or the negative number of its error; and the time it took. `later`: signals, and calls in
+        another process, each 0.4 s after the one before."""
+        child = os.fork()
+        if child == 0:
+            for act in later:
+                time.sleep(0.4)
+                act() if callable(act) else os.kill(os.getppid(), act)
+            os._exit(0)
+        begun = time.monotonic()
+        sent = libc.send(full.fileno(), buffer, ctypes.c_size_t(length), 0)
+        sent = sent if sent >= 0 else -ctypes.get_errno()
+        took = time.monotonic() - begun
+        os.waitpid(child, 0)
+        return sent, took
+
+    def read():
+        for _ in range(60):
+            unread.recv(60_000)
+
+    handlers(SIGUSR1=True)
+    for length in [100, 1000, 20_000, 50_000]:
+        sent, took = send(length, signal.SIGUSR1)
+        assert sent == -errno.EINTR and took > 0.3 and handled == {signal.SIGUSR1}, (length, sent, took, handled)
+    handlers(SIGUSR1=True, SIGUSR2=False)
+    sent, took = send(1000, signal.SIGUSR2, signal.SIGUSR1)
+    assert sent == -errno.EINTR and took > 0.7 and len(handled) == 2, (sent, took, handled)
+    # With a timeout, every handler ends the call (signal(7)).
+    full.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("=qq", 0, 600_000))
+    sent, took = send(1000, signal.SIGUSR2)
+    assert sent == -errno.EINTR and took > 0.3, (sent, took)
+    sent, took = send(1000)
+    assert sent == -errno.EAGAIN and took > 0.5, (sent, took)
+    full.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("=qq", 0, 0))
+    handlers(SIGUSR1=True, SIGUSR2=False)
+    sent, took = send(1000, signal.SIGUSR2, read)
+    assert sent == 1000 and took > 0.7 and handled == {signal.SIGUSR2}, (sent, took, handled)
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()
+
+
+def signals():
+    """A call that waits ends with EINTR when a handler has run, or goes on where the handler asks for that."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.recv.restype = ctypes.c_ssize_t
+    handled = []
+    signal.signal(signal.SIGUSR1, lambda *_: handled.append(1))
+    client, server = pair()
+    listening = listener()
+    full, _unread = filled()
     buffer = ctypes.create_string_buffer(60_000)
 
     def interrupted(call):
