@@ -1471,9 +1471,9 @@ rexmit_status rexmit_config_set_interleaving(struct rexmit_config *config,
 rexmit_status rexmit_config_set_max_associations(struct rexmit_config *config, size_t limit);
 
 /**
- * The most bytes of received data that all associations hold until the application reads them. At the limit an association
- * gets no more data before its messages are read, and one without a message to read gets a packet at a time, up to its own
- * receive buffer. Default 256 MiB.
+ * The most bytes that all associations hold of received data until the application reads it, with 256 more for each chunk and
+ * message. At the limit an association holds at most 16 KiB, or what it had; one without a message to read gets one packet at a
+ * time beyond that, up to its own receive buffer. Default 256 MiB.
  *
  * # Safety
  * `config` came from `rexmit_config_new`.

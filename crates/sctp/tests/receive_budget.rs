@@ -12,8 +12,8 @@ use rexmit_sctp::{
 
 const LIMIT_BYTES: usize = 256 << 10;
 const ONE_WAY: Duration = Duration::from_millis(10);
-/// What an association may hold beyond the limit: a packet that was let in.
-const PACKET_BYTES: usize = 1232;
+/// What an association may hold beyond the limit.
+const RESERVED_BYTES: usize = 16 << 10;
 
 /// A server and the associations of its clients, 10 ms away.
 struct Clients {
@@ -137,7 +137,7 @@ fn a_program_that_does_not_read_holds_the_limit_and_not_a_buffer_for_each_peer()
         all.send(MESSAGES, 1000);
         // While it reads, the congestion windows grow, and what is on the way is more than the limit.
         all.run_for(Duration::from_millis(200), Clients::read_all);
-        let most = 2 * LIMIT_BYTES + CLIENTS * PACKET_BYTES;
+        let most = LIMIT_BYTES + CLIENTS * RESERVED_BYTES;
         all.run_for(Duration::from_secs(900), |all| {
             assert!(all.held_bytes() <= most, "{} bytes", all.held_bytes());
         });
@@ -195,4 +195,60 @@ fn what_an_aborted_association_held_is_free_again() {
     all.send(100, 1000);
     all.run_for(Duration::from_secs(1), |_| {});
     assert_eq!(all.held_bytes(), 100_000);
+}
+
+/// Without what is reserved for each association, this took up to 40 s.
+#[test]
+fn a_burst_to_a_program_that_reads_is_received_beside_others_that_are_not_read() {
+    for profile in profiles() {
+        for (bytes, others, seconds) in [(300, 1, 1), (1000, 8, 2)] {
+            let profile = profile.clone().receive_buffer_bytes(LIMIT_BYTES);
+            let mut all = Clients::new(&profile.max_message_bytes(LIMIT_BYTES), others + 1);
+            let (client, server) = (all.ids[0].pop().unwrap(), all.ids[1].pop().unwrap());
+            all.send(500, 1000);
+            all.run_for(Duration::from_secs(10), |_| {});
+            assert!(all.held_bytes() > LIMIT_BYTES * 3 / 4, "{} bytes", all.held_bytes());
+            let (begun, mut received) = (all.now, 0);
+            for _ in 0..200 {
+                let message = OutboundMessage::new(0, vec![7; bytes]);
+                all.ends[0].send(all.now, client, message).unwrap();
+            }
+            while received < 200 {
+                all.run_for(Duration::from_millis(50), |_| {});
+                while all.ends[1].receive(all.now, server).is_some() {
+                    received += 1;
+                }
+                let took = all.now - begun;
+                assert!(
+                    took < Duration::from_secs(seconds),
+                    "{received} of {bytes} bytes after {took:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn small_messages_are_charged_with_their_overhead() {
+    const CLIENTS: usize = 10;
+    let mut all = Clients::new(&AssociationConfig::interactive(), CLIENTS as u32);
+    all.send(2000, 4);
+    all.run_for(Duration::from_secs(10), |_| {});
+    let most = (LIMIT_BYTES + CLIENTS * RESERVED_BYTES) / (4 + 256) * 4;
+    assert!((most / 4..=most).contains(&all.held_bytes()), "{} bytes", all.held_bytes());
+}
+
+#[test]
+fn what_can_never_be_read_is_dropped_when_the_association_ends() {
+    let mut all = Clients::new(&AssociationConfig::interactive(), 1);
+    all.send(1, 100);
+    all.send(1, 200_000);
+    all.run_for(Duration::from_millis(100), |_| {});
+    assert!(all.held_bytes() > 10_000, "{} bytes", all.held_bytes());
+    all.is_aborting = true;
+    all.ends[0].abort(all.now, all.ids[0][0], b"");
+    all.run_for(Duration::from_secs(1), |_| {});
+    assert_eq!(all.held_bytes(), 100);
+    all.read_all();
+    assert_eq!(all.read.values().next(), Some(&vec![0]));
 }

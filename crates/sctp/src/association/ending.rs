@@ -36,6 +36,7 @@ impl Association {
         self.paths.stop_watching();
         self.replies = Replies::default();
         self.out.end(cx);
+        self.inbound.end();
         cx.event(Event::Closed(reason));
     }
 

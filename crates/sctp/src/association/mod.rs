@@ -38,7 +38,6 @@ pub(crate) use auth::{Auth, AuthOffer, MAX_VECTOR_BYTES, Ours, RANDOM_LEN, push_
 pub use auth::{MAX_SHARED_KEYS, SharedKey};
 pub(crate) use context::{Context, Surroundings};
 pub(crate) use identity::Identity;
-pub(crate) use inbound::Room;
 pub(crate) use init::{init_chunk, push_addresses, push_extensions};
 pub(crate) use peer::{Extras, InitError, PeerParameters, read_init};
 pub(crate) use round_trips::RoundTrips;

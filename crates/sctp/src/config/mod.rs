@@ -48,9 +48,9 @@ config! {
         /// The most simultaneous associations; further INITs are answered with ABORT "Out of Resource". Default
         /// 200,000.
         pub max_associations: usize,
-        /// The most bytes of received data that all associations hold until the application reads them. At the limit an
-        /// association gets no more data before its messages are read, and one without a message to read gets one packet at a time, up to its own
-        /// receive buffer. Default 256 MiB.
+        /// The most bytes that all associations hold of received data until the application reads it, with 256 more for each
+        /// chunk and message. At the limit an association holds at most 16 KiB, or what it had; one without a message to
+        /// read gets one packet at a time beyond that, up to its own receive buffer. Default 256 MiB.
         pub max_receive_bytes: usize,
         /// Lifetime of a state cookie (Valid.Cookie.Life, 60 s).
         pub cookie_lifetime: Duration,

@@ -44,6 +44,11 @@ pub(crate) struct Reassembly {
 }
 
 impl Reassembly {
+    /// An empty one with the same limits.
+    pub(crate) fn emptied(&self) -> Self {
+        Self::new(self.messages.limits)
+    }
+
     pub(crate) fn new(limits: ReassemblyLimits) -> Self {
         Self { fragments: Fragments::ByTsn(ByTsn::default()), messages: Messages::new(limits) }
     }
@@ -119,12 +124,16 @@ impl Reassembly {
     /// Whether [`ReassemblyLimits::max_held_chunks`] pieces and messages are held, including those ready to be read.
     /// The association then advertises a window of zero and accepts only the first missing TSN.
     pub(crate) fn is_full(&self) -> bool {
+        self.held_count() >= self.messages.limits.max_held_chunks
+    }
+
+    /// The pieces and messages that are held.
+    pub(crate) fn held_count(&self) -> usize {
         let incomplete = match &self.fragments {
             Fragments::ByTsn(fragments) => fragments.held(),
             Fragments::ByMid(fragments) => fragments.held(),
         };
-        let held = incomplete + self.messages.delivery.held_messages();
-        held >= self.messages.limits.max_held_chunks
+        incomplete + self.messages.delivery.held_messages()
     }
 
     /// Whether chunks contradict each other: every TSN up to `cumulative_tsn` arrived or was skipped, but a

@@ -33,10 +33,11 @@ pub(crate) struct Inbound {
     reassembly: Reassembly,
     /// The DATA held back while a stream reset waits for earlier DATA; `None` otherwise.
     held_back: Option<Box<HeldBack>>,
-    /// Messages from before a restart, read before those of `reassembly`; `None` once they are read.
+    /// Messages from before a restart or the end, read before those of `reassembly`; `None` once they are read.
     leftover: Option<Box<Leftover>>,
     streams: u16,
-    room: Room,
+    /// What the endpoint leaves to this association of its budget, in bytes that are charged.
+    room: u32,
     /// Whether the application was notified that there is something to read.
     is_readable_told: bool,
     /// The window that the last SACK offered.
@@ -53,16 +54,12 @@ pub(crate) struct Inbound {
     to_reset: BTreeSet<u16>,
 }
 
-/// What the endpoint lets an association hold, beside what the others hold, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    /// As far as it is for new windows.
-    pub(crate) bytes: u32,
-    /// For data that fits a window that was offered before.
-    pub(crate) promised: u32,
-}
+/// What an association may hold whatever the others do, in bytes that are charged: the bursts of a thin stream.
+const RESERVED_BYTES: usize = 16 * 1024;
+/// What is charged for each chunk and message beside its payload: the most that it takes (docs/security.md).
+const OVERHEAD_BYTES: usize = 256;
 
-/// Messages that were received before the peer's restart.
+/// Messages that were received before the peer's restart, or before the end.
 #[derive(Debug)]
 struct Leftover {
     messages: VecDeque<InboundMessage>,
@@ -116,7 +113,7 @@ impl Inbound {
             held_back: None,
             leftover: None,
             streams: config.streams.max_inbound,
-            room: Room { bytes: u32::MAX, promised: u32::MAX },
+            room: u32::MAX,
             is_readable_told: false,
             advertised: config.a_rwnd(),
             offered: config.a_rwnd(),
@@ -129,11 +126,23 @@ impl Inbound {
         }
     }
 
+    /// Called when the association has ended: only messages that can be read are kept.
+    pub(super) fn end(&mut self) {
+        if self.held_bytes() != 0 {
+            self.leftover = self.take_messages();
+            (self.reassembly, self.held_back) = (self.reassembly.emptied(), None);
+        }
+    }
+
+    fn take_messages(&mut self) -> Option<Box<Leftover>> {
+        let messages: VecDeque<_> = std::iter::from_fn(|| self.pop()).collect();
+        let bytes = messages.iter().map(|message| message.payload.len()).sum();
+        (!messages.is_empty()).then(|| Box::new(Leftover { messages, bytes }))
+    }
+
     /// Takes over the unread messages and the counters of `before`.
     pub(super) fn continuing(mut self, before: &mut Self) -> Self {
-        let messages: VecDeque<_> = std::iter::from_fn(|| before.pop()).collect();
-        let bytes = messages.iter().map(|message| message.payload.len()).sum();
-        self.leftover = (!messages.is_empty()).then(|| Box::new(Leftover { messages, bytes }));
+        self.leftover = before.take_messages();
         self.is_readable_told = before.is_readable_told;
         self.counters = before.counters;
         if let Some(before) = before.ack_copies.take() {
@@ -181,20 +190,31 @@ impl Inbound {
         leftover + self.reassembly.held_bytes() + held_back
     }
 
-    pub(crate) const fn set_room(&mut self, room: Room) {
+    pub(crate) const fn set_room(&mut self, room: u32) {
         self.room = room;
     }
 
     /// Whether the endpoint leaves less room than the receive buffer.
     fn is_short(&self) -> bool {
-        (self.room.bytes as usize) < self.config.buffers.receive_bytes
+        (self.room as usize) < self.config.buffers.receive_bytes
+    }
+
+    /// The bytes for which the endpoint's budget is charged.
+    pub(crate) fn charged_bytes(&self) -> usize {
+        let count = self.reassembly.held_count() + self.held_beside();
+        self.held_bytes() + count * OVERHEAD_BYTES
+    }
+
+    /// The chunks that are held back, and the messages from before a restart or the end.
+    fn held_beside(&self) -> usize {
+        let held_back = self.held_back.as_ref().map_or(0, |held| held.len());
+        let leftover = self.leftover.as_ref().map_or(0, |leftover| leftover.messages.len());
+        held_back + leftover
     }
 
     /// Whether the limit of held chunks and messages is reached.
     fn is_full(&self) -> bool {
-        let held_back = self.held_back.as_ref().map_or(0, |held| held.len());
-        let leftover = self.leftover.as_ref().map_or(0, |leftover| leftover.messages.len());
-        self.reassembly.is_full() || leftover + held_back >= self.config.buffers.max_held_chunks
+        self.reassembly.is_full() || self.held_beside() >= self.config.buffers.max_held_chunks
     }
 
     pub(super) fn has_message(&self) -> bool {
@@ -228,7 +248,9 @@ impl Inbound {
     /// rest of an incomplete message can free the buffer, and a window of one packet is advertised.
     fn window(&self) -> usize {
         let buffer = self.config.buffers.receive_bytes;
-        let left = buffer.min(self.room.bytes as usize).saturating_sub(self.held_bytes());
+        let room = (self.room as usize).max(RESERVED_BYTES);
+        let left = buffer.saturating_sub(self.held_bytes());
+        let left = left.min(room.saturating_sub(self.charged_bytes()));
         let least = self.config.max_packet_bytes.min(buffer / 2);
         match left {
             _ if self.is_full() => 0,
@@ -250,7 +272,7 @@ impl Inbound {
 
     /// Whether a new chunk of `len` bytes is accepted. With a window of zero only chunks that close a gap are (RFC 9260
     /// §6.2), up to twice the buffer: acknowledged data is never dropped later, unlike RFC 9260 §6.2 suggests, so the
-    /// missing chunk must find room. So are chunks that fit the last window, where the endpoint has closed it since.
+    /// missing chunk must find room.
     fn admits(&self, tsn: u64, len: usize) -> bool {
         let (held, buffer) = (self.held_bytes(), self.config.buffers.receive_bytes);
         if self.window() > 0 {
@@ -258,12 +280,8 @@ impl Inbound {
         }
         let is_next = tsn == self.received.cumulative() + 1;
         let closes_gap = tsn < self.received.highest();
-        let is_promised = self.is_short() && len <= self.offered as usize;
         (is_next && self.received.has_gap() || closes_gap && !self.is_full())
             && held + len <= 2 * buffer
-            || is_promised
-                && !self.is_full()
-                && held + len <= buffer.min(self.room.promised as usize)
     }
 
     /// Processes DATA or I-DATA (RFC 9260 §6.2). With `is_held_back`, it waits for the reset of its stream.
@@ -446,8 +464,9 @@ impl Inbound {
         if self.reassembly.has_contradiction(self.received.cumulative()) {
             return Err(DataError::Violation("fragments contradict each other"));
         }
-        // A window of one packet is used up by each.
-        let is_used_up = self.is_short() && self.window() <= self.config.max_packet_bytes;
+        // A window for one packet is used up by each: no second one would come for which a SACK is sent at once.
+        let is_used_up =
+            self.is_short() && (self.advertised as usize) < 2 * self.config.max_packet_bytes;
         if due == SackDue::Now || is_urgent || is_used_up {
             self.is_sack_owed = true;
         } else if !self.sack_timer.is_armed() {
