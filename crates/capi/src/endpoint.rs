@@ -417,6 +417,6 @@ pub unsafe extern "C" fn rexmit_endpoint_process(
 
 #[cfg(target_os = "linux")]
 fn bound(endpoint: &rexmit_endpoint) -> Result<&Socket, Failure> {
-    let missing = || Failure::new(REXMIT_NOT_ESTABLISHED, "call rexmit_endpoint_bind before");
+    let missing = || Failure::new(REXMIT_NOT_ESTABLISHED, "call rexmit_endpoint_bind first");
     endpoint.socket.as_ref().ok_or_else(missing)
 }

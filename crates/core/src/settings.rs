@@ -14,6 +14,9 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 /// The most bytes of a text of settings.
 pub const MAX_BYTES: usize = 16 * 1024;
 
+/// The most characters of a name or message that are shown.
+const MAX_SHOWN: usize = 400;
+
 /// The largest number of alternatives that are all listed.
 const FEW: usize = 12;
 
@@ -81,8 +84,8 @@ pub fn changed<T: Serialize + DeserializeOwned>(base: &T, text: &str) -> Result<
         let before = at.map(|at| &text.as_bytes()[..at]);
         SettingsError::Mistake {
             line: before.map(|text| text.iter().filter(|&&byte| byte == b'\n').count() + 1),
-            setting: at.zip(table).and_then(|(at, table)| name_at(table, at)),
-            what: explained(error.message()),
+            setting: at.zip(table).and_then(|(at, table)| name_at(table, at)).map(|it| shown(&it)),
+            what: shown(&explained(error.message())),
         }
     };
     let over = DeTable::parse(text).map_err(|error| refused(&error, None))?;
@@ -95,10 +98,50 @@ pub fn changed<T: Serialize + DeserializeOwned>(base: &T, text: &str) -> Result<
     let written = toml::to_string(base).map_err(|error| unwritable(&error))?;
     below.push_str(&written);
     let mut merged = DeTable::parse(&below).map_err(|error| unwritable(&error))?;
+    if let Some((name, at)) = array_for_another(merged.get_ref(), over.get_ref()) {
+        let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let what = "an array; no array is a value of it".to_owned();
+        let setting = Some(shown(&name));
+        return Err(SettingsError::Mistake { line: Some(line), setting, what });
+    }
     merge(merged.get_mut(), over.get_ref());
     let value = Spanned::new(merged.span(), DeValue::Table(merged.get_ref().clone()));
     let changed = T::deserialize(ValueDeserializer::from(value));
     changed.map_err(|error| refused(&error, Some(merged.get_ref())))
+}
+
+/// The first array in `over` where `base` has none, by its dotted name and place. A derived `Deserialize` would take it for a
+/// structure, by position, with defaults for what is missing.
+fn array_for_another(base: &DeTable<'_>, over: &DeTable<'_>) -> Option<(String, usize)> {
+    over.iter().find_map(|(key, value)| {
+        let name = key.get_ref().as_ref();
+        let below = base.get(name).map(Spanned::get_ref);
+        match (value.get_ref(), below) {
+            (DeValue::Array(_), Some(DeValue::Array(_))) => None,
+            (DeValue::Array(_), _) => Some((name.to_owned(), value.span().start)),
+            (DeValue::Table(inner), below) => {
+                let none = DeTable::new();
+                let below = if let Some(DeValue::Table(below)) = below { below } else { &none };
+                let (below, at) = array_for_another(below, inner)?;
+                Some((format!("{name}.{below}"), at))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// A text of a message, in which names of the input may stand: bounded, and without what changes a terminal.
+fn shown(text: &str) -> String {
+    let is_plain = |letter: &char| " '\"\\".contains(*letter) || letter.escape_debug().len() == 1;
+    let mut shown: String = text
+        .chars()
+        .take(MAX_SHOWN)
+        .map(|letter| if is_plain(&letter) { letter } else { '\u{FFFD}' })
+        .collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// The dotted name of the entry whose key or value begins at byte `at`.
@@ -225,6 +268,19 @@ mod tests {
             loss: Loss::Reports { threshold: 3 },
         };
         Sender { window: 10, timer }
+    }
+
+    #[test]
+    fn arrays_are_refused_and_long_or_odd_names_are_not_repeated() {
+        let refused = |text: &str| changed(&sender(), text).expect_err(text).to_string();
+        assert_eq!(refused("\ntimer = []"), "line 2: timer: an array; no array is a value of it");
+        let inner = "timer.loss = { reports = [7] }";
+        assert_eq!(
+            refused(inner),
+            "line 1: timer.loss.reports: an array; no array is a value of it"
+        );
+        assert!(refused("timer.\"\\u001b[2J\\u202e\" = 1").contains("timer.\u{FFFD}[2J\u{FFFD}: "));
+        assert!(refused(&format!("{} = 1", "a".repeat(15_000))).len() < 1000);
     }
 
     #[test]

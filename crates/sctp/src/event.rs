@@ -214,6 +214,9 @@ impl fmt::Display for CloseReason {
                     _ => write!(f, "the association was aborted: {}", reason.escape_ascii()),
                 }
             }
+            Self::AbortedByPeer { cause: 0, reason } if reason.is_empty() => f.write_str(
+                "the peer aborted the association and gave no cause: it accepts none on this port, or was restarted",
+            ),
             Self::AbortedByPeer { cause, reason } if reason.is_empty() => {
                 write!(f, "the peer aborted the association (cause {cause})")
             }

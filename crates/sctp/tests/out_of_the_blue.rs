@@ -2,8 +2,13 @@
 
 mod kit;
 
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use rexmit_core::{Instant, Machine, Route, Seed};
+use rexmit_sctp::{CloseReason, Endpoint, EndpointConfig, Event};
+
 use kit::*;
-use rexmit_sctp::{CloseReason, Event};
 
 const STRAY_TAG: u32 = 0xB10E;
 
@@ -250,4 +255,30 @@ fn shutdown_ack_during_the_setup_is_out_of_the_blue() {
     expect_packet!(s, tag s.peer.endpoint_tag, [ShutdownComplete { t_bit: true }]);
     s.at(3_000);
     expect_packet!(s, [CookieEcho(_)]);
+}
+
+/// Over UDP nobody else answers at another SCTP port; over IP another program may.
+#[test]
+fn an_init_to_another_port_is_refused_over_udp_and_ignored_over_ip() {
+    let answered = |udp_port: u16| {
+        let end = |seed, accept| {
+            let config = EndpointConfig::default().accept(accept);
+            Endpoint::new(config, &Seed::from_u64(seed)).unwrap()
+        };
+        let (mut client, mut server, now) = (end(1, false), end(2, true), Instant::ZERO);
+        let at = |host| SocketAddr::new([192, 0, 2, host].into(), udp_port);
+        let route = Route { local: at(1), remote: at(2) };
+        client.connect(now, route, 5001).unwrap();
+        let mut packet = Vec::new();
+        client.poll_transmit(now, &mut packet).expect("INIT");
+        server.handle_input(now, route.reversed(), &packet);
+        let answer = server.poll_transmit(now, &mut packet);
+        if answer.is_some() {
+            client.handle_input(now, route, &packet);
+        }
+        (answer.is_some(), client.poll_event().map(|(_, event)| event))
+    };
+    let cause = CloseReason::AbortedByPeer { cause: 0, reason: Bytes::new() };
+    assert_eq!(answered(9899), (true, Some(Event::Closed(cause))));
+    assert_eq!(answered(0), (false, None));
 }

@@ -99,7 +99,7 @@ impl Rule {
         let most = if network.is_ipv4() { 32 } else { 128 };
         let bits = if bits.is_empty() { Ok(most) } else { bits.parse() };
         let bits = bits.ok().filter(|bits| *bits <= most);
-        let bits = bits.ok_or_else(|| format!("{destination} is no network"))?;
+        let bits = bits.ok_or_else(|| format!("{destination} is not a network"))?;
         let transports = words.map(transport).collect::<Result<Vec<_>, _>>()?;
         if transports.is_empty() {
             return Err(format!("{destination} has no transport: ip, udp or udp:PORT"));
@@ -114,7 +114,7 @@ fn transport(word: &str) -> Result<Transport, String> {
         None if word == "ip" => Ok(Transport::Ip),
         None if word == "udp" => Ok(Transport::Udp(None)),
         Some(("udp", text)) if port(text).is_some() => Ok(Transport::Udp(port(text))),
-        _ => Err(format!("{word} is no transport: ip, udp or udp:PORT")),
+        _ => Err(format!("{word} is not a transport: use ip, udp or udp:PORT")),
     }
 }
 

@@ -20,6 +20,8 @@ use crate::executable;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::values;
 
+/// The UDP port of SCTP (RFC 6951 §5.1).
+const DEFAULT_PORT: u16 = 9899;
 /// The file name of the preloaded library.
 const LIBRARY: &str = "librexmit_preload.so";
 /// The folders in which it is searched, relative to that of this program.
@@ -29,6 +31,8 @@ const LIBRARY_VARIABLE: &str = "REXMIT_PRELOAD";
 /// The file that selects SCTP over IP or over UDP by peer, and the environment variable that overrides it.
 const TRANSPORT_FILE: &str = "/etc/rexmit.conf";
 const TRANSPORT_VARIABLE: &str = "REXMIT_TRANSPORT";
+/// The transports that use UDP for all peers.
+const OVER_UDP: &str = "* udp";
 /// The line that a started engine prints when it is ready.
 const READY: &str = "ready";
 /// Attempts to reach an engine, because an existing one may end in between.
@@ -55,12 +59,12 @@ pub(crate) struct Arguments {
     profile: String,
     /// Local UDP port. Programs with the same port share an engine and its SCTP ports. With 0, the program gets its own
     /// engine on any free port; peers cannot reach it before it has sent something.
-    #[arg(long, value_name = "PORT", default_value_t = 9899)]
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
     udp_port: u16,
-    /// UDP port of the program's peers, unless the program sets SCTP_REMOTE_UDP_ENCAPS_PORT.
-    #[arg(long, value_name = "PORT", default_value_t = 9899,
-          value_parser = clap::value_parser!(u16).range(1..))]
-    peer_udp_port: u16,
+    /// UDP port of the program's peers, unless the program sets SCTP_REMOTE_UDP_ENCAPS_PORT [default: 9899]. With it SCTP is
+    /// sent over UDP, unless /etc/rexmit.conf or REXMIT_TRANSPORT says otherwise.
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    peer_udp_port: Option<u16>,
     /// Serve the program even if the kernel has SCTP; without this option it then runs as if it was started directly.
     #[arg(long)]
     always: bool,
@@ -75,7 +79,12 @@ pub(crate) struct Arguments {
     #[arg(long, hide = true, requires = "engine")]
     detach: bool,
     /// The program and its arguments.
-    #[arg(last = true, required_unless_present = "engine", value_name = "PROGRAM")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        required_unless_present = "engine",
+        value_name = "PROGRAM"
+    )]
     program: Vec<OsString>,
 }
 
@@ -118,13 +127,13 @@ fn prepared(
 fn preload(command: &mut Command, arguments: &Arguments) -> Outcome {
     let library = library()?;
     // Checked here for a precise error message: of the engine, only its failure to start would be reported.
-    let (text, origin) = transports_text()?;
+    let (text, origin) = transports_text(arguments.peer_udp_port.is_some())?;
     parsed(&text, origin)?;
     let (number, Registration { key, has_these_transports }) =
         reach_engine(arguments.udp_port, &text)?;
     if !has_these_transports {
         eprintln!(
-            "rexmit: the engine on UDP port {} keeps the transports with which it was started, which are not those of \
+            "rexmit: the engine on UDP port {} keeps the transports with which it was started; they differ from those of \
              {origin}: choose another --udp-port, or end all programs that it serves",
             arguments.udp_port
         );
@@ -140,7 +149,7 @@ fn preload(command: &mut Command, arguments: &Arguments) -> Outcome {
         (ENGINE_VARIABLE, format!("{number:x}")),
         (KEY_VARIABLE, format!("{key:x}")),
         (PROFILE_VARIABLE, arguments.profile.clone()),
-        (PEER_PORT_VARIABLE, arguments.peer_udp_port.to_string()),
+        (PEER_PORT_VARIABLE, arguments.peer_udp_port.unwrap_or(DEFAULT_PORT).to_string()),
     ];
     if arguments.tcp_as_sctp {
         command.env(TCP_VARIABLE.to_string_lossy().as_ref(), "1");
@@ -155,7 +164,8 @@ fn preload(command: &mut Command, arguments: &Arguments) -> Outcome {
 fn serve(number: u64, udp_port: u16) -> Outcome {
     raise_descriptors();
     rexmit_sockets::engine::outlive_programs();
-    let (text, origin) = transports_text()?;
+    // As the process that starts it has found them.
+    let (text, origin) = transports_text(false)?;
     let mut engine = Engine::new(number, udp_port, parsed(&text, origin)?)
         .map_err(|error| Failure::new(Kind::Address, format!("UDP port {udp_port}: {error}")))?;
     println!("{READY}");
@@ -176,12 +186,13 @@ fn raise_descriptors() {
 }
 
 /// The text of the transports of SCTP, and where it comes from: the environment variable or the file.
-fn transports_text() -> Result<(String, &'static str), Failure> {
+fn transports_text(is_over_udp: bool) -> Result<(String, &'static str), Failure> {
     Ok(match std::env::var(TRANSPORT_VARIABLE) {
         Ok(text) => (text, TRANSPORT_VARIABLE),
         Err(_) => match std::fs::read_to_string(TRANSPORT_FILE) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                (default_transports(kernel_has_sctp()).to_owned(), "the default")
+                let origin = if is_over_udp { "--peer-udp-port" } else { "the default" };
+                (default_transports(is_over_udp || kernel_has_sctp()).to_owned(), origin)
             }
             other => (other?, TRANSPORT_FILE),
         },
@@ -193,10 +204,10 @@ fn parsed(text: &str, origin: &str) -> Result<Transports, Failure> {
     text.parse().map_err(failed)
 }
 
-/// The transports without a file: IP is not among them if the kernel has SCTP, which would refuse the packets of
-/// associations that it does not know.
-const fn default_transports(kernel_has_sctp: bool) -> &'static str {
-    if kernel_has_sctp { "* udp" } else { "" }
+/// The transports without a file: IP is not among them if the user names a UDP port of peers, or if the kernel has SCTP,
+/// which would refuse the packets of associations that it does not know.
+const fn default_transports(is_over_udp: bool) -> &'static str {
+    if is_over_udp { OVER_UDP } else { "" }
 }
 
 /// Whether the kernel supports SCTP sockets.
@@ -207,8 +218,10 @@ fn kernel_has_sctp() -> bool {
 
 /// The path of the preloaded library.
 fn library() -> Result<PathBuf, Failure> {
-    if let Some(path) = std::env::var_os(LIBRARY_VARIABLE) {
-        return Ok(path.into());
+    if let Some(path) = std::env::var_os(LIBRARY_VARIABLE).map(PathBuf::from) {
+        // ld.so would run the program without it.
+        let missing = || format!("{}: {LIBRARY_VARIABLE} names no file", path.display());
+        return if path.is_file() { Ok(path) } else { Err(Failure::new(Kind::File, missing())) };
     }
     let program = std::env::current_exe()?;
     let folder = program.parent().unwrap_or(Path::new("/"));
@@ -259,7 +272,7 @@ fn reach_engine(udp_port: u16, transports: &str) -> Result<(u64, Registration), 
             Err(error) => return Err(error.into()),
         }
         // Another program may start it at the same time.
-        started = start_engine(number, udp_port);
+        started = start_engine(number, udp_port, transports);
     }
     started?;
     Err(Failure::new(Kind::Failed, "the engine ends as soon as it is started"))
@@ -286,8 +299,9 @@ fn leave_engine(number: u64, udp_port: u16) -> Outcome {
     Ok(())
 }
 
-fn start_engine(number: u64, udp_port: u16) -> Outcome {
+fn start_engine(number: u64, udp_port: u16, transports: &str) -> Outcome {
     let mut command = engine_command(number, udp_port)?;
+    command.env(TRANSPORT_VARIABLE, transports);
     let mut starter = command.arg("--detach").stdout(Stdio::piped()).spawn()?;
     let output = starter.stdout.take();
     starter.wait()?;
@@ -353,9 +367,9 @@ mod tests {
     }
 
     #[test]
-    fn sctp_of_the_kernel_leaves_only_udp() {
-        for (kernel_has_sctp, over_ip) in [(true, false), (false, true)] {
-            let transports: Transports = default_transports(kernel_has_sctp).parse().unwrap();
+    fn a_port_of_peers_or_sctp_of_the_kernel_leaves_only_udp() {
+        for (is_over_udp, over_ip) in [(true, false), (false, true)] {
+            let transports: Transports = default_transports(is_over_udp).parse().unwrap();
             assert_eq!(transports.may_use_ip(), over_ip);
         }
     }

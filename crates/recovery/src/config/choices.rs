@@ -128,7 +128,7 @@ config! {
     const
     /// The enabled detectors of spurious recovery episodes that serve both protocols. All are off by default.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
+    #[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default, deny_unknown_fields))]
     pub struct SpuriousConfig {
         /// An episode was spurious if every retransmission is reported as a duplicate: by the duplicate TSNs
         /// of a SACK, or DSACK in TCP (RFC 3708; RR-SCTP §4.1). What follows from that; `None` is off.

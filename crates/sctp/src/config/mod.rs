@@ -341,6 +341,8 @@ impl AssociationConfig {
         self.sack.validate()?;
         self.multihoming.validate()?;
         self.authentication.validate()?;
+        // Less ends every handshake, and more sends nothing for days.
+        bound("rto.max (ms)", self.recovery.rto.max.as_millis() as usize, 10, 86_400_000)?;
         let limit = self.failure.path_max_retrans;
         let leaves_at =
             self.recovery.sctp.potentially_failed_max_retrans.unwrap_or(limit).min(limit);
@@ -386,6 +388,7 @@ mod tests {
 
     use super::*;
     use crate::association::SharedKey;
+    use rexmit_recovery::RtoConfig;
 
     #[test]
     fn the_default_is_interactive() {
@@ -478,6 +481,11 @@ mod tests {
         assert!(refused(|c| c.authentication.chunks = vec![0; 33]));
         assert!(refused(|c| c.authentication.keys = vec![SharedKey::new(1, b""); 9]));
         assert!(refused(|c| c.recovery.missing_reports = 0));
+        for max in [Duration::from_micros(1), Duration::from_secs(86_401)] {
+            let rto = RtoConfig::default().initial(max).min(max).max(max);
+            let recovery = RecoveryConfig::rfc9260().rto(rto);
+            assert!(AssociationConfig::new(recovery).validate().is_err());
+        }
     }
 
     #[test]

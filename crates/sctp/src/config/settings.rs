@@ -76,6 +76,24 @@ mod tests {
     }
 
     #[test]
+    fn every_table_refuses_an_unknown_name() {
+        let base = AssociationConfig::interactive();
+        for table in [
+            "",
+            "rto.",
+            "spurious.",
+            "thin.",
+            "thin.sctp.",
+            "thin.delayed_copies.",
+            "thin.copy_budget.",
+            "sctp.",
+        ] {
+            let error = with(&base, &format!("{table}unknown = 1")).unwrap_err();
+            assert!(error.contains("unknown"), "{table}: {error}");
+        }
+    }
+
+    #[test]
     fn what_is_on_can_be_off() {
         let base = AssociationConfig::interactive();
         let on = "sctp.potentially_failed_max_retrans = 0\n\

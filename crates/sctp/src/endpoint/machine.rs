@@ -32,6 +32,11 @@ impl Machine for Endpoint {
             && may_be_one_host(route.local.ip());
         if packet.header.destination_port != self.config.port || !is_unicast {
             self.around.statistics.misdirected += 1;
+            // Over UDP nobody else answers at this port (RFC 9260 §8.4).
+            let is_encapsulated = is_unicast && route.remote.port() != 0;
+            if let Some(tag) = tag_of_init(&packet).filter(|_| is_encapsulated) {
+                self.send_abort(route, &packet, tag, |_| {});
+            }
             return;
         }
         match packet.chunks().next() {
@@ -149,6 +154,15 @@ impl Endpoint {
             (None, None) => self.on_out_of_the_blue(route, packet),
         }
     }
+}
+
+/// The Initiate Tag of an INIT that stands alone.
+fn tag_of_init(packet: &Packet<'_>) -> Option<u32> {
+    let mut chunks = packet.chunks();
+    let first = chunks.next()?.ok()?.decode();
+    let Ok(Chunk::Init(init)) = first else { return None };
+    let is_valid = packet.header.verification_tag == 0 && init.initiate_tag != 0;
+    (is_valid && chunks.next().is_none()).then_some(init.initiate_tag)
 }
 
 fn has_shutdown_ack(packet: &Packet<'_>) -> bool {

@@ -268,7 +268,7 @@ impl Endpoint {
     }
 
     /// Sends ABORT, under the tag that it chose, to a sender without an association.
-    fn send_abort(
+    pub(super) fn send_abort(
         &mut self,
         route: Route,
         packet: &Packet<'_>,
