@@ -39,9 +39,9 @@ pub(super) fn send(fd: c_int, message: &msghdr, flags: c_int) -> Outcome<usize> 
 struct Wait {
     /// The signals that were blocked before.
     before: sigset_t,
-    /// Those that are blocked while it waits.
+    /// The signals that are blocked while it waits.
     during: sigset_t,
-    /// Those after whose handlers the call goes on (`SA_RESTART`), and a descriptor that is readable when one is pending; `None`
+    /// The signals after whose handlers the call goes on (`SA_RESTART`), and a descriptor that is readable when one is pending; `None`
     /// if there are none.
     restarting: Option<(sigset_t, c_int)>,
 }
