@@ -222,6 +222,7 @@ fn signals_interrupt_calls_or_do_not() {
 #[test]
 fn the_first_signal_ends_a_send_that_waits() {
     passes("waiting_sends");
+    passes("filling");
 }
 
 #[test]

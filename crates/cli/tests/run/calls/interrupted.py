@@ -58,16 +58,6 @@ def waiting_sends():
     libc = ctypes.CDLL(None, use_errno=True)
     libc.send.restype = ctypes.c_ssize_t
     full, unread = filled()
-    # What fits beside messages of 50,000 bytes.
-    full.setblocking(False)
-    for length in [20_000, 1000, 100]:
-        for _ in range(2):
-            try:
-                while True:
-                    full.send(bytes(length))
-            except BlockingIOError:
-                time.sleep(0.2)
-    full.setblocking(True)
     buffer = ctypes.create_string_buffer(60_000)
     handled = set()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -99,8 +89,12 @@ def waiting_sends():
         return sent, took
 
     def read():
-        for _ in range(60):
-            unread.recv(60_000)
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            try:
+                unread.recv(60_000, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                time.sleep(0.01)
 
     handlers(SIGUSR1=True)
     for length in [100, 1000, 20_000, 50_000]:
@@ -120,6 +114,30 @@ def waiting_sends():
     sent, took = send(1000, signal.SIGUSR2, read)
     assert sent == 1000 and took > 0.7 and handled == {signal.SIGUSR2}, (sent, took, handled)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()
+
+
+def filling():
+    """The first signal ends a `send`, too, that waited while a part of what was sent before was taken."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.send.restype = ctypes.c_ssize_t
+    buffer = ctypes.create_string_buffer(60_000)
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    signal.siginterrupt(signal.SIGUSR1, True)
+    for length in [1000, 20_000, 50_000]:
+        full, _unread = pair()
+        child = os.fork()
+        if child == 0:
+            for _ in range(5):
+                time.sleep(2)
+                os.kill(os.getppid(), signal.SIGUSR1)
+            os._exit(0)
+        begun = time.monotonic()
+        while libc.send(full.fileno(), buffer, ctypes.c_size_t(length), 0) == length:
+            pass
+        took = time.monotonic() - begun
+        assert ctypes.get_errno() == errno.EINTR and took < 3.5, (length, ctypes.get_errno(), took)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def signals():
