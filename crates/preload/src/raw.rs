@@ -417,7 +417,8 @@ fn send_timeout(fd: c_int) -> Option<i64> {
     let (level, name, at) = (libc::SOL_SOCKET, libc::SO_SNDTIMEO, (&raw mut value).cast());
     // SAFETY: both live, and the value has this length.
     unsafe { libc_next::getsockopt(fd, level, name, at, &raw mut length) };
-    let nanoseconds = value.tv_sec.saturating_mul(1_000_000_000) + value.tv_usec * 1000;
+    let nanoseconds =
+        value.tv_sec.saturating_mul(1_000_000_000).saturating_add(value.tv_usec * 1000);
     (nanoseconds != 0).then_some(nanoseconds)
 }
 

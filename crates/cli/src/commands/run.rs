@@ -79,12 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long, hide = true, requires = "engine")]
     detach: bool,
     /// The program and its arguments.
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        required_unless_present = "engine",
-        value_name = "PROGRAM"
-    )]
+    #[arg(trailing_var_arg = true, required_unless_present = "engine", value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
 
@@ -322,6 +317,7 @@ fn start_engine(number: u64, udp_port: u16, transports: &str) -> Outcome {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use clap::error::ErrorKind;
 
     use super::*;
 
@@ -357,6 +353,15 @@ mod tests {
         let command = prepared_with(&["--", "iperf3", "--sctp"], || false);
         assert_eq!(command.get_program(), "iperf3");
         assert_eq!(command.get_envs().count(), 1);
+    }
+
+    #[test]
+    fn a_program_needs_no_dashes_before_it() {
+        let line = arguments(&["--always", "iperf3", "-s", "--always"]);
+        assert_eq!(line.program, ["iperf3", "-s", "--always"]);
+        // A mistyped option is not taken for the program.
+        let mistyped = Line::try_parse_from(["run", "--alway", "iperf3"]);
+        assert!(mistyped.is_err_and(|error| error.kind() == ErrorKind::UnknownArgument));
     }
 
     /// The kernel is not asked, as the question alone may load its module.

@@ -26,7 +26,7 @@ pub(super) fn send(fd: c_int, message: &msghdr, flags: c_int) -> Outcome<usize> 
     }
     let timeout = send_timeout(fd);
     let Some(wait) = Wait::new(timeout.is_some()) else { return attempt(flags) };
-    let end = timeout.map(|timeout| now() + timeout);
+    let end = timeout.map(|timeout| now().saturating_add(timeout));
     loop {
         match attempt(flags | libc::MSG_DONTWAIT) {
             Err(Errno(libc::EAGAIN)) => wait.until_writable(fd, end)?,
@@ -93,7 +93,7 @@ impl Wait {
     fn until_writable(&self, fd: c_int, end: Option<i64>) -> Outcome<()> {
         let pending = self.restarting.as_ref().map_or(-1, |(_, pending)| *pending);
         loop {
-            let left = end.map(|end| (end - now()).max(0));
+            let left = end.map(|end| end.saturating_sub(now()).max(0));
             let left = left
                 .map(|left| timespec { tv_sec: left / NANOSECONDS, tv_nsec: left % NANOSECONDS });
             let timeout = left.as_ref().map_or(null(), std::ptr::from_ref);

@@ -36,9 +36,4 @@ impl ReceiveBudget {
         self.charged = self.charged - u64::from(slot.charged) + u64::from(charged);
         slot.charged = charged;
     }
-
-    /// Called when the association was removed.
-    pub(super) fn release(&mut self, removed: Option<&Slot>) {
-        self.charged -= removed.map_or(0, |slot| slot.charged.into());
-    }
 }
