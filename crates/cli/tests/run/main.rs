@@ -648,7 +648,7 @@ fn lksctp_tools_send_and_receive() {
     let mut server = engine.command(&server);
     let mut server = Running(server.stdout(Stdio::piped()).spawn().expect("the binary runs"));
     let mut lines = BufReader::new(server.0.stdout.take().expect("piped")).lines();
-    wait_for(&mut lines, "listen(");
+    wait_for(&mut lines, "Receiving packets");
     let client = [
         "sctp_test",
         "-H",
