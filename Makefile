@@ -18,11 +18,9 @@ test: export REXMIT_NOT_RUN = $(CURDIR)/target/not-run
 test: setup ## all tests: units, scripts, random operations, fuzz, real peers (short forms), the Python package
 	@mkdir -p target && rm -f target/not-run
 	$(CARGO) test --quiet --no-fail-fast
-	@# The command of the tests above: another build of everything for this alone takes minutes.
-	REXMIT=$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug/rexmit scripts/interop --messages 500
-	scripts/webrtc-interop --messages 500
-	scripts/python-test
-	scripts/new-project
+	@# They wait more than they compute. The command is that of the tests above: another build of everything for this alone takes minutes.
+	REXMIT=$${CARGO_TARGET_DIR:-$(CURDIR)/target}/debug/rexmit scripts/at-once \
+		"scripts/interop --messages 500" "scripts/webrtc-interop --messages 500" scripts/python-test scripts/new-project
 	@[ ! -s target/not-run ] || (echo "These tests could not run here:" && sort -u target/not-run)
 
 kernel-host: ## the Linux kernel in which studies with clock = "kernel" run (a few minutes, once; no root)
