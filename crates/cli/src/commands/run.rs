@@ -68,8 +68,8 @@ pub(crate) struct Arguments {
     /// Serve the program even if the kernel has SCTP; without this option it then runs as if it was started directly.
     #[arg(long)]
     always: bool,
-    /// Also serve the program's TCP sockets, as SCTP sockets, like withsctp of lksctp-tools. Both sides of a connection
-    /// need it.
+    /// Also serve the program's TCP sockets, as SCTP sockets, like withsctp of lksctp-tools: `rexmit run -- withsctp PROGRAM`
+    /// does the same. Both sides of a connection need it.
     #[arg(long)]
     tcp_as_sctp: bool,
     /// Be the engine of this number.
@@ -107,15 +107,29 @@ fn prepared(
     kernel_has_sctp: impl FnOnce() -> bool,
     preload: impl FnOnce(&mut Command, &Arguments) -> Outcome,
 ) -> Result<Command, Failure> {
-    let Some((program, rest)) = arguments.program.split_first() else {
+    let mut words = arguments.program.as_slice();
+    let is_served = arguments.always || !kernel_has_sctp();
+    // withsctp would replace LD_PRELOAD by a library of its own, which makes TCP sockets SCTP sockets of the kernel.
+    let is_withsctp = is_served && words.len() > 1 && is_withsctp(&words[0]);
+    if is_withsctp {
+        words = &words[1..];
+    }
+    let Some((program, rest)) = words.split_first() else {
         return Err(Failure::new(Kind::Usage, "there is no program to run"));
     };
     let mut command = Command::new(program);
     command.args(rest);
-    if arguments.always || !kernel_has_sctp() {
+    if is_served {
         preload(&mut command, arguments)?;
     }
+    if is_withsctp || (is_served && arguments.tcp_as_sctp) {
+        command.env(TCP_VARIABLE.to_string_lossy().as_ref(), "1");
+    }
     Ok(command)
+}
+
+fn is_withsctp(program: &OsString) -> bool {
+    Path::new(program).file_name().is_some_and(|name| name == "withsctp")
 }
 
 /// Makes a program load the library, and starts its engine if it does not run.
@@ -146,9 +160,6 @@ fn preload(command: &mut Command, arguments: &Arguments) -> Outcome {
         (PROFILE_VARIABLE, arguments.profile.clone()),
         (PEER_PORT_VARIABLE, arguments.peer_udp_port.unwrap_or(DEFAULT_PORT).to_string()),
     ];
-    if arguments.tcp_as_sctp {
-        command.env(TCP_VARIABLE.to_string_lossy().as_ref(), "1");
-    }
     for (name, value) in variables {
         command.env(name.to_string_lossy().as_ref(), value);
     }
@@ -362,6 +373,20 @@ mod tests {
         // A mistyped option is not taken for the program.
         let mistyped = Line::try_parse_from(["run", "--alway", "iperf3"]);
         assert!(mistyped.is_err_and(|error| error.kind() == ErrorKind::UnknownArgument));
+    }
+
+    #[test]
+    fn withsctp_is_replaced_by_what_it_does() {
+        let words = ["--", "/usr/bin/withsctp", "nc", "-l", "withsctp"];
+        let command = prepared_with(&words, || false);
+        assert_eq!(command.get_program(), "nc");
+        assert_eq!(command.get_args().collect::<Vec<_>>(), ["-l", "withsctp"]);
+        let tcp = TCP_VARIABLE.to_string_lossy().into_owned();
+        assert!(command.get_envs().any(|(name, value)| *name == *tcp && value.is_some()));
+        // The kernel's SCTP is left to it.
+        let command = prepared_with(&words, || true);
+        assert_eq!(command.get_program(), "/usr/bin/withsctp");
+        assert_eq!(command.get_envs().count(), 0);
     }
 
     /// The kernel is not asked, as the question alone may load its module.

@@ -568,6 +568,8 @@ assert a.getsockopt(s.SOL_SOCKET, s.SO_PROTOCOL) == 132";
     command.args(["--peer-udp-port", &engine.0, "--", "python3", "-c", code]);
     let output = command.output().expect("the binary runs");
     assert!(output.status.success(), "{output:?}");
+    let output = engine.output(&["withsctp", "python3", "-c", code]);
+    assert!(output.status.success(), "{output:?}");
 }
 
 /// A program may wait for all of its children, and the reader of a pipe for its end; the engine outlives both.
