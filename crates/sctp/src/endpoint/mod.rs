@@ -386,7 +386,8 @@ impl Endpoint {
         let is_over = |slot: &Slot| slot.association.is_over();
         if self.table.is_end_reported(index) && self.table.get(index).is_some_and(is_over) {
             let removed = self.table.remove(index);
-            debug_assert!(removed.is_none_or(|slot| slot.charged == 0), "all was read or dropped");
+            self.receive_budget.release(removed.as_ref());
+            debug_assert!(self.table.len() != 0 || self.receive_budget.is_free());
         }
     }
 

@@ -36,4 +36,14 @@ impl ReceiveBudget {
         self.charged = self.charged - u64::from(slot.charged) + u64::from(charged);
         slot.charged = charged;
     }
+
+    /// Called when the association was removed: what it could not deliver is gone with it.
+    pub(super) fn release(&mut self, removed: Option<&Slot>) {
+        self.charged -= removed.map_or(0, |slot| slot.charged.into());
+    }
+
+    /// Whether nothing is charged, as without associations.
+    pub(super) const fn is_free(&self) -> bool {
+        self.charged == 0
+    }
 }
