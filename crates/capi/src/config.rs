@@ -488,7 +488,7 @@ pub unsafe extern "C" fn rexmit_config_set_receive_buffer_bytes(
     unsafe { assign(config, |config| config.association.buffers.receive_bytes = bytes) }
 }
 
-/// The milliseconds of silence, while data is sent to it, after which a peer is unreachable; 0 leaves it to
+/// The milliseconds of silence, while data, or the end of the association, is sent to it, after which a peer is unreachable; 0 leaves it to
 /// the error counters of RFC 9260 §8.1 (minutes). Default 15,000 with the interactive profiles, else 0.
 ///
 /// # Safety

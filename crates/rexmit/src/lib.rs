@@ -80,7 +80,7 @@
 //! | [`Association::connect`], [`Endpoint::connect`], [`tcp::Stack::connect`] | 10 s, then [`ConnectError::NoAnswer`] or [`ConnectError::Handshake`] | [`TimeLimits::connect`] of an [`Endpoint`] |
 //! | [`Association::shutdown`], [`Endpoint::shutdown`] | 5 s without progress, then the association is aborted | [`TimeLimits::shutdown`] |
 //! | [`tcp::Stack::shutdown`] | 5 s, then connections are reset | [`TimeLimits::shutdown`] |
-//! | a peer that is silent while data is sent to it | 15 s with `interactive`, then [`CloseReason::Unreachable`] | [`AssociationConfig::dead_after`] |
+//! | a peer that is silent while data, or SHUTDOWN, is sent to it | 15 s with `interactive`, then [`CloseReason::Unreachable`] | [`AssociationConfig::dead_after`] |
 //! | a message with a lifetime | none: [`Event::MessageFailed`] once it is over | [`Delivery::lifetime`] |
 //!
 //! A game that notices a dead server after 4 s, and an upload that is to end completely, however long

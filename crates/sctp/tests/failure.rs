@@ -291,6 +291,26 @@ fn a_killed_peer_is_reported_within_the_configured_time() {
     assert!(as_the_rfc > 120_000, "{as_the_rfc} ms");
 }
 
+/// A peer may vanish while nothing is outstanding: then SHUTDOWN is the first chunk that it does not answer, or SHUTDOWN ACK.
+#[test]
+fn a_peer_that_does_not_answer_the_shutdown_is_reported_within_the_configured_time() {
+    for is_first in [true, false] {
+        let mut s = Script::established_server_with(|_, association| {
+            association.failure.dead_after = Some(Duration::from_secs(15));
+        });
+        s.at(5_000);
+        if is_first {
+            s.shutdown();
+        } else {
+            s.peer_sends([Shutdown { cumulative_tsn_ack: tsn(0).wrapping_sub(1) }]);
+        }
+        s.lose_until(19_900);
+        assert_eq!(s.endpoint.association_count(), 1);
+        s.lose_until(20_100);
+        assert!(s.events().contains(&Event::Closed(CloseReason::Unreachable)), "{is_first}");
+    }
+}
+
 /// Any packet of the peer, with or without a SACK, proves that it is alive.
 #[test]
 fn any_packet_of_the_peer_shows_that_it_is_alive() {

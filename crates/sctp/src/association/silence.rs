@@ -1,4 +1,4 @@
-//! Measures for how long the peer has been silent while data is sent to it (`dead_after`).
+//! Measures for how long the peer has been silent while DATA, SHUTDOWN or SHUTDOWN ACK is sent to it (`dead_after`).
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use super::timers::Deadline;
 /// is long.
 const MIN_ERRORS: u32 = 2;
 
-/// The time since which the peer is silent: that of the first DATA sent since its last packet; in the far future if
-/// none was sent.
+/// The time since which the peer is silent: that of the first DATA, SHUTDOWN or SHUTDOWN ACK sent since its last packet; in the
+/// far future if none was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     since: Instant,
@@ -26,8 +26,9 @@ impl Default for Silence {
 }
 
 impl Silence {
-    /// Called when DATA was sent, which a reachable peer acknowledges, and this host has not run for `starved` so far.
-    pub(super) fn on_data_sent(&mut self, now: Instant, starved: Duration) {
+    /// Called when DATA, SHUTDOWN or SHUTDOWN ACK was sent, which a reachable peer answers, and this host has not run for `starved`
+    /// so far.
+    pub(super) fn on_sent(&mut self, now: Instant, starved: Duration) {
         if self.since == Instant::FAR_FUTURE {
             *self = Self { since: now, starved };
         }

@@ -131,9 +131,8 @@ config! {
         pub path_max_retrans: u32,
         /// The peer is unreachable, and the association ends with
         /// [`CloseReason::Unreachable`](crate::CloseReason::Unreachable), if nothing was received from it for
-        /// this long while data is sent to it. The time runs from the first DATA chunk after the peer's last
-        /// packet, and at least two consecutive timeouts must have
-        /// expired. Default 15 s for `mixed` and the profiles whose names begin with `interactive`; `None` for the others: then
+        /// this long while data, or the end of the association, is sent to it. The time runs from the first DATA, SHUTDOWN or
+        /// SHUTDOWN ACK chunk after the peer's last packet, and at least two consecutive timeouts must have expired. Default 15 s for `mixed` and the profiles whose names begin with `interactive`; `None` for the others: then
         /// `association_max_retrans` decides (RFC 9260 §8.1), after minutes.
         pub dead_after: Option<Duration>,
     }

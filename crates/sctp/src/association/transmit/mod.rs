@@ -185,11 +185,12 @@ impl Association {
             self.out.write_forward_tsn(cx.now, control, last, &mut writer);
             if self.state.write_shutdown(self.inbound.cumulative() as u32, &mut writer) {
                 self.on_chunk_sent(cx);
+                self.silence.on_sent(cx.now, cx.around.starved);
             }
         }
         if sends_data {
             self.write_data(cx, path, &mut writer);
-            self.silence.on_data_sent(cx.now, cx.around.starved);
+            self.silence.on_sent(cx.now, cx.around.starved);
         }
         self.finish_established(path, writer)
     }
