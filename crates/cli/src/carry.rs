@@ -3,8 +3,9 @@
 //! Both block, so each has a thread of its own. The queues in between are short, so a slow reader
 //! of the output throttles the peer, and a slow network throttles the reading of the input.
 
+use std::fs::OpenOptions;
 use std::io::{self, BufRead, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -60,6 +61,11 @@ pub(crate) struct Carry {
     /// file of its own.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     json: Option<Option<PathBuf>>,
+}
+
+fn not_written(file: &Path, error: &io::Error) -> Failure {
+    let what = format!("{}: {error}; choose another file with --json", file.display());
+    Failure::new(Kind::File, what)
 }
 
 /// State shared by the two directions.
@@ -201,6 +207,15 @@ impl Carry {
         failed
     }
 
+    /// Checks, before anything is sent, that the file of `--json` can be written.
+    pub(crate) fn check(&self) -> Outcome {
+        if let Some(Some(file)) = &self.json {
+            let opened = OpenOptions::new().append(true).create(true).open(file);
+            opened.map_err(|error| not_written(file, &error))?;
+        }
+        Ok(())
+    }
+
     fn note(&self, text: &str) {
         if self.verbose {
             eprintln!("{text}");
@@ -211,11 +226,10 @@ impl Carry {
         if let Some(file) = &self.json {
             let line = serde_json::to_string(statistics).map_err(io::Error::from)?;
             match file {
-                Some(file) => std::fs::write(file, line + "\n").map_err(|error| {
-                    let what =
-                        format!("{}: {error}; choose another file with --json", file.display());
-                    Failure::new(Kind::File, what)
-                })?,
+                Some(file) => {
+                    let written = std::fs::write(file, line + "\n");
+                    written.map_err(|error| not_written(file, &error))?;
+                }
                 None => eprintln!("{line}"),
             }
         } else if self.verbose {

@@ -24,11 +24,13 @@ impl Signals {
     /// Installs the handler: the first signal requests a stop, the second one ends the process at
     /// once.
     pub(crate) fn new() -> io::Result<Self> {
-        Self::watch(false, |seen| {
-            if seen.count > 1 {
-                std::process::exit(Kind::Interrupted as i32);
-            }
-        })
+        Self::watch(false, end_at_the_second)
+    }
+
+    /// As [`new`](Self::new), for a command that has started others: SIGHUP requests a stop, too, unless it is ignored, as under
+    /// nohup.
+    pub(crate) fn with_hangup() -> io::Result<Self> {
+        Self::watch(!is_hangup_ignored(), end_at_the_second)
     }
 
     /// Installs the handler for a command with state to restore: the second signal ends
@@ -79,6 +81,20 @@ impl Signals {
         let signal = seen.ok().and_then(|seen| seen.first);
         signal.unwrap_or(Signal::TERM)
     }
+}
+
+fn end_at_the_second(seen: Seen) {
+    if seen.count > 1 {
+        std::process::exit(Kind::Interrupted as i32);
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored (proc(5): the mask has a bit for each signal, from 1 on).
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 != 0)
 }
 
 /// Runs a subcommand on a runtime of one thread.

@@ -38,7 +38,7 @@ impl Tls {
             (Some(certificate), Some(key)) => Identity::from_pem(&read(certificate)?, &read(key)?)
                 .map_err(|error| {
                     let files = format!("{} and {}", certificate.display(), key.display());
-                    Failure::new(Kind::Usage, format!("{files}: {error}"))
+                    Failure::new(Kind::File, format!("{files}: {error}"))
                 })?,
             _ => Identity::generate().map_err(|error| Failure::new(Kind::Failed, error))?,
         };
@@ -51,6 +51,8 @@ impl Tls {
 }
 
 fn read(file: &Path) -> Result<String, Failure> {
-    let refused = |error| Failure::new(Kind::Usage, format!("{}: {error}", file.display()));
+    let advice = "`rexmit identity` makes a certificate and its key";
+    let refused =
+        |error| Failure::new(Kind::File, format!("{}: {error}; {advice}", file.display()));
     fs::read_to_string(file).map_err(refused)
 }

@@ -61,6 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let target = transport.target(remotes[0], peers, association, *timeout)?;
         let listener = metrics.bind().await?;
         qlog.as_deref().map_or(Ok(()), qlog::create)?;
+        carry.check()?;
         let (association, endpoint) = tokio::select! {
             connection = connect_first(&target, &remotes) => connection?,
             () = signals.stop() => {

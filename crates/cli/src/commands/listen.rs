@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let Arguments { address, transport, carry, qlog, metrics } = arguments;
     block_on(async {
         let signals = Signals::new()?;
+        carry.check()?;
         let association =
             transport.association(|association| association.streams.outbound = carry.streams);
         let endpoint = transport.listen(address.local()?, association)?;

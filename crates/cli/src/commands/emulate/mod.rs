@@ -32,7 +32,7 @@ use crate::values::{self, Host};
 /// unprivileged user namespaces are allowed. The exit status is that of COMMAND.
 ///
 /// Both directions behave alike unless --forward or --backward is given; these are appended to the other options. It
-/// ends with COMMAND, with SIGINT or SIGTERM, or after --duration, and then prints how many packets were delivered and
+/// ends with COMMAND, with SIGINT or SIGTERM (with --tun SIGHUP, too), or after --duration, and then prints how many packets were delivered and
 /// dropped, and the timing error of the emulator. If there is a COMMAND, it has the standard output, so these figures
 /// are printed to standard error unless --json is given.
 #[derive(Debug, Args)]

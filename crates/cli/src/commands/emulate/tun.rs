@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Tun::open_in(&place.far, &tun.device(Network::first, place.is_far_own))?,
     );
     let (statistics, ended, captured) = block_on(async {
-        let signals = Signals::new()?;
+        let signals = Signals::with_hangup()?;
         let far_name = devices.1.name().to_owned();
         let mut emulator = start(&config, devices, arguments)?;
         let ended = at_both_ends(arguments, &place, &far_name, (&signals, &emulator)).await;
